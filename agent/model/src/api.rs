@@ -1,0 +1,55 @@
+//! Requests and answers of the local socket that are not in [`crate::view`] or [`crate::status`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Name, Severity};
+
+/// The answer to `GET /v1/version`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionView {
+    pub version: String,
+    pub api: String,
+    /// What this agent can do; clients ask here instead of guessing from the version.
+    pub features: Vec<String>,
+}
+
+/// The body of every answer that is not a success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorView {
+    /// What is wrong, where, and what to do.
+    pub error: String,
+}
+
+/// `POST /v1/inject`: root asks the agent to expect one marked record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InjectRequest {
+    pub reason: Name,
+    /// Only the rule of this condition, where several share the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Name>,
+}
+
+/// What to write, and what will come of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InjectAnswer {
+    /// The record to write to the kernel log, as it must stand: the marker with the nonce, then the rule's example.
+    pub line: String,
+    /// Where to write it.
+    pub kmsg: String,
+    pub reason: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Name>,
+    pub severity: Severity,
+    /// The agent accepts the record for so long.
+    pub expires_secs: u64,
+    /// The problem ends by itself after so long.
+    pub clears_secs: u64,
+}
+
+/// The answer to `POST /v1/clear`, `POST /v1/status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedView {
+    /// Whether what was taken survives a crash of the agent.
+    pub durable: bool,
+}

@@ -1,0 +1,49 @@
+//! One event on its way out: what the ledger hands to every exporter.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{BootId, Name, Origin, Severity, view::EventView};
+
+/// Something that happened, or the start or end of a problem. Its origin makes sending it idempotent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// Counts up from 1 within a run of the agent.
+    pub id: u64,
+    pub origin: Origin,
+    pub boot_id: Option<BootId>,
+    pub severity: Severity,
+    /// The record's own time, of the first where several were merged.
+    pub time: Timestamp,
+    /// Of the newest.
+    pub last_time: Timestamp,
+    pub reason: Name,
+    pub message: String,
+    pub subject: Option<String>,
+    /// The monitor or daemon that saw it.
+    pub source: String,
+    /// Set when this is the start or the end of a problem.
+    pub condition: Option<Name>,
+    /// How many records say so.
+    pub count: u64,
+    pub test: bool,
+}
+
+impl EventRecord {
+    /// As people are shown it.
+    #[must_use]
+    pub fn view(&self) -> EventView {
+        EventView {
+            id: self.id,
+            severity: self.severity,
+            timestamp: self.time,
+            reason: self.reason.clone(),
+            message: self.message.clone(),
+            subject: self.subject.clone(),
+            source: self.source.clone(),
+            condition: self.condition.clone(),
+            count: self.count,
+            test: self.test,
+        }
+    }
+}

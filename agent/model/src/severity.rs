@@ -1,0 +1,32 @@
+//! How bad a problem is. `level` is for logs; `severity` is for problems.
+
+use serde::{Deserialize, Serialize};
+
+/// Ordered from the mildest to the worst. On the API server `Info` is a Normal event, the others are Warning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Info,
+    Warn,
+    Error,
+    Critical,
+}
+
+impl Severity {
+    /// The word used in JSON and TOML.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+impl std::fmt::Display for Severity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}

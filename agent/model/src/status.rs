@@ -1,0 +1,136 @@
+//! The problem report interface: what a problem daemon says (Node Problem Detector design, 2016), plus `subject`
+//! (what is broken) and `ttl` (how long the daemon's word holds).
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{Name, Severity};
+
+/// One report of a problem daemon.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    /// Who reports, such as `kernel-monitor`.
+    pub source: String,
+    /// Things that happened; they leave no lasting state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
+    /// Lasting states, each for one condition and subject.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// For how many seconds this word holds without a further report.
+    #[serde(default, rename = "ttl", skip_serializing_if = "Option::is_none")]
+    pub ttl_secs: Option<u64>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    pub severity: Severity,
+    pub timestamp: Timestamp,
+    pub reason: Name,
+    pub message: String,
+    /// What is broken: `nvme0n1`, a PCI address, a GPU UUID, a unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+}
+
+/// A lasting state. `True` means that the problem is there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    #[serde(rename = "type")]
+    pub condition: Name,
+    pub status: ConditionStatus,
+    /// When the status last changed, by the record's own time.
+    pub transition: Timestamp,
+    pub reason: Name,
+    pub message: String,
+    /// What is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+}
+
+/// A condition's state; read from a bool or from Kubernetes' words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConditionStatus {
+    True,
+    False,
+    /// Nobody who can tell is looking.
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// Kubernetes' word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl std::fmt::Display for ConditionStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for ConditionStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ConditionStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = ConditionStatus;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("true, false, \"True\", \"False\" or \"Unknown\"")
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<ConditionStatus, E> {
+                Ok(if value { ConditionStatus::True } else { ConditionStatus::False })
+            }
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<ConditionStatus, E> {
+                match value {
+                    "True" => Ok(ConditionStatus::True),
+                    "False" => Ok(ConditionStatus::False),
+                    "Unknown" => Ok(ConditionStatus::Unknown),
+                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_reads_bools_and_words() {
+        for (json, status) in [
+            ("true", ConditionStatus::True),
+            ("false", ConditionStatus::False),
+            ("\"True\"", ConditionStatus::True),
+            ("\"Unknown\"", ConditionStatus::Unknown),
+        ] {
+            assert_eq!(serde_json::from_str::<ConditionStatus>(json).unwrap(), status);
+        }
+        assert!(serde_json::from_str::<ConditionStatus>("\"yes\"").is_err());
+        assert!(serde_json::from_str::<ConditionStatus>("1").is_err());
+    }
+
+    #[test]
+    fn a_condition_has_the_design_documents_shape() {
+        let json = r#"{"type":"KernelDeadlock","status":"True","transition":"2026-01-02T03:04:05Z","reason":"TaskHung","message":"m","subject":"dockerd"}"#;
+        let condition: Condition = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&condition).unwrap(), json);
+    }
+}

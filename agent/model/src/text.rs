@@ -1,0 +1,70 @@
+//! Text from outside, made fit to show: bounded, printable, valid UTF-8.
+
+/// The longest message kept, in bytes.
+pub const MESSAGE_LIMIT_BYTES: usize = 1024;
+/// The longest subject kept, in bytes.
+pub const SUBJECT_LIMIT_BYTES: usize = 256;
+
+/// `raw` as a message: invalid UTF-8 and control characters replaced, newlines kept, cut at
+/// [`MESSAGE_LIMIT_BYTES`] on a character boundary.
+#[must_use]
+pub fn message(raw: &[u8]) -> String {
+    cleaned(raw, MESSAGE_LIMIT_BYTES, true)
+}
+
+/// `raw` as a subject: one line, cut at [`SUBJECT_LIMIT_BYTES`].
+#[must_use]
+pub fn subject(raw: &[u8]) -> String {
+    cleaned(raw, SUBJECT_LIMIT_BYTES, false)
+}
+
+/// The longest prefix of `text` that has at most `limit_bytes` bytes and ends on a character boundary.
+#[must_use]
+pub fn cut(text: &str, limit_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(limit_bytes)]
+}
+
+fn cleaned(raw: &[u8], limit_bytes: usize, newlines: bool) -> String {
+    // A byte becomes at most three (U+FFFD), so a bounded prefix is enough: a line of 1 MB costs no more than 1 kB.
+    let bounded = &raw[..raw.len().min(limit_bytes + 4)];
+    let mut out = String::with_capacity(bounded.len());
+    for c in String::from_utf8_lossy(bounded).chars() {
+        let shown = match c {
+            '\n' if newlines => '\n',
+            '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        };
+        if out.len() + shown.len_utf8() > limit_bytes {
+            break;
+        }
+        out.push(shown);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_and_bad_utf8_are_replaced() {
+        assert_eq!(message(b"a\x00b\xffc\td\ne%s"), "a\u{fffd}b\u{fffd}c d\ne%s");
+        assert_eq!(subject(b"sd\na"), "sd\u{fffd}a");
+    }
+
+    #[test]
+    fn a_message_is_cut_on_a_character_boundary() {
+        let long = "ä".repeat(MESSAGE_LIMIT_BYTES);
+        let kept = message(long.as_bytes());
+        assert_eq!(kept.len(), MESSAGE_LIMIT_BYTES);
+        let odd = format!("x{long}");
+        assert_eq!(message(odd.as_bytes()).len(), MESSAGE_LIMIT_BYTES - 1);
+    }
+
+    #[test]
+    fn cut_never_splits_a_character() {
+        assert_eq!(cut("aäb", 2), "a");
+        assert_eq!(cut("ab", 9), "ab");
+    }
+}

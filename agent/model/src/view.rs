@@ -1,0 +1,139 @@
+//! What the socket, the command line and every exporter are shown: the ledger's content at one moment.
+//!
+//! The JSON of these types is a promise to scripts: fields are only ever added.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{ConditionStatus, Name, Severity};
+
+/// The whole account of one node: what `nodewell status --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeView {
+    pub node: String,
+    pub conditions: Vec<ConditionView>,
+    pub daemons: Vec<DaemonView>,
+    pub apiserver: ApiserverView,
+}
+
+/// One condition with the problems that hold it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConditionView {
+    #[serde(rename = "type")]
+    pub condition: Name,
+    pub status: ConditionStatus,
+    pub reason: Name,
+    pub message: String,
+    /// When the status last changed, by record time.
+    pub since: Timestamp,
+    /// Active problems, worst first, then oldest.
+    #[serde(default)]
+    pub problems: Vec<ProblemView>,
+}
+
+/// One active problem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProblemView {
+    pub id: String,
+    pub reason: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub severity: Severity,
+    pub since: Timestamp,
+    pub last_seen: Timestamp,
+    pub count: u64,
+    pub message: String,
+    /// The monitor or daemon that claims it; several are joined by a comma.
+    pub source: String,
+    /// The recommended remedy, if its rule names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// The claimant went silent at this time; its last word stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfirmed_since: Option<Timestamp>,
+    /// Made by `nodewell inject`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub test: bool,
+}
+
+/// One monitor or external problem daemon.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DaemonView {
+    pub name: String,
+    pub state: DaemonState,
+    /// CamelCase, why it is in this state; empty while it is well.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// For people: what is missing and what to do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Records it read since the agent started.
+    #[serde(default)]
+    pub records: u64,
+    /// Records that it knows it lost.
+    #[serde(default)]
+    pub lost: u64,
+}
+
+/// Whether a daemon's word can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DaemonState {
+    /// Not heard of yet.
+    Starting,
+    Running,
+    /// It cannot see what it watches: no permission, no such device, no library.
+    Blind,
+    /// It should have spoken by now.
+    Stale,
+    /// It ended.
+    Dead,
+}
+
+/// How the connection to the API server stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApiserverView {
+    pub state: ApiserverState,
+    /// The last time the server took what we sent.
+    pub last_success: Option<Timestamp>,
+    /// What went wrong last, and what to do; empty while connected.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Events that wait for delivery.
+    #[serde(default)]
+    pub undelivered: u64,
+}
+
+/// The states of the API server exporter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApiserverState {
+    /// `--standalone`, or no kubeconfig.
+    Disabled,
+    /// Nothing has been answered yet.
+    Connecting,
+    Connected,
+    /// The server cannot be reached or does not take what we send; retried with back-off.
+    Failing,
+}
+
+/// One event as `GET /v1/events` and `nodewell events` show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventView {
+    /// Counts up from 1 within a run of the agent.
+    pub id: u64,
+    pub severity: Severity,
+    /// The record's own time.
+    pub timestamp: Timestamp,
+    pub reason: Name,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub source: String,
+    /// The condition, if the event is the start or the end of a problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Name>,
+    pub count: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub test: bool,
+}

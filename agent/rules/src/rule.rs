@@ -1,0 +1,179 @@
+//! A validated rule set: what both formats (native TOML and Node Problem Detector's JSON) become.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use nodewell_model::{Action, ConditionSpec, Name, Severity};
+
+/// Everything that was loaded and found good.
+#[derive(Debug, Clone, Default)]
+pub struct RuleSet {
+    /// The catalogue: condition types that may be published.
+    pub conditions: Vec<ConditionSpec>,
+    /// Where records come from; a rule names one by its index.
+    pub readers: Vec<Reader>,
+    pub rules: Vec<Rule>,
+}
+
+/// One physical source that has to be read once, however many rules listen to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reader {
+    /// The kernel log.
+    Kmsg,
+    /// The systemd journal. `directory` is for NPD's `logPath`; `None` is the system's own.
+    Journal { directory: Option<PathBuf> },
+    /// Log files.
+    File(FileReader),
+}
+
+/// How to read a log file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileReader {
+    /// The monitor's name: whose claims its findings are.
+    pub name: Arc<str>,
+    /// Glob patterns.
+    pub paths: Vec<String>,
+    pub timestamp: TimestampFormat,
+    /// The part of the line that is the message: the last capture group that took part. `None`: what follows the
+    /// timestamp.
+    pub message: Option<String>,
+    /// Lines with any of these substrings are passed over.
+    pub skip: Vec<String>,
+}
+
+/// Where a file's line has its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimestampFormat {
+    /// `Nov 21 02:31:05 host …`, no year (RFC 3164).
+    Syslog,
+    /// `2026-11-21T02:31:05.123456+01:00 host …` (RFC 5424, rsyslog's default).
+    Rfc3339,
+    /// The line has none: the time of reading counts.
+    None,
+    /// Node Problem Detector's: a regex whose last capture is the time, in a Go layout.
+    Go { pattern: String, layout: String },
+}
+
+/// A place in a rule file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    pub file: PathBuf,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+/// Which format the rule was written in; Node Problem Detector's has its own matching semantics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Native,
+    /// The pattern must match up to the end of the newest line; `\w \d \s \b` are ASCII.
+    Npd,
+}
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub location: Location,
+    pub format: Format,
+    /// Whose claim a finding of this rule is, such as `kernel-monitor`.
+    pub monitor: Arc<str>,
+    /// Index into [`RuleSet::readers`].
+    pub reader: usize,
+    pub reason: Name,
+    /// `None`: temporary, an Event only.
+    pub condition: Option<Name>,
+    pub severity: Severity,
+    /// Alternatives, for the wordings of different kernels. Any of them matching is one match.
+    pub patterns: Vec<String>,
+    /// How many of the newest lines the patterns may look at; 1 for nearly all rules.
+    pub lines: usize,
+    /// What the record's fields must be, beside the text.
+    pub fields: FieldFilter,
+    pub proof: Proof,
+    pub counting: Option<Counting>,
+    pub clears: Clears,
+    pub action: Option<Action>,
+    /// NPD's `patternGeneratedMessageSuffix`; appended after `"; "`.
+    pub message_suffix: Option<String>,
+    /// Records older than this when the agent starts are not reported as Events (NPD's `lookback`); `None`: the default.
+    pub lookback: Option<Duration>,
+    /// Records of the first so long after boot are passed over (NPD's `delay`).
+    pub boot_delay: Option<Duration>,
+    /// Which kernels or programs print it, for people.
+    pub origin: String,
+    /// What it means and what to do, for `nodewell explain`.
+    pub explain: String,
+    pub examples: Examples,
+}
+
+/// Conditions on a record's fields (journal fields, kmsg's `SUBSYSTEM` and `DEVICE`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldFilter {
+    /// Each field must have one of the values.
+    pub require: Vec<(String, Vec<String>)>,
+    /// None of these fields may be present.
+    pub without: Vec<String>,
+}
+
+/// What the host has to confirm, because text proves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Proof {
+    #[default]
+    None,
+    /// The capture `pid` must be a process of the node's own plumbing, by its cgroup.
+    NodePlumbing,
+    /// The subject is a block device; a filesystem that only a pod's volume uses is not the node's.
+    Filesystem,
+}
+
+/// Only `count` matches of one subject within `within` (record time) are a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counting {
+    pub count: u32,
+    pub within: Duration,
+    /// A match of one of these takes one match back.
+    pub revert: Vec<String>,
+}
+
+/// How a permanent rule's problem ends. Nothing ends because the agent restarted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Clears {
+    /// Recovery patterns; their `subject` capture must be the problem's subject. Without one all subjects end.
+    pub patterns: Vec<String>,
+    /// Ends when nothing has repeated it for so long.
+    pub quiet: Option<Duration>,
+    /// Ends with a new boot.
+    pub boot: bool,
+    /// Ends when this check of the host says so.
+    pub check: Option<Check>,
+}
+
+/// Checks that look at the host itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Check {
+    /// The filesystem of the subject device is gone, or was mounted anew and takes writes.
+    FilesystemWritable,
+    /// The block device of the subject is gone or answers again.
+    DevicePresent,
+}
+
+/// Lines that prove the rule; `nodewell check` and the tests run them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Examples {
+    /// Each must match; a string may hold several lines, the last of which fires.
+    pub matches: Vec<Example>,
+    /// None may match.
+    pub ignores: Vec<Example>,
+    /// Each must clear what the first of `matches` raised.
+    pub recovers: Vec<Example>,
+}
+
+/// One example and what must come of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    pub text: String,
+    /// The subject that must be found, where the example says.
+    pub subject: Option<String>,
+    /// Fields of the record, for rules that ask for them.
+    pub fields: Vec<(String, String)>,
+    pub line: usize,
+}

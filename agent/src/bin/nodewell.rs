@@ -1,0 +1,2 @@
+//! nodewell
+fn main() {}

@@ -1,0 +1,2 @@
+//! nodewelld
+fn main() {}

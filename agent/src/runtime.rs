@@ -1,0 +1,6 @@
+//! What every stage runs on: clocks, the stop signal, supervised tasks.
+
+pub mod clock;
+pub mod stop;
+
+pub use stop::Stop;

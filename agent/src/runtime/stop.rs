@@ -1,0 +1,48 @@
+//! The word "stop", for threads that sit in `poll(2)` as well as for those that look.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+/// Said once, heard by every clone. The descriptor becomes readable and stays so.
+#[derive(Debug, Clone)]
+pub struct Stop(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    said: AtomicBool,
+    event: EventFd,
+}
+
+impl Stop {
+    /// Fails only where the process has no descriptor left.
+    pub fn new() -> std::io::Result<Self> {
+        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        Ok(Self(Arc::new(Inner { said: AtomicBool::new(false), event })))
+    }
+
+    /// Says it.
+    pub fn set(&self) {
+        self.0.said.store(true, Ordering::Release);
+        // The counter can only overflow after 2^64 writes; readable it is in any case.
+        let _ = self.0.event.write(1);
+    }
+
+    /// Whether it was said.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.said.load(Ordering::Acquire)
+    }
+
+    /// Readable once it was said: for `poll(2)`.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.event.as_fd()
+    }
+}

@@ -1,0 +1,48 @@
+//! First stage: where records come from. Each source runs on a thread of its own and hands records to the monitor
+//! on that same thread; it never hides what it missed.
+
+use jiff::Timestamp;
+use nodewell_model::{Name, Record};
+
+use crate::runtime::Stop;
+
+/// Something that reads records until it is stopped.
+pub trait Source: Send {
+    /// Reads until `stop` is set or the source is gone for good. Trouble is told to `sink`, not returned: the source
+    /// keeps trying for as long as trying makes sense.
+    fn run(self: Box<Self>, sink: &mut dyn Sink, stop: &Stop);
+}
+
+/// Who listens to a source. Called on the source's own thread.
+pub trait Sink {
+    /// One record.
+    fn record(&mut self, record: &Record<'_>);
+    /// Records were lost and will not come again.
+    fn gap(&mut self, gap: Gap);
+    /// The source can see, or cannot. Told on every change, and once at the start.
+    fn state(&mut self, state: SourceState);
+    /// Nothing more to read right now: what was merged can go out.
+    fn idle(&mut self);
+}
+
+/// A counted loss.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// How many records; `None` where the source cannot know.
+    pub lost: Option<u64>,
+    /// When reading went on.
+    pub time: Timestamp,
+    /// What happened, for people.
+    pub message: String,
+}
+
+/// Whether a source sees what it is meant to watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceState {
+    Running,
+    /// It cannot see; the reason (CamelCase, such as `PermissionDenied`) and what to do about it.
+    Blind {
+        reason: Name,
+        message: String,
+    },
+}
