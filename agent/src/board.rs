@@ -1,0 +1,158 @@
+//! What every exporter reads: the newest account of the node, the recent events, and a way to ask the ledger for
+//! something. One ledger task writes; any number of exporters look.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use nodewell_model::{
+    EventRecord, Name,
+    view::{ApiserverState, ApiserverView, NodeView},
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How many events are kept for people who look later; exporters that must deliver keep their own outbox.
+pub const EVENT_LOG_LIMIT: usize = 4096;
+
+/// The shared blackboard. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Board {
+    view: Arc<watch::Sender<Arc<NodeView>>>,
+    events: EventLog,
+    commands: mpsc::Sender<Command>,
+}
+
+/// What an exporter may ask of the ledger.
+#[derive(Debug)]
+pub enum Command {
+    /// `nodewell clear`: end these problems, whoever claims them; answers how many ended.
+    Clear { condition: Name, reason: Option<Name>, subject: Option<String>, done: oneshot::Sender<usize> },
+}
+
+impl Board {
+    /// An empty board for `node`; the receiver belongs to the ledger task.
+    #[must_use]
+    pub fn new(node: &str) -> (Self, mpsc::Receiver<Command>) {
+        let (commands, requests) = mpsc::channel(16);
+        let view = watch::Sender::new(Arc::new(empty(node)));
+        (Self { view: Arc::new(view), events: EventLog::default(), commands }, requests)
+    }
+
+    /// The newest account.
+    #[must_use]
+    pub fn view(&self) -> Arc<NodeView> {
+        self.view.borrow().clone()
+    }
+
+    /// Wakes on every change of the account.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Arc<NodeView>> {
+        self.view.subscribe()
+    }
+
+    /// The recent events.
+    #[must_use]
+    pub fn events(&self) -> &EventLog {
+        &self.events
+    }
+
+    /// The way to the ledger.
+    #[must_use]
+    pub fn commands(&self) -> &mpsc::Sender<Command> {
+        &self.commands
+    }
+
+    /// The ledger's side: a new account. The API server's part stays as it is.
+    pub fn publish(&self, mut view: NodeView) {
+        self.view.send_modify(|current| {
+            view.apiserver = current.apiserver.clone();
+            *current = Arc::new(view);
+        });
+    }
+
+    /// The API server exporter's side: how the connection stands.
+    pub fn set_apiserver(&self, apiserver: ApiserverView) {
+        self.view.send_if_modified(|current| {
+            let changed = current.apiserver != apiserver;
+            if changed {
+                Arc::make_mut(current).apiserver = apiserver;
+            }
+            changed
+        });
+    }
+}
+
+fn empty(node: &str) -> NodeView {
+    NodeView {
+        node: node.to_owned(),
+        conditions: Vec::new(),
+        daemons: Vec::new(),
+        apiserver: ApiserverView {
+            state: ApiserverState::Disabled,
+            last_success: None,
+            message: String::new(),
+            undelivered: 0,
+        },
+    }
+}
+
+/// A bounded ring of events, counted up from 1. Whoever falls behind sees it from the ids.
+#[derive(Debug, Clone)]
+pub struct EventLog {
+    ring: Arc<Mutex<VecDeque<EventRecord>>>,
+    last: Arc<watch::Sender<u64>>,
+}
+
+impl Default for EventLog {
+    fn default() -> Self {
+        Self { ring: Arc::default(), last: Arc::new(watch::Sender::new(0)) }
+    }
+}
+
+impl EventLog {
+    /// Adds events; ids must count up.
+    pub fn extend(&self, events: impl IntoIterator<Item = EventRecord>) {
+        let mut ring = self.lock();
+        for event in events {
+            if ring.len() == EVENT_LOG_LIMIT {
+                ring.pop_front();
+            }
+            ring.push_back(event);
+        }
+        let last = ring.back().map_or(0, |event| event.id);
+        drop(ring);
+        self.last.send_if_modified(|current| std::mem::replace(current, last) != last);
+    }
+
+    /// At most `limit` events with an id above `after_id`, oldest first.
+    #[must_use]
+    pub fn since(&self, after_id: u64, limit: usize) -> Vec<EventRecord> {
+        let ring = self.lock();
+        let start = ring.partition_point(|event| event.id <= after_id);
+        ring.range(start..).take(limit).cloned().collect()
+    }
+
+    /// The newest id; 0 while there is none.
+    #[must_use]
+    pub fn last_id(&self) -> u64 {
+        *self.last.borrow()
+    }
+
+    /// The oldest id still here; 0 while there is none.
+    #[must_use]
+    pub fn oldest_id(&self) -> u64 {
+        self.lock().front().map_or(0, |event| event.id)
+    }
+
+    /// Returns once there is an event with an id above `after_id`.
+    pub async fn changed(&self, after_id: u64) {
+        let mut last = self.last.subscribe();
+        // The sender lives in `self`: waiting can only end with a newer id.
+        let _ = last.wait_for(|last| *last > after_id).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<EventRecord>> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
