@@ -2,5 +2,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod board;
+pub mod detectors;
 pub mod runtime;
 pub mod sources;

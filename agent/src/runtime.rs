@@ -2,5 +2,7 @@
 
 pub mod clock;
 pub mod stop;
+pub mod tasks;
 
 pub use stop::Stop;
+pub use tasks::Tasks;

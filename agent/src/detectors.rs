@@ -1,0 +1,5 @@
+//! Second stage: what a record means. The rules are data (`nodewell_rules`); here is what only the host can say.
+
+pub mod cgroup;
+pub mod mounts;
+pub mod proof;

@@ -1,0 +1,71 @@
+//! Text is not proof: what the host says of a finding before the ledger may believe it.
+
+use std::path::PathBuf;
+
+use nodewell_model::{Finding, Guard, Name};
+
+use crate::detectors::{cgroup, mounts};
+
+/// Where the host is looked at; tests build fake trees.
+#[derive(Debug, Clone)]
+pub struct HostRoots {
+    pub proc: PathBuf,
+    pub sys: PathBuf,
+    /// The kubelet's directory: what is mounted below its `pods` and `plugins` belongs to pods.
+    pub kubelet: PathBuf,
+}
+
+impl Default for HostRoots {
+    fn default() -> Self {
+        Self { proc: "/proc".into(), sys: "/sys".into(), kubelet: "/var/lib/kubelet".into() }
+    }
+}
+
+/// Judges guarded findings against the host.
+#[derive(Debug, Clone)]
+pub struct Prover {
+    roots: HostRoots,
+    volume_unhealthy: Name,
+}
+
+impl Prover {
+    #[must_use]
+    pub fn new(roots: HostRoots) -> Self {
+        Self { roots, volume_unhealthy: Name::fixed("VolumeUnhealthy") }
+    }
+
+    /// The finding as the host confirms it; `None` if what it claims could not be proven.
+    #[must_use]
+    pub fn prove(&self, mut finding: Finding) -> Option<Finding> {
+        match std::mem::take(&mut finding.guard) {
+            Guard::None => Some(finding),
+            Guard::NodePlumbing { pid } => self.is_plumbing(pid).then_some(finding),
+            Guard::Filesystem { device } => {
+                if finding.condition.is_some() && self.is_only_a_volume(&device) {
+                    finding.condition = Some(self.volume_unhealthy.clone());
+                }
+                Some(finding)
+            }
+        }
+    }
+
+    fn is_plumbing(&self, pid: u32) -> bool {
+        cgroup::is_node_plumbing(&self.roots.proc, pid).unwrap_or_else(|error| {
+            tracing::warn!(pid, %error, "cannot read a process's cgroup; whose task hung stays unproven");
+            false
+        })
+    }
+
+    /// Mounted, and nowhere but below the kubelet's pods and plugins. What is not mounted proves nothing.
+    fn is_only_a_volume(&self, device: &str) -> bool {
+        let mounts = mounts::read(&self.roots.proc).unwrap_or_default();
+        let of_device = mounts::of_device(&mounts, &self.roots.sys, device);
+        let pods = [self.roots.kubelet.join("pods"), self.roots.kubelet.join("plugins")];
+        let is_volume =
+            |mount: &&mounts::Mount| pods.iter().any(|pods| std::path::Path::new(&mount.mount_point).starts_with(pods));
+        !of_device.is_empty() && of_device.iter().all(is_volume)
+    }
+}
+
+#[cfg(test)]
+mod tests;

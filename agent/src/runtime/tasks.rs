@@ -1,0 +1,161 @@
+//! Supervision: every thread and task is named and held here; one that ends unasked is started again with back-off.
+
+use std::{
+    future::Future,
+    panic::AssertUnwindSafe,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokio::task::JoinSet;
+
+use crate::runtime::Stop;
+
+/// Enough for a line of 64 KiB and a regex's stack; the default of 2 MiB would be most of our address space.
+const THREAD_STACK_BYTES: usize = 512 * 1024;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// All that runs beside `main`.
+#[derive(Debug)]
+pub struct Tasks {
+    stop: Stop,
+    tasks: JoinSet<&'static str>,
+    threads: Vec<(String, JoinHandle<()>)>,
+}
+
+/// How one run of a supervised thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It returned although nobody asked it to.
+    Unasked,
+    Panicked,
+}
+
+impl Tasks {
+    /// An empty set that ends with `stop`.
+    #[must_use]
+    pub fn new(stop: Stop) -> Self {
+        Self { stop, tasks: JoinSet::new(), threads: Vec::new() }
+    }
+
+    /// The signal that ends everything here.
+    #[must_use]
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Runs `work` on a thread of its own, again and again until the stop; `ended` hears of every unasked end.
+    pub fn supervise_thread(
+        &mut self,
+        name: &str,
+        mut work: impl FnMut(&Stop) + Send + 'static,
+        mut ended: impl FnMut(Ended) + Send + 'static,
+    ) -> std::io::Result<()> {
+        let stop = self.stop.clone();
+        let body = move || {
+            let mut pause = FIRST_PAUSE;
+            while !stop.is_set() {
+                let how = match std::panic::catch_unwind(AssertUnwindSafe(|| work(&stop))) {
+                    Ok(()) => Ended::Unasked,
+                    Err(_) => Ended::Panicked,
+                };
+                if stop.is_set() {
+                    break;
+                }
+                ended(how);
+                wait(&stop, pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        };
+        // The kernel keeps 15 bytes of a thread's name.
+        let thread = thread::Builder::new().name(name.chars().take(15).collect()).stack_size(THREAD_STACK_BYTES);
+        self.threads.push((name.to_owned(), thread.spawn(body)?));
+        Ok(())
+    }
+
+    /// Runs the future that `make` makes; one that ends before the stop is made anew.
+    pub fn supervise<F>(&mut self, name: &'static str, mut make: impl FnMut() -> F + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let stop = self.stop.clone();
+        self.tasks.spawn_local(async move {
+            let mut pause = FIRST_PAUSE;
+            while !stop.is_set() {
+                // A task of its own, so that a panic ends it and not us.
+                let run = tokio::task::spawn_local(make());
+                let ended = run.await;
+                if stop.is_set() {
+                    break;
+                }
+                let panicked = ended.is_err();
+                tracing::error!(
+                    task = name,
+                    panicked,
+                    pause_secs = pause.as_secs(),
+                    "task ended unasked, will restart"
+                );
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            name
+        });
+    }
+
+    /// Says stop and waits at most `grace` for everyone; names who did not end in time.
+    pub async fn drain(mut self, grace: Duration) -> Vec<String> {
+        self.stop.set();
+        let deadline = tokio::time::Instant::now() + grace;
+        while let Ok(Some(_)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await {}
+        while tokio::time::Instant::now() < deadline && self.threads.iter().any(|(_, thread)| !thread.is_finished()) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let late = self.threads.into_iter().filter(|(_, thread)| !thread.is_finished()).map(|(name, _)| name);
+        late.chain((!self.tasks.is_empty()).then(|| "tasks".to_owned())).collect()
+    }
+}
+
+/// Waits for `pause` or the stop, whichever comes first.
+pub fn wait(stop: &Stop, pause: Duration) {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    let mut descriptors = [PollFd::new(stop.fd(), PollFlags::POLLIN)];
+    let timeout = PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX);
+    // Interrupted or not: the caller looks at `stop` itself.
+    let _ = poll(&mut descriptors, timeout);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_thread_that_panics_is_reported_and_drained() {
+        let mut tasks = Tasks::new(Stop::new().unwrap());
+        let (said, heard) = mpsc::channel();
+        tasks.supervise_thread("faulty", |_| panic!("on purpose"), move |how| said.send(how).unwrap()).unwrap();
+        assert_eq!(heard.recv_timeout(Duration::from_secs(5)).unwrap(), Ended::Panicked);
+        assert_eq!(tasks.drain(Duration::from_secs(5)).await, Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn a_task_that_ends_is_made_again() {
+        let local = tokio::task::LocalSet::new();
+        local
+            .run_until(async {
+                tokio::time::pause();
+                let mut tasks = Tasks::new(Stop::new().unwrap());
+                let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
+                tasks.supervise("short", move || {
+                    let said = said.clone();
+                    async move { said.send(()).unwrap() }
+                });
+                heard.recv().await.unwrap();
+                heard.recv().await.unwrap();
+                tasks.drain(Duration::from_secs(100)).await;
+            })
+            .await;
+    }
+}
