@@ -6,11 +6,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use nodewell_ledger::Counters;
 use nodewell_model::{
     EventRecord, Name,
     view::{ApiserverState, ApiserverView, NodeView},
 };
 use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::runtime::stats::Stats;
 
 /// How many events are kept for people who look later; exporters that must deliver keep their own outbox.
 pub const EVENT_LOG_LIMIT: usize = 4096;
@@ -21,6 +24,8 @@ pub struct Board {
     view: Arc<watch::Sender<Arc<NodeView>>>,
     events: EventLog,
     commands: mpsc::Sender<Command>,
+    tallies: Arc<Mutex<Counters>>,
+    stats: Stats,
 }
 
 /// What an exporter may ask of the ledger.
@@ -31,18 +36,32 @@ pub enum Command {
 }
 
 impl Board {
-    /// An empty board for `node`; the receiver belongs to the ledger task.
+    /// An empty board for `node`; `stats` are the monitors' own counters. The receiver belongs to the ledger task.
     #[must_use]
-    pub fn new(node: &str) -> (Self, mpsc::Receiver<Command>) {
+    pub fn new(node: &str, stats: Stats) -> (Self, mpsc::Receiver<Command>) {
         let (commands, requests) = mpsc::channel(16);
         let view = watch::Sender::new(Arc::new(empty(node)));
-        (Self { view: Arc::new(view), events: EventLog::default(), commands }, requests)
+        let tallies = Arc::default();
+        (Self { view: Arc::new(view), events: EventLog::default(), commands, tallies, stats }, requests)
     }
 
-    /// The newest account.
+    /// The newest account, with the monitors' counters of this moment.
     #[must_use]
     pub fn view(&self) -> Arc<NodeView> {
-        self.view.borrow().clone()
+        let mut view = self.view.borrow().clone();
+        let counted = |name: &str| self.stats.of(name);
+        if view.daemons.iter().any(|daemon| (daemon.records, daemon.lost) != counted(&daemon.name)) {
+            for daemon in &mut Arc::make_mut(&mut view).daemons {
+                (daemon.records, daemon.lost) = counted(&daemon.name);
+            }
+        }
+        view
+    }
+
+    /// What was counted for metrics.
+    #[must_use]
+    pub fn tallies(&self) -> Counters {
+        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Wakes on every change of the account.
@@ -64,7 +83,8 @@ impl Board {
     }
 
     /// The ledger's side: a new account. The API server's part stays as it is.
-    pub fn publish(&self, mut view: NodeView) {
+    pub fn publish(&self, mut view: NodeView, tallies: Counters) {
+        *self.tallies.lock().unwrap_or_else(PoisonError::into_inner) = tallies;
         self.view.send_modify(|current| {
             view.apiserver = current.apiserver.clone();
             *current = Arc::new(view);

@@ -1,6 +1,8 @@
 //! What every stage runs on: clocks, the stop signal, supervised tasks.
 
 pub mod clock;
+pub mod notify;
+pub mod stats;
 pub mod stop;
 pub mod tasks;
 

@@ -24,6 +24,12 @@ impl BootId {
         Some(Self(id))
     }
 
+    /// Takes sixteen bytes as they are.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
     /// The sixteen bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {

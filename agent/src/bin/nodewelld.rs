@@ -1,2 +1,65 @@
-//! nodewelld
-fn main() {}
+//! `nodewelld`: the node health agent. Reads its configuration and rules, then runs until it is told to stop.
+
+use std::{io::Write, process::ExitCode};
+
+use clap::Parser;
+use nodewell_agent::{
+    config::{Config, Flags},
+    daemon, logging,
+};
+use nodewell_rules::{Mistake, RuleSet, load};
+
+/// `EX_USAGE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
+const USAGE: u8 = 64;
+const SOFTWARE: u8 = 70;
+const CONFIG: u8 = 78;
+
+fn main() -> ExitCode {
+    let flags = match Flags::try_parse() {
+        Ok(flags) => flags,
+        Err(error) => {
+            let code = if error.use_stderr() { USAGE } else { 0 };
+            // A closed stdout is no reason to change the answer.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    logging::init();
+    match settled(&flags) {
+        Ok((config, rules)) => run(config, rules),
+        Err(mistakes) => {
+            let mut out = std::io::stderr().lock();
+            mistakes.iter().for_each(|mistake| drop(writeln!(out, "{mistake}")));
+            let _ = writeln!(out, "nodewelld: {} mistake(s) in the configuration; nothing was started", mistakes.len());
+            ExitCode::from(CONFIG)
+        }
+    }
+}
+
+/// Config and rules, or every mistake of both.
+fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
+    let config = Config::load(flags)?;
+    let loaded = load(&config.load_plan());
+    let mut mistakes = loaded.mistakes;
+    if mistakes.is_empty() {
+        mistakes = nodewell_rules::check_examples(&loaded.set);
+    }
+    if mistakes.is_empty() { Ok((config, loaded.set)) } else { Err(mistakes) }
+}
+
+fn run(config: Config, rules: RuleSet) -> ExitCode {
+    nodewell_sys::memory::settle();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    let outcome = tokio::task::LocalSet::new().block_on(&runtime, daemon::run(config, rules));
+    // A thread that a dead disk holds must not hold the exit too.
+    runtime.shutdown_background();
+    outcome.map_or_else(|fatal| failed(&fatal), |()| ExitCode::SUCCESS)
+}
+
+fn failed(error: &dyn std::error::Error) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "nodewelld: {error}");
+    ExitCode::from(SOFTWARE)
+}

@@ -3,7 +3,14 @@
 use std::{sync::OnceLock, time::Duration};
 
 use nix::time::{ClockId, clock_gettime};
+use nodewell_ledger::Now;
 use nodewell_model::BootId;
+
+/// This moment, by both clocks that the ledger goes by.
+#[must_use]
+pub fn now() -> Now {
+    Now { wall: jiff::Timestamp::now(), boottime: boottime() }
+}
 
 /// Time since boot, suspend included: what ttl, deadlines and back-off are counted in.
 #[must_use]

@@ -9,6 +9,7 @@ use std::{
 };
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use tokio::sync::watch;
 
 /// Said once, heard by every clone. The descriptor becomes readable and stays so.
 #[derive(Debug, Clone)]
@@ -18,13 +19,14 @@ pub struct Stop(Arc<Inner>);
 struct Inner {
     said: AtomicBool,
     event: EventFd,
+    heard: watch::Sender<bool>,
 }
 
 impl Stop {
     /// Fails only where the process has no descriptor left.
     pub fn new() -> std::io::Result<Self> {
         let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(Self(Arc::new(Inner { said: AtomicBool::new(false), event })))
+        Ok(Self(Arc::new(Inner { said: AtomicBool::new(false), event, heard: watch::Sender::new(false) })))
     }
 
     /// Says it.
@@ -32,12 +34,20 @@ impl Stop {
         self.0.said.store(true, Ordering::Release);
         // The counter can only overflow after 2^64 writes; readable it is in any case.
         let _ = self.0.event.write(1);
+        self.0.heard.send_replace(true);
     }
 
     /// Whether it was said.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.said.load(Ordering::Acquire)
+    }
+
+    /// For tasks: returns once it was said.
+    pub async fn said(&self) {
+        let mut heard = self.0.heard.subscribe();
+        // The sender lives in `self`: waiting can only end with the word.
+        let _ = heard.wait_for(|said| *said).await;
     }
 
     /// Readable once it was said: for `poll(2)`.

@@ -21,7 +21,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub struct Tasks {
     stop: Stop,
     tasks: JoinSet<&'static str>,
-    threads: Vec<(String, JoinHandle<()>)>,
+    threads: Vec<Thread>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    name: String,
+    stop: Stop,
+    handle: JoinHandle<()>,
+}
+
+impl Thread {
+    fn is_running(&self) -> bool {
+        !self.handle.is_finished()
+    }
 }
 
 /// How one run of a supervised thread ended.
@@ -45,14 +58,15 @@ impl Tasks {
         &self.stop
     }
 
-    /// Runs `work` on a thread of its own, again and again until the stop; `ended` hears of every unasked end.
+    /// Runs `work` on a thread of its own, again and again until its `stop` is said (by the caller or by
+    /// [`Tasks::drain`]); `ended` hears of every unasked end.
     pub fn supervise_thread(
         &mut self,
-        name: &str,
+        (name, stop): (&str, Stop),
         mut work: impl FnMut(&Stop) + Send + 'static,
         mut ended: impl FnMut(Ended) + Send + 'static,
     ) -> std::io::Result<()> {
-        let stop = self.stop.clone();
+        let own = stop.clone();
         let body = move || {
             let mut pause = FIRST_PAUSE;
             while !stop.is_set() {
@@ -70,7 +84,7 @@ impl Tasks {
         };
         // The kernel keeps 15 bytes of a thread's name.
         let thread = thread::Builder::new().name(name.chars().take(15).collect()).stack_size(THREAD_STACK_BYTES);
-        self.threads.push((name.to_owned(), thread.spawn(body)?));
+        self.threads.push(Thread { name: name.to_owned(), stop: own, handle: thread.spawn(body)? });
         Ok(())
     }
 
@@ -106,12 +120,13 @@ impl Tasks {
     /// Says stop and waits at most `grace` for everyone; names who did not end in time.
     pub async fn drain(mut self, grace: Duration) -> Vec<String> {
         self.stop.set();
+        self.threads.iter().for_each(|thread| thread.stop.set());
         let deadline = tokio::time::Instant::now() + grace;
         while let Ok(Some(_)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await {}
-        while tokio::time::Instant::now() < deadline && self.threads.iter().any(|(_, thread)| !thread.is_finished()) {
+        while tokio::time::Instant::now() < deadline && self.threads.iter().any(Thread::is_running) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let late = self.threads.into_iter().filter(|(_, thread)| !thread.is_finished()).map(|(name, _)| name);
+        let late = self.threads.into_iter().filter(Thread::is_running).map(|thread| thread.name);
         late.chain((!self.tasks.is_empty()).then(|| "tasks".to_owned())).collect()
     }
 }
@@ -135,7 +150,7 @@ mod tests {
     async fn a_thread_that_panics_is_reported_and_drained() {
         let mut tasks = Tasks::new(Stop::new().unwrap());
         let (said, heard) = mpsc::channel();
-        tasks.supervise_thread("faulty", |_| panic!("on purpose"), move |how| said.send(how).unwrap()).unwrap();
+        tasks.supervise_thread(("faulty", Stop::new().unwrap()), |_| panic!("on purpose"), move |how| said.send(how).unwrap()).unwrap();
         assert_eq!(heard.recv_timeout(Duration::from_secs(5)).unwrap(), Ended::Panicked);
         assert_eq!(tasks.drain(Duration::from_secs(5)).await, Vec::<String>::new());
     }

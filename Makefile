@@ -1,0 +1,49 @@
+# The two commands of the README are `make run` and `make test`; the rest is for maintainers.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+CARGO ?= cargo
+ARGS ?=
+
+.PHONY: help run build test lint unit whole e2e bench deps
+
+help: ## list what make can do
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: toolchain ## build nodewelld and watch this machine with it (needs no cluster)
+	@$(CARGO) build --quiet --bins
+	@exec target/debug/nodewelld --standalone $(ARGS)
+
+build: toolchain ## build both programs, optimised
+	$(CARGO) build --release --bins
+
+test: toolchain deps lint unit whole ## everything that must pass before a change lands
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@packaging/licences
+
+unit: ## unit and property tests
+	$(CARGO) test --workspace --exclude nodewell-tests --locked
+
+whole: ## whole-program tests: the real binaries against the real thing
+	$(CARGO) build --bins --locked
+	$(CARGO) test -p nodewell-tests --locked
+
+e2e: toolchain deps ## the long proofs
+	$(CARGO) build --bins --locked
+	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
+
+bench: toolchain deps ## measure, and print a table with medians next to each target
+	$(CARGO) build --profile dist --bins --locked
+	$(CARGO) run --release --locked -p nodewell-tests --bin bench -- $(ARGS)
+
+# Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
+DEBIAN_PACKAGES := systemd systemd-journal-remote
+deps:
+	@packaging/test-packages $(DEBIAN_PACKAGES)
+
+toolchain:
+	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust with rustup (https://rustup.rs)" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install gcc libc6-dev" >&2; exit 1; }
+.PHONY: toolchain

@@ -1,0 +1,163 @@
+//! What the agent was told: `nodewell.toml`, then `nodewell.toml.d/*.toml`, then flags; later ones win key by key.
+//!
+//! Reading makes [`Settings`], in which everything may be missing; [`Config`] has the defaults, written once here.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use nodewell_rules::{LoadPlan, Mistake, RulesFrom};
+
+pub use flags::Flags;
+pub use settings::{MetricsAddress, Settings};
+
+pub mod flags;
+pub mod settings;
+
+/// Where the config is looked for if nobody says otherwise; its absence is no mistake.
+pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
+/// Where the package installs the rules. Without that folder the built-in copy of the same rules is used.
+const INSTALLED_RULES: &str = "/usr/share/nodewell/rules";
+
+/// Everything settled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    pub node_name: String,
+    /// No API server.
+    pub standalone: bool,
+    pub kubeconfig: Option<PathBuf>,
+    pub socket: PathBuf,
+    pub state_dir: PathBuf,
+    pub metrics_address: Option<SocketAddr>,
+    pub rules: Vec<PathBuf>,
+    pub rules_override_dir: PathBuf,
+    pub npd_config: Vec<PathBuf>,
+    pub monitors_dir: PathBuf,
+    pub kubelet_dir: PathBuf,
+    pub kmsg: KmsgConfig,
+    pub journal: JournalConfig,
+    pub apiserver: ApiserverSettings,
+}
+
+/// `[kmsg]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KmsgConfig {
+    pub path: PathBuf,
+    /// Syslog facilities that are believed. The kernel's own is 0; user space cannot write under it.
+    pub facilities: Vec<u32>,
+    /// Events from before the start are told if they are younger than this.
+    pub lookback: Duration,
+}
+
+/// `[journal]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalConfig {
+    pub enabled: bool,
+    /// `None`: the system's own journal.
+    pub directory: Option<PathBuf>,
+    pub lookback: Duration,
+}
+
+/// `[apiserver]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiserverSettings {
+    pub event_namespace: String,
+    /// How often the Node is written while nothing changes (KEP-589).
+    pub heartbeat: Duration,
+}
+
+impl Config {
+    /// Reads everything there is. All mistakes of all files come back at once.
+    pub fn load(flags: &Flags) -> Result<Self, Vec<Mistake>> {
+        let mut settings = Settings::default();
+        let mut mistakes = Vec::new();
+        for file in files(flags) {
+            match settings::read(&file) {
+                Ok(read) => settings = settings.overridden_by(read),
+                Err(found) => mistakes.extend(found),
+            }
+        }
+        if mistakes.is_empty() { Ok(Self::settled(settings.overridden_by(flags.settings()))) } else { Err(mistakes) }
+    }
+
+    /// The defaults, each with what was said otherwise.
+    fn settled(said: Settings) -> Self {
+        let metrics = said.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20257))));
+        Self {
+            node_name: said.node_name.unwrap_or_else(default_node_name),
+            standalone: said.standalone.unwrap_or(false),
+            kubeconfig: said.kubeconfig,
+            socket: said.socket.unwrap_or_else(|| nodewell_client::DEFAULT_SOCKET.into()),
+            state_dir: said.state_dir.unwrap_or_else(|| "/var/lib/nodewell".into()),
+            metrics_address: metrics.address(),
+            rules: said.rules.unwrap_or_default(),
+            rules_override_dir: said.rules_override_dir.unwrap_or_else(|| "/etc/nodewell/rules.d".into()),
+            npd_config: said.npd_config.unwrap_or_default(),
+            monitors_dir: said.monitors_dir.unwrap_or_else(|| "/etc/nodewell/monitors.d".into()),
+            kubelet_dir: said.kubelet_dir.unwrap_or_else(|| "/var/lib/kubelet".into()),
+            kmsg: KmsgConfig {
+                path: said.kmsg_path.unwrap_or_else(|| "/dev/kmsg".into()),
+                facilities: said.kmsg_facilities.unwrap_or_else(|| vec![0]),
+                lookback: said.kmsg_lookback.unwrap_or(DEFAULT_LOOKBACK),
+            },
+            journal: JournalConfig {
+                enabled: said.journal_enabled.unwrap_or(true),
+                directory: said.journal_directory,
+                lookback: said.journal_lookback.unwrap_or(DEFAULT_LOOKBACK),
+            },
+            apiserver: ApiserverSettings {
+                event_namespace: said.event_namespace.unwrap_or_else(|| "default".to_owned()),
+                heartbeat: said.heartbeat.unwrap_or(Duration::from_mins(5)),
+            },
+        }
+    }
+
+    /// Which rules to load from where.
+    #[must_use]
+    pub fn load_plan(&self) -> LoadPlan {
+        // `--rules` replaces both the shipped rules and what the administrator put beside them.
+        let (rules, overrides) = if self.rules.is_empty() {
+            (shipped_rules(), Some(self.rules_override_dir.clone()))
+        } else {
+            (RulesFrom::Dirs(self.rules.clone()), None)
+        };
+        LoadPlan { rules, overrides, npd: self.npd_config.clone(), monitors_dir: Some(self.monitors_dir.clone()) }
+    }
+}
+
+/// As long as Node Problem Detector's stock configs look back.
+const DEFAULT_LOOKBACK: Duration = Duration::from_mins(5);
+
+fn shipped_rules() -> RulesFrom {
+    let installed = Path::new(INSTALLED_RULES);
+    if installed.is_dir() { RulesFrom::Dirs(vec![installed.to_owned()]) } else { RulesFrom::BuiltIn }
+}
+
+/// The config file and its drop-ins, in the order in which they are read.
+fn files(flags: &Flags) -> Vec<PathBuf> {
+    let main = flags.config.clone().unwrap_or_else(|| DEFAULT_CONFIG.into());
+    let mut drop_in_dir = main.clone().into_os_string();
+    drop_in_dir.push(".d");
+    let mut drop_ins: Vec<PathBuf> = std::fs::read_dir(drop_in_dir)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    drop_ins.sort();
+    // A file that was named must be there; the default one may be missing.
+    let first = (flags.config.is_some() || main.exists()).then_some(main);
+    first.into_iter().chain(drop_ins).collect()
+}
+
+/// As the kubelet does it: the host's name in lower case (`nodeutil.GetHostname`).
+fn default_node_name() -> String {
+    let from_environment = std::env::var("NODE_NAME").ok().filter(|name| !name.is_empty());
+    let host = || nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    from_environment.or_else(host).map_or_else(|| "localhost".to_owned(), |name| name.trim().to_lowercase())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! One config file, read key by key: every mistake with its line, nothing assumed.
+
+use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+
+use nodewell_rules::{
+    Location, Mistake,
+    document::{DeTable, Report, Section},
+};
+
+/// A config of more than this is not one.
+const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// What one place said; `None` where it said nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    pub node_name: Option<String>,
+    pub standalone: Option<bool>,
+    pub kubeconfig: Option<PathBuf>,
+    pub socket: Option<PathBuf>,
+    pub state_dir: Option<PathBuf>,
+    pub metrics_address: Option<MetricsAddress>,
+    pub rules: Option<Vec<PathBuf>>,
+    pub rules_override_dir: Option<PathBuf>,
+    pub npd_config: Option<Vec<PathBuf>>,
+    pub monitors_dir: Option<PathBuf>,
+    pub kubelet_dir: Option<PathBuf>,
+    pub kmsg_path: Option<PathBuf>,
+    pub kmsg_facilities: Option<Vec<u32>>,
+    pub kmsg_lookback: Option<Duration>,
+    pub journal_enabled: Option<bool>,
+    pub journal_directory: Option<PathBuf>,
+    pub journal_lookback: Option<Duration>,
+    pub event_namespace: Option<String>,
+    pub heartbeat: Option<Duration>,
+}
+
+/// An address, or the word `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsAddress {
+    Off,
+    At(SocketAddr),
+}
+
+impl MetricsAddress {
+    #[must_use]
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Off => None,
+            Self::At(address) => Some(address),
+        }
+    }
+}
+
+impl FromStr for MetricsAddress {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        if word == "off" {
+            return Ok(Self::Off);
+        }
+        let wrong = |_| format!("{word:?} is neither \"off\" nor an address and port such as 127.0.0.1:20257");
+        word.parse().map(Self::At).map_err(wrong)
+    }
+}
+
+/// Reads `file`.
+pub fn read(file: &std::path::Path) -> Result<Settings, Vec<Mistake>> {
+    let unreadable = |error: String| {
+        vec![Mistake::new(Location { file: file.to_owned(), line: 1 }, format!("cannot read the config: {error}"))]
+    };
+    let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > FILE_LIMIT_BYTES {
+        return Err(unreadable(format!("it has {size} bytes, more than {FILE_LIMIT_BYTES}")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    parse(file, &text)
+}
+
+/// Reads the text of `file`.
+pub fn parse(file: &std::path::Path, text: &str) -> Result<Settings, Vec<Mistake>> {
+    let mut report = Report::new(file, text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let message = error.message().lines().next().unwrap_or_default();
+        report.mistake(error.span().map_or(0, |span| span.start), format!("not TOML: {message}"));
+    }
+    let settings = top(&document, &mut report);
+    let (mistakes, _) = report.finish();
+    if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
+}
+
+const TOP_KEYS: &[&str] = &[
+    "node-name",
+    "standalone",
+    "kubeconfig",
+    "socket",
+    "state-dir",
+    "metrics-address",
+    "rules",
+    "rules-override-dir",
+    "npd-config",
+    "monitors-dir",
+    "kubelet-dir",
+    "kmsg",
+    "journal",
+    "apiserver",
+];
+
+fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settings {
+    let file = Section::new("the config", (0, document.get_ref()), TOP_KEYS, report);
+    let mut settings = Settings {
+        node_name: file.string("node-name", report).map(|word| word.text.to_owned()),
+        standalone: file.boolean("standalone", report),
+        kubeconfig: path(file, "kubeconfig", report),
+        socket: path(file, "socket", report),
+        state_dir: path(file, "state-dir", report),
+        metrics_address: metrics_address(file, report),
+        rules: paths(file, "rules", report),
+        rules_override_dir: path(file, "rules-override-dir", report),
+        npd_config: paths(file, "npd-config", report),
+        monitors_dir: path(file, "monitors-dir", report),
+        kubelet_dir: path(file, "kubelet-dir", report),
+        ..Settings::default()
+    };
+    kmsg(file, &mut settings, report);
+    journal(file, &mut settings, report);
+    apiserver(file, &mut settings, report);
+    settings
+}
+
+fn kmsg(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    let Some(table) = file.table("kmsg", report) else { return };
+    let section = Section::new("[kmsg]", table, &["path", "facilities", "lookback"], report);
+    settings.kmsg_path = path(section, "path", report);
+    settings.kmsg_lookback = section.duration("lookback", report);
+    if section.has("facilities") {
+        let numbers = section.numbers("facilities", 0..=23, report);
+        settings.kmsg_facilities = Some(numbers);
+    }
+}
+
+fn journal(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    let Some(table) = file.table("journal", report) else { return };
+    let section = Section::new("[journal]", table, &["enabled", "directory", "lookback"], report);
+    settings.journal_enabled = section.boolean("enabled", report);
+    settings.journal_directory = path(section, "directory", report);
+    settings.journal_lookback = section.duration("lookback", report);
+}
+
+fn apiserver(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    let Some(table) = file.table("apiserver", report) else { return };
+    let section = Section::new("[apiserver]", table, &["event-namespace", "heartbeat"], report);
+    settings.event_namespace = section.string("event-namespace", report).map(|word| word.text.to_owned());
+    settings.heartbeat = section.duration("heartbeat", report);
+    if settings.heartbeat.is_some_and(|heartbeat| heartbeat < Duration::from_secs(10)) {
+        let place = section.place("heartbeat");
+        report.mistake(place, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
+    }
+}
+
+fn metrics_address(file: Section<'_>, report: &mut Report<'_>) -> Option<MetricsAddress> {
+    let word = file.string("metrics-address", report)?;
+    word.text.parse().map_err(|error: String| report.mistake(word.at, error)).ok()
+}
+
+fn path(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<PathBuf> {
+    section.string(key, report).map(|word| word.text.into())
+}
+
+fn paths(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Vec<PathBuf>> {
+    section.has(key).then(|| section.strings(key, report).into_iter().map(|word| word.text.into()).collect())
+}
+
+impl Settings {
+    /// What both say, where `later` has the last word.
+    #[must_use]
+    pub fn overridden_by(self, later: Self) -> Self {
+        Self {
+            node_name: later.node_name.or(self.node_name),
+            standalone: later.standalone.or(self.standalone),
+            kubeconfig: later.kubeconfig.or(self.kubeconfig),
+            socket: later.socket.or(self.socket),
+            state_dir: later.state_dir.or(self.state_dir),
+            metrics_address: later.metrics_address.or(self.metrics_address),
+            rules: later.rules.or(self.rules),
+            rules_override_dir: later.rules_override_dir.or(self.rules_override_dir),
+            npd_config: later.npd_config.or(self.npd_config),
+            monitors_dir: later.monitors_dir.or(self.monitors_dir),
+            kubelet_dir: later.kubelet_dir.or(self.kubelet_dir),
+            kmsg_path: later.kmsg_path.or(self.kmsg_path),
+            kmsg_facilities: later.kmsg_facilities.or(self.kmsg_facilities),
+            kmsg_lookback: later.kmsg_lookback.or(self.kmsg_lookback),
+            journal_enabled: later.journal_enabled.or(self.journal_enabled),
+            journal_directory: later.journal_directory.or(self.journal_directory),
+            journal_lookback: later.journal_lookback.or(self.journal_lookback),
+            event_namespace: later.event_namespace.or(self.event_namespace),
+            heartbeat: later.heartbeat.or(self.heartbeat),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The agent put together: the parts in the order of the data's path, the signals, and the end.
+
+use std::{io, sync::Arc, time::Duration};
+
+use nodewell_model::{
+    ConditionSpec,
+    view::{ApiserverState, ApiserverView},
+};
+use nodewell_rules::{RuleSet, load};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::{mpsc, watch},
+};
+
+use crate::{
+    board::{Board, Command},
+    config::Config,
+    detectors::proof::{HostRoots, Prover},
+    exporters::{self, apiserver::ApiserverConfig},
+    injection::RuleInjector,
+    ledger::{Inputs, LedgerTask},
+    monitors::{
+        filesystem::FilesystemMonitor,
+        outlet::{Outlet, Report},
+    },
+    readers::{ReaderSetup, Readers},
+    runtime::{Stop, Tasks, notify, stats::Stats},
+    socket::{self, BindError},
+    sources::kmsg::Expectations,
+};
+
+/// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+
+/// What ends the agent although nobody asked it to.
+#[derive(Debug, thiserror::Error)]
+pub enum Fatal {
+    #[error(transparent)]
+    Socket(#[from] BindError),
+    #[error("cannot start a thread or take a descriptor: {0}")]
+    Resources(#[from] io::Error),
+}
+
+/// The running agent.
+struct Agent {
+    config: Config,
+    tasks: Tasks,
+    board: Board,
+    rules: watch::Sender<Arc<RuleSet>>,
+    catalogues: mpsc::Sender<Vec<ConditionSpec>>,
+    readers: Readers,
+}
+
+/// The receiving ends that the ledger task takes.
+struct Ends {
+    reports: mpsc::Receiver<Report>,
+    commands: mpsc::Receiver<Command>,
+    catalogues: mpsc::Receiver<Vec<ConditionSpec>>,
+}
+
+/// Runs the agent until SIGTERM or SIGINT. Must run within a `LocalSet`.
+pub async fn run(config: Config, rules: RuleSet) -> Result<(), Fatal> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut agent = Agent::start(config, rules).await?;
+    notify::ready();
+    loop {
+        tokio::select! {
+            _ = hangup.recv() => agent.reload().await?,
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+        }
+    }
+    agent.stop().await;
+    Ok(())
+}
+
+impl Agent {
+    async fn start(config: Config, rules: RuleSet) -> Result<Self, Fatal> {
+        let stats = Stats::default();
+        let (board, commands) = Board::new(&config.node_name, stats.clone());
+        let (outlet, reports) = Outlet::channel();
+        let (catalogues, new_catalogues) = mpsc::channel(1);
+        let catalogue = rules.conditions.clone();
+        let (rules, rules_in_force) = watch::channel(Arc::new(rules));
+        let expectations = Expectations::default();
+        let roots = HostRoots { kubelet: config.kubelet_dir.clone(), ..HostRoots::default() };
+        let readers = Readers::new(ReaderSetup {
+            config: config.clone(),
+            rules: rules_in_force.clone(),
+            outlet: outlet.clone(),
+            prover: Prover::new(roots.clone()),
+            stats,
+            expectations: expectations.clone(),
+        });
+        let tasks = Tasks::new(Stop::new()?);
+        let mut agent = Self { config, tasks, board, rules, catalogues, readers };
+        agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
+        agent.spawn_socket(expectations)?;
+        agent.readers.fit(&mut agent.tasks).await?;
+        agent.spawn_filesystem_monitor(outlet, roots);
+        agent.spawn_exporters().await;
+        Ok(agent)
+    }
+
+    fn spawn_ledger(&mut self, catalogue: Vec<ConditionSpec>, ends: Ends) {
+        let Ends { reports, commands, catalogues } = ends;
+        let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone());
+        // The one task that cannot be made anew: its state is the account. It has no I/O and nothing to wait for.
+        tokio::task::spawn_local(task.run(Inputs { reports, commands, catalogues }));
+    }
+
+    fn spawn_filesystem_monitor(&mut self, outlet: Outlet, roots: HostRoots) {
+        let (rules, board) = (self.rules.subscribe(), self.board.clone());
+        self.tasks.supervise("filesystem-monitor", move || {
+            FilesystemMonitor::new(rules.clone(), board.clone(), outlet.clone(), roots.clone()).run()
+        });
+    }
+
+    fn spawn_socket(&mut self, expectations: Expectations) -> Result<(), Fatal> {
+        let listener = match socket::bind(&self.config.socket) {
+            Ok(listener) => listener,
+            // Two agents would both write the Node. Without a socket, though, the rest can work.
+            Err(error @ BindError::Taken { .. }) => return Err(error.into()),
+            Err(error) => {
+                tracing::error!(%error, "no local socket: `nodewell status` cannot reach this agent");
+                return Ok(());
+            }
+        };
+        let kmsg = self.config.kmsg.path.display().to_string();
+        let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
+        let api = socket::Api::new(self.board.clone(), injector, &["events-follow", "clear", "inject"]);
+        let limits = (socket::Limits::default(), Arc::default());
+        let stop = self.tasks.stop().clone();
+        tokio::task::spawn_local(socket::serve(listener, api, limits, async move { stop.said().await }));
+        Ok(())
+    }
+
+    async fn spawn_exporters(&mut self) {
+        let board = self.board.clone();
+        self.tasks.supervise("notify", move || notify::run(board.clone()));
+        self.spawn_people();
+        let stats = self.spawn_apiserver();
+        self.spawn_metrics(stats).await;
+    }
+
+    /// People read the journal under systemd and the terminal otherwise.
+    fn spawn_people(&mut self) {
+        let board = self.board.clone();
+        if libsystemd::logging::connected_to_journal() && exporters::journal::is_available() {
+            self.tasks.supervise("journal", move || exporters::journal::run(board.clone()));
+        } else {
+            self.tasks.supervise("console", move || exporters::console::run(board.clone()));
+        }
+    }
+
+    fn spawn_apiserver(&mut self) -> exporters::apiserver::ApiStats {
+        let stats = exporters::apiserver::ApiStats::default();
+        let Some(kubeconfig) = self.config.kubeconfig.clone().filter(|_| !self.config.standalone) else {
+            if !self.config.standalone {
+                tracing::warn!("no kubeconfig: running standalone; name one with --kubeconfig or in nodewell.toml");
+            }
+            return stats;
+        };
+        self.board.set_apiserver(ApiserverView {
+            state: ApiserverState::Connecting,
+            last_success: None,
+            message: String::new(),
+            undelivered: 0,
+        });
+        let mut config = ApiserverConfig::new(kubeconfig, self.config.node_name.clone());
+        config.event_namespace = self.config.apiserver.event_namespace.clone();
+        config.heartbeat = self.config.apiserver.heartbeat;
+        let (board, stop, counted) = (self.board.clone(), self.tasks.stop().clone(), stats.clone());
+        self.tasks.supervise("apiserver", move || {
+            exporters::apiserver::run(config.clone(), board.clone(), counted.clone(), stop.clone())
+        });
+        stats
+    }
+
+    async fn spawn_metrics(&mut self, api: exporters::apiserver::ApiStats) {
+        let Some(address) = self.config.metrics_address else { return };
+        match exporters::metrics::bind(address).await {
+            Ok(listener) => {
+                let board = self.board.clone();
+                tokio::task::spawn_local(exporters::metrics::serve(listener, board, move |page| api.write(page)));
+            }
+            // Node Problem Detector may still hold the port; everything else works.
+            Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),
+        }
+    }
+
+    /// Takes new rules if they are good as a whole; otherwise the old ones stay in force.
+    async fn reload(&mut self) -> Result<(), Fatal> {
+        notify::reloading();
+        let loaded = load(&self.config.load_plan());
+        if loaded.mistakes.is_empty() {
+            let catalogue = loaded.set.conditions.clone();
+            tracing::info!(rules = loaded.set.rules.len(), "reloaded the rules");
+            // The catalogue first: a finding of a new rule must find its condition.
+            let _ = self.catalogues.send(catalogue).await;
+            self.rules.send_replace(Arc::new(loaded.set));
+            self.readers.fit(&mut self.tasks).await?;
+        } else {
+            let mistakes = loaded.mistakes.len();
+            loaded.mistakes.iter().for_each(|mistake| tracing::error!("{mistake}"));
+            tracing::error!(mistakes, "the rules have mistakes; the old ones stay in force");
+        }
+        notify::ready();
+        Ok(())
+    }
+
+    async fn stop(self) {
+        notify::stopping();
+        tracing::info!("stopping");
+        for late in self.tasks.drain(SHUTDOWN_GRACE).await {
+            tracing::warn!(task = late, "did not end in time and is left behind");
+        }
+        if let Err(error) = std::fs::remove_file(&self.config.socket) {
+            tracing::debug!(%error, "the socket was not removed");
+        }
+    }
+}

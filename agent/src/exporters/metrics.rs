@@ -1,0 +1,187 @@
+//! Prometheus: `problem_counter` and `problem_gauge` as Node Problem Detector names them, `nodewell_*` for our own.
+//!
+//! Text format 0.0.4, written here: the OpenMetrics libraries rename a counter to `…_total`, and dashboards made for
+//! NPD would show nothing.
+
+use std::{convert::Infallible, fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
+
+use http_body_util::Full;
+use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nodewell_ledger::Gauge;
+use nodewell_model::view::{ApiserverState, ConditionView, DaemonState};
+use tokio::{net::TcpListener, sync::Semaphore};
+
+use crate::board::Board;
+
+/// A scraper or two, and a person with curl.
+const CONNECTION_LIMIT: usize = 8;
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection's whole life: a scrape takes milliseconds.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Binds the address; a taken port is told, and is not fatal to the agent.
+pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+/// Serves `GET /metrics` until the task is dropped.
+pub async fn serve(listener: TcpListener, board: Board, apiserver: impl Fn(&mut Page) + Clone + 'static) {
+    let permits = Arc::new(Semaphore::new(CONNECTION_LIMIT));
+    loop {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, most likely: some come back when a connection ends.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let (board, apiserver) = (board.clone(), apiserver.clone());
+        tokio::task::spawn_local(async move {
+            let service = service_fn(move |request| {
+                let answer = answer(&request, &board, &apiserver);
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), service);
+            // A scraper that hangs up or stalls is its own problem.
+            let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
+            drop(permit);
+        });
+    }
+}
+
+fn answer<B>(request: &Request<B>, board: &Board, apiserver: &impl Fn(&mut Page)) -> Response<Full<Bytes>> {
+    let (status, kind, body) = match (request.method(), request.uri().path()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => {
+            let mut page = Page::default();
+            write_page(&mut page, board);
+            apiserver(&mut page);
+            (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", page.text)
+        }
+        (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "text/plain", "metrics are at /metrics\n".to_owned()),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+}
+
+/// A page in the making.
+#[derive(Debug, Default)]
+pub struct Page {
+    text: String,
+}
+
+/// What a metric is, in Prometheus' words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+}
+
+impl Page {
+    /// Begins a metric; its samples follow.
+    pub fn metric(&mut self, name: &str, kind: Kind, help: &str) {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// One sample.
+    pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        self.text.push_str(name);
+        for (position, (label, value)) in labels.iter().enumerate() {
+            self.text.push(if position == 0 { '{' } else { ',' });
+            let _ = write!(self.text, "{label}=\"{}\"", escaped(value));
+        }
+        let _ = writeln!(self.text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn write_page(page: &mut Page, board: &Board) {
+    write_problems(page, board);
+    let view = board.view();
+    page.metric("nodewell_condition", Kind::Gauge, "1 for the state that each condition is in.");
+    for condition in &view.conditions {
+        let labels = [("type", condition.condition.as_str()), ("status", condition.status.as_str())];
+        page.sample("nodewell_condition", &labels, 1.0);
+    }
+    page.metric("nodewell_active_problems", Kind::Gauge, "Active problems of each condition.");
+    for ConditionView { condition, problems, .. } in &view.conditions {
+        page.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
+    }
+    write_monitors(page, board);
+    page.metric("nodewell_apiserver_connected", Kind::Gauge, "1 while the API server takes what we send.");
+    let connected = view.apiserver.state == ApiserverState::Connected;
+    page.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
+    page.metric("nodewell_apiserver_undelivered_events", Kind::Gauge, "Events that wait for delivery.");
+    page.sample("nodewell_apiserver_undelivered_events", &[], precise(view.apiserver.undelivered));
+    write_process(page);
+}
+
+fn write_problems(page: &mut Page, board: &Board) {
+    let tallies = board.tallies();
+    page.metric("problem_counter", Kind::Counter, "How often each reason was seen.");
+    for (reason, total) in &tallies.raised {
+        page.sample("problem_counter", &[("reason", reason.as_str())], precise(*total));
+    }
+    page.metric("problem_gauge", Kind::Gauge, "1 while the problem is there, 0 once it has ended.");
+    for Gauge { condition, reason, active } in &tallies.gauges {
+        let labels = [("reason", reason.as_str()), ("type", condition.as_str())];
+        page.sample("problem_gauge", &labels, f64::from(u8::from(*active)));
+    }
+}
+
+fn write_monitors(page: &mut Page, board: &Board) {
+    let view = board.view();
+    page.metric("nodewell_monitor_up", Kind::Gauge, "1 while the monitor sees what it watches.");
+    for daemon in &view.daemons {
+        let up = f64::from(u8::from(daemon.state == DaemonState::Running));
+        page.sample("nodewell_monitor_up", &[("monitor", &daemon.name)], up);
+    }
+    page.metric("nodewell_records_total", Kind::Counter, "Records read by each monitor's source.");
+    for daemon in &view.daemons {
+        page.sample("nodewell_records_total", &[("monitor", &daemon.name)], precise(daemon.records));
+    }
+    page.metric("nodewell_records_lost_total", Kind::Counter, "Records that a source knows it lost.");
+    for daemon in &view.daemons {
+        page.sample("nodewell_records_lost_total", &[("monitor", &daemon.name)], precise(daemon.lost));
+    }
+}
+
+/// The process's own figures, under the names every Prometheus client library uses.
+fn write_process(page: &mut Page) {
+    let Ok(me) = procfs::process::Process::myself() else { return };
+    let Ok(stat) = me.stat() else { return };
+    let ticks = procfs::ticks_per_second();
+    page.metric("process_cpu_seconds_total", Kind::Counter, "User and system CPU time spent.");
+    page.sample("process_cpu_seconds_total", &[], precise(stat.utime + stat.stime) / precise(ticks));
+    page.metric("process_resident_memory_bytes", Kind::Gauge, "Resident memory size.");
+    page.sample("process_resident_memory_bytes", &[], precise(stat.rss * procfs::page_size()));
+    page.metric("process_threads", Kind::Gauge, "Number of threads.");
+    page.sample("process_threads", &[], precise(stat.num_threads.unsigned_abs()));
+    if let Ok(open) = me.fd_count() {
+        page.metric("process_open_fds", Kind::Gauge, "Number of open file descriptors.");
+        page.sample("process_open_fds", &[], count(open));
+    }
+}
+
+fn count(value: usize) -> f64 {
+    precise(value as u64)
+}
+
+/// Prometheus has only doubles; past 2^53 a counter's last digits are gone, which no rate notices.
+#[expect(clippy::cast_precision_loss, reason = "see above")]
+fn precise(value: u64) -> f64 {
+    value as f64
+}

@@ -1,0 +1,91 @@
+//! `nodewell inject`: one marked kernel record is expected, by a nonce nobody can guess, and goes the real way.
+
+use std::{io::Read, sync::Arc, time::Duration};
+
+use nodewell_model::{
+    BootId, Severity,
+    api::{InjectAnswer, InjectRequest},
+};
+use nodewell_rules::{Reader, Rule, RuleSet};
+use tokio::sync::watch;
+
+use crate::{
+    runtime::clock,
+    socket::Injector,
+    sources::kmsg::{Expectations, INJECTION_MARK},
+};
+
+/// How long a record may take from the answer to the kernel log; a person at a terminal needs milliseconds.
+const EXPECTED_FOR: Duration = Duration::from_secs(30);
+/// A test problem's life, whatever its rule says.
+pub const TEST_LIFE: Duration = Duration::from_secs(60);
+
+/// Knows the rules and what the kernel log's reader may expect.
+pub struct RuleInjector {
+    rules: watch::Receiver<Arc<RuleSet>>,
+    expectations: Expectations,
+    kmsg: String,
+}
+
+impl RuleInjector {
+    /// `kmsg` is where a person has to write.
+    #[must_use]
+    pub fn new(rules: watch::Receiver<Arc<RuleSet>>, expectations: Expectations, kmsg: String) -> Self {
+        Self { rules, expectations, kmsg }
+    }
+}
+
+impl Injector for RuleInjector {
+    fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String> {
+        let rules = self.rules.borrow();
+        let (rule, example) = choose(&rules, request)?;
+        let nonce = nonce().map_err(|error| format!("the kernel gave no random bytes: {error}"))?;
+        self.expectations.expect(nonce.clone(), clock::boottime() + EXPECTED_FOR);
+        Ok(InjectAnswer {
+            line: format!("<{}>{INJECTION_MARK}{nonce}: {example}", priority(rule.severity)),
+            kmsg: self.kmsg.clone(),
+            reason: rule.reason.clone(),
+            condition: rule.condition.clone(),
+            severity: rule.severity,
+            expires_secs: EXPECTED_FOR.as_secs(),
+            clears_secs: TEST_LIFE.as_secs(),
+        })
+    }
+}
+
+/// A kernel log rule of that reason with an example of one line; one that holds a condition is shown first.
+fn choose<'a>(rules: &'a RuleSet, request: &InjectRequest) -> Result<(&'a Rule, &'a str), String> {
+    let reason = &request.reason;
+    let named: Vec<&Rule> = rules.rules.iter().filter(|rule| rule.reason == *reason).collect();
+    if named.is_empty() {
+        return Err(format!("no rule has the reason {reason}; `nodewell explain --list` shows them all"));
+    }
+    let fitting = named.iter().filter(|rule| request.condition.is_none() || rule.condition == request.condition);
+    let from_kernel = fitting.filter(|rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg));
+    let mut candidates: Vec<(&Rule, &str)> =
+        from_kernel.filter_map(|rule| Some((*rule, single_line_example(rule)?))).collect();
+    candidates.sort_by_key(|(rule, _)| rule.condition.is_none());
+    candidates.first().copied().ok_or_else(|| match &request.condition {
+        Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
+        None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
+    })
+}
+
+fn single_line_example(rule: &Rule) -> Option<&str> {
+    rule.examples.matches.iter().map(|example| example.text.as_str()).find(|text| !text.contains('\n'))
+}
+
+/// The kernel log's level. 3 and below would print on the console of a default system; a test need not.
+fn priority(severity: Severity) -> u8 {
+    match severity {
+        Severity::Info => 6,
+        Severity::Warn | Severity::Error | Severity::Critical => 5,
+    }
+}
+
+/// Sixteen random bytes, in the spelling of a boot id.
+fn nonce() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(BootId::from_bytes(bytes).to_string())
+}

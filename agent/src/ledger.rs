@@ -1,0 +1,108 @@
+//! Fourth stage: the one task that owns the ledger. Reports and commands go in; the board is written.
+
+use nodewell_ledger::{ClearRequest, Ledger, Now};
+use nodewell_model::{ConditionSpec, view::NodeView};
+use tokio::sync::mpsc;
+
+use crate::{
+    board::{Board, Command},
+    monitors::outlet::Report,
+    runtime::clock,
+};
+
+/// How many reports are taken in before the account is published: a flood costs one publication each so many.
+const BATCH: usize = 256;
+
+/// The owner of the account.
+#[derive(Debug)]
+pub struct LedgerTask {
+    ledger: Ledger,
+    node: String,
+    board: Board,
+    published: Option<u64>,
+}
+
+/// Everything the task listens to.
+#[derive(Debug)]
+pub struct Inputs {
+    pub reports: mpsc::Receiver<Report>,
+    pub commands: mpsc::Receiver<Command>,
+    /// A new catalogue after a reload.
+    pub catalogues: mpsc::Receiver<Vec<ConditionSpec>>,
+}
+
+impl LedgerTask {
+    #[must_use]
+    pub fn new(node: &str, catalogue: Vec<ConditionSpec>, board: Board) -> Self {
+        let ledger = Ledger::new(catalogue, clock::now()).with_boot_id(clock::boot_id());
+        Self { ledger, node: node.to_owned(), board, published: None }
+    }
+
+    /// Works until all reporters are gone.
+    pub async fn run(mut self, mut inputs: Inputs) {
+        let mut reports = Vec::with_capacity(BATCH);
+        loop {
+            self.publish();
+            let deadline = self.ledger.next_deadline();
+            tokio::select! {
+                taken = inputs.reports.recv_many(&mut reports, BATCH) => {
+                    if taken == 0 {
+                        return;
+                    }
+                    let now = clock::now();
+                    reports.drain(..).for_each(|report| self.take(report, now));
+                }
+                Some(command) = inputs.commands.recv() => self.obey(command),
+                Some(catalogue) = inputs.catalogues.recv() => self.ledger.set_catalogue(catalogue, clock::now()),
+                () = until(deadline) => self.ledger.advance(clock::now()),
+            }
+        }
+    }
+
+    fn take(&mut self, report: Report, now: Now) {
+        match report {
+            Report::Finding(finding) => {
+                if let Err(refused) = self.ledger.apply(*finding, now) {
+                    // Rules are checked against the catalogue at load: only a reload between the two can do this.
+                    tracing::warn!(%refused, "a finding was refused");
+                }
+            }
+            Report::Gap(gap) => self.ledger.gap(gap, now),
+            Report::Daemon(report) => self.ledger.daemon(*report, now),
+            Report::Retired(source) => self.ledger.retire(&source, now),
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Clear { condition, reason, subject, done } => {
+                let request = ClearRequest { condition, reason, subject };
+                // Nobody waits for the answer any more: the problems are ended all the same.
+                let _ = done.send(self.ledger.clear(&request, clock::now()));
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        let events = self.ledger.take_events();
+        if !events.is_empty() {
+            self.board.events().extend(events);
+        }
+        let version = self.ledger.version();
+        if self.published != Some(version) {
+            self.published = Some(version);
+            let (conditions, daemons) = (self.ledger.conditions(), self.ledger.daemons());
+            let apiserver = self.board.view().apiserver.clone();
+            let view = NodeView { node: self.node.clone(), conditions, daemons, apiserver };
+            self.board.publish(view, self.ledger.counters());
+        }
+    }
+}
+
+/// Sleeps until CLOCK_BOOTTIME reaches `deadline`. Timers stop in suspend: the next report or timer catches up.
+async fn until(deadline: Option<std::time::Duration>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep(deadline.saturating_sub(clock::boottime())).await,
+        None => std::future::pending().await,
+    }
+}

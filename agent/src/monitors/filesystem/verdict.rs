@@ -1,0 +1,165 @@
+//! When a broken filesystem is well again: a pure judgement over two readings of the host.
+
+use nodewell_rules::rule::Check;
+
+use crate::{
+    detectors::{mounts, proof::HostRoots},
+    monitors::filesystem::probe::{ProbeResult, Probes},
+};
+
+/// What the host says of a device right now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether the kernel has such a block device.
+    pub exists: bool,
+    /// The ids of its mounts.
+    pub mount_ids: Vec<u64>,
+    pub read_only: bool,
+    /// `/sys/fs/ext4/DEVICE/errors_count`, for the filesystems that count.
+    pub errors: Option<u64>,
+    /// Whether it takes a write; not asked while it says itself that it does not.
+    pub probe: ProbeResult,
+    pub check: Check,
+}
+
+/// What was seen of a device since its problem began.
+#[derive(Debug)]
+pub struct Watch {
+    first: Option<Reading>,
+    seen_mounted: bool,
+    /// The problem is from before this agent started: what it speaks of may be long gone.
+    is_old: bool,
+}
+
+/// What becomes of the problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Stays,
+    /// It is over; the evidence, for people.
+    Over(String),
+}
+
+impl Reading {
+    /// Looks at the host. A probe that hangs keeps only its own thread.
+    pub fn take(roots: &HostRoots, device: &str, check: Check, probes: &mut Probes) -> Self {
+        let all = mounts::read(&roots.proc).unwrap_or_default();
+        let mounts = mounts::of_device(&all, &roots.sys, device);
+        let read_only = mounts.iter().any(|mount| mount.is_read_only());
+        let writable_at = mounts.first().filter(|_| !read_only && check == Check::FilesystemWritable);
+        let probe = writable_at.map_or(ProbeResult::Pending, |mount| probes.poll(device, &mount.mount_point));
+        let errors = std::fs::read_to_string(roots.sys.join("fs/ext4").join(device).join("errors_count"));
+        Self {
+            exists: mounts::device_number(&roots.sys, device).is_some(),
+            mount_ids: mounts.iter().map(|mount| mount.id).collect(),
+            read_only,
+            errors: errors.ok().and_then(|text| text.trim().parse().ok()),
+            probe,
+            check,
+        }
+    }
+}
+
+impl Watch {
+    #[must_use]
+    pub fn new(is_old: bool) -> Self {
+        Self { first: None, seen_mounted: false, is_old }
+    }
+
+    /// Judges a new reading against the first.
+    pub fn judge(&mut self, reading: Reading) -> Verdict {
+        let Some(first) = self.first.clone() else {
+            let verdict = self.judge_first(&reading);
+            self.seen_mounted = !reading.mount_ids.is_empty();
+            self.first = Some(reading);
+            return verdict;
+        };
+        self.seen_mounted |= !reading.mount_ids.is_empty();
+        if reading.check == Check::DevicePresent {
+            let gone = first.exists && !reading.exists;
+            return if gone { over("the device is gone") } else { Verdict::Stays };
+        }
+        if reading.mount_ids.is_empty() {
+            return if self.seen_mounted || reading.exists { over("it is not mounted any more") } else { Verdict::Stays };
+        }
+        judge_mounted(&first, &reading)
+    }
+
+    /// Only what is long gone ends at the first look: a filesystem that has just failed may still take a write.
+    fn judge_first(&self, reading: &Reading) -> Verdict {
+        let gone = match reading.check {
+            Check::FilesystemWritable => reading.mount_ids.is_empty(),
+            Check::DevicePresent => !reading.exists,
+        };
+        if self.is_old && gone { over("it is not there any more") } else { Verdict::Stays }
+    }
+}
+
+fn judge_mounted(first: &Reading, reading: &Reading) -> Verdict {
+    // A clean new mount keeps the old count (seen on 6.18): only growth speaks against it.
+    let more_errors = reading.errors > first.errors;
+    if reading.read_only || more_errors {
+        return Verdict::Stays;
+    }
+    let made_anew = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
+    let turned_writable = first.read_only;
+    match reading.probe {
+        ProbeResult::Writable => over("it takes writes again"),
+        // Without the right to write there, the kernel's own word on a new mount is the best there is.
+        ProbeResult::Denied if made_anew || turned_writable => over("it was mounted anew, writable"),
+        ProbeResult::Denied | ProbeResult::Pending | ProbeResult::Failed => Verdict::Stays,
+    }
+}
+
+fn over(evidence: &str) -> Verdict {
+    Verdict::Over(evidence.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(mount_ids: &[u64], read_only: bool, errors: u64, probe: ProbeResult) -> Reading {
+        let mount_ids = mount_ids.to_vec();
+        Reading { exists: true, mount_ids, read_only, errors: Some(errors), probe, check: Check::FilesystemWritable }
+    }
+
+    fn after(first: Reading, then: Reading) -> Verdict {
+        let mut watch = Watch::new(false);
+        assert_eq!(watch.judge(first), Verdict::Stays);
+        watch.judge(then)
+    }
+
+    #[test]
+    fn a_filesystem_is_well_only_on_evidence() {
+        use ProbeResult::{Denied, Failed, Pending, Writable};
+        let broken = || reading(&[40], true, 1, Pending);
+        let silent = || reading(&[40], false, 1, Failed);
+        for (first, then, well, case) in [
+            (broken(), reading(&[40], true, 1, Pending), false, "still read-only"),
+            (broken(), reading(&[41], false, 1, Writable), true, "mounted anew and writable"),
+            (broken(), reading(&[41], false, 1, Failed), false, "mounted anew, but a write fails"),
+            (broken(), reading(&[41], false, 2, Writable), false, "mounted anew, but it counted another error"),
+            (broken(), reading(&[41], false, 1, Denied), true, "mounted anew, and we may not write there"),
+            (silent(), reading(&[40], false, 1, Denied), false, "6.1 says rw although writes fail: no evidence"),
+            (silent(), reading(&[40], false, 1, Failed), false, "6.1 says rw, the probe knows better"),
+            (broken(), reading(&[], false, 1, Pending), true, "unmounted"),
+        ] {
+            assert_eq!(matches!(after(first, then), Verdict::Over(_)), well, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_device_nobody_knows_proves_nothing_unless_its_problem_is_old() {
+        let unknown = || Reading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
+        assert_eq!(after(unknown(), unknown()), Verdict::Stays);
+        assert!(matches!(Watch::new(true).judge(unknown()), Verdict::Over(_)));
+    }
+
+    #[test]
+    fn a_device_that_vanishes_ends_its_own_problem() {
+        let device = |exists| Reading { exists, check: Check::DevicePresent, ..reading(&[], false, 0, ProbeResult::Pending) };
+        assert!(matches!(after(device(true), device(false)), Verdict::Over(_)));
+        assert_eq!(after(device(true), device(true)), Verdict::Stays);
+        assert_eq!(after(device(false), device(false)), Verdict::Stays, "never was there");
+    }
+}

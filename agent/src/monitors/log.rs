@@ -1,0 +1,221 @@
+//! A log monitor: one source, the rules that listen to it, the host's word on what they found.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_ledger::DaemonReport;
+use nodewell_model::{Finding, Name, Origin, Record, view::DaemonState};
+use nodewell_rules::{Detector, Reader, RuleSet};
+use tokio::sync::watch;
+
+use crate::{
+    detectors::proof::Prover,
+    monitors::{
+        coalesce::Coalescer,
+        outlet::{Outlet, Report},
+    },
+    runtime::stats::MonitorStats,
+    sources::{Gap, Sink, SourceState},
+};
+
+/// Merged findings go out at least this often while a source never goes idle.
+const FLUSH_EVERY_RECORDS: u32 = 512;
+
+/// What a log monitor needs from outside.
+#[derive(Clone)]
+pub struct Setup {
+    /// The rules in force; a reload sends new ones.
+    pub rules: watch::Receiver<Arc<RuleSet>>,
+    /// The source it listens to, as the rule set names it.
+    pub reader: Reader,
+    pub prover: Prover,
+    pub outlet: Outlet,
+    pub stats: MonitorStats,
+    /// Events of records older than this at the start are not told again.
+    pub lookback: Duration,
+    /// What outlives a restart of the thread.
+    pub memory: Memory,
+}
+
+/// What a monitor leaves for its own next run and for a reload.
+#[derive(Debug, Clone, Default)]
+pub struct Memory(Arc<Mutex<Remembered>>);
+
+/// See [`Memory`].
+#[derive(Debug, Clone, Default)]
+pub struct Remembered {
+    /// The newest record that was judged: the next run goes on after it.
+    pub newest: Option<Origin>,
+    /// What the source said of itself last.
+    pub state: Option<SourceState>,
+}
+
+impl Memory {
+    /// What is remembered now.
+    #[must_use]
+    pub fn get(&self) -> Remembered {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Remembered)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Listens to one source, on that source's thread.
+pub struct LogMonitor {
+    setup: Setup,
+    detector: Option<Detector>,
+    found: Vec<Finding>,
+    waiting: Coalescer,
+    since_flush: u32,
+    newest: Option<Origin>,
+    /// Events older than this are history.
+    oldest_event: Timestamp,
+}
+
+impl LogMonitor {
+    #[must_use]
+    pub fn new(mut setup: Setup) -> Self {
+        let oldest_event = Timestamp::now() - jiff::SignedDuration::try_from(setup.lookback).unwrap_or_default();
+        let detector = detector(&mut setup);
+        Self {
+            setup,
+            detector,
+            found: Vec::new(),
+            waiting: Coalescer::default(),
+            since_flush: 0,
+            newest: None,
+            oldest_event,
+        }
+    }
+
+    /// A reload takes effect at the next record.
+    fn follow_reload(&mut self) {
+        if self.setup.rules.has_changed().unwrap_or(false) {
+            self.detector = detector(&mut self.setup);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.since_flush = 0;
+        for finding in self.waiting.take() {
+            self.setup.outlet.send(Report::Finding(Box::new(finding)));
+        }
+    }
+
+    /// A temporary problem from before the start's look-back is history, not news.
+    fn is_history(&self, finding: &Finding) -> bool {
+        finding.condition.is_none() && finding.last_time < self.oldest_event
+    }
+}
+
+impl Sink for LogMonitor {
+    fn record(&mut self, record: &Record<'_>) {
+        self.setup.stats.saw_record();
+        self.follow_reload();
+        if let Some(detector) = &mut self.detector {
+            detector.push(record, &mut self.found);
+        }
+        self.newest = Some(record.origin.clone());
+        let mut found = std::mem::take(&mut self.found);
+        for finding in found.drain(..) {
+            if let Some(proven) = self.setup.prover.prove(finding).filter(|finding| !self.is_history(finding)) {
+                self.waiting.add(proven);
+            }
+        }
+        self.found = found;
+        self.since_flush += 1;
+        if self.since_flush >= FLUSH_EVERY_RECORDS && self.setup.outlet.has_room(self.waiting.len()) {
+            self.flush();
+        }
+    }
+
+    fn gap(&mut self, gap: Gap) {
+        self.setup.stats.lost_records(gap.lost.unwrap_or(1));
+        // The findings from before the gap must not arrive after it.
+        self.flush();
+        let first = monitor_names(&self.setup.rules.borrow(), &self.setup.reader).into_keys().next();
+        if let Some(source) = first {
+            self.setup.outlet.send(Report::Gap(nodewell_ledger::Gap {
+                source,
+                lost: gap.lost,
+                message: gap.message,
+                time: gap.time,
+            }));
+        }
+    }
+
+    fn state(&mut self, state: SourceState) {
+        let reports = daemon_reports(&self.setup.rules.borrow(), &self.setup.reader, &state);
+        reports.into_iter().for_each(|report| self.setup.outlet.send(Report::Daemon(Box::new(report))));
+        self.setup.memory.change(|memory| memory.state = Some(state));
+    }
+
+    fn idle(&mut self) {
+        if let Some(newest) = self.newest.take() {
+            self.setup.memory.change(|memory| memory.newest = Some(newest));
+        }
+        if !self.waiting.is_empty() {
+            self.flush();
+        }
+    }
+}
+
+/// The rules of this monitor's reader, ready to judge; `None` if a reload left it none.
+fn detector(setup: &mut Setup) -> Option<Detector> {
+    let rules = Arc::clone(&setup.rules.borrow_and_update());
+    let reader = rules.readers.iter().position(|reader| *reader == setup.reader)?;
+    Detector::new(rules, reader)
+        .inspect_err(|mistakes| mistakes.iter().for_each(|mistake| tracing::error!(%mistake, "a rule cannot be run")))
+        .ok()
+}
+
+/// The monitors that share a reader, each with the conditions that its rules watch.
+#[must_use]
+pub fn monitor_names(rules: &RuleSet, reader: &Reader) -> BTreeMap<Arc<str>, Vec<Name>> {
+    let mut monitors: BTreeMap<Arc<str>, Vec<Name>> = BTreeMap::new();
+    for rule in rules.rules.iter().filter(|rule| rules.readers.get(rule.reader) == Some(reader)) {
+        let watches = monitors.entry(Arc::clone(&rule.monitor)).or_default();
+        watches.extend(rule.condition.iter().filter(|condition| !watches.contains(condition)).cloned().collect::<Vec<_>>());
+    }
+    monitors
+}
+
+/// What the monitors of a reader have to say of themselves while its source is in `state`.
+#[must_use]
+pub fn daemon_reports(rules: &RuleSet, reader: &Reader, state: &SourceState) -> Vec<DaemonReport> {
+    match state {
+        SourceState::Running => reports(rules, reader, DaemonState::Running, None),
+        SourceState::Blind { reason, message } => {
+            reports(rules, reader, DaemonState::Blind, Some((reason.clone(), message)))
+        }
+    }
+}
+
+/// The monitors of a reader whose thread ended.
+#[must_use]
+pub fn dead_reports(rules: &RuleSet, reader: &Reader, message: &str) -> Vec<DaemonReport> {
+    reports(rules, reader, DaemonState::Dead, Some((Name::fixed("MonitorDied"), message)))
+}
+
+fn reports(rules: &RuleSet, reader: &Reader, state: DaemonState, why: Option<(Name, &str)>) -> Vec<DaemonReport> {
+    let (reason, message) = why.unzip();
+    monitor_names(rules, reader)
+        .into_iter()
+        .map(|(name, watches)| DaemonReport {
+            name,
+            state,
+            reason: reason.clone(),
+            message: message.unwrap_or_default().to_owned(),
+            watches,
+            ttl: None,
+            records: 0,
+            lost: 0,
+        })
+        .collect()
+}

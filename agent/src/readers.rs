@@ -1,0 +1,161 @@
+//! The threads that read: one for each reader of the rules in force, started and ended as rules come and go.
+
+use std::{collections::BTreeSet, io, sync::Arc};
+
+use nodewell_model::Origin;
+use nodewell_rules::{Reader, RuleSet};
+use tokio::sync::watch;
+
+use crate::{
+    config::Config,
+    detectors::proof::Prover,
+    monitors::{
+        log::{LogMonitor, Memory, Setup, daemon_reports, dead_reports, monitor_names},
+        outlet::{Outlet, Report},
+    },
+    runtime::{Stop, Tasks, stats::Stats, tasks::Ended},
+    sources::{self, Source, kmsg::Expectations},
+};
+
+/// What every reader's thread shares.
+pub struct Readers {
+    config: Config,
+    rules: watch::Receiver<Arc<RuleSet>>,
+    outlet: Outlet,
+    prover: Prover,
+    stats: Stats,
+    expectations: Expectations,
+    running: Vec<Running>,
+}
+
+struct Running {
+    reader: Reader,
+    stop: Stop,
+    memory: Memory,
+    monitors: BTreeSet<Arc<str>>,
+}
+
+/// What the threads get from outside.
+pub struct ReaderSetup {
+    pub config: Config,
+    pub rules: watch::Receiver<Arc<RuleSet>>,
+    pub outlet: Outlet,
+    pub prover: Prover,
+    pub stats: Stats,
+    pub expectations: Expectations,
+}
+
+impl Readers {
+    #[must_use]
+    pub fn new(setup: ReaderSetup) -> Self {
+        let ReaderSetup { config, rules, outlet, prover, stats, expectations } = setup;
+        Self { config, rules, outlet, prover, stats, expectations, running: Vec::new() }
+    }
+
+    /// Makes the threads fit the rules in force: new readers start, readers without rules end, and the monitors of
+    /// those that stay say anew what they watch.
+    pub async fn fit(&mut self, tasks: &mut Tasks) -> io::Result<()> {
+        let rules = Arc::clone(&self.rules.borrow());
+        let wanted = wanted(&rules, &self.config);
+        self.end_unwanted(&wanted);
+        let retired = self.announce(&rules).await;
+        for reader in wanted {
+            if !self.running.iter().any(|running| running.reader == reader) {
+                self.start(reader, &rules, tasks)?;
+            }
+        }
+        for source in retired {
+            self.outlet.tell(Report::Retired(source)).await;
+        }
+        Ok(())
+    }
+
+    fn end_unwanted(&mut self, wanted: &[Reader]) {
+        self.running.iter().filter(|running| !wanted.contains(&running.reader)).for_each(|running| running.stop.set());
+    }
+
+    /// Lets the monitors of the running readers say what they watch now; returns the names that are gone.
+    async fn announce(&mut self, rules: &RuleSet) -> Vec<Arc<str>> {
+        let mut gone = BTreeSet::new();
+        for running in &mut self.running {
+            let now: BTreeSet<_> = monitor_names(rules, &running.reader).into_keys().collect();
+            gone.extend(running.monitors.difference(&now).cloned());
+            running.monitors = now;
+            let state = running.memory.get().state.filter(|_| !running.stop.is_set());
+            for report in state.iter().flat_map(|state| daemon_reports(rules, &running.reader, state)) {
+                self.outlet.tell(Report::Daemon(Box::new(report))).await;
+            }
+        }
+        self.running.retain(|running| !running.stop.is_set());
+        gone.into_iter().collect()
+    }
+
+    fn start(&mut self, reader: Reader, rules: &RuleSet, tasks: &mut Tasks) -> io::Result<()> {
+        let monitors: BTreeSet<_> = monitor_names(rules, &reader).into_keys().collect();
+        let Some(name) = monitors.first().cloned() else { return Ok(()) };
+        let stats = self.stats.monitor(&name);
+        monitors.iter().for_each(|monitor| self.stats.share(monitor, &stats));
+        let memory = Memory::default();
+        let setup = Setup {
+            rules: self.rules.clone(),
+            reader: reader.clone(),
+            prover: self.prover.clone(),
+            outlet: self.outlet.clone(),
+            stats,
+            lookback: lookback(&self.config, &reader),
+            memory: memory.clone(),
+        };
+        let stop = Stop::new()?;
+        let opener = Opener { config: self.config.clone(), expectations: self.expectations.clone() };
+        let (work, ended) = (thread_body(opener, setup.clone()), mourn(setup));
+        tasks.supervise_thread((&name, stop.clone()), work, ended)?;
+        self.running.push(Running { reader, stop, memory, monitors });
+        Ok(())
+    }
+}
+
+/// One run of a reader's thread; the next one goes on after the newest record that this one judged.
+fn thread_body(opener: Opener, setup: Setup) -> impl FnMut(&Stop) {
+    move |stop| {
+        let after = setup.memory.get().newest;
+        let source = opener.open(&setup.reader, after);
+        source.run(&mut LogMonitor::new(setup.clone()), stop);
+    }
+}
+
+/// What is told when a reader's thread ends unasked.
+fn mourn(setup: Setup) -> impl FnMut(Ended) {
+    move |how| {
+        tracing::error!(reader = ?setup.reader, ?how, "a source's thread ended unasked, will restart");
+        let message = "its thread ended and is started again; see the agent's log";
+        for report in dead_reports(&setup.rules.borrow(), &setup.reader, message) {
+            setup.outlet.send(Report::Daemon(Box::new(report)));
+        }
+    }
+}
+
+/// The readers that have rules and are not switched off.
+fn wanted(rules: &RuleSet, config: &Config) -> Vec<Reader> {
+    let mut wanted: Vec<Reader> = Vec::new();
+    for rule in &rules.rules {
+        let Some(reader) = rules.readers.get(rule.reader) else { continue };
+        let off = matches!(reader, Reader::Journal { .. }) && !config.journal.enabled;
+        if !off && !wanted.contains(reader) {
+            wanted.push(reader.clone());
+        }
+    }
+    wanted
+}
+
+fn lookback(config: &Config, reader: &Reader) -> std::time::Duration {
+    match reader {
+        Reader::Kmsg => config.kmsg.lookback,
+        Reader::Journal { .. } | Reader::File(_) => config.journal.lookback,
+    }
+}
+
+/// Opens sources; on the source's own thread, because opening may hang too.
+struct Opener {
+    config: Config,
+    expectations: Expectations,
+}
