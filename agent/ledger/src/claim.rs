@@ -1,0 +1,127 @@
+//! Claims and problems: who says what of one subject, and since when.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_model::{Action, BootId, Finding, Severity};
+use serde::{Deserialize, Serialize};
+
+use crate::Now;
+
+/// So long a problem made by `nodewell inject` lasts, whatever its rule says.
+pub(crate) const TEST_LASTS: Duration = Duration::from_secs(60);
+
+/// Whose claim it is. Tests and real findings of one source are two claimants: a test neither refreshes nor ends
+/// what is real.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Claimant {
+    pub(crate) source: Arc<str>,
+    pub(crate) test: bool,
+}
+
+/// What one source says of one problem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Claim {
+    pub(crate) since: Timestamp,
+    pub(crate) last_seen: Timestamp,
+    pub(crate) count: u64,
+    /// The worst so far: a milder repetition does not make the problem milder.
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) boot_id: Option<BootId>,
+    pub(crate) ends_at_boot: bool,
+    pub(crate) action: Option<Action>,
+    pub(crate) quiet: Option<Duration>,
+    /// Boot time at which the claim ends by itself.
+    pub(crate) deadline: Option<Duration>,
+}
+
+/// A fault that at least one source claims.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Problem {
+    pub(crate) claims: BTreeMap<Claimant, Claim>,
+}
+
+/// When a claim ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// Its quiet time had passed before it arrived.
+    Over,
+    Until(Duration),
+    /// Until evidence says otherwise.
+    Open,
+}
+
+impl Claimant {
+    pub(crate) fn of(finding: &Finding) -> Self {
+        Self { source: Arc::clone(&finding.source), test: finding.test }
+    }
+}
+
+impl Lasting {
+    /// Record time becomes boot time of arrival: what is left of the quiet time counts from now.
+    pub(crate) fn of(finding: &Finding, now: Now) -> Self {
+        if finding.test {
+            return Self::Until(now.after(TEST_LASTS));
+        }
+        match finding.quiet {
+            None => Self::Open,
+            Some(quiet) => {
+                now.left_of(quiet, finding.last_time).map_or(Self::Over, |left| Self::Until(now.after(left)))
+            }
+        }
+    }
+
+    fn deadline(self) -> Option<Duration> {
+        if let Self::Until(deadline) = self { Some(deadline) } else { None }
+    }
+}
+
+impl Claim {
+    pub(crate) fn new(finding: Finding, lasting: Lasting, now: Now) -> Self {
+        let since = finding.time.min(now.wall);
+        Self {
+            since,
+            last_seen: finding.last_time.min(now.wall).max(since),
+            count: finding.count,
+            severity: finding.severity,
+            message: finding.message,
+            boot_id: finding.boot_id,
+            ends_at_boot: finding.ends_at_boot,
+            action: finding.action,
+            quiet: finding.quiet,
+            deadline: lasting.deadline(),
+        }
+    }
+
+    /// Takes a repetition in. It counts in any case; its words hold, and its quiet time, if nothing newer was seen.
+    pub(crate) fn repeat(&mut self, later: Self) {
+        self.count = self.count.saturating_add(later.count);
+        self.since = self.since.min(later.since);
+        self.severity = self.severity.max(later.severity);
+        if later.last_seen < self.last_seen {
+            // Late, or the wall clock went back: its time is no measure, so the later end holds.
+            self.deadline = self.deadline.zip(later.deadline).map(|(held, new)| held.max(new));
+            return;
+        }
+        let kept = (self.count, self.since, self.severity);
+        *self = later;
+        (self.count, self.since, self.severity) = kept;
+    }
+}
+
+impl Problem {
+    pub(crate) fn severity(&self) -> Severity {
+        self.claims.values().map(|claim| claim.severity).max().unwrap_or(Severity::Info)
+    }
+
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.claims.values().map(|claim| claim.since).min()
+    }
+
+    /// The claim whose words stand for the problem: the worst, then the newest, a real one before a test.
+    pub(crate) fn spokesman(&self) -> Option<&Claim> {
+        let rank = |(claimant, claim): &(&Claimant, &Claim)| (!claimant.test, claim.severity, claim.last_seen);
+        self.claims.iter().max_by_key(rank).map(|(_, claim)| claim)
+    }
+}

@@ -1,0 +1,35 @@
+//! What metrics show: counters that only grow, and a gauge for each reason of a condition.
+
+use std::collections::BTreeMap;
+
+use nodewell_model::Name;
+
+/// Node Problem Detector's two metrics, and our own losses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// `problem_counter`: how many records said so, for each reason, events and conditions alike.
+    pub raised: BTreeMap<Name, u64>,
+    /// `problem_gauge`: every reason that has held a condition since it was loaded.
+    pub gauges: Vec<Gauge>,
+    /// Events that nobody took in time.
+    pub events_dropped: u64,
+}
+
+/// One `problem_gauge{type, reason}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gauge {
+    pub condition: Name,
+    pub reason: Name,
+    pub active: bool,
+}
+
+/// Counts a reason; past `limit` reasons the rest shares one counter, so that names from outside cannot grow it.
+pub(crate) fn count(totals: &mut BTreeMap<Name, u64>, reason: &Name, records: u64, limit: usize) {
+    if let Some(total) = totals.get_mut(reason) {
+        *total = total.saturating_add(records);
+        return;
+    }
+    let name = if totals.len() < limit { reason.clone() } else { Name::fixed("Others") };
+    let total = totals.entry(name).or_default();
+    *total = total.saturating_add(records);
+}

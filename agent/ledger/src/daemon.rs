@@ -1,0 +1,143 @@
+//! Monitors and external problem daemons: what they watch and whether their word can be relied on.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_model::{
+    Name,
+    text::{MESSAGE_LIMIT_BYTES, cut},
+    view::{DaemonState, DaemonView},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Now;
+
+/// Condition types one daemon may watch: more than any catalogue has.
+const WATCHES_LIMIT: usize = 256;
+
+/// What a monitor or daemon says of itself. A heartbeat is the same report again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DaemonReport {
+    pub name: Arc<str>,
+    pub state: DaemonState,
+    /// Why it is in this state; `MonitorBlind` and the like if it does not say.
+    pub reason: Option<Name>,
+    pub message: String,
+    /// The conditions that it would turn True.
+    pub watches: Vec<Name>,
+    /// Its word holds for so long; `None`: until it says otherwise.
+    pub ttl: Option<Duration>,
+    /// Records read, in all.
+    pub records: u64,
+    /// Records lost, in all.
+    pub lost: u64,
+}
+
+/// Records that a source knows it lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    pub source: Arc<str>,
+    /// How many; `None` where it cannot know.
+    pub lost: Option<u64>,
+    pub message: String,
+    /// When reading went on.
+    pub time: Timestamp,
+}
+
+/// A daemon as the ledger holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Daemon {
+    pub(crate) state: DaemonState,
+    pub(crate) reason: Option<Name>,
+    pub(crate) message: String,
+    pub(crate) watches: BTreeSet<Name>,
+    pub(crate) ttl: Option<Duration>,
+    /// Boot time at which it is stale.
+    pub(crate) deadline: Option<Duration>,
+    /// Since when its claims are not confirmed any more.
+    pub(crate) silent_since: Option<Timestamp>,
+    pub(crate) records: u64,
+    pub(crate) lost: u64,
+}
+
+impl Daemon {
+    pub(crate) fn new(report: DaemonReport, before: Option<&Self>, now: Now) -> Self {
+        // A clean end is its last word: nothing more is expected of it.
+        let expected = report.ttl.filter(|_| report.state != DaemonState::Dead);
+        let silent = is_silent(report.state);
+        Self {
+            state: report.state,
+            reason: report.reason,
+            message: cut(&report.message, MESSAGE_LIMIT_BYTES).to_owned(),
+            watches: report.watches.into_iter().take(WATCHES_LIMIT).collect(),
+            ttl: report.ttl,
+            deadline: expected.map(|ttl| now.after(ttl)),
+            silent_since: silent.then(|| before.and_then(|before| before.silent_since).unwrap_or(now.wall)),
+            records: report.records,
+            lost: report.lost,
+        }
+    }
+
+    /// It should have spoken by `time`.
+    pub(crate) fn go_stale(&mut self, time: Timestamp) {
+        self.state = DaemonState::Stale;
+        self.reason = None;
+        self.message = match self.ttl.and_then(|ttl| jiff::SignedDuration::try_from(ttl).ok()) {
+            Some(ttl) => format!("not heard of for {ttl:#}"),
+            None => String::new(),
+        };
+        self.deadline = None;
+        self.silent_since.get_or_insert(time);
+    }
+
+    pub(crate) fn watches(&self, condition: &Name) -> bool {
+        self.watches.contains(condition)
+    }
+
+    /// The same but for its deadline: a heartbeat, which nobody needs to see.
+    pub(crate) fn looks_like(&self, other: &Self) -> bool {
+        let Self { state, reason, message, watches, ttl, deadline: _, silent_since, records, lost } = self;
+        (state, reason, message) == (&other.state, &other.reason, &other.message)
+            && (watches, ttl, silent_since) == (&other.watches, &other.ttl, &other.silent_since)
+            && (records, lost) == (&other.records, &other.lost)
+    }
+
+    /// Its own reason, or the word for its state; `None` while it runs.
+    pub(crate) fn reason(&self) -> Option<Name> {
+        let word = match self.state {
+            DaemonState::Running => return None,
+            DaemonState::Starting => "MonitorStarting",
+            DaemonState::Blind => "MonitorBlind",
+            DaemonState::Stale => "MonitorStale",
+            DaemonState::Dead => "MonitorDead",
+        };
+        Some(self.reason.clone().unwrap_or_else(|| Name::fixed(word)))
+    }
+
+    pub(crate) fn view(&self, name: &str) -> DaemonView {
+        DaemonView {
+            name: name.to_owned(),
+            state: self.state,
+            reason: self.reason().map(String::from).unwrap_or_default(),
+            message: self.message.clone(),
+            records: self.records,
+            lost: self.lost,
+        }
+    }
+}
+
+/// Whether claims of a daemon in this state go unconfirmed. One that starts has not been silent yet.
+fn is_silent(state: DaemonState) -> bool {
+    matches!(state, DaemonState::Blind | DaemonState::Stale | DaemonState::Dead)
+}
+
+/// For choosing what to tell of several: the most final first.
+pub(crate) fn gravity(state: DaemonState) -> u8 {
+    match state {
+        DaemonState::Running => 0,
+        DaemonState::Starting => 1,
+        DaemonState::Blind => 2,
+        DaemonState::Stale => 3,
+        DaemonState::Dead => 4,
+    }
+}

@@ -1,0 +1,244 @@
+//! The ledger itself: what is told to it, and what can be read of it.
+
+mod ends;
+mod reload;
+mod watch;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use nodewell_model::{
+    BootId, ConditionSpec, EventRecord, Finding, FindingKind, Name, ProblemKey,
+    text::{MESSAGE_LIMIT_BYTES, cut},
+    view::{ConditionView, DaemonView},
+};
+
+use crate::{
+    Counters, Gauge, Limits, Now,
+    claim::{Claim, Claimant, Lasting},
+    counters,
+    daemon::Daemon,
+    events::{EventQueue, Run, event_of},
+    page::{Cause, Page},
+    timers::{Due, Timers},
+    view,
+};
+
+/// What came of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It happened: an event.
+    Event,
+    /// A problem began.
+    Started,
+    /// An active problem was claimed again, or by one more source.
+    Repeated,
+    /// Claims were withdrawn; so many problems ended by it. None is not a mistake.
+    Cleared(usize),
+    /// Its quiet time had passed before it arrived: nothing is raised by it, nothing refreshed.
+    Over,
+    /// It ends at boot and is from another boot.
+    OtherBoot,
+}
+
+/// Why something was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("condition {0} is not in the catalogue; declare it as a [[condition]] in a rule file")]
+    UnknownCondition(Name),
+    #[error("condition {0} has too many active reasons; clear some")]
+    TooManyReasons(Name),
+    #[error("{0} is claimed by too many sources already")]
+    TooManySources(Name),
+    #[error("too many problem daemons; {0} is not taken")]
+    TooManyDaemons(Arc<str>),
+}
+
+/// What a person wants cleared: claims of everyone. `None` stands for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClearRequest {
+    pub condition: Name,
+    pub reason: Option<Name>,
+    pub subject: Option<String>,
+}
+
+/// What is true of the node. Owned by one task; see the crate's words on times.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    pub(crate) limits: Limits,
+    pub(crate) run: Run,
+    pub(crate) pages: BTreeMap<Name, Page>,
+    pub(crate) daemons: BTreeMap<Arc<str>, Daemon>,
+    pub(crate) timers: Timers,
+    pub(crate) events: EventQueue,
+    pub(crate) totals: BTreeMap<Name, u64>,
+    pub(crate) version: u64,
+}
+
+impl Ledger {
+    /// An empty ledger for the conditions of `catalogue`; of two of one type the first counts.
+    #[must_use]
+    pub fn new(catalogue: Vec<ConditionSpec>, now: Now) -> Self {
+        let mut pages = BTreeMap::new();
+        for spec in catalogue {
+            pages.entry(spec.condition.clone()).or_insert_with(|| Page::new(spec));
+        }
+        Self {
+            limits: Limits::default(),
+            run: Run::new(now),
+            pages,
+            daemons: BTreeMap::new(),
+            timers: Timers::default(),
+            events: EventQueue::default(),
+            totals: BTreeMap::new(),
+            version: 0,
+        }
+    }
+
+    /// This boot: findings of another one that end at boot are not raised.
+    #[must_use]
+    pub fn with_boot_id(mut self, boot_id: Option<BootId>) -> Self {
+        self.run.boot_id = boot_id;
+        self
+    }
+
+    /// Other bounds than the default ones.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Takes a finding in. O(log n), but for a clear without a subject, which looks at each subject of its reason.
+    pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Refusal> {
+        if let Some(condition) = finding.condition.as_ref().filter(|name| !self.pages.contains_key(*name)) {
+            return Err(Refusal::UnknownCondition(condition.clone()));
+        }
+        match (finding.kind, finding.key()) {
+            (FindingKind::Clear, _) => Ok(self.take_back(&finding, now)),
+            (FindingKind::Raise, None) => Ok(self.happened(&finding)),
+            (FindingKind::Raise, Some(key)) => self.raise(finding, key, now),
+        }
+    }
+
+    fn happened(&mut self, finding: &Finding) -> Applied {
+        self.count(finding);
+        self.emit(event_of(finding));
+        Applied::Event
+    }
+
+    fn raise(&mut self, finding: Finding, key: ProblemKey, now: Now) -> Result<Applied, Refusal> {
+        let lasting = Lasting::of(&finding, now);
+        if lasting == Lasting::Over {
+            return Ok(Applied::Over);
+        }
+        if finding.ends_at_boot && self.run.is_other_boot(finding.boot_id) {
+            return Ok(Applied::OtherBoot);
+        }
+        let full = self.problems() >= self.limits.problems;
+        let Some(page) = self.pages.get_mut(&key.condition) else {
+            return Err(Refusal::UnknownCondition(key.condition));
+        };
+        let key = page.place(key, full, &self.limits);
+        page.admit(&key, &Claimant::of(&finding), &self.limits)?;
+        self.count(&finding);
+        let start = self.claim(finding, lasting, key, now);
+        Ok(start.map_or(Applied::Repeated, |event| {
+            self.emit(event);
+            Applied::Started
+        }))
+    }
+
+    /// Writes an admitted claim down; returns the event if a problem starts with it.
+    fn claim(&mut self, mut finding: Finding, lasting: Lasting, key: ProblemKey, now: Now) -> Option<EventRecord> {
+        let page = self.pages.get_mut(&key.condition)?;
+        fold(&mut finding, &key);
+        let claimant = Claimant::of(&finding);
+        let start = page.starts(&key, &claimant).then(|| event_of(&finding));
+        let claim = Claim::new(finding, lasting, now);
+        let since = claim.since;
+        let (before, after) = page.claim(&key, &claimant, claim);
+        page.settle(&self.daemons, Cause::Record(since));
+        self.timers.reset(Due::Claim(key, claimant), before, after);
+        self.version += 1;
+        start
+    }
+
+    fn problems(&self) -> usize {
+        self.pages.values().map(|page| page.problems.len()).sum()
+    }
+
+    fn count(&mut self, finding: &Finding) {
+        counters::count(&mut self.totals, &finding.reason, finding.count, self.limits.counted_reasons);
+    }
+
+    pub(crate) fn emit(&mut self, event: EventRecord) {
+        self.events.push(event, self.limits.events);
+        self.version += 1;
+    }
+
+    /// The boot time at which [`Ledger::advance`] has something to do.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.timers.next()
+    }
+
+    /// The events since the last call, oldest first.
+    pub fn take_events(&mut self) -> Vec<EventRecord> {
+        self.events.take()
+    }
+
+    /// Every condition that is watched or has a problem, by name. Only what changed since the last call is made
+    /// anew, so this is cheap to call after each batch of findings.
+    pub fn shared_conditions(&mut self) -> Vec<Arc<ConditionView>> {
+        let daemons = &self.daemons;
+        let shown = self.pages.values_mut().filter_map(|page| {
+            if page.view.is_none() {
+                page.view = view::condition(page, daemons).map(Arc::new);
+            }
+            page.view.clone()
+        });
+        shown.collect()
+    }
+
+    /// [`Ledger::shared_conditions`] as values of one's own.
+    pub fn conditions(&mut self) -> Vec<ConditionView> {
+        self.shared_conditions().into_iter().map(Arc::unwrap_or_clone).collect()
+    }
+
+    /// Every monitor and daemon, by name.
+    #[must_use]
+    pub fn daemons(&self) -> Vec<DaemonView> {
+        self.daemons.iter().map(|(name, daemon)| daemon.view(name)).collect()
+    }
+
+    /// Grows when anything changes that is shown: conditions, daemons, events, counters.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What metrics show.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let gauges = self.pages.iter().flat_map(|(condition, page)| {
+            let gauge = |(reason, tally): (&Name, &crate::page::Tally)| Gauge {
+                condition: condition.clone(),
+                reason: reason.clone(),
+                active: tally.problems > 0,
+            };
+            page.tallies.iter().map(gauge)
+        });
+        Counters { raised: self.totals.clone(), gauges: gauges.collect(), events_dropped: self.events.dropped }
+    }
+}
+
+/// Says so in a finding that a limit put into the problem without a subject.
+fn fold(finding: &mut Finding, key: &ProblemKey) {
+    if finding.subject == key.subject {
+        return;
+    }
+    if let Some(subject) = std::mem::take(&mut finding.subject) {
+        let told = format!("too many subjects, also {subject}: {}", finding.message);
+        finding.message = cut(&told, MESSAGE_LIMIT_BYTES).to_owned();
+    }
+}

@@ -1,0 +1,132 @@
+//! How problems end: a clear, a quiet time, a person's word, a reload. Never by a restart.
+
+use nodewell_model::{ConditionStatus, EventRecord, Finding, Name, ProblemKey, Severity};
+
+use super::{Applied, ClearRequest, Ledger};
+use crate::{
+    Now,
+    claim::{Claim, Claimant},
+    events::Ending,
+    page::Cause,
+    timers::Due,
+};
+
+impl Ledger {
+    /// A clear finding: withdraws only its own source's claims, and a test only tests.
+    pub(super) fn take_back(&mut self, finding: &Finding, now: Now) -> Applied {
+        let claimant = Claimant::of(finding);
+        let keys = self
+            .pages
+            .get(finding.condition.as_ref().map_or("", Name::as_str))
+            .map(|page| page.keys_of(Some(&finding.reason), finding.subject.as_deref()));
+        let ending = Ending {
+            time: finding.time.min(now.wall),
+            origin: Some(finding.origin.clone()),
+            boot_id: finding.boot_id,
+            source: finding.source.to_string(),
+            evidence: finding.message.clone(),
+            test: finding.test,
+        };
+        let ended = keys.unwrap_or_default().iter().filter(|key| self.withdraw(key, &claimant, &ending)).count();
+        Applied::Cleared(ended)
+    }
+
+    /// `nodewell clear`: withdraws the claims of everyone, tests too. Returns how many problems ended.
+    pub fn clear(&mut self, request: &ClearRequest, now: Now) -> usize {
+        let Some(page) = self.pages.get(&request.condition) else { return 0 };
+        let keys = page.keys_of(request.reason.as_ref(), request.subject.as_deref());
+        let ending = self.conclusion("nodewell", "cleared by hand", now);
+        keys.iter().filter(|key| self.withdraw_all(key, &ending)).count()
+    }
+
+    /// Lets everything end whose time is up.
+    pub fn advance(&mut self, now: Now) {
+        while let Some((deadline, due)) = self.timers.pop(now.boottime) {
+            match due {
+                Due::Daemon(name) => self.daemon_is_late(&name, deadline, now),
+                Due::Claim(key, claimant) => self.claim_is_over(&key, &claimant, now.wall_at(deadline), now),
+            }
+        }
+    }
+
+    fn claim_is_over(&mut self, key: &ProblemKey, claimant: &Claimant, time: jiff::Timestamp, now: Now) {
+        let quiet = self.held(key, claimant).and_then(|claim| claim.quiet);
+        let evidence = match quiet.and_then(|quiet| jiff::SignedDuration::try_from(quiet).ok()) {
+            Some(quiet) if !claimant.test => format!("not seen again for {quiet:#}"),
+            _ => "the test is over".to_owned(),
+        };
+        let ending = Ending { time, ..self.conclusion(&claimant.source, &evidence, now) };
+        self.withdraw(key, claimant, &ending);
+    }
+
+    /// An ending that no record says.
+    pub(crate) fn conclusion(&self, source: &str, evidence: &str, now: Now) -> Ending {
+        Ending {
+            time: now.wall,
+            origin: None,
+            boot_id: self.run.boot_id,
+            source: source.to_owned(),
+            evidence: evidence.to_owned(),
+            test: false,
+        }
+    }
+
+    fn held(&self, key: &ProblemKey, claimant: &Claimant) -> Option<&Claim> {
+        self.pages.get(&key.condition)?.problems.get(key)?.claims.get(claimant)
+    }
+
+    pub(crate) fn withdraw_all(&mut self, key: &ProblemKey, ending: &Ending) -> bool {
+        let claims = self.pages.get(&key.condition).and_then(|page| page.problems.get(key)).map(|p| &p.claims);
+        let claimants: Vec<_> = claims.into_iter().flat_map(|claims| claims.keys().cloned()).collect();
+        claimants.iter().fold(false, |ended, claimant| self.withdraw(key, claimant, ending) || ended)
+    }
+
+    /// Strikes out one claim; the problem ends with its last. Says whether it did.
+    pub(crate) fn withdraw(&mut self, key: &ProblemKey, claimant: &Claimant, ending: &Ending) -> bool {
+        let Some(page) = self.pages.get_mut(&key.condition) else { return false };
+        let Some(problem) = page.problems.get_mut(key) else { return false };
+        let Some(claim) = problem.claims.remove(claimant) else { return false };
+        let ended = problem.claims.is_empty();
+        if ended {
+            page.close(key);
+        }
+        page.settle(&self.daemons, Cause::Record(ending.time));
+        self.timers.reset(Due::Claim(key.clone(), claimant.clone()), claim.deadline, None);
+        self.version += 1;
+        if ended {
+            let event = self.end_of(key, claimant, ending);
+            self.emit(event);
+        }
+        ended
+    }
+
+    fn end_of(&mut self, key: &ProblemKey, claimant: &Claimant, ending: &Ending) -> EventRecord {
+        let (reason, message) = self.words_of_end(key, ending);
+        EventRecord {
+            id: 0,
+            origin: ending.origin.clone().unwrap_or_else(|| self.run.next_origin()),
+            boot_id: ending.boot_id,
+            severity: Severity::Info,
+            time: ending.time,
+            last_time: ending.time,
+            reason,
+            message,
+            subject: key.subject.clone(),
+            source: ending.source.clone(),
+            condition: Some(key.condition.clone()),
+            count: 1,
+            test: claimant.test || ending.test,
+        }
+    }
+
+    /// The condition's healthy reason when it is healthy by this end, `ProblemEnded` when something else is wrong.
+    fn words_of_end(&self, key: &ProblemKey, ending: &Ending) -> (Name, String) {
+        use nodewell_model::text::{MESSAGE_LIMIT_BYTES, cut};
+        let page = self.pages.get(&key.condition);
+        let healthy = page.filter(|page| page.standing.status == Some(ConditionStatus::False));
+        let reason = healthy.map_or_else(|| Name::fixed("ProblemEnded"), |page| page.spec.healthy_reason.clone());
+        let on = key.subject.as_ref().map(|subject| format!(" on {subject}")).unwrap_or_default();
+        let message = format!("{}{on} is over: {}", key.reason, ending.evidence);
+        (reason, cut(&message, MESSAGE_LIMIT_BYTES).to_owned())
+    }
+}

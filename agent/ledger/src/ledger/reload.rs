@@ -1,0 +1,52 @@
+//! New rules or config under a running ledger.
+
+use nodewell_model::{ConditionSpec, Name, ProblemKey};
+
+use super::Ledger;
+use crate::{Now, claim::Claimant, page::Page, timers::Due};
+
+impl Ledger {
+    /// Takes a new catalogue: what is in both keeps its state, problems of a type that is gone end with
+    /// it. Of two of one type the first counts.
+    pub fn set_catalogue(&mut self, catalogue: Vec<ConditionSpec>, now: Now) {
+        let gone = |name: &&Name| !catalogue.iter().any(|spec| spec.condition == **name);
+        let gone: Vec<Name> = self.pages.keys().filter(gone).cloned().collect();
+        let ending = self.conclusion("nodewell", "its condition is not configured any more", now);
+        for name in gone {
+            let keys = self.pages.get(&name).map(|page| page.keys_of(None, None));
+            keys.unwrap_or_default().iter().for_each(|key| _ = self.withdraw_all(key, &ending));
+            self.pages.remove(&name);
+        }
+        let mut kept = std::mem::take(&mut self.pages);
+        for spec in catalogue {
+            let mut page = kept.remove(&spec.condition).unwrap_or_else(|| Page::new(spec.clone()));
+            // The gauges of reasons that no rule may have any more.
+            page.tallies.retain(|_, tally| tally.problems > 0);
+            self.pages.entry(spec.condition.clone()).or_insert(Page { spec, ..page });
+        }
+        self.settle_all(now.wall);
+    }
+
+    /// A monitor or daemon that will not come back: it is forgotten and its claims end. Returns how many problems
+    /// ended.
+    pub fn retire(&mut self, source: &str, now: Now) -> usize {
+        let ending = self.conclusion(source, "its monitor is not there any more", now);
+        if let Some((name, daemon)) = self.daemons.remove_entry(source) {
+            self.timers.reset(Due::Daemon(name), daemon.deadline, None);
+        }
+        let claims = self.claims_where(|claimant, _| &*claimant.source == source);
+        let ended = claims.iter().filter(|(key, claimant)| self.withdraw(key, claimant, &ending)).count();
+        self.settle_all(now.wall);
+        ended
+    }
+
+    pub(crate) fn claims_where(
+        &self,
+        wanted: impl Fn(&Claimant, &crate::claim::Claim) -> bool,
+    ) -> Vec<(ProblemKey, Claimant)> {
+        let problems = self.pages.values().flat_map(|page| &page.problems);
+        let claims =
+            problems.flat_map(|(key, problem)| problem.claims.iter().map(move |(who, claim)| (key, who, claim)));
+        claims.filter(|(_, who, claim)| wanted(who, claim)).map(|(key, who, _)| (key.clone(), who.clone())).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! What monitors and daemons say of themselves, and what their silence means.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_model::{
+    EventRecord, Name, Severity,
+    text::{MESSAGE_LIMIT_BYTES, cut},
+    view::DaemonState,
+};
+
+use super::{Ledger, Refusal};
+use crate::{DaemonReport, Gap, Now, daemon::Daemon, page::Cause, timers::Due};
+
+impl Ledger {
+    /// Takes a daemon's word on itself; with a ttl, it has to come again in time.
+    pub fn daemon(&mut self, report: DaemonReport, now: Now) -> Result<(), Refusal> {
+        let name = Arc::clone(&report.name);
+        let before = self.daemons.get(&name);
+        if before.is_none() && self.daemons.len() >= self.limits.daemons {
+            return Err(Refusal::TooManyDaemons(name));
+        }
+        let daemon = Daemon::new(report, before, now);
+        let changed = before.is_none_or(|before| !before.looks_like(&daemon));
+        let deadline = before.and_then(|before| before.deadline);
+        self.timers.reset(Due::Daemon(Arc::clone(&name)), deadline, daemon.deadline);
+        self.daemons.insert(name, daemon);
+        if changed {
+            self.settle_all(now.wall);
+        }
+        Ok(())
+    }
+
+    pub(super) fn daemon_is_late(&mut self, name: &str, deadline: Duration, now: Now) {
+        let time = now.wall_at(deadline);
+        let Some(daemon) = self.daemons.get_mut(name).filter(|daemon| daemon.state != DaemonState::Dead) else {
+            return;
+        };
+        daemon.go_stale(time);
+        self.settle_all(time);
+    }
+
+    /// Records were lost: an event says so.
+    pub fn gap(&mut self, gap: Gap, now: Now) {
+        let time = gap.time.min(now.wall);
+        let event = EventRecord {
+            id: 0,
+            origin: self.run.next_origin(),
+            boot_id: self.run.boot_id,
+            severity: Severity::Warn,
+            time,
+            last_time: time,
+            reason: Name::fixed("RecordsLost"),
+            message: cut(&gap.message, MESSAGE_LIMIT_BYTES).to_owned(),
+            subject: None,
+            source: gap.source.to_string(),
+            condition: None,
+            count: gap.lost.unwrap_or(1),
+            test: false,
+        };
+        self.emit(event);
+    }
+
+    /// After a change of a daemon: whatever it watches or claims may look different.
+    pub(crate) fn settle_all(&mut self, time: Timestamp) {
+        for page in self.pages.values_mut() {
+            page.settle(&self.daemons, Cause::Daemon(time));
+        }
+        self.version += 1;
+    }
+}

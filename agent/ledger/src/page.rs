@@ -1,0 +1,179 @@
+//! One condition's page of the ledger: its problems, its status, and the account last shown of it.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_model::{ConditionSpec, ConditionStatus, Name, ProblemKey, view::ConditionView};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Limits, Refusal,
+    claim::{Claim, Claimant, Problem},
+    daemon::Daemon,
+};
+
+/// What made a status change, and when: the two are dated differently.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cause {
+    /// A record, or the end of its quiet time.
+    Record(Timestamp),
+    /// A daemon's report or silence.
+    Daemon(Timestamp),
+}
+
+/// A condition's status and its transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    /// `None`: no problem and nobody watches; not listed.
+    pub(crate) status: Option<ConditionStatus>,
+    /// The last transition.
+    pub(crate) since: Option<Timestamp>,
+    /// The last transition that a record made: none by a record is dated before it.
+    pub(crate) floor: Option<Timestamp>,
+}
+
+/// Problems of one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Tally {
+    pub(crate) problems: usize,
+    subjects: usize,
+}
+
+/// Everything about one condition.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    pub(crate) spec: ConditionSpec,
+    pub(crate) problems: BTreeMap<ProblemKey, Problem>,
+    /// Reasons that held the condition once stay here at zero, for the gauges.
+    pub(crate) tallies: BTreeMap<Name, Tally>,
+    pub(crate) standing: Standing,
+    /// `None`: something changed since it was made.
+    pub(crate) view: Option<Arc<ConditionView>>,
+}
+
+impl Page {
+    pub(crate) fn new(spec: ConditionSpec) -> Self {
+        let (problems, tallies) = (BTreeMap::new(), BTreeMap::new());
+        Self { spec, problems, tallies, standing: Standing::default(), view: None }
+    }
+
+    /// Where a claim on `key` goes: to the problem of its subject, or, past the limits, to the one without.
+    pub(crate) fn place(&self, key: ProblemKey, full: bool, limits: &Limits) -> ProblemKey {
+        if key.subject.is_none() || self.problems.contains_key(&key) {
+            return key;
+        }
+        let subjects = self.tallies.get(&key.reason).map_or(0, |tally| tally.subjects);
+        if full || subjects >= limits.subjects { ProblemKey { subject: None, ..key } } else { key }
+    }
+
+    /// Whether `claimant` may claim `key`.
+    pub(crate) fn admit(&mut self, key: &ProblemKey, claimant: &Claimant, limits: &Limits) -> Result<(), Refusal> {
+        let claims = self.problems.get(key).map(|problem| &problem.claims);
+        if claims.is_some_and(|claims| claims.len() >= limits.claims && !claims.contains_key(claimant)) {
+            return Err(Refusal::TooManySources(key.reason.clone()));
+        }
+        if self.tallies.contains_key(&key.reason) || self.tallies.len() < limits.reasons {
+            return Ok(());
+        }
+        let over = self.tallies.iter().find(|(_, tally)| tally.problems == 0).map(|(reason, _)| reason.clone());
+        match over.map(|reason| self.tallies.remove(&reason)) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::TooManyReasons(key.condition.clone())),
+        }
+    }
+
+    /// A problem starts with its first claim; a test also says so where the problem is there already.
+    pub(crate) fn starts(&self, key: &ProblemKey, claimant: &Claimant) -> bool {
+        let problem = self.problems.get(key);
+        problem.is_none_or(|problem| claimant.test && !problem.claims.contains_key(claimant))
+    }
+
+    /// Writes a claim down, or takes it as a repetition. Returns the deadlines before and after.
+    pub(crate) fn claim(
+        &mut self,
+        key: &ProblemKey,
+        claimant: &Claimant,
+        claim: Claim,
+    ) -> (Option<Duration>, Option<Duration>) {
+        let claims = &mut self.open(key).claims;
+        let Some(held) = claims.get_mut(claimant) else {
+            let deadline = claim.deadline;
+            claims.insert(claimant.clone(), claim);
+            return (None, deadline);
+        };
+        let before = held.deadline;
+        held.repeat(claim);
+        (before, held.deadline)
+    }
+
+    /// The problem of `key`, which begins if it was not there.
+    fn open(&mut self, key: &ProblemKey) -> &mut Problem {
+        if !self.problems.contains_key(key) {
+            let tally = self.tallies.entry(key.reason.clone()).or_default();
+            tally.problems += 1;
+            tally.subjects += usize::from(key.subject.is_some());
+        }
+        self.problems.entry(key.clone()).or_default()
+    }
+
+    /// Strikes out a problem that nobody claims any more.
+    pub(crate) fn close(&mut self, key: &ProblemKey) {
+        if self.problems.remove(key).is_none() {
+            return;
+        }
+        if let Some(tally) = self.tallies.get_mut(&key.reason) {
+            tally.problems -= 1;
+            tally.subjects -= usize::from(key.subject.is_some());
+        }
+    }
+
+    /// The problems of a reason and subject; what is `None` stands for all.
+    pub(crate) fn keys_of(&self, reason: Option<&Name>, subject: Option<&str>) -> Vec<ProblemKey> {
+        let key = |reason: &Name, subject: Option<&str>| {
+            let (condition, reason) = (self.spec.condition.clone(), reason.clone());
+            ProblemKey { condition, reason, subject: subject.map(str::to_owned) }
+        };
+        match (reason, subject) {
+            (Some(reason), Some(_)) => {
+                Some(key(reason, subject)).filter(|key| self.problems.contains_key(key)).into_iter().collect()
+            }
+            (Some(reason), None) => {
+                let from = self.problems.range(key(reason, None)..).map(|(key, _)| key);
+                from.take_while(|key| key.reason == *reason).cloned().collect()
+            }
+            (None, subject) => {
+                let wanted = |key: &&ProblemKey| subject.is_none() || key.subject.as_deref() == subject;
+                self.problems.keys().filter(wanted).cloned().collect()
+            }
+        }
+    }
+
+    /// Derives the status; `since` moves only with it.
+    pub(crate) fn settle(&mut self, daemons: &BTreeMap<Arc<str>, Daemon>, cause: Cause) {
+        self.view = None;
+        let status = self.derive(daemons);
+        let standing = &mut self.standing;
+        if standing.status == status {
+            return;
+        }
+        standing.status = status;
+        match cause {
+            Cause::Record(time) => {
+                standing.floor = standing.floor.max(Some(time));
+                standing.since = standing.floor;
+            }
+            Cause::Daemon(time) => standing.since = standing.since.max(Some(time)),
+        }
+    }
+
+    fn derive(&self, daemons: &BTreeMap<Arc<str>, Daemon>) -> Option<ConditionStatus> {
+        use nodewell_model::view::DaemonState::Running;
+        if !self.problems.is_empty() {
+            return Some(ConditionStatus::True);
+        }
+        let mut watchers = daemons.values().filter(|daemon| daemon.watches(&self.spec.condition)).peekable();
+        watchers.peek()?;
+        let seen = watchers.all(|daemon| daemon.state == Running);
+        Some(if seen { ConditionStatus::False } else { ConditionStatus::Unknown })
+    }
+}

@@ -1,0 +1,124 @@
+//! Who watches, who went silent, and what that does to a condition.
+
+use super::*;
+use crate::{Gap, Refusal};
+
+fn with_ttl(state: DaemonState, secs: u64) -> DaemonReport {
+    DaemonReport { ttl: Some(Duration::from_secs(secs)), ..report("kernel-monitor", state) }
+}
+
+#[test]
+fn a_condition_nobody_watches_is_not_listed() {
+    let mut ledger = ledger();
+    assert!(ledger.conditions().is_empty());
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    assert_eq!(ledger.conditions().len(), 1);
+    ledger.apply(clear("sda", 2), at(2)).unwrap();
+    assert!(ledger.conditions().is_empty());
+}
+
+#[test]
+fn a_condition_is_unknown_until_its_monitor_runs() {
+    let mut ledger = ledger();
+    ledger.daemon(report("kernel-monitor", DaemonState::Starting), at(1)).unwrap();
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.reason.as_str(), view.since), (ConditionStatus::Unknown, "MonitorStarting", wall(1)));
+    ledger.daemon(report("kernel-monitor", DaemonState::Running), at(2)).unwrap();
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.reason.as_str(), view.since), (ConditionStatus::False, "AllIsWell", wall(2)));
+}
+
+#[test]
+fn one_blind_monitor_of_two_makes_it_unknown_and_says_why() {
+    let mut ledger = watched();
+    let blind = DaemonReport {
+        reason: Some(Name::fixed("PermissionDenied")),
+        message: "cannot open /dev/kmsg".to_owned(),
+        ..report("disk-monitor", DaemonState::Blind)
+    };
+    ledger.daemon(blind, at(5)).unwrap();
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.reason.as_str()), (ConditionStatus::Unknown, "PermissionDenied"));
+    assert_eq!((view.message.as_str(), view.since), ("disk-monitor: cannot open /dev/kmsg", wall(5)));
+    assert_eq!(ledger.daemons()[0].reason, "PermissionDenied");
+}
+
+#[test]
+fn silence_past_the_ttl_turns_conditions_unknown_and_leaves_problems_unconfirmed() {
+    let mut ledger = ledger();
+    ledger.daemon(with_ttl(DaemonState::Running, 30), at(0)).unwrap();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    assert_eq!(ledger.next_deadline(), Some(at(30).boottime));
+    ledger.advance(at(29));
+    assert_eq!(ledger.daemons()[0].state, DaemonState::Running);
+    ledger.advance(at(40));
+    assert_eq!((ledger.daemons()[0].state, ledger.next_deadline()), (DaemonState::Stale, None));
+    let views = ledger.conditions();
+    assert_eq!((views[0].status, views[0].problems[0].unconfirmed_since), (ConditionStatus::True, Some(wall(30))));
+    assert_eq!((views[1].status, views[1].reason.as_str()), (ConditionStatus::Unknown, "MonitorStale"));
+    assert_eq!(views[1].since, wall(30));
+    ledger.daemon(with_ttl(DaemonState::Running, 30), at(41)).unwrap();
+    let views = ledger.conditions();
+    assert_eq!(views[0].problems[0].unconfirmed_since, None);
+    assert_eq!((views[1].status, views[1].since), (ConditionStatus::False, wall(41)));
+}
+
+#[test]
+fn a_heartbeat_keeps_a_daemon_and_is_no_change() {
+    let mut ledger = ledger();
+    ledger.daemon(with_ttl(DaemonState::Running, 30), at(0)).unwrap();
+    let version = ledger.version();
+    ledger.daemon(with_ttl(DaemonState::Running, 30), at(20)).unwrap();
+    assert_eq!((ledger.version(), ledger.next_deadline()), (version, Some(at(50).boottime)));
+    ledger.advance(at(49));
+    assert_eq!(status(&mut ledger), ConditionStatus::False);
+}
+
+#[test]
+fn one_that_said_goodbye_is_not_stale_later() {
+    let mut ledger = ledger();
+    ledger.daemon(with_ttl(DaemonState::Dead, 30), at(0)).unwrap();
+    ledger.advance(at(100));
+    assert_eq!(disk(&mut ledger).reason.as_str(), "MonitorDead");
+}
+
+#[test]
+fn a_problem_is_confirmed_while_one_of_its_claimants_speaks() {
+    let mut ledger = watched();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    ledger.apply(Finding { source: "smartd".into(), ..raise("sda", 1) }, at(1)).unwrap();
+    ledger.daemon(report("kernel-monitor", DaemonState::Dead), at(5)).unwrap();
+    assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, None);
+    ledger.daemon(report("smartd", DaemonState::Blind), at(7)).unwrap();
+    ledger.daemon(report("smartd", DaemonState::Dead), at(9)).unwrap();
+    assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, Some(wall(7)));
+}
+
+#[test]
+fn a_gap_is_an_event_of_the_agent() {
+    let mut ledger = watched();
+    let gap = Gap { source: "kernel-monitor".into(), lost: Some(12), message: "overrun".to_owned(), time: wall(4) };
+    ledger.gap(gap, at(5));
+    let event = ledger.take_events().pop().unwrap();
+    assert_eq!((event.reason.as_str(), event.count, event.severity), ("RecordsLost", 12, Severity::Warn));
+    assert!(matches!(event.origin, Origin::Agent { sequence: 1, .. }));
+}
+
+#[test]
+fn a_retired_monitor_leaves_nothing_behind() {
+    let mut ledger = watched();
+    ledger.daemon(with_ttl(DaemonState::Running, 30), at(0)).unwrap();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    assert_eq!(ledger.retire("kernel-monitor", at(2)), 1);
+    assert!(ledger.conditions().is_empty() && ledger.daemons().is_empty());
+    assert_eq!(ledger.next_deadline(), None);
+}
+
+#[test]
+fn daemons_are_bounded() {
+    let mut ledger = ledger().with_limits(crate::Limits { daemons: 1, ..Default::default() });
+    ledger.daemon(report("a", DaemonState::Running), at(0)).unwrap();
+    let refused = ledger.daemon(report("b", DaemonState::Running), at(0));
+    assert_eq!(refused, Err(Refusal::TooManyDaemons("b".into())));
+    ledger.daemon(report("a", DaemonState::Dead), at(0)).unwrap();
+}

@@ -1,0 +1,110 @@
+//! A page of the ledger as people and the API server are shown it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use nodewell_model::{
+    ConditionStatus, Name, ProblemKey,
+    text::{MESSAGE_LIMIT_BYTES, cut},
+    view::{ConditionView, DaemonState, ProblemView},
+};
+
+use crate::{
+    claim::Problem,
+    daemon::{Daemon, gravity},
+    page::Page,
+};
+
+/// Bytes of a condition's message kept for naming the other subjects.
+const OTHERS_LIMIT_BYTES: usize = 320;
+/// Bytes of each of them: a GPU UUID has 40.
+const LABEL_LIMIT_BYTES: usize = 64;
+
+type Daemons = BTreeMap<Arc<str>, Daemon>;
+
+/// `None` for a condition without problems that nobody watches.
+pub(crate) fn condition(page: &Page, daemons: &Daemons) -> Option<ConditionView> {
+    let status = page.standing.status?;
+    let problems = problems(page, daemons);
+    let (reason, message) = match status {
+        ConditionStatus::True => problems.first().map(|worst| (worst.reason.clone(), told(worst, &problems[1..]))),
+        ConditionStatus::Unknown => unseen(page, daemons),
+        ConditionStatus::False => None,
+    }
+    .unwrap_or_else(|| (page.spec.healthy_reason.clone(), page.spec.healthy_message.clone()));
+    let since = page.standing.since.unwrap_or_default();
+    Some(ConditionView { condition: page.spec.condition.clone(), status, reason, message, since, problems })
+}
+
+/// Worst first, then oldest, then by name.
+fn problems(page: &Page, daemons: &Daemons) -> Vec<ProblemView> {
+    let mut held: Vec<_> = page.problems.iter().collect();
+    held.sort_by_key(|(_, problem)| (std::cmp::Reverse(problem.severity()), problem.since()));
+    held.into_iter().filter_map(|(key, held)| problem(key, held, daemons)).collect()
+}
+
+fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<ProblemView> {
+    let spokesman = problem.spokesman()?;
+    let claims = || problem.claims.values();
+    Some(ProblemView {
+        id: key.id().to_string(),
+        reason: key.reason.clone(),
+        subject: key.subject.clone(),
+        severity: problem.severity(),
+        since: problem.since()?,
+        last_seen: claims().map(|claim| claim.last_seen).max()?,
+        count: claims().fold(0, |sum, claim| sum.saturating_add(claim.count)),
+        message: spokesman.message.clone(),
+        source: sources(problem),
+        action: spokesman.action.or_else(|| claims().find_map(|claim| claim.action)).map(|a| a.as_str().to_owned()),
+        unconfirmed_since: unconfirmed(problem, daemons),
+        test: problem.claims.keys().all(|claimant| claimant.test),
+    })
+}
+
+fn sources(problem: &Problem) -> String {
+    let mut names: Vec<&str> = problem.claims.keys().map(|claimant| &*claimant.source).collect();
+    names.dedup();
+    cut(&names.join(", "), MESSAGE_LIMIT_BYTES).to_owned()
+}
+
+/// When the last of its claimants went silent; `None` while one still speaks.
+fn unconfirmed(problem: &Problem, daemons: &Daemons) -> Option<Timestamp> {
+    let silence = problem.claims.keys().map(|claimant| daemons.get(&claimant.source)?.silent_since);
+    silence.collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// The worst problem's message, and who else is in trouble.
+fn told(worst: &ProblemView, others: &[ProblemView]) -> String {
+    let mut also = String::new();
+    for (named, other) in others.iter().enumerate() {
+        let label = label(worst, other);
+        if also.len() + label.len() > OTHERS_LIMIT_BYTES {
+            also.push_str(&format!(" and {} more", others.len() - named));
+            break;
+        }
+        also.push_str(if named == 0 { "; also " } else { ", " });
+        also.push_str(&label);
+    }
+    format!("{}{also}", cut(&worst.message, MESSAGE_LIMIT_BYTES - also.len()))
+}
+
+fn label(worst: &ProblemView, other: &ProblemView) -> String {
+    match &other.subject {
+        Some(subject) if other.reason == worst.reason => cut(subject, LABEL_LIMIT_BYTES).to_owned(),
+        Some(subject) => format!("{} {}", other.reason, cut(subject, LABEL_LIMIT_BYTES)),
+        None => other.reason.to_string(),
+    }
+}
+
+/// Of the daemons that should see and do not, the one in the worst state.
+fn unseen(page: &Page, daemons: &Daemons) -> Option<(Name, String)> {
+    let blind = |(_, daemon): &(&Arc<str>, &Daemon)| {
+        daemon.state != DaemonState::Running && daemon.watches(&page.spec.condition)
+    };
+    let worst = daemons.iter().filter(blind).min_by_key(|(_, daemon)| std::cmp::Reverse(gravity(daemon.state)))?;
+    let (name, daemon) = worst;
+    let message =
+        if daemon.message.is_empty() { format!("{name} cannot tell") } else { format!("{name}: {}", daemon.message) };
+    Some((daemon.reason()?, cut(&message, MESSAGE_LIMIT_BYTES).to_owned()))
+}
