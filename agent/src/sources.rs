@@ -1,6 +1,13 @@
 //! First stage: where records come from. Each source runs on a thread of its own and hands records to the monitor
 //! on that same thread; it never hides what it missed.
 
+pub mod kmsg;
+
+mod framer;
+#[cfg(test)]
+mod testing;
+mod wait;
+
 use jiff::Timestamp;
 use nodewell_model::{Name, Record};
 

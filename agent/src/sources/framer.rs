@@ -1,0 +1,230 @@
+//! Cuts a byte stream into lines (or into kmsg records: a line and the indented ones after it) within bounded memory.
+
+use memchr::memchr;
+
+/// The longest frame kept, in bytes. The kernel's longest record is 8 KiB; a longer line of a log file is cut here.
+pub(crate) const FRAME_LIMIT_BYTES: usize = 64 * 1024;
+const READ_BYTES: usize = 32 * 1024;
+
+/// What belongs to one frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joining {
+    /// Each line is a frame.
+    Lines,
+    /// Lines that begin with a space belong to the line before.
+    Indented,
+}
+
+/// How sure it is that nothing more comes right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Flush {
+    /// More may follow at once: only frames whose end is certain.
+    More,
+    /// Nothing more for now: every frame that ends with a newline.
+    Quiet,
+    /// The end: also a last line without a newline.
+    End,
+}
+
+/// One frame, without its last newline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    /// Where in the stream it begins.
+    pub(crate) offset: u64,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// Where a frame lies in the framer's buffer; good until the next [`Framer::room`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    offset: u64,
+    start: usize,
+    length: usize,
+}
+
+/// The bytes read and not yet handed out: at most [`FRAME_LIMIT_BYTES`] and one read.
+#[derive(Debug)]
+pub(crate) struct Framer {
+    buffer: Vec<u8>,
+    /// How much of `buffer` is read data; the rest is room.
+    filled: usize,
+    start: usize,
+    /// The stream's offset of `buffer[start]`.
+    offset: u64,
+    joining: Joining,
+    /// The rest of a cut frame is still to be thrown away.
+    discarding: bool,
+}
+
+impl Framer {
+    /// Begins at `offset` of the stream.
+    pub(crate) fn new(joining: Joining, offset: u64) -> Self {
+        Self { buffer: Vec::new(), filled: 0, start: 0, offset, joining, discarding: false }
+    }
+
+    /// Room for the next read; say with [`Self::filled`] how much of it was used.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        self.buffer.copy_within(self.start..self.filled, 0);
+        self.filled -= self.start;
+        self.start = 0;
+        if self.buffer.len() < self.filled + READ_BYTES {
+            self.buffer.resize(self.filled + READ_BYTES, 0);
+        }
+        &mut self.buffer[self.filled..]
+    }
+
+    pub(crate) fn filled(&mut self, bytes: usize) {
+        self.filled = (self.filled + bytes).min(self.buffer.len());
+    }
+
+    /// The stream's offset behind everything that was read.
+    pub(crate) fn end_offset(&self) -> u64 {
+        self.offset + (self.filled - self.start) as u64
+    }
+
+    /// Whether an unfinished frame is held back.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.filled > self.start && !self.discarding
+    }
+
+    /// The memory goes back while nothing is read.
+    pub(crate) fn release(&mut self) {
+        if self.start == self.filled {
+            self.buffer = Vec::new();
+            (self.start, self.filled) = (0, 0);
+        }
+    }
+
+    /// The next frame, if one is there.
+    pub(crate) fn next(&mut self, flush: Flush) -> Option<Frame<'_>> {
+        let span = self.advance(flush)?;
+        Some(self.frame(span))
+    }
+
+    /// The next frame's place, which borrows nothing.
+    pub(crate) fn advance(&mut self, flush: Flush) -> Option<Span> {
+        if self.discarding && !self.discard() {
+            return None;
+        }
+        let (offset, start) = (self.offset, self.start);
+        let (length, whole) = self.measure(flush)?;
+        self.consume(whole);
+        Some(Span { offset, start, length })
+    }
+
+    pub(crate) fn frame(&self, span: Span) -> Frame<'_> {
+        Frame { offset: span.offset, bytes: &self.buffer[span.start..span.start + span.length] }
+    }
+
+    /// The frame's length, and how much to consume (the newline, too).
+    fn measure(&mut self, flush: Flush) -> Option<(usize, usize)> {
+        let pending = &self.buffer[self.start..self.filled];
+        match self.end_of_frame(pending, flush) {
+            Some(end) if end <= FRAME_LIMIT_BYTES => Some((end, end + 1)),
+            None if pending.len() <= FRAME_LIMIT_BYTES => {
+                let unterminated = flush == Flush::End && !pending.is_empty();
+                unterminated.then_some((pending.len(), pending.len()))
+            }
+            _ => {
+                self.discarding = true;
+                Some((FRAME_LIMIT_BYTES, FRAME_LIMIT_BYTES))
+            }
+        }
+    }
+
+    /// The index of the newline that ends the frame.
+    fn end_of_frame(&self, pending: &[u8], flush: Flush) -> Option<usize> {
+        let mut from = 0;
+        loop {
+            let end = from + memchr(b'\n', &pending[from..])?;
+            if self.joining == Joining::Lines {
+                return Some(end);
+            }
+            match pending.get(end + 1) {
+                Some(b' ') => from = end + 1,
+                Some(_) => return Some(end),
+                None => return (flush > Flush::More).then_some(end),
+            }
+        }
+    }
+
+    /// Throws away the rest of a cut frame; false while its end is not there yet.
+    fn discard(&mut self) -> bool {
+        let pending = &self.buffer[self.start..self.filled];
+        let found = memchr(b'\n', pending);
+        self.consume(found.map_or(pending.len(), |end| end + 1));
+        self.discarding = found.is_none();
+        found.is_some()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.offset += bytes as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framed(joining: Joining, chunks: &[&[u8]], flush: Flush) -> Vec<(u64, Vec<u8>)> {
+        let mut framer = Framer::new(joining, 0);
+        let mut out = Vec::new();
+        for part in chunks.iter().flat_map(|chunk| chunk.chunks(READ_BYTES)) {
+            framer.room()[..part.len()].copy_from_slice(part);
+            framer.filled(part.len());
+            while let Some(frame) = framer.next(Flush::More) {
+                out.push((frame.offset, frame.bytes.to_vec()));
+            }
+        }
+        while let Some(frame) = framer.next(flush) {
+            out.push((frame.offset, frame.bytes.to_vec()));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_keep_their_offsets_across_reads() {
+        let got = framed(Joining::Lines, &[b"on", b"e\ntwo\n\nth", b"ree"], Flush::End);
+        let want: [(u64, &[u8]); 4] = [(0, b"one"), (4, b"two"), (8, b""), (9, b"three")];
+        assert_eq!(got, want.map(|(o, b)| (o, b.to_vec())));
+    }
+
+    #[test]
+    fn an_unterminated_line_waits_for_its_end() {
+        assert_eq!(framed(Joining::Lines, &[b"half"], Flush::Quiet), []);
+        assert_eq!(framed(Joining::Lines, &[b"half", b" and half\n"], Flush::Quiet), [(0, b"half and half".to_vec())]);
+    }
+
+    #[test]
+    fn indented_lines_join_the_one_before() {
+        let chunks: [&[u8]; 2] = [b"6,1,1,-;a\n SUBSYSTEM=x\n", b" DEVICE=y\n6,2,2,-;b\n"];
+        let got = framed(Joining::Indented, &chunks, Flush::Quiet);
+        assert_eq!(got, [(0, b"6,1,1,-;a\n SUBSYSTEM=x\n DEVICE=y".to_vec()), (33, b"6,2,2,-;b".to_vec())]);
+    }
+
+    #[test]
+    fn a_line_of_a_megabyte_is_cut_and_its_neighbour_kept() {
+        let mut long = vec![b'x'; 1 << 20];
+        long.extend_from_slice(b"\nneighbour\n");
+        let got = framed(Joining::Lines, &[b"before\n", &long], Flush::Quiet);
+        let lengths: Vec<usize> = got.iter().map(|(_, bytes)| bytes.len()).collect();
+        assert_eq!(lengths, [6, FRAME_LIMIT_BYTES, 9]);
+        assert_eq!(got[2], (7 + (1 << 20) + 1, b"neighbour".to_vec()));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn lines_are_what_split_says_however_they_arrive(text in "[a-c\\n\\x00]{0,200}", cut in 0_usize..200) {
+            let bytes = text.as_bytes();
+            let (head, tail) = bytes.split_at(cut.min(bytes.len()));
+            let framed = framed(Joining::Lines, &[head, tail], Flush::End);
+            let got: Vec<Vec<u8>> = framed.into_iter().map(|f| f.1).collect();
+            let mut want: Vec<Vec<u8>> = bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+            if want.last().is_some_and(Vec::is_empty) {
+                want.pop();
+            }
+            proptest::prop_assert_eq!(got, want);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The kernel log, read from `/dev/kmsg`: every record is seen or counted as lost, and nobody but the kernel is heard.
+
+mod device;
+mod expect;
+mod intake;
+mod parse;
+mod stamp;
+
+use std::{
+    io::{self, ErrorKind, SeekFrom},
+    os::fd::OwnedFd,
+    path::PathBuf,
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use nodewell_model::{BootId, Name};
+
+use self::{
+    device::{Device, Look},
+    intake::Intake,
+    stamp::{Arrival, Reading, Stamper},
+};
+pub use self::{
+    expect::{Expectations, INJECTION_MARK},
+    intake::KmsgCounters,
+    parse::{KmsgFields, KmsgRecord, parse},
+};
+use super::{
+    Sink, Source, SourceState,
+    wait::{Backoff, StateTeller, Woken, wait},
+};
+use crate::runtime::{Stop, clock};
+
+/// Where the kernel log is.
+#[derive(Debug)]
+pub enum KmsgInput {
+    Path(PathBuf),
+    /// Opened by somebody who may (systemd, `ListenSpecial=/dev/kmsg`).
+    Open(OwnedFd),
+}
+
+/// Which record is the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KmsgStart {
+    /// The oldest that the ring still has.
+    #[default]
+    Oldest,
+    /// The first new one.
+    End,
+    /// The one after this; [`KmsgStart::Oldest`] if the machine has booted since.
+    After { boot_id: BootId, sequence: u64 },
+}
+
+/// What to read and whom to believe.
+#[derive(Debug)]
+pub struct KmsgOptions {
+    pub input: KmsgInput,
+    /// Facilities that are listened to. The kernel's own is 0, and user space cannot write under it.
+    pub facilities: Vec<u32>,
+    pub start: KmsgStart,
+    pub expectations: Expectations,
+}
+
+impl Default for KmsgOptions {
+    fn default() -> Self {
+        Self {
+            input: KmsgInput::Path("/dev/kmsg".into()),
+            facilities: vec![0],
+            start: KmsgStart::default(),
+            expectations: Expectations::default(),
+        }
+    }
+}
+
+/// The source.
+pub struct Kmsg {
+    input: KmsgInput,
+    start: KmsgStart,
+    intake: Intake,
+    state: StateTeller,
+    backoff: Backoff,
+}
+
+impl Kmsg {
+    #[must_use]
+    pub fn new(options: KmsgOptions) -> Self {
+        let intake = Intake {
+            facilities: options.facilities,
+            expectations: options.expectations,
+            boot_id: clock::boot_id().unwrap_or_default(),
+            counters: Arc::default(),
+            newest: None,
+            known_through: None,
+            stamper: Stamper::default(),
+        };
+        let (state, backoff) = (StateTeller::default(), Backoff::default());
+        Self { input: options.input, start: options.start, intake, state, backoff }
+    }
+
+    /// What was seen, for metrics; stays good while the source runs.
+    #[must_use]
+    pub fn counters(&self) -> Arc<KmsgCounters> {
+        Arc::clone(&self.intake.counters)
+    }
+
+    /// Opens the log and reads it until `stop` or an error.
+    fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> io::Result<()> {
+        let mut device = Device::open(&self.input)?;
+        self.go_to_start(&mut device)?;
+        self.state.tell(SourceState::Running, sink);
+        let mut arrival = if device.is_ring() { Arrival::Backlog } else { Arrival::Woke };
+        while !stop.is_set() {
+            match device.look()? {
+                Look::Record(raw) => {
+                    self.take(raw, arrival, sink);
+                    arrival = after(arrival, &device);
+                }
+                Look::Overrun => {}
+                Look::Nothing => {
+                    sink.idle();
+                    arrival = Arrival::Woke;
+                    if wait(stop, &[device.fd()], None) == Woken::Stopped {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, raw: &[u8], arrival: Arrival, sink: &mut dyn Sink) {
+        let reading = Reading { wall: Timestamp::now(), monotonic: clock::monotonic(), arrival };
+        if self.intake.take(raw, reading, sink) {
+            self.backoff.reset();
+        }
+    }
+
+    /// The first time as the options say; after an error behind the newest record that is known.
+    fn go_to_start(&mut self, device: &mut Device) -> io::Result<()> {
+        if !device.is_ring() {
+            // A stream's numbers are not this ring's.
+            let to = if self.start == KmsgStart::End { SeekFrom::End(0) } else { SeekFrom::Start(0) };
+            return device.seek(to);
+        }
+        // Opened again after an error, we go on behind what we have.
+        if let Some(sequence) = self.intake.newest {
+            self.start = KmsgStart::After { boot_id: self.intake.boot_id, sequence };
+        }
+        if let KmsgStart::After { boot_id, sequence } = self.start {
+            self.intake.resume_after(boot_id, sequence);
+        }
+        device.seek(if self.start == KmsgStart::End { SeekFrom::End(0) } else { SeekFrom::Start(0) })
+    }
+
+    fn blind(&self, error: &io::Error) -> SourceState {
+        let input = match &self.input {
+            KmsgInput::Path(path) => path.display().to_string(),
+            KmsgInput::Open(_) => "the kernel log's descriptor".to_owned(),
+        };
+        let (reason, remedy) = match error.kind() {
+            ErrorKind::NotFound => ("KmsgMissing", "the kernel log device is not there; in a container, pass it in"),
+            ErrorKind::PermissionDenied => {
+                ("PermissionDenied", "run as root, with CAP_SYSLOG, or let systemd open it (ListenSpecial=/dev/kmsg)")
+            }
+            _ => ("KmsgUnreadable", "tried again at growing intervals, at most a minute apart"),
+        };
+        SourceState::Blind { reason: Name::fixed(reason), message: format!("cannot read {input}: {error}; {remedy}") }
+    }
+}
+
+impl Source for Kmsg {
+    fn run(mut self: Box<Self>, sink: &mut dyn Sink, stop: &Stop) {
+        while !stop.is_set() {
+            let Err(error) = self.follow(sink, stop) else { continue };
+            let blind = self.blind(&error);
+            self.state.tell(blind, sink);
+            sink.idle();
+            wait(stop, &[], Some(self.backoff.pause()));
+        }
+    }
+}
+
+/// What the next record is, if it follows at once. A stream's stamps may be another machine's: each is stamped on reading.
+fn after(arrival: Arrival, device: &Device) -> Arrival {
+    match arrival {
+        Arrival::Woke if device.is_ring() => Arrival::Following,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! For the sources' tests: a sink that remembers, a source on a thread, and waiting for a state with a deadline.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, Condvar, Mutex},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_model::{Origin, Record};
+
+use super::{Gap, Sink, Source, SourceState};
+use crate::runtime::Stop;
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A record, kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) text: String,
+    pub(crate) time: Timestamp,
+    pub(crate) origin: Origin,
+    pub(crate) test: bool,
+    pub(crate) fields: Vec<(&'static str, String)>,
+}
+
+/// Everything a source told.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Told {
+    pub(crate) records: Vec<Kept>,
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) states: Vec<SourceState>,
+    pub(crate) idles: u64,
+}
+
+impl Told {
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        self.records.iter().map(|record| record.text.as_str()).collect()
+    }
+
+    pub(crate) fn lost(&self) -> u64 {
+        self.gaps.iter().filter_map(|gap| gap.lost).sum()
+    }
+
+    /// The reason of the newest state, if it is a blind one.
+    pub(crate) fn blind(&self) -> Option<&str> {
+        match self.states.last()? {
+            SourceState::Blind { reason, .. } => Some(reason.as_str()),
+            SourceState::Running => None,
+        }
+    }
+
+    pub(crate) fn running(&self) -> bool {
+        self.states.last() == Some(&SourceState::Running)
+    }
+}
+
+const FIELDS_KEPT: [&str; 6] = ["SUBSYSTEM", "DEVICE", "PRIORITY", "SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "_PID"];
+
+#[derive(Default)]
+struct Shared {
+    told: Mutex<Told>,
+    changed: Condvar,
+}
+
+struct Remembering(Arc<Shared>);
+
+impl Remembering {
+    fn tell(&self, change: impl FnOnce(&mut Told)) {
+        change(&mut self.0.told.lock().unwrap());
+        self.0.changed.notify_all();
+    }
+}
+
+impl Sink for Remembering {
+    fn record(&mut self, record: &Record<'_>) {
+        let field = |name: &'static str| {
+            let value = record.fields.field(name)?;
+            Some((name, String::from_utf8_lossy(&value).into_owned()))
+        };
+        let kept = Kept {
+            text: String::from_utf8_lossy(record.text).into_owned(),
+            time: record.time,
+            origin: record.origin.clone(),
+            test: record.test,
+            fields: FIELDS_KEPT.into_iter().filter_map(field).collect(),
+        };
+        self.tell(|told| told.records.push(kept));
+    }
+    fn gap(&mut self, gap: Gap) {
+        self.tell(|told| told.gaps.push(gap));
+    }
+    fn state(&mut self, state: SourceState) {
+        self.tell(|told| told.states.push(state));
+    }
+    fn idle(&mut self) {
+        self.tell(|told| told.idles += 1);
+    }
+}
+
+/// A source that runs until this is dropped.
+pub(crate) struct Running {
+    shared: Arc<Shared>,
+    stop: Stop,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub(crate) fn start(source: impl Source + 'static) -> Self {
+        let (shared, stop) = (Arc::<Shared>::default(), Stop::new().unwrap());
+        let (mut sink, stopped) = (Remembering(Arc::clone(&shared)), stop.clone());
+        let thread = std::thread::spawn(move || Box::new(source).run(&mut sink, &stopped));
+        Self { shared, stop, thread: Some(thread) }
+    }
+
+    /// What was told, once `good` is true of it.
+    ///
+    /// # Panics
+    /// If it is not within the deadline.
+    pub(crate) fn until(&self, good: impl Fn(&Told) -> bool) -> Told {
+        let told = self.shared.told.lock().unwrap();
+        let (told, timeout) = self.shared.changed.wait_timeout_while(told, DEADLINE, |told| !good(told)).unwrap();
+        let tail = told.records.iter().rev().take(3).map(Cow::Borrowed).collect::<Vec<_>>();
+        assert!(!timeout.timed_out(), "not within {DEADLINE:?}: states {:?}, newest {tail:?}", told.states);
+        told.clone()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.set();
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()), "the source panicked");
+    }
+}
