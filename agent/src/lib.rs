@@ -2,6 +2,16 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod board;
+pub mod cli;
+pub mod config;
+pub mod daemon;
 pub mod detectors;
+pub mod exporters;
+pub mod injection;
+pub mod ledger;
+pub mod logging;
+pub mod monitors;
+pub mod readers;
 pub mod runtime;
+pub mod socket;
 pub mod sources;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, Severity};
+use crate::{Name, Severity, view::ProblemView};
 
 /// The answer to `GET /v1/version`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,45 @@ pub struct InjectAnswer {
     pub clears_secs: u64,
 }
 
-/// The answer to `POST /v1/clear`, `POST /v1/status`.
+/// `POST /v1/clear`: end the active problems of a condition, whoever claims them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClearRequest {
+    pub condition: Name,
+    /// Only those with this reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Name>,
+    /// Only those of this subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+}
+
+/// The answer to `POST /v1/clear`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClearedView {
+    /// How many problems ended.
+    pub cleared: usize,
+}
+
+/// One entry of `GET /v1/problems`: a problem and the condition it holds True.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConditionProblem {
+    pub condition: Name,
+    #[serde(flatten)]
+    pub problem: ProblemView,
+}
+
+/// The answer to `GET /healthz` and `GET /readyz`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthView {
+    pub ok: bool,
+    /// What keeps the agent from being ready: monitors that have not started or have ended.
+    pub waiting: Vec<String>,
+    /// What does not work and is no reason to restart the agent: monitors that cannot see, or went silent.
+    pub degraded: Vec<String>,
+}
+
+/// The answer to `POST /v1/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedView {
     /// Whether what was taken survives a crash of the agent.

@@ -1,0 +1,91 @@
+//! The local socket: HTTP/1.1 and JSON over a Unix socket, so that `curl` is a client. It is an exporter (everyone on
+//! the host may read); what changes something is for root and the agent's own user.
+
+mod act;
+mod answer;
+mod bind;
+mod body;
+mod follow;
+mod peer;
+mod permits;
+mod read;
+mod route;
+mod serve;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use nodewell_model::api::{InjectAnswer, InjectRequest, VersionView};
+
+use crate::board::Board;
+
+pub use bind::{BindError, bind};
+pub use permits::{Counters, Refusals};
+pub use serve::serve;
+
+/// Where the socket lies unless the configuration says otherwise.
+pub const DEFAULT_PATH: &str = "/run/nodewell/nodewell.sock";
+
+/// What a peer may cost. Every bound that is hit is counted in [`Counters`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections in all, followers included.
+    pub connections: usize,
+    /// How many of them are kept free for root and the agent's own user.
+    pub reserved: usize,
+    /// Connections of one user; root and the agent's own user are only bound by `connections`.
+    pub connections_per_user: usize,
+    /// For a whole request head, counted from the connect or the answer before: so it ends idle connections too.
+    pub head_timeout: Duration,
+    /// For a whole request body.
+    pub body_timeout: Duration,
+    /// For a peer that does not take what it asked for.
+    pub write_timeout: Duration,
+    /// The longest request body, in bytes.
+    pub body_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 32,
+            reserved: 4,
+            connections_per_user: 4,
+            head_timeout: Duration::from_secs(5),
+            body_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(10),
+            body_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// Who knows the rules and can make the kernel log reader expect one marked record.
+pub trait Injector: Send + Sync {
+    /// Arms one injection; the error is for the person who asked.
+    fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String>;
+}
+
+/// Everything the routes answer from.
+pub struct Api {
+    board: Board,
+    injector: Arc<dyn Injector>,
+    version: VersionView,
+    /// The agent's own user: it may do what root may.
+    owner: u32,
+}
+
+impl Api {
+    /// Answers from `board`; `features` is what `GET /v1/version` lists.
+    #[must_use]
+    pub fn new(board: Board, injector: Arc<dyn Injector>, features: &[&str]) -> Self {
+        let version = VersionView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            api: "v1".to_owned(),
+            features: features.iter().map(|&feature| feature.to_owned()).collect(),
+        };
+        Self { board, injector, version, owner: nix::unistd::geteuid().as_raw() }
+    }
+}

@@ -1,0 +1,61 @@
+//! What root and the agent's own user may ask for: end problems, inject one.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use nodewell_model::api::{ClearRequest, ClearedView, InjectRequest};
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{
+    Api,
+    answer::{Answer, Refusal, json},
+    peer::Peer,
+};
+use crate::board::Command;
+
+/// The ledger answers in microseconds; one that does not within this is stuck.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether `peer` may do `what` at all; asked before its body is read.
+pub(super) fn permitted(api: &Api, peer: Peer, what: &str) -> Result<(), Refusal> {
+    if peer.may_act(api.owner) {
+        return Ok(());
+    }
+    let (uid, owner) = (peer.uid, api.owner);
+    let error = format!("{what} is for root and the agent's own user (uid {owner}); you are uid {uid}: try sudo");
+    Err(Refusal::new(StatusCode::FORBIDDEN, error))
+}
+
+/// `POST /v1/clear`.
+pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Refusal> {
+    known_condition(api, &request)?;
+    let (done, cleared) = oneshot::channel();
+    let ClearRequest { condition, reason, subject } = request;
+    let asked = async {
+        api.board.commands().send(Command::Clear { condition, reason, subject, done }).await.ok()?;
+        cleared.await.ok()
+    };
+    match timeout(LEDGER_TIMEOUT, asked).await.ok().flatten() {
+        Some(cleared) => Ok(json(StatusCode::OK, &ClearedView { cleared })),
+        None => Err(Refusal::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the ledger does not answer; the agent is stopping or stuck",
+        )),
+    }
+}
+
+fn known_condition(api: &Api, request: &ClearRequest) -> Result<(), Refusal> {
+    let view = api.board.view();
+    if view.conditions.iter().any(|known| known.condition == request.condition) {
+        return Ok(());
+    }
+    let known: Vec<&str> = view.conditions.iter().map(|known| known.condition.as_str()).collect();
+    let error = format!("there is no condition {}; there are: {}", request.condition, known.join(", "));
+    Err(Refusal::new(StatusCode::BAD_REQUEST, error))
+}
+
+/// `POST /v1/inject`.
+pub(super) fn inject(api: &Api, request: &InjectRequest) -> Result<Answer, Refusal> {
+    let answer = api.injector.prepare(request).map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error))?;
+    Ok(json(StatusCode::OK, &answer))
+}

@@ -1,0 +1,127 @@
+//! Making the socket's file: its folder, its mode, and the question whether somebody else already serves there.
+
+use std::{
+    fs, io,
+    os::unix::{
+        fs::{DirBuilderExt, FileTypeExt, PermissionsExt},
+        net::UnixListener as StdListener,
+    },
+    path::{Path, PathBuf},
+};
+
+use nix::{
+    errno::Errno,
+    sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket},
+};
+use std::os::fd::AsRawFd;
+use tokio::net::UnixListener;
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error("cannot create {}, the folder of the socket: {source}", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("another nodewelld serves {}; stop it, or name another path with --socket", path.display())]
+    Taken { path: PathBuf },
+    #[error("{} is not a socket; it is left alone: move it away, or name another path with --socket", path.display())]
+    NotASocket { path: PathBuf },
+    #[error("cannot look at {}: {source}", path.display())]
+    Look { path: PathBuf, source: io::Error },
+    #[error("cannot remove the stale socket {}: {source}", path.display())]
+    Stale { path: PathBuf, source: io::Error },
+    #[error("cannot listen on {}: {source}", path.display())]
+    Listen { path: PathBuf, source: io::Error },
+    #[error("cannot open {} to everyone (mode 0666): {source}", path.display())]
+    Mode { path: PathBuf, source: io::Error },
+}
+
+/// Listens on `path`, with mode 0666: everyone may read, and who may do more is asked of the kernel at each connect.
+///
+/// A socket that nobody answers on is what an agent that was killed left behind, and is replaced. Must be called
+/// within a tokio runtime.
+pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
+    make_folder(path)?;
+    remove_stale(path)?;
+    let listen = |source| BindError::Listen { path: path.to_owned(), source };
+    let listener = StdListener::bind(path).map_err(listen)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o666))
+        .map_err(|source| BindError::Mode { path: path.to_owned(), source })?;
+    listener.set_nonblocking(true).map_err(listen)?;
+    UnixListener::from_std(listener).map_err(listen)
+}
+
+fn make_folder(path: &Path) -> Result<(), BindError> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(folder)
+        .map_err(|source| BindError::Folder { path: folder.to_owned(), source })
+}
+
+fn remove_stale(path: &Path) -> Result<(), BindError> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(BindError::Look { path: path.to_owned(), source }),
+        Ok(found) => found,
+    };
+    if !found.file_type().is_socket() {
+        return Err(BindError::NotASocket { path: path.to_owned() });
+    }
+    match somebody_answers(path) {
+        Ok(false) => fs::remove_file(path).map_err(|source| BindError::Stale { path: path.to_owned(), source }),
+        Ok(true) => Err(BindError::Taken { path: path.to_owned() }),
+        Err(source) => Err(BindError::Look { path: path.to_owned(), source: source.into() }),
+    }
+}
+
+/// Without waiting: a listener whose queue is full answers `EAGAIN`, and is alive.
+fn somebody_answers(path: &Path) -> Result<bool, Errno> {
+    let probe = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
+    match connect(probe.as_raw_fd(), &UnixAddr::new(path)?) {
+        Ok(()) | Err(Errno::EAGAIN) => Ok(true),
+        Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_folder_is_made_and_everyone_may_connect() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run/nodewell.sock");
+        let _listener = bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
+    }
+
+    #[tokio::test]
+    async fn a_served_socket_is_not_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let _listener = bind(&path).unwrap();
+        let error = bind(&path).unwrap_err();
+        assert!(matches!(error, BindError::Taken { .. }));
+        assert!(error.to_string().starts_with("another nodewelld serves "), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_agent_left_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        drop(bind(&path).unwrap());
+        assert!(path.exists());
+        bind(&path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_socket_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("precious");
+        fs::write(&path, "data").unwrap();
+        assert!(matches!(bind(&path), Err(BindError::NotASocket { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "data");
+    }
+}

@@ -1,0 +1,135 @@
+//! What everyone may read: views of the board, as JSON.
+
+use hyper::StatusCode;
+use nodewell_model::{
+    Condition,
+    api::{ConditionProblem, HealthView},
+    view::{ConditionView, DaemonState, DaemonView, EventView, NodeView},
+};
+
+use super::{
+    answer::{Answer, Refusal, json, stream},
+    follow::Follower,
+};
+use crate::board::EventLog;
+
+/// Events in one answer, unless the request names a number.
+const DEFAULT_EVENTS: usize = 1000;
+
+/// `GET /v1/conditions`: the problem report interface's own shape; the subject is the worst problem's.
+pub(super) fn conditions(view: &NodeView) -> Answer {
+    let conditions: Vec<Condition> = view.conditions.iter().map(condition).collect();
+    json(StatusCode::OK, &conditions)
+}
+
+fn condition(view: &ConditionView) -> Condition {
+    Condition {
+        condition: view.condition.clone(),
+        status: view.status,
+        transition: view.since,
+        reason: view.reason.clone(),
+        message: view.message.clone(),
+        subject: view.problems.first().and_then(|worst| worst.subject.clone()),
+    }
+}
+
+/// `GET /v1/problems`: every active problem with its condition.
+pub(super) fn problems(view: &NodeView) -> Answer {
+    let problems: Vec<ConditionProblem> = view
+        .conditions
+        .iter()
+        .flat_map(|condition| {
+            condition
+                .problems
+                .iter()
+                .map(|problem| ConditionProblem { condition: condition.condition.clone(), problem: problem.clone() })
+        })
+        .collect();
+    json(StatusCode::OK, &problems)
+}
+
+/// `GET /healthz`: the agent answers, so it is alive; what does not work is listed beside.
+pub(super) fn health(view: &NodeView) -> Answer {
+    let degraded = view.daemons.iter().filter(|daemon| daemon.state != DaemonState::Running).map(describe).collect();
+    json(StatusCode::OK, &HealthView { ok: true, waiting: Vec::new(), degraded })
+}
+
+/// `GET /readyz`: 503 until every daemon was heard of once, and while one is dead. A blind or stale daemon is a fact
+/// about the host that restarting us does not mend: it is listed as degraded and does not make us unready.
+pub(super) fn readiness(view: &NodeView) -> Answer {
+    let (waiting, degraded) = view
+        .daemons
+        .iter()
+        .filter(|daemon| daemon.state != DaemonState::Running)
+        .partition::<Vec<_>, _>(|daemon| matches!(daemon.state, DaemonState::Starting | DaemonState::Dead));
+    let mut waiting: Vec<String> = waiting.into_iter().map(describe).collect();
+    if view.daemons.is_empty() && view.conditions.is_empty() {
+        waiting.push("the ledger has not given its first account yet".to_owned());
+    }
+    let health = HealthView { ok: waiting.is_empty(), waiting, degraded: degraded.into_iter().map(describe).collect() };
+    json(if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &health)
+}
+
+fn describe(daemon: &DaemonView) -> String {
+    let state = match daemon.state {
+        DaemonState::Starting => "has not reported yet",
+        DaemonState::Running => "runs",
+        DaemonState::Blind => "cannot see",
+        DaemonState::Stale => "has gone silent",
+        DaemonState::Dead => "ended",
+    };
+    let why = [&daemon.reason, &daemon.message].into_iter().filter(|part| !part.is_empty());
+    why.fold(format!("{} {state}", daemon.name), |text, part| format!("{text}: {part}"))
+}
+
+/// The query of `GET /v1/events`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct EventsQuery {
+    follow: bool,
+    after: Option<u64>,
+    limit: Option<usize>,
+}
+
+impl EventsQuery {
+    pub(super) fn parse(query: &str) -> Result<Self, Refusal> {
+        let mut parsed = Self::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, "true"));
+            match key {
+                "follow" => parsed.follow = value.parse().map_err(|_| bad(key, value, "true or false"))?,
+                "after" => parsed.after = Some(value.parse().map_err(|_| bad(key, value, "an event's id"))?),
+                "limit" => parsed.limit = Some(value.parse().map_err(|_| bad(key, value, "a number of events"))?),
+                other => return Err(unknown(other)),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+fn bad(key: &str, value: &str, takes: &str) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, format!("parameter `{key}` takes {takes}, not {value:?}"))
+}
+
+fn unknown(key: &str) -> Refusal {
+    let error = format!("unknown parameter {key:?}; there are `follow`, `after` and `limit`");
+    Refusal::new(StatusCode::BAD_REQUEST, error)
+}
+
+/// `GET /v1/events`, newest last. With `after`: the first `limit` events beyond that id; without: the newest `limit`.
+/// With `follow` the answer goes on with every new event; then `limit` is how many old ones come first (none).
+/// An `after` beyond the newest id was given by an agent before this one: it counts as 0.
+pub(super) fn events(log: &EventLog, query: &EventsQuery) -> Answer {
+    let last = log.last_id();
+    let after = query.after.map(|after| if after > last { 0 } else { after });
+    if query.follow {
+        let newest = query.limit.map_or(last, |limit| back(last, limit));
+        return stream(Follower::new(log.clone(), after.unwrap_or(newest)));
+    }
+    let limit = query.limit.unwrap_or(DEFAULT_EVENTS);
+    let records = log.since(after.unwrap_or_else(|| back(last, limit)), limit);
+    json(StatusCode::OK, &records.iter().map(|record| record.view()).collect::<Vec<EventView>>())
+}
+
+fn back(last: u64, limit: usize) -> u64 {
+    last.saturating_sub(u64::try_from(limit).unwrap_or(u64::MAX))
+}

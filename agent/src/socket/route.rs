@@ -1,0 +1,113 @@
+//! Which path and method is answered by what: the whole interface on one screen.
+
+use std::error::Error;
+
+use hyper::{Method, Request, StatusCode, body::Body};
+
+use super::{
+    Api, Limits, act,
+    answer::{Answer, Refusal, json},
+    body,
+    peer::Peer,
+    read::{self, EventsQuery},
+};
+
+/// One thing that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Endpoint {
+    Version,
+    Status,
+    Conditions,
+    Problems,
+    Events,
+    Daemons,
+    Health,
+    Readiness,
+    Clear,
+    Inject,
+}
+
+struct Route {
+    path: &'static str,
+    method: &'static str,
+    endpoint: Endpoint,
+}
+
+const ROUTES: [Route; 10] = [
+    Route { path: "/v1/version", method: "GET", endpoint: Endpoint::Version },
+    Route { path: "/v1/status", method: "GET", endpoint: Endpoint::Status },
+    Route { path: "/v1/conditions", method: "GET", endpoint: Endpoint::Conditions },
+    Route { path: "/v1/problems", method: "GET", endpoint: Endpoint::Problems },
+    Route { path: "/v1/events", method: "GET", endpoint: Endpoint::Events },
+    Route { path: "/v1/daemons", method: "GET", endpoint: Endpoint::Daemons },
+    Route { path: "/healthz", method: "GET", endpoint: Endpoint::Health },
+    Route { path: "/readyz", method: "GET", endpoint: Endpoint::Readiness },
+    Route { path: "/v1/clear", method: "POST", endpoint: Endpoint::Clear },
+    Route { path: "/v1/inject", method: "POST", endpoint: Endpoint::Inject },
+];
+
+/// Answers one request of `peer`.
+pub(super) async fn answer<B>(api: &Api, limits: &Limits, peer: Peer, request: Request<B>) -> Answer
+where
+    B: Body + Unpin,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let answered = match find(request.method(), request.uri().path()) {
+        Ok(endpoint) => dispatch(api, limits, peer, (endpoint, request)).await,
+        Err(refusal) => Err(refusal),
+    };
+    answered.unwrap_or_else(Refusal::answer)
+}
+
+async fn dispatch<B>(
+    api: &Api,
+    limits: &Limits,
+    peer: Peer,
+    (endpoint, request): (Endpoint, Request<B>),
+) -> Result<Answer, Refusal>
+where
+    B: Body + Unpin,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let view = api.board.view();
+    Ok(match endpoint {
+        Endpoint::Version => json(StatusCode::OK, &api.version),
+        Endpoint::Status => json(StatusCode::OK, &*view),
+        Endpoint::Conditions => read::conditions(&view),
+        Endpoint::Problems => read::problems(&view),
+        Endpoint::Daemons => json(StatusCode::OK, &view.daemons),
+        Endpoint::Health => read::health(&view),
+        Endpoint::Readiness => read::readiness(&view),
+        Endpoint::Events => {
+            read::events(api.board.events(), &EventsQuery::parse(request.uri().query().unwrap_or_default())?)
+        }
+        Endpoint::Clear => {
+            act::permitted(api, peer, "clearing a condition")?;
+            act::clear(api, body::read(request, limits).await?).await?
+        }
+        Endpoint::Inject => {
+            act::permitted(api, peer, "injecting a problem")?;
+            act::inject(api, &body::read(request, limits).await?)?
+        }
+    })
+}
+
+fn find(method: &Method, path: &str) -> Result<Endpoint, Refusal> {
+    // HEAD is GET whose body hyper leaves out.
+    let method = if method == Method::HEAD { "GET" } else { method.as_str() };
+    let mut here = ROUTES.iter().filter(|route| route.path == path).peekable();
+    let Some(first) = here.peek().map(|route| route.method) else {
+        return Err(Refusal::new(StatusCode::NOT_FOUND, format!("there is no such path; {}", everything())));
+    };
+    if let Some(route) = here.find(|route| route.method == method) {
+        return Ok(route.endpoint);
+    }
+    let error = format!("{path} takes {first}; {}", everything());
+    let allow = if first == "GET" { "GET, HEAD" } else { first };
+    Err(Refusal { status: StatusCode::METHOD_NOT_ALLOWED, error, allow: Some(allow) })
+}
+
+fn everything() -> String {
+    let routes: Vec<String> = ROUTES.iter().map(|route| format!("{} {}", route.method, route.path)).collect();
+    format!("there are: {}", routes.join(", "))
+}

@@ -1,0 +1,5 @@
+//! The socket over real Unix streams: its answers, its bounds, its rude peers.
+
+mod fixture;
+mod hostile;
+mod routes;

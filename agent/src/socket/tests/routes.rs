@@ -1,0 +1,217 @@
+//! Each route's answer, held to the golden files: their field names are a promise.
+
+use http_body_util::Full;
+use hyper::{Request, StatusCode, body::Bytes};
+use nodewell_client::Client;
+use nodewell_model::{api::VersionView, view::DaemonState};
+use serde_json::{Value, json};
+
+use super::{
+    super::{Limits, peer::Peer, route},
+    fixture::{Fixture, api, body_of, daemon, event, read_until, view},
+};
+
+/// Compares with `golden/NAME.json`; `UPDATE_GOLDEN=1` writes it.
+fn assert_golden(name: &str, mut answer: Value) {
+    if let Some(version) = answer.get_mut("version") {
+        *version = Value::from("VERSION");
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/socket/golden/{name}.json"));
+    let text = serde_json::to_string_pretty(&answer).unwrap() + "\n";
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{name}: field names are a promise to scripts");
+}
+
+#[tokio::test]
+async fn every_answer_keeps_its_promised_shape() {
+    let fixture = Fixture::full();
+    for (target, golden) in [
+        ("/v1/version", "version"),
+        ("/v1/status", "status"),
+        ("/v1/conditions", "conditions"),
+        ("/v1/problems", "problems"),
+        ("/v1/events", "events"),
+        ("/v1/daemons", "daemons"),
+        ("/healthz", "healthz"),
+        ("/readyz", "readyz"),
+    ] {
+        let (code, answer) = fixture.get(target).await;
+        assert_eq!(code, 200, "{target}");
+        assert_golden(golden, answer);
+    }
+    let (code, answer) = fixture.post("/v1/inject", r#"{"reason":"KernelOops"}"#).await;
+    assert_eq!(code, 200);
+    assert_golden("inject", answer);
+    let (code, answer) = fixture.get("/v2").await;
+    assert_eq!(code, 404);
+    assert_golden("not-found", answer);
+}
+
+#[tokio::test]
+async fn our_own_client_reads_it() {
+    let fixture = Fixture::full();
+    let client = Client::new(&fixture.path);
+    let version: VersionView = client.get("/v1/version").await.unwrap();
+    assert_eq!(version.version, env!("CARGO_PKG_VERSION"));
+    let error = client.get::<Value>("/nowhere").await.unwrap_err();
+    assert!(error.to_string().contains("GET /v1/status"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_told_the_right_one() {
+    let fixture = Fixture::full();
+    let said = fixture.say(b"DELETE /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(said.starts_with("HTTP/1.1 405 ") && said.contains("allow: GET, HEAD"), "{said}");
+    let (code, answer) = fixture.get("/v1/clear").await;
+    assert_eq!((code, answer["error"].as_str().unwrap().starts_with("/v1/clear takes POST")), (405, true));
+}
+
+#[tokio::test]
+async fn head_answers_without_a_body() {
+    let fixture = Fixture::full();
+    let said = fixture.say(b"HEAD /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
+    assert_eq!(body_of(&said), "");
+}
+
+#[tokio::test]
+async fn readiness_names_who_is_missing() {
+    let fixture = Fixture::start(Limits::default());
+    let (code, answer) = fixture.get("/readyz").await;
+    assert_eq!((code, &answer["waiting"][0]), (503, &json!("the ledger has not given its first account yet")));
+
+    let mut account = view();
+    account.daemons.push(daemon("raid-monitor", DaemonState::Dead));
+    fixture.board.publish(account);
+    let (code, answer) = fixture.get("/readyz").await;
+    assert_eq!((code, &answer["waiting"][0]), (503, &json!("raid-monitor ended")));
+    assert_eq!(fixture.get("/healthz").await.0, 200);
+}
+
+fn ids(answer: &Value) -> Vec<u64> {
+    answer.as_array().unwrap().iter().map(|event| event["id"].as_u64().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn events_are_paged_forward_and_cut_to_the_newest() {
+    let fixture = Fixture::start(Limits::default());
+    fixture.board.events().extend((1..=10).map(event));
+    for (target, expected) in [
+        ("/v1/events", (1..=10).collect()),
+        ("/v1/events?limit=2", vec![9, 10]),
+        ("/v1/events?after=3&limit=2", vec![4, 5]),
+        ("/v1/events?after=10", vec![]),
+        ("/v1/events?after=99&limit=1", vec![1]),
+        ("/v1/events?limit=0", vec![]),
+    ] {
+        assert_eq!(ids(&fixture.get(target).await.1), expected, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn bad_parameters_are_named() {
+    let fixture = Fixture::start(Limits::default());
+    for (target, word) in [
+        ("/v1/events?limit=-1", "`limit` takes a number"),
+        ("/v1/events?after=x", "`after` takes an event's id"),
+        ("/v1/events?follow=maybe", "`follow` takes true or false"),
+        ("/v1/events?since=1", "unknown parameter \"since\""),
+    ] {
+        let (code, answer) = fixture.get(target).await;
+        assert_eq!(code, 400);
+        assert!(answer["error"].as_str().unwrap().contains(word), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_follower_gets_old_events_then_new_ones() {
+    let fixture = Fixture::start(Limits::default());
+    fixture.board.events().extend((1..=3).map(event));
+    let mut lines = Client::new(&fixture.path).follow("/v1/events?follow=true&after=1").await.unwrap();
+    for id in [2, 3, 4] {
+        if id == 4 {
+            fixture.board.events().extend([event(4)]);
+        }
+        let line: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+        assert_eq!(line["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn a_follower_without_after_starts_now() {
+    let fixture = Fixture::start(Limits::default());
+    fixture.board.events().extend((1..=3).map(event));
+    let mut stream = fixture.connect().await;
+    tokio::io::AsyncWriteExt::write_all(&mut stream, b"GET /v1/events?follow HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    let head = read_until(&mut stream, "\r\n\r\n").await;
+    assert!(head.contains("transfer-encoding: chunked"), "{head}");
+    fixture.board.events().extend([event(4)]);
+    let line = read_until(&mut stream, "}\n").await;
+    assert!(line.contains(r#"{"id":4,"#), "{line}");
+}
+
+#[tokio::test]
+async fn clear_asks_the_ledger() {
+    let mut fixture = Fixture::full();
+    let mut commands = std::mem::replace(&mut fixture.commands, tokio::sync::mpsc::channel(1).1);
+    tokio::spawn(async move {
+        let crate::board::Command::Clear { condition, reason, subject, done } = commands.recv().await.unwrap();
+        assert_eq!((condition.as_str(), reason, subject.as_deref()), ("DiskUnhealthy", None, Some("sda1")));
+        done.send(2).unwrap();
+    });
+    let (code, answer) = fixture.post("/v1/clear", r#"{"condition":"DiskUnhealthy","subject":"sda1"}"#).await;
+    assert_eq!(code, 200);
+    assert_golden("clear", answer);
+}
+
+#[tokio::test]
+async fn a_bad_body_is_told_which_field_is_wrong() {
+    let fixture = Fixture::full();
+    for (body, word) in [
+        ("", "the body: EOF"),
+        ("[]", "the body: "),
+        ("{}", "missing field `condition`"),
+        (r#"{"condition":"disk unhealthy"}"#, "field `condition`: \"disk unhealthy\" is not CamelCase"),
+        (r#"{"condition":"DiskUnhealthy","all":true}"#, "unknown field `all`, expected one of `condition`"),
+        (r#"{"condition":"DiskUnhealthy"} x"#, "after the JSON value"),
+        (r#"{"condition":"Nonsense"}"#, "there are: DiskUnhealthy, KernelDeadlock"),
+    ] {
+        let (code, answer) = fixture.post("/v1/clear", body).await;
+        assert_eq!(code, 400, "{body}");
+        assert!(answer["error"].as_str().unwrap().contains(word), "{body}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_json_by_its_own_word_is_refused() {
+    let fixture = Fixture::full();
+    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    for head in ["", form] {
+        let (code, answer) = fixture.ask("POST", "/v1/clear", head, "{}").await;
+        assert_eq!(code, 415);
+        assert!(answer["error"].as_str().unwrap().contains("application/json"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_reason_is_not_injected() {
+    let (code, answer) = Fixture::full().post("/v1/inject", r#"{"reason":"Nonsense"}"#).await;
+    assert_eq!((code, &answer["error"]), (400, &json!("no rule has the reason Nonsense")));
+}
+
+#[tokio::test]
+async fn an_ordinary_user_reads_and_changes_nothing() {
+    let fixture = Fixture::full();
+    let (api, limits) = (api(&fixture.board), Limits::default());
+    let stranger = Peer { uid: u32::MAX - 1 };
+    for (method, target, code) in [("GET", "/v1/status", 200), ("POST", "/v1/clear", 403), ("POST", "/v1/inject", 403)]
+    {
+        let request = Request::builder().method(method).uri(target).body(Full::new(Bytes::new())).unwrap();
+        let answer = route::answer(&api, &limits, stranger, request).await;
+        assert_eq!(answer.status(), StatusCode::from_u16(code).unwrap(), "{target}");
+    }
+}
