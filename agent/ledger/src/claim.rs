@@ -104,9 +104,9 @@ impl Claim {
             self.deadline = self.deadline.zip(later.deadline).map(|(held, new)| held.max(new));
             return;
         }
-        let kept = (self.count, self.since, self.severity);
-        *self = later;
-        (self.count, self.since, self.severity) = kept;
+        let (count, since, severity) = (self.count, self.since, self.severity);
+        let action = later.action.or(self.action);
+        *self = Self { count, since, severity, action, ..later };
     }
 }
 

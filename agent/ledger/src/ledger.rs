@@ -108,7 +108,7 @@ impl Ledger {
         self
     }
 
-    /// Takes a finding in. O(log n), but for a clear without a subject, which looks at each subject of its reason.
+    /// Takes a finding in, whose guard has been proven. O(log n), but for a clear without a subject, which looks at each subject of its reason.
     pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Refusal> {
         if let Some(condition) = finding.condition.as_ref().filter(|name| !self.pages.contains_key(*name)) {
             return Err(Refusal::UnknownCondition(condition.clone()));
@@ -202,7 +202,7 @@ impl Ledger {
 
     /// [`Ledger::shared_conditions`] as values of one's own.
     pub fn conditions(&mut self) -> Vec<ConditionView> {
-        self.shared_conditions().into_iter().map(Arc::unwrap_or_clone).collect()
+        self.shared_conditions().iter().map(|view| ConditionView::clone(view)).collect()
     }
 
     /// Every monitor and daemon, by name.

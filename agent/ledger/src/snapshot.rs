@@ -116,7 +116,7 @@ impl Ledger {
         }
     }
 
-    fn deadlines(&self) -> Timers {
+    pub(crate) fn deadlines(&self) -> Timers {
         let mut timers = Timers::default();
         for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
             for (who, claim) in &problem.claims {

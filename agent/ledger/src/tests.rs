@@ -4,7 +4,10 @@ mod conditions;
 mod daemons;
 mod ends;
 mod floods;
+mod oracle;
+mod properties;
 mod restarts;
+mod steps;
 
 use std::{sync::Arc, time::Duration};
 

@@ -39,7 +39,7 @@ pub(crate) fn condition(page: &Page, daemons: &Daemons) -> Option<ConditionView>
 /// Worst first, then oldest, then by name.
 fn problems(page: &Page, daemons: &Daemons) -> Vec<ProblemView> {
     let mut held: Vec<_> = page.problems.iter().collect();
-    held.sort_by_key(|(_, problem)| (std::cmp::Reverse(problem.severity()), problem.since()));
+    held.sort_by_cached_key(|(_, problem)| (std::cmp::Reverse(problem.severity()), problem.since()));
     held.into_iter().filter_map(|(key, held)| problem(key, held, daemons)).collect()
 }
 

@@ -1,6 +1,10 @@
 //! How problems end: a clear, a quiet time, a person's word, a reload. Never by a restart.
 
-use nodewell_model::{ConditionStatus, EventRecord, Finding, Name, ProblemKey, Severity};
+use jiff::{SignedDuration, Timestamp};
+use nodewell_model::{
+    ConditionStatus, EventRecord, Finding, Name, ProblemKey, Severity,
+    text::{MESSAGE_LIMIT_BYTES, cut},
+};
 
 use super::{Applied, ClearRequest, Ledger};
 use crate::{
@@ -15,10 +19,8 @@ impl Ledger {
     /// A clear finding: withdraws only its own source's claims, and a test only tests.
     pub(super) fn take_back(&mut self, finding: &Finding, now: Now) -> Applied {
         let claimant = Claimant::of(finding);
-        let keys = self
-            .pages
-            .get(finding.condition.as_ref().map_or("", Name::as_str))
-            .map(|page| page.keys_of(Some(&finding.reason), finding.subject.as_deref()));
+        let page = finding.condition.as_ref().and_then(|condition| self.pages.get(condition));
+        let keys = page.map(|page| page.keys_of(Some(&finding.reason), finding.subject.as_deref()));
         let ending = Ending {
             time: finding.time.min(now.wall),
             origin: Some(finding.origin.clone()),
@@ -49,9 +51,9 @@ impl Ledger {
         }
     }
 
-    fn claim_is_over(&mut self, key: &ProblemKey, claimant: &Claimant, time: jiff::Timestamp, now: Now) {
+    fn claim_is_over(&mut self, key: &ProblemKey, claimant: &Claimant, time: Timestamp, now: Now) {
         let quiet = self.held(key, claimant).and_then(|claim| claim.quiet);
-        let evidence = match quiet.and_then(|quiet| jiff::SignedDuration::try_from(quiet).ok()) {
+        let evidence = match quiet.and_then(|quiet| SignedDuration::try_from(quiet).ok()) {
             Some(quiet) if !claimant.test => format!("not seen again for {quiet:#}"),
             _ => "the test is over".to_owned(),
         };
@@ -78,7 +80,7 @@ impl Ledger {
     pub(crate) fn withdraw_all(&mut self, key: &ProblemKey, ending: &Ending) -> bool {
         let claims = self.pages.get(&key.condition).and_then(|page| page.problems.get(key)).map(|p| &p.claims);
         let claimants: Vec<_> = claims.into_iter().flat_map(|claims| claims.keys().cloned()).collect();
-        claimants.iter().fold(false, |ended, claimant| self.withdraw(key, claimant, ending) || ended)
+        claimants.iter().filter(|claimant| self.withdraw(key, claimant, ending)).count() > 0
     }
 
     /// Strikes out one claim; the problem ends with its last. Says whether it did.
@@ -121,7 +123,6 @@ impl Ledger {
 
     /// The condition's healthy reason when it is healthy by this end, `ProblemEnded` when something else is wrong.
     fn words_of_end(&self, key: &ProblemKey, ending: &Ending) -> (Name, String) {
-        use nodewell_model::text::{MESSAGE_LIMIT_BYTES, cut};
         let page = self.pages.get(&key.condition);
         let healthy = page.filter(|page| page.standing.status == Some(ConditionStatus::False));
         let reason = healthy.map_or_else(|| Name::fixed("ProblemEnded"), |page| page.spec.healthy_reason.clone());

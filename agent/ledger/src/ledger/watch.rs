@@ -21,12 +21,15 @@ impl Ledger {
             return Err(Refusal::TooManyDaemons(name));
         }
         let daemon = Daemon::new(report, before, now);
-        let changed = before.is_none_or(|before| !before.looks_like(&daemon));
+        let judged = before.is_some_and(|before| before.judges_like(&daemon));
+        let counted = before.is_some_and(|before| (before.records, before.lost) == (daemon.records, daemon.lost));
         let deadline = before.and_then(|before| before.deadline);
         self.timers.reset(Due::Daemon(Arc::clone(&name)), deadline, daemon.deadline);
         self.daemons.insert(name, daemon);
-        if changed {
+        if !judged {
             self.settle_all(now.wall);
+        } else if !counted {
+            self.version += 1;
         }
         Ok(())
     }

@@ -39,7 +39,10 @@ fn clearing_one_problem_never_hides_another() {
     let view = disk(&mut ledger);
     assert_eq!((view.status, view.since, view.problems.len()), (ConditionStatus::True, wall(1), 1));
     let ended = ledger.take_events().pop().unwrap();
-    assert_eq!((ended.reason.as_str(), ended.message.as_str()), ("ProblemEnded", "IOError on sda is over: sda is back"));
+    assert_eq!(
+        (ended.reason.as_str(), ended.message.as_str()),
+        ("ProblemEnded", "IOError on sda is over: sda is back")
+    );
 }
 
 #[test]
@@ -72,7 +75,10 @@ fn a_healthy_condition_says_when_and_why() {
     ledger.apply(raise("sda", 1), at(1)).unwrap();
     ledger.apply(clear("sda", 30), at(31)).unwrap();
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.since, view.message.as_str()), (ConditionStatus::False, wall(30), "nothing is wrong"));
+    assert_eq!(
+        (view.status, view.since, view.message.as_str()),
+        (ConditionStatus::False, wall(30), "nothing is wrong")
+    );
     let ended = ledger.take_events().pop().unwrap();
     assert_eq!((ended.reason.as_str(), ended.severity, ended.time), ("AllIsWell", Severity::Info, wall(30)));
 }

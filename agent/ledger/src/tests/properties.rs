@@ -1,0 +1,156 @@
+//! What holds for every history.
+
+use std::collections::BTreeMap;
+
+use nodewell_model::{EventRecord, ProblemKey};
+use proptest::prelude::*;
+
+use super::{
+    oracle::{Seen, oracle},
+    steps::{CONDITIONS, Deed, Step, histories, tell, timed},
+    *,
+};
+use crate::{Limits, Snapshot};
+
+fn told(deeds: &[(Deed, Now)]) -> Ledger {
+    let mut ledger = ledger();
+    tell(&mut ledger, deeds);
+    ledger
+}
+
+fn seen(view: &ConditionView) -> Vec<Seen> {
+    let seen = |problem: &nodewell_model::view::ProblemView| Seen {
+        key: ProblemKey {
+            condition: view.condition.clone(),
+            reason: problem.reason.clone(),
+            subject: problem.subject.clone(),
+        },
+        severity: problem.severity,
+        times: (problem.since, problem.last_seen),
+        count: problem.count,
+        unconfirmed_since: problem.unconfirmed_since,
+        test: problem.test,
+    };
+    view.problems.iter().map(seen).collect()
+}
+
+/// Condition, reason and subject of the problem that an event starts or ends, and whether it ends it.
+fn told_by(event: &EventRecord) -> ((Name, String, Option<String>), bool) {
+    let ends = ["AllIsWell", "ProblemEnded"].contains(&event.reason.as_str());
+    let reason = if ends { event.message.split(' ').next().unwrap() } else { event.reason.as_str() };
+    ((event.condition.clone().unwrap(), reason.to_owned(), event.subject.clone()), ends)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
+
+    #[test]
+    fn a_condition_is_what_the_whole_history_says(steps in histories()) {
+        let deeds = timed(&steps);
+        let (mut ledger, oracle) = (told(&deeds), oracle(&deeds));
+        let views: BTreeMap<_, _> = ledger.conditions().into_iter().map(|view| (view.condition.clone(), view)).collect();
+        for condition in CONDITIONS.map(Name::fixed) {
+            let view = views.get(&condition);
+            prop_assert_eq!(view.map(|view| (view.status, view.since)), oracle.shown(&condition));
+            prop_assert_eq!(view.map(seen).unwrap_or_default(), oracle.problems(&condition));
+        }
+        prop_assert_eq!(ledger.counters().raised, oracle.raised);
+    }
+
+    #[test]
+    fn what_is_shown_does_not_depend_on_who_looked_before(steps in histories()) {
+        let deeds = timed(&steps);
+        let (mut looked, mut unseen) = (ledger(), told(&deeds));
+        for deed in &deeds {
+            tell(&mut looked, std::slice::from_ref(deed));
+            looked.conditions();
+        }
+        prop_assert_eq!(looked.conditions(), unseen.conditions());
+    }
+
+    #[test]
+    fn nothing_changes_unless_the_version_grows(steps in histories()) {
+        let mut ledger = ledger();
+        let mut before = (ledger.version(), ledger.conditions(), ledger.daemons(), ledger.counters());
+        for deed in timed(&steps) {
+            tell(&mut ledger, &[deed]);
+            let after = (ledger.version(), ledger.conditions(), ledger.daemons(), ledger.counters());
+            prop_assert!(after.0 > before.0 || after == before);
+            before = after;
+        }
+    }
+
+    #[test]
+    fn events_tell_each_start_and_each_end(steps in histories()) {
+        let mut ledger = told(&timed(&steps));
+        let mut active = BTreeMap::new();
+        for (n, event) in (1..).zip(ledger.take_events()) {
+            prop_assert_eq!(event.id, n);
+            let (key, ends) = told_by(&event);
+            let before = active.insert(key, !ends).unwrap_or(false);
+            prop_assert!(before || !ends, "an end without a start: {:?}", event);
+            prop_assert!(!before || ends || event.test, "a second start: {:?}", event);
+        }
+        let told = active.into_iter().filter(|(_, active)| *active).map(|(key, _)| key);
+        let held = ledger.pages.values().flat_map(|page| page.problems.keys());
+        let held = held.map(|key| (key.condition.clone(), key.reason.to_string(), key.subject.clone()));
+        prop_assert_eq!(told.collect::<Vec<_>>(), held.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_deadline_is_set_for_exactly_what_ends_by_itself(steps in histories()) {
+        let ledger = told(&timed(&steps));
+        prop_assert_eq!(&ledger.timers, &ledger.deadlines());
+        for page in ledger.pages.values() {
+            let tallied: usize = page.tallies.values().map(|tally| tally.problems).sum();
+            prop_assert_eq!(tallied, page.problems.len());
+        }
+    }
+
+    #[test]
+    fn a_restart_at_any_point_changes_nothing(steps in histories(), cut in any::<prop::sample::Index>()) {
+        let deeds = timed(&steps);
+        let (before, after) = deeds.split_at(cut.index(deeds.len() + 1));
+        let mut never = told(before);
+        let json = serde_json::to_string(&never.snapshot()).unwrap();
+        let kept: Snapshot = serde_json::from_str(&json).unwrap();
+        let now = before.last().map_or(at(0), |(_, now)| *now);
+        // The same start, or the origins of the ledger's own events would differ, as they should.
+        let mut once = ledger().restore(kept, now);
+        for half in [&[], after] {
+            tell(&mut never, half);
+            tell(&mut once, half);
+            prop_assert_eq!(never.snapshot(), once.snapshot());
+            prop_assert_eq!(never.conditions(), once.conditions());
+            prop_assert_eq!((never.next_deadline(), never.counters()), (once.next_deadline(), once.counters()));
+        }
+    }
+
+    #[test]
+    fn bounds_hold_and_counts_stay_exact(subjects in prop::collection::vec((0_u8..40, 1_u64..9), 1..80)) {
+        let limits = Limits { subjects: 5, problems: 8, events: 20, ..Limits::default() };
+        let mut ledger = watched().with_limits(limits);
+        for (subject, count) in &subjects {
+            ledger.apply(Finding { count: *count, ..raise(&format!("sd{subject}"), 1) }, at(1)).unwrap();
+        }
+        let problems = disk(&mut ledger).problems;
+        prop_assert!(problems.len() <= 6 && ledger.take_events().len() <= 20);
+        let all = subjects.iter().map(|(_, count)| count).sum::<u64>();
+        prop_assert_eq!(problems.iter().map(|problem| problem.count).sum::<u64>(), all);
+    }
+
+    #[test]
+    fn one_source_never_withdraws_what_another_claims(mut steps in histories(), secs in 0_i64..99) {
+        steps.retain(|step| matches!(step, Step::Finding(_)));
+        let claims = |ledger: &Ledger| ledger.claims_where(|claimant, _| &*claimant.source == "nvml");
+        let mut ledger = told(&timed(&steps));
+        let before = claims(&ledger);
+        for (condition, test) in [(0, false), (0, true), (1, false), (1, true)] {
+            for reason in ["IOError", "TaskHung"].map(Name::fixed) {
+                let (condition, subject) = (Some(Name::fixed(CONDITIONS[condition])), None);
+                ledger.apply(Finding { condition, subject, reason, test, ..clear("", secs) }, at(secs)).unwrap();
+            }
+        }
+        prop_assert_eq!(claims(&ledger), before);
+    }
+}

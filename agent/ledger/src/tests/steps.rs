@@ -1,0 +1,155 @@
+//! Random histories: what can be told to a ledger, small enough that everything meets everything.
+
+use nodewell_model::ProblemKey;
+use proptest::prelude::*;
+
+use super::*;
+use crate::ClearRequest;
+
+pub(super) const SOURCES: [&str; 3] = ["kernel-monitor", "nvml", "smartd"];
+pub(super) const CONDITIONS: [&str; 2] = ["DiskUnhealthy", "KernelDeadlock"];
+const REASONS: [&str; 2] = ["IOError", "TaskHung"];
+const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Error, Severity::Critical];
+const STATES: [DaemonState; 4] = [DaemonState::Starting, DaemonState::Running, DaemonState::Blind, DaemonState::Dead];
+
+/// One call to a ledger, with ages and spans in whole seconds.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Finding(Said),
+    ByHand { condition: usize, reason: Option<usize>, subject: Option<u8> },
+    Daemon { source: usize, state: usize, ttl: Option<u64>, watches: u8 },
+    Retire(usize),
+    Wait(u8),
+    Jump(i64),
+}
+
+/// A finding, before there is a time.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    source: usize,
+    clears: bool,
+    key: (usize, usize, Option<u8>),
+    severity: usize,
+    age: i64,
+    lasted: i64,
+    count: u64,
+    quiet: Option<u64>,
+    other_boot: bool,
+    ends_at_boot: bool,
+    test: bool,
+}
+
+/// The same with its time and words.
+#[derive(Debug, Clone)]
+pub(super) enum Deed {
+    Finding(Finding),
+    ByHand(ClearRequest),
+    Daemon(DaemonReport),
+    Retire(&'static str),
+    Wait,
+}
+
+pub(super) fn histories() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..50)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let subject = prop::option::of(0_u8..3);
+    let by_hand = (0_usize..2, prop::option::of(0_usize..2), subject);
+    let daemon = (0_usize..3, 0_usize..4, prop::option::of(1_u64..60), 0_u8..4);
+    prop_oneof![
+        8 => said().prop_map(Step::Finding),
+        1 => by_hand.prop_map(|(condition, reason, subject)| Step::ByHand { condition, reason, subject }),
+        3 => daemon.prop_map(|(source, state, ttl, watches)| Step::Daemon { source, state, ttl, watches }),
+        1 => (0_usize..3).prop_map(Step::Retire),
+        3 => (0_u8..60).prop_map(Step::Wait),
+        1 => (-500_i64..500).prop_map(Step::Jump),
+    ]
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let key = (0_usize..2, 0_usize..2, prop::option::of(0_u8..3));
+    let times = (-20_i64..60, 0_i64..20, prop::option::of(1_u64..60));
+    let flags = (prop::bool::weighted(0.3), prop::bool::weighted(0.2), any::<bool>(), prop::bool::weighted(0.2));
+    (0_usize..3, key, 0_usize..3, 1_u64..5, times, flags).prop_map(|(source, key, severity, count, times, flags)| {
+        let ((age, lasted, quiet), (clears, other_boot, ends_at_boot, test)) = (times, flags);
+        Said { source, clears, key, severity, age, lasted, count, quiet, other_boot, ends_at_boot, test }
+    })
+}
+
+fn key((condition, reason, subject): (usize, usize, Option<u8>)) -> ProblemKey {
+    ProblemKey {
+        condition: Name::fixed(CONDITIONS[condition]),
+        reason: Name::fixed(REASONS[reason]),
+        subject: subject.map(|n| format!("sd{n}")),
+    }
+}
+
+impl Said {
+    fn at(&self, now: Now) -> Finding {
+        let key = key(self.key);
+        let secs = now.wall.as_second() - wall(0).as_second() - self.age;
+        Finding {
+            source: SOURCES[self.source].into(),
+            kind: if self.clears { FindingKind::Clear } else { FindingKind::Raise },
+            condition: Some(key.condition),
+            reason: key.reason,
+            subject: key.subject,
+            severity: SEVERITIES[self.severity],
+            message: format!("said at {secs}"),
+            time: wall(secs - self.lasted),
+            last_time: wall(secs),
+            count: self.count,
+            boot_id: boot(if self.other_boot { OTHER_BOOT } else { BOOT }),
+            quiet: self.quiet.map(Duration::from_secs),
+            ends_at_boot: self.ends_at_boot,
+            test: self.test,
+            ..raise("", secs)
+        }
+    }
+}
+
+/// Gives each step its time.
+pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
+    let mut now = at(0);
+    let mut deeds = Vec::new();
+    for step in steps {
+        let deed = match step {
+            Step::Finding(said) => Deed::Finding(said.at(now)),
+            Step::ByHand { condition, reason, subject } => {
+                let key = key((*condition, reason.unwrap_or(0), *subject));
+                let reason = reason.map(|_| key.reason);
+                Deed::ByHand(ClearRequest { condition: key.condition, reason, subject: key.subject })
+            }
+            Step::Daemon { source, state, ttl, watches } => Deed::Daemon(DaemonReport {
+                watches: (0..2).filter(|n| watches & (1 << n) != 0).map(|n| Name::fixed(CONDITIONS[n])).collect(),
+                ttl: ttl.map(Duration::from_secs),
+                ..report(SOURCES[*source], STATES[*state])
+            }),
+            Step::Retire(source) => Deed::Retire(SOURCES[*source]),
+            Step::Jump(secs) => {
+                now.wall += jiff::SignedDuration::from_secs(*secs);
+                continue;
+            }
+            Step::Wait(secs) => {
+                now.wall += jiff::SignedDuration::from_secs(i64::from(*secs));
+                now.boottime += Duration::from_secs(u64::from(*secs));
+                Deed::Wait
+            }
+        };
+        deeds.push((deed, now));
+    }
+    deeds
+}
+
+pub(super) fn tell(ledger: &mut Ledger, deeds: &[(Deed, Now)]) {
+    for (deed, now) in deeds.iter().cloned() {
+        match deed {
+            Deed::Finding(finding) => _ = ledger.apply(finding, now).unwrap(),
+            Deed::ByHand(request) => _ = ledger.clear(&request, now),
+            Deed::Daemon(report) => ledger.daemon(report, now).unwrap(),
+            Deed::Retire(source) => _ = ledger.retire(source, now),
+            Deed::Wait => ledger.advance(now),
+        }
+    }
+}
