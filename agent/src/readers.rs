@@ -159,3 +159,27 @@ struct Opener {
     config: Config,
     expectations: Expectations,
 }
+
+impl Opener {
+    fn open(&self, reader: &Reader, after: Option<Origin>) -> Box<dyn Source> {
+        match reader {
+            Reader::Kmsg => Box::new(self.kmsg(after)),
+            Reader::Journal { directory } => Box::new(self.journal(directory.clone(), after)),
+            Reader::File(file) => Box::new(self.file(file, after)),
+        }
+    }
+
+    fn kmsg(&self, after: Option<Origin>) -> sources::kmsg::Kmsg {
+        use sources::kmsg::{Kmsg, KmsgInput, KmsgOptions, KmsgStart};
+        let start = match after {
+            Some(Origin::Kmsg { boot_id, sequence }) => KmsgStart::After { boot_id, sequence },
+            _ => KmsgStart::Oldest,
+        };
+        Kmsg::new(KmsgOptions {
+            input: KmsgInput::Path(self.config.kmsg.path.clone()),
+            facilities: self.config.kmsg.facilities.clone(),
+            start,
+            expectations: self.expectations.clone(),
+        })
+    }
+}

@@ -48,7 +48,7 @@ fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
 }
 
 fn run(config: Config, rules: RuleSet) -> ExitCode {
-    nodewell_sys::memory::settle();
+    settle_memory();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
@@ -57,6 +57,20 @@ fn run(config: Config, rules: RuleSet) -> ExitCode {
     // A thread that a dead disk holds must not hold the exit too.
     runtime.shutdown_background();
     outcome.map_or_else(|fatal| failed(&fatal), |()| ExitCode::SUCCESS)
+}
+
+/// One malloc arena before the first thread; and, where we may, no page of ours on a disk that could die.
+fn settle_memory() {
+    use nodewell_sys::memory::{Locking, lock_memory, one_malloc_arena};
+    one_malloc_arena();
+    // With a limit in force every later mapping past it would fail: then it is better not to lock at all.
+    let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
+        .is_ok_and(|(soft, _)| soft == nix::libc::RLIM_INFINITY);
+    if (unlimited || nix::unistd::geteuid().is_root())
+        && let Err(error) = lock_memory(Locking::Touched)
+    {
+        tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
+    }
 }
 
 fn failed(error: &dyn std::error::Error) -> ExitCode {
