@@ -1,6 +1,23 @@
 //! Rules: what a log line means. Formats → [`RuleSet`] → [`Detector`] → findings; no clock, no I/O beyond reading
 //! rule files, no tokio.
 
-pub mod rule;
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub use rule::{Reader, Rule, RuleSet};
+pub mod duration;
+pub mod explain;
+pub mod load;
+pub mod mistake;
+pub mod native;
+pub mod npd;
+pub mod pattern;
+pub mod rule;
+pub mod shipped;
+
+mod draft;
+mod nearest;
+mod report;
+
+pub use explain::{Explanation, explain};
+pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path};
+pub use mistake::{Mistake, Note};
+pub use rule::{Location, Reader, Rule, RuleSet};

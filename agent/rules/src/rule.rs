@@ -1,6 +1,6 @@
 //! A validated rule set: what both formats (native TOML and Node Problem Detector's JSON) become.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_model::{Action, ConditionSpec, Name, Severity};
 
@@ -59,6 +59,12 @@ pub struct Location {
     pub file: PathBuf,
     /// Counted from 1.
     pub line: usize,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
 }
 
 /// Which format the rule was written in; Node Problem Detector's has its own matching semantics.

@@ -1,0 +1,75 @@
+//! What one file says, before it is joined with the others: names are not looked up yet.
+
+use std::path::PathBuf;
+
+use nodewell_model::{ConditionSpec, Name};
+
+use crate::{Location, Mistake, Note, Rule, rule::FileReader};
+
+/// One file's content.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// Node Problem Detector's files come after all native ones: their conditions and rules give way.
+    pub(crate) npd: bool,
+    pub(crate) conditions: Vec<ConditionDraft>,
+    pub(crate) sources: Vec<SourceDraft>,
+    pub(crate) rules: Vec<RuleDraft>,
+    /// Names that a native file's rules rely on. Kept apart from the rules, so that a rule with another mistake is
+    /// still told of an unknown name.
+    pub(crate) uses: Vec<Use>,
+    /// Names whose declaration has a mistake of its own: no rule is blamed for using them.
+    pub(crate) broken: Vec<String>,
+    pub(crate) mistakes: Vec<Mistake>,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A declared condition type.
+#[derive(Debug)]
+pub(crate) struct ConditionDraft {
+    pub(crate) spec: ConditionSpec,
+    pub(crate) location: Location,
+}
+
+/// A declared log file source.
+#[derive(Debug)]
+pub(crate) struct SourceDraft {
+    pub(crate) reader: FileReader,
+    pub(crate) location: Location,
+}
+
+/// A rule whose reader is still a name.
+#[derive(Debug)]
+pub(crate) struct RuleDraft {
+    pub(crate) rule: Rule,
+    pub(crate) reader: ReaderDraft,
+    /// The line of each pattern.
+    pub(crate) pattern_lines: Vec<usize>,
+}
+
+/// Where a rule's records come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ReaderDraft {
+    Kmsg,
+    Journal {
+        directory: Option<PathBuf>,
+    },
+    /// A `[[source]]` of some file.
+    Named(String),
+    /// NPD's: each file brings its own.
+    File(FileReader),
+}
+
+/// A name that must be declared somewhere.
+#[derive(Debug)]
+pub(crate) enum Use {
+    Condition(Name, Location),
+    Source(String, Location),
+}
+
+impl Use {
+    pub(crate) fn location(&self) -> &Location {
+        match self {
+            Self::Condition(_, location) | Self::Source(_, location) => location,
+        }
+    }
+}

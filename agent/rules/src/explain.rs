@@ -1,0 +1,111 @@
+//! What a reason means: the tables behind `nodewell explain`.
+
+use std::path::PathBuf;
+
+use nodewell_model::{Action, Name, Severity};
+use serde::Serialize;
+
+use crate::{
+    Reader, Rule, RuleSet, duration,
+    nearest::nearest,
+    rule::{Check, Clears},
+};
+
+/// A reason and every rule that reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub struct Explanation {
+    pub reason: Name,
+    /// In the order in which they are tried.
+    pub rules: Vec<ExplainedRule>,
+}
+
+/// One rule, as people want to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub struct ExplainedRule {
+    /// `temporary` or `permanent`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub condition: Option<Name>,
+    pub severity: Severity,
+    /// Whose claim it is, such as `kernel-monitor`.
+    pub monitor: String,
+    /// Where the lines come from.
+    pub source: String,
+    pub patterns: Vec<String>,
+    /// `5 matches within 20m`, for counting rules.
+    pub counting: Option<String>,
+    /// Each way in which the problem ends, as a phrase.
+    pub ends: Vec<String>,
+    pub action: Option<Action>,
+    /// Which kernels or programs print it.
+    pub origin: String,
+    /// What it means and what to do.
+    pub explain: String,
+    /// Lines that it finds.
+    pub examples: Vec<String>,
+    pub file: PathBuf,
+    pub line: usize,
+}
+
+/// Explains `reason`, in any case; `None` if no rule reports it.
+#[must_use]
+pub fn explain(set: &RuleSet, reason: &str) -> Option<Explanation> {
+    let name = set.rules.iter().map(|rule| &rule.reason).find(|known| known.as_str().eq_ignore_ascii_case(reason))?;
+    let rules = set.rules.iter().filter(|rule| rule.reason == *name).map(|rule| explained(set, rule)).collect();
+    Some(Explanation { reason: name.clone(), rules })
+}
+
+/// The reason that an unknown one was probably meant to be.
+#[must_use]
+pub fn nearest_reason<'a>(set: &'a RuleSet, reason: &str) -> Option<&'a str> {
+    nearest(reason, set.rules.iter().map(|rule| rule.reason.as_str()))
+}
+
+fn explained(set: &RuleSet, rule: &Rule) -> ExplainedRule {
+    let counting = rule.counting.as_ref();
+    ExplainedRule {
+        kind: if rule.condition.is_some() { "permanent" } else { "temporary" },
+        condition: rule.condition.clone(),
+        severity: rule.severity,
+        monitor: rule.monitor.to_string(),
+        source: set.readers.get(rule.reader).map(source).unwrap_or_default(),
+        patterns: rule.patterns.clone(),
+        counting: counting.map(|c| format!("{} matches within {}", c.count, duration::shown(c.within))),
+        ends: if rule.condition.is_some() { ways(&rule.clears) } else { Vec::new() },
+        action: rule.action,
+        origin: rule.origin.clone(),
+        explain: rule.explain.clone(),
+        examples: rule.examples.matches.iter().map(|example| example.text.clone()).collect(),
+        file: rule.location.file.clone(),
+        line: rule.location.line,
+    }
+}
+
+fn source(reader: &Reader) -> String {
+    match reader {
+        Reader::Kmsg => "kmsg".to_owned(),
+        Reader::Journal { directory: None } => "journal".to_owned(),
+        Reader::Journal { directory: Some(directory) } => format!("journal in {}", directory.display()),
+        Reader::File(file) => format!("{} ({})", file.name, file.paths.join(", ")),
+    }
+}
+
+/// How a problem ends, as phrases after "ends".
+pub(crate) fn ways(clears: &Clears) -> Vec<String> {
+    let mut ways: Vec<String> =
+        clears.patterns.iter().map(|pattern| format!("when a line matches {pattern}")).collect();
+    ways.extend(clears.check.map(|check| check_phrase(check).to_owned()));
+    ways.extend(clears.quiet.map(|quiet| format!("when nothing repeats it for {}", duration::shown(quiet))));
+    ways.extend(clears.boot.then(|| "with a new boot".to_owned()));
+    ways.push("by `nodewell clear`".to_owned());
+    ways
+}
+
+fn check_phrase(check: Check) -> &'static str {
+    match check {
+        Check::FilesystemWritable => "when the filesystem takes writes again or is gone",
+        Check::DevicePresent => "when the device answers again or is gone",
+    }
+}

@@ -1,0 +1,125 @@
+//! From directories and files to one [`RuleSet`]: what is read, in which order, and what masks what.
+//!
+//! All mistakes of all files are told at once. The daemon and `nodewell check` come through here alike.
+
+mod files;
+mod join;
+
+use std::path::{Path, PathBuf};
+
+use crate::{Mistake, Note, RuleSet, draft::Draft, native, npd, shipped};
+use files::{Format, RuleFile};
+
+/// Which rule files to read.
+#[derive(Debug, Clone, Default)]
+pub struct LoadPlan {
+    pub rules: RulesFrom,
+    /// `/etc/nodewell/rules.d`: a file here masks the one of the same name in `rules`; others are added. It need not
+    /// exist.
+    pub overrides: Option<PathBuf>,
+    /// Node Problem Detector's system-log-monitor files (`--npd-config`).
+    pub npd: Vec<PathBuf>,
+    /// `/etc/nodewell/monitors.d`: `*.json` is Node Problem Detector's, `*.toml` is ours. It need not exist.
+    pub monitors_dir: Option<PathBuf>,
+}
+
+/// Where the base of the rules is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum RulesFrom {
+    /// The rules embedded in the program.
+    #[default]
+    BuiltIn,
+    /// Every `*.toml` (and `*.json`) of these directories, instead of the embedded ones.
+    Dirs(Vec<PathBuf>),
+}
+
+/// What came of loading. With mistakes `set` holds the rest, which is good for `check` but not for running.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    pub set: RuleSet,
+    /// In the order of files and lines.
+    pub notes: Vec<Note>,
+    /// In the order of files and lines.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// Reads everything that `plan` names. Files are read in the order of their names, native ones before Node Problem
+/// Detector's, so that a file `00-mine.toml` has its say before the shipped ones.
+#[must_use]
+pub fn load(plan: &LoadPlan) -> Loaded {
+    let mut trouble = Vec::new();
+    let mut found = base_files(&plan.rules, &mut trouble);
+    if let Some(directory) = &plan.overrides {
+        let overrides = files::list_if_there(directory, &mut trouble);
+        found.retain(|file| !overrides.iter().any(|over| over.name() == file.name()));
+        found.extend(overrides);
+    }
+    found.sort_by(|a, b| a.name().cmp(&b.name()));
+    found.extend(plan.npd.iter().map(|path| RuleFile::on_disk(path, Format::Npd)));
+    if let Some(directory) = &plan.monitors_dir {
+        found.extend(files::list_if_there(directory, &mut trouble));
+    }
+    let mut loaded = join::join(read_all(found), &[]);
+    loaded.mistakes.splice(0..0, trouble);
+    loaded
+}
+
+/// Reads one file, by its extension (`.json` is Node Problem Detector's, anything else is ours), or all of a
+/// directory. Conditions that the shipped rules declare need not be declared again.
+#[must_use]
+pub fn load_path(path: &Path) -> Loaded {
+    let mut trouble = Vec::new();
+    let found = if path.is_dir() {
+        files::list(path, &mut trouble)
+    } else {
+        vec![RuleFile::on_disk(path, Format::of(path).unwrap_or(Format::Native))]
+    };
+    let known: Vec<_> = read_all(base_files(&RulesFrom::BuiltIn, &mut trouble))
+        .into_iter()
+        .flat_map(|draft| draft.conditions.into_iter().map(|condition| condition.spec))
+        .collect();
+    let mut loaded = join::join(read_all(found), &known);
+    loaded.mistakes.splice(0..0, trouble);
+    loaded
+}
+
+fn base_files(rules: &RulesFrom, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
+    match rules {
+        RulesFrom::BuiltIn => shipped::FILES.iter().map(RuleFile::built_in).collect(),
+        RulesFrom::Dirs(directories) => {
+            directories.iter().flat_map(|directory| files::list(directory, trouble)).collect()
+        }
+    }
+}
+
+/// Drafts of all files, each file once, native ones first.
+fn read_all(found: Vec<RuleFile>) -> Vec<Draft> {
+    let mut seen: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let mut drafts = Vec::with_capacity(found.len());
+    for file in found {
+        let real = file.path.canonicalize().unwrap_or_else(|_| file.path.clone());
+        match seen.iter().find(|(known, _)| *known == real) {
+            Some((_, first)) => drafts.push(read_before(&file, first)),
+            None => {
+                drafts.push(read(&file));
+                seen.push((real, file.path));
+            }
+        }
+    }
+    drafts.sort_by_key(|draft| draft.npd);
+    drafts
+}
+
+fn read(file: &RuleFile) -> Draft {
+    match (file.text(), file.format) {
+        (Err(mistake), _) => Draft { mistakes: vec![mistake], ..Draft::default() },
+        (Ok(text), Format::Native) => native::read(&file.path, &text),
+        (Ok(text), Format::Npd) => npd::read(&file.path, &text),
+    }
+}
+
+fn read_before(file: &RuleFile, first: &Path) -> Draft {
+    let location = crate::Location { file: file.path.clone(), line: 1 };
+    let note = Note::new(location, format!("the same file as {}; read once", first.display()));
+    Draft { notes: vec![note], ..Draft::default() }
+}

@@ -1,0 +1,216 @@
+//! Files become one set: names are looked up, readers shared, duplicates found.
+
+use std::collections::HashMap;
+
+use nodewell_model::{ConditionSpec, Name};
+
+use super::Loaded;
+use crate::{
+    Location, Mistake, Note, Reader,
+    draft::{ConditionDraft, Draft, ReaderDraft, RuleDraft, SourceDraft, Use},
+    nearest::did_you_mean,
+    rule::{FileReader, Format},
+};
+
+/// Everything known while rules are joined.
+struct Joiner<'a> {
+    loaded: Loaded,
+    /// Declared elsewhere: taken into the catalogue when a rule needs it.
+    known: &'a [ConditionSpec],
+    conditions: HashMap<Name, Location>,
+    sources: HashMap<String, (FileReader, Location)>,
+    broken: Vec<String>,
+    /// What each rule listens for, to find a second one that would never fire.
+    listening: HashMap<Wording, (Location, Format)>,
+}
+
+/// Two rules with equal ones are duplicates: the second never fires.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Wording {
+    reason: Name,
+    condition: Option<Name>,
+    reader: usize,
+    fields: String,
+    pattern: String,
+}
+
+/// Joins `drafts`, native ones first. Conditions of `known` may be used without being declared.
+pub(super) fn join(drafts: Vec<Draft>, known: &[ConditionSpec]) -> Loaded {
+    let mut joiner = Joiner {
+        loaded: Loaded::default(),
+        known,
+        conditions: HashMap::new(),
+        sources: HashMap::new(),
+        broken: Vec::new(),
+        listening: HashMap::new(),
+    };
+    let mut uses = Vec::new();
+    let mut rules = Vec::new();
+    for draft in drafts {
+        joiner.loaded.mistakes.extend(draft.mistakes);
+        joiner.loaded.notes.extend(draft.notes);
+        joiner.broken.extend(draft.broken);
+        draft.conditions.into_iter().for_each(|condition| joiner.declare(condition, draft.npd));
+        draft.sources.into_iter().for_each(|source| joiner.declare_source(source));
+        uses.extend(draft.uses);
+        rules.extend(draft.rules);
+    }
+    uses.iter().for_each(|used| joiner.look_up(used));
+    rules.into_iter().for_each(|rule| joiner.add(rule));
+    joiner.finish()
+}
+
+impl Joiner<'_> {
+    fn declare(&mut self, draft: ConditionDraft, npd: bool) {
+        let ConditionDraft { spec, location } = draft;
+        let Some(first) = self.loaded.set.conditions.iter().find(|known| known.condition == spec.condition) else {
+            self.conditions.insert(spec.condition.clone(), location);
+            self.loaded.set.conditions.push(spec);
+            return;
+        };
+        if *first == spec {
+            return;
+        }
+        let place = &self.conditions[&spec.condition];
+        let told = format!("the condition {} is declared in other words at {place}", spec.condition);
+        if npd {
+            self.loaded.notes.push(Note::new(location, format!("{told}; those are used")));
+        } else {
+            self.loaded.mistakes.push(Mistake::new(location, told));
+        }
+    }
+
+    fn declare_source(&mut self, draft: SourceDraft) {
+        let name = draft.reader.name.to_string();
+        match self.sources.get(&name) {
+            Some((reader, _)) if *reader == draft.reader => {}
+            Some((_, place)) => {
+                let told = format!("the source {name:?} is declared otherwise at {place}");
+                self.loaded.mistakes.push(Mistake::new(draft.location, told));
+            }
+            None => {
+                self.sources.insert(name, (draft.reader, draft.location));
+            }
+        }
+    }
+
+    fn look_up(&mut self, used: &Use) {
+        match used {
+            Use::Condition(name, location) if !self.is_declared(name) => {
+                let all = self.loaded.set.conditions.iter().chain(self.known).map(|spec| spec.condition.as_str());
+                let hint = match did_you_mean(name.as_str(), all) {
+                    none if none.is_empty() => "; declare it with [[condition]]".to_owned(),
+                    hint => hint,
+                };
+                let told = format!("unknown condition {:?}{hint}", name.as_str());
+                self.loaded.mistakes.push(Mistake::new(location.clone(), told));
+            }
+            Use::Source(name, location) if !self.sources.contains_key(name) && !self.broken.contains(name) => {
+                let all = self.sources.keys().map(String::as_str).chain(["kmsg", "journal"]);
+                let hint = match did_you_mean(name, all) {
+                    none if none.is_empty() => "; it is kmsg, journal or the name of a [[source]]".to_owned(),
+                    hint => hint,
+                };
+                let told = format!("unknown source {name:?}{hint}");
+                self.loaded.mistakes.push(Mistake::new(location.clone(), told));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether rules may use the condition; one that only the shipped rules declare enters the catalogue here.
+    fn is_declared(&mut self, name: &Name) -> bool {
+        if self.conditions.contains_key(name) || self.broken.iter().any(|broken| broken == name.as_str()) {
+            return true;
+        }
+        let spec = self.known.iter().find(|spec| spec.condition == *name);
+        if let Some(spec) = spec
+            && !self.loaded.set.conditions.contains(spec)
+        {
+            self.loaded.set.conditions.push(spec.clone());
+        }
+        spec.is_some()
+    }
+
+    fn add(&mut self, mut draft: RuleDraft) {
+        let undeclared = draft.rule.condition.clone().filter(|condition| !self.is_declared(condition));
+        match (undeclared, draft.rule.format) {
+            // Told as a mistake by its use.
+            (Some(_), Format::Native) => return,
+            (Some(condition), Format::Npd) => self.make_temporary(&mut draft, &condition),
+            (None, _) => {}
+        }
+        let Some(reader) = self.reader(&draft.reader) else { return };
+        draft.rule.reader = reader;
+        if !self.is_duplicate(&draft) {
+            self.loaded.set.rules.push(draft.rule);
+        }
+    }
+
+    /// Node Problem Detector drops such a rule's finding without a word.
+    fn make_temporary(&mut self, draft: &mut RuleDraft, condition: &Name) {
+        let told = format!(
+            "no file declares the condition {condition}: {} is reported as an event only (Node Problem Detector \
+             reports nothing)",
+            draft.rule.reason
+        );
+        self.loaded.notes.push(Note::new(draft.rule.location.clone(), told));
+        draft.rule.condition = None;
+        draft.rule.clears = crate::rule::Clears::default();
+    }
+
+    /// The index of the reader, made at its first use. `None` if its source is unknown.
+    fn reader(&mut self, draft: &ReaderDraft) -> Option<usize> {
+        let reader = match draft {
+            ReaderDraft::Kmsg => Reader::Kmsg,
+            ReaderDraft::Journal { directory } => Reader::Journal { directory: directory.clone() },
+            ReaderDraft::Named(name) => Reader::File(self.sources.get(name)?.0.clone()),
+            ReaderDraft::File(reader) => Reader::File(reader.clone()),
+        };
+        let readers = &mut self.loaded.set.readers;
+        let index = readers.iter().position(|known| *known == reader);
+        Some(index.unwrap_or_else(|| {
+            readers.push(reader);
+            readers.len() - 1
+        }))
+    }
+
+    /// Whether a native rule has a pattern that another rule has already; for Node Problem Detector's only a note.
+    fn is_duplicate(&mut self, draft: &RuleDraft) -> bool {
+        let mut mistaken = false;
+        for (pattern, line) in draft.rule.patterns.iter().zip(&draft.pattern_lines) {
+            let location = Location { file: draft.rule.location.file.clone(), line: *line };
+            let wording = wording(draft, pattern);
+            let Some((first, format)) = self.listening.get(&wording) else {
+                self.listening.insert(wording, (location, draft.rule.format));
+                continue;
+            };
+            let told = format!("duplicate: {} has the same pattern at {first}", draft.rule.reason);
+            if draft.rule.format == Format::Npd || *format == Format::Npd {
+                self.loaded.notes.push(Note::new(location, format!("{told}; it fires once")));
+            } else {
+                mistaken = true;
+                self.loaded.mistakes.push(Mistake::new(location, told));
+            }
+        }
+        mistaken
+    }
+
+    fn finish(mut self) -> Loaded {
+        self.loaded.mistakes.sort();
+        self.loaded.mistakes.dedup();
+        self.loaded.notes.sort();
+        self.loaded.notes.dedup();
+        self.loaded
+    }
+}
+
+fn wording(draft: &RuleDraft, pattern: &str) -> Wording {
+    Wording {
+        reason: draft.rule.reason.clone(),
+        condition: draft.rule.condition.clone(),
+        reader: draft.rule.reader,
+        fields: format!("{:?}", draft.rule.fields),
+        pattern: pattern.to_owned(),
+    }
+}

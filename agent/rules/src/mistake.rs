@@ -1,0 +1,55 @@
+//! What is told of a rule file: mistakes, which stop it from being used, and notes, which do not.
+
+use std::{fmt, path::PathBuf};
+
+use crate::Location;
+
+/// Something that must be put right before the rules can be used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mistake {
+    pub location: Location,
+    /// What is wrong and what to write instead, in one line.
+    pub message: String,
+}
+
+/// Something worth knowing, such as where we differ from Node Problem Detector on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Note {
+    pub location: Location,
+    /// One line.
+    pub message: String,
+}
+
+impl Mistake {
+    /// A mistake at a place.
+    #[must_use]
+    pub fn new(location: Location, message: impl Into<String>) -> Self {
+        Self { location, message: message.into() }
+    }
+
+    /// A mistake of the whole file, such as one that cannot be read; told at line 1.
+    #[must_use]
+    pub fn of_file(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self::new(Location { file: file.into(), line: 1 }, message)
+    }
+}
+
+impl Note {
+    /// A note at a place.
+    #[must_use]
+    pub fn new(location: Location, message: impl Into<String>) -> Self {
+        Self { location, message: message.into() }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location, self.message)
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location, self.message)
+    }
+}

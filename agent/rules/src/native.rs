@@ -1,0 +1,94 @@
+//! The native rule format: TOML tables `[[condition]]`, `[[source]]` and `[[rule]]`, every mistake told at once.
+//!
+//! Keys are kebab-case and unknown ones are refused. What only other files can settle (is this condition declared,
+//! is this rule there twice) is settled by `load`.
+
+mod condition;
+mod rule;
+mod section;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use crate::{draft::Draft, report::Report};
+use section::Section;
+
+const KEYS: &[&str] = &["condition", "source", "rule"];
+
+/// Reads one file's text.
+pub(crate) fn read(file: &Path, text: &str) -> Draft {
+    let mut report = Report::new(file, text);
+    let mut draft = Draft::default();
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let sound = errors.iter().filter_map(|error| error.span()).map(|span| span.start).min();
+    read_tables(document.get_ref(), &mut draft, &mut report);
+    if let Some(first_error) = sound {
+        keep_what_stands_before(first_error, text, &mut draft, &mut report);
+    }
+    for error in &errors {
+        report.mistake(error.span().map_or(0, |span| span.start), format!("not TOML: {}", one_line(error.message())));
+    }
+    (draft.mistakes, draft.notes) = report.finish();
+    draft
+}
+
+fn read_tables<'a>(document: &'a DeTable<'a>, draft: &mut Draft, report: &mut Report<'_>) {
+    let file = Section::new("a rule file", (0, document), KEYS, report);
+    for (at, table) in tables(file, "condition", report) {
+        condition::read((at, table), draft, report);
+    }
+    for (at, table) in tables(file, "source", report) {
+        source::read((at, table), draft, report);
+    }
+    for (at, table) in tables(file, "rule", report) {
+        rule::read((at, table), draft, report);
+    }
+}
+
+/// The tables of `[[key]]`, each with its place.
+fn tables<'a>(file: Section<'a>, key: &str, report: &mut Report<'_>) -> Vec<(usize, &'a DeTable<'a>)> {
+    let takes = format!("tables; write [[{key}]]");
+    let items = match file.value(key) {
+        Some(value) if !value.get_ref().is_array() => {
+            section::wrong_type(key, &takes, value, report);
+            &[]
+        }
+        _ => file.array(key, report),
+    };
+    items.iter().filter_map(|item| table(item, key, &takes, report)).collect()
+}
+
+fn table<'a>(
+    item: &'a Spanned<DeValue<'a>>,
+    key: &str,
+    takes: &str,
+    report: &mut Report<'_>,
+) -> Option<(usize, &'a DeTable<'a>)> {
+    let table = item.get_ref().as_table();
+    if table.is_none() {
+        section::wrong_type(key, takes, item, report);
+    }
+    table.map(|table| (item.span().start, table))
+}
+
+/// After a syntax error the parser guesses what was meant. What it guessed is not judged, or one slip would be
+/// told as many; the tables before it are sound.
+fn keep_what_stands_before(error: usize, text: &str, draft: &mut Draft, report: &mut Report<'_>) {
+    let before = text.get(..error).unwrap_or(text);
+    let table_start = before.rfind("\n[").map_or(0, |at| at + 1);
+    let sound_lines = report.line(table_start);
+    report.mistakes.retain(|mistake| mistake.location.line < sound_lines);
+    draft.rules.retain(|rule| rule.rule.location.line < sound_lines);
+    draft.uses.retain(|used| used.location().line < sound_lines);
+}
+
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}

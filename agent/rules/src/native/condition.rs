@@ -1,0 +1,27 @@
+//! `[[condition]]`: one entry of the catalogue.
+
+use nodewell_model::ConditionSpec;
+use toml::de::DeTable;
+
+use super::section::Section;
+use crate::{
+    draft::{ConditionDraft, Draft},
+    report::Report,
+};
+
+const KEYS: &[&str] = &["type", "healthy-reason", "healthy-message"];
+
+pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+    let section = Section::new("[[condition]]", found, KEYS, report);
+    let condition = section.required_name("type", report);
+    let healthy_reason = section.required_name("healthy-reason", report);
+    let healthy_message = section.required("healthy-message", report).map(|word| word.text.to_owned());
+    match (condition, healthy_reason, healthy_message) {
+        (Some(condition), Some(healthy_reason), Some(healthy_message)) => draft.conditions.push(ConditionDraft {
+            spec: ConditionSpec { condition, healthy_reason, healthy_message },
+            location: report.location(section.at),
+        }),
+        (Some(condition), ..) => draft.broken.push(condition.as_str().to_owned()),
+        _ => {}
+    }
+}

@@ -1,0 +1,249 @@
+//! `[[rule]]`: what one kind of line means.
+
+mod clears;
+mod examples;
+mod filter;
+mod patterns;
+
+use nodewell_model::{Action, Name, Severity};
+use toml::de::DeTable;
+
+use super::section::{Section, Word};
+use crate::{
+    draft::{Draft, ReaderDraft, RuleDraft, Use},
+    report::Report,
+    rule::{Counting, FieldFilter, Format, Proof, Rule},
+};
+use patterns::Patterns;
+
+const KEYS: &[&str] = &[
+    "reason",
+    "type",
+    "condition",
+    "source",
+    "severity",
+    "pattern",
+    "lines",
+    "where",
+    "without",
+    "proof",
+    "count",
+    "within",
+    "revert",
+    "clears",
+    "action",
+    "origin",
+    "explain",
+    "matches",
+    "ignores",
+    "recovers",
+];
+/// A fault that takes more lines than this has a better line to hold on to.
+const MOST_LINES: u32 = 64;
+/// Each counted match is remembered for as long as its window.
+const MOST_COUNTED: u32 = 10_000;
+
+const SEVERITIES: [(&str, Severity); 4] =
+    [("info", Severity::Info), ("warn", Severity::Warn), ("error", Severity::Error), ("critical", Severity::Critical)];
+
+const ACTIONS: [Action; 13] = [
+    Action::None,
+    Action::Watch,
+    Action::RestartService,
+    Action::Reboot,
+    Action::ReplaceDisk,
+    Action::ReplaceMemory,
+    Action::ReplaceHardware,
+    Action::CheckCabling,
+    Action::CheckCooling,
+    Action::CheckFilesystem,
+    Action::CheckConfiguration,
+    Action::CheckWorkload,
+    Action::UpdateKernel,
+];
+
+/// How long a rule's word holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Temporary,
+    Permanent,
+}
+
+/// What a rule says of itself, beside its patterns.
+struct Head<'a> {
+    reason: Option<Name>,
+    kind: Option<Kind>,
+    condition: Option<Name>,
+    source: Word<'a>,
+    severity: Option<Severity>,
+    action: Option<Action>,
+}
+
+pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+    let before = report.count();
+    let section = Section::new("[[rule]]", found, KEYS, report);
+    let head = read_head(section, report);
+    note_uses(&head, section, draft, report);
+    let rule = read_rule(section, head, report);
+    if report.count() == before {
+        draft.rules.extend(rule);
+    }
+}
+
+fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
+    let reason = section.required_name("reason", report);
+    let kind = read_kind(section, report);
+    let actions = ACTIONS.map(|action| (action.as_str(), action));
+    Head {
+        reason,
+        kind,
+        condition: read_condition(section, kind, report),
+        source: section.string("source", report).unwrap_or(Word { text: "kmsg", at: section.at }),
+        severity: section.choice("severity", &SEVERITIES, report),
+        action: section.choice("action", &actions, report),
+    }
+}
+
+fn read_kind(section: Section<'_>, report: &mut Report<'_>) -> Option<Kind> {
+    if !section.has("type") {
+        report.mistake(section.at, "[[rule]] lacks \"type\"; it takes temporary or permanent");
+    }
+    section.choice("type", &[("temporary", Kind::Temporary), ("permanent", Kind::Permanent)], report)
+}
+
+fn read_condition(section: Section<'_>, kind: Option<Kind>, report: &mut Report<'_>) -> Option<Name> {
+    match (kind, section.has("condition")) {
+        (Some(Kind::Permanent), false) => {
+            report.mistake(section.at, "a permanent rule lacks \"condition\": the condition that it turns True");
+        }
+        (Some(Kind::Temporary), true) => {
+            let message = "a temporary rule has no \"condition\"; leave it out or write type = \"permanent\"";
+            report.mistake(section.place("condition"), message);
+        }
+        _ => {}
+    }
+    if section.has("condition") { section.required_name("condition", report) } else { None }
+}
+
+/// What other files may have to declare; looked up when all are read.
+fn note_uses(head: &Head<'_>, section: Section<'_>, draft: &mut Draft, report: &Report<'_>) {
+    if let Some(condition) = &head.condition {
+        draft.uses.push(Use::Condition(condition.clone(), report.location(section.place("condition"))));
+    }
+    if let ReaderDraft::Named(name) = reader(head.source) {
+        draft.uses.push(Use::Source(name, report.location(head.source.at)));
+    }
+}
+
+fn reader(source: Word<'_>) -> ReaderDraft {
+    match source.text {
+        "kmsg" => ReaderDraft::Kmsg,
+        "journal" => ReaderDraft::Journal { directory: None },
+        name => ReaderDraft::Named(name.to_owned()),
+    }
+}
+
+/// What a rule looks for and how it proves it, beside its clearing and examples.
+struct Body<'a> {
+    patterns: Patterns<'a>,
+    lines: usize,
+    fields: FieldFilter,
+    proof: Proof,
+    counting: Option<Counting>,
+    origin: String,
+    explain: String,
+}
+
+/// All of a rule is read before anything is given up, so that all of its mistakes are told.
+fn read_rule(section: Section<'_>, head: Head<'_>, report: &mut Report<'_>) -> Option<RuleDraft> {
+    let body = read_body(section, report);
+    let clears = clears::read((section, head.kind), (&body.patterns, &reader(head.source)), report);
+    let examples = examples::read(section, &clears, report);
+    let rule = Rule {
+        location: report.location(section.at),
+        format: Format::Native,
+        monitor: monitor(head.source).into(),
+        reader: 0,
+        reason: head.reason?,
+        severity: head.severity.unwrap_or(default_severity(head.kind?)),
+        condition: head.condition,
+        patterns: body.patterns.texts(),
+        lines: body.lines,
+        fields: body.fields,
+        proof: body.proof,
+        counting: body.counting,
+        clears,
+        action: head.action,
+        message_suffix: None,
+        lookback: None,
+        boot_delay: None,
+        origin: body.origin,
+        explain: body.explain,
+        examples,
+    };
+    let pattern_lines = body.patterns.words.iter().map(|word| report.line(word.at)).collect();
+    Some(RuleDraft { rule, reader: reader(head.source), pattern_lines })
+}
+
+fn read_body<'a>(section: Section<'a>, report: &mut Report<'_>) -> Body<'a> {
+    let patterns = read_patterns(section, report);
+    Body {
+        proof: read_proof(section, &patterns, report),
+        patterns,
+        lines: section.number("lines", 1..=MOST_LINES, report).map_or(1, |lines| lines as usize),
+        fields: filter::read(section, report),
+        counting: read_counting(section, report),
+        origin: read_prose(section, "origin", report),
+        explain: read_prose(section, "explain", report),
+    }
+}
+
+fn monitor(source: Word<'_>) -> &str {
+    match source.text {
+        "kmsg" => "kernel-monitor",
+        "journal" => "journal-monitor",
+        name => name,
+    }
+}
+
+/// What lasts is worse than what passed, unless the rule says otherwise.
+fn default_severity(kind: Kind) -> Severity {
+    match kind {
+        Kind::Temporary => Severity::Warn,
+        Kind::Permanent => Severity::Error,
+    }
+}
+
+fn read_patterns<'a>(section: Section<'a>, report: &mut Report<'_>) -> Patterns<'a> {
+    if !section.has("pattern") {
+        report.mistake(section.at, "[[rule]] lacks \"pattern\"");
+    }
+    Patterns::read(section, "pattern", report)
+}
+
+fn read_proof(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Report<'_>) -> Proof {
+    let choices = [("node-plumbing", Proof::NodePlumbing), ("filesystem", Proof::Filesystem)];
+    let proof = section.choice("proof", &choices, report).unwrap_or_default();
+    match proof {
+        Proof::None => {}
+        Proof::NodePlumbing => patterns.must_capture("pid", "proof = \"node-plumbing\"", report),
+        Proof::Filesystem => patterns.must_capture("subject", "proof = \"filesystem\"", report),
+    }
+    proof
+}
+
+fn read_counting(section: Section<'_>, report: &mut Report<'_>) -> Option<Counting> {
+    for (key, needed) in [("count", "within"), ("within", "count"), ("revert", "count")] {
+        if section.has(key) && !section.has(needed) {
+            report.mistake(section.place(key), format!("{key:?} needs {needed:?} beside it"));
+        }
+    }
+    let count = section.number("count", 2..=MOST_COUNTED, report);
+    let within = section.duration("within", report);
+    let revert = Patterns::read(section, "revert", report).texts();
+    Some(Counting { count: count?, within: within?, revert })
+}
+
+fn read_prose(section: Section<'_>, key: &str, report: &mut Report<'_>) -> String {
+    section.string(key, report).map(|word| word.text.trim().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,61 @@
+//! `clears`: how a permanent rule's problem ends. A rule that cannot end is a mistake.
+
+use super::{super::section::Section, Kind, patterns::Patterns};
+use crate::{
+    draft::ReaderDraft,
+    report::Report,
+    rule::{Check, Clears},
+};
+
+const KEYS: &[&str] = &["pattern", "quiet", "boot", "check"];
+
+pub(super) fn read(
+    (rule, kind): (Section<'_>, Option<Kind>),
+    (patterns, reader): (&Patterns<'_>, &ReaderDraft),
+    report: &mut Report<'_>,
+) -> Clears {
+    if !rule.has("clears") && kind == Some(Kind::Permanent) {
+        report
+            .mistake(rule.at, "a permanent rule lacks \"clears\": how its problem ends (pattern, quiet, boot, check)");
+    }
+    if rule.has("clears") && kind == Some(Kind::Temporary) {
+        report.mistake(rule.place("clears"), "a temporary rule has no \"clears\": an event does not last");
+    }
+    let Some(found) = rule.table("clears", report) else { return Clears::default() };
+    let section = Section::new("clears", found, KEYS, report);
+    let (clears, said) = read_ways(section, reader, report);
+    if !said {
+        report.mistake(section.at, "\"clears\" names no way to end; say pattern, quiet, boot = true or check");
+    }
+    check_subjects(section, patterns, report);
+    clears
+}
+
+/// The ways, and whether the rule itself named one.
+fn read_ways(section: Section<'_>, reader: &ReaderDraft, report: &mut Report<'_>) -> (Clears, bool) {
+    let checks = [("filesystem-writable", Check::FilesystemWritable), ("device-present", Check::DevicePresent)];
+    let boot = section.boolean("boot", report);
+    let clears = Clears {
+        patterns: Patterns::read(section, "pattern", report).texts(),
+        quiet: section.duration("quiet", report),
+        // What the kernel said of itself does not outlive the kernel.
+        boot: boot.unwrap_or(*reader == ReaderDraft::Kmsg),
+        check: section.choice("check", &checks, report),
+    };
+    let said = ["pattern", "quiet", "check"].iter().any(|key| section.has(key)) || boot == Some(true);
+    (clears, said)
+}
+
+/// A recovery that names a subject, or a check that looks at one, needs problems that have one.
+fn check_subjects(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Report<'_>) {
+    if section.has("check") {
+        patterns.must_capture("subject", "\"check\"", report);
+    }
+    // Its mistakes were told when it was read.
+    let recovery = Patterns::read(section, "pattern", &mut Report::new(report.file(), ""));
+    if let Some(at) = recovery.with_subject()
+        && patterns.with_subject().is_none()
+    {
+        report.mistake(at, "the recovery captures a subject, but the rule's pattern has no (?P<subject>…)");
+    }
+}

@@ -1,0 +1,83 @@
+//! `matches`, `ignores` and `recovers`: the lines that prove a rule.
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::super::section::{Section, wrong_type};
+use crate::{
+    report::Report,
+    rule::{Clears, Example, Examples},
+};
+
+const KEYS: &[&str] = &["text", "subject", "fields"];
+
+pub(super) fn read(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) -> Examples {
+    if !rule.has("matches") {
+        report.mistake(rule.at, "[[rule]] lacks \"matches\": at least one line that it must find");
+    }
+    check_recovers(rule, clears, report);
+    Examples {
+        matches: read_list(rule, "matches", report),
+        ignores: read_list(rule, "ignores", report),
+        recovers: read_list(rule, "recovers", report),
+    }
+}
+
+fn check_recovers(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) {
+    match (rule.has("recovers"), clears.patterns.is_empty()) {
+        (true, true) => {
+            report.mistake(rule.place("recovers"), "\"recovers\" needs a recovery: clears = { pattern = '…' }");
+        }
+        (false, false) => {
+            let message = "a rule with a recovery pattern lacks \"recovers\": at least one line that ends the problem";
+            report.mistake(rule.place("clears"), message);
+        }
+        _ => {}
+    }
+}
+
+fn read_list(rule: Section<'_>, key: &str, report: &mut Report<'_>) -> Vec<Example> {
+    let items = rule.array(key, report);
+    if items.is_empty() && rule.value(key).is_some_and(|value| value.get_ref().is_array()) {
+        report.mistake(rule.place(key), format!("{key:?} must not be empty"));
+    }
+    items.iter().filter_map(|item| read_example(item, key, report)).collect()
+}
+
+fn read_example(item: &Spanned<DeValue<'_>>, key: &str, report: &mut Report<'_>) -> Option<Example> {
+    let at = item.span().start;
+    match item.get_ref() {
+        DeValue::String(text) if text.is_empty() => report.mistake(at, format!("{key:?} must not hold an empty line")),
+        DeValue::String(text) => return Some(plain(text, report.line(at))),
+        DeValue::Table(table) => return read_table((at, table), report),
+        _ => wrong_type(key, "strings or tables { text = '…' }", item, report),
+    }
+    None
+}
+
+fn plain(text: &str, line: usize) -> Example {
+    Example { text: text.to_owned(), subject: None, fields: Vec::new(), line }
+}
+
+fn read_table<'a>(found: (usize, &'a DeTable<'a>), report: &mut Report<'_>) -> Option<Example> {
+    let section = Section::new("an example", found, KEYS, report);
+    let text = section.required("text", report);
+    let subject = section.string("subject", report).map(|word| word.text.to_owned());
+    let fields = read_fields(section, report);
+    let text = text?;
+    Some(Example { subject, fields, ..plain(text.text, report.line(text.at)) })
+}
+
+fn read_fields(section: Section<'_>, report: &mut Report<'_>) -> Vec<(String, String)> {
+    let Some(found) = section.table("fields", report) else { return Vec::new() };
+    let mut fields = Vec::new();
+    for (name, value) in found.1 {
+        match value.get_ref().as_str() {
+            Some(text) => fields.push((name.get_ref().to_string(), text.to_owned())),
+            None => wrong_type(name.get_ref(), "a string", value, report),
+        }
+    }
+    fields
+}

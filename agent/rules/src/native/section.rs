@@ -1,0 +1,202 @@
+//! One TOML table while it is read: typed access to its keys, every mistake told with its line.
+
+use nodewell_model::Name;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use crate::{nearest::did_you_mean, report::Report};
+
+/// A string and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+}
+
+/// A table, where it stands, and what it is called in messages.
+#[derive(Clone, Copy)]
+pub(super) struct Section<'a> {
+    pub(super) name: &'static str,
+    pub(super) at: usize,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> Section<'a> {
+    /// Takes `table` and tells of every key that is not in `keys`.
+    pub(super) fn new(
+        name: &'static str,
+        (at, table): (usize, &'a DeTable<'a>),
+        keys: &[&'static str],
+        report: &mut Report<'_>,
+    ) -> Self {
+        for (key, _) in table.iter().filter(|(key, _)| !keys.contains(&key.get_ref().as_ref())) {
+            let word = key.get_ref();
+            let hint = match did_you_mean(word, keys.iter().copied()) {
+                none if none.is_empty() => format!("; it takes {}", keys.join(", ")),
+                hint => hint,
+            };
+            report.mistake(key.span().start, format!("unknown key {word:?} in {name}{hint}"));
+        }
+        Self { name, at, table }
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+
+    pub(super) fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table.iter().find(|(known, _)| known.get_ref() == key).map(|(_, value)| value)
+    }
+
+    /// Where `key`'s value stands, or the table if it is not there.
+    pub(super) fn place(&self, key: &str) -> usize {
+        self.value(key).map_or(self.at, |value| value.span().start)
+    }
+
+    pub(super) fn string(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
+        self.typed(key, "a string", report, DeValue::as_str).map(|(text, at)| Word { text, at })
+    }
+
+    pub(super) fn boolean(&self, key: &str, report: &mut Report<'_>) -> Option<bool> {
+        self.typed(key, "true or false", report, DeValue::as_bool).map(|(value, _)| value)
+    }
+
+    pub(super) fn array(&self, key: &str, report: &mut Report<'_>) -> &'a [Spanned<DeValue<'a>>] {
+        self.typed(key, "an array", report, DeValue::as_array).map_or(&[], |(array, _)| array)
+    }
+
+    pub(super) fn table(&self, key: &str, report: &mut Report<'_>) -> Option<(usize, &'a DeTable<'a>)> {
+        self.typed(key, "a table such as { … }", report, DeValue::as_table).map(|(table, at)| (at, table))
+    }
+
+    /// A string that must be there and must not be empty.
+    pub(super) fn required(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
+        if !self.has(key) {
+            report.mistake(self.at, format!("{} lacks {key:?}", self.name));
+        }
+        let word = self.string(key, report)?;
+        if word.text.is_empty() {
+            report.mistake(word.at, format!("{key:?} must not be empty"));
+            return None;
+        }
+        Some(word)
+    }
+
+    /// A CamelCase name that must be there.
+    pub(super) fn required_name(&self, key: &str, report: &mut Report<'_>) -> Option<Name> {
+        let word = self.required(key, report)?;
+        checked(word, key, Name::new(word.text), report)
+    }
+
+    /// A whole number within `range`.
+    pub(super) fn number(
+        &self,
+        key: &str,
+        range: std::ops::RangeInclusive<u32>,
+        report: &mut Report<'_>,
+    ) -> Option<u32> {
+        let (number, at) = self.typed(key, "a whole number", report, |value| value.as_integer())?;
+        let parsed = u32::from_str_radix(number.as_str(), number.radix()).ok();
+        let fit = parsed.filter(|n| range.contains(n));
+        if fit.is_none() {
+            let (least, most) = range.into_inner();
+            report.mistake(at, format!("{key:?} takes a number from {least} to {most}, not {number}"));
+        }
+        fit
+    }
+
+    pub(super) fn duration(&self, key: &str, report: &mut Report<'_>) -> Option<std::time::Duration> {
+        let word = self.string(key, report)?;
+        checked(word, key, crate::duration::parse(word.text), report)
+    }
+
+    /// A word of a fixed list.
+    pub(super) fn choice<T: Copy>(
+        &self,
+        key: &str,
+        choices: &[(&'static str, T)],
+        report: &mut Report<'_>,
+    ) -> Option<T> {
+        let word = self.string(key, report)?;
+        if let Some((_, value)) = choices.iter().find(|(known, _)| *known == word.text) {
+            return Some(*value);
+        }
+        let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
+        let hint = did_you_mean(word.text, known.iter().copied());
+        report.mistake(word.at, format!("{key:?} takes {}, not {:?}{hint}", listed(&known), word.text));
+        None
+    }
+
+    /// A string or an array of strings.
+    pub(super) fn strings(&self, key: &str, report: &mut Report<'_>) -> Vec<Word<'a>> {
+        self.value(key).map(|value| strings(key, value, report)).unwrap_or_default()
+    }
+
+    fn typed<T>(
+        &self,
+        key: &str,
+        takes: &str,
+        report: &mut Report<'_>,
+        get: impl FnOnce(&'a DeValue<'a>) -> Option<T>,
+    ) -> Option<(T, usize)> {
+        let value = self.value(key)?;
+        let found = get(value.get_ref());
+        if found.is_none() {
+            wrong_type(key, takes, value, report);
+        }
+        found.map(|found| (found, value.span().start))
+    }
+}
+
+/// The strings of a value that is a string or an array of them; an empty string or array is a mistake.
+pub(super) fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Vec<Word<'a>> {
+    let items = match value.get_ref() {
+        DeValue::String(_) => std::slice::from_ref(value),
+        DeValue::Array(items) if items.is_empty() => {
+            report.mistake(value.span().start, format!("{key:?} must not be empty"));
+            &[]
+        }
+        DeValue::Array(items) => &**items,
+        _ => {
+            wrong_type(key, "a string or an array of strings", value, report);
+            &[]
+        }
+    };
+    items.iter().filter_map(|item| filled(key, item, report)).collect()
+}
+
+fn filled<'a>(key: &str, item: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Option<Word<'a>> {
+    match item.get_ref().as_str() {
+        Some("") => report.mistake(item.span().start, format!("{key:?} must not hold an empty string")),
+        Some(text) => return Some(Word { text, at: item.span().start }),
+        None => wrong_type(key, "strings", item, report),
+    }
+    None
+}
+
+/// Tells of a value of the wrong type.
+pub(super) fn wrong_type(key: &str, takes: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) {
+    let article = if value.get_ref().type_str().starts_with(['a', 'i']) { "an" } else { "a" };
+    let found = value.get_ref().type_str();
+    report.mistake(value.span().start, format!("{key:?} takes {takes}, not {article} {found}"));
+}
+
+fn checked<T, E: std::fmt::Display>(
+    word: Word<'_>,
+    key: &str,
+    outcome: Result<T, E>,
+    report: &mut Report<'_>,
+) -> Option<T> {
+    outcome.inspect_err(|error| report.mistake(word.at, format!("{key:?}: {error}"))).ok()
+}
+
+/// `a, b or c`.
+pub(super) fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
+}

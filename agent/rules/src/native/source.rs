@@ -1,0 +1,89 @@
+//! `[[source]]`: log files to follow.
+
+use toml::de::DeTable;
+
+use super::section::{Section, Word};
+use crate::{
+    draft::{Draft, SourceDraft},
+    pattern,
+    report::Report,
+    rule::{FileReader, Format, TimestampFormat},
+};
+
+const KEYS: &[&str] = &["name", "paths", "timestamp", "message", "skip"];
+/// These always exist.
+const RESERVED: [&str; 2] = ["kmsg", "journal"];
+/// Longer names fit no metric label.
+const NAME_LIMIT_BYTES: usize = 64;
+
+pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+    let before = report.count();
+    let section = Section::new("[[source]]", found, KEYS, report);
+    let name = section.required("name", report).inspect(|name| check_name(*name, report));
+    let reader = read_reader(section, name.map_or("", |name| name.text), report);
+    let Some(name) = name else { return };
+    if report.count() == before {
+        draft.sources.push(SourceDraft { reader, location: report.location(section.at) });
+    } else {
+        draft.broken.push(name.text.to_owned());
+    }
+}
+
+fn read_reader(section: Section<'_>, name: &str, report: &mut Report<'_>) -> FileReader {
+    if !section.has("paths") {
+        report.mistake(section.at, "[[source]] lacks \"paths\"");
+    }
+    let paths = section.strings("paths", report);
+    for path in paths.iter().filter(|path| !path.text.starts_with('/')) {
+        report.mistake(path.at, format!("{:?} must be an absolute path", path.text));
+    }
+    let choices =
+        [("syslog", TimestampKind::Syslog), ("rfc3339", TimestampKind::Rfc3339), ("none", TimestampKind::None)];
+    let message = section.string("message", report).inspect(|message| check_message(*message, report));
+    FileReader {
+        name: name.into(),
+        paths: owned(&paths),
+        timestamp: section.choice("timestamp", &choices, report).unwrap_or(TimestampKind::Syslog).into(),
+        message: message.map(|message| message.text.to_owned()),
+        skip: owned(&section.strings("skip", report)),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum TimestampKind {
+    Syslog,
+    Rfc3339,
+    None,
+}
+
+impl From<TimestampKind> for TimestampFormat {
+    fn from(kind: TimestampKind) -> Self {
+        match kind {
+            TimestampKind::Syslog => Self::Syslog,
+            TimestampKind::Rfc3339 => Self::Rfc3339,
+            TimestampKind::None => Self::None,
+        }
+    }
+}
+
+fn check_name(name: Word<'_>, report: &mut Report<'_>) {
+    let word = name.text;
+    let fine = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'_'));
+    if !fine || word.len() > NAME_LIMIT_BYTES || !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        let takes = format!("at most {NAME_LIMIT_BYTES} lower-case letters, digits and dashes");
+        report.mistake(name.at, format!("\"name\" takes {takes}, not {word:?}"));
+    }
+    if RESERVED.contains(&word) {
+        report.mistake(name.at, format!("the source {word:?} exists already; give this one another name"));
+    }
+}
+
+fn check_message(message: Word<'_>, report: &mut Report<'_>) {
+    if let Err(error) = pattern::parse(Format::Native, message.text) {
+        report.mistake(message.at, format!("invalid regex in \"message\": {error}"));
+    }
+}
+
+pub(super) fn owned(words: &[Word<'_>]) -> Vec<String> {
+    words.iter().map(|word| word.text.to_owned()).collect()
+}

@@ -1,0 +1,105 @@
+//! The fixtures of `tests/rules`: what is taken, and what is told of what is not.
+
+use std::{fmt::Write as _, fs, path::PathBuf, time::Duration};
+
+use nodewell_model::{Action, Severity};
+
+use crate::{
+    Loaded, Reader, load_path,
+    rule::{Check, Proof, Rule, TimestampFormat},
+};
+
+fn fixtures(kind: &str) -> Vec<PathBuf> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(kind);
+    let mut files: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+fn succeeding(name: &str) -> Loaded {
+    load_path(fixtures("succeeds").iter().find(|file| file.ends_with(name)).unwrap())
+}
+
+fn only_rule(loaded: &Loaded) -> &Rule {
+    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.set.rules.len(), 1);
+    &loaded.set.rules[0]
+}
+
+#[test]
+fn good_files_have_no_mistakes() {
+    for file in fixtures("succeeds") {
+        let loaded = load_path(&file);
+        assert_eq!(loaded.mistakes, [], "{}", file.display());
+        assert!(!loaded.set.rules.is_empty());
+    }
+}
+
+#[test]
+fn every_mistake_of_a_bad_file_is_told_with_its_line() {
+    for file in fixtures("fails") {
+        let mut told = String::new();
+        for mistake in load_path(&file).mistakes {
+            let message = mistake.message.replace(&format!("{}:", file.display()), "line ");
+            writeln!(told, "{}: {message}", mistake.location.line).unwrap();
+        }
+        let expected = fs::read_to_string(file.with_extension("txt")).unwrap_or_default();
+        assert_eq!(told, expected, "{}", file.display());
+    }
+}
+
+#[test]
+fn a_rule_that_says_little_gets_the_defaults() {
+    let loaded = succeeding("01-temporary.toml");
+    let rule = only_rule(&loaded);
+    assert_eq!(loaded.set.readers, [Reader::Kmsg]);
+    assert_eq!((&*rule.monitor, rule.lines, rule.severity), ("kernel-monitor", 1, Severity::Warn));
+    assert_eq!((rule.proof, &rule.counting, rule.action), (Proof::None, &None, None));
+    assert_eq!((rule.location.line, rule.examples.matches[0].line), (2, 6));
+    assert_eq!(rule.examples.matches[0].text, "BUG: unable to handle page fault for address: 0000000000000008");
+}
+
+#[test]
+fn a_permanent_rule_keeps_everything_it_says() {
+    let loaded = succeeding("02-permanent.toml");
+    let rule = only_rule(&loaded);
+    assert_eq!(loaded.set.conditions[0].healthy_reason.as_str(), "DiskIsWell");
+    assert_eq!(rule.condition.as_ref().unwrap().as_str(), "DiskSick");
+    assert_eq!((rule.severity, rule.action), (Severity::Critical, Some(Action::ReplaceDisk)));
+    assert_eq!((rule.patterns.len(), rule.proof), (2, Proof::Filesystem));
+    assert_eq!(rule.clears.quiet, Some(Duration::from_secs(5400)));
+    assert_eq!((rule.clears.boot, rule.clears.check), (true, Some(Check::FilesystemWritable)));
+    assert_eq!(rule.examples.matches[1].subject.as_deref(), Some("sdb1"));
+    assert_eq!(rule.origin, "kernel 4.18-6.18, fs/ext4/super.c");
+}
+
+#[test]
+fn a_counting_journal_rule_keeps_its_fields_and_window() {
+    let loaded = succeeding("03-counting.toml");
+    let rule = only_rule(&loaded);
+    let counting = rule.counting.as_ref().unwrap();
+    assert_eq!((counting.count, counting.within, counting.revert.len()), (5, Duration::from_secs(1200), 1));
+    assert_eq!(rule.fields.require[1].1, ["kubelet.service", "snap.kubelet.daemon.service"]);
+    assert_eq!(rule.fields.without, ["CONTAINER_ID"]);
+    assert!(!rule.clears.boot, "only the kernel's word ends with the kernel");
+    assert_eq!((&*rule.monitor, loaded.set.readers.len()), ("journal-monitor", 1));
+}
+
+#[test]
+fn a_log_file_source_becomes_a_reader() {
+    let loaded = succeeding("04-log-file.toml");
+    let rule = only_rule(&loaded);
+    let Reader::File(reader) = &loaded.set.readers[rule.reader] else { panic!("not a file reader") };
+    assert_eq!((&*reader.name, reader.paths.len(), &reader.timestamp), ("kern-log", 2, &TimestampFormat::Rfc3339));
+    assert_eq!((reader.skip.len(), rule.lines, &*rule.monitor), (1, 2, "kern-log"));
+}
+
+#[test]
+fn boot_ends_a_kernel_problem_unless_the_rule_says_otherwise() {
+    let loaded = succeeding("05-plumbing.toml");
+    let rule = only_rule(&loaded);
+    assert!(rule.clears.boot);
+    assert_eq!(rule.severity, Severity::Error);
+}
