@@ -1,0 +1,135 @@
+//! The API server exporter: keeps the Node object's conditions and Events true. It only reads the board, so detection
+//! never waits for it.
+//!
+//! Conditions go out by server-side apply on `nodes/status`, Events as core/v1 in one namespace. The two lanes are
+//! independent: one that is forbidden or refused does not stop the other. RBAC needed: `patch` on `nodes/status` of
+//! the own Node, `create` and `patch` on `events` in that namespace (`packaging/rbac/`).
+
+mod answer;
+mod conditions;
+mod conflicts;
+mod connection;
+mod health;
+mod luck;
+mod object;
+mod retry;
+mod schedule;
+mod shared;
+mod stats;
+
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::{sync::mpsc, time::timeout};
+
+pub use object::FIELD_MANAGER;
+pub use retry::RetryTiming;
+pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
+pub use shared::Notice;
+pub use stats::{ApiStats, Verb};
+
+use crate::board::Board;
+use connection::Connection;
+use schedule::ScheduleTiming;
+use shared::Shared;
+
+/// How the exporter is set up; [`ApiserverConfig::new`] has the defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiserverConfig {
+    pub kubeconfig: PathBuf,
+    /// The Node's name in the cluster.
+    pub node_name: String,
+    /// Where Events about Nodes are looked for by `kubectl describe node`.
+    pub event_namespace: String,
+    /// Without a change the conditions are confirmed so often (KEP-589); up to a tenth is added by chance.
+    pub heartbeat: Duration,
+    /// Two writes of one condition's changes are at least so far apart.
+    pub min_change_interval: Duration,
+    /// A problem must be gone for so long before the Node says so.
+    pub clear_hold: Duration,
+    /// From connecting to the last byte of the answer.
+    pub request_timeout: Duration,
+    pub retry: RetryTiming,
+    /// How often the kubeconfig and the files it names are looked at, and how often while requests fail.
+    pub file_check: Duration,
+    pub file_check_failing: Duration,
+    /// What is due at the end may take so long.
+    pub flush_grace: Duration,
+    /// Takes conditions from other field managers (`force`): for a node whose Node Problem Detector was removed.
+    pub take_over: bool,
+}
+
+impl ApiserverConfig {
+    /// The defaults for this node.
+    #[must_use]
+    pub fn new(kubeconfig: PathBuf, node_name: &str) -> Self {
+        Self {
+            kubeconfig,
+            node_name: node_name.to_owned(),
+            event_namespace: "default".to_owned(),
+            heartbeat: Duration::from_secs(300),
+            min_change_interval: Duration::from_secs(10),
+            clear_hold: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(10),
+            retry: RetryTiming::default(),
+            file_check: Duration::from_secs(30),
+            file_check_failing: Duration::from_secs(2),
+            flush_grace: Duration::from_secs(2),
+            take_over: false,
+        }
+    }
+
+    fn schedule(&self) -> ScheduleTiming {
+        ScheduleTiming {
+            heartbeat: self.heartbeat,
+            min_change_interval: self.min_change_interval,
+            clear_hold: self.clear_hold,
+        }
+    }
+}
+
+/// What the exporter is connected to inside the agent.
+#[derive(Debug, Clone)]
+pub struct Ports {
+    pub board: Board,
+    pub stats: Arc<ApiStats>,
+    /// Hears of conflicts with other writers; never waited for.
+    pub notices: Option<mpsc::Sender<Notice>>,
+}
+
+/// Runs until `shutdown` completes, then sends what is due within the flush grace. Needs a tokio runtime with time
+/// and I/O. Started again after a panic it loses nothing that is still on the board: Events have fixed names.
+pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Output = ()>) {
+    let shared = Shared::new(config, ports);
+    let lanes = conditions::run(&shared);
+    tokio::pin!(lanes);
+    tokio::select! {
+        () = &mut lanes => return,
+        () = shared.watch_files() => return,
+        () = shutdown => {}
+    }
+    shared.stop.send_replace(true);
+    if timeout(shared.config.flush_grace, lanes).await.is_err() {
+        tracing::warn!("the API server did not take our last words in time");
+    }
+}
+
+/// The Node could not be freed of our conditions.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot withdraw our conditions from Node {node:?}: {why}")]
+pub struct WithdrawError {
+    node: String,
+    why: String,
+}
+
+/// Takes all our conditions off the Node, by applying none; for the removal of the package.
+pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
+    let connection = Connection::new(config.kubeconfig.clone(), config.request_timeout, Arc::default());
+    let call = object::apply_conditions(&config.node_name, &object::Draft::new(), false);
+    match connection.send(&call).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(WithdrawError { node: config.node_name.clone(), why: error.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! What the API server's answer to one request means for us; no I/O.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A request that did what it should.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Taken {
+    /// The object's UID, where the answer names one.
+    pub(super) uid: Option<String>,
+}
+
+/// A request that did not; each variant has its own reaction.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("cannot use the kubeconfig: {0}")]
+    Identity(String),
+    #[error("cannot reach the API server: {0}")]
+    Unreachable(String),
+    #[error("the API server does not know our credentials (401): {0}")]
+    Unauthorized(String),
+    #[error("the API server forbids it (403): {0}")]
+    Forbidden(String),
+    #[error("not found (404): {0}")]
+    Missing(String),
+    /// A POST of an object that is there already: for a deterministic name, delivered.
+    #[error("it exists already (409)")]
+    Exists,
+    /// Other field managers own fields that we want to set otherwise.
+    #[error("other writers own what we wanted to set (409)")]
+    Clash(Vec<Clash>),
+    #[error("the API server is busy ({code}): {message}")]
+    Busy { code: u16, after: Option<Duration>, message: String },
+    #[error("the API server failed ({code}): {message}")]
+    Broken { code: u16, message: String },
+    /// The server understood and will not take it: our mistake, or a server too old.
+    #[error("the API server refused it ({code}): {message}")]
+    Refused { code: u16, message: String },
+}
+
+/// One field of one condition that another manager owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Clash {
+    pub(super) condition: String,
+    pub(super) field: String,
+    pub(super) manager: String,
+}
+
+#[derive(Deserialize, Default)]
+struct Object {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    uid: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Status {
+    message: String,
+    reason: String,
+    details: Details,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Details {
+    causes: Vec<Cause>,
+    #[serde(rename = "retryAfterSeconds")]
+    retry_after_secs: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+    message: String,
+    field: String,
+}
+
+/// Reads an answer: its status code, its `Retry-After` header and its body.
+pub(super) fn judge(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<Taken, Failure> {
+    if (200..300).contains(&code) {
+        let object: Object = serde_json::from_slice(body).unwrap_or_default();
+        return Ok(Taken { uid: object.metadata.uid.filter(|uid| !uid.is_empty()) });
+    }
+    let status = serde_json::from_slice(body).unwrap_or_else(|_| Status::plain(body));
+    Err(failure(code, retry_after, status))
+}
+
+fn failure(code: u16, retry_after: Option<&str>, status: Status) -> Failure {
+    // The header may also hold a date; then our own back-off does.
+    let after = retry_after.and_then(|text| text.trim().parse().ok()).or(status.details.retry_after_secs);
+    let after = after.map(Duration::from_secs);
+    let message = status.message;
+    match code {
+        401 => Failure::Unauthorized(message),
+        403 => Failure::Forbidden(message),
+        404 => Failure::Missing(message),
+        409 if status.reason == "AlreadyExists" => Failure::Exists,
+        409 => conflict(status.details.causes, message),
+        429 => Failure::Busy { code, after, message },
+        500.. if after.is_some() => Failure::Busy { code, after, message },
+        500.. => Failure::Broken { code, message },
+        _ => Failure::Refused { code, message },
+    }
+}
+
+fn conflict(causes: Vec<Cause>, message: String) -> Failure {
+    let clashes: Vec<Clash> = causes.iter().filter_map(Cause::clash).collect();
+    // Without causes it is the server's own optimistic lock that lost: worth another try.
+    if clashes.is_empty() { Failure::Broken { code: 409, message } } else { Failure::Clash(clashes) }
+}
+
+impl Status {
+    /// Proxies and load balancers answer in their own words.
+    fn plain(body: &[u8]) -> Self {
+        let text = nodewell_model::text::message(&body[..body.len().min(200)]);
+        Self { message: text, ..Self::default() }
+    }
+}
+
+impl Cause {
+    /// `field` is `.status.conditions[type="KernelDeadlock"].status`, `message` `conflict with "npd" … using v1`.
+    fn clash(&self) -> Option<Clash> {
+        if self.reason != "FieldManagerConflict" {
+            return None;
+        }
+        let (condition, rest) = self.field.split_once("conditions[type=\"")?.1.split_once("\"]")?;
+        Some(Clash {
+            condition: condition.to_owned(),
+            field: rest.trim_start_matches('.').to_owned(),
+            manager: self.message.split('"').nth(1).unwrap_or("another writer").to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16, body: &str) -> Failure {
+        judge(code, None, body.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn a_success_names_the_uid_whatever_else_it_holds() {
+        let body = br#"{"kind":"PartialObjectMetadata","metadata":{"name":"n","uid":"u-1"},"spec":{"x":1}}"#;
+        assert_eq!(judge(200, None, body), Ok(Taken { uid: Some("u-1".into()) }));
+        assert_eq!(judge(201, None, b"not json"), Ok(Taken { uid: None }));
+    }
+
+    #[test]
+    fn a_conflict_names_condition_field_and_manager() {
+        // As kube-apiserver 1.36 answers.
+        let body = r#"{"kind":"Status","message":"Apply failed with 1 conflict","reason":"Conflict","details":{"causes":[
+            {"reason":"FieldManagerConflict","message":"conflict with \"npd\" with subresource \"status\" using v1",
+             "field":".status.conditions[type=\"KernelDeadlock\"].lastHeartbeatTime"}]},"code":409}"#;
+        let clash =
+            Clash { condition: "KernelDeadlock".into(), field: "lastHeartbeatTime".into(), manager: "npd".into() };
+        assert_eq!(refused(409, body), Failure::Clash(vec![clash]));
+    }
+
+    #[test]
+    fn other_conflicts_are_tried_again_and_existing_objects_are_known() {
+        assert_eq!(refused(409, r#"{"reason":"AlreadyExists"}"#), Failure::Exists);
+        assert!(matches!(refused(409, r#"{"reason":"Conflict"}"#), Failure::Broken { code: 409, .. }));
+    }
+
+    #[test]
+    fn retry_after_is_read_from_the_header_or_the_body() {
+        let after = |code, header, body: &str| match judge(code, header, body.as_bytes()) {
+            Err(Failure::Busy { after, .. }) => after,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(after(429, Some("7"), "{}"), Some(Duration::from_secs(7)));
+        assert_eq!(after(503, None, r#"{"details":{"retryAfterSeconds":3}}"#), Some(Duration::from_secs(3)));
+        assert_eq!(after(429, Some("Sat, 21 Nov 2026 02:53:36 GMT"), ""), None);
+    }
+
+    #[test]
+    fn a_proxys_own_words_are_kept_and_bounded() {
+        let Failure::Broken { message, .. } = refused(502, &format!("<html>{}", "x".repeat(9000))) else { panic!() };
+        assert!(message.starts_with("<html>") && message.len() <= 200);
+    }
+
+    #[test]
+    fn what_the_server_will_never_take_is_refused() {
+        for code in [400, 405, 406, 410, 413, 415, 422] {
+            assert!(matches!(refused(code, "{}"), Failure::Refused { .. }), "{code}");
+        }
+    }
+}

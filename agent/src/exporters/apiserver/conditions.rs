@@ -1,0 +1,135 @@
+//! The conditions lane: performs what the schedule decides, one server-side apply at a time.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nodewell_model::Name;
+
+use super::{
+    answer::{Failure, Taken},
+    conflicts::Conflicts,
+    health::Lane,
+    luck::Luck,
+    object,
+    retry::Retry,
+    schedule::{ApplySet, Schedule},
+    shared::{Notice, Shared},
+};
+use crate::runtime::clock;
+
+/// Each round of a conflict names all fields in conflict, and a round may uncover those that we fall back to.
+const CONFLICT_ROUNDS: usize = 4;
+
+struct Conditions<'a> {
+    shared: &'a Shared,
+    schedule: Schedule,
+    conflicts: Conflicts,
+    retry: Retry,
+    luck: Luck,
+}
+
+/// Keeps the Node's conditions true until it is told to stop; then sends what is due, once.
+pub(super) async fn run(shared: &Shared) {
+    let mut lane = Conditions::new(shared);
+    let mut view = shared.board.watch();
+    let mut identity = shared.identity.subscribe();
+    let mut stop = shared.stop.subscribe();
+    loop {
+        let conditions = view.borrow_and_update().conditions.clone();
+        lane.schedule.want(&conditions, clock::boottime());
+        let due = lane.due();
+        let stopping = *stop.borrow_and_update();
+        if stopping || due.is_some_and(|due| due <= clock::boottime()) {
+            if !stopping || lane.schedule.is_urgent(clock::boottime()) {
+                lane.apply().await;
+            }
+            if stopping {
+                return;
+            }
+            continue;
+        }
+        tokio::select! {
+            // The board outlives its exporters; without it there is nothing left to say.
+            changed = view.changed() => if changed.is_err() { return },
+            _ = identity.changed() => lane.retry.succeeded(),
+            _ = stop.changed() => {}
+            () = shared.sleep_until(due) => {}
+        }
+    }
+}
+
+impl<'a> Conditions<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            schedule: Schedule::new(shared.config.schedule()),
+            conflicts: Conflicts::default(),
+            retry: Retry::new(shared.config.retry),
+            luck: Luck::new(&shared.config.node_name),
+        }
+    }
+
+    fn due(&self) -> Option<Duration> {
+        let urgent = self.schedule.is_urgent(clock::boottime());
+        let retry = self.retry.due(urgent).unwrap_or_default();
+        Some(self.schedule.due()?.max(retry))
+    }
+
+    async fn apply(&mut self) {
+        let set = self.schedule.apply_set(clock::boottime());
+        match self.send(&set).await {
+            Ok(taken) => self.taken(&set, taken),
+            Err(failure) => {
+                self.retry.failed(&failure, clock::boottime(), self.luck.draw());
+                self.shared.health.failed(Lane::Conditions, self.explain(&failure));
+            }
+        }
+    }
+
+    async fn send(&mut self, set: &ApplySet) -> Result<Taken, Failure> {
+        let config = &self.shared.config;
+        let mut draft = object::draft(set, Timestamp::now());
+        self.conflicts.hold(&mut draft, clock::boottime());
+        for _ in 0..CONFLICT_ROUNDS {
+            let call = object::apply_conditions(&config.node_name, &draft, config.take_over);
+            match self.shared.connection.send(&call).await {
+                Err(Failure::Clash(clashes)) => {
+                    let news = self.conflicts.give_way(&clashes, &mut draft);
+                    self.announce(news);
+                }
+                Err(failure) => return Err(failure),
+                Ok(taken) => {
+                    self.conflicts.taken(draft, clock::boottime() + config.heartbeat);
+                    return Ok(taken);
+                }
+            }
+        }
+        Err(Failure::Broken { code: 409, message: "other writers change the conditions faster than we do".into() })
+    }
+
+    fn taken(&mut self, set: &ApplySet, taken: Taken) {
+        self.schedule.taken(set, clock::boottime(), self.luck.draw());
+        self.retry.succeeded();
+        self.shared.health.conflicts(self.conflicts.message());
+        self.shared.health.succeeded(Lane::Conditions);
+        if let Some(uid) = taken.uid {
+            self.shared.learn_uid(uid);
+        }
+    }
+
+    fn announce(&self, news: Vec<(Name, String)>) {
+        for (condition, manager) in news {
+            tracing::warn!(%condition, manager, "another writer owns this condition of the Node; ours is not shown");
+            self.shared.notify(Notice::ConditionConflict { condition, manager });
+        }
+    }
+
+    fn explain(&self, failure: &Failure) -> String {
+        let node = &self.shared.config.node_name;
+        match failure {
+            Failure::Missing(_) => format!("Node {node:?} does not exist"),
+            Failure::Forbidden(_) => format!("{failure}; grant `patch` on `nodes/status` of Node {node:?}"),
+            other => other.to_string(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Conditions that another field manager writes too (Node Problem Detector still running): reported, not fought; pure.
+//!
+//! An apply without a field gives that field up, and an apply without a condition deletes the entry if it was ours
+//! first, the other writer's words with it (seen on kube-apiserver 1.36). So a condition in conflict is not left out:
+//! it keeps the words the server took from us last, less the fields that the other writer took over.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_model::Name;
+
+use super::{
+    answer::Clash,
+    object::{Draft, Fields},
+};
+
+/// The conditions in conflict, and what the server has of ours.
+#[derive(Debug, Default)]
+pub(super) struct Conflicts {
+    applied: Draft,
+    held: BTreeMap<Name, Fields>,
+    /// Who writes what of ours, as far as known.
+    managers: BTreeMap<Name, String>,
+    full_try_due: Duration,
+    /// Whether the draft under way says everything.
+    trying_in_full: bool,
+}
+
+impl Conflicts {
+    /// Puts what is held in place of what is wanted, unless it is time to try everything again.
+    pub(super) fn hold(&mut self, draft: &mut Draft, now: Duration) {
+        self.trying_in_full = self.held.is_empty() || now >= self.full_try_due;
+        if self.trying_in_full {
+            self.held.clear();
+        }
+        for (name, fields) in &self.held {
+            draft.entry(name.clone()).and_modify(|wanted| *wanted = fields.clone());
+        }
+    }
+
+    /// Gives up the fields in `clashes`; returns the conditions that were not in conflict before.
+    pub(super) fn give_way(&mut self, clashes: &[Clash], draft: &mut Draft) -> Vec<(Name, String)> {
+        let mut news = Vec::new();
+        for clash in clashes {
+            let Some((name, wanted)) = draft.get_key_value(clash.condition.as_str()) else { continue };
+            let name = name.clone();
+            let before = self.applied.get(&name).unwrap_or(wanted);
+            let held = self.held.entry(name.clone()).or_insert_with(|| before.clone());
+            release(held, &clash.field);
+            if self.managers.insert(name.clone(), clash.manager.clone()).is_none() {
+                news.push((name, clash.manager.clone()));
+            }
+        }
+        for (name, fields) in &self.held {
+            draft.entry(name.clone()).and_modify(|wanted| *wanted = fields.clone());
+        }
+        news
+    }
+
+    /// The server took `draft`. What conflicted is tried in full again at `full_try_due`.
+    pub(super) fn taken(&mut self, draft: Draft, full_try_due: Duration) {
+        self.held.retain(|name, _| draft.contains_key(name));
+        self.managers.retain(|name, _| self.held.contains_key(name));
+        if self.trying_in_full {
+            self.full_try_due = full_try_due;
+        }
+        self.applied = draft;
+    }
+
+    /// For people; empty without a conflict.
+    pub(super) fn message(&self) -> String {
+        let one = |(name, manager): (&Name, &String)| format!("{name} is also written by {manager:?}");
+        let all: Vec<String> = self.managers.iter().map(one).collect();
+        if all.is_empty() { String::new() } else { format!("{}: ours is not shown", all.join(", ")) }
+    }
+}
+
+/// Everything but the key may be given up.
+fn release(fields: &mut Fields, field: &str) {
+    if fields.contains_key(field) && field != "type" {
+        fields.remove(field);
+    } else {
+        fields.retain(|key, _| key == "type");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    const fn at(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    fn draft(names: &[&str], reason: &str) -> Draft {
+        let fields = |name: &str| {
+            let pairs = [("type", name), ("status", "False"), ("reason", reason), ("message", "m")];
+            pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
+        };
+        names.iter().map(|name| (Name::new(name).unwrap(), fields(name))).collect()
+    }
+
+    fn clash(condition: &str, field: &str) -> Clash {
+        Clash { condition: condition.into(), field: field.into(), manager: "npd".into() }
+    }
+
+    fn keys(draft: &Draft, name: &str) -> String {
+        draft[name].keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn only_the_fields_in_conflict_are_given_up_and_others_are_untouched() {
+        let mut conflicts = Conflicts::default();
+        let mut wanted = draft(&["A", "B"], "New");
+        let news = conflicts.give_way(&[clash("A", "status"), clash("A", "reason")], &mut wanted);
+        assert_eq!(news, [(Name::fixed("A"), "npd".to_owned())]);
+        assert_eq!(
+            (keys(&wanted, "A"), keys(&wanted, "B")),
+            ("message type".into(), "message reason status type".into())
+        );
+        assert!(conflicts.message().contains("A is also written by \"npd\""));
+    }
+
+    #[test]
+    fn a_condition_in_conflict_keeps_the_words_that_stand() {
+        let mut conflicts = Conflicts::default();
+        conflicts.taken(draft(&["A"], "Old"), at(300));
+        let mut wanted = draft(&["A"], "New");
+        conflicts.hold(&mut wanted, at(1));
+        conflicts.give_way(&[clash("A", "status")], &mut wanted);
+        assert_eq!(wanted["A"]["reason"], "Old");
+        conflicts.taken(wanted, at(301));
+        let mut later = draft(&["A"], "Newer");
+        conflicts.hold(&mut later, at(300));
+        assert_eq!((keys(&later, "A"), &later["A"]["reason"]), ("message reason type".into(), &Value::from("Old")));
+    }
+
+    #[test]
+    fn everything_is_tried_again_when_it_is_time_and_the_news_is_told_once() {
+        let mut conflicts = Conflicts::default();
+        let mut wanted = draft(&["A"], "New");
+        conflicts.hold(&mut wanted, at(0));
+        conflicts.give_way(&[clash("A", "status")], &mut wanted);
+        conflicts.taken(wanted, at(300));
+        let mut again = draft(&["A"], "New");
+        conflicts.hold(&mut again, at(300));
+        assert_eq!(keys(&again, "A"), "message reason status type");
+        assert_eq!(conflicts.give_way(&[clash("A", "status")], &mut again), []);
+        conflicts.taken(again, at(600));
+        let mut free = draft(&["A"], "New");
+        conflicts.hold(&mut free, at(600));
+        conflicts.taken(free, at(900));
+        assert_eq!(conflicts.message(), "");
+    }
+
+    #[test]
+    fn a_conflict_about_the_whole_entry_leaves_its_key() {
+        let mut conflicts = Conflicts::default();
+        let mut wanted = draft(&["A"], "New");
+        conflicts.give_way(&[clash("A", ""), clash("Unknown", "status")], &mut wanted);
+        assert_eq!(keys(&wanted, "A"), "type");
+    }
+}

@@ -1,0 +1,178 @@
+//! When which condition is written to the Node: a pure state machine, time is an argument.
+//!
+//! A change goes out at once; a further change of the same condition waits until the last one is
+//! [`ScheduleTiming::min_change_interval`] old; "it is over" waits [`ScheduleTiming::clear_hold`], so that a flapping
+//! disk writes the Node rarely; "nobody can tell" waits one interval, because it often mends itself. With nothing to
+//! change there is a heartbeat.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_model::{ConditionStatus, Name, text, view::ConditionView};
+
+/// The longest message written to a Node: every heartbeat of every node stores it again.
+pub const NODE_MESSAGE_LIMIT_BYTES: usize = 256;
+
+/// The intervals of the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ScheduleTiming {
+    pub(super) heartbeat: Duration,
+    pub(super) min_change_interval: Duration,
+    pub(super) clear_hold: Duration,
+}
+
+/// What the Node shall say of one condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) status: ConditionStatus,
+    pub(super) reason: Name,
+    pub(super) message: String,
+    pub(super) since: Timestamp,
+}
+
+/// Everything one apply carries.
+pub(super) type ApplySet = BTreeMap<Name, Words>;
+
+/// What the server has, what it should have, and when the difference is due.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    timing: ScheduleTiming,
+    conditions: BTreeMap<Name, Entry>,
+    /// Conditions that the server has and that are no longer ours to say.
+    dropped: BTreeSet<Name>,
+    heartbeat_due: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    wanted: Words,
+    sent: Option<Words>,
+    /// When the server last took a change of this condition; its first publication is none.
+    changed_at: Option<Duration>,
+    /// Since when the wanted status has differed from the sent one in the wanted direction.
+    turned_at: Duration,
+}
+
+impl Words {
+    pub(super) fn of(view: &ConditionView) -> Self {
+        Self {
+            status: view.status,
+            reason: view.reason.clone(),
+            message: text::cut(&view.message, NODE_MESSAGE_LIMIT_BYTES).to_owned(),
+            since: view.since,
+        }
+    }
+
+    /// The transition time belongs to the status: a status that came back within the hold never left.
+    fn differs_from(&self, sent: &Self) -> bool {
+        self.status != sent.status || self.reason != sent.reason || self.message != sent.message
+    }
+}
+
+impl Schedule {
+    pub(super) fn new(timing: ScheduleTiming) -> Self {
+        Self { timing, conditions: BTreeMap::new(), dropped: BTreeSet::new(), heartbeat_due: None }
+    }
+
+    /// The newest account.
+    pub(super) fn want(&mut self, views: &[ConditionView], now: Duration) {
+        let wanted: ApplySet = views.iter().map(|view| (view.condition.clone(), Words::of(view))).collect();
+        let dropped = &mut self.dropped;
+        self.conditions.retain(|name, entry| {
+            let kept = wanted.contains_key(name);
+            if !kept && entry.sent.is_some() {
+                dropped.insert(name.clone());
+            }
+            kept
+        });
+        for (name, words) in wanted {
+            self.dropped.remove(&name);
+            self.conditions.entry(name).and_modify(|entry| entry.want(&words, now)).or_insert_with(|| Entry {
+                wanted: words,
+                sent: None,
+                changed_at: None,
+                turned_at: now,
+            });
+        }
+    }
+
+    /// When the next apply is due; `None` while there has never been anything to say.
+    pub(super) fn due(&self) -> Option<Duration> {
+        [self.change_due(), self.heartbeat_due].into_iter().flatten().min()
+    }
+
+    /// Whether something the server should know is due: a heartbeat is not.
+    pub(super) fn is_urgent(&self, now: Duration) -> bool {
+        self.change_due().is_some_and(|due| due <= now)
+    }
+
+    /// What an apply at this moment carries: all conditions, those that are not due in the words the server has.
+    pub(super) fn apply_set(&self, now: Duration) -> ApplySet {
+        self.conditions.iter().map(|(name, entry)| (name.clone(), entry.words(&self.timing, now))).collect()
+    }
+
+    /// The server took `set`. `luck` in 0..1 lengthens the next heartbeat by up to a tenth.
+    pub(super) fn taken(&mut self, set: &ApplySet, now: Duration, luck: f64) {
+        self.dropped.clear();
+        for (name, words) in set {
+            match self.conditions.get_mut(name) {
+                Some(entry) => entry.taken(words, now),
+                // It went away while the request was under way.
+                None => _ = self.dropped.insert(name.clone()),
+            }
+        }
+        self.heartbeat_due = Some(now + self.timing.heartbeat.mul_f64(1.0 + 0.1 * luck));
+    }
+
+    fn change_due(&self) -> Option<Duration> {
+        let dropped = (!self.dropped.is_empty()).then_some(Duration::ZERO);
+        self.conditions.values().filter_map(|entry| entry.due(&self.timing)).chain(dropped).min()
+    }
+}
+
+impl Entry {
+    fn want(&mut self, words: &Words, now: Duration) {
+        if words.status != self.wanted.status {
+            self.turned_at = now;
+        }
+        self.wanted = words.clone();
+    }
+
+    fn due(&self, timing: &ScheduleTiming) -> Option<Duration> {
+        let Some(sent) = &self.sent else { return Some(Duration::ZERO) };
+        if !self.wanted.differs_from(sent) {
+            return None;
+        }
+        let spaced = self.changed_at.map_or(Duration::ZERO, |at| at + timing.min_change_interval);
+        let held = match (sent.status, self.wanted.status) {
+            (ConditionStatus::True, ConditionStatus::False) => self.turned_at + timing.clear_hold,
+            (ConditionStatus::True | ConditionStatus::False, ConditionStatus::Unknown) => {
+                self.turned_at + timing.min_change_interval
+            }
+            _ => Duration::ZERO,
+        };
+        Some(spaced.max(held))
+    }
+
+    fn words(&self, timing: &ScheduleTiming, now: Duration) -> Words {
+        let Some(sent) = &self.sent else { return self.wanted.clone() };
+        if self.due(timing).is_none_or(|due| due > now) {
+            return sent.clone();
+        }
+        let since = if sent.status == self.wanted.status { sent.since } else { self.wanted.since };
+        Words { since, ..self.wanted.clone() }
+    }
+
+    fn taken(&mut self, words: &Words, now: Duration) {
+        if self.sent.as_ref().is_some_and(|sent| words.differs_from(sent)) {
+            self.changed_at = Some(now);
+        }
+        self.sent = Some(words.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! The schedule on made-up time.
+
+use super::*;
+use ConditionStatus::{False, True, Unknown};
+
+const TIMING: ScheduleTiming = ScheduleTiming {
+    heartbeat: Duration::from_secs(300),
+    min_change_interval: Duration::from_secs(10),
+    clear_hold: Duration::from_secs(30),
+};
+
+const fn at(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+fn view(name: &str, status: ConditionStatus, reason: &str, since: i64) -> ConditionView {
+    ConditionView {
+        condition: Name::new(name).unwrap(),
+        status,
+        reason: Name::new(reason).unwrap(),
+        message: format!("{reason} it is"),
+        since: Timestamp::from_second(since).unwrap(),
+        problems: Vec::new(),
+    }
+}
+
+fn disk(status: ConditionStatus, reason: &str, since: i64) -> Vec<ConditionView> {
+    vec![view("DiskUnhealthy", status, reason, since)]
+}
+
+/// Sends whatever is due at `now` and says in a word what the disk condition then is; `None` if nothing was due.
+fn step(schedule: &mut Schedule, now: u64) -> Option<String> {
+    if schedule.due()? > at(now) {
+        return None;
+    }
+    let set = schedule.apply_set(at(now));
+    schedule.taken(&set, at(now), 0.0);
+    Some(set.get("DiskUnhealthy").map_or("gone".into(), |words| format!("{}/{}", words.status, words.reason)))
+}
+
+fn healthy_at_zero() -> Schedule {
+    let mut schedule = Schedule::new(TIMING);
+    schedule.want(&disk(False, "DiskIsFine", 1), at(0));
+    assert_eq!(step(&mut schedule, 0).unwrap(), "False/DiskIsFine");
+    schedule
+}
+
+#[test]
+fn nothing_is_due_before_there_is_anything_to_say() {
+    assert_eq!(Schedule::new(TIMING).due(), None);
+}
+
+#[test]
+fn the_first_change_goes_out_at_once() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 2), at(1));
+    assert!(schedule.is_urgent(at(1)));
+    assert_eq!(step(&mut schedule, 1).unwrap(), "True/IOError");
+    assert_eq!(step(&mut schedule, 2), None);
+}
+
+#[test]
+fn later_changes_wait_and_the_latest_wins() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 2), at(1));
+    step(&mut schedule, 1);
+    schedule.want(&disk(True, "AtaError", 2), at(2));
+    schedule.want(&disk(True, "NVMeTimeout", 2), at(3));
+    assert_eq!(schedule.due(), Some(at(11)));
+    assert_eq!(step(&mut schedule, 10), None);
+    assert_eq!(step(&mut schedule, 11).unwrap(), "True/NVMeTimeout");
+}
+
+#[test]
+fn clearing_is_held() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 2), at(1));
+    step(&mut schedule, 1);
+    schedule.want(&disk(False, "DiskIsFine", 20), at(20));
+    assert_eq!(step(&mut schedule, 49), None);
+    assert_eq!(step(&mut schedule, 50).unwrap(), "False/DiskIsFine");
+}
+
+#[test]
+fn a_problem_that_returns_within_the_hold_was_never_away() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 2), at(1));
+    step(&mut schedule, 1);
+    schedule.want(&disk(False, "DiskIsFine", 20), at(20));
+    schedule.want(&disk(True, "IOError", 40), at(40));
+    assert_eq!(step(&mut schedule, 100), None);
+    let set = schedule.apply_set(at(100));
+    assert_eq!(set["DiskUnhealthy"].since, Timestamp::from_second(2).unwrap(), "the transition time stays");
+}
+
+#[test]
+fn the_hold_starts_again_with_every_clearing() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 2), at(1));
+    step(&mut schedule, 1);
+    for start in [10, 20, 30] {
+        schedule.want(&disk(False, "DiskIsFine", 2), at(start));
+        schedule.want(&disk(True, "IOError", 2), at(start + 5));
+    }
+    schedule.want(&disk(False, "DiskIsFine", 2), at(40));
+    assert_eq!(schedule.due(), Some(at(70)));
+}
+
+#[test]
+fn a_blind_monitor_is_told_after_one_interval_and_its_return_at_once() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(Unknown, "MonitorStale", 5), at(5));
+    assert_eq!(step(&mut schedule, 14), None);
+    assert_eq!(step(&mut schedule, 15).unwrap(), "Unknown/MonitorStale");
+    schedule.want(&disk(False, "DiskIsFine", 40), at(40));
+    assert_eq!(step(&mut schedule, 40).unwrap(), "False/DiskIsFine");
+}
+
+#[test]
+fn one_apply_carries_all_but_those_not_due_keep_the_servers_words() {
+    let mut schedule = Schedule::new(TIMING);
+    let two = |disk: ConditionStatus, kernel: ConditionStatus| {
+        vec![view("DiskUnhealthy", disk, "D", 1), view("KernelUnhealthy", kernel, "K", 1)]
+    };
+    schedule.want(&two(True, False), at(0));
+    step(&mut schedule, 0);
+    schedule.want(&two(False, True), at(5));
+    let set = schedule.apply_set(at(5));
+    assert_eq!((set["DiskUnhealthy"].status, set["KernelUnhealthy"].status), (True, True));
+}
+
+#[test]
+fn a_dropped_condition_leaves_the_set_at_once() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&[], at(3));
+    assert!(schedule.is_urgent(at(3)));
+    assert_eq!(step(&mut schedule, 3).unwrap(), "gone");
+    assert_eq!(step(&mut schedule, 4), None);
+}
+
+#[test]
+fn a_condition_dropped_while_the_request_was_under_way_is_still_removed() {
+    let mut schedule = Schedule::new(TIMING);
+    schedule.want(&disk(True, "IOError", 1), at(0));
+    let set = schedule.apply_set(at(0));
+    schedule.want(&[], at(1));
+    schedule.taken(&set, at(1), 0.0);
+    assert!(schedule.is_urgent(at(1)));
+}
+
+#[test]
+fn a_heartbeat_follows_the_last_success_and_luck_only_lengthens_it() {
+    let mut schedule = healthy_at_zero();
+    assert_eq!(schedule.due(), Some(at(300)));
+    assert!(!schedule.is_urgent(at(300)));
+    let set = schedule.apply_set(at(300));
+    schedule.taken(&set, at(300), 1.0);
+    assert_eq!(schedule.due(), Some(at(630)));
+}
+
+#[test]
+fn a_heartbeat_does_not_count_as_a_change() {
+    let mut schedule = healthy_at_zero();
+    step(&mut schedule, 300);
+    schedule.want(&disk(True, "IOError", 301), at(301));
+    assert_eq!(step(&mut schedule, 301).unwrap(), "True/IOError");
+}
+
+#[test]
+fn a_change_that_failed_stays_due() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 2), at(1));
+    assert!(schedule.is_urgent(at(1)));
+    assert!(schedule.is_urgent(at(60)));
+    assert_eq!(step(&mut schedule, 60).unwrap(), "True/IOError");
+}
+
+#[test]
+fn a_message_is_cut_on_a_character_boundary() {
+    let mut long = view("DiskUnhealthy", True, "IOError", 1);
+    long.message = format!("x{}", "ä".repeat(300));
+    assert_eq!(Words::of(&long).message.len(), NODE_MESSAGE_LIMIT_BYTES - 1);
+}

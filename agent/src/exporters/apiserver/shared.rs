@@ -1,0 +1,88 @@
+//! What both lanes of the exporter share: the connection, its health, the Node's UID, the words "stop" and "try again".
+
+use std::{sync::Arc, time::Duration};
+
+use nodewell_model::Name;
+use tokio::{
+    sync::{mpsc, watch},
+    time::sleep,
+};
+
+use super::{ApiserverConfig, Ports, connection::Connection, health::Health, stats::ApiStats};
+use crate::{board::Board, runtime::clock};
+
+/// What the exporter tells the agent beside the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// Another field manager writes a condition of ours with other content.
+    ConditionConflict { condition: Name, manager: String },
+}
+
+pub(super) struct Shared {
+    pub(super) config: ApiserverConfig,
+    pub(super) board: Board,
+    pub(super) stats: Arc<ApiStats>,
+    pub(super) connection: Connection,
+    pub(super) health: Health,
+    /// Of the Node object as it is now: a Node created again has another.
+    pub(super) uid: watch::Sender<Option<String>>,
+    /// Counts changes of the credentials on disk.
+    pub(super) identity: watch::Sender<u64>,
+    pub(super) stop: watch::Sender<bool>,
+    notices: Option<mpsc::Sender<Notice>>,
+}
+
+impl Shared {
+    pub(super) fn new(config: ApiserverConfig, ports: Ports) -> Self {
+        let Ports { board, stats, notices } = ports;
+        let connection = Connection::new(config.kubeconfig.clone(), config.request_timeout, stats.clone());
+        Self {
+            health: Health::new(board.clone()),
+            connection,
+            config,
+            board,
+            stats,
+            uid: watch::Sender::new(None),
+            identity: watch::Sender::new(0),
+            stop: watch::Sender::new(false),
+            notices,
+        }
+    }
+
+    pub(super) fn learn_uid(&self, uid: String) {
+        self.uid.send_if_modified(|known| {
+            let news = known.as_ref() != Some(&uid);
+            if news && known.is_some() {
+                tracing::info!(uid, "the Node object was created again");
+            }
+            *known = Some(uid);
+            news
+        });
+    }
+
+    /// A full or missing listener loses the notice: it is in the log and on the board as well.
+    pub(super) fn notify(&self, notice: Notice) {
+        if let Some(notices) = &self.notices {
+            let _ = notices.try_send(notice);
+        }
+    }
+
+    /// Looks for new credentials: often while something fails, rarely otherwise.
+    pub(super) async fn watch_files(&self) {
+        loop {
+            let failing = self.health.is_failing();
+            sleep(if failing { self.config.file_check_failing } else { self.config.file_check }).await;
+            if self.connection.refresh().await {
+                self.identity.send_modify(|count| *count += 1);
+            }
+        }
+    }
+
+    /// Sleeps until a moment of `CLOCK_BOOTTIME`; for ever without one.
+    pub(super) async fn sleep_until(&self, due: Option<Duration>) {
+        match due {
+            Some(due) => sleep(due.saturating_sub(clock::boottime())).await,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the exporter counts of itself, for `/metrics`.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Counters of the API server exporter. Shared, updated without waiting.
+#[derive(Debug, Default)]
+pub struct ApiStats {
+    requests: Mutex<BTreeMap<(Verb, u16), u64>>,
+    dropped_events: AtomicU64,
+}
+
+/// What a request wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    PatchNodeStatus,
+    CreateEvent,
+    PatchEvent,
+}
+
+impl Verb {
+    /// The label value.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PatchNodeStatus => "patch-node-status",
+            Self::CreateEvent => "create-event",
+            Self::PatchEvent => "patch-event",
+        }
+    }
+}
+
+impl ApiStats {
+    /// Requests so far by verb and HTTP status code; code 0 is a request without an answer.
+    #[must_use]
+    pub fn requests(&self) -> Vec<(Verb, u16, u64)> {
+        let counts = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(&(verb, code), &count)| (verb, code, count)).collect()
+    }
+
+    /// Occurrences that no Event on the API server will ever count: the outbox was full, the ring moved past us, or
+    /// the server refused the object.
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.dropped_events.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count(&self, verb: Verb, code: u16) {
+        *self.requests.lock().unwrap_or_else(PoisonError::into_inner).entry((verb, code)).or_default() += 1;
+    }
+
+    pub(super) fn drop_events(&self, count: u64) {
+        self.dropped_events.fetch_add(count, Ordering::Relaxed);
+    }
+}

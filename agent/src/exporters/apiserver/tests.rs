@@ -1,0 +1,97 @@
+//! The exporter against a scripted server on loopback: every answer has its reaction.
+
+mod conditions;
+mod server;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_model::{
+    ConditionStatus, Name,
+    view::{ApiserverView, ConditionView, NodeView},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use super::{ApiStats, ApiserverConfig, Notice, Ports, RetryTiming, run};
+use crate::board::{Board, Command};
+use server::{DEADLINE, Reply, Server};
+
+/// The exporter at work, and the hands that move it.
+struct Bench {
+    board: Board,
+    stats: Arc<ApiStats>,
+    notices: mpsc::Receiver<Notice>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+    _commands: mpsc::Receiver<Command>,
+}
+
+/// All waits in milliseconds; those that a test does not look at never end.
+fn config(kubeconfig: PathBuf) -> ApiserverConfig {
+    let ms = Duration::from_millis;
+    ApiserverConfig {
+        heartbeat: Duration::from_secs(3600),
+        min_change_interval: ms(5),
+        clear_hold: ms(20),
+        request_timeout: ms(2000),
+        retry: RetryTiming {
+            first: ms(5),
+            most: ms(50),
+            most_urgent: ms(20),
+            forbidden: ms(30),
+            missing: ms(30),
+            most_retry_after: Duration::from_secs(5),
+        },
+        file_check: ms(20),
+        file_check_failing: ms(10),
+        flush_grace: DEADLINE,
+        ..ApiserverConfig::new(kubeconfig, "n1")
+    }
+}
+
+impl Bench {
+    fn start(config: ApiserverConfig) -> Self {
+        let (board, commands) = Board::new("n1");
+        let stats = Arc::<ApiStats>::default();
+        let (sender, notices) = mpsc::channel(8);
+        let ports = Ports { board: board.clone(), stats: stats.clone(), notices: Some(sender) };
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(run(config, ports, async {
+            let _ = stopped.await;
+        }));
+        Self { board, stats, notices, stop: Some(stop), task, _commands: commands }
+    }
+
+    fn say(&self, conditions: &[(&str, ConditionStatus)]) {
+        let condition = |&(name, status): &(&str, ConditionStatus)| ConditionView {
+            condition: Name::new(name).unwrap(),
+            status,
+            reason: Name::new(&format!("{name}{status}")).unwrap(),
+            message: "for people".into(),
+            since: "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap(),
+            problems: Vec::new(),
+        };
+        let apiserver = self.board.view().apiserver.clone();
+        let conditions = conditions.iter().map(condition).collect();
+        self.board.publish(NodeView { node: "n1".into(), conditions, daemons: Vec::new(), apiserver });
+    }
+
+    async fn until(&self, what: &str, reached: impl Fn(&ApiserverView) -> bool) -> ApiserverView {
+        let mut view = self.board.watch();
+        let reached = timeout(DEADLINE, view.wait_for(|view| reached(&view.apiserver))).await;
+        reached.unwrap_or_else(|_| panic!("{what}: {:?}", self.board.view().apiserver)).unwrap().apiserver.clone()
+    }
+
+    async fn stop(&mut self) {
+        let _ = self.stop.take().unwrap().send(());
+        timeout(DEADLINE, &mut self.task).await.unwrap().unwrap();
+    }
+
+    fn answers(&self, code: u16) -> u64 {
+        self.stats.requests().iter().filter(|(_, seen, _)| *seen == code).map(|(_, _, count)| count).sum()
+    }
+}

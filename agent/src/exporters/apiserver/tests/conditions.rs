@@ -1,0 +1,208 @@
+//! The conditions lane.
+
+use nodewell_model::view::ApiserverState;
+use serde_json::{Value, json};
+
+use super::{
+    server::{Seen, replace},
+    *,
+};
+use ConditionStatus::{False, True};
+
+const NODE: &str = "PATCH /api/v1/nodes/n1/status";
+
+fn conditions(seen: &Seen) -> Vec<(String, String)> {
+    let word = |condition: &Value, key: &str| condition[key].as_str().unwrap_or("-").to_owned();
+    let list = seen.body["status"]["conditions"].as_array().unwrap();
+    list.iter().map(|condition| (word(condition, "type"), word(condition, "status"))).collect()
+}
+
+fn last(server: &Server) -> Vec<(String, String)> {
+    server.seen(NODE).last().map(conditions).unwrap_or_default()
+}
+
+fn says(server: &Server, name: &str, status: &str) -> bool {
+    last(server).contains(&(name.to_owned(), status.to_owned()))
+}
+
+#[tokio::test]
+async fn conditions_go_out_by_one_apply_and_ask_for_metadata_only() {
+    let server = Server::start().await;
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", False), ("B", True)]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    let seen = &server.seen(NODE)[0];
+    assert_eq!(seen.content_type, "application/apply-patch+yaml");
+    assert_eq!(seen.accept, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
+    assert_eq!(seen.authorization, "Bearer secret-1");
+    assert!(seen.path.contains("fieldManager=nodewell&force=false"));
+    assert_eq!(conditions(seen), [("A".into(), "False".into()), ("B".into(), "True".into())]);
+    assert_eq!(server.seen("").len(), server.seen(NODE).len(), "no read before the write");
+}
+
+#[tokio::test]
+async fn a_change_a_clearing_and_a_dropped_condition_reach_the_node() {
+    let server = Server::start().await;
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", False), ("B", False)]);
+    server.until("both", |server| last(server).len() == 2).await;
+    bench.say(&[("A", True), ("B", False)]);
+    server.until("raised", |server| says(server, "A", "True")).await;
+    bench.say(&[("A", False), ("B", False)]);
+    server.until("cleared", |server| says(server, "A", "False")).await;
+    bench.say(&[("A", False)]);
+    server.until("dropped", |server| last(server).len() == 1).await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_moves_only_the_heartbeat() {
+    let server = Server::start().await;
+    let heartbeat = Duration::from_millis(30);
+    let bench = Bench::start(ApiserverConfig { heartbeat, ..config(server.kubeconfig()) });
+    bench.say(&[("A", True)]);
+    server.until("three applies", |server| server.seen(NODE).len() >= 3).await;
+    let without_heartbeat = |seen: &Seen| {
+        let mut condition = seen.body["status"]["conditions"][0].clone();
+        assert!(condition["lastHeartbeatTime"].take().is_string());
+        condition
+    };
+    let seen = server.seen(NODE);
+    assert_eq!(without_heartbeat(&seen[0]), without_heartbeat(&seen[2]));
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_seen_and_its_return_is_used_at_once() {
+    let mut server = Server::start().await;
+    server.stop().await;
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", True)]);
+    let view = bench.until("failing", |view| view.state == ApiserverState::Failing).await;
+    assert!(view.message.contains("cannot reach the API server") && view.message.contains("refused"), "{view:?}");
+    server.start_again().await;
+    bench.until("connected", |view| view.state == ApiserverState::Connected && view.message.is_empty()).await;
+    assert!(says(&server, "A", "True"));
+}
+
+#[tokio::test]
+async fn a_half_open_server_costs_one_timeout_and_the_connection() {
+    let server = Server::start().await;
+    server.script(NODE, [Reply::Hang]);
+    let request_timeout = Duration::from_millis(100);
+    let bench = Bench::start(ApiserverConfig { request_timeout, ..config(server.kubeconfig()) });
+    bench.say(&[("A", True)]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    assert_eq!((bench.answers(0), bench.answers(200)), (1, 1));
+}
+
+#[tokio::test]
+async fn other_writers_are_reported_and_not_fought() {
+    let server = Server::start().await;
+    let cause = |field: &str| {
+        json!({"reason": "FieldManagerConflict", "message": "conflict with \"npd\" with subresource \"status\" using v1",
+            "field": format!(".status.conditions[type=\"A\"].{field}")})
+    };
+    let causes = ["status", "reason", "message", "lastTransitionTime", "lastHeartbeatTime"].map(cause);
+    let conflict = json!({"reason": "Conflict", "details": {"causes": causes}});
+    server.script(NODE, [Reply::Status(409, conflict)]);
+    let mut bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", True), ("B", True)]);
+    let view = bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    assert!(view.message.contains("A is also written by \"npd\""), "{view:?}");
+    assert_eq!(last(&server), [("A".into(), "-".into()), ("B".into(), "True".into())]);
+    let notice = Notice::ConditionConflict { condition: Name::fixed("A"), manager: "npd".into() };
+    assert_eq!(bench.notices.recv().await, Some(notice));
+}
+
+#[tokio::test]
+async fn refused_credentials_are_read_again_from_disk() {
+    let server = Server::start().await;
+    server.script(NODE, std::iter::repeat_n(Reply::Status(401, json!({"message": "Unauthorized"})), 1000));
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", True)]);
+    bench.until("failing", |view| view.message.contains("401")).await;
+    server.write_kubeconfig("secret-2");
+    server.until("new token", |server| server.seen(NODE).last().unwrap().authorization == "Bearer secret-2").await;
+    server.clear_script();
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+}
+
+#[tokio::test]
+async fn new_credentials_are_used_without_a_refusal() {
+    let server = Server::start().await;
+    let heartbeat = Duration::from_millis(30);
+    let bench = Bench::start(ApiserverConfig { heartbeat, ..config(server.kubeconfig()) });
+    bench.say(&[("A", True)]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    server.write_kubeconfig("secret-2");
+    server.until("new token", |server| server.seen(NODE).last().unwrap().authorization == "Bearer secret-2").await;
+    assert_eq!(bench.answers(401), 0);
+}
+
+#[tokio::test]
+async fn a_missing_kubeconfig_is_waited_for() {
+    let server = Server::start().await;
+    let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
+    std::fs::remove_file(server.kubeconfig()).unwrap();
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", True)]);
+    let view = bench.until("failing", |view| view.state == ApiserverState::Failing).await;
+    assert!(view.message.contains("cannot use the kubeconfig"), "{view:?}");
+    replace(&server.kubeconfig(), &text);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+}
+
+#[tokio::test]
+async fn every_other_answer_is_said_and_tried_again() {
+    let message = |text: &str| json!({"message": text});
+    let cases = [
+        (Reply::Status(403, message("no")), "grant `patch` on `nodes/status`"),
+        (Reply::Status(404, message("no")), "Node \"n1\" does not exist"),
+        (Reply::Status(409, json!({"reason": "Conflict"})), "409"),
+        (Reply::Status(410, message("gone")), "refused it (410): gone"),
+        (Reply::Status(422, message("bad")), "refused it (422): bad"),
+        (Reply::RetryAfter(429, 0), "busy (429)"),
+        (Reply::Status(500, message("etcd")), "failed (500): etcd"),
+        (Reply::RetryAfter(503, 0), "busy (503)"),
+    ];
+    for (reply, expected) in cases {
+        let server = Server::start().await;
+        server.script(NODE, [reply]);
+        let mut bench = Bench::start(config(server.kubeconfig()));
+        bench.say(&[("A", True)]);
+        bench.until(expected, |view| view.message.contains(expected)).await;
+        bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+        bench.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_metadata_answers_is_asked_plainly() {
+    let server = Server::start().await;
+    server.script(NODE, [Reply::Status(406, json!({"reason": "NotAcceptable"}))]);
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", True)]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    assert_eq!(server.seen(NODE)[1].accept, "application/json");
+}
+
+#[tokio::test]
+async fn the_last_words_are_sent_before_the_end() {
+    let server = Server::start().await;
+    let bench = &mut Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", False)]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    bench.say(&[("A", True)]);
+    bench.stop().await;
+    assert!(says(&server, "A", "True"));
+}
+
+#[tokio::test]
+async fn withdrawing_applies_an_empty_set() {
+    let server = Server::start().await;
+    let config = config(server.kubeconfig());
+    super::super::withdraw(&config).await.unwrap();
+    assert_eq!(last(&server), []);
+    assert_eq!(server.seen(NODE)[0].body["status"]["conditions"], json!([]));
+    server.script(NODE, [Reply::Status(403, json!({"message": "no"}))]);
+    assert!(super::super::withdraw(&config).await.unwrap_err().to_string().contains("n1"));
+}

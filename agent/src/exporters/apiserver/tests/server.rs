@@ -1,0 +1,228 @@
+//! A small scripted API server on loopback: remembers what it was asked, answers as told, else as a friendly server.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    convert::Infallible,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, Response, body::Bytes, body::Incoming, header::RETRY_AFTER, service::service_fn};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
+
+/// No state of a test takes so long; reaching it is the failure.
+pub(super) const DEADLINE: Duration = Duration::from_secs(20);
+
+/// One request as it arrived.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) content_type: String,
+    pub(super) accept: String,
+    pub(super) authorization: String,
+    pub(super) body: Value,
+}
+
+/// What the script says instead of the friendly answer.
+#[derive(Debug, Clone)]
+pub(super) enum Reply {
+    Status(u16, Value),
+    RetryAfter(u16, u64),
+    /// Takes the request and never answers.
+    Hang,
+}
+
+#[derive(Default)]
+struct State {
+    uid: String,
+    seen: Vec<Seen>,
+    /// By a part of the path, or `METHOD part`.
+    script: BTreeMap<String, VecDeque<Reply>>,
+    events: BTreeMap<String, Value>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    state: Arc<Mutex<State>>,
+    version: Arc<watch::Sender<u64>>,
+}
+
+pub(super) struct Server {
+    shared: Shared,
+    address: SocketAddr,
+    task: Option<JoinHandle<()>>,
+    pub(super) folder: tempfile::TempDir,
+}
+
+impl Server {
+    pub(super) async fn start() -> Self {
+        let state = State { uid: "uid-1".into(), ..State::default() };
+        let shared = Shared { state: Arc::new(Mutex::new(state)), version: Arc::new(watch::Sender::new(0)) };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let task = Some(tokio::spawn(serve(listener, shared.clone())));
+        let server = Self { shared, address, task, folder: tempfile::tempdir().unwrap() };
+        server.write_kubeconfig("secret-1");
+        server
+    }
+
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig")
+    }
+
+    /// Renamed into place, as tools that rotate credentials do.
+    pub(super) fn write_kubeconfig(&self, token: &str) {
+        let text = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": format!("http://{}", self.address)}}],
+            "users": [{"name": "u", "user": {"token": token}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        });
+        replace(&self.kubeconfig(), &text.to_string());
+    }
+
+    /// Closes the port and every connection.
+    pub(super) async fn stop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+
+    pub(super) async fn start_again(&mut self) {
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.task = Some(tokio::spawn(serve(listener, self.shared.clone())));
+    }
+
+    /// The next requests whose `METHOD path` contains `part` get these answers.
+    pub(super) fn script(&self, part: &str, replies: impl IntoIterator<Item = Reply>) {
+        self.shared.state.lock().unwrap().script.entry(part.to_owned()).or_default().extend(replies);
+    }
+
+    pub(super) fn clear_script(&self) {
+        self.shared.state.lock().unwrap().script.clear();
+    }
+
+    pub(super) fn set_uid(&self, uid: &str) {
+        self.shared.state.lock().unwrap().uid = uid.to_owned();
+    }
+
+    /// All requests whose `METHOD path` contains `part`.
+    pub(super) fn seen(&self, part: &str) -> Vec<Seen> {
+        let state = self.shared.state.lock().unwrap();
+        state.seen.iter().filter(|seen| format!("{} {}", seen.method, seen.path).contains(part)).cloned().collect()
+    }
+
+    /// The Events in the order of their names.
+    pub(super) fn events(&self) -> Vec<Value> {
+        self.shared.state.lock().unwrap().events.values().cloned().collect()
+    }
+
+    /// Waits until `reached` holds, looking after every request.
+    pub(super) async fn until(&self, what: &str, reached: impl Fn(&Self) -> bool) {
+        let mut version = self.shared.version.subscribe();
+        let wait = async {
+            while !reached(self) {
+                version.changed().await.unwrap();
+            }
+        };
+        timeout(DEADLINE, wait).await.unwrap_or_else(|_| panic!("{what}: {:#?}", self.seen("")));
+    }
+}
+
+pub(super) fn replace(path: &Path, text: &str) {
+    let draft = path.with_extension("draft");
+    std::fs::write(&draft, text).unwrap();
+    std::fs::rename(draft, path).unwrap();
+}
+
+async fn serve(listener: TcpListener, shared: Shared) {
+    // Dropping the set on abort closes the connections too.
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(connection(stream, shared.clone()));
+    }
+}
+
+async fn connection(stream: TcpStream, shared: Shared) {
+    let service = service_fn(|request| answer(request, shared.clone()));
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn answer(request: Request<Incoming>, shared: Shared) -> Result<Response<Full<Bytes>>, Infallible> {
+    let seen = read(request).await;
+    let (reply, friendly) = {
+        let mut state = shared.state.lock().unwrap();
+        state.seen.push(seen.clone());
+        let reply = state.scripted(&seen);
+        let friendly = if reply.is_none() { state.friendly(&seen) } else { (0, Value::Null) };
+        (reply, friendly)
+    };
+    shared.version.send_modify(|version| *version += 1);
+    let (code, body, retry_after) = match reply {
+        None => (friendly.0, friendly.1, None),
+        Some(Reply::Status(code, body)) => (code, body, None),
+        Some(Reply::RetryAfter(code, secs)) => (code, json!({"message": "later"}), Some(secs)),
+        Some(Reply::Hang) => std::future::pending().await,
+    };
+    let mut response = Response::builder().status(code);
+    if let Some(secs) = retry_after {
+        response = response.header(RETRY_AFTER, secs);
+    }
+    Ok(response.body(Full::from(body.to_string())).unwrap())
+}
+
+async fn read(request: Request<Incoming>) -> Seen {
+    let header = |name: &str| request.headers().get(name).map_or("", |v| v.to_str().unwrap()).to_owned();
+    Seen {
+        method: request.method().to_string(),
+        path: request.uri().to_string(),
+        content_type: header("content-type"),
+        accept: header("accept"),
+        authorization: header("authorization"),
+        body: serde_json::from_slice(&request.into_body().collect().await.unwrap().to_bytes()).unwrap(),
+    }
+}
+
+impl State {
+    fn scripted(&mut self, seen: &Seen) -> Option<Reply> {
+        let line = format!("{} {}", seen.method, seen.path);
+        self.script.iter_mut().find(|(part, _)| line.contains(part.as_str()))?.1.pop_front()
+    }
+
+    fn friendly(&mut self, seen: &Seen) -> (u16, Value) {
+        if seen.path.contains("/nodes/") {
+            return (200, json!({"kind": "PartialObjectMetadata", "metadata": {"uid": self.uid}}));
+        }
+        if seen.method == "POST" {
+            return self.create(&seen.body);
+        }
+        let Some(event) = seen.path.rsplit('/').next().and_then(|name| self.events.get_mut(name)) else {
+            return (404, json!({"reason": "NotFound", "message": "no such event"}));
+        };
+        for (key, value) in seen.body.as_object().unwrap() {
+            event[key] = value.clone();
+        }
+        (200, json!({}))
+    }
+
+    fn create(&mut self, event: &Value) -> (u16, Value) {
+        let name = event["metadata"]["name"].as_str().unwrap().to_owned();
+        if self.events.contains_key(&name) {
+            return (409, json!({"reason": "AlreadyExists"}));
+        }
+        self.events.insert(name, event.clone());
+        (201, json!({"metadata": {"uid": "e"}}))
+    }
+}
