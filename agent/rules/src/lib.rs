@@ -3,9 +3,12 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod detector;
+pub mod document;
 pub mod duration;
 pub mod explain;
 pub mod load;
+pub mod matcher;
 pub mod mistake;
 pub mod native;
 pub mod npd;
@@ -16,7 +19,10 @@ pub mod shipped;
 mod draft;
 mod nearest;
 mod report;
+#[cfg(test)]
+mod testing;
 
+pub use detector::Detector;
 pub use explain::{Explanation, explain};
 pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path};
 pub use mistake::{Mistake, Note};

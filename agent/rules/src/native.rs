@@ -5,7 +5,7 @@
 
 mod condition;
 mod rule;
-mod section;
+pub mod section;
 mod source;
 #[cfg(test)]
 mod tests;

@@ -8,35 +8,35 @@ use crate::{Location, Mistake, Note};
 const MISTAKE_LIMIT: usize = 100;
 
 /// One file's mistakes and notes.
-pub(crate) struct Report<'a> {
+pub struct Report<'a> {
     file: &'a Path,
     /// Byte offset of each line's start.
     line_starts: Vec<usize>,
-    pub(crate) mistakes: Vec<Mistake>,
-    pub(crate) notes: Vec<Note>,
+    pub mistakes: Vec<Mistake>,
+    pub notes: Vec<Note>,
     left_out: usize,
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(file: &'a Path, text: &str) -> Self {
+    pub fn new(file: &'a Path, text: &str) -> Self {
         let line_starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
         Self { file, line_starts: line_starts.collect(), mistakes: Vec::new(), notes: Vec::new(), left_out: 0 }
     }
 
-    pub(crate) fn file(&self) -> &'a Path {
+    pub fn file(&self) -> &'a Path {
         self.file
     }
 
     /// The line, counted from 1, of a byte offset.
-    pub(crate) fn line(&self, offset: usize) -> usize {
+    pub fn line(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset).max(1)
     }
 
-    pub(crate) fn location(&self, offset: usize) -> Location {
+    pub fn location(&self, offset: usize) -> Location {
         Location { file: self.file.to_owned(), line: self.line(offset) }
     }
 
-    pub(crate) fn mistake(&mut self, offset: usize, message: impl Into<String>) {
+    pub fn mistake(&mut self, offset: usize, message: impl Into<String>) {
         if self.mistakes.len() < MISTAKE_LIMIT {
             self.mistakes.push(Mistake::new(self.location(offset), message));
         } else {
@@ -44,17 +44,17 @@ impl<'a> Report<'a> {
         }
     }
 
-    pub(crate) fn note(&mut self, offset: usize, message: impl Into<String>) {
+    pub fn note(&mut self, offset: usize, message: impl Into<String>) {
         self.notes.push(Note::new(self.location(offset), message));
     }
 
     /// How many mistakes were found so far, told or not: a part is good if this did not grow while reading it.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.mistakes.len() + self.left_out
     }
 
     /// Says how many mistakes were left out, if any.
-    pub(crate) fn finish(mut self) -> (Vec<Mistake>, Vec<Note>) {
+    pub fn finish(mut self) -> (Vec<Mistake>, Vec<Note>) {
         if self.left_out > 0 {
             let message = format!("{} more mistakes in this file", self.left_out);
             let line = self.mistakes.last().map_or(1, |last| last.location.line);

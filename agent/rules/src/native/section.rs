@@ -10,22 +10,22 @@ use crate::{nearest::did_you_mean, report::Report};
 
 /// A string and where it stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word<'a> {
-    pub(super) text: &'a str,
-    pub(super) at: usize,
+pub struct Word<'a> {
+    pub text: &'a str,
+    pub at: usize,
 }
 
 /// A table, where it stands, and what it is called in messages.
 #[derive(Clone, Copy)]
-pub(super) struct Section<'a> {
-    pub(super) name: &'static str,
-    pub(super) at: usize,
+pub struct Section<'a> {
+    pub name: &'static str,
+    pub at: usize,
     table: &'a DeTable<'a>,
 }
 
 impl<'a> Section<'a> {
     /// Takes `table` and tells of every key that is not in `keys`.
-    pub(super) fn new(
+    pub fn new(
         name: &'static str,
         (at, table): (usize, &'a DeTable<'a>),
         keys: &[&'static str],
@@ -42,37 +42,37 @@ impl<'a> Section<'a> {
         Self { name, at, table }
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.value(key).is_some()
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+    pub fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.table.iter().find(|(known, _)| known.get_ref() == key).map(|(_, value)| value)
     }
 
     /// Where `key`'s value stands, or the table if it is not there.
-    pub(super) fn place(&self, key: &str) -> usize {
+    pub fn place(&self, key: &str) -> usize {
         self.value(key).map_or(self.at, |value| value.span().start)
     }
 
-    pub(super) fn string(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
+    pub fn string(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
         self.typed(key, "a string", report, DeValue::as_str).map(|(text, at)| Word { text, at })
     }
 
-    pub(super) fn boolean(&self, key: &str, report: &mut Report<'_>) -> Option<bool> {
+    pub fn boolean(&self, key: &str, report: &mut Report<'_>) -> Option<bool> {
         self.typed(key, "true or false", report, DeValue::as_bool).map(|(value, _)| value)
     }
 
-    pub(super) fn array(&self, key: &str, report: &mut Report<'_>) -> &'a [Spanned<DeValue<'a>>] {
+    pub fn array(&self, key: &str, report: &mut Report<'_>) -> &'a [Spanned<DeValue<'a>>] {
         self.typed(key, "an array", report, DeValue::as_array).map_or(&[], |(array, _)| array)
     }
 
-    pub(super) fn table(&self, key: &str, report: &mut Report<'_>) -> Option<(usize, &'a DeTable<'a>)> {
+    pub fn table(&self, key: &str, report: &mut Report<'_>) -> Option<(usize, &'a DeTable<'a>)> {
         self.typed(key, "a table such as { … }", report, DeValue::as_table).map(|(table, at)| (at, table))
     }
 
     /// A string that must be there and must not be empty.
-    pub(super) fn required(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
+    pub fn required(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
         if !self.has(key) {
             report.mistake(self.at, format!("{} lacks {key:?}", self.name));
         }
@@ -85,13 +85,13 @@ impl<'a> Section<'a> {
     }
 
     /// A CamelCase name that must be there.
-    pub(super) fn required_name(&self, key: &str, report: &mut Report<'_>) -> Option<Name> {
+    pub fn required_name(&self, key: &str, report: &mut Report<'_>) -> Option<Name> {
         let word = self.required(key, report)?;
         checked(word, key, Name::new(word.text), report)
     }
 
     /// A whole number within `range`.
-    pub(super) fn number(
+    pub fn number(
         &self,
         key: &str,
         range: std::ops::RangeInclusive<u32>,
@@ -107,13 +107,13 @@ impl<'a> Section<'a> {
         fit
     }
 
-    pub(super) fn duration(&self, key: &str, report: &mut Report<'_>) -> Option<std::time::Duration> {
+    pub fn duration(&self, key: &str, report: &mut Report<'_>) -> Option<std::time::Duration> {
         let word = self.string(key, report)?;
         checked(word, key, crate::duration::parse(word.text), report)
     }
 
     /// A word of a fixed list.
-    pub(super) fn choice<T: Copy>(
+    pub fn choice<T: Copy>(
         &self,
         key: &str,
         choices: &[(&'static str, T)],
@@ -130,7 +130,7 @@ impl<'a> Section<'a> {
     }
 
     /// A string or an array of strings.
-    pub(super) fn strings(&self, key: &str, report: &mut Report<'_>) -> Vec<Word<'a>> {
+    pub fn strings(&self, key: &str, report: &mut Report<'_>) -> Vec<Word<'a>> {
         self.value(key).map(|value| strings(key, value, report)).unwrap_or_default()
     }
 
@@ -151,7 +151,7 @@ impl<'a> Section<'a> {
 }
 
 /// The strings of a value that is a string or an array of them; an empty string or array is a mistake.
-pub(super) fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Vec<Word<'a>> {
+pub fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Vec<Word<'a>> {
     let items = match value.get_ref() {
         DeValue::String(_) => std::slice::from_ref(value),
         DeValue::Array(items) if items.is_empty() => {
@@ -177,7 +177,7 @@ fn filled<'a>(key: &str, item: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>
 }
 
 /// Tells of a value of the wrong type.
-pub(super) fn wrong_type(key: &str, takes: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) {
+pub fn wrong_type(key: &str, takes: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) {
     let article = if value.get_ref().type_str().starts_with(['a', 'i']) { "an" } else { "a" };
     let found = value.get_ref().type_str();
     report.mistake(value.span().start, format!("{key:?} takes {takes}, not {article} {found}"));
@@ -193,7 +193,7 @@ fn checked<T, E: std::fmt::Display>(
 }
 
 /// `a, b or c`.
-pub(super) fn listed(words: &[&str]) -> String {
+pub fn listed(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [one] => (*one).to_owned(),

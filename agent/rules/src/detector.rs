@@ -1,0 +1,142 @@
+//! The detector of one reader: records in, findings out. Pure; the thread that reads also calls it.
+
+mod conclude;
+mod counting;
+mod fields;
+mod ring;
+
+use std::{collections::HashMap, sync::Arc};
+
+use nodewell_model::{Finding, Record};
+
+pub(crate) use fields::Known;
+
+use self::{counting::Counter, ring::Ring};
+use crate::{
+    matcher::{Haystack, Matcher, Past, Role, Selected, SlowPattern},
+    mistake::Mistake,
+    rule::{Rule, RuleSet},
+};
+
+/// Judges the records of one reader by all rules that listen to it.
+pub struct Detector {
+    set: Arc<RuleSet>,
+    matcher: Matcher,
+    ring: Ring,
+    /// By rule.
+    counters: HashMap<usize, Counter>,
+    /// For each rule a number shared by the rules of the same reason and condition.
+    slots: Vec<u32>,
+    selected: Selected,
+    claimed: Selected,
+}
+
+/// One record on its way through the rules.
+struct Judged<'a, 'r> {
+    record: &'a Record<'r>,
+    haystack: Haystack<'a>,
+    known: Known<'a>,
+}
+
+impl Detector {
+    /// The detector for the rules of `set` that listen to `reader`. Regexes are checked now and compiled at their first
+    /// hit.
+    pub fn new(set: Arc<RuleSet>, reader: usize) -> Result<Self, Vec<Mistake>> {
+        let matcher = Matcher::new(&set, reader)?;
+        let ring = Ring::new(matcher.depth() - 1);
+        let slots = slots(&set);
+        let (counters, selected, claimed) = Default::default();
+        Ok(Self { set, matcher, ring, counters, slots, selected, claimed })
+    }
+
+    /// Judges `record`; what it proves is appended to `out`.
+    pub fn push(&mut self, record: &Record<'_>, out: &mut Vec<Finding>) {
+        let ring = std::mem::take(&mut self.ring);
+        self.judge(record, &ring, Known::Everything, out);
+        self.ring = ring;
+        self.ring.keep(record);
+    }
+
+    /// The patterns that run on every record because they hold no literal.
+    pub fn slow_lane(&self) -> impl Iterator<Item = SlowPattern<'_>> {
+        self.matcher.slow_lane()
+    }
+
+    /// Forgets what was counted and what came before: the records that follow are of another boot.
+    pub fn forget(&mut self) {
+        self.counters.clear();
+        self.ring = Ring::new(self.matcher.depth() - 1);
+    }
+
+    pub(crate) fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    /// As [`Self::push`], but the caller knows the records before this one.
+    pub(crate) fn judge(&mut self, record: &Record<'_>, past: &dyn Past, known: Known<'_>, out: &mut Vec<Finding>) {
+        let mut selected = std::mem::take(&mut self.selected);
+        self.matcher.select(record.text, &mut selected);
+        let haystack = Haystack::new(record.text, past, self.matcher.depth());
+        self.claimed.reset(self.slots.len());
+        let judged = Judged { record, haystack, known };
+        let begin = out.len();
+        selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
+        self.selected = selected;
+    }
+
+    /// `begin`: where the findings of this record begin in `out`.
+    fn try_pattern(&mut self, id: u32, judged: &Judged<'_, '_>, begin: usize, out: &mut Vec<Finding>) {
+        let set = Arc::clone(&self.set);
+        let pattern = self.matcher.pattern(id);
+        let (rule, slot) = (&set.rules[pattern.rule], self.slots[pattern.rule]);
+        let spoken_for = pattern.role == Role::Match && self.claimed.contains(slot);
+        if spoken_for || too_early(rule, judged.record) || !judged.admits(rule) {
+            return;
+        }
+        let Some(found) = pattern.find(&judged.haystack) else { return };
+        let index = pattern.rule;
+        match pattern.role {
+            Role::Match => {
+                self.claimed.add(slot);
+                let counted = self.count(index, &found.subject_text(), judged.record);
+                out.extend(counted.and_then(|counted| judged.raise(rule, &found, counted)));
+            }
+            Role::Revert => {
+                self.counters.entry(index).or_default().revert(&found.subject_text());
+            }
+            Role::Clear => {
+                let clear = judged.clear(rule, &found);
+                let said = out[begin..].iter().any(|other| other.merges_with(&clear));
+                out.extend((!said).then_some(clear));
+            }
+        }
+    }
+
+    /// What the count says of one more match: `None` while it is too small.
+    fn count(&mut self, index: usize, subject: &Option<String>, record: &Record<'_>) -> Option<counting::Reached> {
+        let rule = &self.set.rules[index];
+        match &rule.counting {
+            Some(counting) if !record.test => {
+                self.counters.entry(index).or_default().add(counting, rule.condition.is_some(), subject, record)
+            }
+            _ => Some(counting::Reached::ONCE),
+        }
+    }
+}
+
+/// Node Problem Detector's `delay`: the first records of a boot are passed over.
+fn too_early(rule: &Rule, record: &Record<'_>) -> bool {
+    rule.boot_delay.zip(record.since_boot).is_some_and(|(delay, since_boot)| since_boot < delay)
+}
+
+fn slots(set: &RuleSet) -> Vec<u32> {
+    let mut known = HashMap::new();
+    let slot = |rule: &Rule| {
+        let next = u32::try_from(known.len()).expect("rule files are smaller than 4 GiB");
+        *known.entry((rule.reason.clone(), rule.condition.clone())).or_insert(next)
+    };
+    set.rules.iter().map(slot).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Counting rules: so many matches of one subject within so long are a finding.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_model::{BootId, Record};
+
+use crate::rule::Counting;
+
+/// Subjects that one rule keeps count of; the one not seen for the longest makes room.
+const SUBJECTS_LIMIT: usize = 1024;
+/// More matches than this are not remembered, whatever a rule asks for.
+const COUNT_LIMIT: usize = 10_000;
+
+/// The counts of one rule.
+#[derive(Default)]
+pub(super) struct Counter {
+    subjects: HashMap<Option<String>, Subject>,
+    uses: u64,
+}
+
+#[derive(Default)]
+struct Subject {
+    /// The newest matches, as many as the threshold.
+    matches: VecDeque<Moment>,
+    reached: bool,
+    last_use: u64,
+}
+
+/// The threshold is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reached {
+    /// How many records say so that no finding has spoken of yet.
+    pub(super) count: u64,
+    /// When the count will be below the threshold again, if nothing repeats it.
+    pub(super) quiet: Option<Duration>,
+}
+
+impl Reached {
+    /// Of a rule that does not count.
+    pub(super) const ONCE: Self = Self { count: 1, quiet: None };
+}
+
+impl Counter {
+    /// One more match. A lasting problem is reported by every match from the threshold on; an event once for each
+    /// threshold of matches.
+    pub(super) fn add(
+        &mut self,
+        counting: &Counting,
+        lasting: bool,
+        subject: &Option<String>,
+        record: &Record<'_>,
+    ) -> Option<Reached> {
+        let threshold = usize::try_from(counting.count).map_or(COUNT_LIMIT, |count| count.clamp(1, COUNT_LIMIT));
+        let now = Moment::of(record);
+        let subject = self.subject(subject);
+        subject.matches.retain(|then| now.is_within(counting.within, then));
+        subject.matches.push_back(now);
+        if subject.matches.len() > threshold {
+            subject.matches.pop_front();
+        }
+        if subject.matches.len() < threshold {
+            subject.reached = false;
+            return None;
+        }
+        let unspoken = if subject.reached { 1 } else { threshold as u64 };
+        let quiet = subject.matches.front().map(|oldest| now.left_of(counting.within, oldest));
+        subject.reached = lasting;
+        if !lasting {
+            subject.matches.clear();
+        }
+        Some(Reached { count: unspoken, quiet: quiet.filter(|_| lasting) })
+    }
+
+    /// Takes the newest match back.
+    pub(super) fn revert(&mut self, subject: &Option<String>) {
+        // A recovery line often does not say whom it means: then it is the one that failed last.
+        let found = match subject {
+            Some(_) if self.subjects.contains_key(subject) => self.subjects.get_mut(subject),
+            Some(_) => self.subjects.get_mut(&None),
+            None => self.subjects.values_mut().max_by_key(|subject| subject.last_use),
+        };
+        if let Some(found) = found {
+            found.matches.pop_back();
+        }
+    }
+
+    fn subject(&mut self, name: &Option<String>) -> &mut Subject {
+        self.uses += 1;
+        if !self.subjects.contains_key(name) && self.subjects.len() >= SUBJECTS_LIMIT {
+            let oldest = self.subjects.iter().min_by_key(|(_, subject)| subject.last_use);
+            let oldest = oldest.map(|(name, _)| name.clone());
+            oldest.map(|name| self.subjects.remove(&name));
+        }
+        let subject = self.subjects.entry(name.clone()).or_default();
+        subject.last_use = self.uses;
+        subject
+    }
+}
+
+/// When a record was written, by every clock it names.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    wall: Timestamp,
+    since_boot: Option<Duration>,
+    boot_id: Option<BootId>,
+}
+
+impl Moment {
+    fn of(record: &Record<'_>) -> Self {
+        Self { wall: record.time, since_boot: record.since_boot, boot_id: record.boot_id }
+    }
+
+    /// Whether `then` still counts. A clock that jumped by more than `within`, in either direction, leaves nothing to
+    /// compare with.
+    fn is_within(&self, within: Duration, then: &Self) -> bool {
+        self.distance_nanos(then).unsigned_abs() < within.as_nanos()
+    }
+
+    /// How long `then` will still count; at least a millisecond, so that the finding has a life.
+    fn left_of(&self, within: Duration, then: &Self) -> Duration {
+        let age = u128::try_from(self.distance_nanos(then)).unwrap_or(0);
+        let left = within.as_nanos().saturating_sub(age);
+        Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX)).max(Duration::from_millis(1))
+    }
+
+    fn distance_nanos(&self, then: &Self) -> i128 {
+        match (self.since_boot, then.since_boot) {
+            (Some(now), Some(then_since)) if self.boot_id == then.boot_id => nanos(now) - nanos(then_since),
+            _ => self.wall.as_nanosecond() - then.wall.as_nanosecond(),
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> i128 {
+    i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX)
+}

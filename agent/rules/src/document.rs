@@ -1,0 +1,5 @@
+//! Reading TOML so that every mistake is told with its line: for rule files here, and for the agent's config.
+
+pub use toml::de::DeTable;
+
+pub use crate::{native::section::Section, report::Report};

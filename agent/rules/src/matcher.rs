@@ -1,0 +1,131 @@
+//! All rules of one reader in one pass: a record is scanned for every rule's rarest window at once, and only the rules
+//! whose windows it holds run their regex.
+
+mod compile;
+mod frequency;
+mod haystack;
+mod literal;
+mod pattern;
+mod scan;
+mod selected;
+
+use std::collections::HashMap;
+
+pub(crate) use haystack::{Haystack, PAST_LIMIT_BYTES, Past, PastLine};
+pub use pattern::Role;
+pub(crate) use pattern::{Found, Pattern};
+pub(crate) use scan::Scan;
+pub(crate) use selected::Selected;
+
+use crate::{
+    mistake::Mistake,
+    rule::{Rule, RuleSet},
+};
+
+/// The patterns of all rules of one reader.
+pub struct Matcher {
+    /// In the order of the rules; within a rule matches, reverts, clears.
+    patterns: Vec<Pattern>,
+    scan: Scan,
+    /// For each window of the scan the patterns that it selects.
+    selects: Vec<Vec<u32>>,
+    /// Patterns without a window: tried on every record.
+    lane: Vec<u32>,
+    depth: usize,
+}
+
+/// A pattern that costs time on every record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlowPattern<'a> {
+    /// Index into [`RuleSet::rules`].
+    pub rule: usize,
+    pub role: Role,
+    pub pattern: &'a str,
+}
+
+impl Matcher {
+    /// Checks and prepares all patterns of the rules that listen to `reader`; every mistake is told.
+    pub fn new(set: &RuleSet, reader: usize) -> Result<Self, Vec<Mistake>> {
+        let mut builder = Builder::default();
+        for (index, rule) in set.rules.iter().enumerate().filter(|(_, rule)| rule.reader == reader) {
+            builder.add_rule(rule, index);
+        }
+        if builder.mistakes.is_empty() { Ok(builder.finish()) } else { Err(builder.mistakes) }
+    }
+
+    /// The patterns that hold no literal worth searching for, so that they run on every record.
+    pub fn slow_lane(&self) -> impl Iterator<Item = SlowPattern<'_>> {
+        self.lane.iter().map(|id| {
+            let pattern = &self.patterns[*id as usize];
+            SlowPattern { rule: pattern.rule, role: pattern.role, pattern: &pattern.written }
+        })
+    }
+
+    /// How many records the deepest pattern looks at.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The windows that select a record.
+    pub(crate) fn windows(&self) -> &[Vec<u8>] {
+        self.scan.windows()
+    }
+
+    pub(crate) fn pattern(&self, id: u32) -> &Pattern {
+        &self.patterns[id as usize]
+    }
+
+    /// Fills `selected` with the patterns that `text` may match.
+    pub(crate) fn select(&self, text: &[u8], selected: &mut Selected) {
+        selected.reset(self.patterns.len());
+        self.lane.iter().for_each(|id| selected.add(*id));
+        self.scan.each(text, |window| self.selects[window as usize].iter().for_each(|id| selected.add(*id)));
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    patterns: Vec<Pattern>,
+    lane: Vec<u32>,
+    windows: Vec<Vec<u8>>,
+    selects: Vec<Vec<u32>>,
+    known: HashMap<Vec<u8>, usize>,
+    mistakes: Vec<Mistake>,
+}
+
+impl Builder {
+    fn add_rule(&mut self, rule: &Rule, index: usize) {
+        let reverts = rule.counting.iter().flat_map(|counting| &counting.revert);
+        let all = rule.patterns.iter().map(|pattern| (Role::Match, pattern));
+        let all = all.chain(reverts.map(|pattern| (Role::Revert, pattern)));
+        for (role, written) in all.chain(rule.clears.patterns.iter().map(|pattern| (Role::Clear, pattern))) {
+            match Pattern::new(rule, index, role, written) {
+                Ok((pattern, required)) => self.add(pattern, required.map(|required| required.windows)),
+                Err(error) => self.mistakes.push(Mistake {
+                    location: rule.location.clone(),
+                    message: format!("pattern of {}: {error}", rule.reason),
+                }),
+            }
+        }
+    }
+
+    fn add(&mut self, pattern: Pattern, windows: Option<Vec<Vec<u8>>>) {
+        let id = u32::try_from(self.patterns.len()).expect("rule files are smaller than 4 GiB");
+        self.patterns.push(pattern);
+        let Some(windows) = windows else { return self.lane.push(id) };
+        for window in windows {
+            let index = *self.known.entry(window.clone()).or_insert(self.windows.len());
+            if index == self.windows.len() {
+                self.windows.push(window);
+                self.selects.push(Vec::new());
+            }
+            self.selects[index].push(id);
+        }
+    }
+
+    fn finish(self) -> Matcher {
+        let depth = self.patterns.iter().map(|pattern| pattern.depth).max().unwrap_or(1);
+        let Self { patterns, lane, windows, selects, .. } = self;
+        Matcher { patterns, scan: Scan::new(windows), selects, lane, depth }
+    }
+}

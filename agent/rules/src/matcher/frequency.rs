@@ -1,0 +1,40 @@
+//! How common each byte is in kernel logs: what makes one window of a literal rarer than another.
+
+/// Occurrences in 65,536 bytes of message text, never 0. Counted once over 25 raw captures of real kernels (5.10, 6.1
+/// and 6.18: whole boots, faults and the quiet between them, 12,000 records); only the order of magnitude matters.
+#[rustfmt::skip]
+const PER_65536: [u16; 256] = [
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    7995, 2, 15, 15, 1, 1, 1, 49, 270, 272, 21, 53, 344, 427, 421, 258,
+    6238, 1172, 884, 369, 474, 317, 421, 226, 424, 293, 1958, 6, 6, 166, 13, 11,
+    11, 599, 292, 669, 263, 298, 199, 107, 113, 749, 3, 153, 156, 358, 191, 225,
+    724, 87, 404, 458, 267, 169, 54, 53, 99, 20, 3, 273, 37, 273, 1, 619,
+    1, 2440, 865, 1569, 1500, 4059, 1892, 784, 452, 2430, 39, 387, 1501, 1237, 1856, 2129,
+    1045, 104, 2501, 2126, 2327, 1013, 475, 231, 865, 502, 112, 19, 6, 19, 3, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+];
+
+/// The expected number of occurrences of `window` for each byte of log, if bytes came independently.
+pub(super) fn expected(window: &[u8]) -> f64 {
+    window.iter().map(|byte| f64::from(PER_65536[usize::from(*byte)]) / 65536.0).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capitals_and_punctuation_are_rarer_than_small_letters_and_digits() {
+        assert!(expected(b"EXT4") < expected(b"rror"));
+        assert!(expected(b"I/O ") < expected(b"0000"));
+        assert!(expected(b"tain") < expected(b"in"));
+    }
+}

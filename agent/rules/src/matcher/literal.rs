@@ -1,0 +1,245 @@
+//! What a text must contain for a pattern to match: short byte windows, taken from the pattern's syntax tree.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+
+use super::frequency;
+
+/// Teddy looks at four bytes at once; more would only be compared afterwards.
+const WINDOW_BYTES: usize = 4;
+/// A case-insensitive window of four letters has sixteen spellings.
+const SPELLINGS_LIMIT: usize = 16;
+/// Windows that one pattern may ask for; a longer list of alternatives is better off in the slow lane.
+const WINDOWS_LIMIT: usize = 32;
+/// Past this many atoms the rest of a pattern is not looked at.
+const ATOMS_LIMIT: usize = 1024;
+/// A window that would select one line of 110 bytes in three is no help.
+const EXPECTED_LIMIT: f64 = 0.3 / 110.0;
+
+/// Which part of a match the windows have to lie in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Anywhere in the match.
+    Match,
+    /// Behind the last newline that the match can hold: a match that ends in the newest record has it there.
+    LastLine,
+}
+
+/// Every match holds at least one of the windows.
+pub(super) struct Required {
+    pub(super) windows: Vec<Vec<u8>>,
+    /// Expected occurrences for each byte of ordinary log.
+    expected: f64,
+}
+
+/// One step of a pattern read from left to right.
+enum Atom {
+    /// Exactly one byte, one of these.
+    Byte(Vec<u8>),
+    /// Something that breaks a run of bytes; it may itself require a window.
+    Gap(Option<Required>),
+    /// Something that may hold a newline. What stands before it is not in the last line.
+    Newline,
+}
+
+/// The rarest windows that every match of `hir` must hold; `None` if there are none worth searching for.
+pub(super) fn required(hir: &Hir, scope: Scope) -> Option<Required> {
+    best(hir, scope).filter(|required| required.expected <= EXPECTED_LIMIT)
+}
+
+/// Whether a match of `hir` can hold a newline.
+pub(super) fn can_match_newline(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+        HirKind::Class(Class::Bytes(class)) => class.ranges().iter().any(|r| r.start() <= b'\n' && r.end() >= b'\n'),
+        HirKind::Class(Class::Unicode(class)) => class.ranges().iter().any(|r| r.start() <= '\n' && r.end() >= '\n'),
+        _ => hir.kind().subs().iter().any(can_match_newline),
+    }
+}
+
+fn best(hir: &Hir, scope: Scope) -> Option<Required> {
+    let mut atoms = Vec::new();
+    flatten(hir, scope, &mut atoms);
+    if let Some(last) = atoms.iter().rposition(|atom| matches!(atom, Atom::Newline)) {
+        atoms.drain(..=last);
+    }
+    let mut candidates: Vec<Required> = runs(&atoms).into_iter().flat_map(|run| windows_of(&run)).collect();
+    candidates.extend(atoms.into_iter().filter_map(|atom| match atom {
+        Atom::Gap(required) => required,
+        Atom::Byte(_) | Atom::Newline => None,
+    }));
+    candidates.into_iter().min_by(|a, b| a.expected.total_cmp(&b.expected))
+}
+
+fn flatten(hir: &Hir, scope: Scope, atoms: &mut Vec<Atom>) {
+    if atoms.len() > ATOMS_LIMIT {
+        return atoms.push(gap(hir, scope));
+    }
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => atoms.extend(literal.0.iter().map(|byte| byte_atom(vec![*byte], scope))),
+        HirKind::Class(class) => atoms.push(match small(class) {
+            Some(bytes) => byte_atom(bytes, scope),
+            None => gap(hir, scope),
+        }),
+        HirKind::Repetition(repetition) => flatten_repetition(hir, repetition, scope, atoms),
+        HirKind::Capture(capture) => flatten(&capture.sub, scope, atoms),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| flatten(part, scope, atoms)),
+        HirKind::Alternation(branches) => {
+            atoms.push(gap(hir, scope));
+            atoms.push(Atom::Gap(any_of(branches, scope)));
+        }
+    }
+}
+
+fn flatten_repetition(hir: &Hir, repetition: &Repetition, scope: Scope, atoms: &mut Vec<Atom>) {
+    let sub = &repetition.sub;
+    if repetition.min == 0 {
+        return atoms.push(gap(hir, scope));
+    }
+    if scope == Scope::LastLine && can_match_newline(sub) {
+        return atoms.extend([Atom::Newline, Atom::Gap(best(sub, scope))]);
+    }
+    // `x{2,}` begins and ends with an x; copies of anything but a byte are not worth their number.
+    let simple = matches!(sub.kind(), HirKind::Literal(_) | HirKind::Class(_));
+    let copies = if simple { repetition.min.min(4) } else { 1 };
+    (0..copies).for_each(|_| flatten(sub, scope, atoms));
+    if repetition.max != Some(copies) {
+        atoms.push(Atom::Gap(None));
+    }
+}
+
+fn gap(hir: &Hir, scope: Scope) -> Atom {
+    if scope == Scope::LastLine && can_match_newline(hir) { Atom::Newline } else { Atom::Gap(None) }
+}
+
+fn byte_atom(bytes: Vec<u8>, scope: Scope) -> Atom {
+    if bytes.iter().all(|byte| is_plain(*byte)) {
+        Atom::Byte(bytes)
+    } else if scope == Scope::LastLine && bytes.contains(&b'\n') {
+        Atom::Newline
+    } else {
+        Atom::Gap(None)
+    }
+}
+
+/// Bytes that stand for themselves in every saved form of a log: raw kmsg escapes what is not printable and the
+/// backslash, JSON escapes the quote, and some JSON writers `<`, `>` and `&`.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
+}
+
+/// The bytes of a class of at most four.
+fn small(class: &Class) -> Option<Vec<u8>> {
+    let ranges: Vec<(u8, u8)> = match class {
+        Class::Bytes(class) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),
+        Class::Unicode(class) => {
+            let ascii = |r: &regex_syntax::hir::ClassUnicodeRange| {
+                r.end().is_ascii().then(|| Some((u8::try_from(r.start()).ok()?, u8::try_from(r.end()).ok()?)))?
+            };
+            class.ranges().iter().map(ascii).collect::<Option<_>>()?
+        }
+    };
+    let bytes: Vec<u8> = ranges.into_iter().flat_map(|(start, end)| start..=end).take(5).collect();
+    (1..=4).contains(&bytes.len()).then_some(bytes)
+}
+
+fn any_of(branches: &[Hir], scope: Scope) -> Option<Required> {
+    let mut union = Required { windows: Vec::new(), expected: 0.0 };
+    for branch in branches {
+        let required = best(branch, scope)?;
+        union.expected += required.expected;
+        union.windows.extend(required.windows);
+    }
+    union.windows.sort();
+    union.windows.dedup();
+    (union.windows.len() <= WINDOWS_LIMIT).then_some(union)
+}
+
+/// The unbroken runs of byte atoms.
+fn runs(atoms: &[Atom]) -> Vec<Vec<&[u8]>> {
+    let mut runs = vec![Vec::new()];
+    for atom in atoms {
+        match atom {
+            Atom::Byte(bytes) => runs.last_mut().expect("never empty").push(bytes.as_slice()),
+            Atom::Gap(_) | Atom::Newline => runs.push(Vec::new()),
+        }
+    }
+    runs
+}
+
+/// All windows of two to four bytes in a run.
+fn windows_of(run: &[&[u8]]) -> Vec<Required> {
+    (2..=WINDOW_BYTES).flat_map(|length| run.windows(length)).filter_map(spelled).collect()
+}
+
+/// Every spelling of a window.
+fn spelled(positions: &[&[u8]]) -> Option<Required> {
+    let spellings = positions.iter().map(|bytes| bytes.len()).product::<usize>();
+    if spellings > SPELLINGS_LIMIT {
+        return None;
+    }
+    let mut windows = vec![Vec::new()];
+    for bytes in positions {
+        windows = windows
+            .iter()
+            .flat_map(|head: &Vec<u8>| bytes.iter().map(|byte| [head.as_slice(), &[*byte]].concat()))
+            .collect();
+    }
+    let expected = windows.iter().map(|window| frequency::expected(window)).sum();
+    Some(Required { windows, expected })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows(pattern: &str, scope: Scope) -> Option<Vec<String>> {
+        let hir = crate::matcher::compile::parse(pattern).unwrap();
+        let text = |w: Vec<u8>| String::from_utf8(w).unwrap();
+        required(&hir, scope).map(|r| r.windows.into_iter().map(text).collect())
+    }
+
+    #[test]
+    fn the_rarest_window_of_a_literal_is_taken() {
+        assert_eq!(windows("^EXT4-fs error", Scope::Match), Some(vec!["EXT4".to_owned()]));
+        assert_eq!(windows(r"^\S+: I/O error", Scope::Match), Some(vec!["I/O ".to_owned()]));
+    }
+
+    #[test]
+    fn an_alternation_needs_a_window_of_each_branch() {
+        assert_eq!(windows("(?:Zebra|Quail)", Scope::Match).map(|w| w.len()), Some(2));
+        assert_eq!(windows(r"(?:Zebra|\d+)", Scope::Match), None);
+    }
+
+    #[test]
+    fn what_may_be_missing_is_not_required() {
+        for pattern in ["(?:Zebra)?", "(?:Zebra)*", r"\w+", "", "^$", "[a-z]Z", r"\x00\x01\x02"] {
+            assert_eq!(windows(pattern, Scope::Match), None, "{pattern}");
+        }
+        assert!(windows("(?:Zebra)+", Scope::Match).is_some());
+        assert!(windows("(?:Zebra){2,9}", Scope::Match).is_some());
+    }
+
+    #[test]
+    fn case_is_folded_into_spellings() {
+        assert_eq!(windows("(?i)zqx", Scope::Match).map(|w| w.len()), Some(8));
+    }
+
+    #[test]
+    fn a_multi_line_pattern_is_known_by_its_last_line() {
+        assert_eq!(windows(r"Zebra\nQuail", Scope::LastLine), Some(vec!["Quai".to_owned()]));
+        assert_eq!(windows(r"Zebra\n(?:.*\n)?Quail", Scope::LastLine), Some(vec!["Quai".to_owned()]));
+        for pattern in [r"(?s)Zebra.*", r"Zebra(?:\nQuail)?", r"Zebra\s+\d", r"(?:Zebra\n|Quail)x?"] {
+            assert_eq!(windows(pattern, Scope::LastLine), None, "{pattern}");
+        }
+        assert_eq!(windows(r"(?:A\nZebra|Quail)\z", Scope::LastLine).map(|w| w.len()), Some(2));
+        assert_eq!(windows(r"(?:A\nZebra)+\z", Scope::LastLine).map(|w| w.len()), Some(1));
+    }
+
+    #[test]
+    fn deep_patterns_are_cheap() {
+        let deep = format!("{}Zebra^{}", "(?:".repeat(60), "){2,4}".repeat(60));
+        let hir = regex_syntax::parse(&deep).unwrap();
+        assert!(required(&hir, Scope::Match).is_some());
+    }
+}

@@ -1,0 +1,113 @@
+//! One pattern of one rule: where it is searched and what a match of it means.
+
+use regex::bytes::{Captures, Regex};
+use regex_syntax::hir::{Hir, Look};
+
+use super::{
+    compile::{self, LazyRegex},
+    haystack::{Blanks, Haystack},
+    literal::{self, Required, Scope},
+};
+use crate::rule::{Format, Rule};
+
+/// What a match of the pattern means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The rule's problem is there.
+    Match,
+    /// One match is taken back from a counting rule.
+    Revert,
+    /// The rule's problem is over.
+    Clear,
+}
+
+/// One compiled pattern.
+pub(crate) struct Pattern {
+    /// Index into `RuleSet::rules`.
+    pub(crate) rule: usize,
+    pub(crate) role: Role,
+    /// As it was written.
+    pub(crate) written: String,
+    /// How many records it may look at.
+    pub(crate) depth: usize,
+    format: Format,
+    blanks: Blanks,
+    starts_anchored: bool,
+    regex: LazyRegex,
+}
+
+/// A match.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The captures `subject` and `pid`.
+    pub(crate) subject: Option<Vec<u8>>,
+    pub(crate) pid: Option<Vec<u8>>,
+    /// In how many records before the newest it begins.
+    pub(crate) back: usize,
+}
+
+impl Pattern {
+    /// Checks `written` and says by which windows a record is selected for it; `None`: every record has to be tried.
+    pub(crate) fn new(
+        rule: &Rule,
+        index: usize,
+        role: Role,
+        written: &str,
+    ) -> Result<(Self, Option<Required>), String> {
+        let source = compile::pattern_source(rule, written);
+        let hir = compile::parse(&source)?;
+        let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);
+        let required = literal::required(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
+        let pattern = Self {
+            rule: index,
+            role,
+            written: written.to_owned(),
+            depth: if multi_line { rule.lines } else { 1 },
+            format: rule.format,
+            blanks: rule.format.into(),
+            starts_anchored: looks_at_start(&hir),
+            regex: LazyRegex::new(source),
+        };
+        Ok((pattern, required))
+    }
+
+    /// Searches the newest record, and those before it if the pattern may span several.
+    pub(crate) fn find(&self, haystack: &Haystack<'_>) -> Option<Found> {
+        let regex = self.regex.get()?;
+        if self.depth == 1 {
+            return regex.captures(haystack.newest(self.blanks)).map(|captures| found(&captures, 0));
+        }
+        let joined = haystack.joined(self.blanks);
+        let records = self.depth.min(joined.starts.len());
+        let find = |records| self.find_in_last(regex, &joined.bytes, &joined.starts[joined.starts.len() - records..]);
+        match self.format {
+            // The fewest records that match, so that `^` can stand at the start of any of them.
+            Format::Native => (1..=records).find_map(find),
+            Format::Npd if self.starts_anchored => (1..=records).rev().find_map(find),
+            Format::Npd => find(records),
+        }
+    }
+
+    /// A match that reaches into the newest of the records that begin at `starts`.
+    fn find_in_last(&self, regex: &Regex, bytes: &[u8], starts: &[usize]) -> Option<Found> {
+        let (first, newest) = (*starts.first()?, *starts.last()?);
+        let reaches = |end: usize| first + end > newest || self.format == Format::Npd || starts.len() == 1;
+        let captures = regex.captures_iter(&bytes[first..]).find(|captures| reaches(end_of(captures)))?;
+        let begin = first + captures.get(0).map_or(0, |whole| whole.start());
+        let record = starts.partition_point(|start| *start <= begin) - 1;
+        Some(found(&captures, starts.len() - 1 - record))
+    }
+}
+
+fn end_of(captures: &Captures<'_>) -> usize {
+    captures.get(0).map_or(0, |whole| whole.end())
+}
+
+fn found(captures: &Captures<'_>, back: usize) -> Found {
+    let named = |name| captures.name(name).map(|capture| capture.as_bytes().to_vec());
+    Found { subject: named("subject"), pid: named("pid"), back }
+}
+
+fn looks_at_start(hir: &Hir) -> bool {
+    hir.properties().look_set().contains(Look::Start)
+}

@@ -1,0 +1,172 @@
+//! The one pass: finds the windows of all rules in a block of text at once.
+
+use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
+
+/// As many patterns as one packed searcher takes.
+const PATTERNS_LIMIT: usize = 128;
+
+/// Searches for a set of windows.
+pub(crate) struct Scan {
+    windows: Vec<Vec<u8>>,
+    groups: Vec<Group>,
+    /// For each window the others that can begin at the same place: its prefixes and extensions.
+    kin: Vec<Vec<u32>>,
+}
+
+/// One searcher and the window that each of its patterns is.
+struct Group {
+    engine: Engine,
+    ids: Vec<u32>,
+}
+
+enum Engine {
+    /// Vector instructions (Teddy).
+    Packed(Box<packed::Searcher>),
+    /// Where the processor has none that the packed searcher can use.
+    Automaton(AhoCorasick),
+}
+
+impl Scan {
+    /// A scan for `windows`; each is known by its index from here on.
+    pub(crate) fn new(windows: Vec<Vec<u8>>) -> Self {
+        let ids = |short: bool| {
+            let of_length = windows.iter().enumerate().filter(move |(_, window)| (window.len() < 4) == short);
+            of_length.filter_map(|(id, _)| u32::try_from(id).ok()).collect::<Vec<u32>>()
+        };
+        // One short window would make a searcher look at fewer bytes for all of its windows.
+        let mut groups = Vec::new();
+        for ids in [ids(false), ids(true)] {
+            groups.extend(ids.chunks(PATTERNS_LIMIT).map(|ids| Group::new(&windows, ids)));
+        }
+        let kin = windows.iter().enumerate().map(|(id, window)| kin_of(&windows, id, window)).collect();
+        Self { windows, groups, kin }
+    }
+
+    /// The windows, by index.
+    pub(crate) fn windows(&self) -> &[Vec<u8>] {
+        &self.windows
+    }
+
+    /// Calls `found` for every window that occurs in `text`, more than once if it does so more than once.
+    pub(crate) fn each(&self, text: &[u8], mut found: impl FnMut(u32)) {
+        for group in &self.groups {
+            let mut at = 0;
+            while let Some((start, id)) = group.find(text, at) {
+                found(id);
+                for other in &self.kin[id as usize] {
+                    if text[start..].starts_with(&self.windows[*other as usize]) {
+                        found(*other);
+                    }
+                }
+                at = start + 1;
+            }
+        }
+    }
+
+    /// Walks over the hits in `block`.
+    pub(crate) fn cursor<'a>(&'a self, block: &'a [u8]) -> Cursor<'a> {
+        Cursor { scan: self, block, next: vec![Some(0); self.groups.len()], fresh: false }
+    }
+}
+
+/// A place in a block, for each searcher its next hit behind it.
+pub(crate) struct Cursor<'a> {
+    scan: &'a Scan,
+    block: &'a [u8],
+    next: Vec<Option<usize>>,
+    fresh: bool,
+}
+
+impl Cursor<'_> {
+    /// Where the first window at or behind `from` begins. `from` must not go back.
+    pub(crate) fn next_from(&mut self, from: usize) -> Option<usize> {
+        for (group, next) in self.scan.groups.iter().zip(&mut self.next) {
+            if next.is_some_and(|at| at < from || !self.fresh) {
+                *next = group.find(self.block, from).map(|(start, _)| start);
+            }
+        }
+        self.fresh = true;
+        self.next.iter().copied().flatten().min()
+    }
+}
+
+impl Group {
+    fn new(windows: &[Vec<u8>], ids: &[u32]) -> Self {
+        let patterns = || ids.iter().map(|id| windows[*id as usize].as_slice());
+        let mut builder = packed::Config::new().heuristic_pattern_limits(false).builder();
+        let engine = match builder.extend(patterns()).build() {
+            Some(searcher) => Engine::Packed(Box::new(searcher)),
+            None => Engine::Automaton(automaton(patterns())),
+        };
+        Self { engine, ids: ids.to_vec() }
+    }
+
+    fn find(&self, text: &[u8], from: usize) -> Option<(usize, u32)> {
+        let span = Span::from(from..text.len());
+        let found = match &self.engine {
+            Engine::Packed(searcher) => searcher.find_in(text, span),
+            Engine::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).span(span)),
+        };
+        found.map(|found| (found.start(), self.ids[found.pattern().as_usize()]))
+    }
+}
+
+fn automaton<'a>(patterns: impl Iterator<Item = &'a [u8]>) -> AhoCorasick {
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostFirst)
+        .build(patterns)
+        .expect("a hundred windows of four bytes are far below every limit")
+}
+
+fn kin_of(windows: &[Vec<u8>], id: usize, window: &[u8]) -> Vec<u32> {
+    let related = |other: &[u8]| other.starts_with(window) || window.starts_with(other);
+    let kin = windows.iter().enumerate().filter(|(index, other)| *index != id && related(other));
+    kin.filter_map(|(index, _)| u32::try_from(index).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(windows: &[&str], text: &str) -> Vec<u32> {
+        let scan = Scan::new(windows.iter().map(|w| w.as_bytes().to_vec()).collect());
+        let mut ids = Vec::new();
+        scan.each(text.as_bytes(), |id| ids.push(id));
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    #[test]
+    fn overlapping_and_nested_windows_are_all_found() {
+        assert_eq!(found(&["abcd", "bcde", "ab", "abc", "zzzz"], "xxabcdexx"), [0, 1, 2, 3]);
+        assert_eq!(found(&["aaaa"], "aaa"), [0; 0]);
+        assert_eq!(found(&[], "abc"), [0; 0]);
+    }
+
+    #[test]
+    fn more_windows_than_one_searcher_takes_are_found() {
+        let windows: Vec<String> = (0..300).map(|n| format!("w{n:03}")).collect();
+        let windows: Vec<&str> = windows.iter().map(String::as_str).collect();
+        assert_eq!(found(&windows, "w000 w127w128 w299 w300 padding of a line that is long"), [0, 127, 128, 299]);
+    }
+
+    #[test]
+    fn a_cursor_meets_hits_in_order() {
+        let scan = Scan::new(vec![b"abcd".to_vec(), b"xy".to_vec()]);
+        let block = b"....xy..abcd..xy..";
+        let mut cursor = scan.cursor(block);
+        assert_eq!(cursor.next_from(0), Some(4));
+        assert_eq!(cursor.next_from(5), Some(8));
+        assert_eq!(cursor.next_from(9), Some(14));
+        assert_eq!(cursor.next_from(15), None);
+    }
+
+    #[test]
+    fn the_automaton_finds_what_the_packed_searcher_finds() {
+        let windows = [b"abcd".as_slice(), b"bcde"];
+        let group = Group { engine: Engine::Automaton(automaton(windows.into_iter())), ids: vec![0, 1] };
+        assert_eq!(group.find(b"xxabcde", 0), Some((2, 0)));
+        assert_eq!(group.find(b"xxabcde", 3), Some((3, 1)));
+    }
+}
