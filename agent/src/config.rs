@@ -89,7 +89,7 @@ impl Config {
             node_name: said.node_name.unwrap_or_else(default_node_name),
             standalone: said.standalone.unwrap_or(false),
             kubeconfig: said.kubeconfig,
-            socket: said.socket.unwrap_or_else(|| nodewell_client::DEFAULT_SOCKET.into()),
+            socket: said.socket.unwrap_or_else(|| crate::socket::DEFAULT_PATH.into()),
             state_dir: said.state_dir.unwrap_or_else(|| "/var/lib/nodewell".into()),
             metrics_address: metrics.address(),
             rules: said.rules.unwrap_or_default(),

@@ -16,7 +16,10 @@ use crate::{
     board::{Board, Command},
     config::Config,
     detectors::proof::{HostRoots, Prover},
-    exporters::{self, apiserver::ApiserverConfig},
+    exporters::{
+        self,
+        apiserver::{ApiStats, ApiserverConfig, Ports},
+    },
     injection::RuleInjector,
     ledger::{Inputs, LedgerTask},
     monitors::{
@@ -155,8 +158,8 @@ impl Agent {
         }
     }
 
-    fn spawn_apiserver(&mut self) -> exporters::apiserver::ApiStats {
-        let stats = exporters::apiserver::ApiStats::default();
+    fn spawn_apiserver(&mut self) -> Arc<ApiStats> {
+        let stats = Arc::<ApiStats>::default();
         let Some(kubeconfig) = self.config.kubeconfig.clone().filter(|_| !self.config.standalone) else {
             if !self.config.standalone {
                 tracing::warn!("no kubeconfig: running standalone; name one with --kubeconfig or in nodewell.toml");
@@ -169,22 +172,24 @@ impl Agent {
             message: String::new(),
             undelivered: 0,
         });
-        let mut config = ApiserverConfig::new(kubeconfig, self.config.node_name.clone());
+        let mut config = ApiserverConfig::new(kubeconfig, &self.config.node_name);
         config.event_namespace = self.config.apiserver.event_namespace.clone();
         config.heartbeat = self.config.apiserver.heartbeat;
         let (board, stop, counted) = (self.board.clone(), self.tasks.stop().clone(), stats.clone());
         self.tasks.supervise("apiserver", move || {
-            exporters::apiserver::run(config.clone(), board.clone(), counted.clone(), stop.clone())
+            let ports = Ports { board: board.clone(), stats: Arc::clone(&counted), notices: None };
+            let stop = stop.clone();
+            exporters::apiserver::run(config.clone(), ports, async move { stop.said().await })
         });
         stats
     }
 
-    async fn spawn_metrics(&mut self, api: exporters::apiserver::ApiStats) {
+    async fn spawn_metrics(&mut self, api: Arc<ApiStats>) {
         let Some(address) = self.config.metrics_address else { return };
         match exporters::metrics::bind(address).await {
             Ok(listener) => {
                 let board = self.board.clone();
-                tokio::task::spawn_local(exporters::metrics::serve(listener, board, move |page| api.write(page)));
+                tokio::task::spawn_local(exporters::metrics::serve(listener, board, api));
             }
             // Node Problem Detector may still hold the port; everything else works.
             Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),

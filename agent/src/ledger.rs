@@ -68,8 +68,12 @@ impl LedgerTask {
                 }
             }
             Report::Gap(gap) => self.ledger.gap(gap, now),
-            Report::Daemon(report) => self.ledger.daemon(*report, now),
-            Report::Retired(source) => self.ledger.retire(&source, now),
+            Report::Daemon(report) => {
+                if let Err(refused) = self.ledger.daemon(*report, now) {
+                    tracing::warn!(%refused, "a monitor's word on itself was refused");
+                }
+            }
+            Report::Retired(source) => drop(self.ledger.retire(&source, now)),
         }
     }
 

@@ -16,7 +16,15 @@ macro_rules! shipped {
 }
 
 /// Every file of `agent/rules/shipped/`, in name order.
-pub const FILES: &[ShippedFile] = shipped![];
+pub const FILES: &[ShippedFile] = shipped![
+    "filesystem.toml",
+    "hardware.toml",
+    "kernel.toml",
+    "memory.toml",
+    "network.toml",
+    "services.toml",
+    "storage.toml",
+];
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ use nodewell_ledger::Gauge;
 use nodewell_model::view::{ApiserverState, ConditionView, DaemonState};
 use tokio::{net::TcpListener, sync::Semaphore};
 
-use crate::board::Board;
+use crate::{board::Board, exporters::apiserver::ApiStats};
 
 /// A scraper or two, and a person with curl.
 const CONNECTION_LIMIT: usize = 8;
@@ -26,7 +26,7 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// Serves `GET /metrics` until the task is dropped.
-pub async fn serve(listener: TcpListener, board: Board, apiserver: impl Fn(&mut Page) + Clone + 'static) {
+pub async fn serve(listener: TcpListener, board: Board, api: Arc<ApiStats>) {
     let permits = Arc::new(Semaphore::new(CONNECTION_LIMIT));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
@@ -35,10 +35,10 @@ pub async fn serve(listener: TcpListener, board: Board, apiserver: impl Fn(&mut 
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (board, apiserver) = (board.clone(), apiserver.clone());
+        let (board, api) = (board.clone(), Arc::clone(&api));
         tokio::task::spawn_local(async move {
             let service = service_fn(move |request| {
-                let answer = answer(&request, &board, &apiserver);
+                let answer = answer(&request, &board, &api);
                 async move { Ok::<_, Infallible>(answer) }
             });
             let connection = http1::Builder::new()
@@ -52,12 +52,12 @@ pub async fn serve(listener: TcpListener, board: Board, apiserver: impl Fn(&mut 
     }
 }
 
-fn answer<B>(request: &Request<B>, board: &Board, apiserver: &impl Fn(&mut Page)) -> Response<Full<Bytes>> {
+fn answer<B>(request: &Request<B>, board: &Board, api: &ApiStats) -> Response<Full<Bytes>> {
     let (status, kind, body) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => {
             let mut page = Page::default();
             write_page(&mut page, board);
-            apiserver(&mut page);
+            write_apiserver(&mut page, board, api);
             (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", page.text)
         }
         (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".to_owned()),
@@ -121,12 +121,23 @@ fn write_page(page: &mut Page, board: &Board) {
         page.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
     }
     write_monitors(page, board);
+    write_process(page);
+}
+
+fn write_apiserver(page: &mut Page, board: &Board, api: &ApiStats) {
+    let view = board.view();
     page.metric("nodewell_apiserver_connected", Kind::Gauge, "1 while the API server takes what we send.");
     let connected = view.apiserver.state == ApiserverState::Connected;
     page.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
     page.metric("nodewell_apiserver_undelivered_events", Kind::Gauge, "Events that wait for delivery.");
     page.sample("nodewell_apiserver_undelivered_events", &[], precise(view.apiserver.undelivered));
-    write_process(page);
+    page.metric("nodewell_apiserver_requests_total", Kind::Counter, "Requests by what they wanted and their code.");
+    for (verb, code, total) in api.requests() {
+        let labels = [("verb", verb.as_str()), ("code", &code.to_string())];
+        page.sample("nodewell_apiserver_requests_total", &labels, precise(total));
+    }
+    page.metric("nodewell_events_dropped_total", Kind::Counter, "Events that the API server will never count.");
+    page.sample("nodewell_events_dropped_total", &[], precise(api.dropped_events()));
 }
 
 fn write_problems(page: &mut Page, board: &Board) {

@@ -21,7 +21,11 @@ pub(super) fn pattern_source(rule: &Rule, pattern: &str) -> String {
     match rule.format {
         Format::Native => pattern.to_owned(),
         // Grouped, so that the end of the newest line holds for every branch of `a|b`.
-        Format::Npd => format!(r"(?:{pattern})\z"),
+        Format::Npd => {
+            // What cannot be translated was a mistake at load; here it would only be said again, by the parser.
+            let translated = npd::translate_re2(pattern).unwrap_or_else(|_| pattern.to_owned());
+            format!(r"(?:{translated})\z")
+        }
     }
 }
 

@@ -97,14 +97,13 @@ impl<'a> Section<'a> {
         range: std::ops::RangeInclusive<u32>,
         report: &mut Report<'_>,
     ) -> Option<u32> {
-        let (number, at) = self.typed(key, "a whole number", report, |value| value.as_integer())?;
-        let parsed = u32::from_str_radix(number.as_str(), number.radix()).ok();
-        let fit = parsed.filter(|n| range.contains(n));
-        if fit.is_none() {
-            let (least, most) = range.into_inner();
-            report.mistake(at, format!("{key:?} takes a number from {least} to {most}, not {number}"));
-        }
-        fit
+        whole_number(key, self.value(key)?, range, report)
+    }
+
+    /// An array of whole numbers within `range`.
+    pub fn numbers(&self, key: &str, range: std::ops::RangeInclusive<u32>, report: &mut Report<'_>) -> Vec<u32> {
+        let items = self.array(key, report).iter();
+        items.filter_map(|item| whole_number(key, item, range.clone(), report)).collect()
     }
 
     pub fn duration(&self, key: &str, report: &mut Report<'_>) -> Option<std::time::Duration> {
@@ -174,6 +173,24 @@ fn filled<'a>(key: &str, item: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>
         None => wrong_type(key, "strings", item, report),
     }
     None
+}
+
+fn whole_number(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    range: std::ops::RangeInclusive<u32>,
+    report: &mut Report<'_>,
+) -> Option<u32> {
+    let Some(number) = value.get_ref().as_integer() else {
+        wrong_type(key, "whole numbers", value, report);
+        return None;
+    };
+    let fit = u32::from_str_radix(number.as_str(), number.radix()).ok().filter(|number| range.contains(number));
+    if fit.is_none() {
+        let (least, most) = range.into_inner();
+        report.mistake(value.span().start, format!("{key:?} takes numbers from {least} to {most}, not {number}"));
+    }
+    fit
 }
 
 /// Tells of a value of the wrong type.
