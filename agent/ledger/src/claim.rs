@@ -111,17 +111,27 @@ impl Claim {
 }
 
 impl Problem {
+    /// The claims that are shown: tests only where nothing real is claimed.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (&Claimant, &Claim)> {
+        let test = self.is_test();
+        self.claims.iter().filter(move |(claimant, _)| claimant.test == test)
+    }
+
+    /// Whether nobody but `nodewell inject` says so.
+    pub(crate) fn is_test(&self) -> bool {
+        self.claims.keys().all(|claimant| claimant.test)
+    }
+
     pub(crate) fn severity(&self) -> Severity {
-        self.claims.values().map(|claim| claim.severity).max().unwrap_or(Severity::Info)
+        self.shown().map(|(_, claim)| claim.severity).max().unwrap_or(Severity::Info)
     }
 
     pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.claims.values().map(|claim| claim.since).min()
+        self.shown().map(|(_, claim)| claim.since).min()
     }
 
-    /// The claim whose words stand for the problem: the worst, then the newest, a real one before a test.
+    /// The claim whose words stand for the problem: the worst, then the newest.
     pub(crate) fn spokesman(&self) -> Option<&Claim> {
-        let rank = |(claimant, claim): &(&Claimant, &Claim)| (!claimant.test, claim.severity, claim.last_seen);
-        self.claims.iter().max_by_key(rank).map(|(_, claim)| claim)
+        self.shown().map(|(_, claim)| claim).max_by_key(|claim| (claim.severity, claim.last_seen))
     }
 }

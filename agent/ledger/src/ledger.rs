@@ -108,7 +108,8 @@ impl Ledger {
         self
     }
 
-    /// Takes a finding in, whose guard has been proven. O(log n), but for a clear without a subject, which looks at each subject of its reason.
+    /// Takes a finding in, whose guard has been proven. O(log n), but for a clear without a subject, which looks at
+    /// each subject of its reason. Findings of one source come in the order of their records.
     pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Refusal> {
         if let Some(condition) = finding.condition.as_ref().filter(|name| !self.pages.contains_key(*name)) {
             return Err(Refusal::UnknownCondition(condition.clone()));

@@ -3,7 +3,8 @@
 /// Upper bounds; the defaults keep the worst case at some tens of megabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Subjects held apart for each (condition, reason). Further ones are folded into the problem without a subject.
+    /// Subjects held apart for each (condition, reason). Further ones are folded into the problem without a subject,
+    /// which a clear of one subject does not end: a clear without a subject does, quiet, a new boot, or a person.
     pub subjects: usize,
     /// Problems in all. At the limit, subjects not known yet are folded too.
     pub problems: usize,

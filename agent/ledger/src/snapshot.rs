@@ -73,7 +73,8 @@ impl Ledger {
 
     /// An empty ledger takes a former one's state over. Conditions outside its own catalogue are left out. After a
     /// reboot, problems that end at boot end, tests end, quiet times count by the wall clock, and daemons have to
-    /// speak first.
+    /// speak first. Within a boot daemons keep their state too: the agent says at once that its own monitors start, and
+    /// retires those it does not have any more.
     #[must_use]
     pub fn restore(mut self, kept: Snapshot, now: Now) -> Self {
         let same_boot = self.run.boot_id.is_some() && self.run.boot_id == kept.boot_id;

@@ -45,7 +45,7 @@ fn problems(page: &Page, daemons: &Daemons) -> Vec<ProblemView> {
 
 fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<ProblemView> {
     let spokesman = problem.spokesman()?;
-    let claims = || problem.claims.values();
+    let claims = || problem.shown().map(|(_, claim)| claim);
     Some(ProblemView {
         id: key.id().to_string(),
         reason: key.reason.clone(),
@@ -58,19 +58,18 @@ fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<Pro
         source: sources(problem),
         action: spokesman.action.or_else(|| claims().find_map(|claim| claim.action)).map(|a| a.as_str().to_owned()),
         unconfirmed_since: unconfirmed(problem, daemons),
-        test: problem.claims.keys().all(|claimant| claimant.test),
+        test: problem.is_test(),
     })
 }
 
 fn sources(problem: &Problem) -> String {
-    let mut names: Vec<&str> = problem.claims.keys().map(|claimant| &*claimant.source).collect();
-    names.dedup();
+    let names: Vec<&str> = problem.shown().map(|(claimant, _)| &*claimant.source).collect();
     cut(&names.join(", "), MESSAGE_LIMIT_BYTES).to_owned()
 }
 
 /// When the last of its claimants went silent; `None` while one still speaks.
 fn unconfirmed(problem: &Problem, daemons: &Daemons) -> Option<Timestamp> {
-    let silence = problem.claims.keys().map(|claimant| daemons.get(&claimant.source)?.silent_since);
+    let silence = problem.shown().map(|(claimant, _)| daemons.get(&claimant.source)?.silent_since);
     silence.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 

@@ -44,6 +44,16 @@ fn one_blind_monitor_of_two_makes_it_unknown_and_says_why() {
 }
 
 #[test]
+fn of_several_that_do_not_see_the_worst_is_named() {
+    let mut ledger = watched();
+    ledger.daemon(report("a", DaemonState::Starting), at(1)).unwrap();
+    ledger.daemon(report("b", DaemonState::Dead), at(1)).unwrap();
+    ledger.daemon(report("c", DaemonState::Blind), at(1)).unwrap();
+    let view = disk(&mut ledger);
+    assert_eq!((view.reason.as_str(), view.message.as_str()), ("MonitorDead", "b cannot tell"));
+}
+
+#[test]
 fn silence_past_the_ttl_turns_conditions_unknown_and_leaves_problems_unconfirmed() {
     let mut ledger = ledger();
     ledger.daemon(with_ttl(DaemonState::Running, 30), at(0)).unwrap();

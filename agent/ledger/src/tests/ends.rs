@@ -71,6 +71,20 @@ fn a_test_ends_after_a_minute_and_touches_nothing_real() {
 }
 
 #[test]
+fn a_test_of_a_real_problem_shows_in_its_event_only() {
+    let mut ledger = watched();
+    ledger.apply(raise("sda", 0), at(0)).unwrap();
+    ledger.take_events();
+    let before = disk(&mut ledger);
+    ledger.apply(Finding { test: true, severity: Severity::Critical, ..raise("sda", 1) }, at(1)).unwrap();
+    assert_eq!(disk(&mut ledger), before);
+    assert!(ledger.take_events()[0].test);
+    ledger.advance(at(61));
+    assert_eq!(disk(&mut ledger), before);
+    assert!(ledger.take_events().is_empty());
+}
+
+#[test]
 fn a_person_clears_the_claims_of_everyone() {
     let mut ledger = watched();
     ledger.apply(quiet("sda", 1, 600), at(1)).unwrap();

@@ -193,7 +193,9 @@ impl Oracle {
     }
 
     fn problem(&self, key: &ProblemKey) -> Seen {
-        let claims: Vec<_> = self.held.iter().filter(|held| held.key == *key).collect();
+        let all = || self.held.iter().filter(|held| held.key == *key);
+        let test = all().all(|held| held.test);
+        let claims: Vec<_> = all().filter(|held| held.test == test).collect();
         let silence = |held: &&Held| self.watchers.iter().find(|w| w.name == held.source)?.silent_since;
         let silences: Vec<_> = claims.iter().map(silence).collect();
         let all_silent = silences.iter().all(Option::is_some);
@@ -206,7 +208,7 @@ impl Oracle {
             ),
             count: claims.iter().map(|held| held.count).sum(),
             unconfirmed_since: silences.into_iter().max().flatten().filter(|_| all_silent),
-            test: claims.iter().all(|held| held.test),
+            test,
         }
     }
 }
