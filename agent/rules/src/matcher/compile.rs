@@ -8,7 +8,10 @@ use regex_syntax::{
     hir::{Class, Hir, HirKind},
 };
 
-use crate::rule::{Format, Rule};
+use crate::{
+    npd,
+    rule::{Format, Rule},
+};
 
 /// A compiled pattern may take so much memory. [`SIZE_UNITS_LIMIT`] keeps ordinary ones far below it.
 const SIZE_LIMIT_BYTES: usize = 4 << 20;

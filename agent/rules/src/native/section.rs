@@ -182,13 +182,13 @@ fn whole_number(
     report: &mut Report<'_>,
 ) -> Option<u32> {
     let Some(number) = value.get_ref().as_integer() else {
-        wrong_type(key, "whole numbers", value, report);
+        wrong_type(key, "a whole number", value, report);
         return None;
     };
     let fit = u32::from_str_radix(number.as_str(), number.radix()).ok().filter(|number| range.contains(number));
     if fit.is_none() {
         let (least, most) = range.into_inner();
-        report.mistake(value.span().start, format!("{key:?} takes numbers from {least} to {most}, not {number}"));
+        report.mistake(value.span().start, format!("{key:?} takes a number from {least} to {most}, not {number}"));
     }
     fit
 }
