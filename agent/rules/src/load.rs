@@ -4,6 +4,8 @@
 
 mod files;
 mod join;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,170 @@
+//! What is read from where, and what the files together make.
+
+use std::{fs, path::Path};
+
+use super::*;
+use crate::{Reader, explain::explain};
+
+const CONDITION: &str = "[[condition]]\ntype = \"Sick\"\nhealthy-reason = \"Well\"\nhealthy-message = \"fine\"\n";
+
+fn rule(reason: &str, pattern: &str) -> String {
+    format!("[[rule]]\nreason = \"{reason}\"\ntype = \"temporary\"\npattern = '{pattern}'\nmatches = ['{pattern}']\n")
+}
+
+fn permanent(reason: &str) -> String {
+    let text = rule(reason, reason).replace("temporary\"", "permanent\"\ncondition = \"Sick\"");
+    format!("{text}clears = {{ quiet = \"5m\" }}\n")
+}
+
+fn npd(reason: &str, condition: &str, message: &str) -> String {
+    format!(
+        r#"{{"plugin": "kmsg", "source": "mine", "conditions": [{{"type": "{condition}", "reason": "Well", "message": "{message}"}}],
+        "rules": [{{"type": "permanent", "condition": "Sick", "reason": "{reason}", "pattern": "x"}}]}}"#
+    )
+}
+
+fn directory(files: &[(&str, String)]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    files.iter().for_each(|(name, text)| fs::write(directory.path().join(name), text).unwrap());
+    directory
+}
+
+fn from(directory: &Path) -> LoadPlan {
+    LoadPlan { rules: RulesFrom::Dirs(vec![directory.to_owned()]), ..LoadPlan::default() }
+}
+
+fn reasons(loaded: &Loaded) -> Vec<&str> {
+    loaded.set.rules.iter().map(|rule| rule.reason.as_str()).collect()
+}
+
+fn messages(loaded: &Loaded) -> Vec<String> {
+    let name = |location: &crate::Location| location.file.file_name().unwrap().to_string_lossy().into_owned();
+    loaded.mistakes.iter().map(|m| format!("{}:{} {}", name(&m.location), m.location.line, m.message)).collect()
+}
+
+#[test]
+fn the_built_in_rules_have_no_mistakes() {
+    let loaded = load(&LoadPlan::default());
+    assert_eq!(loaded.mistakes, []);
+}
+
+#[test]
+fn a_file_of_the_same_name_masks_and_others_are_added_in_name_order() {
+    let base = directory(&[("b.toml", rule("B", "b")), ("c.toml", rule("C", "c")), ("README.md", "x".to_owned())]);
+    let over = directory(&[("b.toml", rule("Mine", "b")), ("a.toml", rule("A", "a")), (".b.toml", "!".to_owned())]);
+    std::os::unix::fs::symlink("/dev/null", over.path().join("c.toml")).unwrap();
+    let loaded = load(&LoadPlan { overrides: Some(over.path().to_owned()), ..from(base.path()) });
+    assert_eq!(loaded.mistakes, []);
+    assert_eq!(reasons(&loaded), ["A", "Mine"]);
+}
+
+#[test]
+fn a_missing_directory_is_fine_for_overrides_and_a_mistake_for_rules() {
+    let missing = Path::new("/nonexistent/rules");
+    let plan = LoadPlan { overrides: Some(missing.into()), monitors_dir: Some(missing.into()), ..LoadPlan::default() };
+    assert_eq!(load(&plan).mistakes, []);
+    let mistakes = load(&from(missing)).mistakes;
+    assert_eq!(mistakes.len(), 1);
+    assert!(mistakes[0].to_string().starts_with("/nonexistent/rules:1: this directory of rules cannot be read"));
+}
+
+#[test]
+fn files_that_cannot_be_rules_are_clear_mistakes() {
+    let base = directory(&[("large.toml", "x".repeat(10 << 20)), ("nul.toml", "a\0 = 1\n".to_owned())]);
+    fs::write(base.path().join("bytes.toml"), b"# ok\n# \xff\n").unwrap();
+    fs::write(base.path().join("bytes.json"), b"{\n\"plugin\": \"\xff\"}").unwrap();
+    fs::create_dir(base.path().join("folder.toml")).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", base.path().join("lost.toml")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", base.path().join("zero.toml")).unwrap();
+    let told = messages(&load(&from(base.path())));
+    assert_eq!(told[0], "bytes.json:2 not valid UTF-8");
+    assert_eq!(told[1], "bytes.toml:2 not valid UTF-8");
+    assert_eq!(told[2], "folder.toml:1 is not a regular file");
+    assert_eq!(told[3], "large.toml:1 is larger than 4 MiB: no rule file");
+    assert!(told[4].starts_with("lost.toml:1 cannot be read"), "{told:?}");
+    assert!(told[5].starts_with("nul.toml:1 not TOML"), "{told:?}");
+    assert_eq!(told.last().unwrap(), "zero.toml:1 is not a regular file");
+}
+
+#[test]
+fn garbage_is_told_within_bounds() {
+    let base = directory(&[("garbage.toml", "]=[\n".repeat(500_000)), ("open.toml", "a = [".repeat(100_000))]);
+    let mistakes = load(&from(base.path())).mistakes;
+    assert!(!mistakes.is_empty() && mistakes.len() < 250, "{}", mistakes.len());
+}
+
+#[test]
+fn one_files_mistakes_hide_none_of_anothers() {
+    let base = directory(&[("a.toml", "nonsense".to_owned()), ("b.toml", "[[rule]]\nreason = 5\n".to_owned())]);
+    let told = messages(&load(&from(base.path())));
+    assert!(told.iter().any(|told| told.starts_with("a.toml:1 not TOML")), "{told:?}");
+    assert!(told.iter().any(|told| told.starts_with("b.toml:2 \"reason\" takes a string")), "{told:?}");
+}
+
+#[test]
+fn duplicates_across_files_name_both_places() {
+    let base = directory(&[("a.toml", rule("Same", "x")), ("b.toml", format!("\n{}", rule("Same", "x")))]);
+    let loaded = load(&from(base.path()));
+    let first = base.path().join("a.toml");
+    assert_eq!(messages(&loaded), [format!("b.toml:5 duplicate: Same has the same pattern at {}:4", first.display())]);
+    assert_eq!(reasons(&loaded), ["Same"]);
+}
+
+#[test]
+fn a_condition_is_declared_once_or_alike() {
+    let other = CONDITION.replace("fine", "well");
+    let base = directory(&[("a.toml", CONDITION.to_owned()), ("b.toml", CONDITION.to_owned()), ("c.toml", other)]);
+    let loaded = load(&from(base.path()));
+    assert_eq!(loaded.set.conditions.len(), 1);
+    assert!(messages(&loaded)[0].starts_with("c.toml:1 the condition Sick is declared in other words at "));
+    assert_eq!(loaded.mistakes.len(), 1);
+}
+
+#[test]
+fn node_problem_detectors_words_give_way_to_ours() {
+    let base = directory(&[("a.toml", format!("{CONDITION}{}", permanent("Ours")))]);
+    let monitors = directory(&[("z.json", npd("Theirs", "Sick", "other words")), ("z.toml", rule("Last", "l"))]);
+    let loaded = load(&LoadPlan { monitors_dir: Some(monitors.path().to_owned()), ..from(base.path()) });
+    assert_eq!(loaded.mistakes, []);
+    assert_eq!(reasons(&loaded), ["Ours", "Last", "Theirs"]);
+    assert_eq!(loaded.set.conditions[0].healthy_message, "fine");
+    assert!(loaded.notes.iter().any(|note| note.message.contains("in other words")), "{:?}", loaded.notes);
+    assert_eq!(loaded.set.readers, [Reader::Kmsg]);
+}
+
+#[test]
+fn a_condition_that_nobody_declares_makes_an_npd_rule_an_event() {
+    let monitors = directory(&[("z.json", npd("Theirs", "Elsewhere", ""))]);
+    let loaded = load(&LoadPlan { monitors_dir: Some(monitors.path().to_owned()), ..LoadPlan::default() });
+    assert_eq!(loaded.mistakes, []);
+    let rule = loaded.set.rules.iter().find(|rule| rule.reason.as_str() == "Theirs").unwrap();
+    assert_eq!((&rule.condition, rule.clears.boot), (&None, false));
+    assert!(loaded.notes.iter().any(|note| note.message.starts_with("no file declares the condition Sick")));
+}
+
+#[test]
+fn the_same_file_named_twice_is_read_once() {
+    let monitors = directory(&[("z.json", npd("Theirs", "Sick", ""))]);
+    let file = monitors.path().join("z.json");
+    let plan =
+        LoadPlan { npd: vec![file.clone()], monitors_dir: Some(monitors.path().to_owned()), ..LoadPlan::default() };
+    let loaded = load(&plan);
+    assert_eq!(reasons(&loaded).iter().filter(|reason| **reason == "Theirs").count(), 1);
+    assert!(loaded.notes.iter().any(|note| note.message.starts_with("the same file as")));
+}
+
+#[test]
+fn a_reason_is_explained_by_all_its_rules() {
+    let base = directory(&[("a.toml", format!("{CONDITION}{}{}", permanent("Ours"), rule("Ours", "event")))]);
+    let loaded = load(&from(base.path()));
+    let explanation = explain(&loaded.set, "ours").unwrap();
+    assert_eq!(explanation.reason.as_str(), "Ours");
+    let kinds: Vec<&str> = explanation.rules.iter().map(|rule| rule.kind).collect();
+    assert_eq!(kinds, ["permanent", "temporary"]);
+    assert_eq!(explanation.rules[0].ends, ["when nothing repeats it for 5m", "with a new boot", "by `nodewell clear`"]);
+    assert_eq!((explanation.rules[0].line, &*explanation.rules[0].source), (5, "kmsg"));
+    assert!(explain(&loaded.set, "Nobody").is_none());
+    assert_eq!(crate::explain::nearest_reason(&loaded.set, "Ors"), Some("Ours"));
+    let json = serde_json::to_value(&explanation).unwrap();
+    assert_eq!(json["rules"][0]["type"], "permanent");
+}

@@ -1,0 +1,178 @@
+//! JSON as Go reads it into a struct: keys in any case, the last of equal keys counts, null counts as absent. Values
+//! keep their place in the file.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::{nearest::did_you_mean, report::Report};
+
+/// One file's text; places are offsets into it.
+#[derive(Clone, Copy)]
+pub(super) struct Document<'a> {
+    text: &'a str,
+}
+
+/// A value and its place.
+#[derive(Clone, Copy)]
+pub(super) struct Value<'a> {
+    document: Document<'a>,
+    raw: &'a str,
+}
+
+/// An object that is read key by key.
+pub(super) struct Object<'a> {
+    pub(super) at: usize,
+    entries: Vec<(String, Value<'a>)>,
+}
+
+/// A string and its place.
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) at: usize,
+}
+
+impl Text {
+    /// An absent one; a mistake of it is told at `at`.
+    pub(super) fn none(at: usize) -> Self {
+        Self { text: String::new(), at }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// The file's value; a syntax error is told with its line.
+    pub(super) fn parse(text: &'a str, report: &mut Report<'_>) -> Option<Value<'a>> {
+        match serde_json::from_str::<&RawValue>(text) {
+            Ok(raw) => Some(Value { document: Document { text }, raw: raw.get() }),
+            Err(error) => {
+                let message = error.to_string();
+                let words = message.rsplit_once(" at line ").map_or(&*message, |(words, _)| words);
+                report.mistake(offset_of_line(text, error.line()), format!("not JSON: {words}"));
+                None
+            }
+        }
+    }
+}
+
+fn offset_of_line(text: &str, line: usize) -> usize {
+    let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+    starts.take(line.max(1)).last().unwrap_or(0)
+}
+
+impl<'a> Value<'a> {
+    /// Byte offset in the file. The raw text is a part of the file's, so the addresses tell.
+    pub(super) fn at(self) -> usize {
+        (self.raw.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize)
+    }
+
+    fn is_null(self) -> bool {
+        self.raw == "null"
+    }
+
+    /// What kind of value it is, for messages.
+    fn kind(self) -> &'static str {
+        match self.raw.as_bytes().first() {
+            Some(b'"') => "a string",
+            Some(b'{') => "an object",
+            Some(b'[') => "an array",
+            Some(b't' | b'f') => "a boolean",
+            Some(b'n') => "null",
+            _ => "a number",
+        }
+    }
+
+    /// The value as `T`, or a mistake that says what `key` takes.
+    pub(super) fn read<T: DeserializeOwned>(self, key: &str, takes: &str, report: &mut Report<'_>) -> Option<T> {
+        let value = serde_json::from_str(self.raw).ok();
+        if value.is_none() {
+            let found = if takes == self.kind() { "one that Go refuses" } else { self.kind() };
+            report.mistake(self.at(), format!("{key:?} takes {takes}, not {found}"));
+        }
+        value
+    }
+
+    pub(super) fn object(self, key: &str, report: &mut Report<'_>) -> Option<Object<'a>> {
+        let Ok(Entries(entries)) = serde_json::from_str::<Entries<'a>>(self.raw) else {
+            report.mistake(self.at(), format!("{key:?} takes an object, not {}", self.kind()));
+            return None;
+        };
+        let entries = entries.into_iter().map(|(key, raw)| (key, Value { document: self.document, raw: raw.get() }));
+        Some(Object { at: self.at(), entries: entries.collect() })
+    }
+
+    fn array(self, key: &str, report: &mut Report<'_>) -> Vec<Value<'a>> {
+        match serde_json::from_str::<Vec<&RawValue>>(self.raw) {
+            Ok(items) => items.into_iter().map(|raw| Value { document: self.document, raw: raw.get() }).collect(),
+            Err(_) => {
+                report.mistake(self.at(), format!("{key:?} takes an array, not {}", self.kind()));
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl<'a> Object<'a> {
+    /// The value that Go would take for `key`.
+    pub(super) fn value(&self, key: &str) -> Option<Value<'a>> {
+        let found =
+            self.entries.iter().rev().find(|(known, value)| known.eq_ignore_ascii_case(key) && !value.is_null());
+        found.map(|(_, value)| *value)
+    }
+
+    pub(super) fn place(&self, key: &str) -> usize {
+        self.value(key).map_or(self.at, Value::at)
+    }
+
+    /// A string; absent and null count as empty, as in Go.
+    pub(super) fn text(&self, key: &str, report: &mut Report<'_>) -> Text {
+        let text = self.value(key).and_then(|value| value.read(key, "a string", report));
+        Text { text: text.unwrap_or_default(), at: self.place(key) }
+    }
+
+    pub(super) fn objects(&self, key: &str, report: &mut Report<'_>) -> Vec<Object<'a>> {
+        let items = self.value(key).map(|value| value.array(key, report)).unwrap_or_default();
+        items.into_iter().filter_map(|item| item.object(key, report)).collect()
+    }
+
+    /// Go passes over keys it does not know; a slip is worth a note.
+    pub(super) fn note_unknown(&self, known: &[&str], report: &mut Report<'_>) {
+        for (key, value) in &self.entries {
+            if !known.iter().any(|known| known.eq_ignore_ascii_case(key)) {
+                let hint = did_you_mean(key, known.iter().copied());
+                let shown: String = key.chars().take(64).collect();
+                report.note(value.at(), format!("unknown key {shown:?} is passed over{hint}"));
+            }
+        }
+    }
+}
+
+/// An object's entries in the order of the file, values untouched.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+struct EntriesVisitor;
+
+impl<'de> Visitor<'de> for EntriesVisitor {
+    type Value = Entries<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Entries(entries))
+    }
+}

@@ -1,0 +1,169 @@
+//! `plugin`: where a file's lines come from.
+
+use std::path::PathBuf;
+
+use super::{
+    golayout::Layout,
+    json::{Object, Text},
+    translate_re2,
+};
+use crate::{
+    draft::ReaderDraft,
+    pattern,
+    report::Report,
+    rule::{FieldFilter, FileReader, Format, TimestampFormat},
+};
+
+/// The two places of the system's own journal.
+const SYSTEM_JOURNALS: [&str; 2] = ["/var/log/journal", "/run/log/journal"];
+
+/// A file's source and what its records must be.
+pub(super) struct Plugin {
+    pub(super) reader: ReaderDraft,
+    pub(super) fields: FieldFilter,
+}
+
+impl Plugin {
+    /// For a file whose plugin has a mistake: its rules are read, but not used.
+    pub(super) fn blind() -> Self {
+        Self { reader: ReaderDraft::Kmsg, fields: FieldFilter::default() }
+    }
+}
+
+/// The source; `None` after a mistake.
+pub(super) fn read(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<Plugin> {
+    let plugin = object.text("plugin", report);
+    let before = report.count();
+    let found = match plugin.text.as_str() {
+        "kmsg" => Some(kmsg(object, &plugin, report)),
+        "journald" => journal(object, "", report),
+        // The adaptor for ABRT is the journal under another name.
+        "abrt" => journal(object, "abrt-notification", report),
+        "filelog" => file(object, monitor, report),
+        "" => {
+            report.mistake(object.at, "no \"plugin\": Node Problem Detector knows kmsg, journald, filelog and custom");
+            None
+        }
+        other => {
+            let shown: String = other.chars().take(64).collect();
+            report.mistake(plugin.at, format!("unknown plugin {shown:?}; it takes kmsg, journald, filelog or custom"));
+            None
+        }
+    };
+    found.filter(|_| report.count() == before)
+}
+
+fn kmsg(object: &Object<'_>, plugin: &Text, report: &mut Report<'_>) -> Plugin {
+    report.note(plugin.at, "kmsg: only the kernel's own records count (facility 0); user space cannot forge one");
+    note_skip_list(object, report);
+    let path = object.text("logPath", report);
+    if !path.text.is_empty() && path.text != "/dev/kmsg" {
+        report.note(path.at, format!("\"logPath\" {:?} is passed over: kmsg reads /dev/kmsg", path.text));
+    }
+    Plugin { reader: ReaderDraft::Kmsg, fields: FieldFilter::default() }
+}
+
+fn journal(object: &Object<'_>, default_identifier: &str, report: &mut Report<'_>) -> Option<Plugin> {
+    let config = config(object, &["source"], report);
+    let mut identifier = config.as_ref().map(|config| config.text("source", report)).unwrap_or(Text::none(object.at));
+    if identifier.text.is_empty() {
+        identifier.text = default_identifier.to_owned();
+    }
+    note_skip_list(object, report);
+    if identifier.text.is_empty() {
+        report.mistake(identifier.at, "journald needs pluginConfig.source, the SYSLOG_IDENTIFIER to read");
+        return None;
+    }
+    let told = format!(
+        "SYSLOG_IDENTIFIER={} is what the writer calls itself: any process can. Native rules can ask for trusted \
+         fields such as _SYSTEMD_UNIT",
+        identifier.text
+    );
+    report.note(identifier.at, told);
+    let require = vec![("SYSLOG_IDENTIFIER".to_owned(), vec![identifier.text])];
+    let reader = ReaderDraft::Journal { directory: journal_directory(object, report) };
+    Some(Plugin { reader, fields: FieldFilter { require, without: Vec::new() } })
+}
+
+/// `None` for the system's own journal, wherever it is kept.
+fn journal_directory(object: &Object<'_>, report: &mut Report<'_>) -> Option<PathBuf> {
+    let path = object.text("logPath", report);
+    if SYSTEM_JOURNALS.contains(&path.text.trim_end_matches('/')) {
+        let told = "the system's journal is read wherever it is kept, in /var/log/journal or /run/log/journal";
+        report.note(path.at, told);
+        return None;
+    }
+    (!path.text.is_empty()).then(|| PathBuf::from(path.text))
+}
+
+fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<Plugin> {
+    let config = config(object, &["timestamp", "message", "timestampFormat"], report);
+    let Some(config) = config else {
+        report.mistake(object.at, "filelog needs pluginConfig with timestamp, message and timestampFormat");
+        return None;
+    };
+    let timestamp = regex(&config, "timestamp", report);
+    let message = regex(&config, "message", report);
+    let layout = layout(&config, report);
+    let skip = skip_list(object, report);
+    let path = object.text("logPath", report);
+    if !path.text.starts_with('/') {
+        report.mistake(path.at, "filelog needs \"logPath\", an absolute path");
+    }
+    let reader = FileReader {
+        name: monitor.into(),
+        paths: vec![literal_glob(&path.text)],
+        timestamp: TimestampFormat::Go { pattern: timestamp?, layout: layout? },
+        message: Some(message?),
+        skip,
+    };
+    Some(Plugin { reader: ReaderDraft::File(reader), fields: FieldFilter::default() })
+}
+
+fn config<'a>(object: &Object<'a>, keys: &[&str], report: &mut Report<'_>) -> Option<Object<'a>> {
+    let config = object.value("pluginConfig")?.object("pluginConfig", report)?;
+    config.note_unknown(keys, report);
+    Some(config)
+}
+
+/// A required regex, in our own syntax.
+fn regex(config: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<String> {
+    let text = config.text(key, report);
+    if text.text.is_empty() {
+        report.mistake(text.at, format!("filelog needs pluginConfig.{key}"));
+        return None;
+    }
+    let translated = pattern::parse(Format::Npd, &text.text).and_then(|_| translate_re2(&text.text));
+    translated.inspect_err(|error| report.mistake(text.at, format!("invalid regex in {key:?}: {error}"))).ok()
+}
+
+fn layout(config: &Object<'_>, report: &mut Report<'_>) -> Option<String> {
+    let text = config.text("timestampFormat", report);
+    let parsed = Layout::parse(&text.text);
+    parsed.inspect_err(|error| report.mistake(text.at, format!("\"timestampFormat\": {error}"))).ok()?;
+    Some(text.text)
+}
+
+fn skip_list(object: &Object<'_>, report: &mut Report<'_>) -> Vec<String> {
+    let Some(value) = object.value("skipList") else { return Vec::new() };
+    let skip: Vec<String> = value.read("skipList", "an array of strings", report).unwrap_or_default();
+    if skip.iter().any(String::is_empty) {
+        report.mistake(value.at(), "\"skipList\" holds an empty string, which is in every line");
+    }
+    skip
+}
+
+fn note_skip_list(object: &Object<'_>, report: &mut Report<'_>) {
+    if let Some(value) = object.value("skipList") {
+        report.note(value.at(), "\"skipList\" is for filelog only; it is passed over, as Node Problem Detector does");
+    }
+}
+
+/// Node Problem Detector opens the path as it is; our reader takes globs.
+fn literal_glob(path: &str) -> String {
+    let mut glob = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']') { glob.extend(['[', c, ']']) } else { glob.push(c) }
+    }
+    glob
+}

@@ -1,0 +1,16 @@
+//! How a permanent problem ends that Node Problem Detector would keep until its own restart.
+
+use std::time::Duration;
+
+use crate::rule::{Check, Clears};
+
+/// The recovery of a rule by its condition: always a new boot, and what is known of its kind.
+pub(super) fn of(condition: &str) -> Clears {
+    let (quiet, check) = match condition {
+        // A hung task is told of every two minutes for as long as it hangs, ten times at most by default.
+        "KernelDeadlock" => (Some(Duration::from_secs(30 * 60)), None),
+        "ReadonlyFilesystem" | "XfsShutdown" => (None, Some(Check::FilesystemWritable)),
+        _ => (None, None),
+    };
+    Clears { patterns: Vec::new(), quiet, boot: true, check }
+}
