@@ -1,6 +1,8 @@
 //! First stage: where records come from. Each source runs on a thread of its own and hands records to the monitor
 //! on that same thread; it never hides what it missed.
 
+pub mod file;
+pub mod journal;
 pub mod kmsg;
 
 mod framer;

@@ -62,6 +62,11 @@ impl Framer {
         Self { buffer: Vec::new(), filled: 0, start: 0, offset, joining, discarding: false }
     }
 
+    /// Begins inside a line at `offset`, and passes that one over.
+    pub(crate) fn mid_line(joining: Joining, offset: u64) -> Self {
+        Self { discarding: true, ..Self::new(joining, offset) }
+    }
+
     /// Room for the next read; say with [`Self::filled`] how much of it was used.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         self.buffer.copy_within(self.start..self.filled, 0);

@@ -1,0 +1,274 @@
+//! Log files: followed by device and inode through rotation by rename and by copytruncate, new ones found by glob.
+
+mod line;
+mod tail;
+mod timestamp;
+mod watch;
+
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::{self, ErrorKind},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nix::fcntl::OFlag;
+use nodewell_model::Name;
+use nodewell_rules::rule::FileReader;
+
+pub use self::timestamp::{Stamped, rfc3339, syslog};
+use self::{
+    line::LineReader,
+    tail::{Begin, FileKey, Tail},
+    watch::{Watch, matching},
+};
+use super::{
+    Gap, Sink, Source, SourceState,
+    wait::{StateTeller, Woken, wait},
+};
+use crate::runtime::{Stop, clock};
+
+/// How often the globs are looked at, beside inotify; without inotify how often everything is.
+const RESCAN: Duration = Duration::from_secs(30);
+const RESCAN_BLINDLY: Duration = Duration::from_secs(5);
+/// Writers go on with a rotated file until they are told (`logrotate`'s postrotate).
+const DETACHED_KEPT: Duration = Duration::from_secs(60);
+
+/// Reads the time out of what a Go layout's pattern captured.
+pub type TimeParser = Box<dyn Fn(&str) -> Option<Timestamp> + Send>;
+
+/// Which lines of files that are there at the start count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileStart {
+    /// Only new ones.
+    #[default]
+    End,
+    /// Those with a time at or after this, within the last 16 MiB.
+    Since(Timestamp),
+}
+
+/// The line that was read last from a file, as its `Origin` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileCursor {
+    pub device: u64,
+    pub inode: u64,
+    pub offset: u64,
+}
+
+/// What to read.
+pub struct FileOptions {
+    pub reader: FileReader,
+    pub start: FileStart,
+    /// Where an earlier run stopped. Files without one are new since then, if there is any.
+    pub cursors: Vec<FileCursor>,
+    /// Needed for `TimestampFormat::Go` only.
+    pub go_time: Option<TimeParser>,
+}
+
+/// Why a log cannot be followed as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    #[error("pattern {pattern:?}: {reason}")]
+    Pattern { pattern: String, reason: String },
+    #[error("glob {glob:?}: {reason}")]
+    Glob { glob: String, reason: String },
+    #[error("time layout {0:?} has no parser")]
+    Layout(String),
+}
+
+/// The source: all files of one log.
+pub struct LogFiles {
+    patterns: Vec<String>,
+    lines: LineReader,
+    start: FileStart,
+    cursors: Vec<FileCursor>,
+    tails: Vec<Tail>,
+    watch: Option<Watch>,
+    /// Files that were there but must not be read: once they may be, their old lines are old.
+    denied: HashSet<FileKey>,
+    scanned_at: Option<Duration>,
+    state: StateTeller,
+}
+
+impl LogFiles {
+    /// Checks patterns and globs; opens nothing yet.
+    pub fn new(options: FileOptions) -> Result<Self, FileError> {
+        for glob in &options.reader.paths {
+            glob::Pattern::new(glob)
+                .map_err(|error| FileError::Glob { glob: glob.clone(), reason: error.to_string() })?;
+        }
+        let lines = LineReader::new(&options.reader, options.go_time)?;
+        // Lines without a time cannot be told old from new.
+        let start = if lines.has_times() { options.start } else { FileStart::End };
+        Ok(Self {
+            patterns: options.reader.paths,
+            lines,
+            start,
+            cursors: options.cursors,
+            tails: Vec::new(),
+            watch: None,
+            denied: HashSet::new(),
+            scanned_at: None,
+            state: StateTeller::default(),
+        })
+    }
+
+    /// Finds what came and went. Old files are read to their end before new ones are begun.
+    fn rescan(&mut self, sink: &mut dyn Sink) {
+        let first = self.scanned_at.is_none();
+        self.scanned_at = Some(clock::monotonic());
+        self.lines.look_up_zone();
+        if let Some(watch) = &mut self.watch {
+            watch.folders(&self.patterns);
+        }
+        let found: Vec<_> = matching(&self.patterns)
+            .into_iter()
+            .filter_map(|path| Some((FileKey::of(&fs::metadata(&path).ok()?), path)))
+            .collect();
+        let keys: HashSet<FileKey> = found.iter().map(|(key, _)| *key).collect();
+        self.detach(&keys, sink);
+        for (key, path) in found {
+            if !self.tails.iter().any(|tail| tail.key == key) {
+                self.attach(&path, key, first, sink);
+            }
+        }
+        if first {
+            self.miss_cursors(sink);
+        }
+        self.tell_state(sink);
+    }
+
+    fn detach(&mut self, present: &HashSet<FileKey>, sink: &mut dyn Sink) {
+        let now = clock::monotonic();
+        for tail in &mut self.tails {
+            if present.contains(&tail.key) {
+                tail.detached_at = None;
+            } else if tail.detached_at.is_none() {
+                tail.detached_at = Some(now);
+                while tail.read(&self.lines, sink).unwrap_or(false) {}
+                tail.finish_line(&self.lines, sink);
+            }
+        }
+        self.tails.retain(|tail| tail.detached_at.is_none_or(|at| now < at + DETACHED_KEPT));
+    }
+
+    fn attach(&mut self, path: &Path, key: FileKey, first: bool, sink: &mut dyn Sink) {
+        let begin = self.begin(key, first);
+        let opened = open(path).and_then(|file| Tail::open(file, path.display().to_string(), begin, sink));
+        match opened {
+            Ok(tail) => {
+                self.denied.remove(&key);
+                if self.watch.as_mut().is_some_and(|watch| watch.file(&tail).is_err()) {
+                    // No watches left: everything is looked at in turn from now on.
+                    self.watch = None;
+                }
+                self.tails.push(tail);
+            }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => drop(self.denied.insert(key)),
+            // It went again between finding and opening.
+            Err(_) => {}
+        }
+    }
+
+    fn begin(&self, key: FileKey, first: bool) -> Begin {
+        let known = self.cursors.iter().find(|cursor| (cursor.device, cursor.inode) == (key.device, key.inode));
+        match known {
+            Some(cursor) if first => Begin::Behind(*cursor),
+            None if first && self.cursors.is_empty() => Begin::At(self.start),
+            _ if self.denied.contains(&key) => Begin::At(self.start),
+            _ => Begin::Top,
+        }
+    }
+
+    /// A file that an earlier run was reading and that is gone may have had more.
+    fn miss_cursors(&self, sink: &mut dyn Sink) {
+        let missing = |cursor: &&FileCursor| {
+            !self.tails.iter().any(|tail| (tail.key.device, tail.key.inode) == (cursor.device, cursor.inode))
+        };
+        let lost = self.cursors.iter().filter(missing).count();
+        if lost > 0 {
+            let message =
+                format!("{lost} log files were rotated away while nobody read them: lines may have been lost");
+            sink.gap(Gap { lost: None, time: Timestamp::now(), message });
+        }
+    }
+
+    fn tell_state(&mut self, sink: &mut dyn Sink) {
+        let state = if !self.tails.is_empty() {
+            SourceState::Running
+        } else if self.denied.is_empty() {
+            let message = format!("no file matches {}; read as soon as one does", self.patterns.join(" "));
+            SourceState::Blind { reason: Name::fixed("LogFileMissing"), message }
+        } else {
+            let message = format!("{} must not be read; add the user to the group adm", self.patterns.join(" "));
+            SourceState::Blind { reason: Name::fixed("PermissionDenied"), message }
+        };
+        self.state.tell(state, sink);
+    }
+
+    /// Reads every file, each for one turn; true if one has more.
+    fn read(&mut self, sink: &mut dyn Sink) -> bool {
+        let mut more = false;
+        for tail in &mut self.tails {
+            // A file that cannot be read (a bad disk) is not at its end, but trying at once would only spin.
+            more |= tail.read(&self.lines, sink).unwrap_or(false);
+        }
+        more
+    }
+
+    /// Unterminated lines that have waited long enough.
+    fn finish_lines(&mut self, sink: &mut dyn Sink) {
+        let now = clock::monotonic();
+        for tail in &mut self.tails {
+            if tail.due_in(now) == Some(Duration::ZERO) {
+                tail.finish_line(&self.lines, sink);
+            }
+        }
+    }
+
+    fn rescan_in(&self, now: Duration) -> Duration {
+        let pause = if self.watch.is_some() { RESCAN } else { RESCAN_BLINDLY };
+        self.scanned_at.map_or(Duration::ZERO, |at| (at + pause).saturating_sub(now))
+    }
+
+    /// Waits for a change; true if files may have come or gone.
+    fn wait(&mut self, stop: &Stop) -> bool {
+        let now = clock::monotonic();
+        let held = self.tails.iter().filter_map(|tail| tail.due_in(now)).min();
+        let timeout = self.rescan_in(now).min(held.unwrap_or(RESCAN));
+        let fds: Vec<_> = self.watch.iter().map(Watch::fd).collect();
+        let woken = wait(stop, &fds, Some(timeout));
+        let moved = woken == Woken::Ready && self.watch.as_mut().is_some_and(Watch::drain);
+        moved || self.rescan_in(clock::monotonic()).is_zero()
+    }
+}
+
+impl Source for LogFiles {
+    fn run(mut self: Box<Self>, sink: &mut dyn Sink, stop: &Stop) {
+        self.watch = Watch::new().ok();
+        self.rescan(sink);
+        while !stop.is_set() {
+            if self.read(sink) {
+                continue;
+            }
+            self.finish_lines(sink);
+            sink.idle();
+            if self.wait(stop) {
+                self.rescan(sink);
+            }
+        }
+    }
+}
+
+/// Without waiting for the other side, should it be a FIFO by now, and without becoming anybody's terminal.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! One log file, known by device and inode and read to its end again and again, whatever happens to its name.
+
+use std::{
+    fs::File,
+    io,
+    os::{
+        fd::AsFd,
+        unix::fs::{FileExt, MetadataExt},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_model::{NoFields, Origin, Record};
+
+use super::{FileCursor, FileStart, line::LineReader};
+use crate::{
+    runtime::clock,
+    sources::{
+        Gap, Sink,
+        framer::{FRAME_LIMIT_BYTES, Flush, Frame, Framer, Joining},
+    },
+};
+
+/// How far back a start with a lookback reads.
+const LOOKBACK_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// Of one file at a time, so that a flood in one does not starve the others.
+const TURN_BYTES: usize = 4 * 1024 * 1024;
+/// A file whose first bytes change was truncated and written anew, even if it is longer now.
+const HEAD_BYTES: usize = 128;
+/// An unterminated line counts as whole after this.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// What a file is, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FileKey {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl FileKey {
+    pub(crate) fn of(metadata: &std::fs::Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+/// Where to begin in a file that is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Begin {
+    /// It is new: everything.
+    Top,
+    /// It was there before us.
+    At(FileStart),
+    /// Behind the line of this cursor.
+    Behind(FileCursor),
+}
+
+/// Lines that were there when the file was opened: only those since a time are passed on.
+#[derive(Debug)]
+struct Backlog {
+    until: u64,
+    since: Option<Timestamp>,
+}
+
+pub(crate) struct Tail {
+    file: File,
+    pub(crate) key: FileKey,
+    pub(crate) name: String,
+    framer: Framer,
+    backlog: Option<Backlog>,
+    head: Vec<u8>,
+    /// The time of the newest line that had one: lines without belong to it.
+    time: Option<Timestamp>,
+    grew_at: Duration,
+    /// When no name that we watch led to it any more.
+    pub(crate) detached_at: Option<Duration>,
+}
+
+impl Tail {
+    pub(crate) fn open(file: File, name: String, begin: Begin, sink: &mut dyn Sink) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let (framer, backlog) = beginning(begin, metadata.len());
+        let mut tail = Self {
+            key: FileKey::of(&metadata),
+            file,
+            name,
+            framer,
+            backlog,
+            head: Vec::new(),
+            time: None,
+            grew_at: clock::monotonic(),
+            detached_at: None,
+        };
+        if matches!(begin, Begin::Behind(cursor) if cursor.offset >= metadata.len()) {
+            tail.restart("was truncated while nobody read it", sink);
+        }
+        Ok(tail)
+    }
+
+    pub(crate) fn fd(&self) -> impl AsFd + '_ {
+        &self.file
+    }
+
+    /// Reads what is new; true if there is more than one turn's.
+    pub(crate) fn read(&mut self, lines: &LineReader, sink: &mut dyn Sink) -> io::Result<bool> {
+        let size = self.file.metadata()?.len();
+        if size < self.framer.end_offset() {
+            // We are told of each write and read to the end at once, so what was cut off is what we have.
+            self.pass(lines, Flush::End, sink);
+            self.begin_anew();
+        } else if size > self.framer.end_offset() && self.head_changed()? {
+            self.pass(lines, Flush::End, sink);
+            self.restart("was truncated and written anew before it was read to its end", sink);
+        }
+        let mut turn = 0;
+        while turn < TURN_BYTES {
+            let offset = self.framer.end_offset();
+            let length = self.file.read_at(self.framer.room(), offset)?;
+            if length == 0 {
+                self.framer.release();
+                return Ok(false);
+            }
+            self.framer.filled(length);
+            self.grew_at = clock::monotonic();
+            self.pass(lines, Flush::Quiet, sink);
+            turn += length;
+        }
+        Ok(true)
+    }
+
+    /// How long until the unterminated line that is held counts as whole; `None` if none is.
+    pub(crate) fn due_in(&self, now: Duration) -> Option<Duration> {
+        self.framer.holds_back().then(|| (self.grew_at + QUIET).saturating_sub(now))
+    }
+
+    /// Nothing will come after what is held.
+    pub(crate) fn finish_line(&mut self, lines: &LineReader, sink: &mut dyn Sink) {
+        self.pass(lines, Flush::End, sink);
+        self.framer.release();
+    }
+
+    fn pass(&mut self, lines: &LineReader, flush: Flush, sink: &mut dyn Sink) {
+        let now = Timestamp::now();
+        while let Some(span) = self.framer.advance(flush) {
+            let frame = self.framer.frame(span);
+            let Some(line) = lines.read(frame.bytes, now) else { continue };
+            self.time = line.time.or(self.time);
+            if self.backlog.as_ref().is_some_and(|backlog| backlog.holds(frame, self.time)) {
+                continue;
+            }
+            sink.record(&Record {
+                time: self.time.unwrap_or(now),
+                since_boot: None,
+                boot_id: None,
+                origin: Origin::File { device: self.key.device, inode: self.key.inode, offset: frame.offset },
+                text: line.text,
+                fields: &NoFields,
+                test: false,
+            });
+        }
+    }
+
+    /// Compares the first bytes with what they were, and remembers them.
+    fn head_changed(&mut self) -> io::Result<bool> {
+        let mut head = [0; HEAD_BYTES];
+        let length = self.file.read_at(&mut head, 0)?;
+        let changed = !head[..length].starts_with(&self.head);
+        if changed || length > self.head.len() {
+            self.head = head[..length].to_vec();
+        }
+        Ok(changed)
+    }
+
+    fn restart(&mut self, what: &str, sink: &mut dyn Sink) {
+        self.begin_anew();
+        let message = format!("{} {what}: lines may have been lost", self.name);
+        sink.gap(Gap { lost: None, time: Timestamp::now(), message });
+    }
+
+    fn begin_anew(&mut self) {
+        self.framer = Framer::new(Joining::Lines, 0);
+        self.backlog = None;
+        self.head.clear();
+    }
+}
+
+impl Backlog {
+    /// Whether a line was there at the start, and is older than what is asked for.
+    fn holds(&self, frame: Frame<'_>, time: Option<Timestamp>) -> bool {
+        let old = frame.offset + frame.bytes.len() as u64 <= self.until;
+        let asked_for = self.since.is_some_and(|since| time.is_some_and(|time| time >= since));
+        old && !asked_for
+    }
+}
+
+fn beginning(begin: Begin, size: u64) -> (Framer, Option<Backlog>) {
+    match begin {
+        Begin::Top => (Framer::new(Joining::Lines, 0), None),
+        // The cursor's own line is passed over.
+        Begin::Behind(cursor) => (Framer::mid_line(Joining::Lines, cursor.offset), None),
+        // The last line may be unfinished: we must have its beginning.
+        Begin::At(FileStart::End) => (last(size, FRAME_LIMIT_BYTES as u64), Some(Backlog { until: size, since: None })),
+        Begin::At(FileStart::Since(since)) => {
+            (last(size, LOOKBACK_LIMIT_BYTES), Some(Backlog { until: size, since: Some(since) }))
+        }
+    }
+}
+
+/// The whole lines among the last `bytes`.
+fn last(size: u64, bytes: u64) -> Framer {
+    match size.checked_sub(bytes) {
+        Some(offset) if offset > 0 => Framer::mid_line(Joining::Lines, offset - 1),
+        _ => Framer::new(Joining::Lines, 0),
+    }
+}

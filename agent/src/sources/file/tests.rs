@@ -1,0 +1,224 @@
+//! The source against files that are written, rotated and truncated under it.
+
+use std::{fs, io::Write, path::PathBuf};
+
+use nodewell_model::Origin;
+use nodewell_rules::rule::TimestampFormat;
+use tempfile::TempDir;
+
+use super::*;
+use crate::sources::testing::{Running, Told};
+
+struct Log {
+    dir: TempDir,
+    path: PathBuf,
+}
+
+impl Log {
+    fn new(content: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("app.log");
+        fs::write(&path, content).unwrap();
+        Self { dir, path }
+    }
+
+    fn append(&self, text: &str) {
+        append(&self.path, text);
+    }
+
+    fn beside(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn start(&self, timestamp: TimestampFormat, start: FileStart, cursors: Vec<FileCursor>) -> Running {
+        Running::start(source(&self.path.display().to_string(), timestamp, start, cursors))
+    }
+
+    /// Following, at its end.
+    fn follow(&self) -> Running {
+        let running = self.start(TimestampFormat::None, FileStart::End, vec![]);
+        running.until(|told| told.running() && told.idles > 0);
+        running
+    }
+}
+
+fn source(glob: &str, timestamp: TimestampFormat, start: FileStart, cursors: Vec<FileCursor>) -> LogFiles {
+    let paths = vec![glob.to_owned()];
+    let reader = FileReader { name: "app".into(), paths, timestamp, message: None, skip: vec![] };
+    LogFiles::new(FileOptions { reader, start, cursors, go_time: None }).unwrap()
+}
+
+fn append(path: &Path, text: &str) {
+    File::options().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+fn cursor(told: &Told, text: &str) -> FileCursor {
+    match told.records.iter().find(|record| record.text == text).unwrap().origin {
+        Origin::File { device, inode, offset } => FileCursor { device, inode, offset },
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn only_new_lines_count_and_they_know_where_they_are() {
+    let log = Log::new("old 1\nold 2\n");
+    let running = log.follow();
+    log.append("new 1\nnew 2\n");
+    let told = running.until(|told| told.records.len() == 2);
+    assert_eq!(told.texts(), ["new 1", "new 2"]);
+    assert_eq!((cursor(&told, "new 1").offset, cursor(&told, "new 2").offset), (12, 18));
+}
+
+#[test]
+fn a_line_that_was_unfinished_at_the_start_is_whole_when_it_ends() {
+    let log = Log::new("old\nbegun ");
+    let running = log.follow();
+    log.append("and ended\n");
+    assert_eq!(running.until(|told| !told.records.is_empty()).texts(), ["begun and ended"]);
+}
+
+#[test]
+fn a_last_line_without_a_newline_comes_when_it_is_quiet() {
+    let log = Log::new("");
+    let running = log.follow();
+    log.append("no newline");
+    let told = running.until(|told| !told.records.is_empty());
+    assert_eq!(told.texts(), ["no newline"]);
+}
+
+#[test]
+fn a_renamed_file_is_read_to_its_end_before_the_new_one() {
+    let log = Log::new("");
+    let running = log.follow();
+    log.append("1\n2 unterminated");
+    fs::rename(&log.path, log.beside("app.log.1")).unwrap();
+    log.append("3\n");
+    running.until(|told| told.texts() == ["1", "2 unterminated", "3"]);
+    // The writer has not been told yet.
+    append(&log.beside("app.log.1"), "4 to the old file\n");
+    log.append("5\n");
+    let told = running.until(|told| told.records.len() == 5);
+    assert_eq!((told.gaps.len(), told.states.len()), (0, 1));
+}
+
+#[test]
+fn a_file_that_is_renamed_within_the_glob_is_not_read_again() {
+    let log = Log::new("");
+    let glob = format!("{}*", log.path.display());
+    let running = Running::start(source(&glob, TimestampFormat::None, FileStart::End, vec![]));
+    running.until(|told| told.running() && told.idles > 0);
+    log.append("1\n");
+    running.until(|told| told.texts() == ["1"]);
+    fs::rename(&log.path, log.beside("app.log.1")).unwrap();
+    log.append("2\n");
+    running.until(|told| told.texts() == ["1", "2"]);
+}
+
+#[test]
+fn a_truncated_file_is_read_from_its_beginning() {
+    let log = Log::new("");
+    let running = log.follow();
+    log.append("1\n2 longer than what follows\n");
+    running.until(|told| told.records.len() == 2);
+    File::options().write(true).open(&log.path).unwrap().set_len(0).unwrap();
+    log.append("3\n");
+    let told = running.until(|told| told.records.len() == 3);
+    assert_eq!(told.texts(), ["1", "2 longer than what follows", "3"]);
+}
+
+#[test]
+fn a_file_that_was_truncated_and_outgrew_its_old_self_is_a_gap() {
+    let log = Log::new("");
+    let running = log.follow();
+    log.append("1 a\n");
+    running.until(|told| told.records.len() == 1);
+    // One system call, so that the reader sees it only afterwards.
+    let anew = "2 something else, and longer than before\n";
+    std::os::unix::fs::FileExt::write_all_at(&File::options().write(true).open(&log.path).unwrap(), anew.as_bytes(), 0)
+        .unwrap();
+    let told = running.until(|told| told.records.len() == 2);
+    assert_eq!((told.texts()[1], told.gaps.len()), (anew.trim_end(), 1));
+    assert_eq!(told.gaps[0].lost, None);
+}
+
+#[test]
+fn a_missing_file_is_blind_until_it_is_there_and_then_read_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("later/app.log");
+    let glob = path.display().to_string();
+    let running = Running::start(source(&glob, TimestampFormat::None, FileStart::End, vec![]));
+    let told = running.until(|told| told.idles > 0);
+    assert_eq!(told.blind(), Some("LogFileMissing"));
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    append(&path, "first\n");
+    let told = running.until(|told| told.running() && !told.records.is_empty());
+    assert_eq!(told.texts(), ["first"]);
+}
+
+#[test]
+fn a_megabyte_nuls_and_bad_utf8_lose_no_neighbour() {
+    let log = Log::new("");
+    let running = log.follow();
+    log.append(&format!("before\n{}\n\0\0%s\n", "x".repeat(1 << 20)));
+    let mut file = File::options().append(true).open(&log.path).unwrap();
+    file.write_all(b"\xff\xfe\nafter\n").unwrap();
+    let told = running.until(|told| told.texts().last() == Some(&"after"));
+    let lengths: Vec<usize> = told.texts().iter().map(|text| text.chars().count()).collect();
+    assert_eq!(lengths, [6, 64 * 1024, 4, 2, 5]);
+}
+
+#[test]
+fn a_lookback_reads_old_lines_by_their_time() {
+    let log = Log::new("2026-01-01T00:00:00Z old\n2026-01-02T00:00:00Z in time\n  its second line\n");
+    let since = FileStart::Since("2026-01-02T00:00:00Z".parse().unwrap());
+    let running = log.start(TimestampFormat::Rfc3339, since, vec![]);
+    let told = running.until(|told| told.idles > 0);
+    assert_eq!(told.texts(), ["in time", "  its second line"]);
+    assert_eq!(told.records[1].time, told.records[0].time);
+}
+
+#[test]
+fn a_cursor_goes_on_behind_its_line_and_new_files_are_read_whole() {
+    let log = Log::new("");
+    let told = {
+        let running = log.follow();
+        log.append("1\n2\n");
+        running.until(|told| told.records.len() == 2)
+    };
+    let cursors = vec![cursor(&told, "1")];
+    log.append("3\n");
+    let again = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|told| told.idles > 0);
+    assert_eq!((again.texts(), again.gaps.len()), (vec!["2", "3"], 0));
+    // Kept alive, or the new file could get its inode.
+    fs::rename(&log.path, log.beside("gone")).unwrap();
+    log.append("4\n");
+    let rotated = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|told| told.idles > 0);
+    assert_eq!((rotated.texts(), rotated.gaps.len()), (vec!["4"], 1));
+}
+
+#[test]
+fn a_file_that_shrank_while_nobody_read_it_is_a_gap() {
+    let log = Log::new("");
+    let told = {
+        let running = log.follow();
+        log.append("a line\nanother line\n");
+        running.until(|told| told.records.len() == 2)
+    };
+    fs::write(&log.path, "new\n").unwrap();
+    let cursors = vec![cursor(&told, "another line")];
+    let again = log.start(TimestampFormat::None, FileStart::End, cursors).until(|told| told.idles > 0);
+    assert_eq!((again.texts(), again.gaps.len()), (vec!["new"], 1));
+}
+
+#[test]
+fn mistakes_in_the_spec_are_told_before_reading() {
+    let reader = FileReader {
+        name: "app".into(),
+        paths: vec!["/x/[".into()],
+        timestamp: TimestampFormat::None,
+        message: None,
+        skip: vec![],
+    };
+    let options = FileOptions { reader, start: FileStart::End, cursors: vec![], go_time: None };
+    assert!(matches!(LogFiles::new(options), Err(FileError::Glob { .. })));
+}

@@ -1,0 +1,258 @@
+//! The systemd journal, followed through rotation, vacuum and restarts of journald; the kernel's own lines are left to kmsg.
+
+mod entry;
+mod place;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nix::errno::Errno;
+use nodewell_model::Name;
+use nodewell_sys::journal::{Journal as Reader, JournalError, JournalLibrary};
+
+use self::{
+    entry::{FIELD_LIMIT_BYTES, Taken, take},
+    place::{Layout, Place},
+};
+use super::{
+    Gap, Sink, Source, SourceState,
+    wait::{Backoff, StateTeller, Woken, wait},
+};
+use crate::runtime::{Stop, clock};
+
+/// How often it is looked whether the journal has moved (from /run to /var, or to a new machine id): libsystemd only
+/// watches the directories that were there when it opened.
+const LAYOUT_CHECK: Duration = Duration::from_secs(30);
+
+/// Which entry is the first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum JournalStart {
+    /// The first new one.
+    #[default]
+    Tail,
+    /// The oldest.
+    Head,
+    /// The first at or after this time.
+    Since(Timestamp),
+    /// The one after this cursor.
+    After(String),
+}
+
+/// What to read.
+#[derive(Debug, Clone)]
+pub struct JournalOptions {
+    /// `None`: the system's own.
+    pub directory: Option<PathBuf>,
+    pub start: JournalStart,
+    /// Entries with any of these fields and values; none: all.
+    pub matches: Vec<(String, String)>,
+    /// What the dynamic linker is asked for.
+    pub library: String,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        Self {
+            directory: None,
+            start: JournalStart::default(),
+            matches: Vec::new(),
+            library: JournalLibrary::NAME.to_owned(),
+        }
+    }
+}
+
+/// The source.
+pub struct Journal {
+    options: JournalOptions,
+    place: Place,
+    library: Option<Arc<JournalLibrary>>,
+    state: StateTeller,
+    backoff: Backoff,
+    text: Vec<u8>,
+    /// Entries that could not be read, not yet told as a gap.
+    skipped: u64,
+}
+
+/// Why following ended before it was stopped.
+enum Trouble {
+    Blind(SourceState),
+    Failed(JournalError),
+    /// The directories are others now.
+    Moved,
+}
+
+impl From<JournalError> for Trouble {
+    fn from(error: JournalError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Journal {
+    #[must_use]
+    pub fn new(options: JournalOptions) -> Self {
+        Self {
+            place: Place::new(options.directory.as_deref()),
+            options,
+            library: None,
+            state: StateTeller::default(),
+            backoff: Backoff::default(),
+            text: Vec::new(),
+            skipped: 0,
+        }
+    }
+
+    /// Opens the journal and reads it until `stop` or trouble.
+    fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> Result<(), Trouble> {
+        let layout = self.place.layout();
+        let mut reader = self.open()?;
+        self.go_to_start(&mut reader, sink)?;
+        self.state.tell(SourceState::Running, sink);
+        while !stop.is_set() {
+            if reader.step()? {
+                self.take(&mut reader, sink);
+                continue;
+            }
+            self.tell_skipped(sink);
+            sink.idle();
+            self.wait(&mut reader, &layout, stop)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<Reader, Trouble> {
+        let library = match &self.library {
+            Some(library) => Arc::clone(library),
+            None => Arc::new(JournalLibrary::load(&self.options.library)?),
+        };
+        self.library = Some(Arc::clone(&library));
+        if let Some(blind) = self.place.blindness() {
+            return Err(Trouble::Blind(blind));
+        }
+        let mut reader = match &self.options.directory {
+            None => Reader::open(library)?,
+            Some(directory) => Reader::open_directory(library, directory)?,
+        };
+        reader.set_data_threshold(FIELD_LIMIT_BYTES)?;
+        for (index, (field, value)) in self.options.matches.iter().enumerate() {
+            if index > 0 {
+                reader.add_disjunction()?;
+            }
+            reader.add_match(field, value)?;
+        }
+        // Now, not at the first wait: what is written in between would not be told.
+        reader.fd()?;
+        Ok(reader)
+    }
+
+    fn go_to_start(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+        match self.options.start.clone() {
+            JournalStart::Head => reader.seek_head()?,
+            JournalStart::Since(time) => reader.seek_realtime(u64::try_from(time.as_microsecond()).unwrap_or(0))?,
+            JournalStart::Tail => self.go_to_tail(reader)?,
+            JournalStart::After(cursor) => self.go_behind(&cursor, reader, sink)?,
+        }
+        Ok(())
+    }
+
+    fn go_to_tail(&mut self, reader: &mut Reader) -> Result<(), JournalError> {
+        reader.seek_tail()?;
+        if reader.step_back()? {
+            self.options.start = JournalStart::After(reader.cursor()?);
+            return Ok(());
+        }
+        // Nothing is there yet, so everything is new. From the tail itself libsystemd never steps forward.
+        self.options.start = JournalStart::Head;
+        reader.seek_head()
+    }
+
+    fn go_behind(&mut self, cursor: &str, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+        if let Err(error) = reader.seek_cursor(cursor) {
+            // A cursor that is none (a damaged state file): what there is now is not read twice, and that is said.
+            self.lost(None, format!("the saved journal position is not understood ({error})"), sink);
+            return Ok(self.go_to_tail(reader)?);
+        }
+        if !reader.step()? {
+            // The entry went with its file, and nothing came after it.
+            self.lost(None, "the journal no longer has the entry that was read last".to_owned(), sink);
+            return Ok(self.go_to_tail(reader)?);
+        }
+        if !reader.is_at(cursor)? {
+            self.lost(None, "entries were vacuumed from the journal before they could be read".to_owned(), sink);
+            self.take(reader, sink);
+        }
+        Ok(())
+    }
+
+    /// An entry that cannot be read (a damaged file) is skipped and counted; its neighbours are read.
+    fn take(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
+        match take(reader, &mut self.text, sink) {
+            Ok(Taken::Passed(cursor)) => {
+                self.options.start = JournalStart::After(cursor);
+                self.backoff.reset();
+            }
+            Ok(Taken::PassedOver) => {}
+            Err(_) => self.skipped += 1,
+        }
+    }
+
+    fn tell_skipped(&mut self, sink: &mut dyn Sink) {
+        let skipped = std::mem::take(&mut self.skipped);
+        if skipped > 0 {
+            self.lost(Some(skipped), format!("{skipped} journal entries are damaged"), sink);
+        }
+    }
+
+    fn lost(&self, lost: Option<u64>, message: String, sink: &mut dyn Sink) {
+        sink.gap(Gap { lost, time: Timestamp::now(), message });
+    }
+
+    /// Waits until the journal has changed.
+    fn wait(&self, reader: &mut Reader, layout: &Layout, stop: &Stop) -> Result<(), Trouble> {
+        loop {
+            let deadline = reader.deadline()?.map(|at| at.saturating_sub(clock::monotonic()));
+            let timeout = deadline.map_or(LAYOUT_CHECK, |deadline| deadline.min(LAYOUT_CHECK));
+            match wait(stop, &[reader.fd()?], Some(timeout)) {
+                Woken::Stopped => return Ok(()),
+                Woken::TimedOut if self.place.layout() != *layout => return Err(Trouble::Moved),
+                Woken::TimedOut if deadline.is_none() => {}
+                Woken::TimedOut | Woken::Ready => {
+                    reader.process()?;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn blind(&self, trouble: Trouble) -> Option<SourceState> {
+        let (reason, message) = match trouble {
+            Trouble::Moved => return None,
+            Trouble::Blind(state) => return Some(state),
+            Trouble::Failed(error) => match error.errno() {
+                None => {
+                    ("JournalUnavailable", format!("{error}; install systemd's library (libsystemd0, systemd-libs)"))
+                }
+                Some(Errno::EACCES | Errno::EPERM) => {
+                    ("PermissionDenied", format!("{error}; add the user to the group systemd-journal"))
+                }
+                Some(_) => ("JournalUnreadable", format!("{error}; opened again at growing intervals")),
+            },
+        };
+        Some(SourceState::Blind { reason: Name::fixed(reason), message })
+    }
+}
+
+impl Source for Journal {
+    fn run(mut self: Box<Self>, sink: &mut dyn Sink, stop: &Stop) {
+        while !stop.is_set() {
+            let Err(trouble) = self.follow(sink, stop) else { continue };
+            self.tell_skipped(sink);
+            let Some(blind) = self.blind(trouble) else { continue };
+            self.state.tell(blind, sink);
+            sink.idle();
+            wait(stop, &[], Some(self.backoff.pause()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
