@@ -5,13 +5,17 @@
 //! independent: one that is forbidden or refused does not stop the other. RBAC needed: `patch` on `nodes/status` of
 //! the own Node, `create` and `patch` on `events` in that namespace (`packaging/rbac/`).
 
+mod aggregate;
 mod answer;
+mod bucket;
 mod conditions;
 mod conflicts;
 mod connection;
+mod events;
 mod health;
 mod luck;
 mod object;
+mod outbox;
 mod retry;
 mod schedule;
 mod shared;
@@ -21,6 +25,8 @@ use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::timeout};
 
+pub use aggregate::EventLimits;
+pub use bucket::Rate;
 pub use object::FIELD_MANAGER;
 pub use retry::RetryTiming;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
@@ -38,7 +44,7 @@ pub struct ApiserverConfig {
     pub kubeconfig: PathBuf,
     /// The Node's name in the cluster.
     pub node_name: String,
-    /// Where Events about Nodes are looked for by `kubectl describe node`.
+    /// `default`, or `kube-system`: the server takes Events about cluster-wide objects nowhere else.
     pub event_namespace: String,
     /// Without a change the conditions are confirmed so often (KEP-589); up to a tenth is added by chance.
     pub heartbeat: Duration,
@@ -49,6 +55,7 @@ pub struct ApiserverConfig {
     /// From connecting to the last byte of the answer.
     pub request_timeout: Duration,
     pub retry: RetryTiming,
+    pub event_limits: EventLimits,
     /// How often the kubeconfig and the files it names are looked at, and how often while requests fail.
     pub file_check: Duration,
     pub file_check_failing: Duration,
@@ -71,7 +78,8 @@ impl ApiserverConfig {
             clear_hold: Duration::from_secs(30),
             request_timeout: Duration::from_secs(10),
             retry: RetryTiming::default(),
-            file_check: Duration::from_secs(30),
+            event_limits: EventLimits::default(),
+            file_check: Duration::from_secs(60),
             file_check_failing: Duration::from_secs(2),
             flush_grace: Duration::from_secs(2),
             take_over: false,
@@ -100,10 +108,10 @@ pub struct Ports {
 /// and I/O. Started again after a panic it loses nothing that is still on the board: Events have fixed names.
 pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Output = ()>) {
     let shared = Shared::new(config, ports);
-    let lanes = conditions::run(&shared);
+    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared)) };
     tokio::pin!(lanes);
     tokio::select! {
-        () = &mut lanes => return,
+        _ = &mut lanes => return,
         () = shared.watch_files() => return,
         () = shutdown => {}
     }

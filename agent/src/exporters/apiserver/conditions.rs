@@ -82,6 +82,9 @@ impl<'a> Conditions<'a> {
             Err(failure) => {
                 self.retry.failed(&failure, clock::boottime(), self.luck.draw());
                 self.shared.health.failed(Lane::Conditions, self.explain(&failure));
+                if matches!(failure, Failure::Forbidden(_) | Failure::Refused { .. }) {
+                    self.shared.go_without_uid();
+                }
             }
         }
     }

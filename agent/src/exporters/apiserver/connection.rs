@@ -65,8 +65,9 @@ type Files = BTreeMap<PathBuf, Option<SystemTime>>;
 
 impl Connection {
     pub(super) fn new(kubeconfig: PathBuf, request_timeout: Duration, stats: Arc<ApiStats>) -> Self {
-        let reader = Arc::new(Semaphore::new(1));
-        Self { kubeconfig, request_timeout, stats, slot: Mutex::default(), reader }
+        let files = Files::from([(kubeconfig.clone(), None)]);
+        let slot = Mutex::new(Slot { files, ..Slot::default() });
+        Self { kubeconfig, request_timeout, stats, slot, reader: Arc::new(Semaphore::new(1)) }
     }
 
     /// Sends `call` and reads the answer, all within the request timeout.
@@ -77,17 +78,21 @@ impl Connection {
         }
     }
 
-    /// Throws the client away if the kubeconfig or a file it names changed on disk; says whether it did.
+    /// Builds a new client if the kubeconfig or a file it names changed on disk; says whether it did. A file that is
+    /// half written costs nothing: the old client stays until a new one can be built.
     pub(super) async fn refresh(&self) -> bool {
         let before = self.slot().files.clone();
         let paths: Vec<PathBuf> = before.keys().cloned().collect();
         let Ok(after) = self.read_files(move || Ok(stamps(paths))).await else { return false };
-        let changed = before != after;
-        if changed {
-            self.slot().client = None;
-            tracing::info!(kubeconfig = %self.kubeconfig.display(), "credentials changed on disk");
+        if before == after {
+            return false;
         }
-        changed
+        self.slot().files = after;
+        match self.connect().await {
+            Ok(_) => tracing::info!(kubeconfig = %self.kubeconfig.display(), "credentials changed on disk"),
+            Err(error) => tracing::warn!(%error, "the credentials changed on disk and cannot be used yet"),
+        }
+        true
     }
 
     async fn once(&self, call: &Call) -> Result<Taken, Failure> {
@@ -128,6 +133,10 @@ impl Connection {
         if let Some(known) = self.known() {
             return Ok(known);
         }
+        self.connect().await
+    }
+
+    async fn connect(&self) -> Result<(Client, u64), Failure> {
         let path = self.kubeconfig.clone();
         let (client, files) = self.read_files(move || open(&path)).await?;
         let mut slot = self.slot();

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewell_model::Name;
+use nodewell_model::{Name, Severity, text};
 use serde_json::{Map, Value, json};
 
 use super::{
+    ApiserverConfig,
+    aggregate::Delivery,
     connection::Call,
     schedule::{ApplySet, Words},
     stats::Verb,
@@ -14,6 +16,9 @@ use super::{
 
 /// The name under which the server keeps what is ours.
 pub const FIELD_MANAGER: &str = "nodewell";
+
+/// The longest name of an object (a DNS subdomain).
+const OBJECT_NAME_LIMIT_BYTES: usize = 253;
 
 /// One condition as it is applied.
 pub(super) type Fields = Map<String, Value>;
@@ -52,6 +57,61 @@ pub(super) fn apply_conditions(node: &str, draft: &Draft, force: bool) -> Call {
         content_type: "application/apply-patch+yaml",
         body: body.to_string().into_bytes(),
     }
+}
+
+/// A new Event about the Node with this UID.
+pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Delivery) -> Call {
+    let ApiserverConfig { node_name, event_namespace, .. } = config;
+    let record = &delivery.first;
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": event_name(node_name, delivery), "namespace": event_namespace},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": uid},
+        "type": if record.severity == Severity::Info { "Normal" } else { "Warning" },
+        "reason": record.reason,
+        "message": text::cut(&delivery.message, text::MESSAGE_LIMIT_BYTES),
+        "source": {"component": record.source, "host": node_name},
+        "reportingComponent": FIELD_MANAGER,
+        "reportingInstance": node_name,
+        "firstTimestamp": seconds(record.time),
+        "lastTimestamp": seconds(delivery.last_time),
+        "count": count(delivery),
+    });
+    Call {
+        verb: Verb::CreateEvent,
+        path: format!("/api/v1/namespaces/{event_namespace}/events?fieldManager={FIELD_MANAGER}"),
+        content_type: "application/json",
+        body: body.to_string().into_bytes(),
+    }
+}
+
+/// The absolute count: sent twice it says the same.
+pub(super) fn count_event(config: &ApiserverConfig, delivery: &Delivery) -> Call {
+    let body = json!({
+        "message": text::cut(&delivery.message, text::MESSAGE_LIMIT_BYTES),
+        "lastTimestamp": seconds(delivery.last_time),
+        "count": count(delivery),
+    });
+    let ApiserverConfig { node_name, event_namespace, .. } = config;
+    let name = event_name(node_name, delivery);
+    Call {
+        verb: Verb::PatchEvent,
+        path: format!("/api/v1/namespaces/{event_namespace}/events/{name}?fieldManager={FIELD_MANAGER}"),
+        content_type: "application/merge-patch+json",
+        body: body.to_string().into_bytes(),
+    }
+}
+
+/// The same record always makes the same name, so that a repeated POST finds its own Event.
+fn event_name(node: &str, delivery: &Delivery) -> String {
+    let node = text::cut(node, OBJECT_NAME_LIMIT_BYTES - 17).trim_end_matches(['.', '-']);
+    format!("{node}.{:016x}", delivery.hash)
+}
+
+/// The field is an int32.
+fn count(delivery: &Delivery) -> u64 {
+    delivery.count.min(i32::MAX.unsigned_abs().into())
 }
 
 /// RFC 3339 in whole seconds, the only form `metav1.Time` takes.

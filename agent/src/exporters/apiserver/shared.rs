@@ -52,11 +52,21 @@ impl Shared {
     pub(super) fn learn_uid(&self, uid: String) {
         self.uid.send_if_modified(|known| {
             let news = known.as_ref() != Some(&uid);
-            if news && known.is_some() {
+            if news && known.as_ref().is_some_and(|known| *known != self.config.node_name) {
                 tracing::info!(uid, "the Node object was created again");
             }
             *known = Some(uid);
             news
+        });
+    }
+
+    /// Conditions may be forbidden for long, and Events must not wait for them: `kubectl describe node` also finds
+    /// Events whose UID is the Node's name, as the kubelet writes them.
+    pub(super) fn go_without_uid(&self) {
+        self.uid.send_if_modified(|known| {
+            let unknown = known.is_none();
+            known.get_or_insert_with(|| self.config.node_name.clone());
+            unknown
         });
     }
 

@@ -1,6 +1,7 @@
 //! The exporter against a scripted server on loopback: every answer has its reaction.
 
 mod conditions;
+mod events;
 mod server;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};

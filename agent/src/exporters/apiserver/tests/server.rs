@@ -208,7 +208,8 @@ impl State {
         if seen.method == "POST" {
             return self.create(&seen.body);
         }
-        let Some(event) = seen.path.rsplit('/').next().and_then(|name| self.events.get_mut(name)) else {
+        let path = seen.path.split('?').next().unwrap_or_default();
+        let Some(event) = path.rsplit('/').next().and_then(|name| self.events.get_mut(name)) else {
             return (404, json!({"reason": "NotFound", "message": "no such event"}));
         };
         for (key, value) in seen.body.as_object().unwrap() {

@@ -1,0 +1,216 @@
+//! Merging and limits on made-up time.
+
+use nodewell_model::{BootId, Origin};
+
+use super::*;
+
+const fn at(secs: u64) -> Duration {
+    Duration::from_secs(1000 + secs)
+}
+
+fn record(sequence: u64, reason: &'static str, subject: &str) -> EventRecord {
+    let boot_id = BootId::default();
+    let time = Timestamp::from_second(i64::try_from(sequence).unwrap()).unwrap();
+    EventRecord {
+        id: sequence,
+        origin: Origin::Kmsg { boot_id, sequence },
+        boot_id: Some(boot_id),
+        severity: Severity::Error,
+        time,
+        last_time: time,
+        reason: Name::fixed(reason),
+        message: format!("message {sequence}"),
+        subject: Some(subject.to_owned()),
+        source: "kernel-monitor".into(),
+        condition: None,
+        count: 1,
+        test: false,
+    }
+}
+
+fn aggregate() -> Aggregate {
+    Aggregate::new(EventLimits::default())
+}
+
+fn ready(aggregate: &mut Aggregate, now: u64) -> Option<Delivery> {
+    match aggregate.next(at(now)) {
+        Next::Send(delivery) => Some(*delivery),
+        _ => None,
+    }
+}
+
+/// Delivers all that no limit holds back; what was written: (created before, count).
+fn drain(aggregate: &mut Aggregate, now: u64) -> Vec<(bool, u64)> {
+    let mut written = Vec::new();
+    while let Some(delivery) = ready(aggregate, now) {
+        aggregate.delivered(&delivery, at(now));
+        written.push((delivery.created, delivery.count));
+    }
+    written
+}
+
+#[test]
+fn identical_events_become_one_object_with_an_absolute_count() {
+    let mut events = aggregate();
+    events.add(record(1, "IOError", "sda"), at(0));
+    assert_eq!(drain(&mut events, 0), [(false, 1)]);
+    events.add(record(2, "IOError", "sda"), at(1));
+    events.add(EventRecord { count: 40, ..record(3, "IOError", "sda") }, at(1));
+    let count = ready(&mut events, 1).unwrap();
+    assert_eq!((count.created, count.count, count.message.as_str()), (true, 42, "message 3"));
+    assert_eq!((count.first.id, count.last_time.as_second()), (1, 3));
+}
+
+#[test]
+fn different_subjects_reasons_conditions_and_severities_are_different_objects() {
+    let mut events = aggregate();
+    let base = record(1, "IOError", "sda");
+    events.add(base.clone(), at(0));
+    events.add(record(1, "IOError", "sdb"), at(0));
+    events.add(record(1, "AtaError", "sda"), at(0));
+    events.add(EventRecord { condition: Some(Name::fixed("DiskUnhealthy")), ..base.clone() }, at(0));
+    events.add(EventRecord { severity: Severity::Info, ..base.clone() }, at(0));
+    events.add(EventRecord { source: "other".into(), ..base }, at(0));
+    let hashes: std::collections::BTreeSet<u64> =
+        std::iter::from_fn(|| ready(&mut events, 0).inspect(|delivery| events.delivered(delivery, at(0))))
+            .map(|delivery| delivery.hash)
+            .collect();
+    assert_eq!(hashes.len(), 6, "one record, six events, six names");
+}
+
+#[test]
+fn the_same_record_makes_the_same_name() {
+    let hash_of = |record| {
+        let mut events = aggregate();
+        events.add(record, at(0));
+        ready(&mut events, 0).unwrap().hash
+    };
+    assert_eq!(hash_of(record(7, "IOError", "sda")), hash_of(record(7, "IOError", "sda")));
+    assert_ne!(hash_of(record(7, "IOError", "sda")), hash_of(record(8, "IOError", "sda")));
+}
+
+#[test]
+fn after_an_hour_a_new_object_begins_and_the_old_one_is_still_settled() {
+    let mut events = aggregate();
+    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(2, "IOError", "sda"), at(3599));
+    events.add(record(3, "IOError", "sda"), at(3600));
+    assert_eq!(drain(&mut events, 3600), [(false, 2), (false, 1)]);
+    assert_eq!(events.series.len(), 1, "the closed one is forgotten");
+}
+
+#[test]
+fn a_subject_may_write_five_times_and_then_once_a_minute_and_nothing_is_uncounted() {
+    let mut events = aggregate();
+    let mut written = Vec::new();
+    for second in 0..240 {
+        events.add(record(second + 1, "IOError", "sda"), at(second));
+        written.extend(drain(&mut events, second).into_iter().map(|(_, count)| (second, count)));
+    }
+    assert_eq!(written, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (60, 61), (120, 121), (180, 181)]);
+    assert_eq!(drain(&mut events, 240), [(true, 240)]);
+}
+
+#[test]
+fn the_global_limit_holds_and_a_flood_of_one_reason_hides_no_other() {
+    let mut events = aggregate();
+    for n in 1..=3000 {
+        events.add(record(n, "IOError", &format!("sd{n}")), at(0));
+    }
+    assert_eq!(drain(&mut events, 0).len(), 50 + 5, "the global burst, then the reason's reserve");
+    assert!(matches!(events.next(at(0)), Next::At(_)));
+    events.add(record(9000, "KernelOops", "cpu"), at(0));
+    assert_eq!(ready(&mut events, 0).unwrap().first.reason.as_str(), "KernelOops");
+    drain(&mut events, 0);
+    assert_eq!(drain(&mut events, 1).len(), 10);
+}
+
+#[test]
+fn events_go_out_in_order_of_time() {
+    let mut events = aggregate();
+    for sequence in [5, 3, 4] {
+        events.add(record(sequence, "IOError", &sequence.to_string()), at(0));
+    }
+    let order: Vec<u64> =
+        std::iter::from_fn(|| ready(&mut events, 0).inspect(|delivery| events.delivered(delivery, at(0))))
+            .map(|delivery| delivery.first.id)
+            .collect();
+    assert_eq!(order, [3, 4, 5]);
+}
+
+#[test]
+fn what_came_in_during_a_request_is_sent_after_it() {
+    let mut events = aggregate();
+    events.add(record(1, "IOError", "sda"), at(0));
+    let first = ready(&mut events, 0).unwrap();
+    events.add(record(2, "IOError", "sda"), at(0));
+    events.delivered(&first, at(0));
+    assert_eq!(drain(&mut events, 0), [(true, 2)]);
+}
+
+#[test]
+fn an_event_that_existed_is_delivered_and_a_higher_count_is_written_over_it() {
+    let mut events = aggregate();
+    events.add(record(1, "IOError", "sda"), at(0));
+    let once = ready(&mut events, 0).unwrap();
+    events.existed(&once, at(0));
+    assert_eq!(events.waiting(), 0);
+    events.add(EventRecord { count: 3, ..record(2, "AtaError", "sda") }, at(0));
+    let thrice = ready(&mut events, 0).unwrap();
+    events.existed(&thrice, at(0));
+    assert_eq!(drain(&mut events, 0), [(true, 3)]);
+}
+
+#[test]
+fn an_event_that_vanished_is_made_again() {
+    let mut events = aggregate();
+    events.add(record(1, "IOError", "sda"), at(0));
+    drain(&mut events, 0);
+    events.add(record(2, "IOError", "sda"), at(0));
+    let count = ready(&mut events, 0).unwrap();
+    events.vanished(&count);
+    assert_eq!(drain(&mut events, 0), [(false, 2)]);
+}
+
+#[test]
+fn a_full_outbox_counts_what_it_gives_up() {
+    let mut events = Aggregate::new(EventLimits { outbox: 2, ..EventLimits::default() });
+    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(EventRecord { severity: Severity::Info, count: 7, ..record(2, "KubeletStart", "k") }, at(0));
+    assert_eq!(events.add(record(3, "AtaError", "sda"), at(0)), 7);
+    assert_eq!(drain(&mut events, 0).len(), 2);
+}
+
+#[test]
+fn a_refused_event_is_lost_and_counted_and_the_queue_goes_on() {
+    let mut events = aggregate();
+    events.add(EventRecord { count: 4, ..record(1, "IOError", "sda") }, at(0));
+    events.add(record(2, "AtaError", "sda"), at(0));
+    let bad = ready(&mut events, 0).unwrap();
+    assert_eq!(events.refused(&bad), 4);
+    assert_eq!(drain(&mut events, 0), [(false, 1)]);
+}
+
+#[test]
+fn another_node_object_gets_new_events() {
+    let mut events = aggregate();
+    events.add(record(1, "IOError", "sda"), at(0));
+    drain(&mut events, 0);
+    events.start_over();
+    events.add(record(2, "IOError", "sda"), at(0));
+    assert_eq!(drain(&mut events, 0), [(false, 1)]);
+}
+
+#[test]
+fn memory_is_bounded_in_a_flood_of_distinct_events() {
+    let mut events = Aggregate::new(EventLimits { outbox: 64, ..EventLimits::default() });
+    let mut lost = 0;
+    let mut delivered = 0;
+    for n in 1..=20_000 {
+        lost += events.add(record(n, "IOError", &format!("sd{n}")), at(n / 10));
+        delivered += drain(&mut events, n / 10).iter().map(|(_, count)| count).sum::<u64>();
+    }
+    assert!(events.series.len() <= 64 + REMEMBERED_LIMIT + 1);
+    let waiting: u64 = events.series.values().map(|series| series.count - series.sent).sum();
+    assert_eq!(lost + delivered + waiting, 20_000, "all are seen, counted or waiting");
+}

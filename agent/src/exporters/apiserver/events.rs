@@ -1,0 +1,175 @@
+//! The events lane: takes records from the board's log and delivers them as Events, oldest first.
+
+use std::time::Duration;
+
+use super::{
+    aggregate::{Aggregate, Delivery, Next},
+    answer::{Failure, Taken},
+    health::Lane,
+    luck::Luck,
+    object,
+    retry::Retry,
+    shared::Shared,
+};
+use crate::runtime::clock;
+
+/// Records taken from the log at once: the log is locked meanwhile.
+const BATCH: usize = 256;
+
+struct Events<'a> {
+    shared: &'a Shared,
+    aggregate: Aggregate,
+    retry: Retry,
+    luck: Luck,
+    /// The newest record taken in.
+    last_id: u64,
+    /// The UID of the Node that Events are about.
+    uid: Option<String>,
+    /// An object that the server refused was told once.
+    refusal_told: bool,
+}
+
+/// Delivers Events until it is told to stop; then sends what no limit holds back, until the first failure.
+pub(super) async fn run(shared: &Shared) {
+    let mut lane = Events::new(shared);
+    let mut uid = shared.uid.subscribe();
+    let mut identity = shared.identity.subscribe();
+    let mut stop = shared.stop.subscribe();
+    loop {
+        lane.take_in();
+        let known = lane.about(uid.borrow_and_update().clone());
+        let stopping = *stop.borrow_and_update();
+        let due = match (lane.next(), known) {
+            (Next::Send(delivery), Some(uid)) => {
+                let failed = !lane.deliver(&delivery, &uid).await;
+                if stopping && failed {
+                    return;
+                }
+                continue;
+            }
+            (Next::At(due), _) => Some(due),
+            _ => None,
+        };
+        if stopping {
+            return;
+        }
+        tokio::select! {
+            () = shared.board.events().changed(lane.last_id) => {}
+            _ = uid.changed() => {}
+            _ = identity.changed() => lane.retry.succeeded(),
+            _ = stop.changed() => lane.retry.succeeded(),
+            () = shared.sleep_until(due) => {}
+        }
+    }
+}
+
+impl<'a> Events<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            aggregate: Aggregate::new(shared.config.event_limits),
+            retry: Retry::new(shared.config.retry),
+            luck: Luck::new(&shared.config.node_name),
+            last_id: 0,
+            uid: None,
+            refusal_told: false,
+        }
+    }
+
+    /// Everything new in the log. Ids that are missing fell out of its ring before we came.
+    fn take_in(&mut self) {
+        let now = clock::boottime();
+        let before = self.last_id;
+        loop {
+            let batch = self.shared.board.events().since(self.last_id, BATCH);
+            if batch.is_empty() {
+                break;
+            }
+            for record in batch {
+                let missed = record.id.saturating_sub(self.last_id + 1);
+                self.last_id = record.id;
+                let lost = self.aggregate.add(record, now) + missed;
+                self.shared.stats.drop_events(lost);
+            }
+        }
+        if before != self.last_id {
+            self.shared.health.undelivered(self.aggregate.waiting());
+        }
+    }
+
+    /// Another UID is another Node object: counts on the old one's Events would be seen by nobody.
+    fn about(&mut self, uid: Option<String>) -> Option<String> {
+        if self.uid.is_some() && self.uid != uid {
+            self.aggregate.start_over();
+        }
+        self.uid.clone_from(&uid);
+        uid
+    }
+
+    fn next(&mut self) -> Next {
+        let now = clock::boottime();
+        match (self.aggregate.next(now), self.retry.due(true)) {
+            (Next::Send(_), Some(retry)) if retry > now => Next::At(retry),
+            (next, _) => next,
+        }
+    }
+
+    /// Sends one write; new records are taken in meanwhile, so that a slow server costs none of them.
+    async fn deliver(&mut self, delivery: &Delivery, uid: &str) -> bool {
+        let shared = self.shared;
+        let call = if delivery.created {
+            object::count_event(&shared.config, delivery)
+        } else {
+            object::create_event(&shared.config, uid, delivery)
+        };
+        let send = shared.connection.send(&call);
+        tokio::pin!(send);
+        let answer = loop {
+            tokio::select! {
+                answer = &mut send => break answer,
+                () = shared.board.events().changed(self.last_id) => self.take_in(),
+            }
+        };
+        let went_on = self.react(delivery, answer);
+        shared.health.undelivered(self.aggregate.waiting());
+        went_on
+    }
+
+    fn react(&mut self, delivery: &Delivery, answer: Result<Taken, Failure>) -> bool {
+        let now = clock::boottime();
+        match answer {
+            Ok(_) => self.aggregate.delivered(delivery, now),
+            Err(Failure::Exists) => self.aggregate.existed(delivery, now),
+            Err(Failure::Missing(_)) if delivery.created => self.aggregate.vanished(delivery),
+            Err(failure @ Failure::Refused { .. }) => self.refused(delivery, &failure),
+            Err(failure) => {
+                self.failed(&failure, now);
+                return false;
+            }
+        }
+        self.retry.succeeded();
+        self.shared.health.succeeded(Lane::Events);
+        true
+    }
+
+    /// One bad object must not block the queue.
+    fn refused(&mut self, delivery: &Delivery, failure: &Failure) {
+        self.shared.stats.drop_events(self.aggregate.refused(delivery));
+        if !std::mem::replace(&mut self.refusal_told, true) {
+            tracing::error!(reason = %delivery.first.reason, %failure, "the API server refused an Event; dropped");
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure, now: Duration) {
+        self.retry.failed(failure, now, self.luck.draw());
+        let namespace = &self.shared.config.event_namespace;
+        let message = match failure {
+            Failure::Forbidden(_) => {
+                format!("{failure}; grant `create` and `patch` on `events` in namespace {namespace:?}")
+            }
+            Failure::Missing(_) => format!("namespace {namespace:?} does not exist"),
+            other => other.to_string(),
+        };
+        self.shared.health.failed(Lane::Events, message);
+    }
+}
