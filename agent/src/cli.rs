@@ -1,1 +1,108 @@
-//! The command line.
+//! The command line `nodewell`: reads the socket for people and scripts. One file for each command.
+
+mod age;
+mod clear;
+mod events;
+mod failure;
+mod inject;
+mod out;
+mod status;
+mod version;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+use nodewell_client::Client;
+
+use failure::Failure;
+use out::Out;
+
+/// The health of this node: what is wrong, since when, and what to do.
+#[derive(Debug, Parser)]
+#[command(name = "nodewell", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  nodewell status                       what is wrong with this node
+  nodewell events --follow              what happens on it, as it happens
+  sudo nodewell inject KernelOops       see the whole way from the kernel log to the API server
+
+Exit codes: 0 done; 64 wrong usage; 69 the agent cannot be reached; 70 it failed; 77 no permission;
+78 mistakes in configuration or rules. `doctor` ends with 1 when a check fails.";
+
+#[derive(Debug, Args)]
+struct Global {
+    /// The agent's socket.
+    #[arg(long, global = true, value_name = "PATH", env = "NODEWELL_SOCKET", default_value = crate::socket::DEFAULT_PATH)]
+    socket: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Status(status::Status),
+    Events(events::Events),
+    Clear(clear::Clear),
+    Inject(inject::Inject),
+    Version(version::Version),
+}
+
+/// Runs the command that `arguments` name; says on stderr what went wrong.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(usage) => return failure::usage(&usage),
+    };
+    let mut out = Out::stdout();
+    match execute(arguments, &mut out).and_then(|code| out.flush().map(|()| code).map_err(Failure::from)) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
+    let client = Client::new(arguments.global.socket);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::runtime)?;
+    runtime.block_on(async {
+        match arguments.command {
+            Command::Status(status) => status.run(&client, out).await,
+            Command::Events(events) => events.run(&client, out).await,
+            Command::Clear(clear) => clear.run(&client, out).await,
+            Command::Inject(inject) => inject.run(&client, out).await,
+            Command::Version(version) => version.run(&client, out).await,
+        }
+        .map(|()| ExitCode::SUCCESS)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("nodewell {}", command.get_name())), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn wrong_usage_is_64_and_help_is_0() {
+        let code = |words: &[&str]| format!("{:?}", run(words.iter().map(OsString::from)));
+        assert_eq!(code(&["nodewell", "--version"]), format!("{:?}", ExitCode::SUCCESS));
+        assert_eq!(code(&["nodewell", "stattus"]), format!("{:?}", ExitCode::from(64)));
+    }
+}

@@ -1,0 +1,62 @@
+//! `nodewell clear`: a person says that a problem is over.
+
+use clap::Args;
+use nodewell_client::Client;
+use nodewell_model::{
+    Name,
+    api::{ClearRequest, ClearedView},
+};
+
+use super::{failure::Failure, out::Out};
+
+/// End the active problems of a condition, whoever reported them (root).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell clear DiskUnhealthy
+  sudo nodewell clear DiskUnhealthy --subject sda
+  sudo nodewell clear KernelUnhealthy --reason KernelOops
+
+A problem that is still there comes back with its next record.")]
+pub(super) struct Clear {
+    /// The condition's type, such as DiskUnhealthy.
+    condition: Name,
+    /// Only problems with this reason.
+    #[arg(long)]
+    reason: Option<Name>,
+    /// Only problems of this subject: a device, a unit.
+    #[arg(long)]
+    subject: Option<String>,
+}
+
+impl Clear {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+        let request = ClearRequest { condition: self.condition, reason: self.reason, subject: self.subject };
+        let ClearedView { cleared } = client.post("/v1/clear", &request).await?;
+        out.line(&said(&request, cleared))?;
+        Ok(())
+    }
+}
+
+fn said(request: &ClearRequest, cleared: usize) -> String {
+    let reason = request.reason.as_ref().map(|reason| format!(" with reason {reason}")).unwrap_or_default();
+    let subject = request.subject.as_ref().map(|subject| format!(" of {subject}")).unwrap_or_default();
+    let which = format!("of {}{reason}{subject}", request.condition);
+    match cleared {
+        0 => format!("nothing to clear: there is no active problem {which}"),
+        1 => format!("cleared 1 problem {which}"),
+        many => format!("cleared {many} problems {which}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_was_cleared() {
+        let mut request = ClearRequest { condition: Name::fixed("DiskUnhealthy"), reason: None, subject: None };
+        assert_eq!(said(&request, 2), "cleared 2 problems of DiskUnhealthy");
+        request.subject = Some("sda".to_owned());
+        assert_eq!(said(&request, 0), "nothing to clear: there is no active problem of DiskUnhealthy of sda");
+    }
+}

@@ -1,0 +1,105 @@
+//! How a command fails: the words on stderr and the exit code that scripts see (as in sysexits.h).
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use nodewell_client::ClientError;
+
+pub(super) const USAGE: u8 = 64;
+pub(super) const UNAVAILABLE: u8 = 69;
+pub(super) const SOFTWARE: u8 = 70;
+pub(super) const NO_PERMISSION: u8 = 77;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("{0}")]
+    Client(#[from] ClientError),
+    /// Stdout is gone; a closed pipe (`| head`) is no failure at all.
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+    #[error("{message}")]
+    Said { code: u8, message: String },
+}
+
+impl Failure {
+    pub(super) fn said(code: u8, message: impl Into<String>) -> Self {
+        Self::Said { code, message: message.into() }
+    }
+
+    pub(super) fn runtime(error: io::Error) -> Self {
+        Self::said(SOFTWARE, format!("cannot start: {error}"))
+    }
+
+    /// A view of ours that does not become JSON: a mistake of ours.
+    pub(super) fn json(error: serde_json::Error) -> Self {
+        match error.io_error_kind() {
+            Some(kind) => Self::Output(kind.into()),
+            None => Self::said(SOFTWARE, format!("cannot write JSON: {error}")),
+        }
+    }
+
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Said { code, .. } => *code,
+            Self::Output(_) => SOFTWARE,
+            Self::Client(error) => client_code(error),
+        }
+    }
+
+    pub(super) fn report(self) -> ExitCode {
+        if self.is_closed_pipe() {
+            return ExitCode::SUCCESS;
+        }
+        // With stderr gone as well there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "nodewell: {self}");
+        ExitCode::from(self.code())
+    }
+}
+
+fn client_code(error: &ClientError) -> u8 {
+    match error {
+        ClientError::Permission { .. } | ClientError::Status { code: 403, .. } => NO_PERMISSION,
+        ClientError::Status { code: 400 | 404, .. } | ClientError::Target { .. } => USAGE,
+        ClientError::Status { code: 429 | 503, .. } => UNAVAILABLE,
+        ClientError::NotRunning { .. }
+        | ClientError::Connect { .. }
+        | ClientError::Timeout { .. }
+        | ClientError::Broken { .. } => UNAVAILABLE,
+        _ => SOFTWARE,
+    }
+}
+
+/// Shows clap's words; `--help` and `--version` are no mistakes.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    let code = if error.use_stderr() { USAGE } else { 0 };
+    let _ = error.print();
+    ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_a_promise() {
+        let status = |code| Failure::Client(ClientError::Status { code, error: String::new() });
+        assert_eq!(status(403).code(), 77);
+        assert_eq!(status(400).code(), 64);
+        assert_eq!(status(503).code(), 69);
+        assert_eq!(status(500).code(), 70);
+        assert_eq!(Failure::Client(ClientError::NotRunning { path: "/s".into() }).code(), 69);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        assert!(Failure::Output(io::ErrorKind::BrokenPipe.into()).is_closed_pipe());
+        assert!(!Failure::Output(io::ErrorKind::StorageFull.into()).is_closed_pipe());
+    }
+}

@@ -1,0 +1,119 @@
+//! `nodewell inject`: a marked record into the real kernel log, and the way it takes from there.
+
+mod way;
+
+use std::{fs::OpenOptions, io, io::Write};
+
+use clap::Args;
+use nodewell_client::Client;
+use nodewell_model::{
+    Name, Severity,
+    api::{InjectAnswer, InjectRequest},
+    view::EventView,
+};
+
+use super::{
+    failure::{Failure, NO_PERMISSION, SOFTWARE},
+    out::Out,
+};
+use way::Way;
+
+/// Try the whole way with a marked test problem: kernel log, rule, condition, API server (root).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell inject KernelOops
+  sudo nodewell inject OOMKilling --condition MemoryUnhealthy
+  sudo nodewell inject KernelOops --no-wait
+
+The record carries a nonce that the agent gave out for it, so nobody else can forge one. The problem is
+marked as a test everywhere and ends by itself. `nodewell explain --list` names the reasons.")]
+pub(super) struct Inject {
+    /// The reason of a kernel log rule, such as KernelOops.
+    reason: Name,
+    /// Only the rule of this condition, where several share the reason.
+    #[arg(long, value_name = "TYPE")]
+    condition: Option<Name>,
+    /// Write the record and leave.
+    #[arg(long)]
+    no_wait: bool,
+}
+
+impl Inject {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+        let before = last_event(client).await?;
+        let request = InjectRequest { reason: self.reason, condition: self.condition };
+        let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
+        write_record(&answer)?;
+        let mut way = Way::new(client, out, &answer);
+        way.step(&format!("written to {}: {}", answer.kmsg, answer.line))?;
+        if self.no_wait {
+            return Ok(());
+        }
+        way.matched(before).await?;
+        way.condition().await?;
+        way.apiserver().await?;
+        way.ending()
+    }
+}
+
+/// Whatever comes after it is news.
+async fn last_event(client: &Client) -> Result<u64, Failure> {
+    let newest: Vec<EventView> = client.get("/v1/events?limit=1").await?;
+    Ok(newest.last().map_or(0, |event| event.id))
+}
+
+/// One write is one record (`Documentation/ABI/testing/dev-kmsg`).
+fn write_record(answer: &InjectAnswer) -> Result<(), Failure> {
+    let record = format!("<{}>{}\n", priority(answer.severity), answer.line);
+    let written =
+        OpenOptions::new().write(true).open(&answer.kmsg).and_then(|mut log| log.write_all(record.as_bytes()));
+    written.map_err(|error| not_written(&answer.kmsg, &error))
+}
+
+/// Facility `user` (1), where the kernel files whatever user space writes, and syslog's level.
+fn priority(severity: Severity) -> u8 {
+    let level = match severity {
+        Severity::Critical => 2,
+        Severity::Error => 3,
+        Severity::Warn => 4,
+        Severity::Info => 6,
+    };
+    (1 << 3) | level
+}
+
+fn not_written(kmsg: &str, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::said(
+            NO_PERMISSION,
+            format!("cannot write to {kmsg}: {error}; it takes root, and a kernel without printk.devkmsg=off"),
+        ),
+        _ => Failure::said(SOFTWARE, format!("cannot write to {kmsg}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_the_users_and_has_its_level() {
+        assert_eq!(priority(Severity::Critical), 10);
+        assert_eq!(priority(Severity::Info), 14);
+    }
+
+    #[test]
+    fn the_record_is_written_in_one_piece() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let answer = InjectAnswer {
+            line: "nodewell-inject 01: x".to_owned(),
+            kmsg: file.path().display().to_string(),
+            reason: Name::fixed("KernelOops"),
+            condition: None,
+            severity: Severity::Error,
+            expires_secs: 10,
+            clears_secs: 60,
+        };
+        write_record(&answer).unwrap();
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "<11>nodewell-inject 01: x\n");
+    }
+}

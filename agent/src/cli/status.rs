@@ -1,0 +1,107 @@
+//! `nodewell status`: the account of this node, once or until interrupted.
+
+mod render;
+
+use std::{sync::Arc, time::Duration};
+
+use clap::Args;
+use jiff::Timestamp;
+use nodewell_client::{Client, ClientError};
+use nodewell_model::view::NodeView;
+use tokio::time::sleep;
+
+use super::{
+    failure::Failure,
+    out::{Out, Paint},
+};
+
+pub(super) use render::table;
+
+/// Ages grow by the second; asking costs the agent well under a millisecond.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+
+/// What is wrong with this node: its conditions, their problems, and who cannot see.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  nodewell status
+  nodewell status --watch
+  nodewell status --json | jq -r '.conditions[] | select(.status == \"True\") | .type'
+
+True means that the problem is there. Unknown means that nobody who could tell is looking.
+The exit code is 0 whatever the conditions are.")]
+pub(super) struct Status {
+    /// As JSON; with --watch one object a line, on each change.
+    #[arg(long)]
+    json: bool,
+    /// Go on until interrupted.
+    #[arg(long, short)]
+    watch: bool,
+}
+
+impl Status {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+        if self.watch {
+            return self.watch(client, out).await;
+        }
+        let view: NodeView = client.get("/v1/status").await?;
+        if self.json {
+            return out.json(&view);
+        }
+        let look = out.look();
+        out.text(&table(&view, Timestamp::now(), &look))?;
+        Ok(())
+    }
+
+    async fn watch(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+        // The first answer must come; an agent that goes away later is waited for.
+        let mut shown: Option<Arc<NodeView>> = None;
+        let mut asked: Result<NodeView, ClientError> = Ok(client.get("/v1/status").await?);
+        loop {
+            match asked.map(Arc::new) {
+                Ok(view) if self.json || !out.is_terminal() => {
+                    if shown.as_ref() != Some(&view) {
+                        self.write(&view, out)?;
+                        shown = Some(view);
+                    }
+                }
+                Ok(view) => redraw(out, &table(&view, Timestamp::now(), &out.look()))?,
+                Err(error) if error.is_temporary() && out.is_terminal() && !self.json => {
+                    let look = out.look();
+                    redraw(out, &format!("{}\n", look.paint(Paint::Bad, &format!("{error}; waiting for it"))))?;
+                }
+                Err(error) if error.is_temporary() => {}
+                Err(error) => return Err(error.into()),
+            }
+            sleep(WATCH_EVERY).await;
+            asked = client.get("/v1/status").await;
+        }
+    }
+
+    fn write(&self, view: &NodeView, out: &mut Out) -> Result<(), Failure> {
+        if self.json {
+            return out.json_line(view);
+        }
+        let look = out.look();
+        out.text(&table(view, Timestamp::now(), &look))?;
+        out.line("")?;
+        Ok(out.flush()?)
+    }
+}
+
+/// Over what stood there, without a flicker: each line is cleared as it is written, then all below.
+fn redraw(out: &mut Out, text: &str) -> Result<(), Failure> {
+    let room = out.height().unwrap_or(usize::MAX).saturating_sub(1);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut screen = String::from("\x1b[H");
+    let fits = lines.len() <= room;
+    for line in lines.iter().take(if fits { room } else { room.saturating_sub(1) }) {
+        screen.push_str(line);
+        screen.push_str("\x1b[K\n");
+    }
+    if !fits {
+        screen.push_str(&format!("({} more lines)\x1b[K\n", lines.len() + 1 - room));
+    }
+    screen.push_str("\x1b[J");
+    out.text(&screen)?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,175 @@
+//! The table that `nodewell status` shows, laid out for the width there is.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use nodewell_model::{
+    ConditionStatus,
+    view::{ApiserverState, ApiserverView, ConditionView, DaemonState, DaemonView, NodeView, ProblemView},
+};
+
+use crate::cli::{
+    age::age,
+    events::colour,
+    out::{Look, Paint, one_line},
+};
+
+const GAP: &str = "  ";
+/// Below this a message says nothing; the terminal may wrap it then.
+const MESSAGE_MIN: usize = 16;
+
+/// The whole account as text, every line ended.
+pub(in crate::cli) fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
+    let mut text = header(view, now, look);
+    text.push('\n');
+    conditions(&mut text, &view.conditions, now, look);
+    daemons(&mut text, &view.daemons, look);
+    text
+}
+
+fn header(view: &NodeView, now: Timestamp, look: &Look) -> String {
+    let problems: usize = view.conditions.iter().map(|condition| condition.problems.len()).sum();
+    let unknown = view.conditions.iter().filter(|condition| condition.status == ConditionStatus::Unknown).count();
+    let mut parts = vec![match problems {
+        0 => look.paint(Paint::Good, "no problem"),
+        1 => look.paint(Paint::Bad, "1 problem"),
+        many => look.paint(Paint::Bad, &format!("{many} problems")),
+    }];
+    if unknown > 0 {
+        parts.push(look.paint(Paint::Warning, &format!("{unknown} unknown")));
+    }
+    parts.push(apiserver(&view.apiserver, now, look));
+    format!("{}: {}\n", look.paint(Paint::Strong, &one_line(&view.node)), parts.join(", "))
+}
+
+fn apiserver(view: &ApiserverView, now: Timestamp, look: &Look) -> String {
+    let last =
+        view.last_success.map_or("never reached".to_owned(), |time| format!("last reached {} ago", age(time, now)));
+    let why = if view.message.is_empty() { String::new() } else { format!(": {}", one_line(&view.message)) };
+    let waiting = match view.undelivered {
+        0 => String::new(),
+        1 => ", 1 event waits".to_owned(),
+        many => format!(", {many} events wait"),
+    };
+    match view.state {
+        ApiserverState::Disabled => "standalone (no API server)".to_owned(),
+        ApiserverState::Connecting => format!("API server: connecting{why}{waiting}"),
+        ApiserverState::Connected => format!("API server: connected, {last}{waiting}"),
+        ApiserverState::Failing => look.paint(Paint::Bad, &format!("API server: failing, {last}{waiting}{why}")),
+    }
+}
+
+/// The rows before the message, as wide as their widest cell.
+struct Columns {
+    condition: usize,
+    since: usize,
+    reason: usize,
+    message: usize,
+}
+
+/// `Unknown`, the longest.
+const STATUS_WIDTH: usize = 7;
+
+impl Columns {
+    fn of(conditions: &[&ConditionView], now: Timestamp, look: &Look) -> Self {
+        let widest = |title: &str, cell: &dyn Fn(&ConditionView) -> usize| {
+            conditions.iter().map(|condition| cell(condition)).max().unwrap_or_default().max(title.len())
+        };
+        let condition = widest("CONDITION", &|view| view.condition.as_str().len());
+        let since = widest("SINCE", &|view| age(view.since, now).len());
+        let reason = widest("REASON", &|view| view.reason.as_str().len());
+        let before = condition + STATUS_WIDTH + since + reason + 4 * GAP.len();
+        let message = look.width.map_or(usize::MAX, |width| width.saturating_sub(before).max(MESSAGE_MIN));
+        Self { condition, since, reason, message }
+    }
+
+    fn row(&self, cells: [&str; 4], status: &str, look: &Look) -> String {
+        let [condition, since, reason, message] = cells;
+        let row = format!(
+            "{condition:<cw$}{GAP}{status}{GAP}{since:<sw$}{GAP}{reason:<rw$}{GAP}{}",
+            look.fit(message, self.message),
+            cw = self.condition,
+            sw = self.since,
+            rw = self.reason,
+        );
+        row.trim_end().to_owned() + "\n"
+    }
+}
+
+fn conditions(text: &mut String, conditions: &[ConditionView], now: Timestamp, look: &Look) {
+    let mut sorted: Vec<&ConditionView> = conditions.iter().collect();
+    // What needs a person comes first; else the order they came in.
+    sorted.sort_by_key(|condition| match condition.status {
+        ConditionStatus::True => 0,
+        ConditionStatus::Unknown => 1,
+        ConditionStatus::False => 2,
+    });
+    let columns = Columns::of(&sorted, now, look);
+    let title = columns.row(["CONDITION", "SINCE", "REASON", "MESSAGE"], &format!("{:<STATUS_WIDTH$}", "STATUS"), look);
+    text.push_str(&look.paint(Paint::Faint, title.trim_end()));
+    text.push('\n');
+    for condition in sorted {
+        let status = look.paint(status_colour(condition.status), &format!("{:<STATUS_WIDTH$}", condition.status));
+        let since = age(condition.since, now);
+        let cells = [condition.condition.as_str(), &since, condition.reason.as_str(), &condition.message];
+        text.push_str(&columns.row(cells, &status, look));
+        for problem in &condition.problems {
+            text.push_str(&problem_line(problem, condition, now, look));
+        }
+    }
+}
+
+fn status_colour(status: ConditionStatus) -> Paint {
+    match status {
+        ConditionStatus::True => Paint::Bad,
+        ConditionStatus::Unknown => Paint::Warning,
+        ConditionStatus::False => Paint::Good,
+    }
+}
+
+fn problem_line(problem: &ProblemView, condition: &ConditionView, now: Timestamp, look: &Look) -> String {
+    let mut parts = vec![problem.reason.to_string()];
+    parts.extend(problem.subject.as_deref().map(one_line));
+    parts.push(problem.severity.to_string());
+    parts.push(format!("{}{}", look.sign("×", "x"), problem.count));
+    parts.push(format!("seen {} ago", age(problem.last_seen, now)));
+    parts.extend(problem.action.as_ref().map(|action| format!("{} {}", look.sign("→", "->"), one_line(action))));
+    parts.extend(problem.unconfirmed_since.map(|time| format!("unconfirmed for {}", age(time, now))));
+    parts.extend(problem.test.then(|| "[test]".to_owned()));
+    if problem.message != condition.message {
+        parts.push(one_line(&problem.message));
+    }
+    let mark = look.paint(colour(problem.severity), look.sign("└", "-"));
+    let room = look.width.map_or(usize::MAX, |width| width.saturating_sub(4));
+    format!("  {mark} {}\n", look.fit(&parts.join(GAP), room))
+}
+
+fn daemons(text: &mut String, daemons: &[DaemonView], look: &Look) {
+    let troubled: Vec<&DaemonView> = daemons.iter().filter(|daemon| daemon.state != DaemonState::Running).collect();
+    if troubled.is_empty() {
+        return;
+    }
+    text.push_str("\nMonitors that do not see everything:\n");
+    let width = troubled.iter().map(|daemon| daemon.name.chars().count()).max().unwrap_or_default();
+    for daemon in troubled {
+        let (word, paint) = daemon_state(daemon.state);
+        let why = [daemon.reason.as_str(), daemon.message.as_str()].into_iter().filter(|part| !part.is_empty());
+        let why = one_line(&why.collect::<Vec<_>>().join(": "));
+        let name = one_line(&daemon.name);
+        // A remedy is never cut: the terminal wraps it.
+        let _ = writeln!(text, "{}", format!("  {name:<width$}{GAP}{}{GAP}{why}", look.paint(paint, word)).trim_end());
+    }
+}
+
+fn daemon_state(state: DaemonState) -> (&'static str, Paint) {
+    match state {
+        DaemonState::Starting => ("starting", Paint::Faint),
+        DaemonState::Running => ("running ", Paint::Good),
+        DaemonState::Blind => ("blind   ", Paint::Warning),
+        DaemonState::Stale => ("silent  ", Paint::Warning),
+        DaemonState::Dead => ("dead    ", Paint::Bad),
+    }
+}
+
+#[cfg(test)]
+mod tests;

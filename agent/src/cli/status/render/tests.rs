@@ -1,0 +1,129 @@
+//! The table at fixed widths, held to golden text.
+
+use nodewell_model::{Name, Severity};
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 - second).unwrap()
+}
+
+fn condition(name: &'static str, status: ConditionStatus, (reason, message): (&'static str, &str)) -> ConditionView {
+    ConditionView {
+        condition: Name::fixed(name),
+        status,
+        reason: Name::fixed(reason),
+        message: message.to_owned(),
+        since: at(7200),
+        problems: Vec::new(),
+    }
+}
+
+fn problem(subject: &str, message: &str) -> ProblemView {
+    ProblemView {
+        id: "0".to_owned(),
+        reason: Name::fixed("IOError"),
+        subject: Some(subject.to_owned()),
+        severity: Severity::Error,
+        since: at(7200),
+        last_seen: at(125),
+        count: 7,
+        message: message.to_owned(),
+        source: "kernel-monitor".to_owned(),
+        action: Some("replace-disk".to_owned()),
+        unconfirmed_since: None,
+        test: false,
+    }
+}
+
+fn sick() -> NodeView {
+    let message = "critical medium error, dev sdb, sector 42 op 0x0:(READ)";
+    let mut disk = condition("DiskUnhealthy", ConditionStatus::True, ("IOError", message));
+    let second = ProblemView {
+        unconfirmed_since: Some(at(60)),
+        test: true,
+        action: None,
+        ..problem("sdc", "I/O error, dev sdc\nsector 1\u{1b}[2J")
+    };
+    disk.problems = vec![problem("sdb", message), second];
+    NodeView {
+        node: "node-1".to_owned(),
+        conditions: vec![
+            condition("KernelDeadlock", ConditionStatus::False, ("KernelHasNoDeadlock", "kernel has no deadlock")),
+            condition("GpuUnhealthy", ConditionStatus::Unknown, ("MonitorStale", "gpu-monitor is silent")),
+            disk,
+        ],
+        daemons: vec![
+            daemon("kernel-monitor", DaemonState::Running, ""),
+            daemon("journal-monitor", DaemonState::Blind, "libsystemd.so.0 is not there; install libsystemd0"),
+        ],
+        apiserver: ApiserverView {
+            state: ApiserverState::Connected,
+            last_success: Some(at(3)),
+            message: String::new(),
+            undelivered: 2,
+        },
+    }
+}
+
+fn daemon(name: &str, state: DaemonState, message: &str) -> DaemonView {
+    let reason = if message.is_empty() { String::new() } else { "LibraryMissing".to_owned() };
+    DaemonView { name: name.to_owned(), state, reason, message: message.to_owned(), records: 0, lost: 0 }
+}
+
+#[test]
+fn a_pipe_gets_whole_lines() {
+    let expected = "\
+node-1: 2 problems, 1 unknown, API server: connected, last reached 3s ago, 2 events wait
+
+CONDITION       STATUS   SINCE  REASON               MESSAGE
+DiskUnhealthy   True     2h     IOError              critical medium error, dev sdb, sector 42 op 0x0:(READ)
+  └ IOError  sdb  error  ×7  seen 2m ago  → replace-disk
+  └ IOError  sdc  error  ×7  seen 2m ago  unconfirmed for 1m  [test]  I/O error, dev sdc sector 1\u{fffd}[2J
+GpuUnhealthy    Unknown  2h     MonitorStale         gpu-monitor is silent
+KernelDeadlock  False    2h     KernelHasNoDeadlock  kernel has no deadlock
+
+Monitors that do not see everything:
+  journal-monitor  blind     LibraryMissing: libsystemd.so.0 is not there; install libsystemd0
+";
+    assert_eq!(table(&sick(), at(0), &Look::PLAIN), expected);
+}
+
+#[test]
+fn a_narrow_terminal_cuts_messages_only() {
+    let look = Look { width: Some(80), unicode: false, ..Look::PLAIN };
+    let expected = "\
+CONDITION       STATUS   SINCE  REASON               MESSAGE
+DiskUnhealthy   True     2h     IOError              critical medium error, d...
+  - IOError  sdb  error  x7  seen 2m ago  -> replace-disk
+  - IOError  sdc  error  x7  seen 2m ago  unconfirmed for 1m  [test]  I/O err...
+";
+    let shown = table(&sick(), at(0), &look);
+    let rows: Vec<&str> = shown.lines().skip(2).take(4).collect();
+    assert_eq!(rows.join("\n") + "\n", expected);
+    assert!(rows.iter().all(|row| row.len() <= 80));
+}
+
+#[test]
+fn colours_say_the_status() {
+    let look = Look { colours: true, ..Look::PLAIN };
+    let shown = table(&sick(), at(0), &look);
+    assert!(shown.contains("\x1b[1;31mTrue   \x1b[0m"));
+    assert!(shown.contains("\x1b[33mUnknown\x1b[0m"));
+    assert!(shown.contains("\x1b[32mFalse  \x1b[0m"));
+}
+
+#[test]
+fn a_healthy_standalone_node_says_so() {
+    let mut view = sick();
+    view.conditions.truncate(1);
+    view.daemons.truncate(1);
+    view.apiserver.state = ApiserverState::Disabled;
+    let expected = "\
+node-1: no problem, standalone (no API server), 2 events wait
+
+CONDITION       STATUS   SINCE  REASON               MESSAGE
+KernelDeadlock  False    2h     KernelHasNoDeadlock  kernel has no deadlock
+";
+    assert_eq!(table(&view, at(0), &Look::PLAIN), expected.replace(", 2 events wait", ""));
+}

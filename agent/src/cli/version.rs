@@ -1,0 +1,39 @@
+//! `nodewell version`: ours, and the running agent's.
+
+use clap::Args;
+use nodewell_client::{Client, ClientError};
+use nodewell_model::api::VersionView;
+use serde::Serialize;
+
+use super::{failure::Failure, out::Out};
+
+/// This program's version, and the running agent's.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  nodewell version\n  nodewell version --json")]
+pub(super) struct Version {
+    /// As JSON: `nodewell`, and `nodewelld` (null while none runs).
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Versions {
+    nodewell: &'static str,
+    nodewelld: Option<VersionView>,
+}
+
+impl Version {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+        let nodewell = env!("CARGO_PKG_VERSION");
+        let asked: Result<VersionView, ClientError> = client.get("/v1/version").await;
+        if self.json {
+            return out.json(&Versions { nodewell, nodewelld: asked.ok() });
+        }
+        out.line(&format!("nodewell  {nodewell}"))?;
+        out.line(&match asked {
+            Ok(agent) => format!("nodewelld {} (API {}: {})", agent.version, agent.api, agent.features.join(", ")),
+            Err(error) => format!("nodewelld unknown: {error}"),
+        })?;
+        Ok(())
+    }
+}
