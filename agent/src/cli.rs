@@ -2,11 +2,11 @@
 
 mod age;
 mod clear;
-mod events;
+pub(crate) mod events;
 mod failure;
 mod inject;
-mod out;
-mod status;
+pub(crate) mod out;
+pub(crate) mod status;
 mod version;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};

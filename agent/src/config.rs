@@ -84,7 +84,8 @@ impl Config {
 
     /// The defaults, each with what was said otherwise.
     fn settled(said: Settings) -> Self {
-        let metrics = said.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20257))));
+        let metrics =
+            said.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20257))));
         Self {
             node_name: said.node_name.unwrap_or_else(default_node_name),
             standalone: said.standalone.unwrap_or(false),

@@ -27,7 +27,7 @@ use crate::{
         outlet::{Outlet, Report},
     },
     readers::{ReaderSetup, Readers},
-    runtime::{Stop, Tasks, notify, stats::Stats},
+    runtime::{Stop, Tasks, notify, stats::Stats, tasks::AtStop},
     socket::{self, BindError},
     sources::kmsg::Expectations,
 };
@@ -116,7 +116,7 @@ impl Agent {
 
     fn spawn_filesystem_monitor(&mut self, outlet: Outlet, roots: HostRoots) {
         let (rules, board) = (self.rules.subscribe(), self.board.clone());
-        self.tasks.supervise("filesystem-monitor", move || {
+        self.tasks.supervise(("filesystem-monitor", AtStop::Drop), move || {
             FilesystemMonitor::new(rules.clone(), board.clone(), outlet.clone(), roots.clone()).run()
         });
     }
@@ -142,7 +142,7 @@ impl Agent {
 
     async fn spawn_exporters(&mut self) {
         let board = self.board.clone();
-        self.tasks.supervise("notify", move || notify::run(board.clone()));
+        self.tasks.supervise(("notify", AtStop::Drop), move || notify::run(board.clone()));
         self.spawn_people();
         let stats = self.spawn_apiserver();
         self.spawn_metrics(stats).await;
@@ -152,9 +152,9 @@ impl Agent {
     fn spawn_people(&mut self) {
         let board = self.board.clone();
         if libsystemd::logging::connected_to_journal() && exporters::journal::is_available() {
-            self.tasks.supervise("journal", move || exporters::journal::run(board.clone()));
+            self.tasks.supervise(("journal", AtStop::Drop), move || exporters::journal::run(board.clone()));
         } else {
-            self.tasks.supervise("console", move || exporters::console::run(board.clone()));
+            self.tasks.supervise(("console", AtStop::Drop), move || exporters::console::run(board.clone()));
         }
     }
 
@@ -176,7 +176,7 @@ impl Agent {
         config.event_namespace = self.config.apiserver.event_namespace.clone();
         config.heartbeat = self.config.apiserver.heartbeat;
         let (board, stop, counted) = (self.board.clone(), self.tasks.stop().clone(), stats.clone());
-        self.tasks.supervise("apiserver", move || {
+        self.tasks.supervise(("apiserver", AtStop::Finish), move || {
             let ports = Ports { board: board.clone(), stats: Arc::clone(&counted), notices: None };
             let stop = stop.clone();
             exporters::apiserver::run(config.clone(), ports, async move { stop.said().await })

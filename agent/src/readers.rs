@@ -1,9 +1,13 @@
 //! The threads that read: one for each reader of the rules in force, started and ended as rules come and go.
 
-use std::{collections::BTreeSet, io, sync::Arc};
+use std::{collections::BTreeSet, io, path::PathBuf, sync::Arc};
 
 use nodewell_model::Origin;
-use nodewell_rules::{Reader, RuleSet};
+use nodewell_rules::{
+    Reader, RuleSet,
+    npd::golayout::Layout,
+    rule::{FileReader, TimestampFormat},
+};
 use tokio::sync::watch;
 
 use crate::{
@@ -14,7 +18,11 @@ use crate::{
         outlet::{Outlet, Report},
     },
     runtime::{Stop, Tasks, stats::Stats, tasks::Ended},
-    sources::{self, Source, kmsg::Expectations},
+    sources::{
+        self, Source,
+        file::{FileCursor, FileError, FileOptions, FileStart, LogFiles, TimeParser},
+        kmsg::Expectations,
+    },
 };
 
 /// What every reader's thread shares.
@@ -118,8 +126,9 @@ impl Readers {
 fn thread_body(opener: Opener, setup: Setup) -> impl FnMut(&Stop) {
     move |stop| {
         let after = setup.memory.get().newest;
-        let source = opener.open(&setup.reader, after);
-        source.run(&mut LogMonitor::new(setup.clone()), stop);
+        if let Some(source) = opener.open(&setup.reader, after) {
+            source.run(&mut LogMonitor::new(setup.clone()), stop);
+        }
     }
 }
 
@@ -161,12 +170,47 @@ struct Opener {
 }
 
 impl Opener {
-    fn open(&self, reader: &Reader, after: Option<Origin>) -> Box<dyn Source> {
+    /// `None`, and the log says why, if the rules ask for what cannot be opened; `check` says so with its line.
+    fn open(&self, reader: &Reader, after: Option<Origin>) -> Option<Box<dyn Source>> {
         match reader {
-            Reader::Kmsg => Box::new(self.kmsg(after)),
-            Reader::Journal { directory } => Box::new(self.journal(directory.clone(), after)),
-            Reader::File(file) => Box::new(self.file(file, after)),
+            Reader::Kmsg => Some(Box::new(self.kmsg(after))),
+            Reader::Journal { directory } => Some(Box::new(self.journal(directory.as_ref(), after))),
+            Reader::File(file) => match self.files(file, after) {
+                Ok(files) => Some(Box::new(files)),
+                Err(error) => {
+                    tracing::error!(source = %file.name, %error, "a log file source cannot be read");
+                    None
+                }
+            },
         }
+    }
+
+    fn since(&self) -> jiff::Timestamp {
+        let lookback = jiff::SignedDuration::try_from(self.config.journal.lookback).unwrap_or_default();
+        jiff::Timestamp::now() - lookback
+    }
+
+    fn journal(&self, directory: Option<&PathBuf>, after: Option<Origin>) -> sources::journal::Journal {
+        use sources::journal::{Journal, JournalOptions, JournalStart};
+        let start = match after {
+            Some(Origin::Journal { cursor }) => JournalStart::After(cursor),
+            _ => JournalStart::Since(self.since()),
+        };
+        let directory = directory.or(self.config.journal.directory.as_ref()).cloned();
+        Journal::new(JournalOptions { directory, start, ..JournalOptions::default() })
+    }
+
+    fn files(&self, reader: &FileReader, after: Option<Origin>) -> Result<LogFiles, FileError> {
+        let cursors = match after {
+            Some(Origin::File { device, inode, offset }) => vec![FileCursor { device, inode, offset }],
+            _ => Vec::new(),
+        };
+        let go_time = match &reader.timestamp {
+            TimestampFormat::Go { layout, .. } => Some(go_time(layout)?),
+            TimestampFormat::Syslog | TimestampFormat::Rfc3339 | TimestampFormat::None => None,
+        };
+        let start = FileStart::Since(self.since());
+        LogFiles::new(FileOptions { reader: reader.clone(), start, cursors, go_time })
     }
 
     fn kmsg(&self, after: Option<Origin>) -> sources::kmsg::Kmsg {
@@ -182,4 +226,10 @@ impl Opener {
             expectations: self.expectations.clone(),
         })
     }
+}
+
+/// Reads times in a Go layout, by the zone and the year of now.
+fn go_time(layout: &str) -> Result<TimeParser, FileError> {
+    let parsed = Layout::parse(layout).map_err(|_| FileError::Layout(layout.to_owned()))?;
+    Ok(Box::new(move |text| parsed.read(text)?.resolve(&jiff::Zoned::now())))
 }

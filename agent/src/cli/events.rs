@@ -75,7 +75,7 @@ pub(super) fn parse(text: &str) -> Result<EventView, Failure> {
 }
 
 /// Time, severity, reason, subject, count, message.
-fn line(event: &EventView, look: &Look, zone: &TimeZone) -> String {
+pub(crate) fn line(event: &EventView, look: &Look, zone: &TimeZone) -> String {
     let test = if event.test { "[test] " } else { "" };
     let head = format!(
         "{}  {}  {:<20}  {:<12}  {:<5}  ",

@@ -8,7 +8,7 @@ use super::failure::Failure;
 
 /// How text may look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(crate) struct Look {
     pub(super) colours: bool,
     /// Columns; `None`: lines are as long as they are.
     pub(super) width: Option<usize>,
@@ -30,7 +30,7 @@ impl Look {
     /// For files and pipes: stable, whole lines.
     pub(super) const PLAIN: Self = Self { colours: false, width: None, unicode: true };
 
-    pub(super) fn paint(&self, paint: Paint, text: &str) -> String {
+    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
         if !self.colours || text.is_empty() {
             return text.to_owned();
         }
@@ -45,13 +45,13 @@ impl Look {
     }
 
     /// `sign` where it can be shown, else `plain`.
-    pub(super) fn sign(&self, sign: &'static str, plain: &'static str) -> &'static str {
+    pub(crate) fn sign(&self, sign: &'static str, plain: &'static str) -> &'static str {
         if self.unicode { sign } else { plain }
     }
 
     /// `text` on one line and in at most `width` columns; a control character never reaches the terminal. Columns are
     /// counted in characters: wide ones are rare in kernel logs and cost only alignment.
-    pub(super) fn fit(&self, text: &str, width: usize) -> String {
+    pub(crate) fn fit(&self, text: &str, width: usize) -> String {
         let line = one_line(text);
         if line.chars().count() <= width {
             return line;
@@ -75,7 +75,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// Where a command writes.
-pub(super) struct Out {
+pub(crate) struct Out {
     writer: Box<dyn Write>,
     terminal: bool,
     look: Look,
@@ -83,49 +83,49 @@ pub(super) struct Out {
 
 impl Out {
     /// This process's own.
-    pub(super) fn stdout() -> Self {
+    pub(crate) fn stdout() -> Self {
         let terminal = io::stdout().is_terminal();
         let writer = Box::new(io::BufWriter::new(io::stdout().lock()));
         let look = Look { colours: terminal && wants_colours(), unicode: !terminal || locale_is_utf8(), ..Look::PLAIN };
         Self { writer, terminal, look }
     }
 
-    pub(super) fn is_terminal(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
     /// The look right now: a terminal may have been resized.
-    pub(super) fn look(&self) -> Look {
+    pub(crate) fn look(&self) -> Look {
         let width = self.terminal.then(|| terminal_size::terminal_size().map_or(80, |(columns, _)| columns.0.into()));
         Look { width, ..self.look }
     }
 
     /// Lines of the terminal.
-    pub(super) fn height(&self) -> Option<usize> {
+    pub(crate) fn height(&self) -> Option<usize> {
         let (_, rows) = terminal_size::terminal_size()?;
         self.terminal.then(|| rows.0.into())
     }
 
-    pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
+    pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
         writeln!(self.writer, "{line}")
     }
 
-    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         self.writer.write_all(text.as_bytes())
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
 
     /// `value` over several lines.
-    pub(super) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
+    pub(crate) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.writer, value).map_err(Failure::json)?;
         Ok(self.line("")?)
     }
 
     /// `value` on one line, seen at once.
-    pub(super) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
+    pub(crate) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.writer, value).map_err(Failure::json)?;
         self.line("")?;
         Ok(self.flush()?)

@@ -15,7 +15,7 @@ use super::{
     out::{Out, Paint},
 };
 
-pub(super) use render::table;
+pub(crate) use render::table;
 
 /// Ages grow by the second; asking costs the agent well under a millisecond.
 const WATCH_EVERY: Duration = Duration::from_secs(1);

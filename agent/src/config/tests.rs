@@ -23,11 +23,7 @@ heartbeat = \"1s\"
 ";
     let told = mistakes(text);
     let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
-    assert_eq!(
-        lines,
-        [1, 2, 3, 6, 7, 10].map(|line| format!("nodewell.toml:{line}")),
-        "{told:#?}"
-    );
+    assert_eq!(lines, [1, 2, 3, 6, 7, 10].map(|line| format!("nodewell.toml:{line}")), "{told:#?}");
     assert!(told[0].contains("node-name"), "a near miss names its neighbour: {}", told[0]);
 }
 

@@ -181,7 +181,9 @@ pub fn monitor_names(rules: &RuleSet, reader: &Reader) -> BTreeMap<Arc<str>, Vec
     let mut monitors: BTreeMap<Arc<str>, Vec<Name>> = BTreeMap::new();
     for rule in rules.rules.iter().filter(|rule| rules.readers.get(rule.reader) == Some(reader)) {
         let watches = monitors.entry(Arc::clone(&rule.monitor)).or_default();
-        watches.extend(rule.condition.iter().filter(|condition| !watches.contains(condition)).cloned().collect::<Vec<_>>());
+        watches.extend(
+            rule.condition.iter().filter(|condition| !watches.contains(condition)).cloned().collect::<Vec<_>>(),
+        );
     }
     monitors
 }

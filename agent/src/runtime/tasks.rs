@@ -37,6 +37,15 @@ impl Thread {
     }
 }
 
+/// What a supervised task does at the stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtStop {
+    /// It is dropped wherever it waits.
+    Drop,
+    /// It hears of the stop itself and ends when its last words are said.
+    Finish,
+}
+
 /// How one run of a supervised thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -89,7 +98,7 @@ impl Tasks {
     }
 
     /// Runs the future that `make` makes; one that ends before the stop is made anew.
-    pub fn supervise<F>(&mut self, name: &'static str, mut make: impl FnMut() -> F + 'static)
+    pub fn supervise<F>(&mut self, (name, at_stop): (&'static str, AtStop), mut make: impl FnMut() -> F + 'static)
     where
         F: Future<Output = ()> + 'static,
     {
@@ -98,8 +107,16 @@ impl Tasks {
             let mut pause = FIRST_PAUSE;
             while !stop.is_set() {
                 // A task of its own, so that a panic ends it and not us.
-                let run = tokio::task::spawn_local(make());
-                let ended = run.await;
+                let mut run = tokio::task::spawn_local(make());
+                let ended = tokio::select! {
+                    ended = &mut run => ended,
+                    () = stop.said() => {
+                        if at_stop == AtStop::Drop {
+                            run.abort();
+                        }
+                        run.await
+                    }
+                };
                 if stop.is_set() {
                     break;
                 }
@@ -117,15 +134,17 @@ impl Tasks {
         });
     }
 
-    /// Says stop and waits at most `grace` for everyone; names who did not end in time.
+    /// Ends all in the order of the data: sources stop, then exporters flush, each within half of `grace`. Names who
+    /// did not end in time.
     pub async fn drain(mut self, grace: Duration) -> Vec<String> {
-        self.stop.set();
         self.threads.iter().for_each(|thread| thread.stop.set());
-        let deadline = tokio::time::Instant::now() + grace;
-        while let Ok(Some(_)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await {}
-        while tokio::time::Instant::now() < deadline && self.threads.iter().any(Thread::is_running) {
+        let halfway = tokio::time::Instant::now() + grace / 2;
+        while tokio::time::Instant::now() < halfway && self.threads.iter().any(Thread::is_running) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
+        self.stop.set();
+        let deadline = tokio::time::Instant::now() + grace / 2;
+        while let Ok(Some(_)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await {}
         let late = self.threads.into_iter().filter(Thread::is_running).map(|thread| thread.name);
         late.chain((!self.tasks.is_empty()).then(|| "tasks".to_owned())).collect()
     }
@@ -150,7 +169,13 @@ mod tests {
     async fn a_thread_that_panics_is_reported_and_drained() {
         let mut tasks = Tasks::new(Stop::new().unwrap());
         let (said, heard) = mpsc::channel();
-        tasks.supervise_thread(("faulty", Stop::new().unwrap()), |_| panic!("on purpose"), move |how| said.send(how).unwrap()).unwrap();
+        tasks
+            .supervise_thread(
+                ("faulty", Stop::new().unwrap()),
+                |_| panic!("on purpose"),
+                move |how| said.send(how).unwrap(),
+            )
+            .unwrap();
         assert_eq!(heard.recv_timeout(Duration::from_secs(5)).unwrap(), Ended::Panicked);
         assert_eq!(tasks.drain(Duration::from_secs(5)).await, Vec::<String>::new());
     }
@@ -163,7 +188,7 @@ mod tests {
                 tokio::time::pause();
                 let mut tasks = Tasks::new(Stop::new().unwrap());
                 let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
-                tasks.supervise("short", move || {
+                tasks.supervise(("short", AtStop::Drop), move || {
                     let said = said.clone();
                     async move { said.send(()).unwrap() }
                 });

@@ -91,12 +91,7 @@ impl<'a> Section<'a> {
     }
 
     /// A whole number within `range`.
-    pub fn number(
-        &self,
-        key: &str,
-        range: std::ops::RangeInclusive<u32>,
-        report: &mut Report<'_>,
-    ) -> Option<u32> {
+    pub fn number(&self, key: &str, range: std::ops::RangeInclusive<u32>, report: &mut Report<'_>) -> Option<u32> {
         whole_number(key, self.value(key)?, range, report)
     }
 
@@ -112,12 +107,7 @@ impl<'a> Section<'a> {
     }
 
     /// A word of a fixed list.
-    pub fn choice<T: Copy>(
-        &self,
-        key: &str,
-        choices: &[(&'static str, T)],
-        report: &mut Report<'_>,
-    ) -> Option<T> {
+    pub fn choice<T: Copy>(&self, key: &str, choices: &[(&'static str, T)], report: &mut Report<'_>) -> Option<T> {
         let word = self.string(key, report)?;
         if let Some((_, value)) = choices.iter().find(|(known, _)| *known == word.text) {
             return Some(*value);

@@ -19,7 +19,7 @@ const GAP: &str = "  ";
 const MESSAGE_MIN: usize = 16;
 
 /// The whole account as text, every line ended.
-pub(in crate::cli) fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
+pub(crate) fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
     let mut text = header(view, now, look);
     text.push('\n');
     conditions(&mut text, &view.conditions, now, look);

@@ -79,7 +79,11 @@ impl Watch {
             return if gone { over("the device is gone") } else { Verdict::Stays };
         }
         if reading.mount_ids.is_empty() {
-            return if self.seen_mounted || reading.exists { over("it is not mounted any more") } else { Verdict::Stays };
+            return if self.seen_mounted || reading.exists {
+                over("it is not mounted any more")
+            } else {
+                Verdict::Stays
+            };
         }
         judge_mounted(&first, &reading)
     }
@@ -157,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_device_that_vanishes_ends_its_own_problem() {
-        let device = |exists| Reading { exists, check: Check::DevicePresent, ..reading(&[], false, 0, ProbeResult::Pending) };
+        let device =
+            |exists| Reading { exists, check: Check::DevicePresent, ..reading(&[], false, 0, ProbeResult::Pending) };
         assert!(matches!(after(device(true), device(false)), Verdict::Over(_)));
         assert_eq!(after(device(true), device(true)), Verdict::Stays);
         assert_eq!(after(device(false), device(false)), Verdict::Stays, "never was there");
