@@ -2,6 +2,8 @@
 
 /// The longest word compared; longer ones are no typing mistakes.
 const WORD_LIMIT_BYTES: usize = 64;
+/// Candidates that are looked at: a hostile file may declare many thousands.
+const CANDIDATES_LIMIT: usize = 500;
 
 /// The candidate nearest to `word`, if it is near enough to be a slip of the fingers.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -12,6 +14,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     let slips = (wanted.len() / 3).clamp(1, 3);
     candidates
         .into_iter()
+        .take(CANDIDATES_LIMIT)
         .filter(|candidate| candidate.len() <= WORD_LIMIT_BYTES)
         .map(|candidate| (distance(&wanted, &normal(candidate)), candidate))
         .filter(|(distance, _)| *distance <= slips)

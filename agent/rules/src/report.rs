@@ -2,10 +2,15 @@
 
 use std::path::Path;
 
+use nodewell_model::text;
+
 use crate::{Location, Mistake, Note};
 
 /// No person reads more of one file, and a file of garbage must not fill the memory.
 const MISTAKE_LIMIT: usize = 100;
+
+/// A line that a person can still read; what is quoted from the file may be of any length.
+const MESSAGE_LIMIT_BYTES: usize = 1000;
 
 /// One file's mistakes and notes.
 pub struct Report<'a> {
@@ -38,14 +43,14 @@ impl<'a> Report<'a> {
 
     pub fn mistake(&mut self, offset: usize, message: impl Into<String>) {
         if self.mistakes.len() < MISTAKE_LIMIT {
-            self.mistakes.push(Mistake::new(self.location(offset), message));
+            self.mistakes.push(Mistake::new(self.location(offset), bounded(message.into())));
         } else {
             self.left_out += 1;
         }
     }
 
     pub fn note(&mut self, offset: usize, message: impl Into<String>) {
-        self.notes.push(Note::new(self.location(offset), message));
+        self.notes.push(Note::new(self.location(offset), bounded(message.into())));
     }
 
     /// How many mistakes were found so far, told or not: a part is good if this did not grow while reading it.
@@ -64,6 +69,13 @@ impl<'a> Report<'a> {
     }
 }
 
+fn bounded(message: String) -> String {
+    match text::cut(&message, MESSAGE_LIMIT_BYTES) {
+        whole if whole.len() == message.len() => message,
+        head => format!("{head}…"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +85,8 @@ mod tests {
         let mut report = Report::new(Path::new("a.toml"), "one\ntwo\n\nfour");
         let lines: Vec<usize> = [0, 3, 4, 8, 9, 13, 999].iter().map(|at| report.line(*at)).collect();
         assert_eq!(lines, [1, 1, 2, 3, 4, 4, 4]);
+        report.note(0, "ä".repeat(5000));
+        assert_eq!(report.notes[0].message.len(), MESSAGE_LIMIT_BYTES + "…".len());
         (0..150).for_each(|_| report.mistake(4, "bad"));
         let (mistakes, _) = report.finish();
         assert_eq!(mistakes.len(), 101);

@@ -9,8 +9,8 @@ use std::{
 
 use crate::{Location, Mistake, shipped::ShippedFile};
 
-/// A hundred times the largest file we ship.
-const SIZE_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+/// Many times the largest file we ship. Telling of a megabyte of garbage takes some fifty of memory for a moment.
+const SIZE_LIMIT_BYTES: u64 = 1024 * 1024;
 /// Far more than anybody keeps; a directory of something else is told apart from rules.
 const FILES_LIMIT: usize = 1000;
 

@@ -1,8 +1,14 @@
 //! The fixtures of `tests/rules`: what is taken, and what is told of what is not.
 
-use std::{fmt::Write as _, fs, path::PathBuf, time::Duration};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use nodewell_model::{Action, Severity};
+use proptest::prelude::*;
 
 use crate::{
     Loaded, Reader, load_path,
@@ -102,4 +108,21 @@ fn boot_ends_a_kernel_problem_unless_the_rule_says_otherwise() {
     let rule = only_rule(&loaded);
     assert!(rule.clears.boot);
     assert_eq!(rule.severity, Severity::Error);
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_file_never_makes_it_panic(
+        fixture in 0_usize..4,
+        at in 0_usize..1200,
+        length in 0_usize..40,
+        junk in r#"[\[\]{}"',=.a0\\ä \n#]{0,8}"#,
+    ) {
+        let mut bytes = fs::read(&fixtures("succeeds")[fixture]).unwrap();
+        let start = at.min(bytes.len());
+        bytes.splice(start..(start + length).min(bytes.len()), junk.bytes());
+        let draft = super::read(Path::new("m.toml"), &String::from_utf8_lossy(&bytes));
+        let lines = bytes.iter().filter(|b| **b == b'\n').count() + 1;
+        prop_assert!(draft.mistakes.iter().all(|mistake| (1..=lines).contains(&mistake.location.line)));
+    }
 }

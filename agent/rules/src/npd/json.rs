@@ -73,15 +73,14 @@ impl<'a> Value<'a> {
         self.raw == "null"
     }
 
-    /// What kind of value it is, for messages.
-    fn kind(self) -> &'static str {
+    /// What is found where something else was asked for, for messages.
+    fn shown(self) -> &'a str {
         match self.raw.as_bytes().first() {
-            Some(b'"') => "a string",
-            Some(b'{') => "an object",
-            Some(b'[') => "an array",
-            Some(b't' | b'f') => "a boolean",
-            Some(b'n') => "null",
-            _ => "a number",
+            Some(b'"') => "this string",
+            Some(b'{') => "this object",
+            Some(b'[') => "this array",
+            // Numbers and words show themselves; nobody writes long ones.
+            _ => nodewell_model::text::cut(self.raw, 24),
         }
     }
 
@@ -89,15 +88,14 @@ impl<'a> Value<'a> {
     pub(super) fn read<T: DeserializeOwned>(self, key: &str, takes: &str, report: &mut Report<'_>) -> Option<T> {
         let value = serde_json::from_str(self.raw).ok();
         if value.is_none() {
-            let found = if takes == self.kind() { "one that Go refuses" } else { self.kind() };
-            report.mistake(self.at(), format!("{key:?} takes {takes}, not {found}"));
+            report.mistake(self.at(), format!("{key:?} takes {takes}, not {}", self.shown()));
         }
         value
     }
 
     pub(super) fn object(self, key: &str, report: &mut Report<'_>) -> Option<Object<'a>> {
         let Ok(Entries(entries)) = serde_json::from_str::<Entries<'a>>(self.raw) else {
-            report.mistake(self.at(), format!("{key:?} takes an object, not {}", self.kind()));
+            report.mistake(self.at(), format!("{key:?} takes an object, not {}", self.shown()));
             return None;
         };
         let entries = entries.into_iter().map(|(key, raw)| (key, Value { document: self.document, raw: raw.get() }));
@@ -108,7 +106,7 @@ impl<'a> Value<'a> {
         match serde_json::from_str::<Vec<&RawValue>>(self.raw) {
             Ok(items) => items.into_iter().map(|raw| Value { document: self.document, raw: raw.get() }).collect(),
             Err(_) => {
-                report.mistake(self.at(), format!("{key:?} takes an array, not {}", self.kind()));
+                report.mistake(self.at(), format!("{key:?} takes an array, not {}", self.shown()));
                 Vec::new()
             }
         }

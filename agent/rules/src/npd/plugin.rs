@@ -103,7 +103,8 @@ fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<P
         return None;
     };
     let timestamp = regex(&config, "timestamp", report);
-    let message = regex(&config, "message", report);
+    let message = regex(&config, "message", report).zip(timestamp.as_deref());
+    let message = message.map(|(message, timestamp)| whole_message(object, (timestamp, message), report));
     let layout = layout(&config, report);
     let skip = skip_list(object, report);
     let path = object.text("logPath", report);
@@ -135,6 +136,31 @@ fn regex(config: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<Stri
     }
     let translated = pattern::parse(Format::Npd, &text.text).and_then(|_| translate_re2(&text.text));
     translated.inspect_err(|error| report.mistake(text.at, format!("invalid regex in {key:?}: {error}"))).ok()
+}
+
+/// A `message` without a capture group keeps the matched words alone, and the stock rule for bad blocks then never finds
+/// the number before them. Here such a message begins after the timestamp and ends with those words, which changes
+/// nothing for a rule that is not bound to the message's start.
+fn whole_message(object: &Object<'_>, (timestamp, message): (&str, String), report: &mut Report<'_>) -> String {
+    let groups = pattern::parse(Format::Native, &message).map_or(1, |hir| hir.properties().explicit_captures_len());
+    if groups > 0 || any_rule_is_bound_to_the_start(object, report) {
+        return message;
+    }
+    let told = "\"message\" has no capture group: the line from the timestamp to the end of its match counts; Node \
+                Problem Detector keeps the match alone";
+    report.note(object.place("pluginConfig"), told);
+    format!("(?-u)(?:(?:{timestamp})\\s*)?(.*?(?:{message}))")
+}
+
+/// Any `^` counts, even one in a class: then the message stays as it is.
+fn any_rule_is_bound_to_the_start(object: &Object<'_>, report: &Report<'_>) -> bool {
+    // Mistakes of the rules are told when the rules are read.
+    let mut unheard = Report::new(report.file(), "");
+    let rules = object.objects("rules", &mut unheard);
+    rules
+        .iter()
+        .map(|rule| rule.text("pattern", &mut unheard).text)
+        .any(|text| text.contains('^') || text.contains("\\A"))
 }
 
 fn layout(config: &Object<'_>, report: &mut Report<'_>) -> Option<String> {

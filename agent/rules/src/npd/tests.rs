@@ -6,6 +6,7 @@ use std::{
 };
 
 use nodewell_model::Severity;
+use proptest::prelude::*;
 use regex::bytes::Regex;
 
 use super::translate_re2;
@@ -115,6 +116,19 @@ fn a_file_monitor_becomes_a_reader_with_its_layout() {
 }
 
 #[test]
+fn the_stock_disk_rule_finds_the_number_that_its_message_regex_drops() {
+    let loaded = stock("disk-log-message-filelog.json");
+    let Reader::File(file) = &loaded.set.readers[0] else { panic!("not a file") };
+    let line = b"Nov 21 02:31:05 host smartd[7]: Device: /dev/sda [SAT], 104 Currently unreadable (pending) sectors";
+    let found = Regex::new(file.message.as_ref().unwrap()).unwrap().captures(line).unwrap();
+    let message = std::str::from_utf8(&found[1]).unwrap();
+    assert_eq!(message, "host smartd[7]: Device: /dev/sda [SAT], 104 Currently unreadable (pending) sectors");
+    assert_eq!(fired(&loaded, message), ["DiskBadBlock"]);
+    let note = "\"message\" has no capture group";
+    assert!(loaded.notes.iter().any(|told| told.message.starts_with(note) && told.location.line == 3));
+}
+
+#[test]
 fn keys_count_in_any_case_and_the_last_one_wins() {
     let text = r#"{"PLUGIN": "filelog", "Plugin": "kmsg", "BufferSize": 3, "LOOKBACK": null, "delay": "1m0s",
         "RULES": [{"TYPE": "temporary", "Reason": "A", "PATTERN": "a\\nb"}]}"#;
@@ -131,15 +145,15 @@ fn mistakes_are_told_with_their_lines() {
         ("", "1: not JSON: EOF while parsing a value"),
         ("{\n\"plugin\": \"kmsg\",\n}", "3: not JSON: key must be a string"),
         ("{} x", "1: not JSON: trailing characters"),
-        ("[]", "1: \"the file\" takes an object, not an array"),
+        ("[]", "1: \"the file\" takes an object, not this array"),
         ("{}", "1: no \"plugin\": Node Problem Detector knows kmsg, journald, filelog and custom"),
         ("{\"plugin\": \"k\"}", "1: unknown plugin \"k\"; it takes kmsg, journald, filelog or custom"),
         (&kmsg("\"bufferSize\": -1"), "2: \"bufferSize\" must not be negative"),
-        (&kmsg("\"bufferSize\": 1.5"), "2: \"bufferSize\" takes a whole number, not a number"),
+        (&kmsg("\"bufferSize\": 1.5"), "2: \"bufferSize\" takes a whole number, not 1.5"),
         (&kmsg("\"lookback\": \"5\""), "2: \"lookback\": \"5\" is not a Go duration; write 86400s, 5m or 1m30s"),
-        (&kmsg("\"delay\": 5"), "2: \"delay\" takes a string, not a number"),
-        (&kmsg("\"rules\": {}"), "2: \"rules\" takes an array, not an object"),
-        (&kmsg("\"rules\": [\n3]"), "3: \"rules\" takes an object, not a number"),
+        (&kmsg("\"delay\": 5"), "2: \"delay\" takes a string, not 5"),
+        (&kmsg("\"rules\": {}"), "2: \"rules\" takes an array, not this object"),
+        (&kmsg("\"rules\": [\n3]"), "3: \"rules\" takes an object, not 3"),
         (
             &kmsg("\"rules\": [{\"type\": \"temporary\", \"reason\": \"A\"}]"),
             "2: an empty \"pattern\" matches every line",
@@ -212,6 +226,17 @@ fn a_path_with_glob_characters_is_taken_as_it_is() {
     let draft = super::read(Path::new("m.json"), text);
     let crate::draft::ReaderDraft::File(file) = &draft.rules[0].reader else { panic!("not a file") };
     assert_eq!(file.paths, ["/var/log/a[[]1[]][*].log"]);
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_file_never_makes_it_panic(at in 0_usize..4000, length in 0_usize..40, junk in r#"[\[\]{}",:a0\\ä ]{0,8}"#) {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/npd/kernel-monitor.json");
+        let mut bytes = std::fs::read(path).unwrap();
+        let start = at.min(bytes.len());
+        bytes.splice(start..(start + length).min(bytes.len()), junk.bytes());
+        let _ = super::read(Path::new("m.json"), &String::from_utf8_lossy(&bytes));
+    }
 }
 
 #[test]

@@ -27,9 +27,8 @@ pub(super) enum Element {
     FractionAny,
     /// `PM` or `pm`.
     HalfDay,
+    /// A numeric zone, or `Z`.
     Zone {
-        /// `Z` stands for UTC.
-        z: bool,
         colon: bool,
         minutes: bool,
     },
@@ -56,12 +55,12 @@ static WORDS: [(&str, Element); 29] = [
     ("_2", Element::DayUnderscore),
     ("PM", Element::HalfDay),
     ("pm", Element::HalfDay),
-    ("Z07:00", zone(true, true, true)),
-    ("Z0700", zone(true, false, true)),
-    ("Z07", zone(true, false, false)),
-    ("-07:00", zone(false, true, true)),
-    ("-0700", zone(false, false, true)),
-    ("-07", zone(false, false, false)),
+    ("Z07:00", zone(true, true)),
+    ("Z0700", zone(false, true)),
+    ("Z07", zone(false, false)),
+    ("-07:00", zone(true, true)),
+    ("-0700", zone(false, true)),
+    ("-07", zone(false, false)),
     ("1", Element::Month),
     ("2", Element::Day),
     ("3", Element::Hour12),
@@ -69,8 +68,8 @@ static WORDS: [(&str, Element); 29] = [
     ("5", Element::Second),
 ];
 
-const fn zone(z: bool, colon: bool, minutes: bool) -> Element {
-    Element::Zone { z, colon, minutes }
+const fn zone(colon: bool, minutes: bool) -> Element {
+    Element::Zone { colon, minutes }
 }
 
 /// Cuts a layout into its elements.

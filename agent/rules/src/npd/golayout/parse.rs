@@ -70,7 +70,7 @@ impl Parts {
             Element::FractionFixed(digits) => self.fraction(text).filter(|rest| text.len() - rest.len() == digits + 1),
             Element::FractionAny => Some(self.fraction(text).unwrap_or(text)),
             Element::HalfDay => self.half_day(text),
-            Element::Zone { z, colon, minutes } => self.zone(text, (*z, *colon, *minutes)),
+            Element::Zone { colon, minutes } => self.zone(text, *colon, *minutes),
             Element::ZoneName => self.zone_name(text),
         }
     }
@@ -132,8 +132,8 @@ impl Parts {
         (half.eq_ignore_ascii_case("am") || half.eq_ignore_ascii_case("pm")).then(|| &text[2..])
     }
 
-    fn zone<'t>(&mut self, text: &'t str, (z, colon, minutes): (bool, bool, bool)) -> Option<&'t str> {
-        if z && let Some(rest) = text.strip_prefix('Z') {
+    fn zone<'t>(&mut self, text: &'t str, colon: bool, minutes: bool) -> Option<&'t str> {
+        if let Some(rest) = text.strip_prefix('Z') {
             self.offset = Some(tz::Offset::UTC);
             return Some(rest);
         }
