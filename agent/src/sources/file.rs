@@ -23,7 +23,7 @@ pub use self::timestamp::{Stamped, rfc3339, syslog};
 use self::{
     line::LineReader,
     tail::{Begin, FileKey, Tail},
-    watch::{Watch, matching},
+    watch::{Watch, matching, renamed},
 };
 use super::{
     Gap, Sink, Source, SourceState,
@@ -89,6 +89,8 @@ pub struct LogFiles {
     watch: Option<Watch>,
     /// Files that were there but must not be read: once they may be, their old lines are old.
     denied: HashSet<FileKey>,
+    /// What went wrong with a file at the last reading.
+    unreadable: Option<String>,
     scanned_at: Option<Duration>,
     state: StateTeller,
 }
@@ -111,6 +113,7 @@ impl LogFiles {
             tails: Vec::new(),
             watch: None,
             denied: HashSet::new(),
+            unreadable: None,
             scanned_at: None,
             state: StateTeller::default(),
         })
@@ -130,13 +133,13 @@ impl LogFiles {
             .collect();
         let keys: HashSet<FileKey> = found.iter().map(|(key, _)| *key).collect();
         self.detach(&keys, sink);
+        if first {
+            self.return_to_renamed(&keys, sink);
+        }
         for (key, path) in found {
             if !self.tails.iter().any(|tail| tail.key == key) {
                 self.attach(&path, key, first, sink);
             }
-        }
-        if first {
-            self.miss_cursors(sink);
         }
         self.tell_state(sink);
     }
@@ -155,22 +158,46 @@ impl LogFiles {
         self.tails.retain(|tail| tail.detached_at.is_none_or(|at| now < at + DETACHED_KEPT));
     }
 
+    /// What an earlier run was reading may have been rotated since: its rest comes first.
+    fn return_to_renamed(&mut self, present: &HashSet<FileKey>, sink: &mut dyn Sink) {
+        for cursor in self.cursors.clone() {
+            let key = FileKey { device: cursor.device, inode: cursor.inode };
+            if present.contains(&key) {
+                continue;
+            }
+            let renamed = renamed(&self.patterns, key);
+            let opened = renamed.and_then(|path| self.open(&path, Begin::Behind(cursor), sink).ok());
+            if let Some(mut tail) = opened {
+                tail.detached_at = Some(clock::monotonic());
+                self.tails.push(tail);
+            } else {
+                let message = "a log file was rotated away while nobody read it: lines may have been lost".to_owned();
+                sink.gap(Gap { lost: None, time: Timestamp::now(), message });
+            }
+        }
+    }
+
     fn attach(&mut self, path: &Path, key: FileKey, first: bool, sink: &mut dyn Sink) {
-        let begin = self.begin(key, first);
-        let opened = open(path).and_then(|file| Tail::open(file, path.display().to_string(), begin, sink));
-        match opened {
+        match self.open(path, self.begin(key, first), sink) {
             Ok(tail) => {
                 self.denied.remove(&key);
-                if self.watch.as_mut().is_some_and(|watch| watch.file(&tail).is_err()) {
-                    // No watches left: everything is looked at in turn from now on.
-                    self.watch = None;
-                }
                 self.tails.push(tail);
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => drop(self.denied.insert(key)),
             // It went again between finding and opening.
             Err(_) => {}
         }
+    }
+
+    fn open(&mut self, path: &Path, begin: Begin, sink: &mut dyn Sink) -> io::Result<Tail> {
+        let mut tail = Tail::open(open(path)?, path.display().to_string(), begin, sink)?;
+        tail.watched = self.watch.as_mut().is_some_and(|watch| watch.file(&tail).is_ok());
+        if !tail.watched {
+            // No watches left: everything is looked at in turn from now on.
+            self.watch = None;
+            self.tails.iter_mut().for_each(|tail| tail.watched = false);
+        }
+        Ok(tail)
     }
 
     fn begin(&self, key: FileKey, first: bool) -> Begin {
@@ -183,21 +210,10 @@ impl LogFiles {
         }
     }
 
-    /// A file that an earlier run was reading and that is gone may have had more.
-    fn miss_cursors(&self, sink: &mut dyn Sink) {
-        let missing = |cursor: &&FileCursor| {
-            !self.tails.iter().any(|tail| (tail.key.device, tail.key.inode) == (cursor.device, cursor.inode))
-        };
-        let lost = self.cursors.iter().filter(missing).count();
-        if lost > 0 {
-            let message =
-                format!("{lost} log files were rotated away while nobody read them: lines may have been lost");
-            sink.gap(Gap { lost: None, time: Timestamp::now(), message });
-        }
-    }
-
     fn tell_state(&mut self, sink: &mut dyn Sink) {
-        let state = if !self.tails.is_empty() {
+        let state = if let Some(message) = &self.unreadable {
+            SourceState::Blind { reason: Name::fixed("LogFileUnreadable"), message: message.clone() }
+        } else if !self.tails.is_empty() {
             SourceState::Running
         } else if self.denied.is_empty() {
             let message = format!("no file matches {}; read as soon as one does", self.patterns.join(" "));
@@ -211,10 +227,17 @@ impl LogFiles {
 
     /// Reads every file, each for one turn; true if one has more.
     fn read(&mut self, sink: &mut dyn Sink) -> bool {
-        let mut more = false;
+        let (mut more, mut unreadable) = (false, None);
         for tail in &mut self.tails {
-            // A file that cannot be read (a bad disk) is not at its end, but trying at once would only spin.
-            more |= tail.read(&self.lines, sink).unwrap_or(false);
+            match tail.read(&self.lines, sink) {
+                Ok(unfinished) => more |= unfinished,
+                // Not at its end, but trying at once would only spin: with the next change or rescan.
+                Err(error) => unreadable = Some(format!("cannot read {}: {error}; is its disk well?", tail.name)),
+            }
+        }
+        if self.unreadable != unreadable {
+            self.unreadable = unreadable;
+            self.tell_state(sink);
         }
         more
     }

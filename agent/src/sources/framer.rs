@@ -100,13 +100,7 @@ impl Framer {
         }
     }
 
-    /// The next frame, if one is there.
-    pub(crate) fn next(&mut self, flush: Flush) -> Option<Frame<'_>> {
-        let span = self.advance(flush)?;
-        Some(self.frame(span))
-    }
-
-    /// The next frame's place, which borrows nothing.
+    /// Where the next frame is, if one is there. It borrows nothing, so the caller may loop.
     pub(crate) fn advance(&mut self, flush: Flush) -> Option<Span> {
         if self.discarding && !self.discard() {
             return None;
@@ -172,19 +166,22 @@ impl Framer {
 mod tests {
     use super::*;
 
+    fn drain(framer: &mut Framer, flush: Flush, out: &mut Vec<(u64, Vec<u8>)>) {
+        while let Some(span) = framer.advance(flush) {
+            let frame = framer.frame(span);
+            out.push((frame.offset, frame.bytes.to_vec()));
+        }
+    }
+
     fn framed(joining: Joining, chunks: &[&[u8]], flush: Flush) -> Vec<(u64, Vec<u8>)> {
         let mut framer = Framer::new(joining, 0);
         let mut out = Vec::new();
         for part in chunks.iter().flat_map(|chunk| chunk.chunks(READ_BYTES)) {
             framer.room()[..part.len()].copy_from_slice(part);
             framer.filled(part.len());
-            while let Some(frame) = framer.next(Flush::More) {
-                out.push((frame.offset, frame.bytes.to_vec()));
-            }
+            drain(&mut framer, Flush::More, &mut out);
         }
-        while let Some(frame) = framer.next(flush) {
-            out.push((frame.offset, frame.bytes.to_vec()));
-        }
+        drain(&mut framer, flush, &mut out);
         out
     }
 

@@ -8,7 +8,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use nix::errno::Errno;
 use nodewell_model::Name;
-use nodewell_sys::journal::{Journal as Reader, JournalError, JournalLibrary};
+use nodewell_sys::{
+    bus_error,
+    journal::{Journal as Reader, JournalError, JournalLibrary},
+};
 
 use self::{
     entry::{FIELD_LIMIT_BYTES, Taken, take},
@@ -77,6 +80,8 @@ pub struct Journal {
 enum Trouble {
     Blind(SourceState),
     Failed(JournalError),
+    /// The disk under a mapped file answered with errors: what was read from it is not to be trusted.
+    Disk,
     /// The directories are others now.
     Moved,
 }
@@ -111,6 +116,9 @@ impl Journal {
             if reader.step()? {
                 self.take(&mut reader, sink);
                 continue;
+            }
+            if bus_error::replaced_pages() > 0 {
+                return Err(Trouble::Disk);
             }
             self.tell_skipped(sink);
             sink.idle();
@@ -227,6 +235,9 @@ impl Journal {
         let (reason, message) = match trouble {
             Trouble::Moved => return None,
             Trouble::Blind(state) => return Some(state),
+            Trouble::Disk => {
+                ("JournalUnreadable", "the disk under the journal answers with errors; opened again later".to_owned())
+            }
             Trouble::Failed(error) => match error.errno() {
                 None => {
                     ("JournalUnavailable", format!("{error}; install systemd's library (libsystemd0, systemd-libs)"))
@@ -243,6 +254,9 @@ impl Journal {
 
 impl Source for Journal {
     fn run(mut self: Box<Self>, sink: &mut dyn Sink, stop: &Stop) {
+        if let Err(error) = bus_error::guard_this_thread() {
+            tracing::warn!(%error, "a disk that dies under the journal will end the process");
+        }
         while !stop.is_set() {
             let Err(trouble) = self.follow(sink, stop) else { continue };
             self.tell_skipped(sink);

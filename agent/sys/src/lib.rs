@@ -1,5 +1,6 @@
-//! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, memory locking, malloc.
+//! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod bus_error;
 pub mod journal;
 pub mod memory;

@@ -72,6 +72,10 @@ pub(crate) struct Tail {
     /// The time of the newest line that had one: lines without belong to it.
     time: Option<Timestamp>,
     grew_at: Duration,
+    /// The last read ended at the file's end.
+    caught_up: bool,
+    /// Inotify tells of each write.
+    pub(crate) watched: bool,
     /// When no name that we watch led to it any more.
     pub(crate) detached_at: Option<Duration>,
 }
@@ -89,8 +93,13 @@ impl Tail {
             head: Vec::new(),
             time: None,
             grew_at: clock::monotonic(),
+            caught_up: false,
+            watched: false,
             detached_at: None,
         };
+        if tail.framer.end_offset() > 0 {
+            tail.remember_head()?;
+        }
         if matches!(begin, Begin::Behind(cursor) if cursor.offset >= metadata.len()) {
             tail.restart("was truncated while nobody read it", sink);
         }
@@ -103,29 +112,54 @@ impl Tail {
 
     /// Reads what is new; true if there is more than one turn's.
     pub(crate) fn read(&mut self, lines: &LineReader, sink: &mut dyn Sink) -> io::Result<bool> {
-        let size = self.file.metadata()?.len();
-        if size < self.framer.end_offset() {
-            // We are told of each write and read to the end at once, so what was cut off is what we have.
-            self.pass(lines, Flush::End, sink);
-            self.begin_anew();
-        } else if size > self.framer.end_offset() && self.head_changed()? {
-            self.pass(lines, Flush::End, sink);
-            self.restart("was truncated and written anew before it was read to its end", sink);
-        }
+        self.notice_truncation(lines, sink)?;
         let mut turn = 0;
         while turn < TURN_BYTES {
-            let offset = self.framer.end_offset();
-            let length = self.file.read_at(self.framer.room(), offset)?;
-            if length == 0 {
+            let length = self.read_once(lines, sink)?;
+            self.caught_up = length == 0;
+            if self.caught_up {
                 self.framer.release();
                 return Ok(false);
             }
-            self.framer.filled(length);
-            self.grew_at = clock::monotonic();
-            self.pass(lines, Flush::Quiet, sink);
             turn += length;
         }
         Ok(true)
+    }
+
+    /// One read; its length. What is read counts only if the file still is the one whose beginning we know.
+    fn read_once(&mut self, lines: &LineReader, sink: &mut dyn Sink) -> io::Result<usize> {
+        let offset = self.framer.end_offset();
+        let room = self.framer.room();
+        let length = self.file.read_at(room, offset)?;
+        if length == 0 {
+            return Ok(0);
+        }
+        if self.head.len() < HEAD_BYTES && offset == self.head.len() as u64 {
+            self.head.extend(room[..length].iter().take(HEAD_BYTES - self.head.len()));
+        }
+        if self.head_changed()? {
+            self.pass(lines, Flush::End, sink);
+            self.restart("was truncated and written anew", sink);
+            return Ok(length);
+        }
+        self.framer.filled(length);
+        self.grew_at = clock::monotonic();
+        self.pass(lines, Flush::Quiet, sink);
+        Ok(length)
+    }
+
+    fn notice_truncation(&mut self, lines: &LineReader, sink: &mut dyn Sink) -> io::Result<()> {
+        if self.file.metadata()?.len() >= self.framer.end_offset() {
+            return Ok(());
+        }
+        self.pass(lines, Flush::End, sink);
+        if self.caught_up && self.watched {
+            // Told of each write, we read to the end at once: what was cut off is what we have.
+            self.begin_anew();
+        } else {
+            self.restart("was truncated before it was read to its end", sink);
+        }
+        Ok(())
     }
 
     /// How long until the unterminated line that is held counts as whole; `None` if none is.
@@ -160,15 +194,19 @@ impl Tail {
         }
     }
 
-    /// Compares the first bytes with what they were, and remembers them.
-    fn head_changed(&mut self) -> io::Result<bool> {
+    /// Whether the file no longer begins with what it began with.
+    fn head_changed(&self) -> io::Result<bool> {
+        let mut head = [0; HEAD_BYTES];
+        let length = self.file.read_at(&mut head[..self.head.len()], 0)?;
+        Ok(head[..length] != *self.head)
+    }
+
+    /// Where reading begins further on, the beginning is remembered beforehand.
+    fn remember_head(&mut self) -> io::Result<()> {
         let mut head = [0; HEAD_BYTES];
         let length = self.file.read_at(&mut head, 0)?;
-        let changed = !head[..length].starts_with(&self.head);
-        if changed || length > self.head.len() {
-            self.head = head[..length].to_vec();
-        }
-        Ok(changed)
+        self.head = head[..length].to_vec();
+        Ok(())
     }
 
     fn restart(&mut self, what: &str, sink: &mut dyn Sink) {

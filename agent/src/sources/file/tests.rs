@@ -189,11 +189,15 @@ fn a_cursor_goes_on_behind_its_line_and_new_files_are_read_whole() {
     log.append("3\n");
     let again = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|told| told.idles > 0);
     assert_eq!((again.texts(), again.gaps.len()), (vec!["2", "3"], 0));
-    // Kept alive, or the new file could get its inode.
-    fs::rename(&log.path, log.beside("gone")).unwrap();
+    fs::rename(&log.path, log.beside("app.log.1")).unwrap();
     log.append("4\n");
     let rotated = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|told| told.idles > 0);
-    assert_eq!((rotated.texts(), rotated.gaps.len()), (vec!["4"], 1));
+    assert_eq!((rotated.texts(), rotated.gaps.len()), (vec!["2", "3", "4"], 0));
+    // In another folder: kept alive, or the new file could get its inode.
+    fs::create_dir(log.beside("away")).unwrap();
+    fs::rename(log.beside("app.log.1"), log.beside("away/app.log.1")).unwrap();
+    let gone = log.start(TimestampFormat::None, FileStart::End, cursors).until(|told| told.idles > 0);
+    assert_eq!((gone.texts(), gone.gaps.len()), (vec!["4"], 1));
 }
 
 #[test]
@@ -208,6 +212,34 @@ fn a_file_that_shrank_while_nobody_read_it_is_a_gap() {
     let cursors = vec![cursor(&told, "another line")];
     let again = log.start(TimestampFormat::None, FileStart::End, cursors).until(|told| told.idles > 0);
     assert_eq!((again.texts(), again.gaps.len()), (vec!["new"], 1));
+}
+
+#[test]
+fn a_file_that_must_not_be_read_is_blind_until_it_may() {
+    use std::os::unix::fs::PermissionsExt;
+    if nix::unistd::geteuid().is_root() {
+        let test = "a_file_that_must_not_be_read_is_blind_until_it_may";
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: root may read everything");
+        return;
+    }
+    let log = Log::new("old\n");
+    fs::set_permissions(&log.path, fs::Permissions::from_mode(0o000)).unwrap();
+    let running = log.start(TimestampFormat::None, FileStart::End, vec![]);
+    assert_eq!(running.until(|told| told.idles > 0).blind(), Some("PermissionDenied"));
+    fs::set_permissions(&log.path, fs::Permissions::from_mode(0o600)).unwrap();
+    // The folder changes, so it is looked at again.
+    fs::write(log.beside("other"), "").unwrap();
+    running.until(|told| told.running());
+    log.append("new\n");
+    assert_eq!(running.until(|told| !told.records.is_empty()).texts(), ["new"]);
+}
+
+#[test]
+fn a_file_that_answers_with_errors_is_blind() {
+    // The kernel answers EIO to a read at address 0 of a process.
+    let running = Running::start(source("/proc/self/mem", TimestampFormat::None, FileStart::End, vec![]));
+    let told = running.until(|told| told.idles > 0);
+    assert_eq!(told.blind(), Some("LogFileUnreadable"));
 }
 
 #[test]

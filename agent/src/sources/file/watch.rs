@@ -10,7 +10,7 @@ use std::{
 use glob::Pattern;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 
-use super::tail::Tail;
+use super::tail::{FileKey, Tail};
 
 /// More files than this are not one log.
 const FILES_LIMIT: usize = 256;
@@ -28,6 +28,16 @@ pub(crate) fn matching(patterns: &[String]) -> Vec<PathBuf> {
     files.sort();
     files.dedup();
     files
+}
+
+/// The file in the folders of `patterns` that is `key`, under whatever name rotation gave it.
+pub(crate) fn renamed(patterns: &[String], key: FileKey) -> Option<PathBuf> {
+    let entries =
+        patterns.iter().flat_map(|pattern| folders_of(pattern)).filter_map(|folder| fs::read_dir(folder).ok());
+    let mut paths = entries.flatten().flatten().map(|entry| entry.path());
+    paths.find(|path| {
+        fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && FileKey::of(&metadata) == key)
+    })
 }
 
 /// The inotify instance of one log.

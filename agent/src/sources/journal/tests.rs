@@ -10,6 +10,8 @@ use std::{
 use super::*;
 use crate::sources::testing::{Running, Told};
 
+mod journald;
+
 const REMOTE: &str = "/lib/systemd/systemd-journal-remote";
 
 fn skip(test: &str, reason: &str) {

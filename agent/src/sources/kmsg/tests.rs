@@ -100,6 +100,19 @@ fn a_missing_log_is_blind_until_it_is_there() {
 }
 
 #[test]
+fn a_log_that_must_not_be_read_is_blind() {
+    if nix::unistd::geteuid().is_root() {
+        let _ = writeln!(std::io::stderr(), "SKIP a_log_that_must_not_be_read_is_blind: root may read everything");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("kmsg");
+    File::options().append(true).create(true).mode(0o000).open(&path).unwrap();
+    let told = Running::start(Kmsg::new(at(&path))).until(|told| told.idles > 0);
+    assert_eq!(told.blind(), Some("PermissionDenied"));
+}
+
+#[test]
 fn a_pipe_without_writers_is_blind() {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let options = KmsgOptions { input: KmsgInput::Open(reader.into()), ..KmsgOptions::default() };
@@ -123,7 +136,7 @@ impl RealKmsg {
     fn open(test: &str) -> Option<Self> {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let opened = File::options().read(true).write(true).custom_flags(libc_nonblock()).open("/dev/kmsg");
+        let opened = File::options().read(true).write(true).custom_flags(nonblocking()).open("/dev/kmsg");
         let limit = fs::read_to_string(LIMIT).and_then(|limit| fs::write(LIMIT, "on\n").map(|()| limit));
         match (opened, limit) {
             (Ok(device), Ok(limit)) => Some(Self { limit, device, _alone: alone }),
@@ -146,7 +159,7 @@ impl Drop for RealKmsg {
     }
 }
 
-fn libc_nonblock() -> i32 {
+fn nonblocking() -> i32 {
     nix::fcntl::OFlag::O_NONBLOCK.bits()
 }
 
@@ -195,7 +208,10 @@ fn a_cursor_goes_on_behind_its_record() {
         .until(|told| told.texts().into_iter().filter(mine).count() == 3);
     let first = told.records.iter().find(|record| record.text.starts_with(&token)).unwrap();
     let nodewell_model::Origin::Kmsg { boot_id, sequence } = first.origin else { unreachable!() };
-    let told = Running::start(Kmsg::new(real(KmsgStart::After { boot_id, sequence }))).until(|told| told.idles > 0);
+    // As systemd hands it over: open, and at any place.
+    let input = KmsgInput::Open(File::open("/dev/kmsg").unwrap().into());
+    let options = KmsgOptions { input, ..real(KmsgStart::After { boot_id, sequence }) };
+    let told = Running::start(Kmsg::new(options)).until(|told| told.idles > 0);
     let seen: Vec<&str> = told.texts().into_iter().filter(mine).collect();
     assert_eq!(seen, [format!("{token} 1"), format!("{token} 2")]);
     assert_eq!(told.lost(), 0);
