@@ -2,11 +2,12 @@
 
 mod age;
 mod clear;
-pub(crate) mod events;
+mod events;
 mod failure;
 mod inject;
-pub(crate) mod out;
-pub(crate) mod status;
+mod out;
+pub mod render;
+mod status;
 mod version;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
@@ -39,7 +40,7 @@ Exit codes: 0 done; 64 wrong usage; 69 the agent cannot be reached; 70 it failed
 #[derive(Debug, Args)]
 struct Global {
     /// The agent's socket.
-    #[arg(long, global = true, value_name = "PATH", env = "NODEWELL_SOCKET", default_value = crate::socket::DEFAULT_PATH)]
+    #[arg(long, global = true, value_name = "PATH", env = "NODEWELL_SOCKET", default_value = nodewell_client::DEFAULT_SOCKET)]
     socket: PathBuf,
 }
 

@@ -23,11 +23,9 @@ use nodewell_model::api::{InjectAnswer, InjectRequest, VersionView};
 use crate::board::Board;
 
 pub use bind::{BindError, bind};
+pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;
 pub use permits::{Counters, Refusals};
 pub use serve::serve;
-
-/// Where the socket lies unless the configuration says otherwise.
-pub const DEFAULT_PATH: &str = "/run/nodewell/nodewell.sock";
 
 /// What a peer may cost. Every bound that is hit is counted in [`Counters`].
 #[derive(Debug, Clone, PartialEq, Eq)]

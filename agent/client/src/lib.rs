@@ -31,7 +31,7 @@ pub use lines::Lines;
 use connection::Connection;
 
 /// Where the agent listens unless told otherwise.
-pub const DEFAULT_PATH: &str = "/run/nodewell/nodewell.sock";
+pub const DEFAULT_SOCKET: &str = "/run/nodewell/nodewell.sock";
 /// The agent answers in milliseconds; one that takes longer than this hangs.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer that is taken: an account with tens of thousands of problems.

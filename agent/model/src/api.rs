@@ -33,7 +33,8 @@ pub struct InjectRequest {
 /// What to write, and what will come of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InjectAnswer {
-    /// The record to write to the kernel log, as it must stand: the marker with the nonce, then the rule's example.
+    /// The record to write to the kernel log, as it must stand: the priority, the marker with the nonce, then the
+    /// rule's example.
     pub line: String,
     /// Where to write it.
     pub kmsg: String,

@@ -1,14 +1,13 @@
 //! `nodewell events`: what happened on this node, one line each.
 
 use clap::Args;
-use jiff::tz::TimeZone;
 use nodewell_client::Client;
-use nodewell_model::{Severity, view::EventView};
+use nodewell_model::view::EventView;
 
 use super::{
-    age::local,
     failure::{Failure, SOFTWARE, UNAVAILABLE},
-    out::{Look, Out, Paint, one_line},
+    out::Out,
+    render::{Look, event_line},
 };
 
 /// Old events shown before a follower waits for new ones, as `tail -f` does.
@@ -44,9 +43,9 @@ impl Events {
         if self.json {
             return out.json(&events);
         }
-        let (look, zone) = (out.look(), TimeZone::system());
+        let look = Look::of_stdout();
         for event in &events {
-            out.line(&line(event, &look, &zone))?;
+            out.line(&event_line(event, look))?;
         }
         if events.is_empty() && out.is_terminal() {
             out.line("nothing has happened since the agent started")?;
@@ -57,9 +56,8 @@ impl Events {
     async fn follow(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
         let limit = self.limit.unwrap_or(FOLLOW_SHOWS);
         let mut lines = client.follow(&format!("/v1/events?follow=true&limit={limit}")).await?;
-        let zone = TimeZone::system();
         while let Some(text) = lines.next_line().await? {
-            let shown = if self.json { text } else { line(&parse(&text)?, &out.look(), &zone) };
+            let shown = if self.json { text } else { event_line(&parse(&text)?, Look::of_stdout()) };
             out.line(&shown)?;
             out.flush()?;
         }
@@ -72,61 +70,4 @@ pub(super) fn parse(text: &str) -> Result<EventView, Failure> {
     serde_json::from_str(text).map_err(|error| {
         Failure::said(SOFTWARE, format!("the agent sent an event that this version cannot read: {error}"))
     })
-}
-
-/// Time, severity, reason, subject, count, message.
-pub(crate) fn line(event: &EventView, look: &Look, zone: &TimeZone) -> String {
-    let test = if event.test { "[test] " } else { "" };
-    let head = format!(
-        "{}  {}  {:<20}  {:<12}  {:<5}  ",
-        local(event.timestamp, zone),
-        look.paint(colour(event.severity), &format!("{:<8}", event.severity)),
-        event.reason,
-        one_line(event.subject.as_deref().unwrap_or("-")),
-        format!("{}{}", look.sign("×", "x"), event.count),
-    );
-    format!("{head}{test}{}", one_line(&event.message))
-}
-
-/// The colour of a severity.
-pub(super) fn colour(severity: Severity) -> Paint {
-    match severity {
-        Severity::Info => Paint::Faint,
-        Severity::Warn => Paint::Warning,
-        Severity::Error | Severity::Critical => Paint::Bad,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use nodewell_model::Name;
-
-    use super::*;
-
-    #[test]
-    fn a_line_has_its_columns() {
-        let mut event = EventView {
-            id: 7,
-            severity: Severity::Error,
-            timestamp: "2026-11-21T02:00:00.75Z".parse().unwrap(),
-            reason: Name::fixed("Ext4Error"),
-            message: "EXT4-fs error\n(device sda1)".to_owned(),
-            subject: Some("sda1".to_owned()),
-            source: "kernel-monitor".to_owned(),
-            condition: None,
-            count: 3,
-            test: false,
-        };
-        assert_eq!(
-            line(&event, &Look::PLAIN, &TimeZone::UTC),
-            "2026-11-21T02:00:00+00:00  error     Ext4Error             sda1          ×3     EXT4-fs error (device sda1)"
-        );
-        event.subject = None;
-        event.test = true;
-        let ascii = Look { unicode: false, ..Look::PLAIN };
-        assert_eq!(
-            line(&event, &ascii, &TimeZone::UTC),
-            "2026-11-21T02:00:00+00:00  error     Ext4Error             -             x3     [test] EXT4-fs error (device sda1)"
-        );
-    }
 }

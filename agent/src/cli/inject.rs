@@ -7,7 +7,7 @@ use std::{fs::OpenOptions, io, io::Write};
 use clap::Args;
 use nodewell_client::Client;
 use nodewell_model::{
-    Name, Severity,
+    Name,
     api::{InjectAnswer, InjectRequest},
     view::EventView,
 };
@@ -45,7 +45,8 @@ impl Inject {
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
         write_record(&answer)?;
         let mut way = Way::new(client, out, &answer);
-        way.step(&format!("written to {}: {}", answer.kmsg, answer.line))?;
+        let text = answer.line.split_once('>').map_or(answer.line.as_str(), |(_priority, text)| text);
+        way.step(&format!("written to {}: {text}", answer.kmsg))?;
         if self.no_wait {
             return Ok(());
         }
@@ -64,21 +65,10 @@ async fn last_event(client: &Client) -> Result<u64, Failure> {
 
 /// One write is one record (`Documentation/ABI/testing/dev-kmsg`).
 fn write_record(answer: &InjectAnswer) -> Result<(), Failure> {
-    let record = format!("<{}>{}\n", priority(answer.severity), answer.line);
+    let record = format!("{}\n", answer.line);
     let written =
         OpenOptions::new().write(true).open(&answer.kmsg).and_then(|mut log| log.write_all(record.as_bytes()));
     written.map_err(|error| not_written(&answer.kmsg, &error))
-}
-
-/// Facility `user` (1), where the kernel files whatever user space writes, and syslog's level.
-fn priority(severity: Severity) -> u8 {
-    let level = match severity {
-        Severity::Critical => 2,
-        Severity::Error => 3,
-        Severity::Warn => 4,
-        Severity::Info => 6,
-    };
-    (1 << 3) | level
 }
 
 fn not_written(kmsg: &str, error: &io::Error) -> Failure {
@@ -96,24 +86,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_the_users_and_has_its_level() {
-        assert_eq!(priority(Severity::Critical), 10);
-        assert_eq!(priority(Severity::Info), 14);
-    }
-
-    #[test]
     fn the_record_is_written_in_one_piece() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let answer = InjectAnswer {
-            line: "nodewell-inject 01: x".to_owned(),
+            line: "<13>nodewell-inject 01: x".to_owned(),
             kmsg: file.path().display().to_string(),
             reason: Name::fixed("KernelOops"),
             condition: None,
-            severity: Severity::Error,
+            severity: nodewell_model::Severity::Error,
             expires_secs: 10,
             clears_secs: 60,
         };
         write_record(&answer).unwrap();
-        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "<11>nodewell-inject 01: x\n");
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "<13>nodewell-inject 01: x\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Standard output: colours, characters and width as the place it goes to can show them.
+//! Standard output: text and JSON, with a closed pipe as an ordinary error.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,171 +6,45 @@ use serde::Serialize;
 
 use super::failure::Failure;
 
-/// How text may look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
-    pub(super) colours: bool,
-    /// Columns; `None`: lines are as long as they are.
-    pub(super) width: Option<usize>,
-    /// Whether signs beyond ASCII can be shown.
-    pub(super) unicode: bool,
-}
-
-/// What a colour means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paint {
-    Bad,
-    Warning,
-    Good,
-    Strong,
-    Faint,
-}
-
-impl Look {
-    /// For files and pipes: stable, whole lines.
-    pub(super) const PLAIN: Self = Self { colours: false, width: None, unicode: true };
-
-    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
-        if !self.colours || text.is_empty() {
-            return text.to_owned();
-        }
-        let code = match paint {
-            Paint::Bad => "1;31",
-            Paint::Warning => "33",
-            Paint::Good => "32",
-            Paint::Strong => "1",
-            Paint::Faint => "2",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
-    }
-
-    /// `sign` where it can be shown, else `plain`.
-    pub(crate) fn sign(&self, sign: &'static str, plain: &'static str) -> &'static str {
-        if self.unicode { sign } else { plain }
-    }
-
-    /// `text` on one line and in at most `width` columns; a control character never reaches the terminal. Columns are
-    /// counted in characters: wide ones are rare in kernel logs and cost only alignment.
-    pub(crate) fn fit(&self, text: &str, width: usize) -> String {
-        let line = one_line(text);
-        if line.chars().count() <= width {
-            return line;
-        }
-        let more = self.sign("…", "...");
-        let kept = width.saturating_sub(more.chars().count());
-        line.chars().take(kept).chain(more.chars()).take(width).collect()
-    }
-}
-
-/// `text` with line breaks as spaces and other control characters made harmless.
-pub(super) fn one_line(text: &str) -> String {
-    text.trim_end()
-        .chars()
-        .map(|c| match c {
-            '\n' | '\t' => ' ',
-            c if c.is_control() => char::REPLACEMENT_CHARACTER,
-            c => c,
-        })
-        .collect()
-}
-
 /// Where a command writes.
-pub(crate) struct Out {
+pub(super) struct Out {
     writer: Box<dyn Write>,
     terminal: bool,
-    look: Look,
 }
 
 impl Out {
     /// This process's own.
-    pub(crate) fn stdout() -> Self {
-        let terminal = io::stdout().is_terminal();
+    pub(super) fn stdout() -> Self {
         let writer = Box::new(io::BufWriter::new(io::stdout().lock()));
-        let look = Look { colours: terminal && wants_colours(), unicode: !terminal || locale_is_utf8(), ..Look::PLAIN };
-        Self { writer, terminal, look }
+        Self { writer, terminal: io::stdout().is_terminal() }
     }
 
-    pub(crate) fn is_terminal(&self) -> bool {
+    pub(super) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// The look right now: a terminal may have been resized.
-    pub(crate) fn look(&self) -> Look {
-        let width = self.terminal.then(|| terminal_size::terminal_size().map_or(80, |(columns, _)| columns.0.into()));
-        Look { width, ..self.look }
-    }
-
-    /// Lines of the terminal.
-    pub(crate) fn height(&self) -> Option<usize> {
-        let (_, rows) = terminal_size::terminal_size()?;
-        self.terminal.then(|| rows.0.into())
-    }
-
-    pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
+    pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
         writeln!(self.writer, "{line}")
     }
 
-    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.writer.write_all(text.as_bytes())
     }
 
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub(super) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
 
     /// `value` over several lines.
-    pub(crate) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
+    pub(super) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.writer, value).map_err(Failure::json)?;
         Ok(self.line("")?)
     }
 
     /// `value` on one line, seen at once.
-    pub(crate) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
+    pub(super) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.writer, value).map_err(Failure::json)?;
         self.line("")?;
         Ok(self.flush()?)
-    }
-}
-
-/// <https://no-color.org>: any value that is not empty means no.
-fn wants_colours() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-}
-
-fn locale_is_utf8() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .filter_map(|name| std::env::var(name).ok())
-        .find(|value| !value.is_empty())
-        .unwrap_or_default();
-    let locale = locale.to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_cut_to_its_column() {
-        let ascii = Look { unicode: false, ..Look::PLAIN };
-        for (look, text, width, fitted) in [
-            (Look::PLAIN, "short", 10, "short"),
-            (Look::PLAIN, "exactly", 7, "exactly"),
-            (Look::PLAIN, "too long", 5, "too …"),
-            (ascii, "too long", 6, "too..."),
-            (ascii, "too long", 2, ".."),
-            (Look::PLAIN, "a\nb\x1b[31mc\n", 20, "a b\u{fffd}[31mc"),
-        ] {
-            assert_eq!(look.fit(text, width), fitted);
-        }
-    }
-
-    #[test]
-    fn without_colours_nothing_is_painted() {
-        assert_eq!(Look::PLAIN.paint(Paint::Bad, "x"), "x");
-        let colours = Look { colours: true, ..Look::PLAIN };
-        assert_eq!(colours.paint(Paint::Bad, "x"), "\x1b[1;31mx\x1b[0m");
     }
 }

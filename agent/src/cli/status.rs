@@ -1,21 +1,17 @@
 //! `nodewell status`: the account of this node, once or until interrupted.
 
-mod render;
-
 use std::{sync::Arc, time::Duration};
 
 use clap::Args;
-use jiff::Timestamp;
 use nodewell_client::{Client, ClientError};
 use nodewell_model::view::NodeView;
 use tokio::time::sleep;
 
 use super::{
     failure::Failure,
-    out::{Out, Paint},
+    out::Out,
+    render::{Look, Paint, status_table},
 };
-
-pub(crate) use render::table;
 
 /// Ages grow by the second; asking costs the agent well under a millisecond.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
@@ -47,8 +43,7 @@ impl Status {
         if self.json {
             return out.json(&view);
         }
-        let look = out.look();
-        out.text(&table(&view, Timestamp::now(), &look))?;
+        out.text(&status_table(&view, Look::of_stdout()))?;
         Ok(())
     }
 
@@ -64,9 +59,9 @@ impl Status {
                         shown = Some(view);
                     }
                 }
-                Ok(view) => redraw(out, &table(&view, Timestamp::now(), &out.look()))?,
+                Ok(view) => redraw(out, &status_table(&view, Look::of_stdout()))?,
                 Err(error) if error.is_temporary() && out.is_terminal() && !self.json => {
-                    let look = out.look();
+                    let look = Look::of_stdout();
                     redraw(out, &format!("{}\n", look.paint(Paint::Bad, &format!("{error}; waiting for it"))))?;
                 }
                 Err(error) if error.is_temporary() => {}
@@ -81,8 +76,7 @@ impl Status {
         if self.json {
             return out.json_line(view);
         }
-        let look = out.look();
-        out.text(&table(view, Timestamp::now(), &look))?;
+        out.text(&status_table(view, Look::PLAIN))?;
         out.line("")?;
         Ok(out.flush()?)
     }
@@ -90,7 +84,7 @@ impl Status {
 
 /// Over what stood there, without a flicker: each line is cleared as it is written, then all below.
 fn redraw(out: &mut Out, text: &str) -> Result<(), Failure> {
-    let room = out.height().unwrap_or(usize::MAX).saturating_sub(1);
+    let room = Look::of_stdout().height.saturating_sub(1);
     let lines: Vec<&str> = text.lines().collect();
     let mut screen = String::from("\x1b[H");
     let fits = lines.len() <= room;

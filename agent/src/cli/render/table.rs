@@ -8,18 +8,23 @@ use nodewell_model::{
     view::{ApiserverState, ApiserverView, ConditionView, DaemonState, DaemonView, NodeView, ProblemView},
 };
 
-use crate::cli::{
-    age::age,
-    events::colour,
-    out::{Look, Paint, one_line},
+use super::{
+    event::colour,
+    look::{Look, Paint, one_line},
 };
+use crate::cli::age::age;
 
 const GAP: &str = "  ";
 /// Below this a message says nothing; the terminal may wrap it then.
 const MESSAGE_MIN: usize = 16;
 
-/// The whole account as text, every line ended.
-pub(crate) fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
+/// The whole account as text, every line ended, with ages as of now.
+#[must_use]
+pub fn status_table(view: &NodeView, look: Look) -> String {
+    table(view, Timestamp::now(), &look)
+}
+
+fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
     let mut text = header(view, now, look);
     text.push('\n');
     conditions(&mut text, &view.conditions, now, look);

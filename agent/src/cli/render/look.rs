@@ -1,0 +1,127 @@
+//! What the place where text goes can show: colours, characters, columns.
+
+use std::io::IsTerminal;
+
+/// How text may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    pub colours: bool,
+    /// Columns; `None`: lines are as long as they are.
+    pub width: Option<usize>,
+    /// Lines of the terminal; without one there is no bound.
+    pub height: usize,
+    /// Whether signs beyond ASCII can be shown.
+    pub unicode: bool,
+}
+
+/// What a colour means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Paint {
+    Bad,
+    Warning,
+    Good,
+    Strong,
+    Faint,
+}
+
+impl Look {
+    /// For files and pipes: stable, whole lines.
+    pub const PLAIN: Self = Self { colours: false, width: None, height: usize::MAX, unicode: true };
+
+    /// What standard output can show right now; a terminal may be resized at any time.
+    #[must_use]
+    pub fn of_stdout() -> Self {
+        if !std::io::stdout().is_terminal() {
+            return Self::PLAIN;
+        }
+        let (width, height) =
+            terminal_size::terminal_size().map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()));
+        Self { colours: wants_colours(), width: Some(width), height, unicode: locale_is_utf8() }
+    }
+
+    pub(in crate::cli) fn paint(&self, paint: Paint, text: &str) -> String {
+        if !self.colours || text.is_empty() {
+            return text.to_owned();
+        }
+        let code = match paint {
+            Paint::Bad => "1;31",
+            Paint::Warning => "33",
+            Paint::Good => "32",
+            Paint::Strong => "1",
+            Paint::Faint => "2",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// `sign` where it can be shown, else `plain`.
+    pub(in crate::cli) fn sign(&self, sign: &'static str, plain: &'static str) -> &'static str {
+        if self.unicode { sign } else { plain }
+    }
+
+    /// `text` on one line and in at most `width` columns; a control character never reaches the terminal. Columns are
+    /// counted in characters: wide ones are rare in kernel logs and cost only alignment.
+    pub(in crate::cli) fn fit(&self, text: &str, width: usize) -> String {
+        let line = one_line(text);
+        if line.chars().count() <= width {
+            return line;
+        }
+        let more = self.sign("…", "...");
+        let kept = width.saturating_sub(more.chars().count());
+        line.chars().take(kept).chain(more.chars()).take(width).collect()
+    }
+}
+
+/// `text` with line breaks as spaces and other control characters made harmless.
+pub(in crate::cli) fn one_line(text: &str) -> String {
+    text.trim_end()
+        .chars()
+        .map(|c| match c {
+            '\n' | '\t' => ' ',
+            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c => c,
+        })
+        .collect()
+}
+
+/// <https://no-color.org>: any value that is not empty means no.
+fn wants_colours() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+fn locale_is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty())
+        .unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_to_its_column() {
+        let ascii = Look { unicode: false, ..Look::PLAIN };
+        for (look, text, width, fitted) in [
+            (Look::PLAIN, "short", 10, "short"),
+            (Look::PLAIN, "exactly", 7, "exactly"),
+            (Look::PLAIN, "too long", 5, "too …"),
+            (ascii, "too long", 6, "too..."),
+            (ascii, "too long", 2, ".."),
+            (Look::PLAIN, "a\nb\x1b[31mc\n", 20, "a b\u{fffd}[31mc"),
+        ] {
+            assert_eq!(look.fit(text, width), fitted);
+        }
+    }
+
+    #[test]
+    fn without_colours_nothing_is_painted() {
+        assert_eq!(Look::PLAIN.paint(Paint::Bad, "x"), "x");
+        let colours = Look { colours: true, ..Look::PLAIN };
+        assert_eq!(colours.paint(Paint::Bad, "x"), "\x1b[1;31mx\x1b[0m");
+    }
+}
