@@ -9,7 +9,7 @@ use std::{
 use nodewell_ledger::Counters;
 use nodewell_model::{
     EventRecord, Name,
-    view::{ApiserverState, ApiserverView, NodeView},
+    view::{ApiserverState, ApiserverView, DaemonView, NodeView},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -36,26 +36,41 @@ pub enum Command {
 }
 
 impl Board {
-    /// An empty board for `node`; `stats` are the monitors' own counters. The receiver belongs to the ledger task.
+    /// An empty board for `node`. The receiver belongs to the ledger task.
     #[must_use]
-    pub fn new(node: &str, stats: Stats) -> (Self, mpsc::Receiver<Command>) {
+    pub fn new(node: &str) -> (Self, mpsc::Receiver<Command>) {
         let (commands, requests) = mpsc::channel(16);
         let view = watch::Sender::new(Arc::new(empty(node)));
-        let tallies = Arc::default();
-        (Self { view: Arc::new(view), events: EventLog::default(), commands, tallies, stats }, requests)
+        let board = Self {
+            view: Arc::new(view),
+            events: EventLog::default(),
+            commands,
+            tallies: Arc::default(),
+            stats: Stats::default(),
+        };
+        (board, requests)
     }
 
     /// The newest account, with the monitors' counters of this moment.
     #[must_use]
     pub fn view(&self) -> Arc<NodeView> {
         let mut view = self.view.borrow().clone();
-        let counted = |name: &str| self.stats.of(name);
-        if view.daemons.iter().any(|daemon| (daemon.records, daemon.lost) != counted(&daemon.name)) {
+        let outdated =
+            |daemon: &DaemonView| self.stats.of(&daemon.name).is_some_and(|now| now != (daemon.records, daemon.lost));
+        if view.daemons.iter().any(outdated) {
             for daemon in &mut Arc::make_mut(&mut view).daemons {
-                (daemon.records, daemon.lost) = counted(&daemon.name);
+                if let Some(now) = self.stats.of(&daemon.name) {
+                    (daemon.records, daemon.lost) = now;
+                }
             }
         }
         view
+    }
+
+    /// The monitors' own counters, which their threads keep.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     /// What was counted for metrics.
@@ -83,12 +98,16 @@ impl Board {
     }
 
     /// The ledger's side: a new account. The API server's part stays as it is.
-    pub fn publish(&self, mut view: NodeView, tallies: Counters) {
-        *self.tallies.lock().unwrap_or_else(PoisonError::into_inner) = tallies;
+    pub fn publish(&self, mut view: NodeView) {
         self.view.send_modify(|current| {
             view.apiserver = current.apiserver.clone();
             *current = Arc::new(view);
         });
+    }
+
+    /// The ledger's side: new counts for metrics.
+    pub fn count(&self, tallies: Counters) {
+        *self.tallies.lock().unwrap_or_else(PoisonError::into_inner) = tallies;
     }
 
     /// The API server exporter's side: how the connection stands.

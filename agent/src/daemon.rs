@@ -19,6 +19,7 @@ use crate::{
     exporters::{
         self,
         apiserver::{ApiStats, ApiserverConfig, Ports},
+        metrics::Shown,
     },
     injection::RuleInjector,
     ledger::{Inputs, LedgerTask},
@@ -27,7 +28,7 @@ use crate::{
         outlet::{Outlet, Report},
     },
     readers::{ReaderSetup, Readers},
-    runtime::{Stop, Tasks, notify, stats::Stats, tasks::AtStop},
+    runtime::{Stop, Tasks, notify, tasks::AtStop},
     socket::{self, BindError},
     sources::kmsg::Expectations,
 };
@@ -81,8 +82,7 @@ pub async fn run(config: Config, rules: RuleSet) -> Result<(), Fatal> {
 
 impl Agent {
     async fn start(config: Config, rules: RuleSet) -> Result<Self, Fatal> {
-        let stats = Stats::default();
-        let (board, commands) = Board::new(&config.node_name, stats.clone());
+        let (board, commands) = Board::new(&config.node_name);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
         let catalogue = rules.conditions.clone();
@@ -94,7 +94,7 @@ impl Agent {
             rules: rules_in_force.clone(),
             outlet: outlet.clone(),
             prover: Prover::new(roots.clone()),
-            stats,
+            stats: board.stats().clone(),
             expectations: expectations.clone(),
         });
         let tasks = Tasks::new(Stop::new()?);
@@ -188,8 +188,8 @@ impl Agent {
         let Some(address) = self.config.metrics_address else { return };
         match exporters::metrics::bind(address).await {
             Ok(listener) => {
-                let board = self.board.clone();
-                tokio::task::spawn_local(exporters::metrics::serve(listener, board, api));
+                let shown = Shown { board: self.board.clone(), rules: self.rules.subscribe(), api };
+                tokio::task::spawn_local(exporters::metrics::serve(listener, shown));
             }
             // Node Problem Detector may still hold the port; everything else works.
             Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),

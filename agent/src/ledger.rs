@@ -73,7 +73,9 @@ impl LedgerTask {
                     tracing::warn!(%refused, "a monitor's word on itself was refused");
                 }
             }
-            Report::Retired(source) => drop(self.ledger.retire(&source, now)),
+            Report::Retired(source) => {
+                self.ledger.retire(&source, now);
+            }
         }
     }
 
@@ -98,7 +100,8 @@ impl LedgerTask {
             let (conditions, daemons) = (self.ledger.conditions(), self.ledger.daemons());
             let apiserver = self.board.view().apiserver.clone();
             let view = NodeView { node: self.node.clone(), conditions, daemons, apiserver };
-            self.board.publish(view, self.ledger.counters());
+            self.board.count(self.ledger.counters());
+            self.board.publish(view);
         }
     }
 }

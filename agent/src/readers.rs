@@ -14,7 +14,7 @@ use crate::{
     config::Config,
     detectors::proof::Prover,
     monitors::{
-        log::{LogMonitor, Memory, Setup, daemon_reports, dead_reports, monitor_names},
+        log::{LogMonitor, Memory, Setup, daemon_reports, dead_reports, monitor_names, starting_reports},
         outlet::{Outlet, Report},
     },
     runtime::{Stop, Tasks, stats::Stats, tasks::Ended},
@@ -68,9 +68,13 @@ impl Readers {
         self.end_unwanted(&wanted);
         let retired = self.announce(&rules).await;
         for reader in wanted {
-            if !self.running.iter().any(|running| running.reader == reader) {
-                self.start(reader, &rules, tasks)?;
+            if self.running.iter().any(|running| running.reader == reader) {
+                continue;
             }
+            for report in starting_reports(&rules, &reader) {
+                self.outlet.tell(Report::Daemon(Box::new(report))).await;
+            }
+            self.start(reader, &rules, tasks)?;
         }
         for source in retired {
             self.outlet.tell(Report::Retired(source)).await;

@@ -58,8 +58,9 @@ impl<'a> Report<'a> {
         self.mistakes.len() + self.left_out
     }
 
-    /// Says how many mistakes were left out, if any.
+    /// The mistakes and notes in the order of the lines; says how many were left out, if any.
     pub fn finish(mut self) -> (Vec<Mistake>, Vec<Note>) {
+        self.mistakes.sort_by_key(|mistake| mistake.location.line);
         if self.left_out > 0 {
             let message = format!("{} more mistakes in this file", self.left_out);
             let line = self.mistakes.last().map_or(1, |last| last.location.line);

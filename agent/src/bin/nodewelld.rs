@@ -62,7 +62,8 @@ fn run(config: Config, rules: RuleSet) -> ExitCode {
 /// One malloc arena before the first thread; and, where we may, no page of ours on a disk that could die.
 fn settle_memory() {
     use nodewell_sys::memory::{Locking, lock_memory, one_malloc_arena};
-    one_malloc_arena();
+    // Only glibc has arenas.
+    let _ = one_malloc_arena();
     // With a limit in force every later mapping past it would fail: then it is better not to lock at all.
     let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
         .is_ok_and(|(soft, _)| soft == nix::libc::RLIM_INFINITY);

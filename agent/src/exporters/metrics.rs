@@ -3,14 +3,20 @@
 //! Text format 0.0.4, written here: the OpenMetrics libraries rename a counter to `…_total`, and dashboards made for
 //! NPD would show nothing.
 
-use std::{convert::Infallible, fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, convert::Infallible, fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use nodewell_ledger::Gauge;
-use nodewell_model::view::{ApiserverState, ConditionView, DaemonState};
-use tokio::{net::TcpListener, sync::Semaphore};
+use nodewell_model::{
+    Name,
+    view::{ApiserverState, ConditionView, DaemonState},
+};
+use nodewell_rules::RuleSet;
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
 
 use crate::{board::Board, exporters::apiserver::ApiStats};
 
@@ -20,13 +26,21 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection's whole life: a scrape takes milliseconds.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// What the page is made from.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    pub board: Board,
+    pub rules: watch::Receiver<Arc<RuleSet>>,
+    pub api: Arc<ApiStats>,
+}
+
 /// Binds the address; a taken port is told, and is not fatal to the agent.
 pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
 /// Serves `GET /metrics` until the task is dropped.
-pub async fn serve(listener: TcpListener, board: Board, api: Arc<ApiStats>) {
+pub async fn serve(listener: TcpListener, shown: Shown) {
     let permits = Arc::new(Semaphore::new(CONNECTION_LIMIT));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
@@ -35,10 +49,10 @@ pub async fn serve(listener: TcpListener, board: Board, api: Arc<ApiStats>) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (board, api) = (board.clone(), Arc::clone(&api));
+        let shown = shown.clone();
         tokio::task::spawn_local(async move {
             let service = service_fn(move |request| {
-                let answer = answer(&request, &board, &api);
+                let answer = answer(&request, &shown);
                 async move { Ok::<_, Infallible>(answer) }
             });
             let connection = http1::Builder::new()
@@ -52,12 +66,13 @@ pub async fn serve(listener: TcpListener, board: Board, api: Arc<ApiStats>) {
     }
 }
 
-fn answer<B>(request: &Request<B>, board: &Board, api: &ApiStats) -> Response<Full<Bytes>> {
+fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
     let (status, kind, body) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => {
             let mut page = Page::default();
-            write_page(&mut page, board);
-            write_apiserver(&mut page, board, api);
+            write_problems(&mut page, shown);
+            write_page(&mut page, &shown.board);
+            write_apiserver(&mut page, shown);
             (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", page.text)
         }
         (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".to_owned()),
@@ -109,7 +124,6 @@ fn escaped(value: &str) -> String {
 }
 
 fn write_page(page: &mut Page, board: &Board) {
-    write_problems(page, board);
     let view = board.view();
     page.metric("nodewell_condition", Kind::Gauge, "1 for the state that each condition is in.");
     for condition in &view.conditions {
@@ -124,30 +138,40 @@ fn write_page(page: &mut Page, board: &Board) {
     write_process(page);
 }
 
-fn write_apiserver(page: &mut Page, board: &Board, api: &ApiStats) {
-    let view = board.view();
+fn write_apiserver(page: &mut Page, shown: &Shown) {
+    let view = shown.board.view();
     page.metric("nodewell_apiserver_connected", Kind::Gauge, "1 while the API server takes what we send.");
     let connected = view.apiserver.state == ApiserverState::Connected;
     page.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
     page.metric("nodewell_apiserver_undelivered_events", Kind::Gauge, "Events that wait for delivery.");
     page.sample("nodewell_apiserver_undelivered_events", &[], precise(view.apiserver.undelivered));
     page.metric("nodewell_apiserver_requests_total", Kind::Counter, "Requests by what they wanted and their code.");
-    for (verb, code, total) in api.requests() {
+    for (verb, code, total) in shown.api.requests() {
         let labels = [("verb", verb.as_str()), ("code", &code.to_string())];
         page.sample("nodewell_apiserver_requests_total", &labels, precise(total));
     }
     page.metric("nodewell_events_dropped_total", Kind::Counter, "Events that the API server will never count.");
-    page.sample("nodewell_events_dropped_total", &[], precise(api.dropped_events()));
+    page.sample("nodewell_events_dropped_total", &[], precise(shown.api.dropped_events()));
 }
 
-fn write_problems(page: &mut Page, board: &Board) {
-    let tallies = board.tallies();
+/// Like Node Problem Detector, every reason that a rule could find is there from the start, with 0.
+fn write_problems(page: &mut Page, shown: &Shown) {
+    let mut tallies = shown.board.tallies();
+    let rules = shown.rules.borrow();
+    for rule in &rules.rules {
+        tallies.raised.entry(rule.reason.clone()).or_default();
+    }
+    let mut gauges: BTreeMap<(Name, Name), bool> = BTreeMap::new();
+    for rule in &rules.rules {
+        gauges.extend(rule.condition.clone().map(|condition| ((condition, rule.reason.clone()), false)));
+    }
+    gauges.extend(tallies.gauges.into_iter().map(|gauge| ((gauge.condition, gauge.reason), gauge.active)));
     page.metric("problem_counter", Kind::Counter, "How often each reason was seen.");
     for (reason, total) in &tallies.raised {
         page.sample("problem_counter", &[("reason", reason.as_str())], precise(*total));
     }
     page.metric("problem_gauge", Kind::Gauge, "1 while the problem is there, 0 once it has ended.");
-    for Gauge { condition, reason, active } in &tallies.gauges {
+    for ((condition, reason), active) in &gauges {
         let labels = [("reason", reason.as_str()), ("type", condition.as_str())];
         page.sample("problem_gauge", &labels, f64::from(u8::from(*active)));
     }

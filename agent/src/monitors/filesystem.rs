@@ -47,6 +47,7 @@ pub struct FilesystemMonitor {
 struct Watched {
     condition: Name,
     reason: Name,
+    subject: Option<String>,
     device: String,
     sources: String,
 }
@@ -108,7 +109,8 @@ impl FilesystemMonitor {
                 let watched = Watched {
                     condition: condition.clone(),
                     reason: problem.reason.clone(),
-                    device: problem.subject.clone()?,
+                    subject: problem.subject.clone(),
+                    device: problem.subject.clone().or_else(|| device_in(&problem.message))?,
                     sources: problem.source.clone(),
                 };
                 Some((watched, (check_of(problem)?, problem.since)))
@@ -130,7 +132,7 @@ impl FilesystemMonitor {
                 kind: FindingKind::Clear,
                 condition: Some(watched.condition.clone()),
                 reason: watched.reason.clone(),
-                subject: Some(watched.device.clone()),
+                subject: watched.subject.clone(),
                 severity: nodewell_model::Severity::Info,
                 message: evidence.to_owned(),
                 time: now,
@@ -145,6 +147,35 @@ impl FilesystemMonitor {
                 test: false,
             };
             self.outlet.tell(Report::Finding(Box::new(finding))).await;
+        }
+    }
+}
+
+/// The device in the kernel's own words, `EXT4-fs (sda1): …` or `BTRFS error (device sdb): …`: Node Problem Detector's
+/// rules capture no subject.
+fn device_in(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once('(')?;
+    let (inside, _) = rest.split_once(')')?;
+    let device = inside.strip_prefix("device ").unwrap_or(inside).split(' ').next()?;
+    let plain = device.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    (plain && !device.is_empty()).then(|| device.trim_end_matches(':').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_read_out_of_the_kernels_words() {
+        for (message, device) in [
+            ("EXT4-fs (sda1): Remounting filesystem read-only", Some("sda1")),
+            ("BTRFS info (device sdb state E): forced readonly", Some("sdb")),
+            ("XFS (dm-3): Log I/O Error Detected. Shutting down filesystem", Some("dm-3")),
+            ("Remounting filesystem read-only", None),
+            ("x (/etc/passwd): y", None),
+            ("x (", None),
+        ] {
+            assert_eq!(device_in(message).as_deref(), device, "{message}");
         }
     }
 }

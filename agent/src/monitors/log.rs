@@ -199,6 +199,12 @@ pub fn daemon_reports(rules: &RuleSet, reader: &Reader, state: &SourceState) -> 
     }
 }
 
+/// The monitors of a reader that has not said anything yet.
+#[must_use]
+pub fn starting_reports(rules: &RuleSet, reader: &Reader) -> Vec<DaemonReport> {
+    reports(rules, reader, DaemonState::Starting, None)
+}
+
 /// The monitors of a reader whose thread ended.
 #[must_use]
 pub fn dead_reports(rules: &RuleSet, reader: &Reader, message: &str) -> Vec<DaemonReport> {

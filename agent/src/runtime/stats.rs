@@ -34,10 +34,10 @@ impl Stats {
         self.lock().insert(Arc::clone(name), stats.clone());
     }
 
-    /// (records read, records lost) of `name`; zeros for a daemon that does not read a source of ours.
+    /// (records read, records lost) of `name`; `None` for a daemon that reads no source of ours.
     #[must_use]
-    pub fn of(&self, name: &str) -> (u64, u64) {
-        self.lock().get(name).map_or((0, 0), |stats| (stats.0.records.load(Relaxed), stats.0.lost.load(Relaxed)))
+    pub fn of(&self, name: &str) -> Option<(u64, u64)> {
+        self.lock().get(name).map(|stats| (stats.0.records.load(Relaxed), stats.0.lost.load(Relaxed)))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Arc<str>, MonitorStats>> {
