@@ -13,6 +13,7 @@ pub mod mistake;
 pub mod native;
 pub mod npd;
 pub mod pattern;
+pub mod replay;
 pub mod rule;
 pub mod shipped;
 
@@ -26,4 +27,5 @@ pub use detector::Detector;
 pub use explain::{Explanation, explain};
 pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path};
 pub use mistake::{Mistake, Note};
+pub use replay::{Format, Replay, ReplayError, ReplayFinding, ReplayOptions};
 pub use rule::{Location, Reader, Rule, RuleSet};

@@ -61,6 +61,17 @@ impl Matcher {
         })
     }
 
+    /// How many lines of `block` the scan alone would select: what the benches measure.
+    #[must_use]
+    pub fn count_candidates(&self, block: &[u8]) -> u64 {
+        let (mut cursor, mut at, mut lines) = (self.scan.cursor(block), 0, 0);
+        while let Some(hit) = (at < block.len()).then(|| cursor.next_from(at)).flatten() {
+            lines += 1;
+            at = memchr::memchr(b'\n', &block[hit..]).map_or(block.len(), |newline| hit + newline + 1);
+        }
+        lines
+    }
+
     /// How many records the deepest pattern looks at.
     pub(crate) fn depth(&self) -> usize {
         self.depth

@@ -48,7 +48,7 @@ pub(crate) struct Found {
 
 impl Pattern {
     /// Checks `written` and says by which windows a record is selected for it; `None`: every record has to be tried.
-    pub(crate) fn new(
+    pub(super) fn new(
         rule: &Rule,
         index: usize,
         role: Role,

@@ -1,0 +1,243 @@
+//! Saved logs through the rules: blocks in, findings out. Lines that no rule cares for are only scanned, never parsed.
+
+mod blocks;
+mod dmesg;
+mod format;
+mod journal;
+mod kmsg;
+mod lane;
+mod saved;
+mod syslog;
+mod time;
+
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use nodewell_model::{Finding, FindingKind, Guard, Name, Severity};
+use serde::Serialize;
+
+use self::{
+    blocks::{Block, Blocks},
+    lane::{Behind, Lane},
+    saved::{Boots, Reading, Saved},
+};
+pub use self::{format::Format, time::Calendar};
+use crate::{matcher::Scan, mistake::Mistake, rule::RuleSet};
+
+/// Runs the rules over saved logs.
+pub struct Replay {
+    set: Arc<RuleSet>,
+    format: Format,
+    options: ReplayOptions,
+}
+
+/// What a replay is allowed to believe.
+#[derive(Debug, Clone, Default)]
+pub struct ReplayOptions {
+    /// Take kernel-log lines that user space wrote for the kernel's.
+    pub any_facility: bool,
+    /// Report also what only a live host could prove (a task's cgroup).
+    pub unproven: bool,
+    /// For times without a year or a zone.
+    pub calendar: Calendar,
+}
+
+/// One finding of a saved log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReplayFinding {
+    /// Counted from 1.
+    pub line: u64,
+    /// Unknown where the log counts from boot only.
+    pub time: Option<Timestamp>,
+    /// The monitor that would have reported it.
+    pub source: Arc<str>,
+    #[serde(rename = "type")]
+    pub lasting: ProblemType,
+    pub condition: Option<Name>,
+    pub reason: Name,
+    pub severity: Severity,
+    pub subject: Option<String>,
+    pub message: String,
+    pub kind: ReplayKind,
+}
+
+/// Whether a problem is an event only or holds a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProblemType {
+    Temporary,
+    Permanent,
+}
+
+/// Whether the line shows the problem or its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplayKind {
+    Raise,
+    Clear,
+}
+
+impl Replay {
+    /// A replay of logs in `format` through the rules of `set`.
+    #[must_use]
+    pub fn new(set: Arc<RuleSet>, format: Format) -> Self {
+        Self { set, format, options: ReplayOptions::default() }
+    }
+
+    /// The same with `options`.
+    #[must_use]
+    pub fn with_options(self, options: ReplayOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Reads `input` to its end and gives every finding to `emit`, in the order of the lines. Answers how many lines
+    /// there were.
+    pub fn run(&self, input: impl Read, mut emit: impl FnMut(&ReplayFinding)) -> Result<u64, ReplayError> {
+        let mut blocks = Blocks::new(input);
+        let format = self.format.or_detect(blocks.peek()?);
+        let mut run = Run::new(self, format).map_err(ReplayError::Rules)?;
+        blocks.keep_behind(run.deepest > 1, format == Format::Kmsg);
+        while let Some(block) = blocks.next()? {
+            run.judge_block(&block, &mut emit);
+        }
+        Ok(run.line)
+    }
+}
+
+/// Why a replay could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    #[error("cannot read the log: {0}")]
+    Read(#[from] io::Error),
+    #[error("{} rules cannot be used, the first: {}", .0.len(), .0.first().map(ToString::to_string).unwrap_or_default())]
+    Rules(Vec<Mistake>),
+}
+
+/// One run over one input.
+struct Run<'a> {
+    options: &'a ReplayOptions,
+    format: Format,
+    lanes: Vec<Lane>,
+    scan: Scan,
+    /// Some rule has to see every line.
+    every_line: bool,
+    deepest: usize,
+    boots: Boots,
+    /// Newlines before `counted` of the block in hand.
+    line: u64,
+    counted: usize,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Run<'a> {
+    fn new(replay: &'a Replay, format: Format) -> Result<Self, Vec<Mistake>> {
+        let lanes = Lane::all(&replay.set, format)?;
+        let mut windows: Vec<Vec<u8>> =
+            lanes.iter().flat_map(|lane| lane.detector.matcher().windows()).cloned().collect();
+        windows.extend(format.own_windows().iter().map(|window| window.to_vec()));
+        windows.sort();
+        windows.dedup();
+        Ok(Self {
+            options: &replay.options,
+            format,
+            every_line: lanes.iter().any(|lane| lane.detector.slow_lane().next().is_some()),
+            deepest: lanes.iter().map(|lane| lane.detector.matcher().depth()).max().unwrap_or(1),
+            lanes,
+            scan: Scan::new(windows),
+            boots: Boots::default(),
+            line: 0,
+            counted: 0,
+            findings: Vec::new(),
+        })
+    }
+
+    fn judge_block(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
+        self.counted = block.fresh.start;
+        if self.every_line {
+            self.judge_every_line(block, emit);
+        } else {
+            self.judge_hits(block, emit);
+        }
+        self.count_to(block, block.fresh.end);
+        // A last line without a newline is a line too.
+        if block.fresh.end > block.fresh.start && block.bytes[block.fresh.end - 1] != b'\n' {
+            self.line += 1;
+        }
+    }
+
+    fn judge_every_line(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
+        let mut start = block.fresh.start;
+        while start < block.fresh.end {
+            let end = block.line_end(start);
+            self.judge_line(block, start, end, emit);
+            start = end + 1;
+        }
+    }
+
+    fn judge_hits(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
+        let scan = std::mem::replace(&mut self.scan, Scan::new(Vec::new()));
+        let mut cursor = scan.cursor(&block.bytes[..block.fresh.end]);
+        let mut at = block.fresh.start;
+        while at < block.fresh.end {
+            let Some(hit) = cursor.next_from(at) else { break };
+            let start = block.line_start(at, hit);
+            let end = block.line_end(hit);
+            self.judge_line(block, start, end, emit);
+            at = end + 1;
+        }
+        self.scan = scan;
+    }
+
+    fn judge_line(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
+        let reading = Reading { format: self.format, options: self.options };
+        let Some(saved) = reading.read(block.bytes, start, end) else { return };
+        self.count_to(block, start);
+        let number = self.line + 1;
+        if self.boots.begins_with(&saved) {
+            self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
+        }
+        let behind = Behind { bytes: &block.bytes[..start], reading, sequence: saved.sequence };
+        for lane in &mut self.lanes {
+            lane.judge(&saved, &behind, number, &mut self.findings);
+        }
+        let unproven = self.options.unproven;
+        for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {
+            emit(&shown(finding, number, &saved));
+        }
+    }
+
+    fn count_to(&mut self, block: &Block<'_>, end: usize) {
+        let newlines = memchr::memchr_iter(b'\n', &block.bytes[self.counted..end]).count();
+        self.line += newlines as u64;
+        self.counted = end;
+    }
+}
+
+/// A task's cgroup cannot be looked up in a saved log; whose filesystem it was is left to the reader.
+fn is_believable(finding: &Finding) -> bool {
+    !matches!(finding.guard, Guard::NodePlumbing { .. })
+}
+
+fn shown(finding: Finding, line: u64, saved: &Saved<'_>) -> ReplayFinding {
+    ReplayFinding {
+        line,
+        time: saved.time.map(|_| finding.time),
+        source: finding.source,
+        lasting: if finding.condition.is_some() { ProblemType::Permanent } else { ProblemType::Temporary },
+        condition: finding.condition,
+        reason: finding.reason,
+        severity: finding.severity,
+        subject: finding.subject,
+        message: finding.message,
+        kind: match finding.kind {
+            FindingKind::Raise => ReplayKind::Raise,
+            FindingKind::Clear => ReplayKind::Clear,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! The forms that saved logs come in.
+
+use super::{dmesg, kmsg, syslog};
+
+/// How a log was saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Found out from the first lines.
+    Auto,
+    /// Raw records of `/dev/kmsg`.
+    Kmsg,
+    /// What `dmesg` prints, in any of its styles, or a serial console shows.
+    Dmesg,
+    /// `/var/log/syslog`, `kern.log`, `messages`, `journalctl` as text.
+    Syslog,
+    /// `journalctl -o json`.
+    JournalJson,
+}
+
+impl Format {
+    /// This format; for `Auto` the one that the first lines speak for.
+    pub(super) fn or_detect(self, beginning: &[u8]) -> Self {
+        if self != Self::Auto {
+            return self;
+        }
+        beginning.split(|byte| *byte == b'\n').take(50).find_map(recognise).unwrap_or(Self::Dmesg)
+    }
+
+    /// What has to be seen beside the rules' windows.
+    pub(super) fn own_windows(self) -> &'static [&'static [u8]] {
+        match self {
+            // The banner of a boot.
+            Self::Kmsg | Self::Dmesg => &[b"Linux version"],
+            // A message that is not UTF-8 is written as an array of numbers, where no window can be seen.
+            Self::JournalJson => &[b"E\":[", b"E\": [", b"E\" : ["],
+            Self::Syslog | Self::Auto => &[],
+        }
+    }
+}
+
+fn recognise(line: &[u8]) -> Option<Format> {
+    let line = line.trim_ascii();
+    if line.starts_with(b"{\"") || line.starts_with(b"{ \"") {
+        Some(Format::JournalJson)
+    } else if kmsg::is_record(line) {
+        Some(Format::Kmsg)
+    } else if dmesg::has_prefix(line) {
+        Some(Format::Dmesg)
+    } else if syslog::has_time(line) {
+        Some(Format::Syslog)
+    } else {
+        None
+    }
+}

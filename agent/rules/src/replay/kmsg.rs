@@ -1,0 +1,107 @@
+//! Raw records of `/dev/kmsg`: `priority,sequence,microseconds,flags[,…];text`, then ` KEY=value` lines.
+
+use std::{borrow::Cow, time::Duration};
+
+use super::saved::{Fields, Saved};
+
+/// Continuation lines that are looked at.
+const FIELDS_LIMIT: usize = 64;
+
+/// The record in `line`; `after` begins at its newline.
+pub(super) fn read<'a>(line: &'a [u8], after: &'a [u8], any_facility: bool) -> Option<Saved<'a>> {
+    let (priority, sequence, usec, text) = split(line)?;
+    // The kernel's own facility is 0; the kernel files what user space writes under another.
+    if priority >> 3 != 0 && !any_facility {
+        return None;
+    }
+    Some(Saved {
+        sequence: Some(sequence),
+        since_boot: Some(Duration::from_micros(usec)),
+        fields: fields(after),
+        ..Saved::kernel(line, unescape(text))
+    })
+}
+
+/// Whether `line` is a raw record.
+pub(super) fn is_record(line: &[u8]) -> bool {
+    split(line).is_some()
+}
+
+fn split(line: &[u8]) -> Option<(u64, u64, u64, &[u8])> {
+    let semicolon = memchr::memchr(b';', &line[..line.len().min(256)])?;
+    let mut numbers = line[..semicolon].split(|byte| *byte == b',').map(number);
+    let (priority, sequence, usec) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    Some((priority, sequence, usec, &line[semicolon + 1..]))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
+}
+
+fn fields(after: &[u8]) -> Fields {
+    let lines = after.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b" "));
+    lines.take(FIELDS_LIMIT).filter_map(field).collect()
+}
+
+fn field(line: &[u8]) -> Option<(String, Vec<u8>)> {
+    let equals = memchr::memchr(b'=', line)?;
+    let name = std::str::from_utf8(&line[..equals]).ok()?;
+    Some((name.to_owned(), unescape(&line[equals + 1..]).into_owned()))
+}
+
+/// Undoes `\xNN`, by which the kernel writes what is not printable.
+pub(super) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
+    let Some(first) = memchr::memchr(b'\\', text) else { return text.into() };
+    let mut plain = text[..first].to_vec();
+    let mut rest = &text[first..];
+    while let Some((byte, tail)) = rest.split_first() {
+        match escaped(rest) {
+            Some(undone) => {
+                plain.push(undone);
+                rest = &rest[4..];
+            }
+            None => {
+                plain.push(*byte);
+                rest = tail;
+            }
+        }
+    }
+    plain.into()
+}
+
+fn escaped(rest: &[u8]) -> Option<u8> {
+    let digits = rest.strip_prefix(b"\\x")?.get(..2)?;
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    u8::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_taken_apart() {
+        let after = b"\n SUBSYSTEM=pci\n DEVICE=+pci:0000\\x3a00\n6,2,3,-;next\n X=1";
+        let saved = read(b"3,17,2500000,-,caller=T1;a\\x0ab\\xzz\\", after, false).unwrap();
+        assert_eq!((saved.sequence, saved.since_boot), (Some(17), Some(Duration::from_micros(2_500_000))));
+        assert_eq!(&*saved.text, b"a\nb\\xzz\\");
+        let pair = |name: &str, value: &[u8]| (name.to_owned(), value.to_vec());
+        assert_eq!(saved.fields, [pair("SUBSYSTEM", b"pci"), pair("DEVICE", b"+pci:0000:00")]);
+    }
+
+    #[test]
+    fn what_user_space_wrote_is_not_the_kernels() {
+        assert!(read(b"12,1,1,-;BUG: forged", b"", false).is_none());
+        assert!(read(b"12,1,1,-;BUG: allowed", b"", true).is_some());
+    }
+
+    #[test]
+    fn other_lines_are_no_records() {
+        for line in
+            [&b" SUBSYSTEM=pci"[..], b"", b";", b"1,2;x", b"a,b,c;x", b"+1,2,3;x", b"1,2,99999999999999999999;x"]
+        {
+            assert!(!is_record(line), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The rules of one reader, and which saved lines they listen to.
+
+use std::{borrow::Cow, sync::Arc};
+
+use jiff::Timestamp;
+use nodewell_model::{Finding, Origin, Record};
+use regex::bytes::Regex;
+
+use super::{
+    Format,
+    saved::{Reading, Saved},
+    syslog,
+};
+use crate::{
+    detector::Detector,
+    matcher::{PAST_LIMIT_BYTES, Past, PastLine},
+    mistake::Mistake,
+    rule::{FileReader, Reader, RuleSet},
+};
+
+/// Lines looked at for each record wanted, where other lines stand between.
+const LINES_FOR_EACH_RECORD: usize = 64;
+
+/// One reader's detector.
+pub(super) struct Lane {
+    pub(super) detector: Detector,
+    listens: Listens,
+}
+
+/// Which lines a lane hears.
+enum Listens {
+    Kernel,
+    /// The journal holds the kernel's lines too.
+    Journal,
+    File {
+        message: Option<Regex>,
+        skip: Vec<String>,
+    },
+}
+
+/// The lines before the one in hand.
+pub(super) struct Behind<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) reading: Reading<'a>,
+    /// The kernel's number of the line in hand: one before it with a larger number is of another boot.
+    pub(super) sequence: Option<u64>,
+}
+
+impl Lane {
+    /// The lanes that lines of `format` can reach.
+    pub(super) fn all(set: &Arc<RuleSet>, format: Format) -> Result<Vec<Self>, Vec<Mistake>> {
+        let (mut lanes, mut mistakes) = (Vec::new(), Vec::new());
+        for (index, reader) in set.readers.iter().enumerate() {
+            let used = set.rules.iter().any(|rule| rule.reader == index);
+            let Some(listens) = Listens::to(reader, format).filter(|_| used) else { continue };
+            match Detector::new(Arc::clone(set), index) {
+                Ok(detector) => lanes.push(Self { detector, listens }),
+                Err(more) => mistakes.extend(more),
+            }
+        }
+        if mistakes.is_empty() { Ok(lanes) } else { Err(mistakes) }
+    }
+
+    /// Judges `saved`, if this lane hears it.
+    pub(super) fn judge(&mut self, saved: &Saved<'_>, behind: &Behind<'_>, number: u64, out: &mut Vec<Finding>) {
+        let Some(text) = self.listens.text(saved) else { return };
+        let past = PastOf { behind, listens: &self.listens };
+        let record = Record {
+            time: time_of(saved),
+            since_boot: saved.since_boot,
+            boot_id: saved.boot_id,
+            origin: Origin::Line { number },
+            text: &text,
+            fields: &saved.fields,
+            test: false,
+        };
+        self.detector.judge(&record, &past, saved.known, out);
+    }
+}
+
+/// A line that only counts from boot is given a time that keeps the distances.
+fn time_of(saved: &Saved<'_>) -> Timestamp {
+    let from_boot = || saved.since_boot.and_then(|since| Timestamp::UNIX_EPOCH.checked_add(since).ok());
+    saved.time.or_else(from_boot).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+impl Listens {
+    fn to(reader: &Reader, format: Format) -> Option<Self> {
+        match (reader, format) {
+            (Reader::Kmsg, _) => Some(Self::Kernel),
+            (Reader::Journal { .. }, Format::Syslog | Format::JournalJson) => Some(Self::Journal),
+            (Reader::File(file), Format::Syslog) => Some(Self::file(file)),
+            _ => None,
+        }
+    }
+
+    fn file(file: &FileReader) -> Self {
+        let message = file.message.as_ref().and_then(|pattern| Regex::new(pattern).ok());
+        Self::File { message, skip: file.skip.clone() }
+    }
+
+    /// What this lane takes for the text of `saved`.
+    fn text<'a>(&self, saved: &'a Saved<'_>) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Kernel => saved.kernel.then_some(Cow::Borrowed(&*saved.text)),
+            Self::Journal => Some(Cow::Borrowed(&*saved.text)),
+            Self::File { message, skip } => file_text(saved.line, message.as_ref(), skip).map(Cow::Borrowed),
+        }
+    }
+}
+
+fn file_text<'a>(line: &'a [u8], message: Option<&Regex>, skip: &[String]) -> Option<&'a [u8]> {
+    if skip.iter().any(|part| memchr::memmem::find(line, part.as_bytes()).is_some()) {
+        return None;
+    }
+    let Some(message) = message else { return Some(syslog::after_time(line)) };
+    let captures = message.captures(line)?;
+    captures.iter().flatten().last().map(|capture| capture.as_bytes())
+}
+
+/// The lines before the one in hand that the same lane hears.
+struct PastOf<'a> {
+    behind: &'a Behind<'a>,
+    listens: &'a Listens,
+}
+
+impl Past for PastOf<'_> {
+    fn last(&self, limit: usize) -> Vec<PastLine> {
+        let mut lines = Vec::new();
+        let mut end = self.behind.bytes.len();
+        for _ in 0..limit.saturating_mul(LINES_FOR_EACH_RECORD) {
+            if lines.len() >= limit || end == 0 {
+                break;
+            }
+            let start = memchr::memrchr(b'\n', &self.behind.bytes[..end - 1]).map_or(0, |newline| newline + 1);
+            let Some(line) = self.line(start, end - 1) else { break };
+            lines.extend(line);
+            end = start;
+        }
+        lines.reverse();
+        lines
+    }
+}
+
+impl PastOf<'_> {
+    /// The line if this lane hears it; `None` at the border of a boot.
+    fn line(&self, start: usize, end: usize) -> Option<Option<PastLine>> {
+        let Some(saved) = self.behind.reading.read(self.behind.bytes, start, end) else { return Some(None) };
+        if saved.sequence.zip(self.behind.sequence).is_some_and(|(before, now)| before > now) {
+            return None;
+        }
+        let line = self
+            .listens
+            .text(&saved)
+            .map(|text| PastLine { time: time_of(&saved), text: text[..text.len().min(PAST_LIMIT_BYTES)].to_vec() });
+        Some(line)
+    }
+}

@@ -1,0 +1,85 @@
+//! One line of a saved log, taken apart; only lines with a hit come this far.
+
+use std::{borrow::Cow, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_model::BootId;
+
+use super::{Format, ReplayOptions, dmesg, journal, kmsg, syslog};
+use crate::detector::Known;
+
+/// Field names and values.
+pub(super) type Fields = Vec<(String, Vec<u8>)>;
+
+/// What a line says.
+pub(super) struct Saved<'a> {
+    /// The whole line.
+    pub(super) line: &'a [u8],
+    pub(super) kernel: bool,
+    pub(super) text: Cow<'a, [u8]>,
+    pub(super) time: Option<Timestamp>,
+    pub(super) since_boot: Option<Duration>,
+    pub(super) sequence: Option<u64>,
+    pub(super) boot_id: Option<BootId>,
+    pub(super) fields: Fields,
+    pub(super) known: Known<'static>,
+}
+
+impl<'a> Saved<'a> {
+    /// A kernel line of which nothing but its text is known.
+    pub(super) fn kernel(line: &'a [u8], text: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self {
+            line,
+            kernel: true,
+            text: text.into(),
+            time: None,
+            since_boot: None,
+            sequence: None,
+            boot_id: None,
+            fields: Vec::new(),
+            known: Known::Everything,
+        }
+    }
+}
+
+/// How lines are read.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) format: Format,
+    pub(super) options: &'a ReplayOptions,
+}
+
+impl Reading<'_> {
+    /// The record in the line of `bytes` from `start` to `end`; `None` if it holds none that may be believed.
+    pub(super) fn read<'b>(&self, bytes: &'b [u8], start: usize, end: usize) -> Option<Saved<'b>> {
+        let line = bytes[start..end].strip_suffix(b"\r").unwrap_or(&bytes[start..end]);
+        match self.format {
+            Format::Kmsg => kmsg::read(line, &bytes[end..], self.options.any_facility),
+            Format::Dmesg | Format::Auto => dmesg::read(line, self.options),
+            Format::Syslog => Some(syslog::read(line, &self.options.calendar)),
+            Format::JournalJson => journal::read(line, self.options.any_facility),
+        }
+    }
+}
+
+/// Tells one boot from the next in logs that only count from boot.
+#[derive(Default)]
+pub(super) struct Boots {
+    last: Option<(Option<u64>, Option<Duration>)>,
+}
+
+impl Boots {
+    /// Whether `saved` is of another boot than the line before it.
+    pub(super) fn begins_with(&mut self, saved: &Saved<'_>) -> bool {
+        if saved.boot_id.is_some() || (saved.sequence.is_none() && saved.since_boot.is_none()) {
+            return false;
+        }
+        let last = self.last.replace((saved.sequence, saved.since_boot));
+        last.is_some_and(|(sequence, since_boot)| {
+            let restarted = saved.sequence.zip(sequence).is_some_and(|(now, last)| now < last);
+            // Lines of different processors may be a little out of order.
+            let back = saved.since_boot.zip(since_boot).is_some_and(|(now, last)| now + Duration::from_secs(1) < last);
+            restarted || (saved.sequence.is_none() && back)
+        })
+    }
+}

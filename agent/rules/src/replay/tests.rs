@@ -1,0 +1,161 @@
+//! Whole logs through the rules.
+
+mod property;
+
+use std::io::Read;
+
+use super::*;
+use crate::{
+    rule::{FieldFilter, FileReader, Proof, Reader, Rule, TimestampFormat},
+    testing::*,
+};
+
+fn ext4() -> Rule {
+    lasting(rule("Ext4Error", r"^EXT4-fs error \(device (?P<subject>[^)]+)\)"), "DiskUnhealthy")
+}
+
+fn found(rules: Vec<Rule>, format: Format, log: impl AsRef<[u8]>) -> Vec<ReplayFinding> {
+    let mut findings = Vec::new();
+    let lines = Replay::new(set_of(rules), format).run(log.as_ref(), |finding| findings.push(finding.clone())).unwrap();
+    let log = log.as_ref();
+    let newlines = log.iter().filter(|byte| **byte == b'\n').count() as u64;
+    assert_eq!(lines, newlines + u64::from(log.last().is_some_and(|byte| *byte != b'\n')));
+    findings
+}
+
+fn lines(findings: &[ReplayFinding]) -> Vec<u64> {
+    findings.iter().map(|finding| finding.line).collect()
+}
+
+#[test]
+fn each_format_is_recognised_and_read() {
+    let logs = [
+        "6,1,1000,-;booted\n3,2,2000,-;EXT4-fs error (device sda1): x\n DEVICE=b8:1\n",
+        "[    0.000001] booted\r\n[    0.000002] EXT4-fs error (device sda1): x\r\n",
+        "kern  :info  : [    0.000001] booted\nkern  :err   : [    0.000002] EXT4-fs error (device sda1): x",
+        "LAB: ready\n[    0.000002] EXT4-fs error (device sda1): x",
+        "Nov 21 02:31:05 host cron[3]: x\nNov 21 02:31:05 host kernel: [  12.3] EXT4-fs error (device sda1): x\n",
+        "2026-11-21T02:31:05Z host cron: x\n2026-11-21T02:31:05Z host kernel: EXT4-fs error (device sda1): x\n",
+        "{\"MESSAGE\":\"x\"}\n{\"_TRANSPORT\":\"kernel\",\"MESSAGE\":\"EXT4-fs error (device sda1): x\"}\n",
+    ];
+    for log in logs {
+        let findings = found(vec![ext4()], Format::Auto, log);
+        assert_eq!(lines(&findings), [2], "{log}");
+        assert_eq!(findings[0].message, "EXT4-fs error (device sda1): x");
+    }
+}
+
+#[test]
+fn a_finding_is_an_object_that_scripts_can_read() {
+    let log = "2026-11-21T02:31:05Z host kernel: EXT4-fs error (device sda1): x\n";
+    let json = serde_json::to_string(&found(vec![ext4()], Format::Syslog, log)).unwrap();
+    assert_eq!(
+        json,
+        r#"[{"line":1,"time":"2026-11-21T02:31:05Z","source":"kernel-monitor","type":"permanent","condition":"DiskUnhealthy","reason":"Ext4Error","severity":"warn","subject":"sda1","message":"EXT4-fs error (device sda1): x","kind":"raise"}]"#
+    );
+    let json = serde_json::to_string(&found(vec![rule("Oops", "^Oops")], Format::Dmesg, "[ 1.0] Oops")).unwrap();
+    assert!(json.contains(r#""time":null"#) && json.contains(r#""type":"temporary","condition":null"#), "{json}");
+}
+
+#[test]
+fn user_space_cannot_forge_kernel_lines() {
+    let log = "12,1,1,-;EXT4-fs error (device sda1)\n11,2,2,-;EXT4-fs error (device sda1)\n";
+    assert!(found(vec![ext4()], Format::Kmsg, log).is_empty());
+    let options = ReplayOptions { any_facility: true, ..ReplayOptions::default() };
+    let mut count = 0;
+    Replay::new(set_of(vec![ext4()]), Format::Kmsg).with_options(options).run(log.as_bytes(), |_| count += 1).unwrap();
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn what_only_a_live_host_can_prove_is_left_out_unless_asked_for() {
+    let mut hung = lasting(rule("TaskHung", r"^INFO: task \S+:(?P<pid>\d+) blocked"), "KernelDeadlock");
+    hung.proof = Proof::NodePlumbing;
+    let log = "[ 1.0] INFO: task systemd:1 blocked\n";
+    assert!(found(vec![hung.clone()], Format::Dmesg, log).is_empty());
+    let options = ReplayOptions { unproven: true, ..ReplayOptions::default() };
+    let mut count = 0;
+    Replay::new(set_of(vec![hung]), Format::Dmesg).with_options(options).run(log.as_bytes(), |_| count += 1).unwrap();
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn a_second_boot_starts_counting_anew() {
+    let storm = || vec![counting(rule("Storm", "^storm"), 3, 3600, &[])];
+    let kmsg = "6,1,1,-;storm\n6,2,2,-;storm\n6,0,0,-;Linux version 6.1\n6,1,1,-;storm\n6,2,2,-;storm\n6,3,3,-;storm\n";
+    assert_eq!(lines(&found(storm(), Format::Kmsg, kmsg)), [6]);
+    let dmesg = "[ 50.0] storm\n[ 51.0] storm\n[ 0.0] Linux version 6.1\n[ 1.0] storm\n[ 2.0] storm\n[ 2.5] storm";
+    assert_eq!(lines(&found(storm(), Format::Dmesg, dmesg)), [6]);
+}
+
+#[test]
+fn other_programs_lines_reach_journal_rules_by_what_is_known() {
+    let require = vec![("_PID".to_owned(), vec!["1".to_owned()]), ("UNIT".to_owned(), vec!["k.service".to_owned()])];
+    let fields = FieldFilter { require, without: vec!["CONTAINER_ID".to_owned()] };
+    let started = Rule { reader: 1, fields, ..rule("KubeletStart", "^Started") };
+    let unit_only = vec![("_SYSTEMD_UNIT".to_owned(), vec!["k.service".to_owned()])];
+    let failed =
+        Rule { reader: 1, fields: FieldFilter { require: unit_only, without: vec![] }, ..rule("Bad", "failed") };
+    let log = "Nov 21 02:31:05 host systemd[1]: Started k\nNov 21 02:31:06 host systemd[77]: Started k\n\
+               Nov 21 02:31:06 host foo: failed\n";
+    let rules = vec![started, failed];
+    assert_eq!(lines(&found(rules.clone(), Format::Syslog, log)), [1]);
+    let json = r#"{"MESSAGE":"Started k","_PID":"1","UNIT":"k.service"}
+{"MESSAGE":"Started k","_PID":"1"}
+{"MESSAGE":[102,97,105,108,101,100,0],"_SYSTEMD_UNIT":"k.service"}"#;
+    assert_eq!(lines(&found(rules, Format::JournalJson, json)), [1, 3]);
+}
+
+#[test]
+fn log_file_rules_see_the_message_of_their_reader() {
+    let file = Reader::File(FileReader {
+        name: "kern-log".into(),
+        paths: Vec::new(),
+        timestamp: TimestampFormat::Syslog,
+        message: Some(r"kernel: (?:\[[^\]]*\] )?(.*)".to_owned()),
+        skip: vec![" audit:".to_owned()],
+    });
+    let mut set = (*set_of(vec![Rule { reader: 2, ..rule("Oops", "^Oops$") }])).clone();
+    set.readers.push(file);
+    let log = "Nov 21 02:31:05 host kernel: [ 1.0] Oops\nNov 21 02:31:05 host kernel: audit: Oops\nkernel: Oops\n";
+    let mut seen = Vec::new();
+    Replay::new(set.into(), Format::Syslog).run(log.as_bytes(), |finding| seen.push(finding.line)).unwrap();
+    assert_eq!(seen, [1, 3]);
+}
+
+#[test]
+fn a_line_of_a_megabyte_and_one_far_too_long_lose_no_neighbour() {
+    let mut log = b"[ 1.0] EXT4-fs error (device a)\n[ 1.1] ".to_vec();
+    log.extend(vec![b'x'; 1 << 20]);
+    log.extend(b" \0\xff EXT4-fs error\n[ 1.2] EXT4-fs error (device b)\n[ 1.3] EXT4-fs error (device c) ");
+    log.extend(vec![b'y'; 5 << 20]);
+    log.extend(b"\n[ 1.4] EXT4-fs error (device d)");
+    let findings = found(vec![ext4()], Format::Auto, log);
+    assert_eq!(lines(&findings), [1, 3, 4, 5]);
+    assert_eq!(findings[3].subject.as_deref(), Some("d"));
+}
+
+#[test]
+fn an_empty_log_has_no_findings() {
+    for format in [Format::Auto, Format::Kmsg, Format::Dmesg, Format::Syslog, Format::JournalJson] {
+        assert!(found(vec![ext4(), rule("Any", "")], format, "").is_empty());
+    }
+}
+
+#[test]
+fn a_slow_rule_still_sees_every_line() {
+    let rules = vec![rule("Any", r"^\w{2}$")];
+    assert_eq!(lines(&found(rules, Format::Dmesg, "[ 1.0] ab\n[ 1.1] abc\n[ 1.2] cd")), [1, 3]);
+}
+
+#[test]
+fn an_input_that_fails_is_told() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _buffer: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("gone"))
+        }
+    }
+    let error = Replay::new(set_of(vec![ext4()]), Format::Auto).run(Broken, |_| {}).unwrap_err();
+    assert_eq!(error.to_string(), "cannot read the log: gone");
+}

@@ -1,0 +1,106 @@
+//! A replay in blocks of any size finds what a detector finds that is given every record.
+
+use std::{fmt::Write, io::Read, time::Duration};
+
+use nodewell_model::{Origin, Record};
+use proptest::prelude::*;
+
+use super::*;
+
+/// Gives its bytes in pieces.
+struct Pieces<'a> {
+    bytes: &'a [u8],
+    sizes: std::iter::Cycle<std::vec::IntoIter<usize>>,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let size = self.sizes.next().unwrap_or(1).min(self.bytes.len()).min(buffer.len());
+        let (head, tail) = self.bytes.split_at(size);
+        buffer[..size].copy_from_slice(head);
+        self.bytes = tail;
+        Ok(size)
+    }
+}
+
+/// As the kernel writes a record to `/dev/kmsg`.
+fn raw(log: &mut String, sequence: usize, text: &[u8]) {
+    write!(log, "6,{sequence},{},-;", sequence * 1000).unwrap();
+    for byte in text {
+        let plain = matches!(byte, b' '..=b'~') && *byte != b'\\';
+        if plain { log.push(char::from(*byte)) } else { write!(log, "\\x{byte:02x}").unwrap() }
+    }
+    log.push_str(if sequence % 3 == 0 { "\n SUBSYSTEM=x\n DEVICE=EXT4-fs error\n" } else { "\n" });
+}
+
+fn shared_rules() -> Vec<Rule> {
+    let mut two = rule("Two", r"^task (?P<subject>\w)\n(?s:.*)Oops");
+    two.lines = 3;
+    let mut device = rule("Device", "error");
+    device.fields.require = vec![("SUBSYSTEM".to_owned(), vec!["x".to_owned()])];
+    vec![
+        rule("Ext", "^EXT4-fs error"),
+        two,
+        device,
+        npd("Npd", "Oops\n.*error", 4),
+        counting(rule("Count", "Oops"), 3, 10, &["task"]),
+        rule("Null", r"\x00"),
+    ]
+}
+
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let words = ["EXT4-fs error", "error", "task a", "Oops", "\0", "\n", "\\x41", "é", "quiet", " "];
+    prop::collection::vec(proptest::sample::select(words.to_vec()), 0..4).prop_map(|words| words.concat().into_bytes())
+}
+
+fn pushed(rules: Vec<Rule>, texts: &[Vec<u8>]) -> Vec<(u64, String, String)> {
+    let (mut detector, mut all) = (detector(rules), Vec::new());
+    for (sequence, text) in texts.iter().enumerate() {
+        let since_boot = Duration::from_micros(sequence as u64 * 1000);
+        let fields = if sequence % 3 == 0 { vec![("SUBSYSTEM".to_owned(), b"x".to_vec())] } else { Vec::new() };
+        let origin = Origin::Line { number: sequence as u64 };
+        let (mut out, plain) = (Vec::new(), record(text, 0));
+        detector.push(&Record { since_boot: Some(since_boot), fields: &fields, origin, ..plain }, &mut out);
+        all.extend(out.into_iter().map(|f| (sequence as u64, f.reason.to_string(), f.message)));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn replay_equals_push(
+        texts in prop::collection::vec(text(), 1..30),
+        sizes in prop::collection::vec(1..200_usize, 1..5),
+        slow in any::<bool>(),
+    ) {
+        let rules = || shared_rules().into_iter().take(if slow { 6 } else { 5 }).collect::<Vec<_>>();
+        let (mut log, mut line, mut numbers) = (String::new(), 1, Vec::new());
+        for (sequence, text) in texts.iter().enumerate() {
+            raw(&mut log, sequence, text);
+            numbers.push(line);
+            line += if sequence % 3 == 0 { 3 } else { 1 };
+        }
+        let input = Pieces { bytes: log.as_bytes(), sizes: sizes.into_iter().cycle() };
+        let mut replayed = Vec::new();
+        let lines = Replay::new(set_of(rules()), Format::Kmsg)
+            .run(input, |f| replayed.push((f.line, f.reason.to_string(), f.message.clone())))
+            .unwrap();
+        let expected: Vec<_> = pushed(rules(), &texts)
+            .into_iter()
+            .map(|(sequence, reason, message)| (numbers[usize::try_from(sequence).unwrap()], reason, message))
+            .collect();
+        prop_assert_eq!(replayed, expected);
+        prop_assert_eq!(lines, line - 1);
+    }
+
+    #[test]
+    fn no_bytes_stop_a_replay(log in prop::collection::vec(any::<u8>(), 0..400), beginning in 0..6_usize) {
+        let beginnings = ["", "6,1,2,-;", "[ 1.0] ", "Nov 21 02:31:05 h kernel: ", "{\"MESSAGE\":\"", "<6>kern  :info  : ["];
+        let log = [beginnings[beginning].as_bytes(), &log].concat();
+        for format in [Format::Auto, Format::Kmsg, Format::Dmesg, Format::Syslog, Format::JournalJson] {
+            Replay::new(set_of(shared_rules()), format).run(log.as_slice(), |_| {}).unwrap();
+        }
+    }
+}
