@@ -35,17 +35,13 @@ pub(super) async fn run(shared: &Shared) {
     let mut identity = shared.identity.subscribe();
     let mut stop = shared.stop.subscribe();
     loop {
-        let conditions = view.borrow_and_update().conditions.clone();
-        lane.schedule.want(&conditions, clock::boottime());
+        lane.schedule.want(&view.borrow_and_update().conditions, clock::boottime());
+        if *stop.borrow_and_update() {
+            return lane.last_words().await;
+        }
         let due = lane.due();
-        let stopping = *stop.borrow_and_update();
-        if stopping || due.is_some_and(|due| due <= clock::boottime()) {
-            if !stopping || lane.schedule.is_urgent(clock::boottime()) {
-                lane.apply().await;
-            }
-            if stopping {
-                return;
-            }
+        if due.is_some_and(|due| due <= clock::boottime()) {
+            lane.apply().await;
             continue;
         }
         tokio::select! {
@@ -73,6 +69,13 @@ impl<'a> Conditions<'a> {
         let urgent = self.schedule.is_urgent(clock::boottime());
         let retry = self.retry.due(urgent).unwrap_or_default();
         Some(self.schedule.due()?.max(retry))
+    }
+
+    /// What is due goes out once more, back-off or not; a heartbeat need not.
+    async fn last_words(&mut self) {
+        if self.schedule.is_urgent(clock::boottime()) {
+            self.apply().await;
+        }
     }
 
     async fn apply(&mut self) {

@@ -12,14 +12,19 @@ use std::{
 use http_body_util::{BodyExt, Limited};
 use hyper::{
     Method, Request, Response,
-    header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER},
+    header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT},
+};
+use hyper_util::{
+    client::legacy::{self, connect::HttpConnector},
+    rt::TokioExecutor,
 };
 use kube::{
     Client, Config,
-    client::Body,
+    client::{Body, ClientBuilder, ConfigExt},
     config::{KubeConfigOptions, Kubeconfig},
 };
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tower::{BoxError, ServiceExt};
 
 use super::{
     answer::{Failure, Taken, judge},
@@ -30,6 +35,9 @@ use super::{
 const ACCEPT_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 /// A Node with its images stays far below this; more is not an API server.
 const ANSWER_LIMIT_BYTES: usize = 4 << 20;
+
+/// Reading the credentials waits for a disk, perhaps a dying one; past this it hangs.
+const FILES_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -55,6 +63,7 @@ struct Slot {
     client: Option<Client>,
     /// Counts the clients, so that a late failure does not throw a newer client away.
     generation: u64,
+    stale: bool,
     files: Files,
     /// The server does not know metadata-only answers.
     plain_answers: bool,
@@ -98,18 +107,14 @@ impl Connection {
     async fn once(&self, call: &Call) -> Result<Taken, Failure> {
         let (client, generation) = self.client().await?;
         let request = self.request(call)?;
-        let answer = timeout(self.request_timeout, exchange(&client, request))
-            .await
-            .unwrap_or_else(|_| Err(Failure::Unreachable(format!("no answer within {:?}", self.request_timeout))));
-        let (code, outcome) = match answer {
-            Ok((code, outcome)) => (code, outcome),
-            Err(failure) => (0, Err(failure)),
-        };
-        self.stats.count(call.verb, code);
-        // No answer: the pooled connection may be dead. 401: the credentials are, so the files are read again.
-        if matches!(outcome, Err(Failure::Unreachable(_) | Failure::Unauthorized(_))) {
-            self.discard(generation);
+        let answer = timeout(self.request_timeout, exchange(&client, request)).await;
+        // No answer: every pooled connection may be as dead. 401: the credentials are, so the files are read again.
+        if matches!(answer, Err(_) | Ok(Ok((401, _)))) {
+            self.doubt(generation);
         }
+        let late = |_| Err(Failure::Unreachable(format!("no answer within {:?}", self.request_timeout)));
+        let (code, outcome) = answer.unwrap_or_else(late).unwrap_or_else(|failure| (0, Err(failure)));
+        self.stats.count(call.verb, code);
         outcome
     }
 
@@ -121,6 +126,7 @@ impl Connection {
             .uri(&call.path)
             .header(CONTENT_TYPE, call.content_type)
             .header(ACCEPT, accept)
+            .header(USER_AGENT, concat!("nodewell/", env!("CARGO_PKG_VERSION")))
             .body(Body::from(call.body.clone()))
             .map_err(|error| Failure::Refused { code: 400, message: error.to_string() })
     }
@@ -130,10 +136,13 @@ impl Connection {
     }
 
     async fn client(&self) -> Result<(Client, u64), Failure> {
-        if let Some(known) = self.known() {
-            return Ok(known);
+        let (known, stale) = self.known();
+        match known {
+            Some(known) if !stale => Ok(known),
+            // Better a doubtful client than none, while the files cannot be read.
+            Some(known) => Ok(self.connect().await.unwrap_or(known)),
+            None => self.connect().await,
         }
-        self.connect().await
     }
 
     async fn connect(&self) -> Result<(Client, u64), Failure> {
@@ -142,22 +151,20 @@ impl Connection {
         let mut slot = self.slot();
         slot.generation += 1;
         slot.files = files;
+        slot.stale = false;
         slot.client = Some(client.clone());
         Ok((client, slot.generation))
     }
 
-    fn known(&self) -> Option<(Client, u64)> {
+    fn known(&self) -> (Option<(Client, u64)>, bool) {
         let slot = self.slot();
-        // An exec plug-in says how long its credential is good for.
-        let client = slot.client.clone().filter(|c| c.valid_until().is_none_or(|end| end > jiff::Timestamp::now()))?;
-        Some((client, slot.generation))
+        (slot.client.clone().map(|client| (client, slot.generation)), slot.stale)
     }
 
-    fn discard(&self, generation: u64) {
+    /// Another client shall take this one's place before the next request.
+    fn doubt(&self, generation: u64) {
         let mut slot = self.slot();
-        if slot.generation == generation {
-            slot.client = None;
-        }
+        slot.stale |= slot.generation == generation;
     }
 
     /// Files may be on a disk that hangs: they are read on a thread of their own, and not waited for without end.
@@ -166,13 +173,13 @@ impl Connection {
         read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let stuck = || Failure::Identity(format!("reading {} hangs", self.kubeconfig.display()));
-        let acquired = timeout(self.request_timeout, self.reader.clone().acquire_owned()).await;
+        let acquired = timeout(FILES_TIMEOUT, self.reader.clone().acquire_owned()).await;
         let permit = acquired.map_err(|_| stuck())?.map_err(|_| stuck())?;
         let task = spawn_blocking(move || {
             let _permit = permit;
             read()
         });
-        match timeout(self.request_timeout, task).await {
+        match timeout(FILES_TIMEOUT, task).await {
             Ok(joined) => joined.unwrap_or_else(|error| Err(Failure::Identity(error.to_string()))),
             Err(_) => Err(stuck()),
         }
@@ -192,12 +199,30 @@ fn open(path: &PathBuf) -> Result<(Client, Files), Failure> {
     let kubeconfig = Kubeconfig::read_from(path).map_err(|error| identity(&error))?;
     let options = KubeConfigOptions::default();
     let runtime = tokio::runtime::Handle::current();
-    let mut config =
+    let config =
         runtime.block_on(Config::from_custom_kubeconfig(kubeconfig, &options)).map_err(|error| identity(&error))?;
-    // Retries are our own: theirs hide 429 and 503 from us.
-    config.default_retry = false;
-    let client = Client::try_from(config).map_err(|error| identity(&error))?;
+    if config.proxy_url.is_some() {
+        return Err(Failure::Identity(format!("{}: proxy-url is not supported", path.display())));
+    }
+    let client = stack(&config).map_err(|error| identity(&error))?;
     Ok((client, files))
+}
+
+/// Our own stack instead of kube's: that one leaves Nagle's algorithm on, which holds every second write back until the
+/// server's delayed ACK (40 ms), retries 429 and 503 behind our back, and logs every failure as an error.
+fn stack(config: &Config) -> kube::Result<Client> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    let https = config.rustls_https_connector_with_connector(connector)?;
+    let service: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(https);
+    // The credentials' layer fails with boxed errors only.
+    let builder = ClientBuilder::new(service.map_err(BoxError::from), config.default_namespace.clone());
+    let builder = builder.with_layer(&config.extra_headers_layer()?);
+    Ok(match config.auth_layer()? {
+        Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
+        None => builder.with_layer(&config.base_uri_layer()).build(),
+    })
 }
 
 fn named_files(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
@@ -224,10 +249,48 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, Fa
     Ok((code, judge(code, retry_after, &body.to_bytes())))
 }
 
-/// The whole chain: the outermost error only says that a service failed.
+/// The whole chain: the outermost error only says that a service failed. Each cause is said once.
 fn unreachable(error: &(dyn std::error::Error + 'static)) -> Failure {
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    let mut words: Vec<String> = chain.map(ToString::to_string).collect();
-    words.dedup();
-    Failure::Unreachable(words.join(": "))
+    let mut words = String::new();
+    let mut cause = Some(error.source().unwrap_or(error));
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !words.contains(&text) {
+            words.push_str(if words.is_empty() { "" } else { ": " });
+            words.push_str(&text);
+        }
+        cause = error.source();
+    }
+    Failure::Unreachable(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_that_a_kubeconfig_names_are_looked_at_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"apiVersion": "v1", "kind": "Config",
+            "clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "ca.crt"}}],
+            "users": [{"name": "u", "user": {"client-certificate": "u.crt", "client-key": "/abs/u.key"}},
+                      {"name": "t", "user": {"tokenFile": "/abs/token"}}]}"#;
+        let path = folder.path().join("kubeconfig");
+        fs::write(&path, text).unwrap();
+        let mut named = named_files(&Kubeconfig::read_from(&path).unwrap());
+        named.sort();
+        let here = |name: &str| folder.path().join(name);
+        let mut expected = vec![here("ca.crt"), here("u.crt"), "/abs/u.key".into(), "/abs/token".into()];
+        expected.sort();
+        assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn a_file_that_appears_is_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.crt");
+        let before = stamps([path.clone()]);
+        fs::write(&path, "x").unwrap();
+        assert_ne!(before, stamps([path]));
+    }
 }
