@@ -1,12 +1,17 @@
 //! The command line `nodewell`: reads the socket for people and scripts. One file for each command.
 
 mod age;
+mod check;
 mod clear;
+mod doctor;
 mod events;
+mod explain;
 mod failure;
 mod inject;
 mod out;
 pub mod render;
+mod replay;
+mod rules;
 mod status;
 mod version;
 
@@ -49,7 +54,11 @@ enum Command {
     Status(status::Status),
     Events(events::Events),
     Clear(clear::Clear),
+    Check(check::Check),
+    Replay(replay::Replay),
+    Explain(explain::Explain),
     Inject(inject::Inject),
+    Doctor(doctor::Doctor),
     Version(version::Version),
 }
 
@@ -71,13 +80,17 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::runtime)?;
     runtime.block_on(async {
         match arguments.command {
-            Command::Status(status) => status.run(&client, out).await,
-            Command::Events(events) => events.run(&client, out).await,
-            Command::Clear(clear) => clear.run(&client, out).await,
-            Command::Inject(inject) => inject.run(&client, out).await,
-            Command::Version(version) => version.run(&client, out).await,
+            Command::Status(status) => status.run(&client, out).await?,
+            Command::Events(events) => events.run(&client, out).await?,
+            Command::Clear(clear) => clear.run(&client, out).await?,
+            Command::Check(check) => return check.run(out),
+            Command::Replay(replay) => replay.run(out)?,
+            Command::Explain(explain) => explain.run(out)?,
+            Command::Inject(inject) => inject.run(&client, out).await?,
+            Command::Doctor(doctor) => return doctor.run(&client, out).await,
+            Command::Version(version) => version.run(&client, out).await?,
         }
-        .map(|()| ExitCode::SUCCESS)
+        Ok(ExitCode::SUCCESS)
     })
 }
 

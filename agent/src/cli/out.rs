@@ -41,10 +41,9 @@ impl Out {
         Ok(self.line("")?)
     }
 
-    /// `value` on one line, seen at once.
-    pub(super) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
+    /// `value` on one line.
+    pub(super) fn json_row<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.writer, value).map_err(Failure::json)?;
-        self.line("")?;
-        Ok(self.flush()?)
+        Ok(self.line("")?)
     }
 }

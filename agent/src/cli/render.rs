@@ -9,4 +9,5 @@ pub use event::event_line;
 pub use look::Look;
 pub use table::status_table;
 
-pub(super) use look::Paint;
+pub(super) use event::colour as severity_paint;
+pub(super) use look::{Paint, one_line};

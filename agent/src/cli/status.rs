@@ -74,7 +74,8 @@ impl Status {
 
     fn write(&self, view: &NodeView, out: &mut Out) -> Result<(), Failure> {
         if self.json {
-            return out.json_line(view);
+            out.json_row(view)?;
+            return Ok(out.flush()?);
         }
         out.text(&status_table(view, Look::PLAIN))?;
         out.line("")?;

@@ -26,7 +26,7 @@ fn line(event: &EventView, look: &Look, zone: &TimeZone) -> String {
 }
 
 /// The colour of a severity.
-pub(super) fn colour(severity: Severity) -> Paint {
+pub(in crate::cli) fn colour(severity: Severity) -> Paint {
     match severity {
         Severity::Info => Paint::Faint,
         Severity::Warn => Paint::Warning,

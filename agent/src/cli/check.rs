@@ -1,0 +1,151 @@
+//! `nodewell check`: every mistake in configuration and rules at once, each with its place.
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
+
+use clap::Args;
+use nodewell_rules::{
+    Detector, LoadPlan, Loaded, Location, Mistake, Note, RuleSet, load, load_path, matcher::SlowPattern,
+};
+use serde::Serialize;
+
+use super::{
+    failure::{CONFIG, Failure},
+    out::Out,
+};
+use crate::config::{Config, Flags};
+
+/// Check configuration and rules, and run each rule's examples.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  nodewell check
+  nodewell check --config ./nodewell.toml
+  nodewell check my-rules.toml kernel-monitor.json
+
+Without PATH: the configuration and all rules, as nodewelld would load them. With PATH: these rule files or
+folders only (*.toml is ours, *.json is Node Problem Detector's); what we do differently from Node Problem
+Detector is said in notes. Exit codes: 0 no mistake; 78 mistakes, each as FILE:LINE: what is wrong.")]
+pub(super) struct Check {
+    /// Rule files or folders.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The configuration [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it.
+    #[arg(long, value_name = "FILE", conflicts_with = "paths")]
+    config: Option<PathBuf>,
+    /// As JSON: {rules, mistakes[], notes[]}.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    rules: usize,
+    examples: usize,
+    mistakes: Vec<Told>,
+    notes: Vec<Told>,
+}
+
+#[derive(Debug, Serialize)]
+struct Told {
+    file: PathBuf,
+    line: usize,
+    message: String,
+}
+
+impl Check {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, Failure> {
+        let mut report = Report::default();
+        if self.paths.is_empty() {
+            report.take_configuration(self.config);
+        } else {
+            self.paths.iter().for_each(|path| report.take_rules(load_path(path)));
+        }
+        if self.json {
+            out.json(&report)?;
+        } else {
+            report.print(out)?;
+        }
+        Ok(if report.mistakes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CONFIG) })
+    }
+}
+
+impl Report {
+    fn take_configuration(&mut self, config: Option<PathBuf>) {
+        match Config::load(&Flags { config, ..Flags::default() }) {
+            Ok(config) => self.take_rules(load(&config.load_plan())),
+            Err(mistakes) => {
+                self.take_mistakes(mistakes);
+                // The rules have mistakes of their own to tell, wherever the configuration would have them.
+                self.take_rules(load(&LoadPlan::default()));
+            }
+        }
+    }
+
+    fn take_rules(&mut self, loaded: Loaded) {
+        self.take_mistakes(loaded.mistakes);
+        self.notes.extend(loaded.notes.into_iter().map(Told::from));
+        self.rules += loaded.set.rules.len();
+        self.examples += loaded.set.rules.iter().map(|rule| count(&rule.examples)).sum::<usize>();
+        self.take_detectors(loaded.set);
+    }
+
+    /// What only building the matcher shows: patterns that cannot be used, and those that cost every line.
+    fn take_detectors(&mut self, set: RuleSet) {
+        let set = Arc::new(set);
+        for reader in 0..set.readers.len() {
+            match Detector::new(Arc::clone(&set), reader) {
+                Ok(detector) => self.notes.extend(detector.slow_lane().filter_map(|slow| Told::slow(&set, &slow))),
+                Err(mistakes) => self.take_mistakes(mistakes),
+            }
+        }
+    }
+
+    fn take_mistakes(&mut self, mistakes: Vec<Mistake>) {
+        self.mistakes.extend(mistakes.into_iter().map(Told::from));
+    }
+
+    fn print(&self, out: &mut Out) -> Result<(), Failure> {
+        for told in &self.mistakes {
+            out.line(&format!("{}:{}: {}", told.file.display(), told.line, told.message))?;
+        }
+        for told in &self.notes {
+            out.line(&format!("{}:{}: note: {}", told.file.display(), told.line, told.message))?;
+        }
+        let mistakes = match self.mistakes.len() {
+            0 => "no mistake".to_owned(),
+            1 => "1 mistake".to_owned(),
+            many => format!("{many} mistakes"),
+        };
+        Ok(out.line(&format!("{} rules, {} examples: {mistakes}", self.rules, self.examples))?)
+    }
+}
+
+fn count(examples: &nodewell_rules::rule::Examples) -> usize {
+    examples.matches.len() + examples.ignores.len() + examples.recovers.len()
+}
+
+impl Told {
+    fn at(location: Location, message: String) -> Self {
+        Self { file: location.file, line: location.line, message }
+    }
+}
+
+impl Told {
+    fn slow(set: &RuleSet, slow: &SlowPattern<'_>) -> Option<Self> {
+        let rule = set.rules.get(slow.rule)?;
+        let message = format!("{:?} has no fixed text of 4 bytes, so it is tried on every record", slow.pattern);
+        Some(Self::at(rule.location.clone(), message))
+    }
+}
+
+impl From<Mistake> for Told {
+    fn from(mistake: Mistake) -> Self {
+        Self::at(mistake.location, mistake.message)
+    }
+}
+
+impl From<Note> for Told {
+    fn from(note: Note) -> Self {
+        Self::at(note.location, note.message)
+    }
+}

@@ -1,0 +1,154 @@
+//! What the running agent says of itself, and whether Prometheus finds it.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use nodewell_client::{Client, ClientError};
+use nodewell_model::{
+    api::VersionView,
+    view::{ApiserverState, ApiserverView, DaemonState, DaemonView, NodeView},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::check::Check;
+
+const METRICS_TIMEOUT: Duration = Duration::from_secs(3);
+/// Far more than the page has.
+const METRICS_LIMIT_BYTES: u64 = 4 << 20;
+
+pub(super) async fn examine(client: &Client, metrics: SocketAddr) -> Vec<Check> {
+    let version = match client.get::<VersionView>("/v1/version").await {
+        Ok(version) => version,
+        Err(error) => return vec![absent(&error)],
+    };
+    let mut checks =
+        vec![Check::ok("agent", format!("nodewelld {} answers on {}", version.version, client.path().display()))];
+    match client.get::<NodeView>("/v1/status").await {
+        Ok(view) => {
+            checks.extend(view.daemons.iter().map(daemon));
+            checks.push(delivery(&view.apiserver));
+        }
+        Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
+    }
+    checks.push(metrics_page(metrics).await);
+    checks
+}
+
+fn absent(error: &ClientError) -> Check {
+    let remedy = match error {
+        ClientError::Permission { .. } => {
+            "the socket should have mode 0666 and its folder 0755; see: ls -ld /run/nodewell"
+        }
+        _ => "start it: systemctl start nodewell, or by hand: nodewelld --standalone",
+    };
+    Check::fail("agent", error.to_string(), remedy)
+}
+
+fn daemon(daemon: &DaemonView) -> Check {
+    let why = [daemon.reason.as_str(), daemon.message.as_str()].into_iter().filter(|part| !part.is_empty());
+    let why = why.collect::<Vec<_>>().join(": ");
+    match daemon.state {
+        DaemonState::Running if daemon.lost > 0 => {
+            Check::ok(&daemon.name, format!("read {} records, lost {}", daemon.records, daemon.lost))
+        }
+        DaemonState::Running => Check::ok(&daemon.name, format!("read {} records", daemon.records)),
+        DaemonState::Starting => Check::warn(&daemon.name, "has not reported yet", "ask again in a moment"),
+        DaemonState::Blind => {
+            Check::warn(&daemon.name, format!("cannot see: {why}"), "its conditions are Unknown until it can")
+        }
+        DaemonState::Stale => {
+            Check::warn(&daemon.name, format!("has gone silent: {why}"), "look at that daemon's own log")
+        }
+        DaemonState::Dead => Check::fail(&daemon.name, format!("ended: {why}"), "see: journalctl -u nodewell"),
+    }
+}
+
+fn delivery(view: &ApiserverView) -> Check {
+    let name = "agent's API server";
+    match view.state {
+        ApiserverState::Disabled => Check::ok(name, "none: the agent runs standalone"),
+        ApiserverState::Connected => Check::ok(name, format!("connected, {} events wait", view.undelivered)),
+        ApiserverState::Connecting => Check::warn(name, "not connected yet", "ask again in a moment"),
+        ApiserverState::Failing => {
+            Check::fail(name, view.message.clone(), "try its kubeconfig here: nodewell doctor --kubeconfig FILE")
+        }
+    }
+}
+
+async fn metrics_page(address: SocketAddr) -> Check {
+    let name = "metrics";
+    match timeout(METRICS_TIMEOUT, page(address)).await {
+        Ok(Ok(page)) if page.contains("nodewell_") => Check::ok(name, format!("http://{address}/metrics answers")),
+        Ok(Ok(_)) => Check::warn(
+            name,
+            format!("another program answers on {address}"),
+            "Node Problem Detector uses the same port: stop it, or give the agent another with --metrics-address",
+        ),
+        Ok(Err(error)) => Check::warn(
+            name,
+            format!("nothing answers on {address}: {error}"),
+            "if the agent listens elsewhere, say where with --metrics-address; \"off\" is no mistake",
+        ),
+        Err(_) => Check::warn(name, format!("{address} accepts and does not answer"), "what listens there? ss -ltnp"),
+    }
+}
+
+async fn page(address: SocketAddr) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut page = Vec::new();
+    // A program that hangs up in its own way has answered all the same.
+    match stream.take(METRICS_LIMIT_BYTES).read_to_end(&mut page).await {
+        Err(error) if page.is_empty() => return Err(error),
+        _ => {}
+    }
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::doctor::check::Verdict;
+
+    #[tokio::test]
+    async fn a_missing_agent_is_a_failure_with_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let client = Client::new(folder.path().join("s"));
+        let checks = examine(&client, SocketAddr::from(([127, 0, 0, 1], 1))).await;
+        assert_eq!(checks.len(), 1);
+        assert_eq!(checks[0].verdict, Verdict::Fail);
+        assert!(checks[0].remedy.contains("nodewelld --standalone"));
+    }
+
+    #[test]
+    fn a_blind_monitor_is_a_warning_and_a_dead_one_a_failure() {
+        let view = |state| DaemonView {
+            name: "journal-monitor".to_owned(),
+            state,
+            reason: "LibraryMissing".to_owned(),
+            message: "no libsystemd".to_owned(),
+            records: 0,
+            lost: 0,
+        };
+        assert_eq!(daemon(&view(DaemonState::Blind)).verdict, Verdict::Warn);
+        assert_eq!(daemon(&view(DaemonState::Blind)).detail, "cannot see: LibraryMissing: no libsystemd");
+        assert_eq!(daemon(&view(DaemonState::Dead)).verdict, Verdict::Fail);
+    }
+
+    #[tokio::test]
+    async fn another_program_on_the_metrics_port_is_noticed() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.readable().await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nproblem_counter 0\n").await.unwrap();
+        });
+        let check = metrics_page(address).await;
+        assert!(check.detail.starts_with("another program"), "{check:?}");
+    }
+}

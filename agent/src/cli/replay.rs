@@ -1,0 +1,196 @@
+//! `nodewell replay`: the rules over a saved log, one finding a line.
+
+mod input;
+
+use std::{io::IsTerminal, path::PathBuf, sync::Arc, time::Instant};
+
+use clap::{Args, ValueEnum};
+use jiff::tz::TimeZone;
+use nodewell_rules::{Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, replay::ReplayKind};
+
+use super::{
+    age::local,
+    failure::{CONFIG, Failure, SOFTWARE},
+    out::Out,
+    render::{Look, Paint, one_line, severity_paint},
+    rules::{RuleChoice, loaded},
+};
+use input::Input;
+
+/// Run the rules over a saved log and print what they find, one finding a line.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  dmesg | nodewell replay -
+  nodewell replay /var/log/kern.log
+  journalctl -o json -b -1 | nodewell replay --format journal-json --json -
+  nodewell replay --rules ./my-rules capture.kmsg
+
+Nothing is reported to anyone. With --json each finding is one object a line: line, time, source, type,
+condition, reason, severity, subject, message, kind (raise or clear).")]
+pub(super) struct Replay {
+    /// The log; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// How the log was saved.
+    #[arg(long, value_enum, default_value_t = FormatName::Auto)]
+    format: FormatName,
+    /// As JSON, one object a line.
+    #[arg(long)]
+    json: bool,
+    /// Believe records in the kernel log that user space wrote.
+    #[arg(long)]
+    any_facility: bool,
+    /// Report also what only the live host could prove, such as whose process it was.
+    #[arg(long)]
+    unproven: bool,
+    #[command(flatten)]
+    rules: RuleChoice,
+}
+
+/// The forms of `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// Told from the first lines.
+    Auto,
+    /// Raw records of /dev/kmsg.
+    Kmsg,
+    /// What dmesg prints, or a serial console shows.
+    Dmesg,
+    /// syslog, kern.log, messages, or journalctl as text.
+    Syslog,
+    /// journalctl -o json.
+    JournalJson,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Auto => Self::Auto,
+            FormatName::Kmsg => Self::Kmsg,
+            FormatName::Dmesg => Self::Dmesg,
+            FormatName::Syslog => Self::Syslog,
+            FormatName::JournalJson => Self::JournalJson,
+        }
+    }
+}
+
+impl Replay {
+    pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
+        let set = Arc::new(loaded(&self.rules.plan())?);
+        let input = Input::open(&self.file)?;
+        let options =
+            ReplayOptions { any_facility: self.any_facility, unproven: self.unproven, ..ReplayOptions::default() };
+        let run = Run::new(set, self.format.into()).with_options(options);
+        let printer = Printer { out, json: self.json, look: Look::of_stdout(), zone: TimeZone::system() };
+        let told = print_all(&run, input, printer)?;
+        // In a pipe the findings speak for themselves.
+        if std::io::stderr().is_terminal() {
+            eprint_line(&told);
+        }
+        Ok(())
+    }
+}
+
+fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String, Failure> {
+    let (start, stop) = (Instant::now(), input.stop());
+    let mut findings = 0_u64;
+    let mut failed: Option<Failure> = None;
+    let replayed = run.run(input, |finding| {
+        if failed.is_none() {
+            findings += 1;
+            failed = printer.print(finding).err();
+            // Nobody reads any more: the rest of the log need not be read either.
+            stop.set(failed.is_some());
+        }
+    });
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    let lines = replayed.map_err(not_replayed)?;
+    Ok(format!("{lines} lines, {findings} findings, {:.1} s", start.elapsed().as_secs_f32()))
+}
+
+fn not_replayed(error: ReplayError) -> Failure {
+    match error {
+        ReplayError::Rules(mistakes) => {
+            let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            Failure::said(CONFIG, lines.join("\n"))
+        }
+        ReplayError::Read(error) => Failure::said(SOFTWARE, format!("cannot read the log: {error}")),
+    }
+}
+
+fn eprint_line(line: &str) {
+    use std::io::Write;
+    // Without stderr there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// How findings are written.
+struct Printer<'a> {
+    out: &'a mut Out,
+    json: bool,
+    look: Look,
+    zone: TimeZone,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, finding: &ReplayFinding) -> Result<(), Failure> {
+        if self.json {
+            return self.out.json_row(finding);
+        }
+        Ok(self.out.line(&line(finding, &self.look, &self.zone))?)
+    }
+}
+
+/// Line number, time, severity (or that it ends), reason, subject, message.
+fn line(finding: &ReplayFinding, look: &Look, zone: &TimeZone) -> String {
+    let (word, paint) = match finding.kind {
+        ReplayKind::Raise => (finding.severity.as_str(), severity_paint(finding.severity)),
+        ReplayKind::Clear => ("clear", Paint::Good),
+    };
+    format!(
+        "{:>7}  {:<25}  {}  {:<20}  {:<12}  {}",
+        finding.line,
+        finding.time.map_or_else(|| "-".to_owned(), |time| local(time, zone)),
+        look.paint(paint, &format!("{word:<8}")),
+        finding.reason,
+        one_line(finding.subject.as_deref().unwrap_or("-")),
+        one_line(&finding.message),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_model::{Name, Severity};
+    use nodewell_rules::replay::ProblemType;
+
+    use super::*;
+
+    #[test]
+    fn a_finding_is_one_line() {
+        let mut finding = ReplayFinding {
+            line: 42,
+            time: Some("2026-11-21T02:00:00.5Z".parse().unwrap()),
+            source: "kernel-monitor".into(),
+            lasting: ProblemType::Permanent,
+            condition: Some(Name::fixed("DiskUnhealthy")),
+            reason: Name::fixed("IOError"),
+            severity: Severity::Error,
+            subject: Some("sda".to_owned()),
+            message: "I/O error\nsector 1".to_owned(),
+            kind: ReplayKind::Raise,
+        };
+        assert_eq!(
+            line(&finding, &Look::PLAIN, &TimeZone::UTC),
+            "     42  2026-11-21T02:00:00+00:00  error     IOError               sda           I/O error sector 1"
+        );
+        finding.kind = ReplayKind::Clear;
+        finding.time = None;
+        finding.subject = None;
+        assert_eq!(
+            line(&finding, &Look::PLAIN, &TimeZone::UTC),
+            "     42  -                          clear     IOError               -             I/O error sector 1"
+        );
+    }
+}

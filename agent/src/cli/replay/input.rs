@@ -1,0 +1,113 @@
+//! The log being replayed: a file or standard input, with its progress told on a terminal, and a way to end it early.
+
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{self, IsTerminal, Read, Write},
+    path::Path,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use crate::cli::failure::{Failure, NO_PERMISSION, USAGE};
+
+/// Below this a replay is over before a person looks.
+const PROGRESS_FROM_BYTES: u64 = 64 << 20;
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+
+/// Reads until its end, or until it was stopped.
+pub(super) struct Input {
+    reader: Box<dyn Read>,
+    stop: Rc<Cell<bool>>,
+    progress: Option<Progress>,
+}
+
+/// Told on stderr, over itself.
+struct Progress {
+    total: u64,
+    read: u64,
+    start: Instant,
+    told: Instant,
+}
+
+impl Input {
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::new(Box::new(io::stdin().lock()), None));
+        }
+        let file = File::open(path).map_err(|error| not_opened(path, &error))?;
+        let metadata = file.metadata().map_err(|error| not_opened(path, &error))?;
+        if metadata.is_dir() {
+            return Err(Failure::said(USAGE, format!("{} is a folder; name the log file itself", path.display())));
+        }
+        let told = metadata.len() > PROGRESS_FROM_BYTES && io::stderr().is_terminal();
+        Ok(Self::new(Box::new(file), told.then(|| Progress::of(metadata.len()))))
+    }
+
+    fn new(reader: Box<dyn Read>, progress: Option<Progress>) -> Self {
+        Self { reader, stop: Rc::default(), progress }
+    }
+
+    /// Set, the input ends with the next read.
+    pub(super) fn stop(&self) -> Rc<Cell<bool>> {
+        Rc::clone(&self.stop)
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.get() {
+            return Ok(0);
+        }
+        let count = self.reader.read(buffer)?;
+        if let Some(progress) = &mut self.progress {
+            progress.advance(count);
+        }
+        Ok(count)
+    }
+}
+
+impl Progress {
+    fn of(total: u64) -> Self {
+        Self { total, read: 0, start: Instant::now(), told: Instant::now() }
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.read += count as u64;
+        if count > 0 && self.told.elapsed() < PROGRESS_EVERY {
+            return;
+        }
+        self.told = Instant::now();
+        let rate = self.read as f64 / 1e6 / self.start.elapsed().as_secs_f64().max(1e-3);
+        let percent = self.read * 100 / self.total.max(1);
+        // At the end the line is wiped.
+        let line = if count == 0 { String::new() } else { format!("{percent:>3} %  {rate:.0} MB/s") };
+        let _ = write!(io::stderr(), "\r{line}\x1b[K");
+    }
+}
+
+fn not_opened(path: &Path, error: &io::Error) -> Failure {
+    let code = if error.kind() == io::ErrorKind::PermissionDenied { NO_PERMISSION } else { USAGE };
+    Failure::said(code, format!("cannot open {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stopped_input_ends() {
+        let mut input = Input::new(Box::new(io::repeat(b'x')), None);
+        let mut buffer = [0; 8];
+        assert_eq!(input.read(&mut buffer).unwrap(), 8);
+        input.stop().set(true);
+        assert_eq!(input.read(&mut buffer).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_folder_is_not_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Input::open(folder.path()).is_err());
+        assert!(Input::open(&folder.path().join("missing")).is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! The rules a command works with: the installed ones with the administrator's, or a folder that was named.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use nodewell_rules::{LoadPlan, Loaded, Mistake, RuleSet, RulesFrom, load};
+
+use super::failure::{CONFIG, Failure};
+use crate::config::{Config, Flags};
+
+/// `--rules`, as `nodewelld` has it.
+#[derive(Debug, Args)]
+pub(super) struct RuleChoice {
+    /// A folder of rule files instead of the installed rules and /etc/nodewell/rules.d. May be given several times.
+    #[arg(long, value_name = "DIR")]
+    rules: Vec<PathBuf>,
+    /// A Node Problem Detector config to load as well. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    npd_config: Vec<PathBuf>,
+}
+
+impl RuleChoice {
+    /// What the agent would load. A config with mistakes is no reason not to look at a log: the defaults count then.
+    pub(super) fn plan(&self) -> LoadPlan {
+        if !self.rules.is_empty() {
+            return LoadPlan {
+                rules: RulesFrom::Dirs(self.rules.clone()),
+                npd: self.npd_config.clone(),
+                ..LoadPlan::default()
+            };
+        }
+        let configured = Config::load(&Flags::default()).map(|config| config.load_plan()).unwrap_or_default();
+        LoadPlan { npd: [configured.npd.clone(), self.npd_config.clone()].concat(), ..configured }
+    }
+}
+
+/// The rules of `plan`; any mistake in them is a failure.
+pub(super) fn loaded(plan: &LoadPlan) -> Result<RuleSet, Failure> {
+    let Loaded { set, mistakes, .. } = load(plan);
+    if mistakes.is_empty() { Ok(set) } else { Err(Failure::said(CONFIG, told(&mistakes))) }
+}
+
+fn told(mistakes: &[Mistake]) -> String {
+    let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    format!("the rules have mistakes:\n{}", lines.join("\n"))
+}
