@@ -1,1 +1,17 @@
-//! Harness.
+//! The harness of the whole-program tests: starts the real agent, plays the kernel log, and is the API server, as a
+//! double or as the real one.
+
+#![allow(clippy::unwrap_used)]
+
+pub mod agent;
+pub mod cli;
+pub mod cluster;
+pub mod double;
+pub mod http;
+pub mod journal;
+pub mod kmsg;
+pub mod process;
+pub mod real;
+pub mod runtime;
+pub mod suite;
+pub mod wait;

@@ -1,0 +1,297 @@
+//! A running `nodewelld` with everything it needs in a folder of its own.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use hyper::{Method, StatusCode};
+use nix::sys::signal::Signal;
+use nodewell_model::view::{ConditionView, DaemonView, EventView, NodeView};
+use tempfile::TempDir;
+
+use crate::{
+    cli::{Outcome, binary, nodewell},
+    http::{Answer, over_socket, over_tcp},
+    kmsg::FakeKmsg,
+    process::Process,
+    wait::until,
+};
+
+/// How the agent is to be started.
+#[derive(Debug)]
+pub struct Plan {
+    dir: TempDir,
+    node: String,
+    kmsg: FakeKmsg,
+    flags: Vec<OsString>,
+    kubeconfig: Option<PathBuf>,
+    device: Option<PathBuf>,
+    wrapper: Vec<OsString>,
+    metrics_port: u16,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self::new("test-node")
+    }
+}
+
+impl Plan {
+    /// Standalone, with a made-up kernel log and the shipped rules.
+    ///
+    /// # Panics
+    /// If there is no place for temporary files.
+    #[must_use]
+    pub fn new(node: &str) -> Self {
+        let dir = TempDir::with_prefix("nodewell-test-").unwrap();
+        let kmsg = FakeKmsg::file(&dir.path().join("kmsg"));
+        // An empty file of its own: what /etc has on this machine must not matter.
+        fs::write(dir.path().join("nodewell.toml"), "").unwrap();
+        let metrics_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let node = node.to_owned();
+        let (flags, wrapper) = (Vec::new(), Vec::new());
+        Self { dir, node, kmsg, flags, kubeconfig: None, device: None, wrapper, metrics_port }
+    }
+
+    /// The agent's folder; it is gone when the agent is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a file into the agent's folder and gives its path.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn file(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The configuration file's content.
+    #[must_use]
+    pub fn config(self, toml: &str) -> Self {
+        self.file("nodewell.toml", toml);
+        self
+    }
+
+    /// One more flag with its value.
+    #[must_use]
+    pub fn flag(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.flags.extend([name.into(), value.as_ref().to_owned()]);
+        self
+    }
+
+    /// Not standalone, but with this kubeconfig.
+    #[must_use]
+    pub fn kubeconfig(self, path: PathBuf) -> Self {
+        Self { kubeconfig: Some(path), ..self }
+    }
+
+    /// Another kernel log than the made-up one.
+    #[must_use]
+    pub fn kernel_log(self, path: impl Into<PathBuf>) -> Self {
+        Self { device: Some(path.into()), ..self }
+    }
+
+    /// A FIFO in place of the file.
+    #[must_use]
+    pub fn with_fifo(mut self) -> Self {
+        self.kmsg = FakeKmsg::fifo(&self.dir.path().join("kmsg-fifo"));
+        self
+    }
+
+    /// A command that starts the agent, such as `nsenter` or `setpriv` with its arguments.
+    #[must_use]
+    pub fn wrapped_in(self, wrapper: Vec<OsString>) -> Self {
+        Self { wrapper, ..self }
+    }
+
+    /// Starts it and waits until it answers on its socket.
+    ///
+    /// # Panics
+    /// If it ends or does not answer; its log is shown.
+    #[must_use]
+    pub fn start(self) -> Agent {
+        let process = self.spawn();
+        let mut agent = Agent { plan: self, process };
+        agent.wait_ready();
+        agent
+    }
+
+    /// The command line without the program: for runs that are to end by themselves.
+    #[must_use]
+    pub fn args(&self) -> Vec<OsString> {
+        let path = |name: &str| self.dir.path().join(name).into_os_string();
+        let device = self.device.as_deref().unwrap_or(self.kmsg.path());
+        let mut args: Vec<OsString> = vec!["--config".into(), path("nodewell.toml")];
+        args.extend(["--node-name".into(), self.node.clone().into()]);
+        args.extend(["--socket".into(), path("socket"), "--state-dir".into(), path("state")]);
+        args.extend(["--metrics-address".into(), self.metrics_address().into()]);
+        args.extend(["--kmsg".into(), device.into()]);
+        match &self.kubeconfig {
+            Some(kubeconfig) => args.extend(["--kubeconfig".into(), kubeconfig.into()]),
+            None => args.push("--standalone".into()),
+        }
+        args.extend(self.flags.iter().cloned());
+        args
+    }
+
+    fn metrics_address(&self) -> String {
+        format!("127.0.0.1:{}", self.metrics_port)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("nodewelld.log")
+    }
+
+    fn spawn(&self) -> Process {
+        let mut argv = self.wrapper.clone();
+        argv.push(binary("nodewelld").into_os_string());
+        argv.extend(self.args());
+        Process::start(&argv, &self.log()).unwrap()
+    }
+}
+
+/// A running agent. Killed when dropped; its log is shown if the test fails.
+#[derive(Debug)]
+pub struct Agent {
+    plan: Plan,
+    process: Process,
+}
+
+impl Agent {
+    /// Its made-up kernel log.
+    #[must_use]
+    pub fn kmsg(&self) -> &FakeKmsg {
+        &self.plan.kmsg
+    }
+
+    /// What it was started with.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Everything it has said so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.plan.log()).unwrap_or_default()
+    }
+
+    /// `GET` on its socket; `None` if it does not answer.
+    #[must_use]
+    pub fn get(&self, target: &str) -> Option<Answer> {
+        over_socket(&self.plan.dir.path().join("socket"), Method::GET, target, "")
+    }
+
+    /// `POST` on its socket.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    #[must_use]
+    pub fn post(&self, target: &str, body: &str) -> Answer {
+        over_socket(&self.plan.dir.path().join("socket"), Method::POST, target, body).expect("the agent answers")
+    }
+
+    /// The whole account.
+    #[must_use]
+    pub fn view(&self) -> NodeView {
+        self.read("/v1/status")
+    }
+
+    /// One condition of the catalogue.
+    #[must_use]
+    pub fn condition(&self, name: &str) -> Option<ConditionView> {
+        self.read::<Vec<ConditionView>>("/v1/conditions").into_iter().find(|one| one.condition.as_str() == name)
+    }
+
+    /// Waits until condition `name` has `status` (`True`, `False`, `Unknown`).
+    pub fn wait_condition(&self, name: &str, status: &str) -> ConditionView {
+        until(&format!("{name} is {status}"), || {
+            self.condition(name).filter(|condition| condition.status.as_str() == status)
+        })
+    }
+
+    /// The events with this reason, newest last.
+    #[must_use]
+    pub fn events(&self, reason: &str) -> Vec<EventView> {
+        let events: Vec<EventView> = self.read("/v1/events");
+        events.into_iter().filter(|event| event.reason.as_str() == reason).collect()
+    }
+
+    /// Waits for an event with this reason; gives the newest.
+    pub fn wait_event(&self, reason: &str) -> EventView {
+        until(&format!("an event {reason}"), || self.events(reason).pop())
+    }
+
+    /// One monitor.
+    #[must_use]
+    pub fn daemon(&self, name: &str) -> Option<DaemonView> {
+        self.read::<Vec<DaemonView>>("/v1/daemons").into_iter().find(|daemon| daemon.name == name)
+    }
+
+    /// `GET /metrics`.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        until("/metrics answers", || over_tcp(&self.plan.metrics_address(), "/metrics")).body
+    }
+
+    /// `nodewell ARGS --socket ITS-SOCKET`.
+    #[must_use]
+    pub fn nodewell(&self, args: &[&str]) -> Outcome {
+        let socket = self.plan.dir.path().join("socket");
+        nodewell(args.iter().map(OsString::from).chain(["--socket".into(), socket.into_os_string()]))
+    }
+
+    /// SIGHUP: reads its rules and configuration again.
+    pub fn reload(&self) {
+        self.process.signal(Signal::SIGHUP);
+    }
+
+    /// SIGSTOP.
+    pub fn pause(&self) {
+        self.process.signal(Signal::SIGSTOP);
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) {
+        self.process.signal(Signal::SIGCONT);
+    }
+
+    /// Kills it and starts it again with everything as it was.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        self.process = self.plan.spawn();
+        self.wait_ready();
+    }
+
+    fn wait_ready(&mut self) {
+        let well = |status: StatusCode| status == StatusCode::OK;
+        until("nodewelld answers /readyz", || {
+            assert!(self.process.ended().is_none(), "nodewelld ended by itself");
+            self.get("/readyz").filter(|answer| well(answer.status))
+        });
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(&self, target: &str) -> T {
+        let answer = self.get(target).unwrap_or_else(|| panic!("{target}: no answer"));
+        assert_eq!(answer.status, StatusCode::OK, "{target}: {}", answer.body);
+        serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{target}: {error} in {}", answer.body))
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.process.kill();
+        if thread::panicking() {
+            eprintln!("--- nodewelld of {} said:\n{}---", self.plan.dir.path().display(), self.log());
+        }
+    }
+}

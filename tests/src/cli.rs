@@ -1,0 +1,89 @@
+//! The programs under test, and runs of `nodewell` to their end.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+use serde_json::Value;
+
+/// How a run of `nodewell` ended.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// Its output as one JSON value.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// Its output as JSON values, one a line.
+    ///
+    /// # Panics
+    /// If a line is none.
+    #[must_use]
+    pub fn json_lines(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
+        self.stdout.lines().map(parse).collect()
+    }
+}
+
+/// Runs `nodewell` with `args`.
+///
+/// # Panics
+/// If it cannot be run.
+#[must_use]
+pub fn nodewell<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Outcome {
+    run(Command::new(binary("nodewell")).args(args))
+}
+
+/// Runs `nodewelld` with `args`, for runs that are to end by themselves.
+///
+/// # Panics
+/// If it cannot be run.
+#[must_use]
+pub fn nodewelld<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Outcome {
+    run(Command::new(binary("nodewelld")).args(args))
+}
+
+fn run(command: &mut Command) -> Outcome {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // A signal is no exit code.
+    Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+}
+
+/// One of the programs: in `NODEWELL_BIN_DIR`, or as cargo builds them.
+pub(crate) fn binary(name: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| env::var_os("NODEWELL_BIN_DIR").map_or_else(built, PathBuf::from));
+    let path = folder.join(name);
+    assert!(path.is_file(), "{} is not there; build it, or set NODEWELL_BIN_DIR", path.display());
+    path
+}
+
+/// cargo builds a package's own programs before its tests, but these are another package's: a stale one would be tested.
+fn built() -> PathBuf {
+    let own = env::current_exe().unwrap();
+    let folder = own.ancestors().nth(2).expect("a test binary lies in target/PROFILE/deps").to_owned();
+    if let Some(cargo) = env::var_os("CARGO") {
+        let mut command = Command::new(cargo);
+        command.args(["build", "--quiet", "--package", "nodewell-agent", "--bins"]);
+        command.args(folder.ends_with("release").then_some("--release"));
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let status = command.current_dir(workspace).status().unwrap();
+        assert!(status.success(), "nodewell-agent does not build");
+    }
+    folder
+}

@@ -1,0 +1,100 @@
+//! The API double: the part of a kube-apiserver that a node agent speaks to, over plain HTTP on loopback, with faults
+//! on demand. It answers as the real one (1.36) does and does no more: the same cases run on both.
+
+mod conditions;
+mod faults;
+mod request;
+mod routes;
+mod serve;
+mod status;
+mod store;
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+pub use faults::{Fault, LoggedRequest};
+
+use crate::{cluster::Identity, runtime::block_on};
+use serve::Shared;
+
+/// A running double. It ends when dropped.
+#[derive(Debug)]
+pub struct Double {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    serving: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Double {
+    /// Serves on a free port of loopback.
+    ///
+    /// # Panics
+    /// If loopback has none.
+    #[must_use]
+    pub fn start() -> Self {
+        let shared = Arc::<Shared>::default();
+        let listener = serve::listen("127.0.0.1:0".parse().unwrap());
+        let address = listener.local_addr().unwrap();
+        let serving = Mutex::new(Some(serve::spawn(listener, Arc::clone(&shared))));
+        Self { address, shared, serving }
+    }
+
+    /// As a killed server: nobody listens, open connections break.
+    pub fn stop(&self) {
+        if let Some(serving) = self.serving.lock().unwrap().take() {
+            serving.abort();
+            // It was told to end: how it ended says nothing.
+            let _ = block_on(serving);
+        }
+    }
+
+    /// Serves again, on the same port, what it had.
+    pub fn start_again(&self) {
+        let listener = serve::listen(self.address);
+        *self.serving.lock().unwrap() = Some(serve::spawn(listener, Arc::clone(&self.shared)));
+    }
+
+    /// The next `times` requests of anybody but the administrator go wrong.
+    pub fn fail_next(&self, times: usize, fault: Fault) {
+        self.shared.faults.lock().unwrap().script(times, fault);
+    }
+
+    /// Every request of anybody but the administrator goes wrong, until [`Double::heal`].
+    pub fn fail_all(&self, fault: Fault) {
+        self.fail_next(usize::MAX, fault);
+    }
+
+    /// No more faults.
+    pub fn heal(&self) {
+        self.shared.faults.lock().unwrap().clear();
+    }
+
+    /// What was asked for by anybody but the administrator, oldest first.
+    #[must_use]
+    pub fn requests(&self) -> Vec<LoggedRequest> {
+        self.shared.log.lock().unwrap().clone()
+    }
+
+    /// A kubeconfig for `identity`; JSON is YAML.
+    #[must_use]
+    pub fn kubeconfig(&self, identity: &Identity) -> Value {
+        let token = match identity {
+            Identity::Admin => "admin".to_owned(),
+            Identity::Node(name) => format!("node:{name}"),
+            Identity::Stranger => "stranger".to_owned(),
+            Identity::Unknown => "unknown".to_owned(),
+        };
+        crate::cluster::kubeconfig(json!({ "server": format!("http://{}", self.address) }), json!({ "token": token }))
+    }
+}
+
+impl Drop for Double {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

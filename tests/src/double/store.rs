@@ -1,0 +1,73 @@
+//! What the double keeps: Nodes and Events. Nothing survives it.
+
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, Unit};
+use serde_json::{Value, json};
+
+use super::conditions::Conditions;
+
+/// Everything.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    pub(crate) nodes: BTreeMap<String, Node>,
+    /// By namespace and name.
+    pub(crate) events: BTreeMap<(String, String), Value>,
+    versions: u64,
+}
+
+/// A Node: its identity and its conditions.
+#[derive(Debug)]
+pub(crate) struct Node {
+    metadata: Value,
+    pub(crate) conditions: Conditions,
+}
+
+impl Store {
+    /// `metadata` of a new object: a UID of its own.
+    pub(crate) fn metadata(&mut self, name: &str) -> Value {
+        let version = self.next_version();
+        // Unique among everything that lives at the same time, which is all that is asked of it.
+        let uid = format!("{:08x}-0000-4000-8000-{:012x}", std::process::id(), fingerprint(version));
+        json!({ "name": name, "uid": uid, "resourceVersion": version.to_string(), "creationTimestamp": now() })
+    }
+
+    pub(crate) fn next_version(&mut self) -> u64 {
+        self.versions += 1;
+        self.versions
+    }
+
+    pub(crate) fn create_node(&mut self, name: &str) -> Value {
+        let metadata = self.metadata(name);
+        let node = Node { metadata, conditions: Conditions::default() };
+        let view = node.view();
+        self.nodes.insert(name.to_owned(), node);
+        view
+    }
+}
+
+impl Node {
+    pub(crate) fn view(&self) -> Value {
+        let status = json!({ "conditions": self.conditions.view() });
+        json!({ "kind": "Node", "apiVersion": "v1", "metadata": self.metadata, "spec": {}, "status": status })
+    }
+
+    pub(crate) fn touch(&mut self, version: u64) {
+        self.metadata["resourceVersion"] = version.to_string().into();
+    }
+
+    pub(crate) fn uid(&self) -> &Value {
+        &self.metadata["uid"]
+    }
+}
+
+/// Kubernetes keeps whole seconds.
+fn now() -> String {
+    Timestamp::now().round(Unit::Second).unwrap().to_string()
+}
+
+/// Differs between doubles of one process too: they start at different times.
+fn fingerprint(version: u64) -> u64 {
+    let nanos = u64::try_from(Timestamp::now().as_nanosecond() & 0xffff_ffff_0000).unwrap_or_default();
+    nanos ^ version
+}

@@ -1,0 +1,80 @@
+//! A small HTTP client for the agent's Unix socket and its metrics port.
+
+use std::path::Path;
+
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Method, Request, StatusCode,
+    body::Bytes,
+    client::conn::http1,
+    header::{CONTENT_TYPE, HOST},
+};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpStream, UnixStream},
+    time::timeout,
+};
+
+use crate::{runtime::block_on, wait::PATIENCE};
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {:?}", self.body))
+    }
+}
+
+/// One request over the Unix socket at `path`; `None` if nobody answers.
+#[must_use]
+pub fn over_socket(path: &Path, method: Method, target: &str, body: &str) -> Option<Answer> {
+    block_on(async {
+        let stream = UnixStream::connect(path).await.ok()?;
+        ask(stream, method, target, body).await
+    })
+}
+
+/// One GET over TCP; `None` if nobody answers.
+#[must_use]
+pub fn over_tcp(address: &str, target: &str) -> Option<Answer> {
+    block_on(async {
+        let stream = TcpStream::connect(address).await.ok()?;
+        ask(stream, Method::GET, target, "").await
+    })
+}
+
+async fn ask<S>(stream: S, method: Method, target: &str, body: &str) -> Option<Answer>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let request = Request::builder()
+        .method(method)
+        .uri(target)
+        .header(HOST, "localhost")
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
+        .unwrap();
+    timeout(PATIENCE, async {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
+        let driver = tokio::spawn(connection);
+        let answer = sender.send_request(request).await.ok()?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await.ok()?.to_bytes();
+        driver.abort();
+        Some(Answer { status, body: String::from_utf8_lossy(&body).into_owned() })
+    })
+    .await
+    .ok()?
+}

@@ -1,0 +1,224 @@
+//! The real API server: etcd and kube-apiserver on loopback, where envtest's folder has them, with the authorization
+//! that a cluster has (Node, RBAC, NodeRestriction).
+
+mod pki;
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    cluster::{Call, Client, Identity, kubeconfig},
+    process::Process,
+    wait::until_within,
+};
+use pki::Pki;
+
+/// A loaded machine with two cores needs half of it at most.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// A port that was free a moment ago may be taken by the time it is used.
+const ATTEMPTS: usize = 3;
+
+/// A running pair. Both end when dropped.
+#[derive(Debug)]
+pub struct RealServer {
+    dir: TempDir,
+    pki: Pki,
+    ports: Ports,
+    /// Dropped in this order: the API server first.
+    apiserver: Mutex<Option<Process>>,
+    _etcd: Process,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    apiserver: u16,
+    etcd: u16,
+    etcd_peer: u16,
+}
+
+static SHARED: Mutex<Option<Arc<RealServer>>> = Mutex::new(None);
+
+impl RealServer {
+    /// The one for all cases of this process, started at the first call.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn shared() -> Arc<Self> {
+        let mut shared = SHARED.lock().unwrap();
+        Arc::clone(shared.get_or_insert_with(|| Arc::new(Self::start().unwrap())))
+    }
+
+    /// Ends the shared one and removes its folder; the runner calls it when all cases are through.
+    pub fn end_shared() {
+        if let Ok(mut shared) = SHARED.lock() {
+            drop(shared.take());
+        }
+    }
+
+    /// Starts a pair and waits until it is ready.
+    ///
+    /// # Errors
+    /// With the end of its log if it does not come up.
+    pub fn start() -> Result<Self, String> {
+        let mut trouble = String::new();
+        for _ in 0..ATTEMPTS {
+            match Self::start_once() {
+                Ok(server) => return Ok(server),
+                Err(error) => trouble = error,
+            }
+        }
+        Err(trouble)
+    }
+
+    fn start_once() -> Result<Self, String> {
+        let dir = TempDir::with_prefix("nodewell-apiserver-").map_err(|error| error.to_string())?;
+        let pki = Pki::new(dir.path());
+        let ports = free_ports();
+        let etcd = start_etcd(dir.path(), ports)?;
+        let server = Self { dir, pki, ports, apiserver: Mutex::new(None), _etcd: etcd };
+        server.start_again()?;
+        Ok(server)
+    }
+
+    /// SIGKILL for the API server; etcd goes on.
+    pub fn stop(&self) {
+        if let Some(mut apiserver) = self.apiserver.lock().unwrap().take() {
+            apiserver.kill();
+        }
+    }
+
+    /// Starts the API server on its port and waits until it is ready.
+    ///
+    /// # Errors
+    /// With the end of its log if it does not come up.
+    pub fn start_again(&self) -> Result<(), String> {
+        let log = self.dir.path().join("apiserver.log");
+        let argv = self.apiserver_argv();
+        let mut process = Process::start(&argv, &log).map_err(|error| error.to_string())?;
+        let admin = Client::new(&self.kubeconfig(&Identity::Admin));
+        // Events live in `default`, which the server makes shortly after it is ready.
+        let answers = |path| admin.call(&Call::get(path)).0 == 200;
+        let up = until_within(START_LIMIT, "kube-apiserver is ready", || {
+            let ready = answers("/readyz") && answers("/api/v1/namespaces/default");
+            if ready { Some(true) } else { process.ended().map(|_| false) }
+        });
+        if !up {
+            return Err(format!("kube-apiserver ended:\n{}", tail(&log)));
+        }
+        *self.apiserver.lock().unwrap() = Some(process);
+        Ok(())
+    }
+
+    /// A kubeconfig for `identity`; JSON is YAML.
+    #[must_use]
+    pub fn kubeconfig(&self, identity: &Identity) -> Value {
+        let server = format!("https://127.0.0.1:{}", self.ports.apiserver);
+        let cluster = json!({ "server": server, "certificate-authority": self.pki.path("ca.crt") });
+        let user = match identity {
+            Identity::Admin => self.pki.client("admin", "system:masters"),
+            Identity::Node(name) => self.pki.client(&format!("system:node:{name}"), "system:nodes"),
+            Identity::Stranger => self.pki.client("stranger", "strangers"),
+            Identity::Unknown => json!({ "token": "unknown" }),
+        };
+        kubeconfig(cluster, user)
+    }
+
+    fn apiserver_argv(&self) -> Vec<OsString> {
+        let flag = |name: &str, file: &str| format!("--{name}={}", self.pki.path(file).display());
+        let mut argv = vec![binary("kube-apiserver").into_os_string()];
+        let flags = [
+            format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd),
+            format!("--secure-port={}", self.ports.apiserver),
+            flag("tls-cert-file", "server.crt"),
+            flag("tls-private-key-file", "server.key"),
+            flag("client-ca-file", "ca.crt"),
+            flag("service-account-key-file", "sa.pub"),
+            flag("service-account-signing-key-file", "sa.key"),
+        ];
+        let fixed = [
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            "--service-cluster-ip-range=10.96.0.0/24",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--allow-privileged=true",
+            "--event-ttl=1h",
+            "--shutdown-delay-duration=0s",
+            "--v=1",
+        ];
+        argv.extend(flags.into_iter().map(OsString::from));
+        argv.extend(fixed.into_iter().map(OsString::from));
+        argv
+    }
+}
+
+fn start_etcd(dir: &Path, ports: Ports) -> Result<Process, String> {
+    let client = format!("http://127.0.0.1:{}", ports.etcd);
+    let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
+    let mut argv = vec![binary("etcd").into_os_string()];
+    let flags = [
+        "--name=tests".to_owned(),
+        format!("--data-dir={}", dir.join("etcd").display()),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=tests={peer}"),
+        // Nothing here outlives the machine.
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=warn".to_owned(),
+    ];
+    argv.extend(flags.into_iter().map(OsString::from));
+    Process::start(&argv, &dir.join("etcd.log")).map_err(|error| error.to_string())
+}
+
+/// Three at once, so that they differ.
+fn free_ports() -> Ports {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [apiserver, etcd, etcd_peer] = listeners.map(|listener| listener.local_addr().unwrap().port());
+    Ports { apiserver, etcd, etcd_peer }
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(8)..].join("\n")
+}
+
+/// Where envtest keeps its binaries.
+fn folder() -> PathBuf {
+    env::var_os("KUBEBUILDER_ASSETS").map_or_else(|| "/usr/local/kubebuilder/bin".into(), PathBuf::from)
+}
+
+fn binary(name: &str) -> PathBuf {
+    folder().join(name)
+}
+
+/// The server's version, or why there is none.
+///
+/// # Errors
+/// With what is missing, in one line.
+pub fn version() -> Result<String, String> {
+    for name in ["etcd", "kube-apiserver"] {
+        if !binary(name).is_file() {
+            return Err(format!("no {name} in {} (KUBEBUILDER_ASSETS)", folder().display()));
+        }
+    }
+    let output = Command::new(binary("kube-apiserver")).arg("--version").output().map_err(|error| error.to_string())?;
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    words.split_whitespace().last().map(str::to_owned).ok_or_else(|| "kube-apiserver tells no version".to_owned())
+}

@@ -1,0 +1,85 @@
+//! The certificates of a test cluster: an authority, the server, service accounts, and clients as they are asked for.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+use serde_json::{Value, json};
+
+/// All files lie in one folder, which belongs to the server.
+#[derive(Debug)]
+pub(super) struct Pki {
+    folder: PathBuf,
+    authority: Authority,
+}
+
+struct Authority(Issuer<'static, KeyPair>);
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Authority")
+    }
+}
+
+impl Pki {
+    pub(super) fn new(dir: &Path) -> Self {
+        let folder = dir.join("pki");
+        fs::create_dir(&folder).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let params = authority_params();
+        fs::write(folder.join("ca.crt"), params.self_signed(&key).unwrap().pem()).unwrap();
+        let pki = Self { folder, authority: Authority(Issuer::new(params, key)) };
+        pki.issue("server", server_params());
+        let accounts = KeyPair::generate().unwrap();
+        fs::write(pki.path("sa.key"), accounts.serialize_pem()).unwrap();
+        fs::write(pki.path("sa.pub"), accounts.public_key_pem()).unwrap();
+        pki
+    }
+
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// A client certificate, as a kubeconfig's user has it.
+    pub(super) fn client(&self, name: &str, group: &str) -> Value {
+        let file = name.replace(':', "-");
+        if !self.path(&format!("{file}.crt")).exists() {
+            let mut params = CertificateParams::default();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params.distinguished_name.push(DnType::OrganizationName, group);
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            self.issue(&file, params);
+        }
+        let (certificate, key) = (self.path(&format!("{file}.crt")), self.path(&format!("{file}.key")));
+        json!({ "client-certificate": certificate, "client-key": key })
+    }
+
+    /// The key first: a certificate that is there has its key.
+    fn issue(&self, file: &str, mut params: CertificateParams) {
+        let key = KeyPair::generate().unwrap();
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let certificate = params.signed_by(&key, &self.authority.0).unwrap();
+        fs::write(self.path(&format!("{file}.key")), key.serialize_pem()).unwrap();
+        fs::write(self.path(&format!("{file}.crt")), certificate.pem()).unwrap();
+    }
+}
+
+fn authority_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "nodewell tests");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    params
+}
+
+fn server_params() -> CertificateParams {
+    let names = ["localhost", "127.0.0.1", "10.96.0.1"].map(str::to_owned);
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params
+}

@@ -1,0 +1,139 @@
+//! The list of cases and what each needs; a case whose needs are not met here says so in its line and in the count.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+use crate::{
+    cluster::Cluster,
+    journal, kmsg,
+    real::{self, RealServer},
+};
+
+/// What a machine may lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    Root,
+    /// Root, and a kernel log that takes writes.
+    KernelLog,
+    /// Root, `systemd-journald` and a private mount namespace.
+    Journald,
+}
+
+impl Need {
+    /// Why the machine cannot run a case that has this need.
+    fn unmet(self) -> Option<String> {
+        match self {
+            Self::Root => (!nix::unistd::geteuid().is_root()).then(|| "needs root".to_owned()),
+            Self::KernelLog => kmsg::unmet(),
+            Self::Journald => journal::unmet(),
+        }
+    }
+}
+
+/// All cases of the binary.
+#[derive(Default)]
+pub struct Suite {
+    trials: Vec<Trial>,
+    /// The file that is listing its cases.
+    behaviour: &'static str,
+}
+
+static SKIPPED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
+static ON_DOUBLE: AtomicUsize = AtomicUsize::new(0);
+static ON_REAL: AtomicUsize = AtomicUsize::new(0);
+
+impl Suite {
+    /// The cases that follow belong to this behaviour.
+    pub fn behaviour(&mut self, name: &'static str) -> &mut Self {
+        self.behaviour = name;
+        self
+    }
+
+    /// A case that runs everywhere.
+    pub fn case(&mut self, name: &'static str, case: fn()) -> &mut Self {
+        self.case_with(&[], name, case)
+    }
+
+    /// A case with needs.
+    pub fn case_with(&mut self, needs: &'static [Need], name: &'static str, case: fn()) -> &mut Self {
+        let name = format!("{}::{name}", self.behaviour);
+        let told = name.clone();
+        self.trials.push(Trial::ignorable_test(name, move || match needs.iter().find_map(|need| need.unmet()) {
+            Some(reason) => Ok(skip(told, reason)),
+            None => run(case),
+        }));
+        self
+    }
+
+    /// A case that runs on the double and on the real server; Nodes are its own, the server may be shared.
+    pub fn api(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        self.on_double(name, case).on_real(name, Cluster::shared_real, case)
+    }
+
+    /// A case that runs on both, and stops the server.
+    pub fn api_alone(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        self.on_double(name, case).on_real(name, Cluster::own_real, case)
+    }
+
+    /// A case with faults that only the double can play.
+    pub fn on_double(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        let trial = Trial::ignorable_test(format!("{}::{name}", self.behaviour), move || {
+            ON_DOUBLE.fetch_add(1, Ordering::Relaxed);
+            run(|| case(&Cluster::double()))
+        });
+        self.trials.push(trial.with_kind("double"));
+        self
+    }
+
+    fn on_real(&mut self, name: &'static str, cluster: fn() -> Cluster, case: fn(&Cluster)) -> &mut Self {
+        let name = format!("{}::{name}", self.behaviour);
+        let told = format!("[real] {name}");
+        let trial = Trial::ignorable_test(name, move || {
+            if let Err(reason) = real::version() {
+                return Ok(skip(told, reason));
+            }
+            ON_REAL.fetch_add(1, Ordering::Relaxed);
+            run(|| case(&cluster()))
+        });
+        self.trials.push(trial.with_kind("real"));
+        self
+    }
+
+    /// Runs what the command line asks for, ends what was shared, and says what ran where.
+    #[must_use]
+    pub fn run(self) -> std::process::ExitCode {
+        let conclusion = libtest_mimic::run(&Arguments::from_args(), self.trials);
+        RealServer::end_shared();
+        summary();
+        conclusion.exit_code()
+    }
+}
+
+/// libtest-mimic turns a panic into a failure.
+fn run(case: impl FnOnce()) -> Result<Completion, Failed> {
+    case();
+    Ok(Completion::Completed)
+}
+
+fn skip(name: String, reason: String) -> Completion {
+    let completion = Completion::ignored_with(format!("SKIP: {reason}"));
+    SKIPPED.lock().unwrap().push((name, reason));
+    completion
+}
+
+fn summary() {
+    let (double, real) = (ON_DOUBLE.load(Ordering::Relaxed), ON_REAL.load(Ordering::Relaxed));
+    if double + real > 0 {
+        let version = real::version().map_or_else(|missing| missing, |version| format!("kube-apiserver {version}"));
+        eprintln!("API cases: {double} on the double, {real} on the real server ({version})");
+    }
+    let skipped = SKIPPED.lock().unwrap();
+    for (name, reason) in skipped.iter() {
+        eprintln!("SKIP {name}: {reason}");
+    }
+    eprintln!("{} skipped", skipped.len());
+}
