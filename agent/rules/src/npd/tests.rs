@@ -179,7 +179,7 @@ fn all_mistakes_of_a_file_are_told_at_once() {
                 \"timestampFormat\": \"%b\"},\n\"skipList\": [\"\"],\n\"lookback\": \"x\",\n\"rules\": [{\"reason\": \"a\"},\n{}]}";
     let (mistakes, _) = told(text);
     let lines: Vec<&str> = mistakes.iter().map(|told| &told[..1]).collect();
-    assert_eq!(lines, ["2", "2", "3", "4", "1", "5", "6", "7", "7"], "{mistakes:#?}");
+    assert_eq!(lines, ["1", "2", "2", "3", "4", "5", "6", "7", "7"], "{mistakes:#?}");
 }
 
 #[test]
