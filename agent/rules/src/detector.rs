@@ -33,6 +33,7 @@ pub struct Detector {
 
 /// One record on its way through the rules.
 struct Judged<'a, 'r> {
+    set: &'a RuleSet,
     record: &'a Record<'r>,
     haystack: Haystack<'a>,
     known: Known<'a>,
@@ -74,11 +75,12 @@ impl Detector {
 
     /// As [`Self::push`], but the caller knows the records before this one.
     pub(crate) fn judge(&mut self, record: &Record<'_>, past: &dyn Past, known: Known<'_>, out: &mut Vec<Finding>) {
+        let set = Arc::clone(&self.set);
         let mut selected = std::mem::take(&mut self.selected);
         self.matcher.select(record.text, &mut selected);
         let haystack = Haystack::new(record.text, past, self.matcher.depth());
         self.claimed.reset(self.slots.len());
-        let judged = Judged { record, haystack, known };
+        let judged = Judged { set: &set, record, haystack, known };
         let begin = out.len();
         selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
         self.selected = selected;
@@ -86,9 +88,8 @@ impl Detector {
 
     /// `begin`: where the findings of this record begin in `out`.
     fn try_pattern(&mut self, id: u32, judged: &Judged<'_, '_>, begin: usize, out: &mut Vec<Finding>) {
-        let set = Arc::clone(&self.set);
         let pattern = self.matcher.pattern(id);
-        let (rule, slot) = (&set.rules[pattern.rule], self.slots[pattern.rule]);
+        let (rule, slot) = (&judged.set.rules[pattern.rule], self.slots[pattern.rule]);
         let spoken_for = pattern.role == Role::Match && self.claimed.contains(slot);
         if spoken_for || too_early(rule, judged.record) || !judged.admits(rule) {
             return;

@@ -6,6 +6,7 @@
 pub mod detector;
 pub mod document;
 pub mod duration;
+pub mod examples;
 pub mod explain;
 pub mod load;
 pub mod matcher;
@@ -24,6 +25,7 @@ mod report;
 mod testing;
 
 pub use detector::Detector;
+pub use examples::check_examples;
 pub use explain::{Explanation, explain};
 pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path};
 pub use mistake::{Mistake, Note};

@@ -1,6 +1,7 @@
 //! All rules of one reader in one pass: a record is scanned for every rule's rarest window at once, and only the rules
 //! whose windows it holds run their regex.
 
+mod buckets;
 mod compile;
 mod frequency;
 mod haystack;

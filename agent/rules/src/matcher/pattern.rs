@@ -1,7 +1,7 @@
 //! One pattern of one rule: where it is searched and what a match of it means.
 
 use regex::bytes::{Captures, Regex};
-use regex_syntax::hir::{Hir, Look};
+use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::{
     compile::{self, LazyRegex},
@@ -33,6 +33,8 @@ pub(crate) struct Pattern {
     format: Format,
     blanks: Blanks,
     starts_anchored: bool,
+    /// It says of whom it speaks.
+    captures: bool,
     regex: LazyRegex,
 }
 
@@ -66,6 +68,7 @@ impl Pattern {
             format: rule.format,
             blanks: rule.format.into(),
             starts_anchored: looks_at_start(&hir),
+            captures: captures_something(&hir),
             regex: LazyRegex::new(source),
         };
         Ok((pattern, required))
@@ -75,7 +78,7 @@ impl Pattern {
     pub(crate) fn find(&self, haystack: &Haystack<'_>) -> Option<Found> {
         let regex = self.regex.get()?;
         if self.depth == 1 {
-            return regex.captures(haystack.newest(self.blanks)).map(|captures| found(&captures, 0));
+            return self.find_in_one(regex, haystack.newest(self.blanks));
         }
         let joined = haystack.joined(self.blanks);
         let records = self.depth.min(joined.starts.len());
@@ -86,6 +89,13 @@ impl Pattern {
             Format::Npd if self.starts_anchored => (1..=records).rev().find_map(find),
             Format::Npd => find(records),
         }
+    }
+
+    fn find_in_one(&self, regex: &Regex, text: &[u8]) -> Option<Found> {
+        if self.captures {
+            return regex.captures(text).map(|captures| found(&captures, 0));
+        }
+        regex.is_match(text).then_some(Found { subject: None, pid: None, back: 0 })
     }
 
     /// A match that reaches into the newest of the records that begin at `starts`.
@@ -110,4 +120,12 @@ fn found(captures: &Captures<'_>, back: usize) -> Found {
 
 fn looks_at_start(hir: &Hir) -> bool {
     hir.properties().look_set().contains(Look::Start)
+}
+
+fn captures_something(hir: &Hir) -> bool {
+    let named = |name: &str| ["subject", "pid"].contains(&name);
+    match hir.kind() {
+        HirKind::Capture(capture) if capture.name.as_deref().is_some_and(named) => true,
+        _ => hir.kind().subs().iter().any(captures_something),
+    }
 }

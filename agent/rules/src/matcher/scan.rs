@@ -1,5 +1,6 @@
 //! The one pass: finds the windows of all rules in a block of text at once.
 
+use super::buckets;
 use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
 
 /// As many patterns as one packed searcher takes.
@@ -92,6 +93,7 @@ impl Cursor<'_> {
 
 impl Group {
     fn new(windows: &[Vec<u8>], ids: &[u32]) -> Self {
+        let ids = &buckets::arrange(windows, ids);
         let patterns = || ids.iter().map(|id| windows[*id as usize].as_slice());
         let mut builder = packed::Config::new().heuristic_pattern_limits(false).builder();
         let engine = match builder.extend(patterns()).build() {

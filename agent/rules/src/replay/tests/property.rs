@@ -30,7 +30,7 @@ fn raw(log: &mut String, sequence: usize, text: &[u8]) {
         let plain = matches!(byte, b' '..=b'~') && *byte != b'\\';
         if plain { log.push(char::from(*byte)) } else { write!(log, "\\x{byte:02x}").unwrap() }
     }
-    log.push_str(if sequence % 3 == 0 { "\n SUBSYSTEM=x\n DEVICE=EXT4-fs error\n" } else { "\n" });
+    log.push_str(if sequence.is_multiple_of(3) { "\n SUBSYSTEM=x\n DEVICE=EXT4-fs error\n" } else { "\n" });
 }
 
 fn shared_rules() -> Vec<Rule> {
@@ -57,7 +57,8 @@ fn pushed(rules: Vec<Rule>, texts: &[Vec<u8>]) -> Vec<(u64, String, String)> {
     let (mut detector, mut all) = (detector(rules), Vec::new());
     for (sequence, text) in texts.iter().enumerate() {
         let since_boot = Duration::from_micros(sequence as u64 * 1000);
-        let fields = if sequence % 3 == 0 { vec![("SUBSYSTEM".to_owned(), b"x".to_vec())] } else { Vec::new() };
+        let fields =
+            if sequence.is_multiple_of(3) { vec![("SUBSYSTEM".to_owned(), b"x".to_vec())] } else { Vec::new() };
         let origin = Origin::Line { number: sequence as u64 };
         let (mut out, plain) = (Vec::new(), record(text, 0));
         detector.push(&Record { since_boot: Some(since_boot), fields: &fields, origin, ..plain }, &mut out);
@@ -80,7 +81,7 @@ proptest! {
         for (sequence, text) in texts.iter().enumerate() {
             raw(&mut log, sequence, text);
             numbers.push(line);
-            line += if sequence % 3 == 0 { 3 } else { 1 };
+            line += if sequence.is_multiple_of(3) { 3 } else { 1 };
         }
         let input = Pieces { bytes: log.as_bytes(), sizes: sizes.into_iter().cycle() };
         let mut replayed = Vec::new();

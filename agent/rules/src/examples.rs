@@ -1,0 +1,197 @@
+//! Runs the examples inside the rules through the real detector: a rule that does not do what it shows is a mistake.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use nodewell_model::{Finding, FindingKind, Origin, Record};
+
+use crate::{
+    detector::Detector,
+    mistake::Mistake,
+    rule::{Example, Location, Rule, RuleSet},
+};
+
+/// Each rule's `matches` must fire that very rule, its `ignores` must not, and its `recovers` must clear what the first of
+/// `matches` raised. Counting rules fire at once here. Every mistake is told.
+#[must_use]
+pub fn check_examples(set: &RuleSet) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    for (index, rule) in set.rules.iter().enumerate() {
+        match (alone(set, index), together(set, index)) {
+            (Ok(alone), Ok(together)) => Checked { rule, alone, together }.check(&mut mistakes),
+            (Err(errors), _) | (_, Err(errors)) => mistakes.extend(errors),
+        }
+    }
+    mistakes.sort();
+    mistakes.dedup();
+    mistakes
+}
+
+/// One rule under test.
+struct Checked<'a> {
+    rule: &'a Rule,
+    /// With no other rule.
+    alone: Detector,
+    /// With the rules that could take its records: those of the same reason and condition, listed before it.
+    together: Detector,
+}
+
+impl Checked<'_> {
+    fn check(mut self, mistakes: &mut Vec<Mistake>) {
+        let examples = &self.rule.examples;
+        for example in &examples.matches {
+            self.check_match(example, mistakes);
+        }
+        for example in &examples.ignores {
+            if !raised(&fire(&mut self.alone, example)).is_empty() {
+                mistakes.push(self.mistake(example, "must not match, but it does"));
+            }
+        }
+        let first = examples.matches.first().map(|example| fire(&mut self.alone, example));
+        let subject = first.and_then(|found| Some(raised(&found).first()?.subject.clone())).flatten();
+        for example in &examples.recovers {
+            self.check_recovery(example, subject.as_deref(), mistakes);
+        }
+    }
+
+    fn check_match(&mut self, example: &Example, mistakes: &mut Vec<Mistake>) {
+        let found = fire(&mut self.alone, example);
+        let Some(finding) = raised(&found).first().copied() else {
+            return mistakes.push(self.mistake(example, "must match, but it does not"));
+        };
+        if example.subject.is_some() && example.subject != finding.subject {
+            let words = format!("must have the subject {:?}, but it has {:?}", example.subject, finding.subject);
+            mistakes.push(self.mistake(example, &words));
+        }
+        // In the company of its kin the message tells whose pattern it was: severity and monitor are the rule's.
+        let said = fire(&mut self.together, example);
+        if !raised(&said).iter().any(|other| is_same(other, finding)) {
+            mistakes
+                .push(self.mistake(example, "is taken by a rule of the same reason that is listed before this one"));
+        }
+    }
+
+    fn check_recovery(&mut self, example: &Example, subject: Option<&str>, mistakes: &mut Vec<Mistake>) {
+        let found = fire(&mut self.alone, example);
+        let mut clears = found.iter().filter(|finding| finding.kind == FindingKind::Clear);
+        let ends = |clear: &Finding| clear.subject.is_none() || clear.subject.as_deref() == subject;
+        if !clears.any(ends) {
+            let words = format!("must clear what the first example raised (subject {subject:?}), but it does not");
+            mistakes.push(self.mistake(example, &words));
+        }
+    }
+
+    fn mistake(&self, example: &Example, words: &str) -> Mistake {
+        let location = Location { file: self.rule.location.file.clone(), line: example.line };
+        let shown: String = example.text.chars().take(120).collect();
+        Mistake { location, message: format!("example of {} {words}: {shown:?}", self.rule.reason) }
+    }
+}
+
+fn alone(set: &RuleSet, index: usize) -> Result<Detector, Vec<Mistake>> {
+    detector(set, index, |other| other == index)
+}
+
+fn together(set: &RuleSet, index: usize) -> Result<Detector, Vec<Mistake>> {
+    let rule = &set.rules[index];
+    let kin = |other: usize| {
+        let other = &set.rules[other];
+        other.reason == rule.reason && other.condition == rule.condition && other.reader == rule.reader
+    };
+    detector(set, index, |other| other <= index && kin(other))
+}
+
+fn detector(set: &RuleSet, index: usize, wanted: impl Fn(usize) -> bool) -> Result<Detector, Vec<Mistake>> {
+    let rules = set.rules.iter().enumerate().filter(|(other, _)| wanted(*other)).map(|(_, rule)| rule.clone());
+    let part = RuleSet { conditions: Vec::new(), readers: set.readers.clone(), rules: rules.collect() };
+    Detector::new(Arc::new(part), set.rules[index].reader)
+}
+
+/// The findings of the example's last record. Test records: counting rules fire at once, nothing has to be proven.
+fn fire(detector: &mut Detector, example: &Example) -> Vec<Finding> {
+    let fields: Vec<(String, Vec<u8>)> =
+        example.fields.iter().map(|(name, value)| (name.clone(), value.clone().into_bytes())).collect();
+    let mut found = Vec::new();
+    detector.forget();
+    for text in example.text.trim_end_matches('\n').split('\n') {
+        found.clear();
+        let record = Record {
+            time: Timestamp::UNIX_EPOCH,
+            since_boot: None,
+            boot_id: None,
+            origin: Origin::Line { number: 1 },
+            text: text.as_bytes(),
+            fields: &fields,
+            test: true,
+        };
+        detector.push(&record, &mut found);
+    }
+    found
+}
+
+fn raised(found: &[Finding]) -> Vec<&Finding> {
+    found.iter().filter(|finding| finding.kind == FindingKind::Raise).collect()
+}
+
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    one.merges_with(other) && one.message == other.message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::*;
+
+    fn example(text: &str, line: usize) -> Example {
+        Example { text: text.to_owned(), subject: None, fields: Vec::new(), line }
+    }
+
+    fn link() -> Rule {
+        let mut link = lasting(counting(rule("LinkDown", r"^(?P<subject>\w+): down$"), 5, 60, &[]), "NetworkUnhealthy");
+        link.clears.patterns = vec![r"^(?P<subject>\w+): up$".to_owned()];
+        link.examples.matches = vec![Example { subject: Some("eth0".to_owned()), ..example("eth0: down", 3) }];
+        link.examples.ignores = vec![example("eth0: shutdown", 4)];
+        link.examples.recovers = vec![example("eth0: up", 5)];
+        link
+    }
+
+    fn mistakes(rules: Vec<Rule>) -> Vec<String> {
+        check_examples(&set_of(rules)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn good_examples_are_no_mistakes() {
+        let mut two = rule("Two", "^Zebra\nQuail");
+        two.lines = 2;
+        two.examples.matches = vec![example("Zebra\nQuail\n", 1)];
+        two.examples.ignores = vec![example("Quail", 2)];
+        assert_eq!(mistakes(vec![link(), two]), [""; 0]);
+    }
+
+    #[test]
+    fn every_example_that_lies_is_told_with_its_line() {
+        let mut link = link();
+        link.examples.matches.push(example("eth0 down", 10));
+        link.examples.matches.push(Example { subject: Some("eth9".to_owned()), ..example("eth1: down", 11) });
+        link.examples.ignores.push(example("eth0: down", 12));
+        link.examples.recovers.push(example("eth7: up", 13));
+        link.examples.recovers.push(example("nothing", 14));
+        let told = mistakes(vec![link]);
+        let lines: Vec<&str> = told.iter().map(|told| told.split(": ").next().unwrap()).collect();
+        assert_eq!(
+            lines,
+            ["test.toml:10", "test.toml:11", "test.toml:12", "test.toml:13", "test.toml:14"],
+            "{told:#?}"
+        );
+    }
+
+    #[test]
+    fn an_example_that_an_earlier_rule_takes_is_told() {
+        let mut late = rule("Disk", "^disk fire");
+        late.severity = nodewell_model::Severity::Critical;
+        late.examples.matches = vec![example("disk fire", 7)];
+        assert_eq!(mistakes(vec![late.clone(), rule("Disk", "^disk")]), [""; 0]);
+        let told = mistakes(vec![rule("Disk", "^disk"), late]);
+        assert!(told[0].contains("listed before"), "{told:?}");
+    }
+}
