@@ -42,7 +42,7 @@ fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
     let loaded = load(&config.load_plan());
     let mut mistakes = loaded.mistakes;
     if mistakes.is_empty() {
-        mistakes = Vec::new();
+        mistakes = nodewell_rules::check_examples(&loaded.set);
     }
     if mistakes.is_empty() { Ok((config, loaded.set)) } else { Err(mistakes) }
 }
