@@ -2,12 +2,51 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod api_conditions;
 mod api_double;
+mod api_down;
+mod api_events;
+mod api_faults;
+mod bad_config;
 mod harness;
+mod hostile_lines;
+mod inject;
+mod journal_entries;
+mod kmsg_blind;
+mod kmsg_line_turns_condition;
+mod kmsg_overrun;
+mod lines;
+mod log_files;
+mod metrics;
+mod node_recreated;
+mod npd_stock_configs;
+mod recovery;
+mod sighup_reload;
 
 fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
-    harness::list(&mut suite);
-    api_double::list(&mut suite);
+    // The slowest first: the short ones fill the gaps.
+    let behaviours = [
+        api_faults::list,
+        api_conditions::list,
+        api_down::list,
+        api_events::list,
+        node_recreated::list,
+        api_double::list,
+        kmsg_overrun::list,
+        inject::list,
+        journal_entries::list,
+        npd_stock_configs::list,
+        harness::list,
+        hostile_lines::list,
+        log_files::list,
+        kmsg_blind::list,
+        kmsg_line_turns_condition::list,
+        recovery::list,
+        sighup_reload::list,
+        metrics::list,
+        bad_config::list,
+    ];
+    behaviours.iter().for_each(|list| list(&mut suite));
     suite.run()
 }

@@ -3,6 +3,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs,
+    io::Write,
     net::TcpListener,
     path::{Path, PathBuf},
     thread,
@@ -49,8 +50,10 @@ impl Plan {
     pub fn new(node: &str) -> Self {
         let dir = TempDir::with_prefix("nodewell-test-").unwrap();
         let kmsg = FakeKmsg::file(&dir.path().join("kmsg"));
-        // An empty file of its own: what /etc has on this machine must not matter.
-        fs::write(dir.path().join("nodewell.toml"), "").unwrap();
+        // What /etc has on this machine must not matter.
+        let own = |key: &str, folder: &str| format!("{key} = {:?}\n", dir.path().join(folder));
+        let base = own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d");
+        fs::write(dir.path().join("nodewell.toml"), base).unwrap();
         let metrics_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let node = node.to_owned();
         let (flags, wrapper) = (Vec::new(), Vec::new());
@@ -74,11 +77,23 @@ impl Plan {
         path
     }
 
-    /// The configuration file's content.
+    /// More for the end of the configuration file.
+    ///
+    /// # Panics
+    /// If it cannot be written.
     #[must_use]
     pub fn config(self, toml: &str) -> Self {
-        self.file("nodewell.toml", toml);
+        let mut file = fs::File::options().append(true).open(self.dir.path().join("nodewell.toml")).unwrap();
+        file.write_all(toml.as_bytes()).unwrap();
         self
+    }
+
+    /// These rules and no others, as `rules/test.toml`.
+    #[must_use]
+    pub fn rules(self, toml: &str) -> Self {
+        self.file("rules/test.toml", toml);
+        let folder = self.dir.path().join("rules");
+        self.flag("--rules", folder)
     }
 
     /// One more flag with its value.

@@ -127,6 +127,14 @@ impl Cluster {
     }
 
     /// # Panics
+    /// If there is no such Node.
+    #[must_use]
+    pub fn node_uid(&self, name: &str) -> String {
+        let (_, node) = self.admin.call(&Call::get(&format!("/api/v1/nodes/{name}")));
+        node["metadata"]["uid"].as_str().unwrap().to_owned()
+    }
+
+    /// # Panics
     /// If there is none.
     pub fn delete_node(&self, name: &str) {
         let (code, answer) = self.admin.call(&Call::delete(&format!("/api/v1/nodes/{name}")));

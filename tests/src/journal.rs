@@ -13,10 +13,11 @@ use tempfile::TempDir;
 use crate::{process::Process, wait::until};
 
 const JOURNALD: &str = "/lib/systemd/systemd-journald";
-/// Kept in memory, nothing held back, and the machine's kernel log left alone.
-const SETTINGS: &str = "[Journal]\nStorage=volatile\nRateLimitBurst=0\nForwardToSyslog=no\nReadKMsg=no\nAudit=no\n";
+/// Kept where Node Problem Detector's configs look (on a tmpfs), nothing held back, and the machine's kernel log left alone.
+const SETTINGS: &str = "[Journal]\nStorage=persistent\nRateLimitBurst=0\nForwardToSyslog=no\nReadKMsg=no\nAudit=no\n";
 const SCRIPT: &str = r#"
 mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal /run/log/journal &&
+mount -t tmpfs tmpfs /var/log && mkdir /var/log/journal && touch /run/systemd/journal/flushed &&
 mount --bind "$1" /etc/systemd/journald.conf && exec "$2"
 "#;
 

@@ -1,0 +1,127 @@
+//! The Node's conditions in the API: true, ours, and nobody else's.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nodewell_tests::{
+    agent::{Agent, Plan},
+    cluster::{Cluster, Identity},
+    suite::Suite,
+    wait::{until, until_within},
+};
+use serde_json::{Value, json};
+
+use crate::lines::{OOPS, QUIET_RULES, TEST_RULES};
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("api_conditions")
+        .on_double("a_recovery_is_held_and_then_told", a_recovery_is_held_and_then_told)
+        .on_double("a_heartbeat_says_that_all_is_still_true", a_heartbeat_says_that_all_is_still_true)
+        .api("a_problem_is_told_at_once", a_problem_is_told_at_once)
+        .api("what_the_rules_drop_is_gone", what_the_rules_drop_is_gone)
+        .api("another_writer_is_reported_and_not_fought", another_writer_is_reported_and_not_fought);
+}
+
+/// A plan for an agent of Node `name`, which is made.
+pub(crate) fn plan_on(cluster: &Cluster, name: &str) -> Plan {
+    cluster.create_node(name);
+    let plan = Plan::new(name);
+    let kubeconfig = cluster.write_kubeconfig(&Identity::Node(name.to_owned()), plan.folder());
+    plan.kubeconfig(kubeconfig)
+}
+
+/// Waits until the Node's condition has `status`.
+pub(crate) fn wait_told(cluster: &Cluster, (node, condition): (&str, &str), status: &str) -> Value {
+    until(&format!("{condition} of {node} is {status} in the API"), || {
+        cluster.condition(node, condition).filter(|told| told["status"] == status)
+    })
+}
+
+/// Kubernetes keeps whole seconds.
+pub(crate) fn same_second(told: &Value, time: Timestamp) {
+    let told: Timestamp = told.as_str().unwrap().parse().unwrap();
+    assert_eq!(told.as_second(), time.as_second());
+}
+
+fn oops(agent: &Agent) {
+    agent.kmsg().say(OOPS);
+    agent.wait_condition("KernelUnhealthy", "True");
+}
+
+fn a_problem_is_told_at_once(cluster: &Cluster) {
+    let node = "told-at-once";
+    let agent = plan_on(cluster, node).start();
+    let healthy = wait_told(cluster, (node, "KernelDeadlock"), "False");
+    assert_eq!(
+        (&healthy["reason"], &healthy["message"]),
+        (&json!("KernelHasNoDeadlock"), &json!("kernel has no deadlock"))
+    );
+    oops(&agent);
+    let quickly = Duration::from_secs(5);
+    let told = until_within(quickly, "the oops is told", || {
+        cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
+    });
+    assert_eq!(told["reason"], "KernelOops");
+    same_second(&told["lastTransitionTime"], agent.condition("KernelUnhealthy").unwrap().since);
+    let apiserver =
+        until("the agent is connected", || Some(agent.view().apiserver).filter(|it| it.last_success.is_some()));
+    assert_eq!(serde_json::to_value(apiserver.state).unwrap(), "connected");
+}
+
+fn what_the_rules_drop_is_gone(cluster: &Cluster) {
+    let node = "rules-drop";
+    let plan = plan_on(cluster, node).rules(TEST_RULES);
+    let more = plan.file("rules/more.toml", QUIET_RULES);
+    let agent = plan.start();
+    wait_told(cluster, (node, "TestNoisy"), "False");
+    cluster.write_as_peer(node, "kubelet", &json!([{ "type": "Ready", "status": "True" }]));
+    std::fs::remove_file(more).unwrap();
+    agent.reload();
+    until("the condition is gone", || cluster.condition(node, "TestNoisy").is_none().then_some(()));
+    wait_told(cluster, (node, "TestUnhealthy"), "False");
+    wait_told(cluster, (node, "Ready"), "True");
+}
+
+fn another_writer_is_reported_and_not_fought(cluster: &Cluster) {
+    let node = "two-writers";
+    let plan = plan_on(cluster, node);
+    let theirs = json!([{ "type": "KernelDeadlock", "status": "True", "reason": "DockerHung", "message": "theirs" }]);
+    cluster.write_as_peer(node, "node-problem-detector", &theirs);
+    let agent = plan.start();
+    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    assert_eq!(wait_told(cluster, (node, "KernelDeadlock"), "True")["reason"], "DockerHung");
+    until("the agent names the other writer", || {
+        agent.view().apiserver.message.contains("node-problem-detector").then_some(())
+    });
+    oops(&agent);
+    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "theirs");
+}
+
+/// A flapping disk must not write the Node every second.
+fn a_recovery_is_held_and_then_told(cluster: &Cluster) {
+    let node = "held";
+    let agent = plan_on(cluster, node).rules(TEST_RULES).start();
+    wait_told(cluster, (node, "TestUnhealthy"), "False");
+    agent.kmsg().say("test: fault on alpha");
+    wait_told(cluster, (node, "TestUnhealthy"), "True");
+    agent.kmsg().say("test: end on alpha");
+    let healed = agent.wait_condition("TestUnhealthy", "False").since;
+    assert_eq!(cluster.condition(node, "TestUnhealthy").unwrap()["status"], "True", "not yet");
+    let told = until_within(Duration::from_secs(50), "the recovery is told", || {
+        cluster.condition(node, "TestUnhealthy").filter(|told| told["status"] == "False")
+    });
+    same_second(&told["lastTransitionTime"], healed);
+    assert!(Timestamp::now().duration_since(healed).as_secs() >= 29);
+}
+
+fn a_heartbeat_says_that_all_is_still_true(cluster: &Cluster) {
+    let node = "heartbeat";
+    let _agent = plan_on(cluster, node).config("[apiserver]\nheartbeat = \"10s\"\n").start();
+    let first = wait_told(cluster, (node, "KernelDeadlock"), "False");
+    let next = until("the heartbeat moves", || {
+        cluster.condition(node, "KernelDeadlock").filter(|told| told["lastHeartbeatTime"] != first["lastHeartbeatTime"])
+    });
+    assert_eq!(next["lastTransitionTime"], first["lastTransitionTime"]);
+}

@@ -1,0 +1,98 @@
+//! Each way in which an API server says no has its answer.
+
+use std::time::Duration;
+
+use nodewell_tests::{
+    agent::Plan,
+    cluster::{Cluster, Identity},
+    double::Fault,
+    suite::Suite,
+    wait::{until, until_within},
+};
+
+use crate::{
+    api_conditions::{plan_on, wait_told},
+    api_events::wait_events,
+    lines::STALL,
+};
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("api_faults")
+        .on_double("a_server_that_hangs_is_asked_again", a_server_that_hangs_is_asked_again)
+        .api("new_credentials_are_taken_up", new_credentials_are_taken_up)
+        .api("forbidden_says_what_to_grant", forbidden_says_what_to_grant)
+        .on_double("retry_after_is_kept", retry_after_is_kept)
+        .on_double("errors_of_the_server_are_outlived", errors_of_the_server_are_outlived)
+        .on_double("a_lost_answer_makes_no_second_event", a_lost_answer_makes_no_second_event);
+}
+
+/// An agent whose identity the server does not take, until it gets a good one.
+fn starts_as(cluster: &Cluster, (node, identity): (&str, &Identity), said: &str) {
+    cluster.create_node(node);
+    let plan = Plan::new(node);
+    let kubeconfig = cluster.write_kubeconfig(identity, plan.folder());
+    let agent = plan.kubeconfig(kubeconfig).start();
+    until(&format!("the agent says {said}"), || agent.view().apiserver.message.contains(said).then_some(()));
+    assert!(cluster.condition(node, "KernelUnhealthy").is_none());
+    cluster.write_kubeconfig(&Identity::Node(node.to_owned()), agent.plan().folder());
+    let patience = Duration::from_secs(60);
+    until_within(patience, "the new identity is used", || cluster.condition(node, "KernelUnhealthy"));
+    until("nothing is wrong any more", || agent.view().apiserver.message.is_empty().then_some(()));
+}
+
+fn new_credentials_are_taken_up(cluster: &Cluster) {
+    starts_as(cluster, ("unauthorized", &Identity::Unknown), "401");
+}
+
+fn forbidden_says_what_to_grant(cluster: &Cluster) {
+    starts_as(cluster, ("forbidden", &Identity::Stranger), "nodes/status");
+}
+
+fn retry_after_is_kept(cluster: &Cluster) {
+    let plan = plan_on(cluster, "busy");
+    cluster.as_double().fail_next(1, Fault::Status { code: 429, retry_after: Some(2) });
+    let _agent = plan.start();
+    wait_told(cluster, ("busy", "KernelUnhealthy"), "False");
+    let requests = cluster.as_double().requests();
+    let (refused, taken) = (&requests[0], requests.iter().find(|request| request.code == 200).unwrap());
+    assert_eq!(refused.code, 429);
+    assert!(taken.time.duration_since(refused.time).as_millis() >= 1900, "{requests:?}");
+}
+
+fn errors_of_the_server_are_outlived(cluster: &Cluster) {
+    let plan = plan_on(cluster, "erring");
+    for fault in [Fault::status(500), Fault::status(503), Fault::Reset, Fault::status(410), Fault::status(422)] {
+        cluster.as_double().fail_next(1, fault);
+    }
+    let agent = plan.start();
+    let patience = Duration::from_secs(60);
+    until_within(patience, "it is told in the end", || cluster.condition("erring", "KernelUnhealthy"));
+    agent.kmsg().say(STALL);
+    wait_events(cluster, "erring", "RCUStall");
+}
+
+fn a_server_that_hangs_is_asked_again(cluster: &Cluster) {
+    let plan = plan_on(cluster, "hanging");
+    cluster.as_double().fail_next(1, Fault::Hang);
+    let agent = plan.start();
+    let patience = Duration::from_secs(30);
+    until_within(patience, "it is told in the end", || cluster.condition("hanging", "KernelUnhealthy"));
+    agent.kmsg().say(STALL);
+    wait_events(cluster, "hanging", "RCUStall");
+}
+
+fn a_lost_answer_makes_no_second_event(cluster: &Cluster) {
+    let node = "lost-answer";
+    let agent = plan_on(cluster, node).start();
+    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    cluster.as_double().fail_next(1, Fault::LostAnswer);
+    agent.kmsg().say(STALL);
+    until("the event is delivered, as far as the agent knows", || {
+        let posts = cluster.as_double().requests().into_iter().filter(|request| request.verb == "POST");
+        posts.map(|request| request.code).any(|code| code == 409).then_some(())
+    });
+    until("nothing waits any more", || (agent.view().apiserver.undelivered == 0).then_some(()));
+    let events = cluster.events(node, "RCUStall");
+    assert_eq!((events.len(), &events[0]["count"]), (1, &1.into()));
+}

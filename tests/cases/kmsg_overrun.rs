@@ -1,0 +1,39 @@
+//! More than the ring holds while the agent cannot read: what was lost is counted, and nothing else is.
+
+use nodewell_tests::{
+    agent::Plan,
+    kmsg::RealKmsg,
+    suite::{Need, Suite},
+    wait::{stays, until},
+};
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite.behaviour("kmsg_overrun").case_with(
+        &[Need::KernelLog],
+        "lines_seen_and_lines_lost_are_lines_written",
+        lines_seen_and_lines_lost_are_lines_written,
+    );
+}
+
+/// Some ten times what the ring of a stock kernel holds.
+const FLOOD: u64 = 30_000;
+
+fn lines_seen_and_lines_lost_are_lines_written() {
+    let kmsg = RealKmsg::take();
+    let agent = Plan::default().kernel_log("/dev/kmsg").start();
+    let monitor = || agent.daemon("kernel-monitor").unwrap();
+    let known = || monitor().records + monitor().lost;
+    let first = kmsg.say_numbered("nodewell tests: before the flood");
+    let before = stays("the log is read to its end", known);
+    agent.pause();
+    (0..FLOOD).for_each(|n| kmsg.say(&format!("nodewell tests: flood {n}")));
+    let last = kmsg.say_numbered("nodewell tests: after the flood");
+    agent.resume();
+    until("all are seen or counted", || (known() - before == last - first).then_some(()));
+    let lost = monitor().lost;
+    assert!(lost > 0 && last - first > FLOOD, "{lost} lost of {}", last - first);
+    let gap = agent.wait_event("RecordsLost");
+    assert!(gap.message.contains(&lost.to_string()), "{gap:?}");
+    let metric = format!("nodewell_records_lost_total{{monitor=\"kernel-monitor\"}} {lost}\n");
+    assert!(agent.metrics().contains(&metric), "no {metric}");
+}
