@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// Each rule's `matches` must fire that very rule, its `ignores` must not, and its `recovers` must clear what the first of
-/// `matches` raised. Counting rules fire at once here. Every mistake is told.
+/// `matches` raised. An example of a counting rule is either as many lines as it counts, or one that it would count.
+/// Every mistake is told.
 #[must_use]
 pub fn check_examples(set: &RuleSet) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
@@ -25,6 +26,15 @@ pub fn check_examples(set: &RuleSet) -> Vec<Mistake> {
     mistakes.sort();
     mistakes.dedup();
     mistakes
+}
+
+/// How an example's records are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Try {
+    /// As the kernel would.
+    Live,
+    /// As test records, for which a counting rule does not wait.
+    AtOnce,
 }
 
 /// One rule under test.
@@ -43,11 +53,11 @@ impl Checked<'_> {
             self.check_match(example, mistakes);
         }
         for example in &examples.ignores {
-            if !raised(&fire(&mut self.alone, example)).is_empty() {
+            if !raised(&fire(&mut self.alone, example, Try::Live)).is_empty() {
                 mistakes.push(self.mistake(example, "must not match, but it does"));
             }
         }
-        let first = examples.matches.first().map(|example| fire(&mut self.alone, example));
+        let first = examples.matches.first().map(|example| self.fired(example).0);
         let subject = first.and_then(|found| Some(raised(&found).first()?.subject.clone())).flatten();
         for example in &examples.recovers {
             self.check_recovery(example, subject.as_deref(), mistakes);
@@ -55,7 +65,7 @@ impl Checked<'_> {
     }
 
     fn check_match(&mut self, example: &Example, mistakes: &mut Vec<Mistake>) {
-        let found = fire(&mut self.alone, example);
+        let (found, how) = self.fired(example);
         let Some(finding) = raised(&found).first().copied() else {
             return mistakes.push(self.mistake(example, "must match, but it does not"));
         };
@@ -64,15 +74,24 @@ impl Checked<'_> {
             mistakes.push(self.mistake(example, &words));
         }
         // In the company of its kin the message tells whose pattern it was: severity and monitor are the rule's.
-        let said = fire(&mut self.together, example);
+        let said = fire(&mut self.together, example, how);
         if !raised(&said).iter().any(|other| is_same(other, finding)) {
             mistakes
                 .push(self.mistake(example, "is taken by a rule of the same reason that is listed before this one"));
         }
     }
 
+    /// What an example that must match gives, and by which try.
+    fn fired(&mut self, example: &Example) -> (Vec<Finding>, Try) {
+        let found = fire(&mut self.alone, example, Try::Live);
+        if self.rule.counting.is_none() || !raised(&found).is_empty() {
+            return (found, Try::Live);
+        }
+        (fire(&mut self.alone, example, Try::AtOnce), Try::AtOnce)
+    }
+
     fn check_recovery(&mut self, example: &Example, subject: Option<&str>, mistakes: &mut Vec<Mistake>) {
-        let found = fire(&mut self.alone, example);
+        let found = fire(&mut self.alone, example, Try::Live);
         let mut clears = found.iter().filter(|finding| finding.kind == FindingKind::Clear);
         let ends = |clear: &Finding| clear.subject.is_none() || clear.subject.as_deref() == subject;
         if !clears.any(ends) {
@@ -107,8 +126,8 @@ fn detector(set: &RuleSet, index: usize, wanted: impl Fn(usize) -> bool) -> Resu
     Detector::new(Arc::new(part), set.rules[index].reader)
 }
 
-/// The findings of the example's last record. Test records: counting rules fire at once, nothing has to be proven.
-fn fire(detector: &mut Detector, example: &Example) -> Vec<Finding> {
+/// The findings of the example's last record.
+fn fire(detector: &mut Detector, example: &Example, how: Try) -> Vec<Finding> {
     let fields: Vec<(String, Vec<u8>)> =
         example.fields.iter().map(|(name, value)| (name.clone(), value.clone().into_bytes())).collect();
     let mut found = Vec::new();
@@ -122,7 +141,7 @@ fn fire(detector: &mut Detector, example: &Example) -> Vec<Finding> {
             origin: Origin::Line { number: 1 },
             text: text.as_bytes(),
             fields: &fields,
-            test: true,
+            test: how == Try::AtOnce,
         };
         detector.push(&record, &mut found);
     }

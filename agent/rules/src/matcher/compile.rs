@@ -27,7 +27,7 @@ pub(super) fn pattern_source(rule: &Rule, pattern: &str) -> String {
         Format::Npd => {
             // What cannot be translated was a mistake at load; here it would only be said again, by the parser.
             let translated = npd::translate_re2(pattern).unwrap_or_else(|_| pattern.to_owned());
-            format!(r"(?:{translated})\z")
+            format!(r"{translated}\z")
         }
     }
 }

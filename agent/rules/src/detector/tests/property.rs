@@ -96,13 +96,13 @@ fn naive_message(rule: &Rule, texts: &[Vec<u8>]) -> Option<String> {
 fn naive_match(format: Format, pattern: &str, window: &[&[u8]]) -> Option<String> {
     let source = match format {
         // RE2's classes are not quite Rust's: `\s` has no vertical tab there.
-        Format::Npd => format!(r"(?:{})\z", crate::npd::translate_re2(pattern).unwrap()),
+        Format::Npd => format!(r"{}\z", crate::npd::translate_re2(pattern).unwrap()),
         Format::Native => pattern.to_owned(),
     };
     let regex = RegexBuilder::new(&source).unicode(false).build().unwrap();
     let joined = window.join(&b'\n');
     let newest = joined.len() - window.last()?.len();
-    let reaches = |end: usize| end > newest || window.len() == 1 || format == Format::Npd;
+    let reaches = |end: usize| end > newest || window.len() == 1;
     let found = regex.find_iter(&joined).find(|found| reaches(found.end()))?;
     let mut at = 0;
     let first = window.iter().position(|line| {
