@@ -21,9 +21,10 @@ use crate::config::{Config, Flags};
   nodewell check --config ./nodewell.toml
   nodewell check my-rules.toml kernel-monitor.json
 
-Without PATH: the configuration and all rules, as nodewelld would load them. With PATH: these rule files or
-folders only (*.toml is ours, *.json is Node Problem Detector's); what we do differently from Node Problem
-Detector is said in notes. Exit codes: 0 no mistake; 78 mistakes, each as FILE:LINE: what is wrong.")]
+Without PATH: the configuration and all rules, as nodewelld would load them.
+With PATH: these rule files or folders only (*.toml is ours, *.json is Node
+Problem Detector's; what we do differently on purpose is said in notes).
+Exit codes: 0 no mistake; 78 mistakes, each as FILE:LINE: what is wrong.")]
 pub(super) struct Check {
     /// Rule files or folders.
     #[arg(value_name = "PATH")]
@@ -31,7 +32,7 @@ pub(super) struct Check {
     /// The configuration [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it.
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     config: Option<PathBuf>,
-    /// As JSON: {rules, mistakes[], notes[]}.
+    /// As JSON: {rules, examples, mistakes[], notes[]}.
     #[arg(long)]
     json: bool,
 }
@@ -86,6 +87,7 @@ impl Report {
         self.notes.extend(loaded.notes.into_iter().map(Told::from));
         self.rules += loaded.set.rules.len();
         self.examples += loaded.set.rules.iter().map(|rule| count(&rule.examples)).sum::<usize>();
+        self.take_mistakes(nodewell_rules::check_examples(&loaded.set));
         self.take_detectors(loaded.set);
     }
 
@@ -147,5 +149,53 @@ impl From<Mistake> for Told {
 impl From<Note> for Told {
     fn from(note: Note) -> Self {
         Self::at(note.location, note.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(rules: &str) -> Report {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        std::fs::write(&path, rules).unwrap();
+        let mut report = Report::default();
+        report.take_rules(load_path(&path));
+        report
+    }
+
+    const GOOD: &str = r#"
+[[rule]]
+reason = "MyDriverFault"
+type = "temporary"
+source = "kmsg"
+severity = "warn"
+pattern = '^mydriver: fault on (?P<subject>\S+)'
+origin = "mydriver 1.0"
+explain = "The driver gave up."
+matches = ["mydriver: fault on dev0"]
+ignores = ["mydriver: no fault"]
+"#;
+
+    #[test]
+    fn a_good_rule_has_its_examples_run() {
+        let report = report(GOOD);
+        assert!(report.mistakes.is_empty(), "{:?}", report.mistakes);
+        assert_eq!((report.rules, report.examples), (1, 2));
+    }
+
+    #[test]
+    fn an_example_that_fails_is_a_mistake_with_its_line() {
+        let report = report(&GOOD.replace("mydriver: fault on dev0", "otherdriver: fault on dev0"));
+        assert_eq!(report.mistakes.len(), 1);
+        assert_eq!(report.mistakes[0].line, 10);
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let bad = GOOD.replace("temporary", "sometimes").replace("severity = \"warn\"", "severity = \"bad\"");
+        let lines: Vec<usize> = report(&bad).mistakes.iter().map(|told| told.line).collect();
+        assert_eq!(lines, [4, 6]);
     }
 }

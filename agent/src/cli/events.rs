@@ -20,7 +20,8 @@ const FOLLOW_SHOWS: usize = 10;
   nodewell events --follow
   nodewell events --follow --json | jq -r 'select(.severity == \"critical\") | .message'
 
-The agent keeps the newest 4,096 events of its run; on the API server and in the journal they live longer.")]
+The agent keeps the newest 4,096 events of its run; on the API server and in
+the journal they live longer.")]
 pub(super) struct Events {
     /// Go on with new events until interrupted.
     #[arg(long, short)]

@@ -142,6 +142,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_reason_is_found_and_a_near_one_suggested() {
+        let set = nodewell_rules::load(&LoadPlan::default()).set;
+        let text = shown(&explain(&set, "kerneloops").unwrap());
+        for words in ["KernelOops\n", "KernelUnhealthy True", "ends      by `nodewell clear`"] {
+            assert!(text.contains(words), "{text}");
+        }
+        let unknown = unknown(&set, "KernelOop").to_string();
+        assert!(unknown.contains("Did you mean KernelOops?"), "{unknown}");
+    }
+
+    #[test]
     fn words_are_wrapped() {
         let text = wrapped(&"word ".repeat(40));
         assert!(text.lines().all(|line| line.len() <= 100 && line.starts_with("    word")), "{text}");

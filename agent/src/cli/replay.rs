@@ -2,7 +2,7 @@
 
 mod input;
 
-use std::{io::IsTerminal, path::PathBuf, sync::Arc, time::Instant};
+use std::{io::Write, path::PathBuf, sync::Arc, time::Instant};
 
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
@@ -25,8 +25,9 @@ use input::Input;
   journalctl -o json -b -1 | nodewell replay --format journal-json --json -
   nodewell replay --rules ./my-rules capture.kmsg
 
-Nothing is reported to anyone. With --json each finding is one object a line: line, time, source, type,
-condition, reason, severity, subject, message, kind (raise or clear).")]
+Nothing is reported to anyone. With --json each finding is one object a line:
+line, time, source, type, condition, reason, severity, subject, message, kind
+(raise or clear).")]
 pub(super) struct Replay {
     /// The log; `-` is standard input.
     #[arg(value_name = "FILE")]
@@ -83,10 +84,8 @@ impl Replay {
         let run = Run::new(set, self.format.into()).with_options(options);
         let printer = Printer { out, json: self.json, look: Look::of_stdout(), zone: TimeZone::system() };
         let told = print_all(&run, input, printer)?;
-        // In a pipe the findings speak for themselves.
-        if std::io::stderr().is_terminal() {
-            eprint_line(&told);
-        }
+        out.flush()?;
+        eprint_line(&told);
         Ok(())
     }
 }
@@ -121,7 +120,6 @@ fn not_replayed(error: ReplayError) -> Failure {
 }
 
 fn eprint_line(line: &str) {
-    use std::io::Write;
     // Without stderr there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -17,6 +17,8 @@ use rights::Right;
 
 /// For each request; a server in trouble is what this is for.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Kubelets are called so (`Using Node Authorization`).
+const NODE_USER_PREFIX: &str = "system:node:";
 /// A node that nobody has, to ask what the identity may do to others.
 const NOBODY: &str = "nodewell-doctor-other-node";
 
@@ -37,9 +39,11 @@ impl Cluster {
         let go_on = reached.is_ok();
         checks.push(reached.unwrap_or_else(|check| check));
         if go_on {
+            let user = user(&client).await;
+            checks.extend(user.as_deref().map(|user| self.identity(user)));
             checks.push(self.node_exists(&client).await);
             checks.extend(self.needed_rights(&client).await);
-            checks.push(self.other_nodes(&client).await);
+            checks.push(self.other_nodes(&client, user.as_deref()).await);
         }
         checks
     }
@@ -54,6 +58,22 @@ impl Cluster {
         let server = config.cluster_url.to_string();
         let client = Client::try_from(config).map_err(|error| broken(error.to_string()))?;
         Ok((client, server))
+    }
+
+    /// The user name that the API server gives to this Node's kubelet.
+    fn node_user(&self) -> String {
+        format!("{NODE_USER_PREFIX}{}", self.node)
+    }
+
+    fn identity(&self, user: &str) -> Check {
+        match user.strip_prefix(NODE_USER_PREFIX) {
+            Some(other) if other != self.node => Check::fail(
+                "identity",
+                format!("{user}: that is Node {other}'s, and this is {}", self.node),
+                "give each node its own kubeconfig, or the right --node-name",
+            ),
+            _ => Check::ok("identity", user),
+        }
     }
 
     async fn node_exists(&self, client: &Client) -> Check {
@@ -86,7 +106,7 @@ impl Cluster {
 
     /// RBAC cannot say "own Node only"; admission can (NodeRestriction, or the policy we ship), and only a real
     /// write, as a dry run, shows whether it does.
-    async fn other_nodes(&self, client: &Client) -> Check {
+    async fn other_nodes(&self, client: &Client, user: Option<&str>) -> Check {
         let name = "other Nodes";
         match Right::own_status(NOBODY).allowed(client).await {
             Ok(false) => return Check::ok(name, "must not be written, and may not be"),
@@ -94,6 +114,12 @@ impl Cluster {
             Ok(true) => {}
         }
         let Some(other) = self.another_node(client).await else {
+            if user == Some(self.node_user().as_str()) {
+                return Check::ok(
+                    name,
+                    "a Node's own identity; NodeRestriction, which clusters have on, keeps it to its Node",
+                );
+            }
             return Check::warn(
                 name,
                 "the roles allow to write them; there is no other Node here to see whether admission forbids it",
@@ -135,6 +161,14 @@ async fn reach(client: &Client) -> Result<Check, Check> {
             Err(Check::fail(name, trouble.to_string(), "is the server up, and is its address reachable from here?"))
         }
     }
+}
+
+/// Who the server takes us for; servers before 1.28 do not say.
+async fn user(client: &Client) -> Option<String> {
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let request = Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews");
+    let answer = ask(client, request.header("Content-Type", "application/json"), review).await.ok()?;
+    answer["status"]["userInfo"]["username"].as_str().map(str::to_owned)
 }
 
 async fn dry_run(client: &Client, node: &str) -> Result<Value, Trouble> {

@@ -2,7 +2,6 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use nodewell_ledger::Counters;
 use nodewell_model::{
     ConditionStatus, EventRecord, Name, Origin, Severity,
     api::{InjectAnswer, InjectRequest},
@@ -17,11 +16,8 @@ use tokio::{
     time::timeout,
 };
 
-use super::super::{Api, Counters as SocketCounters, Injector, Limits, bind, serve};
-use crate::{
-    board::{Board, Command},
-    runtime::stats::Stats,
-};
+use super::super::{Api, Counters, Injector, Limits, bind, serve};
+use crate::board::{Board, Command};
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -29,7 +25,7 @@ pub(super) struct Fixture {
     pub(super) path: PathBuf,
     pub(super) board: Board,
     pub(super) commands: mpsc::Receiver<Command>,
-    pub(super) counters: Arc<SocketCounters>,
+    pub(super) counters: Arc<Counters>,
     _folder: TempDir,
     _server: JoinHandle<()>,
 }
@@ -58,8 +54,8 @@ impl Fixture {
     pub(super) fn start(limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nodewell.sock");
-        let (board, commands) = Board::new("node-1", Stats::default());
-        let counters = Arc::new(SocketCounters::default());
+        let (board, commands) = Board::new("node-1");
+        let counters = Arc::new(Counters::default());
         let api = api(&board);
         let listener = bind(&path).unwrap();
         let server = tokio::spawn(serve(listener, api, (limits, Arc::clone(&counters)), std::future::pending()));
@@ -69,7 +65,7 @@ impl Fixture {
     /// With an account that has every field in use.
     pub(super) fn full() -> Self {
         let fixture = Self::start(Limits::default());
-        fixture.board.publish(view(), Counters::default());
+        fixture.board.publish(view());
         fixture.board.set_apiserver(view().apiserver);
         fixture.board.events().extend([event(1), event(2)]);
         fixture

@@ -84,7 +84,7 @@ async fn readiness_names_who_is_missing() {
 
     let mut account = view();
     account.daemons.push(daemon("raid-monitor", DaemonState::Dead));
-    fixture.board.publish(account, nodewell_ledger::Counters::default());
+    fixture.board.publish(account);
     let (code, answer) = fixture.get("/readyz").await;
     assert_eq!((code, &answer["waiting"][0]), (503, &json!("raid-monitor ended")));
     assert_eq!(fixture.get("/healthz").await.0, 200);

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::cli::doctor::check::Verdict;
 
-/// How the scripted identity stands.
+/// How the scripted identity, Node n1's, stands.
 #[derive(Clone, Copy, PartialEq)]
 enum Identity {
     /// May patch its own Node, by name.
@@ -26,6 +26,9 @@ fn answer(identity: Identity, method: &str, path: &str, body: &str) -> (u16, Val
         ("GET", "/api/v1/nodes/n1") => (200, json!({"metadata": {"name": "n1"}})),
         ("GET", "/api/v1/nodes") => {
             (200, json!({"items": [{"metadata": {"name": "n1"}}, {"metadata": {"name": "n2"}}]}))
+        }
+        ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews") => {
+            (201, json!({"status": {"userInfo": {"username": "system:node:n1"}}}))
         }
         ("POST", _) => {
             let other = body.contains(NOBODY);
@@ -116,7 +119,9 @@ async fn missing_rights_fail_by_name() {
 #[tokio::test]
 async fn a_node_nobody_registered_is_named() {
     let (_folder, cluster) = cluster(Identity::Narrow, "n9").await;
-    assert_eq!(verdict(&cluster.examine().await, "own Node"), (Verdict::Fail, "there is no Node n9".to_owned()));
+    let checks = cluster.examine().await;
+    assert_eq!(verdict(&checks, "own Node"), (Verdict::Fail, "there is no Node n9".to_owned()));
+    assert_eq!(verdict(&checks, "identity").0, Verdict::Fail);
 }
 
 #[tokio::test]
