@@ -192,7 +192,7 @@ mod tests {
         let mut link = link();
         link.examples.matches.push(example("eth0 down", 10));
         link.examples.matches.push(Example { subject: Some("eth9".to_owned()), ..example("eth1: down", 11) });
-        link.examples.ignores.push(example("eth0: down", 12));
+        link.examples.ignores.push(example(&["eth0: down"; 5].join("\n"), 12));
         link.examples.recovers.push(example("eth7: up", 13));
         link.examples.recovers.push(example("nothing", 14));
         let told = mistakes(vec![link]);

@@ -101,7 +101,8 @@ impl Pattern {
     /// A match that reaches into the newest of the records that begin at `starts`.
     fn find_in_last(&self, regex: &Regex, bytes: &[u8], starts: &[usize]) -> Option<Found> {
         let (first, newest) = (*starts.first()?, *starts.last()?);
-        let reaches = |end: usize| first + end > newest || starts.len() == 1;
+        // A newest record without text is reached by a match that ends at it.
+        let reaches = |end: usize| first + end > newest || first + end == bytes.len() || starts.len() == 1;
         let captures = regex.captures_iter(&bytes[first..]).find(|captures| reaches(end_of(captures)))?;
         let begin = first + captures.get(0).map_or(0, |whole| whole.start());
         let record = starts.partition_point(|start| *start <= begin) - 1;

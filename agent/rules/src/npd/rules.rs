@@ -101,8 +101,8 @@ fn judge_pattern(text: &Text, monitor: &Monitor, report: &mut Report<'_>) -> Opt
         report.note(text.at, format!("the pattern matches every line: {:?}", text.text));
     }
     if is_bare_alternation(&text.text) {
-        let told = "every branch of a|b must end at the end of the line; Node Problem Detector asks that of the last \
-                    one only and finds old lines again and again";
+        let told = "an earlier branch of a|b fires once, for the line it is in; Node Problem Detector finds that line \
+                    again with every further one until it leaves the buffer";
         report.note(text.at, told);
     }
     // A pattern that cannot cross a newline sees the newest line only: the same matches for less work.

@@ -196,8 +196,8 @@ fn differences_from_node_problem_detector_are_noted() {
         ),
         (
             "\"rules\": [{\"type\": \"temporary\", \"reason\": \"A\", \"pattern\": \"oom-kill|Out of memory\"}]",
-            "2: every branch of a|b must end at the end of the line; Node Problem Detector asks that of the last one \
-             only and finds old lines again and again",
+            "2: an earlier branch of a|b fires once, for the line it is in; Node Problem Detector finds that line again \
+             with every further one until it leaves the buffer",
         ),
         (
             "\"rules\": [{\"type\": \"temporary\", \"reason\": \"A\", \"pattern\": \"^a\"}]",

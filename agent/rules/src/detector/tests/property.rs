@@ -102,7 +102,7 @@ fn naive_match(format: Format, pattern: &str, window: &[&[u8]]) -> Option<String
     let regex = RegexBuilder::new(&source).unicode(false).build().unwrap();
     let joined = window.join(&b'\n');
     let newest = joined.len() - window.last()?.len();
-    let reaches = |end: usize| end > newest || window.len() == 1;
+    let reaches = |end: usize| end > newest || end == joined.len() || window.len() == 1;
     let found = regex.find_iter(&joined).find(|found| reaches(found.end()))?;
     let mut at = 0;
     let first = window.iter().position(|line| {
