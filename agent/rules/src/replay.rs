@@ -6,6 +6,7 @@ mod format;
 mod journal;
 mod kmsg;
 mod lane;
+mod raised;
 mod saved;
 mod syslog;
 mod time;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use self::{
     blocks::{Block, Blocks},
     lane::{Behind, Lane},
+    raised::Raised,
     saved::{Boots, Reading, Saved},
 };
 pub use self::{format::Format, time::Calendar};
@@ -126,6 +128,7 @@ struct Run<'a> {
     every_line: bool,
     deepest: usize,
     boots: Boots,
+    raised: Raised,
     /// Newlines before `counted` of the block in hand.
     line: u64,
     counted: usize,
@@ -148,6 +151,7 @@ impl<'a> Run<'a> {
             lanes,
             scan: Scan::new(windows),
             boots: Boots::default(),
+            raised: Raised::default(),
             line: 0,
             counted: 0,
             findings: Vec::new(),
@@ -198,6 +202,7 @@ impl<'a> Run<'a> {
         let number = self.line + 1;
         if self.boots.begins_with(&saved) {
             self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
+            self.raised.forget();
         }
         let behind = Behind { bytes: &block.bytes[..start], reading, sequence: saved.sequence };
         for lane in &mut self.lanes {
@@ -205,7 +210,9 @@ impl<'a> Run<'a> {
         }
         let unproven = self.options.unproven;
         for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {
-            emit(&shown(finding, number, &saved));
+            if self.raised.admits(&finding) {
+                emit(&shown(finding, number, &saved));
+            }
         }
     }
 
