@@ -46,6 +46,8 @@ pub struct ApiserverConfig {
     pub node_name: String,
     /// `default`, or `kube-system`: the server takes Events about cluster-wide objects nowhere else.
     pub event_namespace: String,
+    /// How long the first write waits for monitors that are still starting.
+    pub start_grace: Duration,
     /// Without a change the conditions are confirmed so often (KEP-589); up to a tenth is added by chance.
     pub heartbeat: Duration,
     /// Two writes of one condition's changes are at least so far apart.
@@ -73,6 +75,7 @@ impl ApiserverConfig {
             kubeconfig,
             node_name: node_name.to_owned(),
             event_namespace: "default".to_owned(),
+            start_grace: Duration::from_secs(1),
             heartbeat: Duration::from_secs(300),
             min_change_interval: Duration::from_secs(10),
             clear_hold: Duration::from_secs(30),

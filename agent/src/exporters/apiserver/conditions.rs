@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_model::Name;
+use nodewell_model::{
+    Name,
+    view::{DaemonState, NodeView},
+};
 
 use super::{
     answer::{Failure, Taken},
@@ -34,6 +37,10 @@ pub(super) async fn run(shared: &Shared) {
     let mut view = shared.board.watch();
     let mut identity = shared.identity.subscribe();
     let mut stop = shared.stop.subscribe();
+    // Unknown while monitors start and False a moment later would be a change, and delay a true one behind it.
+    let settled = view.wait_for(|account| !is_starting(account));
+    // Too slow a monitor, or none at all any more: what is known goes out.
+    let _ = tokio::time::timeout(shared.config.start_grace, settled).await;
     loop {
         lane.schedule.want(&view.borrow_and_update().conditions, clock::boottime());
         if *stop.borrow_and_update() {
@@ -52,6 +59,11 @@ pub(super) async fn run(shared: &Shared) {
             () = shared.sleep_until(due) => {}
         }
     }
+}
+
+/// Whether a monitor has yet to say what it sees, or the ledger has yet to say anything.
+fn is_starting(account: &NodeView) -> bool {
+    account.conditions.is_empty() || account.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting)
 }
 
 impl<'a> Conditions<'a> {
