@@ -154,7 +154,7 @@ pub struct Clears {
 }
 
 /// Checks that look at the host itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Check {
     /// The filesystem of the subject device is gone, or was mounted anew and takes writes.
     FilesystemWritable,

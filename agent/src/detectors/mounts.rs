@@ -5,7 +5,7 @@ use std::{io, path::Path};
 /// One line of `/proc/PID/mountinfo` (proc_pid_mountinfo(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Grows with every new mount: a mount with a higher id was made later.
+    /// Another id is another mount; the same id may have been used again after an unmount.
     pub id: u64,
     /// `major:minor` of the device.
     pub device_number: String,

@@ -86,8 +86,13 @@ impl FilesystemMonitor {
     async fn look(&mut self, account: &NodeView) {
         let broken = self.broken(account);
         self.watches.retain(|watched, _| broken.contains_key(watched));
+        // Problems of one device share one reading: a probe answers once.
+        let mut readings: BTreeMap<(String, Check), Reading> = BTreeMap::new();
         for (watched, (check, since)) in broken {
-            let reading = Reading::take(&self.roots, &watched.device, check, &mut self.probes);
+            let reading = readings
+                .entry((watched.device.clone(), check))
+                .or_insert_with(|| Reading::take(&self.roots, &watched.device, check, &mut self.probes))
+                .clone();
             let watch = self.watches.entry(watched.clone()).or_insert_with(|| Watch::new(since < self.started));
             if let Verdict::Over(evidence) = watch.judge(reading) {
                 self.withdraw(&watched, &evidence).await;
