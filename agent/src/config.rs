@@ -82,6 +82,12 @@ impl Config {
         if mistakes.is_empty() { Ok(Self::settled(settings.overridden_by(flags.settings()))) } else { Err(mistakes) }
     }
 
+    /// What the flags alone say.
+    #[must_use]
+    pub fn of_flags(flags: &Flags) -> Self {
+        Self::settled(flags.settings())
+    }
+
     /// The defaults, each with what was said otherwise.
     fn settled(said: Settings) -> Self {
         let metrics =

@@ -53,6 +53,7 @@ struct Agent {
     rules: watch::Sender<Arc<RuleSet>>,
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
     readers: Readers,
+    socket_counters: Arc<socket::Counters>,
 }
 
 /// The receiving ends that the ledger task takes.
@@ -98,7 +99,7 @@ impl Agent {
             expectations: expectations.clone(),
         });
         let tasks = Tasks::new(Stop::new()?);
-        let mut agent = Self { config, tasks, board, rules, catalogues, readers };
+        let mut agent = Self { config, tasks, board, rules, catalogues, readers, socket_counters: Arc::default() };
         agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
         agent.spawn_socket(expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
@@ -134,7 +135,7 @@ impl Agent {
         let kmsg = self.config.kmsg.path.display().to_string();
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
         let api = socket::Api::new(self.board.clone(), injector, &["events-follow", "clear", "inject"]);
-        let limits = (socket::Limits::default(), Arc::default());
+        let limits = (socket::Limits::default(), Arc::clone(&self.socket_counters));
         let stop = self.tasks.stop().clone();
         tokio::task::spawn_local(socket::serve(listener, api, limits, async move { stop.said().await }));
         Ok(())
@@ -188,7 +189,12 @@ impl Agent {
         let Some(address) = self.config.metrics_address else { return };
         match exporters::metrics::bind(address).await {
             Ok(listener) => {
-                let shown = Shown { board: self.board.clone(), rules: self.rules.subscribe(), api };
+                let shown = Shown {
+                    board: self.board.clone(),
+                    rules: self.rules.subscribe(),
+                    api,
+                    socket: Arc::clone(&self.socket_counters),
+                };
                 tokio::task::spawn_local(exporters::metrics::serve(listener, shown));
             }
             // Node Problem Detector may still hold the port; everything else works.

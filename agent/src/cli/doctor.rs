@@ -5,12 +5,13 @@ mod check;
 mod cluster;
 mod host;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use nodewell_client::Client;
 
 use super::{failure::Failure, out::Out, render::Look};
+use crate::config::{Config, Flags};
 use check::{Check, Verdict, shown, summary};
 use cluster::Cluster;
 use host::Host;
@@ -28,24 +29,23 @@ pub(super) struct Doctor {
     /// As JSON: an array of {name, verdict, detail, remedy}.
     #[arg(long)]
     json: bool,
-    /// Try this way to the API server as well.
+    /// The agent's config file [default: /etc/nodewell/nodewell.toml, if it exists].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The way to the API server [default: the config's].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// This node's name in the cluster [default: the host name in lower case].
+    /// This node's name in the cluster [default: the config's, else the host name in lower case].
     #[arg(long, value_name = "NAME")]
     node_name: Option<String>,
-    /// Where the agent's metrics are.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:20257")]
-    metrics_address: SocketAddr,
-    /// The kernel log.
-    #[arg(long, value_name = "PATH", default_value = "/dev/kmsg")]
-    kmsg: PathBuf,
 }
 
 impl Doctor {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, Failure> {
         let json = self.json;
-        let checks = self.examine(client).await;
+        let flags =
+            Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
+        let checks = examine(&flags, client).await;
         let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
         if json {
             out.json(&checks)?;
@@ -56,23 +56,24 @@ impl Doctor {
         }
         Ok(ExitCode::from(u8::from(failed)))
     }
-
-    async fn examine(self, client: &Client) -> Vec<Check> {
-        let mut checks = Host { kmsg: self.kmsg, ..Host::this() }.examine();
-        checks.extend(agent::examine(client, self.metrics_address).await);
-        match self.kubeconfig {
-            Some(kubeconfig) => {
-                let node = self.node_name.unwrap_or_else(host_name);
-                checks.extend(Cluster { kubeconfig, node }.examine().await);
-            }
-            None => checks.push(Check::ok("API server", "not asked: name its kubeconfig with --kubeconfig")),
-        }
-        checks
-    }
 }
 
-/// As the kubelet names a node that nobody named.
-fn host_name() -> String {
-    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
-    name.unwrap_or_else(|| "localhost".to_owned()).trim().to_lowercase()
+/// Looks at what the agent would see if it were started with these flags.
+async fn examine(flags: &Flags, client: &Client) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let config = Config::load(flags).unwrap_or_else(|mistakes| {
+        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        checks.push(Check::fail("config", told.join("; "), "mend it, and look again with `nodewell check`"));
+        // The rest is examined as if there were no config file.
+        Config::of_flags(flags)
+    });
+    checks.extend(Host { kmsg: config.kmsg.path, ..Host::this() }.examine());
+    checks.extend(agent::examine(client, config.metrics_address).await);
+    match config.kubeconfig.filter(|_| !config.standalone) {
+        Some(kubeconfig) => checks.extend(Cluster { kubeconfig, node: config.node_name }.examine().await),
+        None => {
+            checks.push(Check::ok("API server", "not asked: no kubeconfig is configured; try one with --kubeconfig"))
+        }
+    }
+    checks
 }

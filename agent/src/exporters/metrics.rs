@@ -3,7 +3,14 @@
 //! Text format 0.0.4, written here: the OpenMetrics libraries rename a counter to `…_total`, and dashboards made for
 //! NPD would show nothing.
 
-use std::{collections::BTreeMap, convert::Infallible, fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    fmt::Write as _,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
@@ -18,7 +25,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
-use crate::{board::Board, exporters::apiserver::ApiStats};
+use crate::{board::Board, exporters::apiserver::ApiStats, socket::Counters};
 
 /// A scraper or two, and a person with curl.
 const CONNECTION_LIMIT: usize = 8;
@@ -32,6 +39,7 @@ pub struct Shown {
     pub board: Board,
     pub rules: watch::Receiver<Arc<RuleSet>>,
     pub api: Arc<ApiStats>,
+    pub socket: Arc<Counters>,
 }
 
 /// Binds the address; a taken port is told, and is not fatal to the agent.
@@ -73,6 +81,7 @@ fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
             write_problems(&mut page, shown);
             write_page(&mut page, &shown.board);
             write_apiserver(&mut page, shown);
+            write_socket(&mut page, &shown.socket);
             (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", page.text)
         }
         (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".to_owned()),
@@ -192,6 +201,17 @@ fn write_monitors(page: &mut Page, board: &Board) {
     for daemon in &view.daemons {
         page.sample("nodewell_records_lost_total", &[("monitor", &daemon.name)], precise(daemon.lost));
     }
+}
+
+fn write_socket(page: &mut Page, counters: &Counters) {
+    page.metric("nodewell_socket_requests_total", Kind::Counter, "Requests answered on the local socket.");
+    page.sample("nodewell_socket_requests_total", &[], precise(counters.requests.load(Relaxed)));
+    page.metric("nodewell_socket_refused_total", Kind::Counter, "Connections turned away, by the bound they hit.");
+    for (bound, refused) in [("all", &counters.refused.all), ("user", &counters.refused.user)] {
+        page.sample("nodewell_socket_refused_total", &[("bound", bound)], precise(refused.load(Relaxed)));
+    }
+    page.metric("nodewell_socket_broken_total", Kind::Counter, "Connections that stalled or were not HTTP.");
+    page.sample("nodewell_socket_broken_total", &[], precise(counters.broken.load(Relaxed)));
 }
 
 /// The process's own figures, under the names every Prometheus client library uses.

@@ -19,7 +19,7 @@ const METRICS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Far more than the page has.
 const METRICS_LIMIT_BYTES: u64 = 4 << 20;
 
-pub(super) async fn examine(client: &Client, metrics: SocketAddr) -> Vec<Check> {
+pub(super) async fn examine(client: &Client, metrics: Option<SocketAddr>) -> Vec<Check> {
     let version = match client.get::<VersionView>("/v1/version").await {
         Ok(version) => version,
         Err(error) => return vec![absent(&error)],
@@ -33,7 +33,9 @@ pub(super) async fn examine(client: &Client, metrics: SocketAddr) -> Vec<Check> 
         }
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
     }
-    checks.push(metrics_page(metrics).await);
+    if let Some(address) = metrics {
+        checks.push(metrics_page(address).await);
+    }
     checks
 }
 
@@ -118,7 +120,7 @@ mod tests {
     async fn a_missing_agent_is_a_failure_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let client = Client::new(folder.path().join("s"));
-        let checks = examine(&client, SocketAddr::from(([127, 0, 0, 1], 1))).await;
+        let checks = examine(&client, Some(SocketAddr::from(([127, 0, 0, 1], 1)))).await;
         assert_eq!(checks.len(), 1);
         assert_eq!(checks[0].verdict, Verdict::Fail);
         assert!(checks[0].remedy.contains("nodewelld --standalone"));
