@@ -20,7 +20,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .on_double("a_heartbeat_says_that_all_is_still_true", a_heartbeat_says_that_all_is_still_true)
         .api("a_problem_is_told_at_once", a_problem_is_told_at_once)
         .api("what_the_rules_drop_is_gone", what_the_rules_drop_is_gone)
-        .api("another_writer_is_reported_and_not_fought", another_writer_is_reported_and_not_fought);
+        .api("another_writer_is_reported_and_not_fought", another_writer_is_reported_and_not_fought)
+        .api("a_writer_from_before_is_reported_and_not_fought", a_writer_from_before_is_reported_and_not_fought);
 }
 
 /// A plan for an agent of Node `name`, which is made.
@@ -83,20 +84,38 @@ fn what_the_rules_drop_is_gone(cluster: &Cluster) {
     wait_told(cluster, (node, "Ready"), "True");
 }
 
+fn theirs(message: &str) -> Value {
+    json!([{ "type": "KernelDeadlock", "status": "True", "reason": "DockerHung", "message": message }])
+}
+
+fn wait_reported(agent: &Agent, manager: &str) {
+    until("the agent names the other writer", || agent.view().apiserver.message.contains(manager).then_some(()));
+}
+
 fn another_writer_is_reported_and_not_fought(cluster: &Cluster) {
     let node = "two-writers";
-    let plan = plan_on(cluster, node);
-    let theirs = json!([{ "type": "KernelDeadlock", "status": "True", "reason": "DockerHung", "message": "theirs" }]);
-    cluster.write_as_peer(node, "node-problem-detector", &theirs);
-    let agent = plan.start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
-    assert_eq!(wait_told(cluster, (node, "KernelDeadlock"), "True")["reason"], "DockerHung");
-    until("the agent names the other writer", || {
-        agent.view().apiserver.message.contains("node-problem-detector").then_some(())
-    });
+    let agent = plan_on(cluster, node).start();
+    wait_told(cluster, (node, "KernelDeadlock"), "False");
+    cluster.write_as_peer(node, "node-problem-detector", &theirs("theirs"));
     oops(&agent);
     wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    wait_reported(&agent, "node-problem-detector");
     assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "theirs");
+}
+
+/// The server keeps no names until somebody applies.
+fn a_writer_from_before_is_reported_and_not_fought(cluster: &Cluster) {
+    let node = "writer-before";
+    let plan = plan_on(cluster, node);
+    cluster.write_as_peer(node, "node-problem-detector", &theirs("theirs"));
+    let agent = plan.start();
+    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    assert_eq!(wait_told(cluster, (node, "KernelDeadlock"), "True")["message"], "theirs");
+    wait_reported(&agent, "before-first-apply");
+    cluster.write_as_peer(node, "node-problem-detector", &theirs("again theirs"));
+    oops(&agent);
+    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "again theirs");
 }
 
 /// A flapping disk must not write the Node every second.

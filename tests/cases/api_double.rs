@@ -12,6 +12,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("api_double")
         .api("apply_owns_its_conditions", apply_owns_its_conditions)
         .api("a_change_by_a_peer_is_a_conflict", a_change_by_a_peer_is_a_conflict)
+        .api("writers_have_no_names_before_the_first_apply", writers_have_no_names_before_the_first_apply)
         .api("two_appliers_conflict_by_name", two_appliers_conflict_by_name)
         .api("a_shared_condition_outlives_one_owner", a_shared_condition_outlives_one_owner)
         .api("refusals_have_their_words", refusals_have_their_words)
@@ -85,6 +86,29 @@ fn a_change_by_a_peer_is_a_conflict(cluster: &Cluster) {
     let agreed = json!([{ "type": "A", "status": "True", "reason": "P", "message": "new" }]);
     assert_eq!(kubelet.call(&apply("peer", "us", &agreed)).0, 200);
     assert_eq!(cluster.condition("peer", "A").unwrap()["message"], "new");
+}
+
+fn writers_have_no_names_before_the_first_apply(cluster: &Cluster) {
+    let kubelet = node(cluster, "before");
+    let theirs = json!([{ "type": "A", "status": "True" }, { "type": "B", "status": "True", "message": "m" }]);
+    cluster.write_as_peer("before", "node-problem-detector", &theirs);
+    let (code, answer) = kubelet.call(&apply("before", "us", &json!([{ "type": "A", "status": "False" }])));
+    let field = ".status.conditions[type=\"A\"].status";
+    let unnamed = "conflict with \"before-first-apply\" with subresource \"status\" using v1";
+    let message = format!("Apply failed with 1 conflict: {unnamed}: {field}");
+    assert_eq!((code, answer["message"].as_str()), (409, Some(message.as_str())));
+    // What failed was no apply yet; this one is.
+    cluster.write_as_peer("before", "node-problem-detector", &json!([{ "type": "A", "reason": "R" }]));
+    assert_eq!(kubelet.call(&apply("before", "us", &json!([{ "type": "A", "status": "True" }]))).0, 200);
+    cluster.write_as_peer("before", "node-problem-detector", &json!([{ "type": "A", "status": "Unknown" }]));
+    let (code, answer) =
+        kubelet.call(&apply("before", "us", &json!([{ "type": "A", "status": "True", "reason": "Q" }])));
+    assert_eq!((code, fields(&answer)), (409, vec![".status.conditions[type=\"A\"].reason", field]));
+    let owner = |cause: usize| answer["details"]["causes"][cause]["message"].as_str().unwrap().to_owned();
+    assert_eq!(owner(0), unnamed);
+    assert_eq!(owner(1), "conflict with \"node-problem-detector\" with subresource \"status\" using v1");
+    assert_eq!(kubelet.call(&apply("before", "us", &json!([]))).0, 200);
+    assert_eq!(types(cluster, "before"), ["A", "B"], "they stay: others have them too");
 }
 
 fn two_appliers_conflict_by_name(cluster: &Cluster) {

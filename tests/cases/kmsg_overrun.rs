@@ -4,7 +4,7 @@ use nodewell_tests::{
     agent::Plan,
     kmsg::RealKmsg,
     suite::{Need, Suite},
-    wait::{stays, until},
+    wait::{settled, until},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -21,10 +21,11 @@ const FLOOD: u64 = 30_000;
 fn lines_seen_and_lines_lost_are_lines_written() {
     let kmsg = RealKmsg::take();
     let agent = Plan::default().kernel_log("/dev/kmsg").start();
+    agent.wait_condition("KernelDeadlock", "False");
     let monitor = || agent.daemon("kernel-monitor").unwrap();
     let known = || monitor().records + monitor().lost;
     let first = kmsg.say_numbered("nodewell tests: before the flood");
-    let before = stays("the log is read to its end", known);
+    let before = settled("the log is read to its end", known);
     agent.pause();
     (0..FLOOD).for_each(|n| kmsg.say(&format!("nodewell tests: flood {n}")));
     let last = kmsg.say_numbered("nodewell tests: after the flood");

@@ -19,7 +19,6 @@ fn problems_are_counted_and_gauged_as_npd_does() {
     let metrics = agent.metrics();
     let has = |line: &str| assert!(metrics.lines().any(|one| one == line), "no {line} in:\n{metrics}");
     has("problem_gauge{reason=\"KernelOops\",type=\"KernelUnhealthy\"} 1");
-    has("problem_gauge{reason=\"DockerHung\",type=\"KernelDeadlock\"} 0");
     has("nodewell_records_total{monitor=\"kernel-monitor\"} 2");
     assert_eq!(agent.nodewell(&["clear", "KernelUnhealthy"]).code, 0);
     let gone = "problem_gauge{reason=\"KernelOops\",type=\"KernelUnhealthy\"} 0\n";

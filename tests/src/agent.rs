@@ -224,7 +224,7 @@ impl Agent {
     /// One condition of the catalogue.
     #[must_use]
     pub fn condition(&self, name: &str) -> Option<ConditionView> {
-        self.read::<Vec<ConditionView>>("/v1/conditions").into_iter().find(|one| one.condition.as_str() == name)
+        self.view().conditions.into_iter().find(|one| one.condition.as_str() == name)
     }
 
     /// Waits until condition `name` has `status` (`True`, `False`, `Unknown`).
@@ -249,7 +249,7 @@ impl Agent {
     /// One monitor.
     #[must_use]
     pub fn daemon(&self, name: &str) -> Option<DaemonView> {
-        self.read::<Vec<DaemonView>>("/v1/daemons").into_iter().find(|daemon| daemon.name == name)
+        self.view().daemons.into_iter().find(|daemon| daemon.name == name)
     }
 
     /// `GET /metrics`.

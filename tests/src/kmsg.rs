@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::{
@@ -18,6 +18,8 @@ use nix::{
     unistd::{geteuid, mkfifo},
 };
 
+use crate::wait::until;
+
 /// The kernel's own facility at the level of an error.
 pub const KERNEL_ERROR: u32 = 3;
 /// What user space writes is filed under facility 1.
@@ -27,6 +29,8 @@ pub const USER_INFO: u32 = (1 << 3) | 6;
 #[derive(Debug)]
 pub struct FakeKmsg {
     path: PathBuf,
+    /// Open for both directions: a FIFO would not open for writing alone, and forgets what nobody holds.
+    file: File,
     sequence: AtomicU64,
 }
 
@@ -38,7 +42,7 @@ impl FakeKmsg {
     #[must_use]
     pub fn file(path: &Path) -> Self {
         File::create(path).unwrap();
-        Self { path: path.to_owned(), sequence: AtomicU64::new(1) }
+        Self::open(path)
     }
 
     /// A FIFO.
@@ -48,7 +52,12 @@ impl FakeKmsg {
     #[must_use]
     pub fn fifo(path: &Path) -> Self {
         mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
-        Self { path: path.to_owned(), sequence: AtomicU64::new(1) }
+        Self::open(path)
+    }
+
+    fn open(path: &Path) -> Self {
+        let file = OpenOptions::new().read(true).append(true).open(path).unwrap();
+        Self { path: path.to_owned(), file, sequence: AtomicU64::new(1) }
     }
 
     #[must_use]
@@ -80,8 +89,7 @@ impl FakeKmsg {
     /// # Panics
     /// If nothing takes them.
     pub fn raw(&self, bytes: &[u8]) {
-        // Read and write: a FIFO without a reader would not open for writing alone.
-        let mut file = OpenOptions::new().read(true).append(true).open(&self.path).unwrap();
+        let mut file = &self.file;
         file.write_all(bytes).unwrap();
     }
 
@@ -140,14 +148,28 @@ impl RealKmsg {
     pub fn say_numbered(&self, text: &str) -> u64 {
         let mut reader = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(DEVICE).unwrap();
         std::io::Seek::seek(&mut reader, std::io::SeekFrom::End(0)).unwrap();
-        self.say(text);
-        let mut buffer = vec![0; 16 * 1024];
-        loop {
-            let length = reader.read(&mut buffer).unwrap();
-            let record = String::from_utf8_lossy(&buffer[..length]).into_owned();
-            if record.contains(text) {
-                return record.split(',').nth(1).unwrap().parse().unwrap();
+        // Under a limit that somebody else has put back, the kernel drops what we say: it is said again.
+        until("the kernel log has what was said", || {
+            self.say(text);
+            newest_number(&mut reader, text)
+        })
+    }
+}
+
+/// Reads to the end; the number of the newest record with `text`.
+fn newest_number(reader: &mut File, text: &str) -> Option<u64> {
+    let mut buffer = vec![0; 16 * 1024];
+    let mut newest = None;
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(length) => {
+                let record = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                if record.contains(text) {
+                    newest = record.split(',').nth(1).and_then(|number| number.parse().ok());
+                }
             }
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            Err(_) => return newest,
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Waiting for a state with a deadline: the only way a case waits.
 
 use std::{
-    fmt::Debug,
     thread,
     time::{Duration, Instant},
 };
 
 /// Long enough for a busy machine; what takes longer is broken.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// How long something that must not happen is given to happen anyway.
+/// What does not change for so long has come to rest.
 pub const SETTLE: Duration = Duration::from_millis(700);
 /// Between two looks: short against what is measured, long against what a look costs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -38,17 +37,19 @@ pub fn until_within<T>(patience: Duration, what: &str, mut look: impl FnMut() ->
     }
 }
 
-/// Looks again and again for [`SETTLE`]: what `look` gives stays as it is.
+/// What `look` gives once it has not changed for [`SETTLE`].
 ///
 /// # Panics
-/// If it changes.
+/// With `what` if it never rests.
 #[track_caller]
-pub fn stays<T: PartialEq + Debug>(what: &str, mut look: impl FnMut() -> T) -> T {
-    let first = look();
-    let deadline = Instant::now() + SETTLE;
-    while Instant::now() < deadline {
-        assert_eq!(look(), first, "changed: {what}");
-        thread::sleep(LOOK_EVERY);
-    }
-    first
+pub fn settled<T: PartialEq>(what: &str, mut look: impl FnMut() -> T) -> T {
+    let (mut last, mut since) = (look(), Instant::now());
+    until(what, || {
+        let now = look();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        (since.elapsed() >= SETTLE).then_some(())
+    });
+    last
 }

@@ -16,18 +16,30 @@ const SCHEMA: [&str; 6] = ["type", "status", "lastHeartbeatTime", "lastTransitio
 const ALWAYS_WRITTEN: [&str; 4] = ["type", "status", "lastHeartbeatTime", "lastTransitionTime"];
 /// The list item itself, as `managedFields` calls it.
 const ITEM: &str = ".";
+/// Nobody is named until somebody applies: this one then has all that is there.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// A writer as the server tells them apart: by name and by the way they write.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
-    pub(crate) manager: String,
-    pub(crate) operation: Operation,
+    manager: String,
+    operation: Operation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Operation {
+enum Operation {
     Apply,
     Update,
+}
+
+impl Owner {
+    fn apply(manager: &str) -> Self {
+        Self { manager: manager.to_owned(), operation: Operation::Apply }
+    }
+
+    fn update(manager: &str) -> Self {
+        Self { manager: manager.to_owned(), operation: Operation::Update }
+    }
 }
 
 impl fmt::Display for Owner {
@@ -62,6 +74,8 @@ type Key = (String, String);
 pub(crate) struct Conditions {
     items: Vec<Fields>,
     owners: BTreeMap<Owner, BTreeSet<Key>>,
+    /// Somebody has applied: from then on writers are kept apart.
+    tracked: bool,
 }
 
 impl Conditions {
@@ -77,11 +91,16 @@ impl Conditions {
 
     /// Server-side apply: these conditions are all that `manager` wants to say.
     pub(crate) fn apply(&mut self, manager: &str, wanted: &[Fields], force: bool) -> Result<(), Vec<Clash>> {
-        let me = Owner { manager: manager.to_owned(), operation: Operation::Apply };
+        let me = Owner::apply(manager);
+        if !self.tracked {
+            let all = self.items.iter().flat_map(keys).collect();
+            self.owners = BTreeMap::from([(Owner::update(BEFORE_FIRST_APPLY), all)]);
+        }
         let clashes = self.clashes(&me, wanted);
         if !clashes.is_empty() && !force {
             return Err(clashes);
         }
+        self.tracked = true;
         for clash in clashes {
             self.owners.entry(clash.owner).or_default().remove(&clash.key);
         }
@@ -100,7 +119,7 @@ impl Conditions {
 
     /// Strategic merge, as the kubelet and Node Problem Detector write: by type; what changes is theirs from then on.
     pub(crate) fn merge(&mut self, manager: &str, patches: &[Fields]) {
-        let me = Owner { manager: manager.to_owned(), operation: Operation::Update };
+        let me = Owner::update(manager);
         for patch in patches {
             let changed = self.changed_by(patch);
             for keys in self.owners.values_mut() {

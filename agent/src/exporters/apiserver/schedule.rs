@@ -167,7 +167,9 @@ impl Entry {
     }
 
     fn taken(&mut self, words: &Words, now: Duration) {
-        if self.sent.as_ref().is_some_and(|sent| words.differs_from(sent)) {
+        // Where nothing was known before, the first knowledge is no change: a problem of the first seconds goes at once.
+        let knew = |sent: &Words| sent.status != ConditionStatus::Unknown;
+        if self.sent.as_ref().is_some_and(|sent| knew(sent) && words.differs_from(sent)) {
             self.changed_at = Some(now);
         }
         self.sent = Some(words.clone());
