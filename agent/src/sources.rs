@@ -26,6 +26,8 @@ pub trait Source: Send {
 pub trait Sink {
     /// One record.
     fn record(&mut self, record: &Record<'_>);
+    /// A record was read that is not for the rules: of another facility, or not a record at all. It is counted.
+    fn passed_over(&mut self);
     /// Records were lost and will not come again.
     fn gap(&mut self, gap: Gap);
     /// The source can see, or cannot. Told on every change, and once at the start.

@@ -135,6 +135,10 @@ impl Sink for LogMonitor {
         }
     }
 
+    fn passed_over(&mut self) {
+        self.setup.stats.saw_record();
+    }
+
     fn gap(&mut self, gap: Gap) {
         self.setup.stats.lost_records(gap.lost.unwrap_or(1));
         // The findings from before the gap must not arrive after it.

@@ -10,7 +10,6 @@ use std::{
     io::{self, ErrorKind, SeekFrom},
     os::fd::OwnedFd,
     path::PathBuf,
-    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -23,7 +22,6 @@ use self::{
 };
 pub use self::{
     expect::{Expectations, INJECTION_MARK},
-    intake::KmsgCounters,
     parse::{KmsgFields, KmsgRecord, parse},
 };
 use super::{
@@ -89,19 +87,12 @@ impl Kmsg {
             facilities: options.facilities,
             expectations: options.expectations,
             boot_id: clock::boot_id().unwrap_or_default(),
-            counters: Arc::default(),
             newest: None,
             known_through: None,
             stamper: Stamper::default(),
         };
         let (state, backoff) = (StateTeller::default(), Backoff::default());
         Self { input: options.input, start: options.start, intake, state, backoff }
-    }
-
-    /// What was seen, for metrics; stays good while the source runs.
-    #[must_use]
-    pub fn counters(&self) -> Arc<KmsgCounters> {
-        Arc::clone(&self.intake.counters)
     }
 
     /// Opens the log and reads it until `stop` or an error.

@@ -32,6 +32,7 @@ pub(crate) struct Told {
     pub(crate) gaps: Vec<Gap>,
     pub(crate) states: Vec<SourceState>,
     pub(crate) idles: u64,
+    pub(crate) passed_over: u64,
 }
 
 impl Told {
@@ -87,6 +88,9 @@ impl Sink for Remembering {
             fields: FIELDS_KEPT.into_iter().filter_map(field).collect(),
         };
         self.tell(|told| told.records.push(kept));
+    }
+    fn passed_over(&mut self) {
+        self.tell(|told| told.passed_over += 1);
     }
     fn gap(&mut self, gap: Gap) {
         self.tell(|told| told.gaps.push(gap));

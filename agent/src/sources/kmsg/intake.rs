@@ -1,12 +1,6 @@
 //! What becomes of one raw record: its number is checked for gaps, its facility for forgery, and it is stamped.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use nodewell_model::{BootId, Origin, Record};
 
@@ -20,24 +14,10 @@ use crate::sources::{Gap, Sink};
 /// What user space may have written under its own name; `nodewell inject` does.
 const FACILITY_USER: u32 = 1;
 
-/// What the source has seen, for metrics. Shared with whoever shows them.
-#[derive(Debug, Default)]
-pub struct KmsgCounters {
-    /// Records passed on.
-    pub passed: AtomicU64,
-    /// Records of a facility that is not listened to.
-    pub foreign: AtomicU64,
-    /// What could not be read as a record.
-    pub malformed: AtomicU64,
-    /// Records that the ring overwrote before they were read.
-    pub lost: AtomicU64,
-}
-
 pub(crate) struct Intake {
     pub(crate) facilities: Vec<u32>,
     pub(crate) expectations: Expectations,
     pub(crate) boot_id: BootId,
-    pub(crate) counters: Arc<KmsgCounters>,
     /// The newest record that is known already.
     pub(crate) newest: Option<u64>,
     /// Reading began before records that are known: up to this number they are passed over.
@@ -56,7 +36,7 @@ impl Intake {
     /// Judges one record; true if it was one.
     pub(crate) fn take(&mut self, raw: &[u8], reading: Reading, sink: &mut dyn Sink) -> bool {
         let Some(record) = parse(raw) else {
-            self.counters.malformed.fetch_add(1, Ordering::Relaxed);
+            sink.passed_over();
             return false;
         };
         if self.known_through.is_some_and(|known| record.sequence <= known) {
@@ -76,7 +56,6 @@ impl Intake {
         let Some(lost) = expected.and_then(|expected| sequence.checked_sub(expected)).filter(|lost| *lost > 0) else {
             return;
         };
-        self.counters.lost.fetch_add(lost, Ordering::Relaxed);
         let message = format!("{lost} kernel log records were overwritten before they could be read");
         sink.gap(Gap { lost: Some(lost), time: reading.wall, message });
     }
@@ -84,10 +63,8 @@ impl Intake {
     fn pass(&mut self, record: &KmsgRecord<'_>, reading: Reading, sink: &mut dyn Sink) {
         let injected = self.injected(record);
         if injected.is_none() && !self.facilities.contains(&record.facility) {
-            self.counters.foreign.fetch_add(1, Ordering::Relaxed);
-            return;
+            return sink.passed_over();
         }
-        self.counters.passed.fetch_add(1, Ordering::Relaxed);
         sink.record(&Record {
             time: self.stamper.stamp(reading, record.since_boot),
             since_boot: Some(record.since_boot),
