@@ -125,8 +125,8 @@ impl RealKmsg {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let rate_limit = fs::read_to_string(RATE_LIMIT).unwrap();
-        // Where the kernel has it fixed, a short test stays below the limit.
-        let _ = fs::write(RATE_LIMIT, "on");
+        // The kernel takes the word with its newline only. Where it is fixed, a short test stays below the limit.
+        let _ = fs::write(RATE_LIMIT, "on\n");
         let device = OpenOptions::new().write(true).open(DEVICE).unwrap();
         Self { device, rate_limit, _turn: turn }
     }
@@ -177,7 +177,7 @@ fn newest_number(reader: &mut File, text: &str) -> Option<u64> {
 impl Drop for RealKmsg {
     fn drop(&mut self) {
         // Only root could change it, and only root gets here.
-        let _ = fs::write(RATE_LIMIT, self.rate_limit.trim());
+        let _ = fs::write(RATE_LIMIT, &self.rate_limit);
     }
 }
 
