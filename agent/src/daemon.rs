@@ -6,10 +6,11 @@ use nodewell_model::{
     ConditionSpec,
     view::{ApiserverState, ApiserverView},
 };
-use nodewell_rules::{RuleSet, load};
+use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples, load};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, watch},
+    task::JoinSet,
 };
 
 use crate::{
@@ -43,12 +44,17 @@ pub enum Fatal {
     Socket(#[from] BindError),
     #[error("cannot start a thread or take a descriptor: {0}")]
     Resources(#[from] io::Error),
+    /// What cannot be made anew within this process: the service manager starts us again.
+    #[error("a task that the agent cannot do without has ended; this is a fault of nodewell, please report it")]
+    VitalTask,
 }
 
 /// The running agent.
 struct Agent {
     config: Config,
     tasks: Tasks,
+    /// Tasks whose state lives with them: the account itself, the listening sockets.
+    vital: JoinSet<()>,
     board: Board,
     rules: watch::Sender<Arc<RuleSet>>,
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
@@ -63,6 +69,15 @@ struct Ends {
     catalogues: mpsc::Receiver<Vec<ConditionSpec>>,
 }
 
+/// The rules that `config` names, if they are good as a whole and do what their examples show.
+pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
+    let Loaded { set, mut mistakes, .. } = load(&config.load_plan());
+    if mistakes.is_empty() {
+        mistakes = check_examples(&set);
+    }
+    if mistakes.is_empty() { Ok(set) } else { Err(mistakes) }
+}
+
 /// Runs the agent until SIGTERM or SIGINT. Must run within a `LocalSet`.
 pub async fn run(config: Config, rules: RuleSet) -> Result<(), Fatal> {
     let mut hangup = signal(SignalKind::hangup())?;
@@ -70,15 +85,16 @@ pub async fn run(config: Config, rules: RuleSet) -> Result<(), Fatal> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut agent = Agent::start(config, rules).await?;
     notify::ready();
-    loop {
+    let outcome = loop {
         tokio::select! {
             _ = hangup.recv() => agent.reload().await?,
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break Ok(()),
+            _ = interrupt.recv() => break Ok(()),
+            Some(_) = agent.vital.join_next() => break Err(Fatal::VitalTask),
         }
-    }
+    };
     agent.stop().await;
-    Ok(())
+    outcome
 }
 
 impl Agent {
@@ -99,7 +115,16 @@ impl Agent {
             expectations: expectations.clone(),
         });
         let tasks = Tasks::new(Stop::new()?);
-        let mut agent = Self { config, tasks, board, rules, catalogues, readers, socket_counters: Arc::default() };
+        let mut agent = Self {
+            config,
+            tasks,
+            vital: JoinSet::new(),
+            board,
+            rules,
+            catalogues,
+            readers,
+            socket_counters: Arc::default(),
+        };
         agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
         agent.spawn_socket(expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
@@ -111,8 +136,7 @@ impl Agent {
     fn spawn_ledger(&mut self, catalogue: Vec<ConditionSpec>, ends: Ends) {
         let Ends { reports, commands, catalogues } = ends;
         let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone());
-        // The one task that cannot be made anew: its state is the account. It has no I/O and nothing to wait for.
-        tokio::task::spawn_local(task.run(Inputs { reports, commands, catalogues }));
+        self.vital.spawn_local(task.run(Inputs { reports, commands, catalogues }));
     }
 
     fn spawn_filesystem_monitor(&mut self, outlet: Outlet, roots: HostRoots) {
@@ -137,7 +161,7 @@ impl Agent {
         let api = socket::Api::new(self.board.clone(), injector, &["events-follow", "clear", "inject"]);
         let limits = (socket::Limits::default(), Arc::clone(&self.socket_counters));
         let stop = self.tasks.stop().clone();
-        tokio::task::spawn_local(socket::serve(listener, api, limits, async move { stop.said().await }));
+        self.vital.spawn_local(socket::serve(listener, api, limits, async move { stop.said().await }));
         Ok(())
     }
 
@@ -195,7 +219,7 @@ impl Agent {
                     api,
                     socket: Arc::clone(&self.socket_counters),
                 };
-                tokio::task::spawn_local(exporters::metrics::serve(listener, shown));
+                self.vital.spawn_local(exporters::metrics::serve(listener, shown));
             }
             // Node Problem Detector may still hold the port; everything else works.
             Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),
@@ -205,18 +229,18 @@ impl Agent {
     /// Takes new rules if they are good as a whole; otherwise the old ones stay in force.
     async fn reload(&mut self) -> Result<(), Fatal> {
         notify::reloading();
-        let loaded = load(&self.config.load_plan());
-        if loaded.mistakes.is_empty() {
-            let catalogue = loaded.set.conditions.clone();
-            tracing::info!(rules = loaded.set.rules.len(), "reloaded the rules");
-            // The catalogue first: a finding of a new rule must find its condition.
-            let _ = self.catalogues.send(catalogue).await;
-            self.rules.send_replace(Arc::new(loaded.set));
-            self.readers.fit(&mut self.tasks).await?;
-        } else {
-            let mistakes = loaded.mistakes.len();
-            loaded.mistakes.iter().for_each(|mistake| tracing::error!("{mistake}"));
-            tracing::error!(mistakes, "the rules have mistakes; the old ones stay in force");
+        match load_rules(&self.config) {
+            Ok(rules) => {
+                tracing::info!(rules = rules.rules.len(), "reloaded the rules");
+                // The catalogue first: a finding of a new rule must find its condition. The ledger outlives us.
+                let _ = self.catalogues.send(rules.conditions.clone()).await;
+                self.rules.send_replace(Arc::new(rules));
+                self.readers.fit(&mut self.tasks).await?;
+            }
+            Err(mistakes) => {
+                mistakes.iter().for_each(|mistake| tracing::error!("{mistake}"));
+                tracing::error!(mistakes = mistakes.len(), "the rules have mistakes; the old ones stay in force");
+            }
         }
         notify::ready();
         Ok(())

@@ -7,7 +7,7 @@ use nodewell_agent::{
     config::{Config, Flags},
     daemon, logging,
 };
-use nodewell_rules::{Mistake, RuleSet, load};
+use nodewell_rules::{Mistake, RuleSet};
 
 /// `EX_USAGE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
 const USAGE: u8 = 64;
@@ -39,12 +39,8 @@ fn main() -> ExitCode {
 /// Config and rules, or every mistake of both.
 fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
     let config = Config::load(flags)?;
-    let loaded = load(&config.load_plan());
-    let mut mistakes = loaded.mistakes;
-    if mistakes.is_empty() {
-        mistakes = nodewell_rules::check_examples(&loaded.set);
-    }
-    if mistakes.is_empty() { Ok((config, loaded.set)) } else { Err(mistakes) }
+    let rules = daemon::load_rules(&config)?;
+    Ok((config, rules))
 }
 
 fn run(config: Config, rules: RuleSet) -> ExitCode {
