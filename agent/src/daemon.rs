@@ -72,9 +72,9 @@ struct Ends {
 /// The rules that `config` names, if they are good as a whole and do what their examples show.
 pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
     let Loaded { set, mut mistakes, .. } = load(&config.load_plan());
-    if mistakes.is_empty() {
-        mistakes = check_examples(&set);
-    }
+    // Rules with a mistake are not in the set: the examples of all others are run, so that everything is told at once.
+    mistakes.extend(check_examples(&set));
+    mistakes.sort();
     if mistakes.is_empty() { Ok(set) } else { Err(mistakes) }
 }
 

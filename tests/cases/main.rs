@@ -21,6 +21,7 @@ mod metrics;
 mod node_recreated;
 mod npd_stock_configs;
 mod recovery;
+mod rule_commands;
 mod sighup_reload;
 
 fn main() -> std::process::ExitCode {
@@ -43,6 +44,7 @@ fn main() -> std::process::ExitCode {
         kmsg_blind::list,
         kmsg_line_turns_condition::list,
         recovery::list,
+        rule_commands::list,
         sighup_reload::list,
         metrics::list,
         bad_config::list,

@@ -38,9 +38,16 @@ fn main() -> ExitCode {
 
 /// Config and rules, or every mistake of both.
 fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
-    let config = Config::load(flags)?;
-    let rules = daemon::load_rules(&config)?;
-    Ok((config, rules))
+    let (config, mut mistakes) = match Config::load(flags) {
+        Ok(config) => (config, Vec::new()),
+        Err(mistakes) => (Config::of_flags(flags), mistakes),
+    };
+    match daemon::load_rules(&config) {
+        Ok(rules) if mistakes.is_empty() => return Ok((config, rules)),
+        Ok(_) => {}
+        Err(more) => mistakes.extend(more),
+    }
+    Err(mistakes)
 }
 
 fn run(config: Config, rules: RuleSet) -> ExitCode {
