@@ -66,7 +66,10 @@ impl Readers {
         let rules = Arc::clone(&self.rules.borrow());
         let wanted = wanted(&rules, &self.config);
         self.end_unwanted(&wanted);
-        let retired = self.announce(&rules).await;
+        // Before anything new speaks under the same name.
+        for source in self.announce(&rules, &wanted).await {
+            self.outlet.tell(Report::Retired(source)).await;
+        }
         for reader in wanted {
             if self.running.iter().any(|running| running.reader == reader) {
                 continue;
@@ -76,9 +79,6 @@ impl Readers {
             }
             self.start(reader, &rules, tasks)?;
         }
-        for source in retired {
-            self.outlet.tell(Report::Retired(source)).await;
-        }
         Ok(())
     }
 
@@ -87,11 +87,12 @@ impl Readers {
     }
 
     /// Lets the monitors of the running readers say what they watch now; returns the names that are gone.
-    async fn announce(&mut self, rules: &RuleSet) -> Vec<Arc<str>> {
+    async fn announce(&mut self, rules: &RuleSet, wanted: &[Reader]) -> Vec<Arc<str>> {
+        let stays: BTreeSet<_> = wanted.iter().flat_map(|reader| monitor_names(rules, reader).into_keys()).collect();
         let mut gone = BTreeSet::new();
         for running in &mut self.running {
             let now: BTreeSet<_> = monitor_names(rules, &running.reader).into_keys().collect();
-            gone.extend(running.monitors.difference(&now).cloned());
+            gone.extend(running.monitors.difference(&stays).cloned());
             running.monitors = now;
             let state = running.memory.get().state.filter(|_| !running.stop.is_set());
             for report in state.iter().flat_map(|state| daemon_reports(rules, &running.reader, state)) {
@@ -129,8 +130,8 @@ impl Readers {
 /// One run of a reader's thread; the next one goes on after the newest record that this one judged.
 fn thread_body(opener: Opener, setup: Setup) -> impl FnMut(&Stop) {
     move |stop| {
-        let after = setup.memory.get().newest;
-        if let Some(source) = opener.open(&setup.reader, after) {
+        let after = setup.memory.get().places;
+        if let Some(source) = opener.open(&setup.reader, &after) {
             source.run(&mut LogMonitor::new(setup.clone()), stop);
         }
     }
@@ -175,7 +176,7 @@ struct Opener {
 
 impl Opener {
     /// `None`, and the log says why, if the rules ask for what cannot be opened; `check` says so with its line.
-    fn open(&self, reader: &Reader, after: Option<Origin>) -> Option<Box<dyn Source>> {
+    fn open(&self, reader: &Reader, after: &[Origin]) -> Option<Box<dyn Source>> {
         match reader {
             Reader::Kmsg => Some(Box::new(self.kmsg(after))),
             Reader::Journal { directory } => Some(Box::new(self.journal(directory.as_ref(), after))),
@@ -194,21 +195,22 @@ impl Opener {
         jiff::Timestamp::now() - lookback
     }
 
-    fn journal(&self, directory: Option<&PathBuf>, after: Option<Origin>) -> sources::journal::Journal {
+    fn journal(&self, directory: Option<&PathBuf>, after: &[Origin]) -> sources::journal::Journal {
         use sources::journal::{Journal, JournalOptions, JournalStart};
-        let start = match after {
-            Some(Origin::Journal { cursor }) => JournalStart::After(cursor),
+        let start = match after.first() {
+            Some(Origin::Journal { cursor }) => JournalStart::After(cursor.clone()),
             _ => JournalStart::Since(self.since()),
         };
         let directory = directory.or(self.config.journal.directory.as_ref()).cloned();
         Journal::new(JournalOptions { directory, start, ..JournalOptions::default() })
     }
 
-    fn files(&self, reader: &FileReader, after: Option<Origin>) -> Result<LogFiles, FileError> {
-        let cursors = match after {
-            Some(Origin::File { device, inode, offset }) => vec![FileCursor { device, inode, offset }],
-            _ => Vec::new(),
+    fn files(&self, reader: &FileReader, after: &[Origin]) -> Result<LogFiles, FileError> {
+        let cursor = |place: &Origin| match *place {
+            Origin::File { device, inode, offset } => Some(FileCursor { device, inode, offset }),
+            _ => None,
         };
+        let cursors = after.iter().filter_map(cursor).collect();
         let go_time = match &reader.timestamp {
             TimestampFormat::Go { layout, .. } => Some(go_time(layout)?),
             TimestampFormat::Syslog | TimestampFormat::Rfc3339 | TimestampFormat::None => None,
@@ -217,10 +219,10 @@ impl Opener {
         LogFiles::new(FileOptions { reader: reader.clone(), start, cursors, go_time })
     }
 
-    fn kmsg(&self, after: Option<Origin>) -> sources::kmsg::Kmsg {
+    fn kmsg(&self, after: &[Origin]) -> sources::kmsg::Kmsg {
         use sources::kmsg::{Kmsg, KmsgInput, KmsgOptions, KmsgStart};
-        let start = match after {
-            Some(Origin::Kmsg { boot_id, sequence }) => KmsgStart::After { boot_id, sequence },
+        let start = match after.first() {
+            Some(&Origin::Kmsg { boot_id, sequence }) => KmsgStart::After { boot_id, sequence },
             _ => KmsgStart::Oldest,
         };
         Kmsg::new(KmsgOptions {

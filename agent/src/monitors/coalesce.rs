@@ -4,35 +4,36 @@ use std::collections::HashMap;
 
 use nodewell_model::{Finding, FindingKind, Name};
 
-/// How many different problems are held before the rest of a reason shares one entry without a subject.
-const KEY_LIMIT: usize = 8192;
-
 /// Findings that wait to be sent, merged, in the order in which they first came.
 #[derive(Debug, Default)]
 pub struct Coalescer {
     waiting: Vec<Finding>,
     by_key: HashMap<Key, usize>,
+    /// How often a (reason, condition) has turned from raising to clearing or back, and where it stands.
+    turns: HashMap<(Name, Option<Name>), (FindingKind, u32)>,
 }
 
-type Key = (Name, Option<Name>, Option<String>, FindingKind);
+/// A raise and a clear must not be merged across each other: the order is the meaning. So the turn is part of the key.
+type Key = (Name, Option<Name>, Option<String>, u32);
 
 impl Coalescer {
     /// Takes a finding in.
     pub fn add(&mut self, finding: Finding) {
-        let mut finding = finding;
-        if self.waiting.len() >= KEY_LIMIT && finding.kind == FindingKind::Raise {
-            finding.subject = None;
-        }
-        let key = (finding.reason.clone(), finding.condition.clone(), finding.subject.clone(), finding.kind);
+        let turn = self.turn(&finding);
+        let key = (finding.reason.clone(), finding.condition.clone(), finding.subject.clone(), turn);
         match self.by_key.get(&key) {
             Some(&index) if self.waiting[index].merges_with(&finding) => self.waiting[index].merge(finding),
-            _ => self.append(key, finding),
+            _ => {
+                self.by_key.insert(key, self.waiting.len());
+                self.waiting.push(finding);
+            }
         }
     }
 
     /// Everything that waits, in order; nothing waits afterwards.
     pub fn take(&mut self) -> Vec<Finding> {
         self.by_key.clear();
+        self.turns.clear();
         std::mem::take(&mut self.waiting)
     }
 
@@ -41,19 +42,19 @@ impl Coalescer {
         self.waiting.is_empty()
     }
 
+    /// How many different findings wait.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// A raise must not be merged into one from before a clear of the same reason: the order is the meaning.
-    fn append(&mut self, key: Key, finding: Finding) {
-        if finding.kind == FindingKind::Clear {
-            let (reason, condition, ..) = &key;
-            self.by_key.retain(|(other, of, ..), _| other != reason || of != condition);
+    fn turn(&mut self, finding: &Finding) -> u32 {
+        let of = (finding.reason.clone(), finding.condition.clone());
+        let (kind, turn) = self.turns.entry(of).or_insert((finding.kind, 0));
+        if *kind != finding.kind {
+            (*kind, *turn) = (finding.kind, *turn + 1);
         }
-        self.by_key.insert(key, self.waiting.len());
-        self.waiting.push(finding);
+        *turn
     }
 }
 

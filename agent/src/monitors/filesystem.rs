@@ -29,6 +29,8 @@ pub mod verdict;
 
 /// How often it looks while something is broken; it does not look at all while nothing is.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How soon it looks again while a write is under way; one that takes longer is looked at with the others.
+const PROBE_WAIT: Duration = Duration::from_millis(100);
 
 /// Looks after the problems whose rules say `check = …`.
 pub struct FilesystemMonitor {
@@ -78,7 +80,7 @@ impl FilesystemMonitor {
                     return;
                 }
             } else {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(if self.probes.have_begun() { PROBE_WAIT } else { LOOK_EVERY }).await;
             }
         }
     }
@@ -94,7 +96,7 @@ impl FilesystemMonitor {
                 .or_insert_with(|| Reading::take(&self.roots, &watched.device, check, &mut self.probes))
                 .clone();
             let watch = self.watches.entry(watched.clone()).or_insert_with(|| Watch::new(since < self.started));
-            if let Verdict::Over(evidence) = watch.judge(reading) {
+            if let Verdict::Over(evidence) = watch.judge(reading, clock::boottime()) {
                 self.withdraw(&watched, &evidence).await;
             }
         }

@@ -22,8 +22,13 @@ use crate::{
     sources::{Gap, Sink, SourceState},
 };
 
-/// Merged findings go out at least this often while a source never goes idle.
+/// Merged findings go out at least this often while a source never goes idle and the ledger keeps up.
 const FLUSH_EVERY_RECORDS: u32 = 512;
+/// With so many different findings waiting, the source waits for the ledger: a ring that overruns meanwhile is a
+/// counted gap, memory that grows is not.
+const WAITING_LIMIT: usize = 4096;
+/// Files of one log whose place is remembered across a restart of the thread.
+const PLACES_LIMIT: usize = 64;
 
 /// What a log monitor needs from outside.
 #[derive(Clone)]
@@ -48,8 +53,8 @@ pub struct Memory(Arc<Mutex<Remembered>>);
 /// See [`Memory`].
 #[derive(Debug, Clone, Default)]
 pub struct Remembered {
-    /// The newest record that was judged: the next run goes on after it.
-    pub newest: Option<Origin>,
+    /// The newest record that was judged, for each file of a log: the next run goes on after it.
+    pub places: Vec<Origin>,
     /// What the source said of itself last.
     pub state: Option<SourceState>,
 }
@@ -73,7 +78,7 @@ pub struct LogMonitor {
     found: Vec<Finding>,
     waiting: Coalescer,
     since_flush: u32,
-    newest: Option<Origin>,
+    places: Vec<Origin>,
     /// Events older than this are history.
     oldest_event: Timestamp,
 }
@@ -83,15 +88,8 @@ impl LogMonitor {
     pub fn new(mut setup: Setup) -> Self {
         let oldest_event = Timestamp::now() - jiff::SignedDuration::try_from(setup.lookback).unwrap_or_default();
         let detector = detector(&mut setup);
-        Self {
-            setup,
-            detector,
-            found: Vec::new(),
-            waiting: Coalescer::default(),
-            since_flush: 0,
-            newest: None,
-            oldest_event,
-        }
+        let places = setup.memory.get().places;
+        Self { setup, detector, found: Vec::new(), waiting: Coalescer::default(), since_flush: 0, places, oldest_event }
     }
 
     /// A reload takes effect at the next record.
@@ -101,10 +99,24 @@ impl LogMonitor {
         }
     }
 
+    /// Sends what waits, and remembers how far that goes: what was sent is not judged again.
     fn flush(&mut self) {
         self.since_flush = 0;
-        for finding in self.waiting.take() {
+        self.follow_reload();
+        let waiting = self.waiting.take();
+        // After a reload that left this reader no rules its claims are retired; new ones would never end.
+        for finding in waiting.into_iter().filter(|_| self.detector.is_some()) {
             self.setup.outlet.send(Report::Finding(Box::new(finding)));
+        }
+        self.setup.memory.change(|memory| memory.places.clone_from(&self.places));
+    }
+
+    /// Noted before the record is judged: one that makes us panic is not tried for ever.
+    fn note_place(&mut self, origin: &Origin) {
+        match self.places.iter().position(|place| is_same_log(place, origin)) {
+            Some(known) => self.places[known].clone_from(origin),
+            None if self.places.len() < PLACES_LIMIT => self.places.push(origin.clone()),
+            None => {}
         }
     }
 
@@ -118,10 +130,10 @@ impl Sink for LogMonitor {
     fn record(&mut self, record: &Record<'_>) {
         self.setup.stats.saw_record();
         self.follow_reload();
+        self.note_place(&record.origin);
         if let Some(detector) = &mut self.detector {
             detector.push(record, &mut self.found);
         }
-        self.newest = Some(record.origin.clone());
         let mut found = std::mem::take(&mut self.found);
         for finding in found.drain(..) {
             if let Some(proven) = self.setup.prover.prove(finding).filter(|finding| !self.is_history(finding)) {
@@ -130,7 +142,8 @@ impl Sink for LogMonitor {
         }
         self.found = found;
         self.since_flush += 1;
-        if self.since_flush >= FLUSH_EVERY_RECORDS && self.setup.outlet.has_room(self.waiting.len()) {
+        let is_time = self.since_flush >= FLUSH_EVERY_RECORDS && self.setup.outlet.has_room(self.waiting.len());
+        if is_time || self.waiting.len() >= WAITING_LIMIT {
             self.flush();
         }
     }
@@ -161,12 +174,26 @@ impl Sink for LogMonitor {
     }
 
     fn idle(&mut self) {
-        if let Some(newest) = self.newest.take() {
-            self.setup.memory.change(|memory| memory.newest = Some(newest));
-        }
-        if !self.waiting.is_empty() {
+        if self.since_flush > 0 {
             self.flush();
         }
+    }
+}
+
+/// The source ended, asked, unasked or by a panic: what it found goes out.
+impl Drop for LogMonitor {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// Whether both are places in the same log.
+fn is_same_log(one: &Origin, other: &Origin) -> bool {
+    match (one, other) {
+        (Origin::File { device, inode, .. }, Origin::File { device: of, inode: file, .. }) => {
+            (device, inode) == (of, file)
+        }
+        (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
     }
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use nodewell_model::{Guard, Origin, Severity};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -56,12 +57,41 @@ fn a_raise_after_a_clear_stays_after_it() {
 }
 
 #[test]
-fn endless_subjects_share_one_entry_past_the_limit() {
+fn a_flap_within_one_batch_ends_as_it_ended() {
+    use FindingKind::{Clear, Raise};
     let mut coalescer = Coalescer::default();
-    let total = KEY_LIMIT as u64 + 1000;
-    for sequence in 1..=total {
-        coalescer.add(raise(&format!("disk{sequence}"), sequence));
+    for (sequence, kind) in (1..).zip([Raise, Clear, Raise, Clear]) {
+        coalescer.add(finding(kind, "eth0", sequence));
     }
-    assert_eq!(coalescer.len(), KEY_LIMIT + 1);
-    assert_eq!(coalescer.take().iter().map(|f| f.count).sum::<u64>(), total);
+    let kinds: Vec<_> = coalescer.take().into_iter().map(|f| f.kind).collect();
+    assert_eq!(kinds, [Raise, Clear, Raise, Clear]);
+}
+
+proptest! {
+    /// What is left of each subject, and how often it was raised, is the same whether findings travel merged or not.
+    #[test]
+    fn merging_changes_no_outcome(steps in prop::collection::vec((any::<bool>(), 0..3_usize), 0..60)) {
+        let mut coalescer = Coalescer::default();
+        let findings: Vec<Finding> = steps
+            .iter()
+            .zip(1..)
+            .map(|((raise, subject), sequence)| {
+                let kind = if *raise { FindingKind::Raise } else { FindingKind::Clear };
+                finding(kind, ["a", "b", "c"][*subject], sequence)
+            })
+            .collect();
+        findings.iter().cloned().for_each(|finding| coalescer.add(finding));
+        prop_assert_eq!(outcome(&coalescer.take()), outcome(&findings));
+    }
+}
+
+/// Each subject's last word, and its number of raises.
+fn outcome(findings: &[Finding]) -> std::collections::BTreeMap<String, (FindingKind, u64)> {
+    let mut outcome = std::collections::BTreeMap::new();
+    for finding in findings {
+        let entry = outcome.entry(finding.subject.clone().unwrap()).or_insert((finding.kind, 0));
+        entry.0 = finding.kind;
+        entry.1 += if finding.kind == FindingKind::Raise { finding.count } else { 0 };
+    }
+    outcome
 }

@@ -27,22 +27,30 @@ pub enum ProbeResult {
 
 /// The probes under way, at most one for each device.
 #[derive(Debug, Default)]
-pub struct Probes(BTreeMap<String, Receiver<ProbeResult>>);
+pub struct Probes {
+    under_way: BTreeMap<String, Receiver<ProbeResult>>,
+    has_begun: bool,
+}
 
 impl Probes {
+    /// Whether a probe was begun since this was asked last: its answer is milliseconds away on a disk that lives.
+    pub fn have_begun(&mut self) -> bool {
+        std::mem::take(&mut self.has_begun)
+    }
+
     /// The answer for `device`, if there is one by now; otherwise a probe is under way afterwards.
     pub fn poll(&mut self, device: &str, mount_point: &str) -> ProbeResult {
-        match self.0.get(device).map(Receiver::try_recv) {
+        match self.under_way.get(device).map(Receiver::try_recv) {
             Some(Ok(result)) => {
-                self.0.remove(device);
+                self.under_way.remove(device);
                 return result;
             }
             Some(Err(TryRecvError::Empty)) => return ProbeResult::Pending,
             // The thread could not be started or died: ask again.
-            Some(Err(TryRecvError::Disconnected)) => drop(self.0.remove(device)),
+            Some(Err(TryRecvError::Disconnected)) => drop(self.under_way.remove(device)),
             None => {}
         }
-        if self.0.len() < PROBE_LIMIT {
+        if self.under_way.len() < PROBE_LIMIT {
             self.start(device, mount_point);
         }
         ProbeResult::Pending
@@ -56,7 +64,8 @@ impl Probes {
             let _ = sender.send(write_probe(Path::new(&folder)));
         };
         if std::thread::Builder::new().name("write-probe".into()).stack_size(128 * 1024).spawn(probe).is_ok() {
-            self.0.insert(device.to_owned(), receiver);
+            self.under_way.insert(device.to_owned(), receiver);
+            self.has_begun = true;
         }
     }
 }
@@ -66,6 +75,10 @@ impl Probes {
 pub fn write_probe(folder: &Path) -> ProbeResult {
     match unnamed_file(folder).and_then(|mut file| file.write_all(&PROBE_BYTES).and_then(|()| file.sync_all())) {
         Ok(()) => ProbeResult::Writable,
+        // A full filesystem made the file: it is full, not read-only.
+        Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            ProbeResult::Writable
+        }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => ProbeResult::Denied,
         Err(_) => ProbeResult::Failed,
     }

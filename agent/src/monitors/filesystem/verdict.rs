@@ -1,5 +1,7 @@
 //! When a broken filesystem is well again: a pure judgement over two readings of the host.
 
+use std::time::Duration;
+
 use nodewell_rules::rule::Check;
 
 use crate::{
@@ -22,10 +24,16 @@ pub struct Reading {
     pub check: Check,
 }
 
+/// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
+const PROOF_AFTER: Duration = Duration::from_secs(5);
+
 /// What was seen of a device since its problem began.
 #[derive(Debug)]
 pub struct Watch {
     first: Option<Reading>,
+    first_at: Duration,
+    /// The errors that the filesystem had counted when it was last seen broken.
+    errors: Option<u64>,
     seen_mounted: bool,
     /// The problem is from before this agent started: what it speaks of may be long gone.
     is_old: bool,
@@ -62,15 +70,19 @@ impl Reading {
 impl Watch {
     #[must_use]
     pub fn new(is_old: bool) -> Self {
-        Self { first: None, seen_mounted: false, is_old }
+        Self { first: None, first_at: Duration::ZERO, errors: None, seen_mounted: false, is_old }
     }
 
-    /// Judges a new reading against the first.
-    pub fn judge(&mut self, reading: Reading) -> Verdict {
+    /// Judges a reading of boot time `at` against those before it.
+    pub fn judge(&mut self, reading: Reading, at: Duration) -> Verdict {
+        let first_look = self.first.is_none();
+        if first_look || reading.read_only || reading.probe == ProbeResult::Failed {
+            self.errors = reading.errors;
+        }
         let Some(first) = self.first.clone() else {
             let verdict = self.judge_first(&reading);
             self.seen_mounted = !reading.mount_ids.is_empty();
-            self.first = Some(reading);
+            (self.first, self.first_at) = (Some(reading), at);
             return verdict;
         };
         self.seen_mounted |= !reading.mount_ids.is_empty();
@@ -85,7 +97,10 @@ impl Watch {
                 Verdict::Stays
             };
         }
-        judge_mounted(&first, &reading)
+        // A clean new mount keeps the old count (seen on 6.18): only growth speaks against it.
+        let is_broken = reading.read_only || reading.errors > self.errors;
+        let is_early = !self.is_old && at < self.first_at + PROOF_AFTER;
+        if is_broken || is_early { Verdict::Stays } else { judge_mounted(&first, &reading) }
     }
 
     /// Only what is long gone ends at the first look: a filesystem that has just failed may still take a write.
@@ -98,12 +113,8 @@ impl Watch {
     }
 }
 
+/// For a filesystem that says itself that it is well.
 fn judge_mounted(first: &Reading, reading: &Reading) -> Verdict {
-    // A clean new mount keeps the old count (seen on 6.18): only growth speaks against it.
-    let more_errors = reading.errors > first.errors;
-    if reading.read_only || more_errors {
-        return Verdict::Stays;
-    }
     let made_anew = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
     let turned_writable = first.read_only;
     match reading.probe {
@@ -129,8 +140,29 @@ mod tests {
 
     fn after(first: Reading, then: Reading) -> Verdict {
         let mut watch = Watch::new(false);
-        assert_eq!(watch.judge(first), Verdict::Stays);
-        watch.judge(then)
+        assert_eq!(watch.judge(first, Duration::ZERO), Verdict::Stays);
+        watch.judge(then, PROOF_AFTER)
+    }
+
+    #[test]
+    fn a_write_just_after_the_failure_proves_nothing() {
+        let (broken, well) =
+            (|| reading(&[40], true, 1, ProbeResult::Pending), || reading(&[40], false, 1, ProbeResult::Writable));
+        let mut watch = Watch::new(false);
+        assert_eq!(watch.judge(broken(), Duration::ZERO), Verdict::Stays);
+        assert_eq!(watch.judge(well(), Duration::from_millis(100)), Verdict::Stays);
+        let mut old = Watch::new(true);
+        assert_eq!(old.judge(broken(), Duration::ZERO), Verdict::Stays);
+        assert!(matches!(old.judge(well(), Duration::from_millis(100)), Verdict::Over(_)), "it failed long ago");
+    }
+
+    #[test]
+    fn errors_counted_while_it_was_broken_do_not_speak_against_the_remount() {
+        let mut watch = Watch::new(false);
+        watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
+        watch.judge(reading(&[40], true, 3, ProbeResult::Pending), PROOF_AFTER);
+        let remounted = reading(&[40], false, 3, ProbeResult::Writable);
+        assert!(matches!(watch.judge(remounted, PROOF_AFTER * 2), Verdict::Over(_)));
     }
 
     #[test]
@@ -156,7 +188,7 @@ mod tests {
     fn a_device_nobody_knows_proves_nothing_unless_its_problem_is_old() {
         let unknown = || Reading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
         assert_eq!(after(unknown(), unknown()), Verdict::Stays);
-        assert!(matches!(Watch::new(true).judge(unknown()), Verdict::Over(_)));
+        assert!(matches!(Watch::new(true).judge(unknown(), Duration::ZERO), Verdict::Over(_)));
     }
 
     #[test]
