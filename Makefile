@@ -10,11 +10,11 @@ help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: toolchain ## build nodewelld and watch this machine with it (needs no cluster)
-	@$(CARGO) build --quiet --bins
+	@$(CARGO) build --quiet --package nodewell-agent --bins
 	@exec target/debug/nodewelld --standalone $(ARGS)
 
 build: toolchain ## build both programs, optimised
-	$(CARGO) build --release --bins
+	$(CARGO) build --release --package nodewell-agent --bins
 
 test: toolchain deps lint unit whole ## everything that must pass before a change lands
 
@@ -27,15 +27,15 @@ unit: ## unit and property tests
 	$(CARGO) test --workspace --exclude nodewell-tests --locked
 
 whole: ## whole-program tests: the real binaries against the real thing
-	$(CARGO) build --bins --locked
+	$(CARGO) build --package nodewell-agent --bins --locked
 	$(CARGO) test -p nodewell-tests --locked
 
 e2e: toolchain deps ## the long proofs
-	$(CARGO) build --bins --locked
+	$(CARGO) build --package nodewell-agent --bins --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
 
 bench: toolchain deps ## measure, and print a table with medians next to each target
-	$(CARGO) build --profile dist --bins --locked
+	$(CARGO) build --profile dist --package nodewell-agent --bins --locked
 	$(CARGO) run --release --locked -p nodewell-tests --bin bench -- $(ARGS)
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.

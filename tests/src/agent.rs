@@ -66,6 +66,12 @@ impl Plan {
         self.dir.path()
     }
 
+    /// Its made-up kernel log.
+    #[must_use]
+    pub fn kmsg(&self) -> &FakeKmsg {
+        &self.kmsg
+    }
+
     /// Writes a file into the agent's folder and gives its path.
     ///
     /// # Panics

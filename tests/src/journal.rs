@@ -76,7 +76,8 @@ impl Journal {
 }
 
 /// Why this machine cannot have one.
-pub(crate) fn unmet() -> Option<String> {
+#[must_use]
+pub fn unmet() -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root, for a mount namespace".to_owned());
     }

@@ -182,7 +182,8 @@ impl Drop for RealKmsg {
 }
 
 /// Why this machine's own log cannot be used.
-pub(crate) fn unmet() -> Option<String> {
+#[must_use]
+pub fn unmet() -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root, to write to /dev/kmsg".to_owned());
     }
