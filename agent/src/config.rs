@@ -121,6 +121,18 @@ impl Config {
         }
     }
 
+    /// This config with the rule files of `newer`, and whether anything else in `newer` differs.
+    #[must_use]
+    pub fn with_rules_of(&self, newer: &Self) -> (Self, bool) {
+        let mut reloaded = self.clone();
+        reloaded.rules.clone_from(&newer.rules);
+        reloaded.rules_override_dir.clone_from(&newer.rules_override_dir);
+        reloaded.npd_config.clone_from(&newer.npd_config);
+        reloaded.monitors_dir.clone_from(&newer.monitors_dir);
+        let differs = reloaded != *newer;
+        (reloaded, differs)
+    }
+
     /// Which rules to load from where.
     #[must_use]
     pub fn load_plan(&self) -> LoadPlan {

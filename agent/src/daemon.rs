@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::{
     board::{Board, Command},
-    config::Config,
+    config::{Config, Flags},
     detectors::proof::{HostRoots, Prover},
     exporters::{
         self,
@@ -30,7 +30,7 @@ use crate::{
     },
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, notify, tasks::AtStop},
-    socket::{self, BindError},
+    socket::{self, BindError, SocketFile},
     sources::kmsg::Expectations,
 };
 
@@ -51,6 +51,7 @@ pub enum Fatal {
 
 /// The running agent.
 struct Agent {
+    flags: Flags,
     config: Config,
     tasks: Tasks,
     /// Tasks whose state lives with them: the account itself, the listening sockets.
@@ -60,6 +61,7 @@ struct Agent {
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
     readers: Readers,
     socket_counters: Arc<socket::Counters>,
+    socket_file: Option<SocketFile>,
 }
 
 /// The receiving ends that the ledger task takes.
@@ -79,11 +81,11 @@ pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
 }
 
 /// Runs the agent until SIGTERM or SIGINT. Must run within a `LocalSet`.
-pub async fn run(config: Config, rules: RuleSet) -> Result<(), Fatal> {
+pub async fn run(flags: Flags, config: Config, rules: RuleSet) -> Result<(), Fatal> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut agent = Agent::start(config, rules).await?;
+    let mut agent = Agent::start(flags, config, rules).await?;
     notify::ready();
     let outcome = loop {
         tokio::select! {
@@ -98,7 +100,7 @@ pub async fn run(config: Config, rules: RuleSet) -> Result<(), Fatal> {
 }
 
 impl Agent {
-    async fn start(config: Config, rules: RuleSet) -> Result<Self, Fatal> {
+    async fn start(flags: Flags, config: Config, rules: RuleSet) -> Result<Self, Fatal> {
         let (board, commands) = Board::new(&config.node_name);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
@@ -116,6 +118,7 @@ impl Agent {
         });
         let tasks = Tasks::new(Stop::new()?);
         let mut agent = Self {
+            flags,
             config,
             tasks,
             vital: JoinSet::new(),
@@ -124,6 +127,7 @@ impl Agent {
             catalogues,
             readers,
             socket_counters: Arc::default(),
+            socket_file: None,
         };
         agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
         agent.spawn_socket(expectations)?;
@@ -148,7 +152,10 @@ impl Agent {
 
     fn spawn_socket(&mut self, expectations: Expectations) -> Result<(), Fatal> {
         let listener = match socket::bind(&self.config.socket) {
-            Ok(listener) => listener,
+            Ok(listener) => {
+                self.socket_file = SocketFile::of(&self.config.socket);
+                listener
+            }
             // Two agents would both write the Node. Without a socket, though, the rest can work.
             Err(error @ BindError::Taken { .. }) => return Err(error.into()),
             Err(error) => {
@@ -229,8 +236,9 @@ impl Agent {
     /// Takes new rules if they are good as a whole; otherwise the old ones stay in force.
     async fn reload(&mut self) -> Result<(), Fatal> {
         notify::reloading();
-        match load_rules(&self.config) {
-            Ok(rules) => {
+        match self.reread() {
+            Ok((config, rules)) => {
+                self.config = config;
                 tracing::info!(rules = rules.rules.len(), "reloaded the rules");
                 // The catalogue first: a finding of a new rule must find its condition. The ledger outlives us.
                 let _ = self.catalogues.send(rules.conditions.clone()).await;
@@ -246,14 +254,24 @@ impl Agent {
         Ok(())
     }
 
+    /// The config's rule files and the rules in them, as they are now.
+    fn reread(&self) -> Result<(Config, RuleSet), Vec<Mistake>> {
+        let (config, needs_restart) = self.config.with_rules_of(&Config::load(&self.flags)?);
+        if needs_restart {
+            tracing::warn!("the configuration changed beyond the rules; that takes effect at the next restart");
+        }
+        let rules = load_rules(&config)?;
+        Ok((config, rules))
+    }
+
     async fn stop(self) {
         notify::stopping();
         tracing::info!("stopping");
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
-        if let Err(error) = std::fs::remove_file(&self.config.socket) {
-            tracing::debug!(%error, "the socket was not removed");
+        if let Some(file) = self.socket_file {
+            file.remove();
         }
     }
 }

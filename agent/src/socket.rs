@@ -22,7 +22,7 @@ use nodewell_model::api::{InjectAnswer, InjectRequest, VersionView};
 
 use crate::board::Board;
 
-pub use bind::{BindError, bind};
+pub use bind::{BindError, SocketFile, bind};
 pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;
 pub use permits::{Counters, Refusals};
 pub use serve::serve;

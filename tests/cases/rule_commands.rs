@@ -13,6 +13,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("rule_commands")
         .case("shipped_rules_have_no_mistake", shipped_rules_have_no_mistake)
         .case("check_tells_every_mistake_at_once", check_tells_every_mistake_at_once)
+        .case("check_knows_a_config_file", check_knows_a_config_file)
         .case("replay_gives_one_object_a_finding", replay_gives_one_object_a_finding)
         .case("replay_reads_standard_formats", replay_reads_standard_formats)
         .case("explain_knows_every_shipped_reason", explain_knows_every_shipped_reason)
@@ -46,6 +47,15 @@ fn check_tells_every_mistake_at_once() {
     for line in [5, 11] {
         assert!(said.contains(&format!("{}:{line}: ", file.display())), "nothing about line {line} in {said}");
     }
+}
+
+fn check_knows_a_config_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("my.toml");
+    fs::write(&file, "standalone = 1\n").unwrap();
+    let outcome = nodewell(["check".as_ref(), file.as_os_str()]);
+    assert_eq!(outcome.code, 78, "{outcome:?}");
+    assert!((outcome.stdout + &outcome.stderr).contains(&format!("{}:1: \"standalone\" takes", file.display())));
 }
 
 fn replayed(log: &str, more: &[&str]) -> Outcome {

@@ -27,6 +27,12 @@ pub fn cut(text: &str, limit_bytes: usize) -> &str {
 fn cleaned(raw: &[u8], limit_bytes: usize, newlines: bool) -> String {
     // A byte becomes at most three (U+FFFD), so a bounded prefix is enough: a line of 1 MB costs no more than 1 kB.
     let bounded = &raw[..raw.len().min(limit_bytes + 4)];
+    // Nearly all of what the kernel prints.
+    if let Ok(text) = std::str::from_utf8(bounded)
+        && bounded.iter().all(|byte| matches!(byte, b' '..=b'~'))
+    {
+        return cut(text, limit_bytes).to_owned();
+    }
     let mut out = String::with_capacity(bounded.len());
     for c in String::from_utf8_lossy(bounded).chars() {
         let shown = match c {

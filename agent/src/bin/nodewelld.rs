@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     };
     logging::init();
     match settled(&flags) {
-        Ok((config, rules)) => run(config, rules),
+        Ok((config, rules)) => run(flags, config, rules),
         Err(mistakes) => {
             let mut out = std::io::stderr().lock();
             mistakes.iter().for_each(|mistake| drop(writeln!(out, "{mistake}")));
@@ -50,13 +50,13 @@ fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
     Err(mistakes)
 }
 
-fn run(config: Config, rules: RuleSet) -> ExitCode {
+fn run(flags: Flags, config: Config, rules: RuleSet) -> ExitCode {
     settle_memory();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    let outcome = tokio::task::LocalSet::new().block_on(&runtime, daemon::run(config, rules));
+    let outcome = tokio::task::LocalSet::new().block_on(&runtime, daemon::run(flags, config, rules));
     // A thread that a dead disk holds must not hold the exit too.
     runtime.shutdown_background();
     outcome.map_or_else(|fatal| failed(&fatal), |()| ExitCode::SUCCESS)

@@ -12,21 +12,22 @@ use super::{
     failure::{CONFIG, Failure},
     out::Out,
 };
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, settings};
 
 /// Check configuration and rules, and run each rule's examples.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nodewell check
-  nodewell check --config ./nodewell.toml
+  nodewell check ./nodewell.toml
   nodewell check my-rules.toml kernel-monitor.json
 
 Without PATH: the configuration and all rules, as nodewelld would load them.
 With PATH: these rule files or folders only (*.toml is ours, *.json is Node
-Problem Detector's; what we do differently on purpose is said in notes).
+Problem Detector's; what we do differently on purpose is said in notes), or a
+config file with the rules that it names.
 Exit codes: 0 no mistake; 78 mistakes, each as FILE:LINE: what is wrong.")]
 pub(super) struct Check {
-    /// Rule files or folders.
+    /// Rule files or folders, or a config file.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The configuration [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it.
@@ -59,7 +60,13 @@ impl Check {
         if self.paths.is_empty() {
             report.take_configuration(self.config);
         } else {
-            self.paths.iter().for_each(|path| report.take_rules(load_path(path)));
+            for path in self.paths {
+                if settings::is_config(&path) {
+                    report.take_configuration(Some(path));
+                } else {
+                    report.take_rules(load_path(&path));
+                }
+            }
         }
         if self.json {
             out.json(&report)?;

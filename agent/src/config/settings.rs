@@ -75,6 +75,15 @@ pub fn read(file: &std::path::Path) -> Result<Settings, Vec<Mistake>> {
     parse(file, &text)
 }
 
+/// Whether `file` is a config rather than a rule file: it has keys of one and no table of the other.
+#[must_use]
+pub fn is_config(file: &std::path::Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(file) else { return false };
+    let (document, _) = DeTable::parse_recoverable(&text);
+    let has = |keys: &[&str]| document.get_ref().keys().any(|key| keys.contains(&&**key.get_ref()));
+    has(TOP_KEYS) && !has(&["rule", "condition", "source"])
+}
+
 /// Reads the text of `file`.
 pub fn parse(file: &std::path::Path, text: &str) -> Result<Settings, Vec<Mistake>> {
     let mut report = Report::new(file, text);

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     os::unix::{
-        fs::{DirBuilderExt, FileTypeExt, PermissionsExt},
+        fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
         net::UnixListener as StdListener,
     },
     path::{Path, PathBuf},
@@ -50,6 +50,32 @@ pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
     UnixListener::from_std(listener).map_err(listen)
 }
 
+/// The file of a socket that we made, known again by its inode: another agent may have put its own in that place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    /// What lies at `path` right now; `None` if nothing does.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let found = fs::symlink_metadata(path).ok()?;
+        Some(Self { path: path.to_owned(), device: found.dev(), inode: found.ino() })
+    }
+
+    /// Removes the file if it is still this one.
+    pub fn remove(self) {
+        if Self::of(&self.path).as_ref() == Some(&self)
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::debug!(%error, "the socket was not removed");
+        }
+    }
+}
+
 fn make_folder(path: &Path) -> Result<(), BindError> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
     fs::DirBuilder::new()
@@ -88,6 +114,20 @@ fn somebody_answers(path: &Path) -> Result<bool, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_our_own_file_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        fs::write(&path, "ours").unwrap();
+        let ours = SocketFile::of(&path).unwrap();
+        fs::write(folder.path().join("theirs"), "theirs").unwrap();
+        fs::rename(folder.path().join("theirs"), &path).unwrap();
+        ours.remove();
+        assert!(path.exists(), "another's file stays");
+        SocketFile::of(&path).unwrap().remove();
+        assert!(!path.exists());
+    }
 
     #[tokio::test]
     async fn the_folder_is_made_and_everyone_may_connect() {

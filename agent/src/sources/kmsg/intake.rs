@@ -61,12 +61,14 @@ impl Intake {
     }
 
     fn pass(&mut self, record: &KmsgRecord<'_>, reading: Reading, sink: &mut dyn Sink) {
+        // Whoever wrote it: a record that woke us tells how far the kernel's clock is off.
+        let time = self.stamper.stamp(reading, record.since_boot);
         let injected = self.injected(record);
         if injected.is_none() && !self.facilities.contains(&record.facility) {
             return sink.passed_over();
         }
         sink.record(&Record {
-            time: self.stamper.stamp(reading, record.since_boot),
+            time,
             since_boot: Some(record.since_boot),
             boot_id: Some(self.boot_id),
             origin: Origin::Kmsg { boot_id: self.boot_id, sequence: record.sequence },
