@@ -1,6 +1,16 @@
 //! The API server is killed and comes back: no condition and no event is lost.
 
-use nodewell_tests::{cluster::Cluster, suite::Suite, wait::until};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use nodewell_model::ConditionStatus;
+use nodewell_tests::{
+    cluster::Cluster,
+    suite::Suite,
+    wait::{until, until_within},
+};
 
 use crate::{
     api_conditions::{plan_on, same_second, wait_told},
@@ -12,7 +22,36 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("api_down")
         .api_alone("what_happened_meanwhile_arrives_in_order", what_happened_meanwhile_arrives_in_order)
-        .api_alone("an_agent_that_starts_first_waits", an_agent_that_starts_first_waits);
+        .api_alone("an_agent_that_starts_first_waits", an_agent_that_starts_first_waits)
+        .long("a_minute_of_outage_loses_nothing", a_minute_of_outage_loses_nothing);
+}
+
+/// How many tasks hang while the server is away, each an Event of its own.
+const HUNG: usize = 40;
+
+fn a_minute_of_outage_loses_nothing(cluster: &Cluster) {
+    let node = "minute-down";
+    let agent = plan_on(cluster, node).start();
+    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    cluster.stop();
+    let stopped = Instant::now();
+    agent.kmsg().say(OOPS);
+    for task in 0..HUNG {
+        agent.kmsg().say(&format!("INFO: task worker{task}:{} blocked for more than 120 seconds.", 1000 + task));
+    }
+    until_within(Duration::from_secs(90), "a minute has passed, and the agent still works", || {
+        let alive = agent.condition("KernelUnhealthy").is_some_and(|c| c.status == ConditionStatus::True);
+        (alive && stopped.elapsed() > Duration::from_secs(60)).then_some(())
+    });
+    cluster.start_again();
+    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    let subjects = until("all that hung is told", || {
+        let told = cluster.events(node, "TaskHung");
+        let messages: BTreeSet<String> = told.iter().map(|event| event["message"].to_string()).collect();
+        (messages.len() == HUNG).then_some(told.len())
+    });
+    assert_eq!(subjects, HUNG, "none is told twice");
+    assert_eq!(cluster.events(node, "KernelOops").len(), 1);
 }
 
 fn what_happened_meanwhile_arrives_in_order(cluster: &Cluster) {

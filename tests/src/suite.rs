@@ -82,6 +82,18 @@ impl Suite {
         self.on_double(name, case).on_real(name, Cluster::own_real, case)
     }
 
+    /// A long proof on a real server of its own, for `make e2e`.
+    pub fn long(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        if std::env::var_os("NODEWELL_LONG").is_some() {
+            return self.on_real(name, Cluster::own_real, case);
+        }
+        let name = format!("{}::{name}", self.behaviour);
+        let told = name.clone();
+        let trial = Trial::ignorable_test(name, move || Ok(skip(told, "a long proof: `make e2e` runs it".to_owned())));
+        self.trials.push(trial.with_kind("real"));
+        self
+    }
+
     /// A case with faults that only the double can play.
     pub fn on_double(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
         let trial = Trial::ignorable_test(format!("{}::{name}", self.behaviour), move || {
