@@ -4,14 +4,16 @@ mod conclude;
 mod counting;
 mod fields;
 mod ring;
+mod start;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use nodewell_model::{Finding, Record};
 
 pub(crate) use fields::Known;
 
-use self::{counting::Counter, ring::Ring};
+use self::{counting::Counter, ring::Ring, start::Start};
 use crate::{
     matcher::{Haystack, Matcher, Past, Role, Selected, SlowPattern},
     mistake::Mistake,
@@ -29,6 +31,8 @@ pub struct Detector {
     slots: Vec<u32>,
     selected: Selected,
     claimed: Selected,
+    /// `None`: nothing is too old, as in a replay.
+    start: Option<Start>,
 }
 
 /// One record on its way through the rules.
@@ -47,7 +51,15 @@ impl Detector {
         let ring = Ring::new(matcher.depth() - 1);
         let slots = slots(&set);
         let (counters, selected, claimed) = Default::default();
-        Ok(Self { set, matcher, ring, counters, slots, selected, claimed })
+        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, start: None })
+    }
+
+    /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
+    /// younger than boot + `delay`; native temporary rules tell nothing older than `default_lookback`. What lasts is
+    /// looked for everywhere, and test records always count.
+    #[must_use]
+    pub fn with_start(self, started: Timestamp, default_lookback: Duration) -> Self {
+        Self { start: Some(Start { at: started, default_lookback }), ..self }
     }
 
     /// Judges `record`; what it proves is appended to `out`.
@@ -91,16 +103,19 @@ impl Detector {
         let pattern = self.matcher.pattern(id);
         let (rule, slot) = (&judged.set.rules[pattern.rule], self.slots[pattern.rule]);
         let spoken_for = pattern.role == Role::Match && self.claimed.contains(slot);
-        if spoken_for || too_early(rule, judged.record) || !judged.admits(rule) {
+        if spoken_for || self.ignores(rule, judged.record) || !judged.admits(rule) {
             return;
         }
         let Some(found) = pattern.find(&judged.haystack) else { return };
         let index = pattern.rule;
         match pattern.role {
             Role::Match => {
-                self.claimed.add(slot);
                 let counted = self.count(index, &found.subject_text(), judged.record);
-                out.extend(counted.and_then(|counted| judged.raise(rule, &found, counted)));
+                // Another rule of the same reason may look further back.
+                if !self.is_history(rule, judged.record) {
+                    self.claimed.add(slot);
+                    out.extend(counted.and_then(|counted| judged.raise(rule, &found, counted)));
+                }
             }
             Role::Revert => {
                 self.counters.entry(index).or_default().revert(&found.subject_text());
@@ -113,6 +128,14 @@ impl Detector {
         }
     }
 
+    fn ignores(&self, rule: &Rule, record: &Record<'_>) -> bool {
+        self.start.is_some_and(|start| start.ignores(rule, record))
+    }
+
+    fn is_history(&self, rule: &Rule, record: &Record<'_>) -> bool {
+        self.start.is_some_and(|start| start.is_history(rule, record))
+    }
+
     /// What the count says of one more match: `None` while it is too small.
     fn count(&mut self, index: usize, subject: &Option<String>, record: &Record<'_>) -> Option<counting::Reached> {
         let rule = &self.set.rules[index];
@@ -123,11 +146,6 @@ impl Detector {
             _ => Some(counting::Reached::ONCE),
         }
     }
-}
-
-/// Node Problem Detector's `delay`: the first records of a boot are passed over.
-fn too_early(rule: &Rule, record: &Record<'_>) -> bool {
-    rule.boot_delay.zip(record.since_boot).is_some_and(|(delay, since_boot)| since_boot < delay)
 }
 
 fn slots(set: &RuleSet) -> Vec<u32> {

@@ -4,6 +4,7 @@
 
 mod files;
 mod join;
+mod monitors;
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +62,9 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     if let Some(directory) = &plan.monitors_dir {
         found.extend(files::list_if_there(directory, &mut trouble));
     }
+    if found.is_empty() && trouble.is_empty() {
+        trouble.extend(empty(&plan.rules));
+    }
     let mut loaded = join::join(read_all(found), &[]);
     loaded.mistakes.splice(0..0, trouble);
     loaded
@@ -92,6 +96,14 @@ fn base_files(rules: &RulesFrom, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
             directories.iter().flat_map(|directory| files::list(directory, trouble)).collect()
         }
     }
+}
+
+/// An agent without any rule would look healthy for ever; whoever wants none of ours still names files of their own.
+fn empty(rules: &RulesFrom) -> Vec<Mistake> {
+    let RulesFrom::Dirs(directories) = rules else { return Vec::new() };
+    let told = "holds no rule file (*.toml), and none is named elsewhere: nothing would be looked for; put rules there \
+                or leave this directory out for the shipped ones";
+    directories.iter().map(|directory| Mistake::of_file(directory, told)).collect()
 }
 
 /// Drafts of all files, each file once, native ones first.

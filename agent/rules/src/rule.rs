@@ -28,7 +28,7 @@ pub enum Reader {
 /// How to read a log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReader {
-    /// The monitor's name: whose claims its findings are.
+    /// The source's name, and its monitor's, unless another reader's monitor is named so already.
     pub name: Arc<str>,
     /// Glob patterns.
     pub paths: Vec<String>,
@@ -80,7 +80,8 @@ pub enum Format {
 pub struct Rule {
     pub location: Location,
     pub format: Format,
-    /// Whose claim a finding of this rule is, such as `kernel-monitor`.
+    /// Whose claim a finding of this rule is, such as `kernel-monitor`. Loading makes sure that all rules of a monitor
+    /// listen to one reader.
     pub monitor: Arc<str>,
     /// Index into [`RuleSet::readers`].
     pub reader: usize,
@@ -100,9 +101,10 @@ pub struct Rule {
     pub action: Option<Action>,
     /// NPD's `patternGeneratedMessageSuffix`; appended after `"; "`.
     pub message_suffix: Option<String>,
-    /// Records older than this when the agent starts are not reported as Events (NPD's `lookback`); `None`: the default.
+    /// NPD's `lookback`: the rule passes over records that are older than this when the agent starts. `None`: zero for
+    /// NPD's rules; native rules go by the agent's default.
     pub lookback: Option<Duration>,
-    /// Records of the first so long after boot are passed over (NPD's `delay`).
+    /// NPD's `delay`: records of the first so long after boot are passed over.
     pub boot_delay: Option<Duration>,
     /// Which kernels or programs print it, for people.
     pub origin: String,

@@ -1,6 +1,7 @@
 //! What a detector concludes.
 
 mod property;
+mod start;
 
 use std::time::Duration;
 

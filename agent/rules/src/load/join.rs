@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nodewell_model::{ConditionSpec, Name};
 
-use super::Loaded;
+use super::{Loaded, monitors};
 use crate::{
     Location, Mistake, Note, Reader,
     draft::{ConditionDraft, Draft, ReaderDraft, RuleDraft, SourceDraft, Use},
@@ -197,6 +197,7 @@ impl Joiner<'_> {
     }
 
     fn finish(mut self) -> Loaded {
+        monitors::make_distinct(&mut self.loaded);
         self.loaded.mistakes.sort();
         self.loaded.mistakes.dedup();
         self.loaded.notes.sort();

@@ -69,6 +69,23 @@ fn a_missing_directory_is_fine_for_overrides_and_a_mistake_for_rules() {
 }
 
 #[test]
+fn a_directory_without_rules_is_a_mistake_unless_rules_are_named_elsewhere() {
+    let empty = directory(&[("README.md", "x".to_owned()), (".a.toml", rule("A", "a"))]);
+    let told = load(&from(empty.path())).mistakes;
+    let start = format!("{}:1: holds no rule file (*.toml)", empty.path().display());
+    assert!(matches!(told.as_slice(), [told] if told.to_string().starts_with(&start)), "{told:?}");
+    let other = directory(&[("z.json", npd("Theirs", "Sick", ""))]);
+    let [overrides, monitors_dir] = [(); 2].map(|()| Some(other.path().to_owned()));
+    let plans = [
+        LoadPlan { overrides, ..from(empty.path()) },
+        LoadPlan { monitors_dir, ..from(empty.path()) },
+        LoadPlan { npd: vec![other.path().join("z.json")], ..from(empty.path()) },
+        LoadPlan { rules: RulesFrom::Dirs(vec![empty.path().into(), other.path().into()]), ..LoadPlan::default() },
+    ];
+    assert!(plans.iter().all(|plan| load(plan).mistakes.is_empty()));
+}
+
+#[test]
 fn files_that_cannot_be_rules_are_clear_mistakes() {
     let base = directory(&[("large.toml", "x".repeat(10 << 20)), ("nul.toml", "a\0 = 1\n".to_owned())]);
     fs::write(base.path().join("bytes.toml"), b"# ok\n# \xff\n").unwrap();
@@ -151,6 +168,74 @@ fn the_same_file_named_twice_is_read_once() {
     let loaded = load(&plan);
     assert_eq!(reasons(&loaded).iter().filter(|reason| **reason == "Theirs").count(), 1);
     assert!(loaded.notes.iter().any(|note| note.message.starts_with("the same file as")));
+}
+
+/// A file of `plugin` whose monitor is named `kernel-monitor`.
+fn named_alike(plugin: &str, reason: &str) -> String {
+    let config = match plugin {
+        "filelog" => r#"{"timestamp": "^.{15}", "message": "(.*)", "timestampFormat": "Jan _2 15:04:05"}"#,
+        _ => r#"{"source": "x"}"#,
+    };
+    format!(
+        r#"{{"plugin": "{plugin}", "source": "kernel-monitor", "logPath": "/var/log/{reason}", "pluginConfig": {config}, "rules": [
+        {{"type": "temporary", "reason": "{reason}", "pattern": "x"}},
+        {{"type": "temporary", "reason": "{reason}Again", "pattern": "y"}}]}}"#
+    )
+}
+
+/// Each monitor, its reader, and the reasons of its rules.
+fn monitors(loaded: &Loaded) -> Vec<(&str, usize, Vec<&str>)> {
+    let mut found: Vec<(&str, usize, Vec<&str>)> = Vec::new();
+    for rule in &loaded.set.rules {
+        match found.iter_mut().find(|(monitor, reader, _)| (*monitor, *reader) == (&rule.monitor, rule.reader)) {
+            Some((_, _, reasons)) => reasons.push(rule.reason.as_str()),
+            None => found.push((&rule.monitor, rule.reader, vec![rule.reason.as_str()])),
+        }
+    }
+    found
+}
+
+#[test]
+fn two_readers_never_share_a_monitors_name() {
+    let base = directory(&[("a.toml", rule("Ours", "o"))]);
+    let names = ["filelog", "kmsg", "filelog", "journald", "journald"];
+    let files: Vec<(String, String)> = (b'A'..)
+        .zip(names)
+        .map(|(letter, plugin)| (char::from(letter), plugin))
+        .map(|(letter, plugin)| (format!("{letter}.json"), named_alike(plugin, &letter.to_string())))
+        .collect();
+    let files: Vec<(&str, String)> = files.iter().map(|(name, text)| (&**name, text.clone())).collect();
+    let theirs = directory(&files);
+    let loaded = load(&LoadPlan { monitors_dir: Some(theirs.path().to_owned()), ..from(base.path()) });
+    assert_eq!(loaded.mistakes, []);
+    assert_eq!(
+        monitors(&loaded),
+        [
+            ("kernel-monitor", 0, vec!["Ours", "B", "BAgain"]),
+            ("kernel-monitor-filelog", 1, vec!["A", "AAgain"]),
+            ("kernel-monitor-filelog-2", 2, vec!["C", "CAgain"]),
+            ("kernel-monitor-journald", 3, vec!["D", "DAgain"]),
+            ("kernel-monitor-journald-2", 4, vec!["E", "EAgain"]),
+        ]
+    );
+    let told: Vec<&Note> = loaded.notes.iter().filter(|note| note.message.contains("is named")).collect();
+    let files: Vec<_> = told.iter().map(|note| note.location.file.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(files, ["A.json", "C.json", "D.json", "E.json"]);
+    assert!(told[0].message.ends_with("this one is \"kernel-monitor-filelog\"; name it yourself"), "{}", told[0]);
+}
+
+#[test]
+fn the_first_file_keeps_the_name_and_no_made_name_takes_another_files() {
+    let taken = named_alike("kmsg", "K").replace("kernel-monitor", "kernel-monitor-kmsg");
+    let taken = taken.replace("\"kmsg\"", "\"journald\"");
+    let base = directory(&[
+        ("a.json", named_alike("filelog", "First")),
+        ("b.json", named_alike("kmsg", "Second")),
+        ("c.json", taken),
+    ]);
+    let loaded = load(&from(base.path()));
+    let names: Vec<&str> = monitors(&loaded).into_iter().map(|(name, _, _)| name).collect();
+    assert_eq!(names, ["kernel-monitor", "kernel-monitor-kmsg-2", "kernel-monitor-kmsg"]);
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! Each monitor listens to one reader: claims and a daemon's own state are kept by the monitor's name, and two readers
+//! of one name would overwrite each other.
+
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    sync::Arc,
+};
+
+use super::Loaded;
+use crate::{Location, Note, Reader, RuleSet};
+
+/// Gives the rules of a second reader whose monitor's name is taken another name; a note says so once for each.
+pub(super) fn make_distinct(loaded: &mut Loaded) {
+    let mut names = Names::of(&loaded.set);
+    let Loaded { set, notes, .. } = loaded;
+    for rule in &mut set.rules {
+        let Some(reader) = set.readers.get(rule.reader) else { continue };
+        let (name, is_new) = names.name((&rule.monitor, rule.reader), reader);
+        if is_new && name != rule.monitor {
+            notes.push(note(&rule.location, &rule.monitor, &name));
+        }
+        rule.monitor = name;
+    }
+}
+
+struct Names {
+    /// By the name in the file and the reader.
+    given: HashMap<(Arc<str>, usize), Arc<str>>,
+    /// All names in use. Those that the files say come first, so that no made one takes them away.
+    taken: HashSet<Arc<str>>,
+    /// Which reader keeps the name that its file says.
+    keepers: HashMap<Arc<str>, usize>,
+}
+
+impl Names {
+    fn of(set: &RuleSet) -> Self {
+        let mut keepers = HashMap::new();
+        for rule in &set.rules {
+            keepers.entry(Arc::clone(&rule.monitor)).or_insert(rule.reader);
+        }
+        Self { given: HashMap::new(), taken: keepers.keys().cloned().collect(), keepers }
+    }
+
+    /// The monitor's name, and whether it is asked for the first time.
+    fn name(&mut self, (said, index): (&Arc<str>, usize), reader: &Reader) -> (Arc<str>, bool) {
+        match self.given.entry((Arc::clone(said), index)) {
+            Entry::Occupied(known) => (Arc::clone(known.get()), false),
+            Entry::Vacant(place) => {
+                let keeps = self.keepers.get(said) == Some(&index);
+                let name = if keeps { Arc::clone(said) } else { free_name(said, reader, &self.taken) };
+                self.taken.insert(Arc::clone(&name));
+                (Arc::clone(place.insert(name)), true)
+            }
+        }
+    }
+}
+
+fn free_name(said: &str, reader: &Reader, taken: &HashSet<Arc<str>>) -> Arc<str> {
+    let base = format!("{said}-{}", kind(reader));
+    let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
+    let mut free = std::iter::once(base.clone()).chain(numbered).filter(|name| !taken.contains(name.as_str()));
+    free.next().unwrap_or(base).into()
+}
+
+/// Node Problem Detector's names of its plugins.
+fn kind(reader: &Reader) -> &'static str {
+    match reader {
+        Reader::Kmsg => "kmsg",
+        Reader::Journal { .. } => "journald",
+        Reader::File(_) => "filelog",
+    }
+}
+
+fn note(location: &Location, said: &str, name: &str) -> Note {
+    let told = format!("another source's monitor is named {said:?} already: this one is {name:?}; name it yourself");
+    Note::new(location.clone(), told)
+}
