@@ -1,6 +1,6 @@
 //! The threads that read: one for each reader of the rules in force, started and ended as rules come and go.
 
-use std::{collections::BTreeSet, io, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, io, path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_model::Origin;
 use nodewell_rules::{
@@ -119,7 +119,12 @@ impl Readers {
             memory: memory.clone(),
         };
         let stop = Stop::new()?;
-        let opener = Opener { config: self.config.clone(), expectations: self.expectations.clone() };
+        let index = rules.readers.iter().position(|known| *known == reader).unwrap_or_default();
+        let opener = Opener {
+            config: self.config.clone(),
+            expectations: self.expectations.clone(),
+            look_back: rules.longest_lookback(index, setup.lookback),
+        };
         let (work, ended) = (thread_body(opener, setup.clone()), mourn(setup));
         tasks.supervise_thread((&name, stop.clone()), work, ended)?;
         self.running.push(Running { reader, stop, memory, monitors });
@@ -161,7 +166,7 @@ fn wanted(rules: &RuleSet, config: &Config) -> Vec<Reader> {
     wanted
 }
 
-fn lookback(config: &Config, reader: &Reader) -> std::time::Duration {
+fn lookback(config: &Config, reader: &Reader) -> Duration {
     match reader {
         Reader::Kmsg => config.kmsg.lookback,
         Reader::Journal { .. } | Reader::File(_) => config.journal.lookback,
@@ -172,6 +177,7 @@ fn lookback(config: &Config, reader: &Reader) -> std::time::Duration {
 struct Opener {
     config: Config,
     expectations: Expectations,
+    look_back: Duration,
 }
 
 impl Opener {
@@ -190,9 +196,10 @@ impl Opener {
         }
     }
 
+    /// As far back as any rule of the reader wants.
     fn since(&self) -> jiff::Timestamp {
-        let lookback = jiff::SignedDuration::try_from(self.config.journal.lookback).unwrap_or_default();
-        jiff::Timestamp::now() - lookback
+        let lookback = jiff::SignedDuration::try_from(self.look_back).unwrap_or_default();
+        jiff::Timestamp::now().saturating_sub(lookback).unwrap_or_default()
     }
 
     fn journal(&self, directory: Option<&PathBuf>, after: &[Origin]) -> sources::journal::Journal {

@@ -79,23 +79,23 @@ pub struct LogMonitor {
     waiting: Coalescer,
     since_flush: u32,
     places: Vec<Origin>,
-    /// Events older than this are history.
-    oldest_event: Timestamp,
+    /// What was written long before this is history, not news.
+    started: Timestamp,
 }
 
 impl LogMonitor {
     #[must_use]
     pub fn new(mut setup: Setup) -> Self {
-        let oldest_event = Timestamp::now() - jiff::SignedDuration::try_from(setup.lookback).unwrap_or_default();
-        let detector = detector(&mut setup);
+        let started = Timestamp::now();
+        let detector = detector(&mut setup, started);
         let places = setup.memory.get().places;
-        Self { setup, detector, found: Vec::new(), waiting: Coalescer::default(), since_flush: 0, places, oldest_event }
+        Self { setup, detector, found: Vec::new(), waiting: Coalescer::default(), since_flush: 0, places, started }
     }
 
     /// A reload takes effect at the next record.
     fn follow_reload(&mut self) {
         if self.setup.rules.has_changed().unwrap_or(false) {
-            self.detector = detector(&mut self.setup);
+            self.detector = detector(&mut self.setup, self.started);
         }
     }
 
@@ -119,11 +119,6 @@ impl LogMonitor {
             None => {}
         }
     }
-
-    /// A temporary problem from before the start's look-back is history, not news.
-    fn is_history(&self, finding: &Finding) -> bool {
-        finding.condition.is_none() && finding.last_time < self.oldest_event
-    }
 }
 
 impl Sink for LogMonitor {
@@ -136,7 +131,7 @@ impl Sink for LogMonitor {
         }
         let mut found = std::mem::take(&mut self.found);
         for finding in found.drain(..) {
-            if let Some(proven) = self.setup.prover.prove(finding).filter(|finding| !self.is_history(finding)) {
+            if let Some(proven) = self.setup.prover.prove(finding) {
                 self.waiting.add(proven);
             }
         }
@@ -198,10 +193,11 @@ fn is_same_log(one: &Origin, other: &Origin) -> bool {
 }
 
 /// The rules of this monitor's reader, ready to judge; `None` if a reload left it none.
-fn detector(setup: &mut Setup) -> Option<Detector> {
+fn detector(setup: &mut Setup, started: Timestamp) -> Option<Detector> {
     let rules = Arc::clone(&setup.rules.borrow_and_update());
     let reader = rules.readers.iter().position(|reader| *reader == setup.reader)?;
     Detector::new(rules, reader)
+        .map(|detector| detector.with_start(started, setup.lookback))
         .inspect_err(|mistakes| mistakes.iter().for_each(|mistake| tracing::error!(%mistake, "a rule cannot be run")))
         .ok()
 }
