@@ -66,6 +66,8 @@ pub struct ApiserverSettings {
     pub event_namespace: String,
     /// How often the Node is written while nothing changes (KEP-589).
     pub heartbeat: Duration,
+    /// Take conditions of our types from other writers.
+    pub take_over: bool,
 }
 
 impl Config {
@@ -117,6 +119,7 @@ impl Config {
             apiserver: ApiserverSettings {
                 event_namespace: said.event_namespace.unwrap_or_else(|| "default".to_owned()),
                 heartbeat: said.heartbeat.unwrap_or(Duration::from_mins(5)),
+                take_over: said.take_over.unwrap_or(false),
             },
         }
     }

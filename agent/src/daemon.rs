@@ -207,6 +207,7 @@ impl Agent {
         let mut config = ApiserverConfig::new(kubeconfig, &self.config.node_name);
         config.event_namespace = self.config.apiserver.event_namespace.clone();
         config.heartbeat = self.config.apiserver.heartbeat;
+        config.take_over = self.config.apiserver.take_over;
         let (board, stop, counted) = (self.board.clone(), self.tasks.stop().clone(), stats.clone());
         self.tasks.supervise(("apiserver", AtStop::Finish), move || {
             let ports = Ports { board: board.clone(), stats: Arc::clone(&counted), notices: None };

@@ -32,6 +32,7 @@ pub struct Settings {
     pub journal_lookback: Option<Duration>,
     pub event_namespace: Option<String>,
     pub heartbeat: Option<Duration>,
+    pub take_over: Option<bool>,
 }
 
 /// An address, or the word `off`.
@@ -157,9 +158,10 @@ fn journal(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) 
 
 fn apiserver(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     let Some(table) = file.table("apiserver", report) else { return };
-    let section = Section::new("[apiserver]", table, &["event-namespace", "heartbeat"], report);
+    let section = Section::new("[apiserver]", table, &["event-namespace", "heartbeat", "take-over"], report);
     settings.event_namespace = section.string("event-namespace", report).map(|word| word.text.to_owned());
     settings.heartbeat = section.duration("heartbeat", report);
+    settings.take_over = section.boolean("take-over", report);
     if settings.heartbeat.is_some_and(|heartbeat| heartbeat < Duration::from_secs(10)) {
         let place = section.place("heartbeat");
         report.mistake(place, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
@@ -203,6 +205,7 @@ impl Settings {
             journal_lookback: later.journal_lookback.or(self.journal_lookback),
             event_namespace: later.event_namespace.or(self.event_namespace),
             heartbeat: later.heartbeat.or(self.heartbeat),
+            take_over: later.take_over.or(self.take_over),
         }
     }
 }
