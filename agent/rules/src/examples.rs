@@ -1,6 +1,6 @@
 //! Runs the examples inside the rules through the real detector: a rule that does not do what it shows is a mistake.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_model::{Finding, FindingKind, Origin, Record};
@@ -17,15 +17,35 @@ use crate::{
 #[must_use]
 pub fn check_examples(set: &RuleSet) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
-    for (index, rule) in set.rules.iter().enumerate() {
-        match (alone(set, index), together(set, index)) {
-            (Ok(alone), Ok(together)) => Checked { rule, alone, together }.check(&mut mistakes),
-            (Err(errors), _) | (_, Err(errors)) => mistakes.extend(errors),
+    for kin in kin(set) {
+        // Of rules that could take each other's records the first listed one does: they are judged together as well.
+        let mut together = (kin.len() > 1).then(|| detector(&kin)).and_then(Result::ok);
+        for rule in kin {
+            match detector(&[rule]) {
+                Ok(alone) => Checked { rule, alone, together: together.as_mut() }.check(&mut mistakes),
+                Err(errors) => mistakes.extend(errors),
+            }
         }
     }
     mistakes.sort();
     mistakes.dedup();
     mistakes
+}
+
+/// The rules of `set` in groups of one reader, reason and condition: at most one of each group fires for a record.
+fn kin(set: &RuleSet) -> Vec<Vec<&Rule>> {
+    let mut groups: HashMap<_, Vec<&Rule>> = HashMap::new();
+    for rule in &set.rules {
+        groups.entry((rule.reader, &rule.reason, &rule.condition)).or_default().push(rule);
+    }
+    groups.into_values().collect()
+}
+
+/// A detector for these rules of one reader and no others.
+fn detector(rules: &[&Rule]) -> Result<Detector, Vec<Mistake>> {
+    let reader = rules.first().map_or(0, |rule| rule.reader);
+    let rules = rules.iter().map(|rule| (*rule).clone()).collect();
+    Detector::new(Arc::new(RuleSet { rules, ..RuleSet::default() }), reader)
 }
 
 /// How an example's records are told.
@@ -42,8 +62,8 @@ struct Checked<'a> {
     rule: &'a Rule,
     /// With no other rule.
     alone: Detector,
-    /// With the rules that could take its records: those of the same reason and condition, listed before it.
-    together: Detector,
+    /// With the rules that could take its records: those of the same reason and condition. `None` if it has no such kin.
+    together: Option<&'a mut Detector>,
 }
 
 impl Checked<'_> {
@@ -74,7 +94,8 @@ impl Checked<'_> {
             mistakes.push(self.mistake(example, &words));
         }
         // In the company of its kin the message tells whose pattern it was: severity and monitor are the rule's.
-        let said = fire(&mut self.together, example, how);
+        let Some(together) = &mut self.together else { return };
+        let said = fire(together, example, how);
         if !raised(&said).iter().any(|other| is_same(other, finding)) {
             mistakes
                 .push(self.mistake(example, "is taken by a rule of the same reason that is listed before this one"));
@@ -105,25 +126,6 @@ impl Checked<'_> {
         let shown: String = example.text.chars().take(120).collect();
         Mistake { location, message: format!("example of {} {words}: {shown:?}", self.rule.reason) }
     }
-}
-
-fn alone(set: &RuleSet, index: usize) -> Result<Detector, Vec<Mistake>> {
-    detector(set, index, |other| other == index)
-}
-
-fn together(set: &RuleSet, index: usize) -> Result<Detector, Vec<Mistake>> {
-    let rule = &set.rules[index];
-    let kin = |other: usize| {
-        let other = &set.rules[other];
-        other.reason == rule.reason && other.condition == rule.condition && other.reader == rule.reader
-    };
-    detector(set, index, |other| other <= index && kin(other))
-}
-
-fn detector(set: &RuleSet, index: usize, wanted: impl Fn(usize) -> bool) -> Result<Detector, Vec<Mistake>> {
-    let rules = set.rules.iter().enumerate().filter(|(other, _)| wanted(*other)).map(|(_, rule)| rule.clone());
-    let part = RuleSet { conditions: Vec::new(), readers: set.readers.clone(), rules: rules.collect() };
-    Detector::new(Arc::new(part), set.rules[index].reader)
 }
 
 /// The findings of the example's last record.
@@ -212,5 +214,34 @@ mod tests {
         assert_eq!(mistakes(vec![late.clone(), rule("Disk", "^disk")]), [""; 0]);
         let told = mistakes(vec![rule("Disk", "^disk"), late]);
         assert!(told[0].contains("listed before"), "{told:?}");
+    }
+
+    #[test]
+    fn only_rules_of_one_reader_reason_and_condition_take_each_others_examples() {
+        let mut late = rule("Disk", "^disk fire");
+        late.severity = nodewell_model::Severity::Critical;
+        late.examples.matches = vec![example("disk fire", 7)];
+        let first = rule("Disk", "^disk");
+        let others = [Rule { reader: 1, ..first.clone() }, lasting(first.clone(), "Sick"), rule("Fire", "^disk")];
+        assert_eq!(mistakes([others.to_vec(), vec![late.clone()]].concat()), [""; 0]);
+        let broken = rule("Disk", "(");
+        assert_eq!(mistakes(vec![broken, first, late]).len(), 1, "the broken rule is told and hides no other reader's");
+    }
+
+    #[test]
+    fn many_rules_of_one_reason_are_told_apart() {
+        let numbered = |number: usize| {
+            let mut rule = rule("Disk", &format!("^disk {number:03}$"));
+            rule.examples.matches = vec![example(&format!("disk {number:03}"), number)];
+            rule
+        };
+        let mut rules: Vec<Rule> = (1..=150).map(numbered).collect();
+        assert_eq!(mistakes(rules.clone()), [""; 0]);
+        let mut late = numbered(70);
+        late.severity = nodewell_model::Severity::Critical;
+        late.examples.matches[0].line = 2000;
+        rules.push(late);
+        let told = mistakes(rules);
+        assert!(matches!(told.as_slice(), [told] if told.starts_with("test.toml:2000: ")), "{told:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! The one pass: finds the windows of all rules in a block of text at once.
 
+use std::collections::HashMap;
+
 use super::buckets;
 use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
 
@@ -28,7 +30,7 @@ enum Engine {
 }
 
 impl Scan {
-    /// A scan for `windows`; each is known by its index from here on.
+    /// A scan for `windows`, no two of them equal and none empty; each is known by its index from here on.
     pub(crate) fn new(windows: Vec<Vec<u8>>) -> Self {
         let ids = |short: bool| {
             let of_length = windows.iter().enumerate().filter(move |(_, window)| (window.len() < 4) == short);
@@ -39,7 +41,7 @@ impl Scan {
         for ids in [ids(false), ids(true)] {
             groups.extend(ids.chunks(PATTERNS_LIMIT).map(|ids| Group::new(&windows, ids)));
         }
-        let kin = windows.iter().enumerate().map(|(id, window)| kin_of(&windows, id, window)).collect();
+        let kin = kin(&windows);
         Self { windows, groups, kin }
     }
 
@@ -120,10 +122,17 @@ fn automaton<'a>(patterns: impl Iterator<Item = &'a [u8]>) -> AhoCorasick {
         .expect("a hundred windows of four bytes are far below every limit")
 }
 
-fn kin_of(windows: &[Vec<u8>], id: usize, window: &[u8]) -> Vec<u32> {
-    let related = |other: &[u8]| other.starts_with(window) || window.starts_with(other);
-    let kin = windows.iter().enumerate().filter(|(index, other)| *index != id && related(other));
-    kin.filter_map(|(index, _)| u32::try_from(index).ok()).collect()
+/// For each window its prefixes and extensions.
+fn kin(windows: &[Vec<u8>]) -> Vec<Vec<u32>> {
+    let ids: HashMap<&[u8], u32> = windows.iter().map(Vec::as_slice).zip(0..).collect();
+    let mut kin = vec![Vec::new(); windows.len()];
+    for (window, id) in windows.iter().zip(0_u32..) {
+        for prefix in (1..window.len()).filter_map(|end| ids.get(&window[..end])) {
+            kin[id as usize].push(*prefix);
+            kin[*prefix as usize].push(id);
+        }
+    }
+    kin
 }
 
 #[cfg(test)]
