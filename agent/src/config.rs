@@ -157,6 +157,12 @@ fn shipped_rules() -> RulesFrom {
     if installed.is_dir() { RulesFrom::Dirs(vec![installed.to_owned()]) } else { RulesFrom::BuiltIn }
 }
 
+/// Whether a rule file came with the program.
+#[must_use]
+pub fn is_shipped(rule_file: &Path) -> bool {
+    rule_file.starts_with(INSTALLED_RULES) || rule_file.starts_with(nodewell_rules::shipped::FOLDER)
+}
+
 /// The config file and its drop-ins, in the order in which they are read.
 fn files(flags: &Flags) -> Vec<PathBuf> {
     let main = flags.config.clone().unwrap_or_else(|| DEFAULT_CONFIG.into());

@@ -25,7 +25,7 @@ mod report;
 mod testing;
 
 pub use detector::Detector;
-pub use examples::check_examples;
+pub use examples::{check_examples, check_examples_where};
 pub use explain::{Explanation, explain};
 pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path};
 pub use mistake::{Mistake, Note};

@@ -1,5 +1,8 @@
 //! The rules we ship, embedded: the agent is whole without a file of its own.
 
+/// The folder that embedded files are told to lie in, where their mistakes and rules are named.
+pub const FOLDER: &str = "built-in";
+
 /// One shipped rule file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShippedFile {

@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Location, Mistake, shipped::ShippedFile};
+use crate::{
+    Location, Mistake,
+    shipped::{self, ShippedFile},
+};
 
 /// Many times the largest file we ship. Telling of a megabyte of garbage takes some fifty of memory for a moment.
 const SIZE_LIMIT_BYTES: u64 = 1024 * 1024;
@@ -47,7 +50,7 @@ impl RuleFile {
 
     pub(super) fn built_in(file: &ShippedFile) -> Self {
         // No such path is on the disk: what people see in a message must not look like a file they can edit.
-        let path = Path::new("built-in").join(file.name);
+        let path = Path::new(shipped::FOLDER).join(file.name);
         Self { path, format: Format::Native, embedded: Some(file.text) }
     }
 
