@@ -1,4 +1,10 @@
-//! What can be said of a pattern without compiling it: whether it is valid, bounded, and what it may match.
+//! What can be said of a pattern before it is used: whether it is valid, bounded, and what it may match.
+
+mod compiled;
+
+use std::borrow::Cow;
+
+pub(crate) use compiled::{build, compiled};
 
 use regex_syntax::{
     Parser, ParserBuilder,
@@ -7,28 +13,22 @@ use regex_syntax::{
 
 use crate::{npd, rule::Format};
 
-/// About a megabyte of compiled states: far above any real rule, far below what a typing mistake like
-/// `(a{1000}){1000}` asks for.
-const WEIGHT_LIMIT: usize = 20_000;
-
 /// The longest pattern, in bytes.
 const LENGTH_LIMIT_BYTES: usize = 16 * 1024;
 
-/// Parses a pattern with the flags that the detector compiles it with: bytes, ASCII classes unless `(?u)`.
+/// Parses a pattern with the flags that the detector compiles it with: bytes, ASCII classes unless `(?u)`. What is taken
+/// here the detector takes too.
 ///
 /// # Errors
 /// One line: what is wrong, and at which character.
 pub fn parse(format: Format, pattern: &str) -> Result<Hir, String> {
-    if pattern.len() > LENGTH_LIMIT_BYTES {
-        return Err(format!("a pattern has at most {LENGTH_LIMIT_BYTES} bytes; this one has {}", pattern.len()));
-    }
-    let hir = match format {
-        Format::Native => parser().parse(pattern).map_err(|error| told(pattern, &error))?,
-        Format::Npd => parser().parse(&npd::translate_re2(pattern)?).map_err(|error| kind(&error))?,
-    };
-    if weight(&hir) > WEIGHT_LIMIT {
-        return Err("the pattern is too large once its repetitions are unrolled; use smaller counts".to_owned());
-    }
+    let written = translated(format, pattern)?;
+    let hir = parser().parse(&written).map_err(|error| match format {
+        Format::Native => told(pattern, &error),
+        // The characters of the translation are not the writer's.
+        Format::Npd => kind(&error),
+    })?;
+    compiled(format, pattern)?;
     Ok(hir)
 }
 
@@ -89,6 +89,17 @@ pub fn captures(hir: &Hir, name: &str) -> bool {
     }
 }
 
+/// The pattern in the `regex` crate's syntax.
+fn translated(format: Format, pattern: &str) -> Result<Cow<'_, str>, String> {
+    if pattern.len() > LENGTH_LIMIT_BYTES {
+        return Err(format!("a pattern has at most {LENGTH_LIMIT_BYTES} bytes; this one has {}", pattern.len()));
+    }
+    match format {
+        Format::Native => Ok(Cow::Borrowed(pattern)),
+        Format::Npd => npd::translate_re2(pattern).map(Cow::Owned),
+    }
+}
+
 fn parser() -> Parser {
     ParserBuilder::new().unicode(false).utf8(false).build()
 }
@@ -109,23 +120,6 @@ fn kind(error: &regex_syntax::Error) -> String {
         regex_syntax::Error::Parse(error) => error.kind().to_string(),
         regex_syntax::Error::Translate(error) => error.kind().to_string(),
         other => other.to_string().replace('\n', " "),
-    }
-}
-
-/// About how many states the pattern compiles to.
-fn weight(hir: &Hir) -> usize {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
-        HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(Class::Bytes(_)) => 1,
-        // Each range becomes a few UTF-8 sequences.
-        HirKind::Class(Class::Unicode(class)) => class.ranges().len().saturating_mul(4),
-        HirKind::Repetition(repetition) => {
-            let times = repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1);
-            weight(&repetition.sub).saturating_add(1).saturating_mul(times as usize)
-        }
-        HirKind::Capture(capture) => weight(&capture.sub).saturating_add(2),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(weight).fold(1, usize::saturating_add),
     }
 }
 

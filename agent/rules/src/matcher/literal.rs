@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     fn windows(pattern: &str, scope: Scope) -> Option<Vec<String>> {
-        let hir = crate::matcher::compile::parse(pattern).unwrap();
+        let (_, hir) = crate::pattern::compiled(crate::rule::Format::Native, pattern).unwrap();
         let text = |w: Vec<u8>| String::from_utf8(w).unwrap();
         required(&hir, scope).map(|r| r.windows.into_iter().map(text).collect())
     }

@@ -4,11 +4,14 @@ use regex::bytes::{Captures, Regex};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::{
-    compile::{self, LazyRegex},
+    compile::LazyRegex,
     haystack::{Blanks, Haystack},
     literal::{self, Required, Scope},
 };
-use crate::rule::{Format, Rule};
+use crate::{
+    pattern,
+    rule::{Format, Rule},
+};
 
 /// What a match of the pattern means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +59,7 @@ impl Pattern {
         role: Role,
         written: &str,
     ) -> Result<(Self, Option<Required>), String> {
-        let source = compile::pattern_source(rule, written);
-        let hir = compile::parse(&source)?;
+        let (source, hir) = pattern::compiled(rule.format, written)?;
         let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);
         let required = literal::required(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
         let pattern = Self {
