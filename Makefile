@@ -10,7 +10,7 @@ help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: toolchain ## build nodewelld and watch this machine with it (needs no cluster)
-	@$(CARGO) build --quiet --package nodewell-agent --bins
+	@$(CARGO) build --package nodewell-agent --bins
 	@exec target/debug/nodewelld --standalone $(ARGS)
 
 build: toolchain ## build both programs, optimised

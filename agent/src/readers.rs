@@ -33,6 +33,7 @@ pub struct Readers {
     prover: Prover,
     stats: Stats,
     expectations: Expectations,
+    started: jiff::Timestamp,
     running: Vec<Running>,
 }
 
@@ -57,7 +58,7 @@ impl Readers {
     #[must_use]
     pub fn new(setup: ReaderSetup) -> Self {
         let ReaderSetup { config, rules, outlet, prover, stats, expectations } = setup;
-        Self { config, rules, outlet, prover, stats, expectations, running: Vec::new() }
+        Self { config, rules, outlet, prover, stats, expectations, started: jiff::Timestamp::now(), running: Vec::new() }
     }
 
     /// Makes the threads fit the rules in force: new readers start, readers without rules end, and the monitors of
@@ -115,6 +116,7 @@ impl Readers {
             prover: self.prover.clone(),
             outlet: self.outlet.clone(),
             stats,
+            started: self.started,
             lookback: lookback(&self.config, &reader),
             memory: memory.clone(),
         };

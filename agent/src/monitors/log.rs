@@ -40,6 +40,8 @@ pub struct Setup {
     pub prover: Prover,
     pub outlet: Outlet,
     pub stats: MonitorStats,
+    /// When the agent started, not this thread: what was written in between must not become history.
+    pub started: Timestamp,
     /// Events of records older than this at the start are not told again.
     pub lookback: Duration,
     /// What outlives a restart of the thread.
@@ -79,23 +81,20 @@ pub struct LogMonitor {
     waiting: Coalescer,
     since_flush: u32,
     places: Vec<Origin>,
-    /// What was written long before this is history, not news.
-    started: Timestamp,
 }
 
 impl LogMonitor {
     #[must_use]
     pub fn new(mut setup: Setup) -> Self {
-        let started = Timestamp::now();
-        let detector = detector(&mut setup, started);
+        let detector = detector(&mut setup);
         let places = setup.memory.get().places;
-        Self { setup, detector, found: Vec::new(), waiting: Coalescer::default(), since_flush: 0, places, started }
+        Self { setup, detector, found: Vec::new(), waiting: Coalescer::default(), since_flush: 0, places }
     }
 
     /// A reload takes effect at the next record.
     fn follow_reload(&mut self) {
         if self.setup.rules.has_changed().unwrap_or(false) {
-            self.detector = detector(&mut self.setup, self.started);
+            self.detector = detector(&mut self.setup);
         }
     }
 
@@ -193,11 +192,11 @@ fn is_same_log(one: &Origin, other: &Origin) -> bool {
 }
 
 /// The rules of this monitor's reader, ready to judge; `None` if a reload left it none.
-fn detector(setup: &mut Setup, started: Timestamp) -> Option<Detector> {
+fn detector(setup: &mut Setup) -> Option<Detector> {
     let rules = Arc::clone(&setup.rules.borrow_and_update());
     let reader = rules.readers.iter().position(|reader| *reader == setup.reader)?;
     Detector::new(rules, reader)
-        .map(|detector| detector.with_start(started, setup.lookback))
+        .map(|detector| detector.with_start(setup.started, setup.lookback))
         .inspect_err(|mistakes| mistakes.iter().for_each(|mistake| tracing::error!(%mistake, "a rule cannot be run")))
         .ok()
 }
