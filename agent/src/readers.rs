@@ -58,7 +58,16 @@ impl Readers {
     #[must_use]
     pub fn new(setup: ReaderSetup) -> Self {
         let ReaderSetup { config, rules, outlet, prover, stats, expectations } = setup;
-        Self { config, rules, outlet, prover, stats, expectations, started: jiff::Timestamp::now(), running: Vec::new() }
+        Self {
+            config,
+            rules,
+            outlet,
+            prover,
+            stats,
+            expectations,
+            started: jiff::Timestamp::now(),
+            running: Vec::new(),
+        }
     }
 
     /// Makes the threads fit the rules in force: new readers start, readers without rules end, and the monitors of

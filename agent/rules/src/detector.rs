@@ -62,6 +62,11 @@ impl Detector {
         Self { start: Some(Start { at: started, default_lookback }), ..self }
     }
 
+    /// All that was there at the start has been read: what comes now is news, whatever a clock that jumps says.
+    pub fn caught_up(&mut self) {
+        self.start = None;
+    }
+
     /// Judges `record`; what it proves is appended to `out`.
     pub fn push(&mut self, record: &Record<'_>, out: &mut Vec<Finding>) {
         let ring = std::mem::take(&mut self.ring);

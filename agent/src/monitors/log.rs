@@ -81,6 +81,8 @@ pub struct LogMonitor {
     waiting: Coalescer,
     since_flush: u32,
     places: Vec<Origin>,
+    /// What was there at the start has been read.
+    caught_up: bool,
 }
 
 impl LogMonitor {
@@ -88,13 +90,22 @@ impl LogMonitor {
     pub fn new(mut setup: Setup) -> Self {
         let detector = detector(&mut setup);
         let places = setup.memory.get().places;
-        Self { setup, detector, found: Vec::new(), waiting: Coalescer::default(), since_flush: 0, places }
+        Self {
+            setup,
+            detector,
+            found: Vec::new(),
+            waiting: Coalescer::default(),
+            since_flush: 0,
+            places,
+            caught_up: false,
+        }
     }
 
     /// A reload takes effect at the next record.
     fn follow_reload(&mut self) {
         if self.setup.rules.has_changed().unwrap_or(false) {
             self.detector = detector(&mut self.setup);
+            self.forget_the_start();
         }
     }
 
@@ -108,6 +119,12 @@ impl LogMonitor {
             self.setup.outlet.send(Report::Finding(Box::new(finding)));
         }
         self.setup.memory.change(|memory| memory.places.clone_from(&self.places));
+    }
+
+    fn forget_the_start(&mut self) {
+        if let Some(detector) = self.detector.as_mut().filter(|_| self.caught_up) {
+            detector.caught_up();
+        }
     }
 
     /// Noted before the record is judged: one that makes us panic is not tried for ever.
@@ -170,6 +187,10 @@ impl Sink for LogMonitor {
     fn idle(&mut self) {
         if self.since_flush > 0 {
             self.flush();
+        }
+        if !self.caught_up {
+            self.caught_up = true;
+            self.forget_the_start();
         }
     }
 }

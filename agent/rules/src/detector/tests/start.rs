@@ -103,3 +103,11 @@ fn a_reader_looks_back_as_far_as_its_furthest_rule() {
     assert_eq!([looks(0), looks(1), looks(2)], [HOUR, 10 * HOUR, Duration::ZERO]);
     assert_eq!(set_of(vec![near]).longest_lookback(1, HOUR), Duration::ZERO);
 }
+
+#[test]
+fn once_caught_up_a_clock_that_steps_back_deafens_no_rule() {
+    let mut detector = started(vec![npd("R", "Zebra", 1)]);
+    assert_eq!(found_before_start(&mut detector, "Zebra", 3600), 0);
+    detector.caught_up();
+    assert_eq!(found_before_start(&mut detector, "Zebra", 3600), 1);
+}
