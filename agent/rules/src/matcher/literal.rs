@@ -12,6 +12,9 @@ const SPELLINGS_LIMIT: usize = 16;
 const WINDOWS_LIMIT: usize = 32;
 /// Past this many atoms the rest of a pattern is not looked at.
 const ATOMS_LIMIT: usize = 1024;
+/// One short window makes a searcher of its own, a second pass over everything: it is taken only where longer ones
+/// would select this many more lines.
+const SHORT_COST: f64 = 0.001 / 110.0;
 /// A window that would select one line of 110 bytes in three is no help.
 const EXPECTED_LIMIT: f64 = 0.3 / 110.0;
 
@@ -29,6 +32,18 @@ pub(super) struct Required {
     pub(super) windows: Vec<Vec<u8>>,
     /// Expected occurrences for each byte of ordinary log.
     expected: f64,
+}
+
+impl Required {
+    /// What searching costs: every window takes room in a searcher, where it lets other text through.
+    fn cost(&self) -> f64 {
+        let short = self.windows.iter().any(|window| window.len() < WINDOW_BYTES);
+        self.expected * self.windows.len() as f64 + if short { SHORT_COST } else { 0.0 }
+    }
+
+    fn or_cheaper(self, other: Self) -> Self {
+        if other.cost() < self.cost() { other } else { self }
+    }
 }
 
 /// One step of a pattern read from left to right.
@@ -62,12 +77,15 @@ fn best(hir: &Hir, scope: Scope) -> Option<Required> {
     if let Some(last) = atoms.iter().rposition(|atom| matches!(atom, Atom::Newline)) {
         atoms.drain(..=last);
     }
-    let mut candidates: Vec<Required> = runs(&atoms).into_iter().flat_map(|run| windows_of(&run)).collect();
-    candidates.extend(atoms.into_iter().filter_map(|atom| match atom {
+    let mut best = None;
+    for run in runs(&atoms) {
+        best = cheapest_of(&run, best);
+    }
+    let within = atoms.into_iter().filter_map(|atom| match atom {
         Atom::Gap(required) => required,
         Atom::Byte(_) | Atom::Newline => None,
-    }));
-    candidates.into_iter().min_by(|a, b| a.expected.total_cmp(&b.expected))
+    });
+    best.into_iter().chain(within).reduce(Required::or_cheaper)
 }
 
 fn flatten(hir: &Hir, scope: Scope, atoms: &mut Vec<Atom>) {
@@ -128,7 +146,7 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
 }
 
-/// The bytes of a class of at most four.
+/// The bytes of a class of at most ten: the digits are one.
 fn small(class: &Class) -> Option<Vec<u8>> {
     let ranges: Vec<(u8, u8)> = match class {
         Class::Bytes(class) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),
@@ -139,8 +157,8 @@ fn small(class: &Class) -> Option<Vec<u8>> {
             class.ranges().iter().map(ascii).collect::<Option<_>>()?
         }
     };
-    let bytes: Vec<u8> = ranges.into_iter().flat_map(|(start, end)| start..=end).take(5).collect();
-    (1..=4).contains(&bytes.len()).then_some(bytes)
+    let bytes: Vec<u8> = ranges.into_iter().flat_map(|(start, end)| start..=end).take(11).collect();
+    (1..=10).contains(&bytes.len()).then_some(bytes)
 }
 
 fn any_of(branches: &[Hir], scope: Scope) -> Option<Required> {
@@ -167,9 +185,21 @@ fn runs(atoms: &[Atom]) -> Vec<Vec<&[u8]>> {
     runs
 }
 
-/// All windows of two to four bytes in a run.
-fn windows_of(run: &[&[u8]]) -> Vec<Required> {
-    (2..=WINDOW_BYTES).flat_map(|length| run.windows(length)).filter_map(spelled).collect()
+/// The cheapest window of two to four bytes in a run, if it is cheaper than `best`.
+fn cheapest_of(run: &[&[u8]], mut best: Option<Required>) -> Option<Required> {
+    for positions in (2..=WINDOW_BYTES).rev().flat_map(|length| run.windows(length)) {
+        // Spelling it out is the dear part of loading rules.
+        let hopeless = best.as_ref().is_some_and(|best| least_expected(positions) >= best.cost());
+        let spelled = if hopeless { None } else { spelled(positions) };
+        best = best.into_iter().chain(spelled).reduce(Required::or_cheaper);
+    }
+    best
+}
+
+/// What all spellings of a window are expected at least.
+fn least_expected(positions: &[&[u8]]) -> f64 {
+    let at = |bytes: &&[u8]| bytes.iter().map(|byte| frequency::expected_byte(*byte)).sum::<f64>();
+    positions.iter().map(at).product()
 }
 
 /// Every spelling of a window.
@@ -222,6 +252,12 @@ mod tests {
     #[test]
     fn case_is_folded_into_spellings() {
         assert_eq!(windows("(?i)zqx", Scope::Match).map(|w| w.len()), Some(8));
+    }
+
+    #[test]
+    fn a_short_run_is_made_longer_by_the_digit_beside_it() {
+        let longer = windows(r"(?:divide error|int3): [0-9a-f]{4} \[#\d+\]", Scope::Match).unwrap();
+        assert_eq!((longer.len(), longer[7].as_str()), (10, " [#7"));
     }
 
     #[test]

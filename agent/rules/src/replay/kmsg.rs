@@ -29,17 +29,24 @@ pub(super) fn is_record(line: &[u8]) -> bool {
 
 fn split(line: &[u8]) -> Option<(u64, u64, u64, &[u8])> {
     let semicolon = memchr::memchr(b';', &line[..line.len().min(256)])?;
-    let mut numbers = line[..semicolon].split(|byte| *byte == b',').map(number);
+    let mut numbers = line[..semicolon].splitn(4, |byte| *byte == b',').map(number);
     let (priority, sequence, usec) = (numbers.next()??, numbers.next()??, numbers.next()??);
     Some((priority, sequence, usec, &line[semicolon + 1..]))
 }
 
 fn number(digits: &[u8]) -> Option<u64> {
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    is_number.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
+    let add = |sum: u64, digit: &u8| {
+        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(value)
+    };
+    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
 fn fields(after: &[u8]) -> Fields {
+    // Nearly every record has none; the line that follows is not looked through to know it.
+    if !after.starts_with(b"\n ") {
+        return Fields::new();
+    }
     let lines = after.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b" "));
     lines.take(FIELDS_LIMIT).filter_map(field).collect()
 }
