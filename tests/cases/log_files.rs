@@ -3,7 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::Write,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use jiff::{Timestamp, tz::TimeZone};
@@ -19,7 +19,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("rotation_by_rename_loses_nothing", rotation_by_rename_loses_nothing)
         .case("rotation_by_copy_loses_nothing", rotation_by_copy_loses_nothing)
         .case("a_file_that_comes_later_is_found", a_file_that_comes_later_is_found)
-        .case("an_npd_filelog_config_reads_its_file", an_npd_filelog_config_reads_its_file);
+        .case("an_npd_filelog_config_reads_its_file", an_npd_filelog_config_reads_its_file)
+        .case("npds_docker_and_disk_logs_are_read", npds_docker_and_disk_logs_are_read);
 }
 
 pub(crate) const FILE_RULES: &str = r#"
@@ -91,6 +92,31 @@ fn a_file_that_comes_later_is_found() {
     let agent = reader_of_app_log(false);
     say(&agent, "fault one");
     wait_fault(&agent, "one");
+}
+
+/// A stock config whose log lies in the plan's folder, empty.
+fn stock_on_own_log(plan: Plan, name: &str, log_path: &str) -> (Plan, PathBuf) {
+    let log = plan.file(&format!("{name}.log"), "");
+    let stock = crate::npd_stock_configs::stock(name);
+    let config = plan.file(name, &stock.replace(log_path, log.to_str().unwrap()));
+    (plan.flag("--npd-config", config), log)
+}
+
+fn npds_docker_and_disk_logs_are_read() {
+    let (plan, docker) = stock_on_own_log(Plan::default(), "docker-monitor-filelog.json", "/var/log/docker.log");
+    let (plan, disk) = stock_on_own_log(plan, "disk-log-message-filelog.json", "/var/log/messages");
+    let agent = plan.start();
+    let now = Timestamp::now().to_zoned(TimeZone::system());
+    let image = "/var/lib/docker/image/overlay2";
+    let time = now.strftime("%Y-%m-%dT%H:%M:%S.%9f%:z");
+    let failed =
+        format!("Error trying v2 registry: failed to register layer: rename {image}/a {image}/b: directory not empty");
+    append(&docker, format!("time=\"{time}\" level=error msg=\"{failed}\"\n").as_bytes());
+    assert_eq!(agent.wait_event("CorruptDockerImage").source, "docker-monitor");
+    let time = now.strftime("%b %e %H:%M:%S");
+    let sectors = "smartd[870]: Device: /dev/sda [SAT], 328 Currently unreadable (pending) sectors";
+    append(&disk, format!("{time} host {sectors}\n").as_bytes());
+    assert_eq!(agent.wait_condition("DiskBadBlock", "True").reason.as_str(), "DiskBadBlock");
 }
 
 fn an_npd_filelog_config_reads_its_file() {
