@@ -68,7 +68,7 @@ async fn last_event(client: &Client) -> Result<u64, Failure> {
 fn write_record(answer: &InjectAnswer) -> Result<(), Failure> {
     let record = format!("{}\n", answer.line);
     let written =
-        OpenOptions::new().write(true).open(&answer.kmsg).and_then(|mut log| log.write_all(record.as_bytes()));
+        OpenOptions::new().append(true).open(&answer.kmsg).and_then(|mut log| log.write_all(record.as_bytes()));
     written.map_err(|error| not_written(&answer.kmsg, &error))
 }
 

@@ -160,6 +160,10 @@ fn apiserver(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>
     let Some(table) = file.table("apiserver", report) else { return };
     let section = Section::new("[apiserver]", table, &["event-namespace", "heartbeat", "take-over"], report);
     settings.event_namespace = section.string("event-namespace", report).map(|word| word.text.to_owned());
+    if settings.event_namespace.as_deref().is_some_and(|name| name != "default" && name != "kube-system") {
+        let place = section.place("event-namespace");
+        report.mistake(place, "\"event-namespace\" takes \"default\" or \"kube-system\": the API server refuses Events about Nodes elsewhere");
+    }
     settings.heartbeat = section.duration("heartbeat", report);
     settings.take_over = section.boolean("take-over", report);
     if settings.heartbeat.is_some_and(|heartbeat| heartbeat < Duration::from_secs(10)) {

@@ -3,12 +3,13 @@
 
 use std::{
     io::{self, IsTerminal, Write},
+    sync::Arc,
     time::Duration,
 };
 
 use nodewell_model::{
     EventRecord,
-    view::{ConditionView, NodeView},
+    view::{ConditionView, DaemonState, NodeView},
 };
 
 use crate::{
@@ -26,13 +27,18 @@ const AGES: Duration = Duration::from_secs(10);
 pub async fn run(board: Board) {
     let mut view = board.watch();
     let mut screen = Screen { is_terminal: io::stdout().is_terminal(), table_lines: 0 };
-    let mut shown = view.borrow_and_update().clone();
+    // Nothing was said of any condition yet.
+    let mut shown = Arc::new(NodeView { conditions: Vec::new(), ..NodeView::clone(&view.borrow_and_update()) });
     let mut last_event = 0;
     loop {
         tokio::time::sleep(FRAME).await;
         let records = board.events().since(last_event, usize::MAX);
         last_event = records.last().map_or(last_event, |record| record.id);
-        let now = view.borrow_and_update().clone();
+        let mut now = view.borrow_and_update().clone();
+        // In lines, "Unknown" a moment before the monitors have spoken would only be noise.
+        if !screen.is_terminal && now.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting) {
+            now = Arc::clone(&shown);
+        }
         if screen.show(&records, (&shown, &now)).is_err() {
             // Stdout is closed: there is nobody to show anything to, and that is no failure.
             return std::future::pending().await;
