@@ -6,9 +6,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use nodewell_ledger::Counters;
+use nodewell_ledger::{Counters, OnStale, ReportRefusal};
 use nodewell_model::{
-    EventRecord, Name,
+    EventRecord, Name, Status,
     view::{ApiserverState, ApiserverView, DaemonView, NodeView},
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -33,13 +33,24 @@ pub struct Board {
 pub enum Command {
     /// `nodewell clear`: end these problems, whoever claims them; answers how many ended.
     Clear { condition: Name, reason: Option<Name>, subject: Option<String>, done: oneshot::Sender<usize> },
+    /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once whoever reads
+    /// the account sees them.
+    Report {
+        reports: Vec<Status>,
+        principal: Arc<str>,
+        on_stale: OnStale,
+        done: oneshot::Sender<Result<(), ReportRefusal>>,
+    },
 }
+
+/// How many commands may wait for the ledger: more than the connections that can ask at once.
+const COMMANDS_LIMIT: usize = 256;
 
 impl Board {
     /// An empty board for `node`. The receiver belongs to the ledger task.
     #[must_use]
     pub fn new(node: &str) -> (Self, mpsc::Receiver<Command>) {
-        let (commands, requests) = mpsc::channel(16);
+        let (commands, requests) = mpsc::channel(COMMANDS_LIMIT);
         let view = watch::Sender::new(Arc::new(empty(node)));
         let board = Self {
             view: Arc::new(view),

@@ -166,7 +166,7 @@ impl Agent {
         };
         let kmsg = self.config.kmsg.path.display().to_string();
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
-        let api = socket::Api::new(self.board.clone(), injector, &["events-follow", "clear", "inject"]);
+        let api = socket::Api::new(self.board.clone(), injector, &["events-follow", "clear", "inject", "report"]);
         let limits = (socket::Limits::default(), Arc::clone(&self.socket_counters));
         let stop = self.tasks.stop().clone();
         self.vital.spawn_local(socket::serve(listener, api, limits, async move { stop.said().await }));

@@ -1,8 +1,8 @@
 //! Fourth stage: the one task that owns the ledger. Reports and commands go in; the board is written.
 
-use nodewell_ledger::{ClearRequest, Ledger, Now};
+use nodewell_ledger::{ClearRequest, Ledger, Now, ReportRefusal};
 use nodewell_model::{ConditionSpec, view::NodeView};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     board::{Board, Command},
@@ -19,7 +19,16 @@ pub struct LedgerTask {
     ledger: Ledger,
     node: String,
     board: Board,
-    published: Option<u64>,
+    /// The versions of the ledger and of its account that the board has.
+    published: Option<(u64, u64)>,
+    /// Answers that are given once the board shows what they are about.
+    answers: Vec<Answer>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    done: oneshot::Sender<Result<(), ReportRefusal>>,
+    outcome: Result<(), ReportRefusal>,
 }
 
 /// Everything the task listens to.
@@ -35,12 +44,13 @@ impl LedgerTask {
     #[must_use]
     pub fn new(node: &str, catalogue: Vec<ConditionSpec>, board: Board) -> Self {
         let ledger = Ledger::new(catalogue, clock::now()).with_boot_id(clock::boot_id());
-        Self { ledger, node: node.to_owned(), board, published: None }
+        Self { ledger, node: node.to_owned(), board, published: None, answers: Vec::new() }
     }
 
     /// Works until all reporters are gone.
     pub async fn run(mut self, mut inputs: Inputs) {
         let mut reports = Vec::with_capacity(BATCH);
+        let mut commands = Vec::with_capacity(BATCH);
         loop {
             self.publish();
             let deadline = self.ledger.next_deadline();
@@ -52,7 +62,9 @@ impl LedgerTask {
                     let now = clock::now();
                     reports.drain(..).for_each(|report| self.take(report, now));
                 }
-                Some(command) = inputs.commands.recv() => self.obey(command),
+                1.. = inputs.commands.recv_many(&mut commands, BATCH) => {
+                    commands.drain(..).for_each(|command| self.obey(command));
+                }
                 Some(catalogue) = inputs.catalogues.recv() => self.ledger.set_catalogue(catalogue, clock::now()),
                 () = until(deadline) => self.ledger.advance(clock::now()),
             }
@@ -86,6 +98,10 @@ impl LedgerTask {
                 // Nobody waits for the answer any more: the problems are ended all the same.
                 let _ = done.send(self.ledger.clear(&request, clock::now()));
             }
+            Command::Report { reports, principal, on_stale, done } => {
+                let outcome = self.ledger.report(reports, &principal, on_stale, clock::now());
+                self.answers.push(Answer { done, outcome });
+            }
         }
     }
 
@@ -94,15 +110,24 @@ impl LedgerTask {
         if !events.is_empty() {
             self.board.events().extend(events);
         }
-        let version = self.ledger.version();
+        let version = (self.ledger.version(), self.ledger.account_version());
         if self.published != Some(version) {
-            self.published = Some(version);
-            let (conditions, daemons) = (self.ledger.conditions(), self.ledger.daemons());
-            let apiserver = self.board.view().apiserver.clone();
-            let view = NodeView { node: self.node.clone(), conditions, daemons, apiserver };
+            // Most reports are events: they move the counters and leave the account as it is.
+            if self.published.map(|(_, account)| account) != Some(version.1) {
+                let account = self.account();
+                self.board.publish(account);
+            }
             self.board.count(self.ledger.counters());
-            self.board.publish(view);
+            self.published = Some(version);
         }
+        // A reporter that went away meanwhile has reported all the same.
+        self.answers.drain(..).for_each(|Answer { done, outcome }| _ = done.send(outcome));
+    }
+
+    fn account(&mut self) -> NodeView {
+        let (conditions, daemons) = (self.ledger.shared_conditions(), self.ledger.daemons());
+        let apiserver = self.board.view().apiserver.clone();
+        NodeView { node: self.node.clone(), conditions, daemons, apiserver }
     }
 }
 

@@ -6,9 +6,11 @@ mod answer;
 mod bind;
 mod body;
 mod follow;
+mod gate;
 mod peer;
 mod permits;
 mod read;
+mod report;
 mod route;
 mod serve;
 mod stream;
@@ -16,11 +18,16 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::Arc,
+    time::Duration,
+};
 
 use nodewell_model::api::{InjectAnswer, InjectRequest, VersionView};
 
 use crate::board::Board;
+use gate::Gate;
 
 pub use bind::{BindError, SocketFile, bind};
 pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;
@@ -44,6 +51,8 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// The longest request body, in bytes.
     pub body_bytes: usize,
+    /// The most events in one report.
+    pub events_per_report: usize,
 }
 
 impl Default for Limits {
@@ -56,6 +65,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),
             body_bytes: 64 * 1024,
+            events_per_report: 64,
         }
     }
 }
@@ -73,6 +83,10 @@ pub struct Api {
     version: VersionView,
     /// The agent's own user: it may do what root may.
     owner: u32,
+    /// Who may report what.
+    gate: Gate,
+    /// This run of the agent, as answers to reports name it.
+    instance: String,
 }
 
 impl Api {
@@ -84,6 +98,13 @@ impl Api {
             api: "v1".to_owned(),
             features: features.iter().map(|&feature| feature.to_owned()).collect(),
         };
-        Self { board, injector, version, owner: nix::unistd::geteuid().as_raw() }
+        let owner = nix::unistd::geteuid().as_raw();
+        Self { board, injector, version, owner, gate: Gate::new(owner), instance: instance() }
     }
+}
+
+/// Sixteen hexadecimal digits that no other run of an agent has: the standard library seeds its hashers from the
+/// kernel's random bytes.
+fn instance() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
 }

@@ -230,7 +230,7 @@ impl Agent {
     /// One condition of the catalogue.
     #[must_use]
     pub fn condition(&self, name: &str) -> Option<ConditionView> {
-        self.view().conditions.into_iter().find(|one| one.condition.as_str() == name)
+        self.view().conditions.iter().find(|one| one.condition.as_str() == name).map(|one| ConditionView::clone(one))
     }
 
     /// Waits until condition `name` has `status` (`True`, `False`, `Unknown`).

@@ -32,6 +32,7 @@ impl Connection {
     }
 
     pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+        self.sender.ready().await.map_err(|error| ClientError::broken(&error))?;
         self.sender.send_request(request).await.map_err(|error| ClientError::broken(&error))
     }
 }

@@ -21,7 +21,12 @@ pub enum ClientError {
     Timeout { path: PathBuf, after: Duration },
     /// The agent answered, and said no.
     #[error("{error} (HTTP {code})")]
-    Status { code: u16, error: String },
+    Status {
+        code: u16,
+        error: String,
+        /// When it asks to be asked again.
+        retry_after: Option<Duration>,
+    },
     /// The connection ended in the middle.
     #[error("the connection to nodewelld broke: {message}; it stopped, or has too many connections open")]
     Broken { message: String },
@@ -51,12 +56,18 @@ impl ClientError {
         Self::Broken { message: error.to_string() }
     }
 
+    /// How long the agent asked to wait, if it did.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Self::Status { retry_after, .. } = self { *retry_after } else { None }
+    }
+
     /// Whether asking again may help: the agent was not there, was busy, or went away.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
-            Self::NotRunning { .. } | Self::Timeout { .. } | Self::Broken { .. } => true,
-            Self::Status { code, .. } => matches!(code, 429 | 503),
+            Self::NotRunning { .. } | Self::Connect { .. } | Self::Timeout { .. } | Self::Broken { .. } => true,
+            Self::Status { code, .. } => matches!(code, 408 | 429 | 503),
             _ => false,
         }
     }

@@ -1,11 +1,13 @@
 //! A client of the nodewell socket: the command line, our own satellites, anybody's Rust daemon.
 //!
-//! One connection for each request: the socket is local, and an agent that restarts in between is not noticed.
+//! [`Client`] uses one connection for each request: the socket is local, and an agent that restarts in between is not
+//! noticed. [`Reporter`] keeps one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod connection;
 mod error;
 mod lines;
+mod reporter;
 
 #[cfg(test)]
 mod tests;
@@ -17,9 +19,9 @@ use std::{
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
-    Method, Request, Response, StatusCode,
+    Method, Request, Response,
     body::{Bytes, Incoming},
-    header::{CONTENT_TYPE, HOST},
+    header::{CONTENT_TYPE, HOST, RETRY_AFTER},
 };
 use nodewell_model::api::ErrorView;
 use serde::{Serialize, de::DeserializeOwned};
@@ -27,6 +29,7 @@ use tokio::time::timeout;
 
 pub use error::ClientError;
 pub use lines::Lines;
+pub use reporter::{Discarded, Reporter, ReporterSettings};
 
 use connection::Connection;
 
@@ -83,19 +86,25 @@ impl Client {
             if response.status().is_success() {
                 return Ok(Lines::new(connection, response.into_body()));
             }
-            Err(refused(response.status(), &whole(response).await?))
+            Err(refused(response).await?)
         })
         .await
     }
 
     async fn request<T: DeserializeOwned>(&self, method: Method, target: &str, body: Bytes) -> Result<T, ClientError> {
         let (_connection, response) = self.send(method, target, body).await?;
-        let status = response.status();
-        let answer = whole(response).await?;
-        if !status.is_success() {
-            return Err(refused(status, &answer));
-        }
-        serde_json::from_slice(&answer).map_err(|source| ClientError::BadAnswer { target: target.to_owned(), source })
+        read(target, response).await
+    }
+
+    /// `POST target` on a connection that stays.
+    async fn post_on<T: DeserializeOwned>(
+        &self,
+        connection: &mut Connection,
+        target: &str,
+        body: Vec<u8>,
+    ) -> Result<T, ClientError> {
+        let response = connection.send(request(Method::POST, target, Bytes::from(body))?).await?;
+        read(target, response).await
     }
 
     async fn send(
@@ -104,11 +113,7 @@ impl Client {
         target: &str,
         body: Bytes,
     ) -> Result<(Connection, Response<Incoming>), ClientError> {
-        let mut request = Request::builder().method(method).uri(target).header(HOST, "nodewell");
-        if !body.is_empty() {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        let request = request.body(Full::new(body)).map_err(|_| ClientError::Target { target: target.to_owned() })?;
+        let request = request(method, target, body)?;
         let mut connection = Connection::open(&self.path).await?;
         let response = connection.send(request).await?;
         Ok((connection, response))
@@ -129,8 +134,28 @@ async fn whole(response: Response<Incoming>) -> Result<Bytes, ClientError> {
     }
 }
 
-fn refused(status: StatusCode, answer: &[u8]) -> ClientError {
-    let error = serde_json::from_slice::<ErrorView>(answer)
-        .map_or_else(|_| String::from_utf8_lossy(answer).trim().to_owned(), |view| view.error);
-    ClientError::Status { code: status.as_u16(), error }
+fn request(method: Method, target: &str, body: Bytes) -> Result<Request<Full<Bytes>>, ClientError> {
+    let mut request = Request::builder().method(method).uri(target).header(HOST, "nodewell");
+    if !body.is_empty() {
+        request = request.header(CONTENT_TYPE, "application/json");
+    }
+    request.body(Full::new(body)).map_err(|_| ClientError::Target { target: target.to_owned() })
+}
+
+async fn read<T: DeserializeOwned>(target: &str, response: Response<Incoming>) -> Result<T, ClientError> {
+    if !response.status().is_success() {
+        return Err(refused(response).await?);
+    }
+    let answer = whole(response).await?;
+    serde_json::from_slice(&answer).map_err(|source| ClientError::BadAnswer { target: target.to_owned(), source })
+}
+
+/// What an answer that is no success says.
+async fn refused(response: Response<Incoming>) -> Result<ClientError, ClientError> {
+    let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let (code, retry_after) = (response.status().as_u16(), seconds.map(Duration::from_secs));
+    let answer = whole(response).await?;
+    let error = serde_json::from_slice::<ErrorView>(&answer)
+        .map_or_else(|_| String::from_utf8_lossy(&answer).trim().to_owned(), |view| view.error);
+    Ok(ClientError::Status { code, error, retry_after })
 }

@@ -11,6 +11,9 @@ use crate::Now;
 /// So long a problem made by `nodewell inject` lasts, whatever its rule says.
 pub(crate) const TEST_LASTS: Duration = Duration::from_secs(60);
 
+/// How exact `last seen` is for what is confirmed again and again: each step is a change that everyone is shown.
+const SEEN_EVERY: Duration = Duration::from_secs(10);
+
 /// Whose claim it is. Tests and real findings of one source are two claimants: a test neither refreshes nor ends
 /// what is real.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,6 +35,9 @@ pub(crate) struct Claim {
     pub(crate) ends_at_boot: bool,
     pub(crate) action: Option<Action>,
     pub(crate) quiet: Option<Duration>,
+    /// What an external daemon named as the transition; the same again only confirms.
+    #[serde(default)]
+    pub(crate) transition: Option<Timestamp>,
     /// Boot time at which the claim ends by itself.
     pub(crate) deadline: Option<Duration>,
 }
@@ -90,6 +96,7 @@ impl Claim {
             ends_at_boot: finding.ends_at_boot,
             action: finding.action,
             quiet: finding.quiet,
+            transition: None,
             deadline: lasting.deadline(),
         }
     }
@@ -108,6 +115,34 @@ impl Claim {
         let action = later.action.or(self.action);
         *self = Self { count, since, severity, action, ..later };
     }
+}
+
+impl Claim {
+    /// The daemon says it once more, by a report. Its words replace the former ones, whatever they were; only a new
+    /// transition is another occurrence. Returns whether anything shown changed.
+    pub(crate) fn restate(&mut self, said: Restated, now: Now) -> bool {
+        let again = self.transition != Some(said.transition);
+        let same = (self.severity, self.action, &self.message) == (said.severity, said.action, &said.message);
+        let old = now.age_of(self.last_seen) >= SEEN_EVERY;
+        if same && !again && !old {
+            return false;
+        }
+        self.count = self.count.saturating_add(u64::from(again));
+        self.since = self.since.min(said.transition.min(now.wall));
+        self.transition = Some(said.transition);
+        self.last_seen = self.last_seen.max(now.wall);
+        (self.severity, self.action, self.message) = (said.severity, said.action, said.message);
+        true
+    }
+}
+
+/// What a report says of a problem that its daemon claims already.
+#[derive(Debug)]
+pub(crate) struct Restated {
+    pub(crate) transition: Timestamp,
+    pub(crate) severity: Severity,
+    pub(crate) action: Option<Action>,
+    pub(crate) message: String,
 }
 
 impl Problem {

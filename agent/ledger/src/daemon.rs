@@ -4,13 +4,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{
-    Name,
+    Name, ProblemKey,
     text::{MESSAGE_LIMIT_BYTES, cut},
     view::{DaemonState, DaemonView},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::Now;
+use crate::{Now, reporter::Reporter};
 
 /// Condition types one daemon may watch: more than any catalogue has.
 const WATCHES_LIMIT: usize = 256;
@@ -58,6 +58,8 @@ pub(crate) struct Daemon {
     pub(crate) silent_since: Option<Timestamp>,
     pub(crate) records: u64,
     pub(crate) lost: u64,
+    /// Only of one that reports over the socket.
+    pub(crate) reporter: Option<Box<Reporter>>,
 }
 
 impl Daemon {
@@ -75,7 +77,49 @@ impl Daemon {
             silent_since: silent.then(|| before.and_then(|before| before.silent_since).unwrap_or(now.wall)),
             records: report.records,
             lost: report.lost,
+            reporter: None,
         }
+    }
+
+    /// One that reports over the socket, heard of for the first time.
+    pub(crate) fn external(reporter: Reporter) -> Self {
+        Self {
+            state: DaemonState::Starting,
+            reason: None,
+            message: String::new(),
+            watches: BTreeSet::new(),
+            ttl: None,
+            deadline: None,
+            silent_since: None,
+            records: 0,
+            lost: 0,
+            reporter: Some(Box::new(reporter)),
+        }
+    }
+
+    /// It spoke. Returns whether conditions may look different by that alone.
+    pub(crate) fn heard(&mut self) -> bool {
+        self.silent_since = None;
+        self.reason = None;
+        self.message.clear();
+        std::mem::replace(&mut self.state, DaemonState::Running) != DaemonState::Running
+    }
+
+    /// Watches these too; nothing else any more if that is `all`. Returns whether that is a change.
+    pub(crate) fn watch<'a>(&mut self, named: impl Iterator<Item = &'a Name>, all: bool) -> bool {
+        if all {
+            let watches: BTreeSet<Name> = named.take(WATCHES_LIMIT).cloned().collect();
+            let changed = self.watches != watches;
+            self.watches = watches;
+            return changed;
+        }
+        let before = self.watches.len();
+        for name in named {
+            if self.watches.len() < WATCHES_LIMIT && !self.watches.contains(name) {
+                self.watches.insert(name.clone());
+            }
+        }
+        before != self.watches.len()
     }
 
     /// It should have spoken by `time`.
@@ -88,6 +132,24 @@ impl Daemon {
         };
         self.deadline = None;
         self.silent_since.get_or_insert(time);
+    }
+
+    /// Whether it can tell how `condition` is.
+    pub(crate) fn sees(&self, condition: &Name) -> bool {
+        self.state == DaemonState::Running && self.doubt_of(condition).is_none()
+    }
+
+    pub(crate) fn doubt_of(&self, condition: &Name) -> Option<&crate::reporter::Unsure> {
+        self.reporter.as_ref()?.doubt_of(condition)
+    }
+
+    /// Since when its claim on `key` is not confirmed any more.
+    pub(crate) fn unconfirmed(&self, key: &ProblemKey) -> Option<Timestamp> {
+        let unsure = self.reporter.as_ref().and_then(|reporter| reporter.unsure_since(key));
+        match (self.silent_since, unsure) {
+            (Some(silent), Some(unsure)) => Some(silent.min(unsure)),
+            (silent, unsure) => silent.or(unsure),
+        }
     }
 
     pub(crate) fn watches(&self, condition: &Name) -> bool {
@@ -120,6 +182,8 @@ impl Daemon {
             message: self.message.clone(),
             records: self.records,
             lost: self.lost,
+            ttl_secs: self.ttl.map(|ttl| ttl.as_secs()),
+            silent_since: self.silent_since,
         }
     }
 }

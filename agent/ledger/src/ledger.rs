@@ -2,9 +2,14 @@
 
 mod ends;
 mod reload;
+mod report;
 mod watch;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use nodewell_model::{
     BootId, ConditionSpec, EventRecord, Finding, FindingKind, Name, ProblemKey,
@@ -19,6 +24,7 @@ use crate::{
     daemon::Daemon,
     events::{EventQueue, Run, event_of},
     page::{Cause, Page},
+    reporter::Ids,
     timers::{Due, Timers},
     view,
 };
@@ -51,6 +57,21 @@ pub enum Refusal {
     TooManySources(Name),
     #[error("too many problem daemons; {0} is not taken")]
     TooManyDaemons(Arc<str>),
+    #[error("{0} speaks of {1} types and subjects already, which is all it may; report that some are over first")]
+    TooManySubjects(Arc<str>, usize),
+    #[error("too many problems are active on this node; clear some")]
+    TooManyProblems,
+}
+
+/// Why a batch of reports was not taken, and what in it stands in the way.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct ReportRefusal {
+    /// The report's place in the batch.
+    pub report: usize,
+    /// The condition's place in the report, if it is about one.
+    pub condition: Option<usize>,
+    pub why: Refusal,
 }
 
 /// What a person wants cleared: claims of everyone. `None` stands for all.
@@ -72,6 +93,10 @@ pub struct Ledger {
     pub(crate) events: EventQueue,
     pub(crate) totals: BTreeMap<Name, u64>,
     pub(crate) version: u64,
+    /// Grows with what [`Ledger::shared_conditions`] and [`Ledger::daemons`] show.
+    pub(crate) account: u64,
+    /// Daemons that said goodbye, with the ids of their last reports: one of these may still come again.
+    pub(crate) departed: VecDeque<(Arc<str>, Ids)>,
 }
 
 impl Ledger {
@@ -91,6 +116,8 @@ impl Ledger {
             events: EventQueue::default(),
             totals: BTreeMap::new(),
             version: 0,
+            account: 0,
+            departed: VecDeque::new(),
         }
     }
 
@@ -160,7 +187,7 @@ impl Ledger {
         let (before, after) = page.claim(&key, &claimant, claim);
         page.settle(&self.daemons, Cause::Record(since));
         self.timers.reset(Due::Claim(key, claimant), before, after);
-        self.version += 1;
+        self.changed();
         start
     }
 
@@ -216,6 +243,18 @@ impl Ledger {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Grows when a condition or a daemon changes. Events and counters do not move it.
+    #[must_use]
+    pub fn account_version(&self) -> u64 {
+        self.account
+    }
+
+    /// Something shown is different.
+    pub(crate) fn changed(&mut self) {
+        self.version += 1;
+        self.account += 1;
     }
 
     /// What metrics show.

@@ -14,6 +14,13 @@ pub struct Limits {
     pub claims: usize,
     /// Monitors and problem daemons; further ones are refused.
     pub daemons: usize,
+    /// How many of them may report over the socket: our own monitors always find room. One that is silent and claims
+    /// nothing makes room for a new one.
+    pub external_daemons: usize,
+    /// How many of those may belong to one user or unit.
+    pub daemons_of_one: usize,
+    /// Condition types and subjects that one external daemon may speak of; further ones are refused.
+    pub reported_subjects: usize,
     /// Events that wait to be taken. The oldest go first, and are counted.
     pub events: usize,
     /// Reasons with a counter of their own; further ones count as `Others`.
@@ -29,6 +36,9 @@ impl Default for Limits {
             reasons: 256,
             claims: 64,
             daemons: 256,
+            external_daemons: 192,
+            daemons_of_one: 64,
+            reported_subjects: 256,
             // Two bursts of 5,000 problems (design §9) fit.
             events: 10_000,
             counted_reasons: 2_000,

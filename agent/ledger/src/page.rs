@@ -36,7 +36,7 @@ pub(crate) struct Standing {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tally {
     pub(crate) problems: usize,
-    subjects: usize,
+    pub(crate) subjects: usize,
 }
 
 /// Everything about one condition.
@@ -167,13 +167,12 @@ impl Page {
     }
 
     fn derive(&self, daemons: &BTreeMap<Arc<str>, Daemon>) -> Option<ConditionStatus> {
-        use nodewell_model::view::DaemonState::Running;
         if !self.problems.is_empty() {
             return Some(ConditionStatus::True);
         }
         let mut watchers = daemons.values().filter(|daemon| daemon.watches(&self.spec.condition)).peekable();
         watchers.peek()?;
-        let seen = watchers.all(|daemon| daemon.state == Running);
+        let seen = watchers.all(|daemon| daemon.sees(&self.spec.condition));
         Some(if seen { ConditionStatus::False } else { ConditionStatus::Unknown })
     }
 }

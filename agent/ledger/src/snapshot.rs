@@ -14,6 +14,7 @@ use crate::{
     daemon::Daemon,
     events::EventQueue,
     page::Standing,
+    reporter::Ids,
     timers::{Due, Timers},
 };
 
@@ -31,6 +32,7 @@ pub struct Snapshot {
     totals: BTreeMap<Name, u64>,
     conditions: Vec<KeptCondition>,
     daemons: BTreeMap<Arc<str>, Daemon>,
+    departed: VecDeque<(Arc<str>, Ids)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +56,7 @@ impl Ledger {
             totals: self.totals.clone(),
             conditions: self.kept_conditions(),
             daemons: self.daemons.clone(),
+            departed: self.departed.clone(),
         }
     }
 
@@ -78,10 +81,13 @@ impl Ledger {
     #[must_use]
     pub fn restore(mut self, kept: Snapshot, now: Now) -> Self {
         let same_boot = self.run.boot_id.is_some() && self.run.boot_id == kept.boot_id;
-        let Snapshot { events, last_event_id, events_dropped, sequence, totals, conditions, daemons, .. } = kept;
+        let Snapshot { events, last_event_id, events_dropped, sequence, totals, conditions, daemons, departed, .. } =
+            kept;
         self.events = EventQueue { waiting: events, last_id: last_event_id, dropped: events_dropped };
-        (self.run.sequence, self.totals, self.daemons) = (sequence, totals, daemons);
+        (self.run.sequence, self.totals, self.daemons, self.departed) = (sequence, totals, daemons, departed);
         conditions.into_iter().for_each(|kept| self.take_over(kept));
+        self.forget_doubts();
+        self.index_claims();
         if !same_boot {
             self.rebase(now);
         }
@@ -89,6 +95,18 @@ impl Ledger {
         self.end_other_boots(now);
         self.settle_all(now.wall);
         self
+    }
+
+    /// What external daemons claim, found by subject: it is made from the pages, not kept twice.
+    fn index_claims(&mut self) {
+        for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
+            for claimant in problem.claims.keys().filter(|claimant| !claimant.test) {
+                let daemon = self.daemons.get_mut(&claimant.source);
+                if let Some(reporter) = daemon.and_then(|daemon| daemon.reporter.as_mut()) {
+                    reporter.held.insert((key.condition.clone(), key.subject.clone()), key.reason.clone());
+                }
+            }
+        }
     }
 
     fn take_over(&mut self, kept: KeptCondition) {

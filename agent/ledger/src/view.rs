@@ -57,7 +57,7 @@ fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<Pro
         message: spokesman.message.clone(),
         source: sources(problem),
         action: spokesman.action.or_else(|| claims().find_map(|claim| claim.action)).map(|a| a.as_str().to_owned()),
-        unconfirmed_since: unconfirmed(problem, daemons),
+        unconfirmed_since: unconfirmed(key, problem, daemons),
         test: problem.is_test(),
     })
 }
@@ -68,8 +68,8 @@ fn sources(problem: &Problem) -> String {
 }
 
 /// When the last of its claimants went silent; `None` while one still speaks.
-fn unconfirmed(problem: &Problem, daemons: &Daemons) -> Option<Timestamp> {
-    let silence = problem.shown().map(|(claimant, _)| daemons.get(&claimant.source)?.silent_since);
+fn unconfirmed(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<Timestamp> {
+    let silence = problem.shown().map(|(claimant, _)| daemons.get(&claimant.source)?.unconfirmed(key));
     silence.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
@@ -98,11 +98,15 @@ fn label(worst: &ProblemView, other: &ProblemView) -> String {
 
 /// Of the daemons that should see and do not, the one in the worst state.
 fn unseen(page: &Page, daemons: &Daemons) -> Option<(Name, String)> {
-    let blind = |(_, daemon): &(&Arc<str>, &Daemon)| {
-        daemon.state != DaemonState::Running && daemon.watches(&page.spec.condition)
-    };
+    let blind =
+        |(_, daemon): &(&Arc<str>, &Daemon)| daemon.watches(&page.spec.condition) && !daemon.sees(&page.spec.condition);
     let worst = daemons.iter().filter(blind).min_by_key(|(_, daemon)| std::cmp::Reverse(gravity(daemon.state)))?;
     let (name, daemon) = worst;
+    if daemon.state == DaemonState::Running {
+        let doubt = daemon.doubt_of(&page.spec.condition)?;
+        let message = format!("{name}: {}", doubt.message);
+        return Some((doubt.reason.clone(), cut(&message, MESSAGE_LIMIT_BYTES).to_owned()));
+    }
     let message =
         if daemon.message.is_empty() { format!("{name} cannot tell") } else { format!("{name}: {}", daemon.message) };
     Some((daemon.reason()?, cut(&message, MESSAGE_LIMIT_BYTES).to_owned()))

@@ -13,6 +13,7 @@ pub mod name;
 pub mod origin;
 pub mod problem;
 pub mod record;
+pub mod report;
 pub mod severity;
 pub mod status;
 pub mod text;

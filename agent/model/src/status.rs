@@ -1,13 +1,14 @@
 //! The problem report interface: what a problem daemon says (Node Problem Detector design, 2016), plus `subject`
-//! (what is broken) and `ttl` (how long the daemon's word holds).
+//! (what is broken), `ttl` (how long the daemon's word holds), and what a daemon needs to report over a connection
+//! that may break: `id`, `full` and `last`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Name, Severity};
+use crate::{Action, Name, Severity};
 
-/// One report of a problem daemon.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One report of a problem daemon. Without events and conditions it is a heartbeat.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
     /// Who reports, such as `kernel-monitor`.
@@ -21,6 +22,15 @@ pub struct Status {
     /// For how many seconds this word holds without a further report.
     #[serde(default, rename = "ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_secs: Option<u64>,
+    /// The reporter's name for this report: the same id again changes nothing, so a report may be repeated safely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// This is all that the daemon has to say: what it said before and does not name here is withdrawn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+    /// The daemon ends cleanly: its conditions are withdrawn, and nothing more is expected of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last: bool,
 }
 
 /// Something that happened.
@@ -50,6 +60,12 @@ pub struct Condition {
     /// What is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// How bad it is; `warn` if the daemon does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    /// What a person or the controller should do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
 }
 
 /// A condition's state; read from a bool or from Kubernetes' words.

@@ -2,6 +2,8 @@
 //!
 //! The JSON of these types is a promise to scripts: fields are only ever added.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,8 @@ use crate::{ConditionStatus, Name, Severity};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeView {
     pub node: String,
-    pub conditions: Vec<ConditionView>,
+    /// Shared: most of them are the same from one account to the next.
+    pub conditions: Vec<Arc<ConditionView>>,
     pub daemons: Vec<DaemonView>,
     pub apiserver: ApiserverView,
 }
@@ -73,6 +76,20 @@ pub struct DaemonView {
     /// Records that it knows it lost.
     #[serde(default)]
     pub lost: u64,
+    /// Its word holds for so many seconds; it has to report again in time.
+    #[serde(default, rename = "ttl", skip_serializing_if = "Option::is_none")]
+    pub ttl_secs: Option<u64>,
+    /// Since when its word is not confirmed any more: what it claims stands, what it watches is Unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_since: Option<Timestamp>,
+}
+
+impl DaemonView {
+    /// Whether it reports over the socket: its name is `source@principal`. Our own monitors have plain names.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.name.contains('@')
+    }
 }
 
 /// Whether a daemon's word can be relied on.

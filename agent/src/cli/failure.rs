@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn exit_codes_are_a_promise() {
-        let status = |code| Failure::Client(ClientError::Status { code, error: String::new() });
+        let status = |code| Failure::Client(ClientError::Status { code, error: String::new(), retry_after: None });
         assert_eq!(status(403).code(), 77);
         assert_eq!(status(400).code(), 64);
         assert_eq!(status(503).code(), 69);

@@ -49,7 +49,7 @@ pub async fn run(board: Board) {
 
 /// The conditions whose status differs from before.
 pub fn changed_conditions<'a>(before: &'a NodeView, after: &'a NodeView) -> impl Iterator<Item = &'a ConditionView> {
-    after.conditions.iter().filter(move |new| {
+    after.conditions.iter().map(AsRef::as_ref).filter(move |new| {
         let old = before.conditions.iter().find(|old| old.condition == new.condition);
         old.is_none_or(|old| old.status != new.status)
     })

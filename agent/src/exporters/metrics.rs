@@ -140,7 +140,7 @@ fn write_page(page: &mut Page, board: &Board) {
         page.sample("nodewell_condition", &labels, 1.0);
     }
     page.metric("nodewell_active_problems", Kind::Gauge, "Active problems of each condition.");
-    for ConditionView { condition, problems, .. } in &view.conditions {
+    for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         page.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
     }
     write_monitors(page, board);

@@ -10,7 +10,7 @@ use http_body_util::Full;
 use hyper::{
     Response, StatusCode,
     body::{Body, Bytes, Frame, SizeHint},
-    header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
 };
 use nodewell_model::api::ErrorView;
 use serde::Serialize;
@@ -33,11 +33,18 @@ pub(super) struct Refusal {
     pub(super) error: String,
     /// The methods that the path takes, for a 405.
     pub(super) allow: Option<&'static str>,
+    /// When asking again may help.
+    pub(super) retry_after_secs: Option<u32>,
 }
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, error: error.into(), allow: None }
+        Self { status, error: error.into(), allow: None, retry_after_secs: None }
+    }
+
+    /// One that passes: the same request may be taken in so many seconds.
+    pub(super) fn for_now(status: StatusCode, error: impl Into<String>, retry_after_secs: u32) -> Self {
+        Self { retry_after_secs: Some(retry_after_secs), ..Self::new(status, error) }
     }
 
     pub(super) fn answer(self) -> Answer {
@@ -45,6 +52,9 @@ impl Refusal {
         let headers = answer.headers_mut();
         if let Some(allow) = self.allow {
             headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        if let Some(secs) = self.retry_after_secs {
+            headers.insert(RETRY_AFTER, HeaderValue::from(secs));
         }
         if self.status == StatusCode::PAYLOAD_TOO_LARGE || self.status == StatusCode::REQUEST_TIMEOUT {
             // The rest of the body will not be read: the connection is of no more use.

@@ -21,9 +21,17 @@ where
     B: Body + Unpin,
     B::Error: Into<BoxError>,
 {
+    parse(&bytes(request, limits).await?)
+}
+
+/// The body of `request`, which says that it is JSON.
+pub(super) async fn bytes<B>(request: Request<B>, limits: &Limits) -> Result<Bytes, Refusal>
+where
+    B: Body + Unpin,
+    B::Error: Into<BoxError>,
+{
     must_be_json(request.headers())?;
-    let bytes = collect(request.into_body(), limits.body_bytes, limits.body_timeout).await?;
-    parse(&bytes)
+    collect(request.into_body(), limits.body_bytes, limits.body_timeout).await
 }
 
 fn must_be_json(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -63,7 +71,8 @@ fn too_large(limit_bytes: usize) -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+/// Names the field that is wrong.
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let place = match error.path().to_string() {

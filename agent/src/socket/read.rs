@@ -18,7 +18,7 @@ const DEFAULT_EVENTS: usize = 1000;
 
 /// `GET /v1/conditions`: the problem report interface's own shape; the subject is the worst problem's.
 pub(super) fn conditions(view: &NodeView) -> Answer {
-    let conditions: Vec<Condition> = view.conditions.iter().map(condition).collect();
+    let conditions: Vec<Condition> = view.conditions.iter().map(|view| condition(view)).collect();
     json(StatusCode::OK, &conditions)
 }
 
@@ -30,6 +30,8 @@ fn condition(view: &ConditionView) -> Condition {
         reason: view.reason.clone(),
         message: view.message.clone(),
         subject: view.problems.first().and_then(|worst| worst.subject.clone()),
+        severity: None,
+        action: None,
     }
 }
 
@@ -61,7 +63,10 @@ pub(super) fn readiness(view: &NodeView) -> Answer {
         .daemons
         .iter()
         .filter(|daemon| daemon.state != DaemonState::Running)
-        .partition::<Vec<_>, _>(|daemon| matches!(daemon.state, DaemonState::Starting | DaemonState::Dead));
+        // Nobody's daemon makes us unready: it is not ours to wait for.
+        .partition::<Vec<_>, _>(|daemon| {
+            !daemon.is_external() && matches!(daemon.state, DaemonState::Starting | DaemonState::Dead)
+        });
     let mut waiting: Vec<String> = waiting.into_iter().map(describe).collect();
     if view.daemons.is_empty() && view.conditions.is_empty() {
         waiting.push("the ledger has not given its first account yet".to_owned());

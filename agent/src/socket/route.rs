@@ -10,6 +10,7 @@ use super::{
     body,
     peer::Peer,
     read::{self, EventsQuery},
+    report,
 };
 
 /// One thing that can be asked for.
@@ -25,6 +26,7 @@ enum Endpoint {
     Readiness,
     Clear,
     Inject,
+    Report,
 }
 
 struct Route {
@@ -33,9 +35,10 @@ struct Route {
     endpoint: Endpoint,
 }
 
-const ROUTES: [Route; 10] = [
+const ROUTES: [Route; 11] = [
     Route { path: "/v1/version", method: "GET", endpoint: Endpoint::Version },
     Route { path: "/v1/status", method: "GET", endpoint: Endpoint::Status },
+    Route { path: "/v1/status", method: "POST", endpoint: Endpoint::Report },
     Route { path: "/v1/conditions", method: "GET", endpoint: Endpoint::Conditions },
     Route { path: "/v1/problems", method: "GET", endpoint: Endpoint::Problems },
     Route { path: "/v1/events", method: "GET", endpoint: Endpoint::Events },
@@ -69,15 +72,15 @@ where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let view = api.board.view();
+    let view = || api.board.view();
     Ok(match endpoint {
         Endpoint::Version => json(StatusCode::OK, &api.version),
-        Endpoint::Status => json(StatusCode::OK, &*view),
-        Endpoint::Conditions => read::conditions(&view),
-        Endpoint::Problems => read::problems(&view),
-        Endpoint::Daemons => json(StatusCode::OK, &view.daemons),
-        Endpoint::Health => read::health(&view),
-        Endpoint::Readiness => read::readiness(&view),
+        Endpoint::Status => json(StatusCode::OK, &*view()),
+        Endpoint::Conditions => read::conditions(&view()),
+        Endpoint::Problems => read::problems(&view()),
+        Endpoint::Daemons => json(StatusCode::OK, &view().daemons),
+        Endpoint::Health => read::health(&view()),
+        Endpoint::Readiness => read::readiness(&view()),
         Endpoint::Events => {
             read::events(api.board.events(), &EventsQuery::parse(request.uri().query().unwrap_or_default())?)
         }
@@ -89,6 +92,7 @@ where
             act::permitted(api, peer, "injecting a problem")?;
             act::inject(api, &body::read(request, limits).await?)?
         }
+        Endpoint::Report => report::report(api, limits, &peer, request).await?,
     })
 }
 
@@ -96,15 +100,24 @@ fn find(method: &Method, path: &str) -> Result<Endpoint, Refusal> {
     // HEAD is GET whose body hyper leaves out.
     let method = if method == Method::HEAD { "GET" } else { method.as_str() };
     let mut here = ROUTES.iter().filter(|route| route.path == path).peekable();
-    let Some(first) = here.peek().map(|route| route.method) else {
+    if here.peek().is_none() {
         return Err(Refusal::new(StatusCode::NOT_FOUND, format!("there is no such path; {}", everything())));
-    };
+    }
     if let Some(route) = here.find(|route| route.method == method) {
         return Ok(route.endpoint);
     }
-    let error = format!("{path} takes {first}; {}", everything());
-    let allow = if first == "GET" { "GET, HEAD" } else { first };
-    Err(Refusal { status: StatusCode::METHOD_NOT_ALLOWED, error, allow: Some(allow) })
+    let allow = allowed(path);
+    let error = format!("{path} takes {}; {}", allow.replace("GET, HEAD", "GET").replace(", ", " and "), everything());
+    Err(Refusal { allow: Some(allow), ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error) })
+}
+
+fn allowed(path: &str) -> &'static str {
+    let takes = |method| ROUTES.iter().any(|route| route.path == path && route.method == method);
+    match (takes("GET"), takes("POST")) {
+        (true, true) => "GET, HEAD, POST",
+        (true, false) => "GET, HEAD",
+        (false, _) => "POST",
+    }
 }
 
 fn everything() -> String {

@@ -73,7 +73,7 @@ impl Ledger {
         }
     }
 
-    fn held(&self, key: &ProblemKey, claimant: &Claimant) -> Option<&Claim> {
+    pub(super) fn held(&self, key: &ProblemKey, claimant: &Claimant) -> Option<&Claim> {
         self.pages.get(&key.condition)?.problems.get(key)?.claims.get(claimant)
     }
 
@@ -88,13 +88,16 @@ impl Ledger {
         let Some(page) = self.pages.get_mut(&key.condition) else { return false };
         let Some(problem) = page.problems.get_mut(key) else { return false };
         let Some(claim) = problem.claims.remove(claimant) else { return false };
+        if let Some(reporter) = self.daemons.get_mut(&claimant.source).and_then(|daemon| daemon.reporter.as_mut()) {
+            reporter.lost(key);
+        }
         let ended = problem.claims.is_empty();
         if ended {
             page.close(key);
         }
         page.settle(&self.daemons, Cause::Record(ending.time));
         self.timers.reset(Due::Claim(key.clone(), claimant.clone()), claim.deadline, None);
-        self.version += 1;
+        self.changed();
         if ended {
             let event = self.end_of(key, claimant, ending);
             self.emit(event);

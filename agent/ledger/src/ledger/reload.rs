@@ -3,7 +3,7 @@
 use nodewell_model::{ConditionSpec, Name, ProblemKey};
 
 use super::Ledger;
-use crate::{Now, claim::Claimant, page::Page, timers::Due};
+use crate::{Now, claim::Claimant, events::Ending, page::Page, timers::Due};
 
 impl Ledger {
     /// Takes a new catalogue: what is in both keeps its state, problems of a type that is gone end with
@@ -24,6 +24,7 @@ impl Ledger {
             page.tallies.retain(|_, tally| tally.problems > 0);
             self.pages.entry(spec.condition.clone()).or_insert(Page { spec, ..page });
         }
+        self.forget_doubts();
         self.settle_all(now.wall);
     }
 
@@ -31,13 +32,25 @@ impl Ledger {
     /// ended.
     pub fn retire(&mut self, source: &str, now: Now) -> usize {
         let ending = self.conclusion(source, "its monitor is not there any more", now);
+        self.dismiss(source, &ending, now)
+    }
+
+    /// Forgets a monitor or daemon; its claims end as `ending` says.
+    pub(super) fn dismiss(&mut self, source: &str, ending: &Ending, now: Now) -> usize {
         if let Some((name, daemon)) = self.daemons.remove_entry(source) {
             self.timers.reset(Due::Daemon(name), daemon.deadline, None);
         }
         let claims = self.claims_where(|claimant, _| &*claimant.source == source);
-        let ended = claims.iter().filter(|(key, claimant)| self.withdraw(key, claimant, &ending)).count();
+        let ended = claims.iter().filter(|(key, claimant)| self.withdraw(key, claimant, ending)).count();
         self.settle_all(now.wall);
         ended
+    }
+
+    /// Doubts about conditions that are not there any more.
+    pub(crate) fn forget_doubts(&mut self) {
+        for reporter in self.daemons.values_mut().filter_map(|daemon| daemon.reporter.as_mut()) {
+            reporter.unsure.retain(|unsure| self.pages.contains_key(&unsure.spot.0));
+        }
     }
 
     pub(crate) fn claims_where(

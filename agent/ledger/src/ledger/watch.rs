@@ -22,14 +22,15 @@ impl Ledger {
         }
         let daemon = Daemon::new(report, before, now);
         let judged = before.is_some_and(|before| before.judges_like(&daemon));
-        let counted = before.is_some_and(|before| (before.records, before.lost) == (daemon.records, daemon.lost));
+        let shown = |one: &Daemon| (one.records, one.lost, one.ttl);
+        let counted = before.is_some_and(|before| shown(before) == shown(&daemon));
         let deadline = before.and_then(|before| before.deadline);
         self.timers.reset(Due::Daemon(Arc::clone(&name)), deadline, daemon.deadline);
         self.daemons.insert(name, daemon);
         if !judged {
             self.settle_all(now.wall);
         } else if !counted {
-            self.version += 1;
+            self.changed();
         }
         Ok(())
     }
@@ -39,6 +40,9 @@ impl Ledger {
         let Some(daemon) = self.daemons.get_mut(name).filter(|daemon| daemon.state != DaemonState::Dead) else {
             return;
         };
+        if daemon.reporter.is_some() {
+            return self.reporter_is_late(name, (deadline, time), now);
+        }
         daemon.go_stale(time);
         self.settle_all(time);
     }
@@ -69,6 +73,6 @@ impl Ledger {
         for page in self.pages.values_mut() {
             page.settle(&self.daemons, Cause::Daemon(time));
         }
-        self.version += 1;
+        self.changed();
     }
 }

@@ -135,6 +135,8 @@ mod tests {
             message: "no libsystemd".to_owned(),
             records: 0,
             lost: 0,
+            ttl_secs: None,
+            silent_since: None,
         };
         assert_eq!(daemon(&view(DaemonState::Blind)).verdict, Verdict::Warn);
         assert_eq!(daemon(&view(DaemonState::Blind)).detail, "cannot see: LibraryMissing: no libsystemd");

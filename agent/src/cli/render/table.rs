@@ -1,6 +1,6 @@
 //! The table that `nodewell status` shows, laid out for the width there is.
 
-use std::fmt::Write;
+use std::{fmt::Write, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_model::{
@@ -101,8 +101,8 @@ impl Columns {
     }
 }
 
-fn conditions(text: &mut String, conditions: &[ConditionView], now: Timestamp, look: &Look) {
-    let mut sorted: Vec<&ConditionView> = conditions.iter().collect();
+fn conditions(text: &mut String, conditions: &[Arc<ConditionView>], now: Timestamp, look: &Look) {
+    let mut sorted: Vec<&ConditionView> = conditions.iter().map(AsRef::as_ref).collect();
     // What needs a person comes first; else the order they came in.
     sorted.sort_by_key(|condition| match condition.status {
         ConditionStatus::True => 0,

@@ -42,7 +42,7 @@ pub(super) async fn run(shared: &Shared) {
     // Too slow a monitor, or none at all any more: what is known goes out.
     let _ = tokio::time::timeout(shared.config.start_grace, settled).await;
     loop {
-        lane.schedule.want(&view.borrow_and_update().conditions, clock::boottime());
+        lane.schedule.want(view.borrow_and_update().conditions.iter().map(AsRef::as_ref), clock::boottime());
         if *stop.borrow_and_update() {
             return lane.last_words().await;
         }

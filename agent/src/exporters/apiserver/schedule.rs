@@ -78,8 +78,8 @@ impl Schedule {
     }
 
     /// The newest account.
-    pub(super) fn want(&mut self, views: &[ConditionView], now: Duration) {
-        let wanted: ApplySet = views.iter().map(|view| (view.condition.clone(), Words::of(view))).collect();
+    pub(super) fn want<'a>(&mut self, views: impl IntoIterator<Item = &'a ConditionView>, now: Duration) {
+        let wanted: ApplySet = views.into_iter().map(|view| (view.condition.clone(), Words::of(view))).collect();
         let dropped = &mut self.dropped;
         self.conditions.retain(|name, entry| {
             let kept = wanted.contains_key(name);

@@ -77,7 +77,7 @@ impl Bench {
             problems: Vec::new(),
         };
         let apiserver = self.board.view().apiserver.clone();
-        let conditions = conditions.iter().map(condition).collect();
+        let conditions = conditions.iter().map(|words| condition(words).into()).collect();
         self.board.publish(NodeView { node: "n1".into(), conditions, daemons: Vec::new(), apiserver });
     }
 

@@ -172,7 +172,8 @@ pub(super) fn view() -> NodeView {
                 message: "EXT4-fs error (device sda1): ext4_find_entry".to_owned(),
                 since: at("2026-11-21T02:00:00Z"),
                 problems: vec![problem()],
-            },
+            }
+            .into(),
             ConditionView {
                 condition: Name::fixed("KernelDeadlock"),
                 status: ConditionStatus::False,
@@ -180,7 +181,8 @@ pub(super) fn view() -> NodeView {
                 message: "kernel has no deadlock".to_owned(),
                 since: at("2026-11-20T00:00:00Z"),
                 problems: Vec::new(),
-            },
+            }
+            .into(),
         ],
         daemons: vec![
             daemon("kernel-monitor", DaemonState::Running),
@@ -201,7 +203,16 @@ pub(super) fn view() -> NodeView {
 }
 
 pub(super) fn daemon(name: &str, state: DaemonState) -> DaemonView {
-    DaemonView { name: name.to_owned(), state, reason: String::new(), message: String::new(), records: 12, lost: 1 }
+    DaemonView {
+        name: name.to_owned(),
+        state,
+        reason: String::new(),
+        message: String::new(),
+        records: 12,
+        lost: 1,
+        ttl_secs: None,
+        silent_since: None,
+    }
 }
 
 fn problem() -> ProblemView {

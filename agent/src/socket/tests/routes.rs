@@ -6,6 +6,8 @@ use nodewell_client::Client;
 use nodewell_model::{api::VersionView, view::DaemonState};
 use serde_json::{Value, json};
 
+use crate::board::Command;
+
 use super::{
     super::{Limits, peer::Peer, route},
     fixture::{Fixture, api, body_of, daemon, event, read_until, view},
@@ -159,7 +161,9 @@ async fn clear_asks_the_ledger() {
     let mut fixture = Fixture::full();
     let mut commands = std::mem::replace(&mut fixture.commands, tokio::sync::mpsc::channel(1).1);
     tokio::spawn(async move {
-        let crate::board::Command::Clear { condition, reason, subject, done } = commands.recv().await.unwrap();
+        let Command::Clear { condition, reason, subject, done } = commands.recv().await.unwrap() else {
+            panic!("another command");
+        };
         assert_eq!((condition.as_str(), reason, subject.as_deref()), ("DiskUnhealthy", None, Some("sda1")));
         done.send(2).unwrap();
     });

@@ -49,9 +49,10 @@ fn sick() -> NodeView {
     NodeView {
         node: "node-1".to_owned(),
         conditions: vec![
-            condition("KernelDeadlock", ConditionStatus::False, ("KernelHasNoDeadlock", "kernel has no deadlock")),
-            condition("GpuUnhealthy", ConditionStatus::Unknown, ("MonitorStale", "gpu-monitor is silent")),
-            disk,
+            condition("KernelDeadlock", ConditionStatus::False, ("KernelHasNoDeadlock", "kernel has no deadlock"))
+                .into(),
+            condition("GpuUnhealthy", ConditionStatus::Unknown, ("MonitorStale", "gpu-monitor is silent")).into(),
+            disk.into(),
         ],
         daemons: vec![
             daemon("kernel-monitor", DaemonState::Running, ""),
@@ -68,7 +69,16 @@ fn sick() -> NodeView {
 
 fn daemon(name: &str, state: DaemonState, message: &str) -> DaemonView {
     let reason = if message.is_empty() { String::new() } else { "LibraryMissing".to_owned() };
-    DaemonView { name: name.to_owned(), state, reason, message: message.to_owned(), records: 0, lost: 0 }
+    DaemonView {
+        name: name.to_owned(),
+        state,
+        reason,
+        message: message.to_owned(),
+        records: 0,
+        lost: 0,
+        ttl_secs: None,
+        silent_since: None,
+    }
 }
 
 #[test]

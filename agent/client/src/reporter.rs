@@ -1,0 +1,159 @@
+//! A problem daemon's side of the socket: keeps what the daemon says, and sees to it that the agent knows it.
+//!
+//! The owner says what is so ([`Reporter::set`], [`Reporter::event`]) and never waits. Reports are sent in batches on one
+//! kept-alive connection, repeated with the same id until they are answered, and in full to an agent that does not know
+//! them: at the start, after a restart of the agent, after a long silence. Heartbeats go by themselves.
+
+mod compose;
+mod link;
+mod outbox;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use nodewell_model::{Condition, Event};
+use tokio::{
+    sync::Notify,
+    task::JoinHandle,
+    time::{Instant, sleep_until, timeout},
+};
+
+use crate::Client;
+pub use outbox::Discarded;
+
+use link::Link;
+use outbox::{Next, Outbox};
+
+/// How a daemon reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReporterSettings {
+    /// The daemon's name, 1 to 64 bytes of `[A-Za-z0-9._-]`; the agent adds the user or unit.
+    pub source: String,
+    /// How long its word holds without another one, 1 s to a day, in whole seconds. A heartbeat goes every third of it.
+    pub ttl: Duration,
+    /// What is said within this moment travels together.
+    pub batch_for: Duration,
+    /// Events that may wait; the oldest of the mildest go first, and are counted.
+    pub events_limit: usize,
+}
+
+impl ReporterSettings {
+    /// `source` with the agent's default ttl of three minutes.
+    #[must_use]
+    pub fn new(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            ttl: Duration::from_secs(nodewell_model::report::DEFAULT_TTL_SECS),
+            batch_for: Duration::from_millis(20),
+            events_limit: 1024,
+        }
+    }
+}
+
+/// Reports for one daemon, by a task of its own. Dropped without [`Reporter::finish`], it just goes silent.
+#[derive(Debug)]
+pub struct Reporter {
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    outbox: Mutex<Outbox>,
+    /// Something new is in the outbox.
+    news: Notify,
+    /// Something left it.
+    taken: Notify,
+}
+
+impl Reporter {
+    /// Starts reporting; must be called within a tokio runtime. `discarded` hears of every report that the agent will
+    /// never take (400, 403, 409, 413): what was in it is lost, except that conditions are said again in the next full
+    /// report.
+    #[must_use]
+    pub fn start(
+        client: Client,
+        settings: ReporterSettings,
+        discarded: impl FnMut(Discarded) + Send + 'static,
+    ) -> Self {
+        let outbox = Mutex::new(Outbox::new(settings, Instant::now()));
+        let shared = Arc::new(Shared { outbox, news: Notify::new(), taken: Notify::new() });
+        let task = tokio::spawn(run(Arc::clone(&shared), Link::new(client), discarded));
+        Self { shared, task }
+    }
+
+    /// Says how a condition is. The same again is no news.
+    pub fn set(&self, condition: Condition) {
+        self.shared.lock().set(condition, Instant::now());
+        self.shared.news.notify_one();
+    }
+
+    /// Says that something happened.
+    pub fn event(&self, event: Event) {
+        self.shared.lock().event(event, Instant::now());
+        self.shared.news.notify_one();
+    }
+
+    /// Events that found no room while the agent could not be reached.
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.shared.lock().dropped()
+    }
+
+    /// Returns once everything said so far is answered, taken or discarded.
+    pub async fn settled(&self) {
+        loop {
+            let taken = self.shared.taken.notified();
+            if self.shared.lock().is_settled() {
+                return;
+            }
+            taken.await;
+        }
+    }
+
+    /// A clean stop: sends what waits and says goodbye, so that the daemon's conditions are withdrawn. Returns whether
+    /// the agent took it in time.
+    pub async fn finish(mut self, within: Duration) -> bool {
+        self.shared.lock().finish();
+        self.shared.news.notify_one();
+        timeout(within, &mut self.task).await.is_ok()
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn run(shared: Arc<Shared>, mut link: Link, mut discarded: impl FnMut(Discarded) + Send + 'static) {
+    loop {
+        let next = shared.lock().next(Instant::now());
+        match next {
+            Next::Send(report) => {
+                let answer = link.send(&report).await;
+                let lost = shared.lock().answered(answer, Instant::now());
+                lost.into_iter().for_each(&mut discarded);
+                shared.taken.notify_waiters();
+            }
+            Next::Wait(until) => {
+                tokio::select! {
+                    () = shared.news.notified() => {}
+                    () = sleep_until(until) => {}
+                }
+            }
+            Next::Done => return,
+        }
+    }
+}

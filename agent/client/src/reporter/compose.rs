@@ -1,0 +1,78 @@
+//! One report, filled up to what the agent takes in one body.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use nodewell_model::{Condition, Event, Status, text::cut};
+use serde::Serialize;
+
+use super::{ReporterSettings, outbox::Spot};
+
+/// What a body may have; the agent takes 64 KiB.
+const BODY_LIMIT_BYTES: usize = 60 * 1024;
+/// The agent takes no more in one report.
+const EVENTS_LIMIT: usize = 64;
+/// When everything does not fit, messages are the first to give.
+const SHORT_MESSAGE_BYTES: usize = 64;
+
+/// A report in the making.
+pub(super) struct Composer {
+    report: Status,
+    bytes: usize,
+}
+
+impl Composer {
+    pub(super) fn new(settings: &ReporterSettings, id: String) -> Self {
+        let report = Status {
+            source: settings.source.clone(),
+            ttl_secs: Some(settings.ttl.as_secs().max(1)),
+            id: Some(id),
+            ..Status::default()
+        };
+        let bytes = size(&report) + 64;
+        Self { report, bytes }
+    }
+
+    /// Takes as many as fit; gives back the others. With short messages, if whole ones are too much.
+    pub(super) fn add_all(&mut self, mut conditions: BTreeMap<Spot, Condition>) -> BTreeMap<Spot, Condition> {
+        if self.bytes + conditions.values().map(|one| size(one) + 1).sum::<usize>() > BODY_LIMIT_BYTES {
+            let shorten = |one: &mut Condition| one.message = cut(&one.message, SHORT_MESSAGE_BYTES).to_owned();
+            conditions.values_mut().for_each(shorten);
+        }
+        while let Some(entry) = conditions.first_entry() {
+            let bytes = size(entry.get()) + 1;
+            if self.bytes + bytes > BODY_LIMIT_BYTES {
+                break;
+            }
+            self.bytes += bytes;
+            self.report.conditions.push(entry.remove());
+        }
+        conditions
+    }
+
+    /// Takes as many as fit, oldest first.
+    pub(super) fn add_events(&mut self, events: &mut VecDeque<Event>) {
+        while let Some(event) = events.front() {
+            let bytes = size(event) + 1;
+            // One that fits into no report at all goes all the same: the agent's answer tells the owner.
+            let fits = self.bytes + bytes <= BODY_LIMIT_BYTES || self.is_empty();
+            if !fits || self.report.events.len() == EVENTS_LIMIT {
+                break;
+            }
+            self.bytes += bytes;
+            self.report.events.extend(events.pop_front());
+        }
+    }
+
+    pub(super) fn report(self, full: bool, last: bool) -> Status {
+        Status { full, last, ..self.report }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.report.events.is_empty() && self.report.conditions.is_empty()
+    }
+}
+
+fn size(value: &impl Serialize) -> usize {
+    // Our types have string keys and finite numbers only: they always serialise.
+    serde_json::to_vec(value).map_or(0, |json| json.len())
+}

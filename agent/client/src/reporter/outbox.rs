@@ -1,0 +1,277 @@
+//! What a daemon has to say and what of it the agent knows: decides what is sent next, and when. No clock, no socket.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
+
+use nodewell_model::{Condition, ConditionStatus, Event, Name, Status, api::AcceptedView};
+use tokio::time::Instant;
+
+use super::{ReporterSettings, compose::Composer};
+use crate::ClientError;
+
+/// The first pause after a failure; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// A restarted agent is found within this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What to do now.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Next {
+    Send(Box<Status>),
+    /// Nothing until then, or until there is news.
+    Wait(Instant),
+    /// Goodbye was said, and heard.
+    Done,
+}
+
+/// A report that the agent will never take.
+#[derive(Debug)]
+pub struct Discarded {
+    /// What was in it.
+    pub report: Status,
+    /// Why: an answer with a 4xx code, most likely.
+    pub error: ClientError,
+}
+
+/// What a condition is about.
+pub(super) type Spot = (Name, Option<String>);
+
+/// The state of one reporter.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    settings: ReporterSettings,
+    /// What is so, as far as it is worth saying again: everything that is True or Unknown.
+    pub(super) state: BTreeMap<Spot, Condition>,
+    /// The last word on each type that was about nothing being wrong: a full report names every type with it.
+    pub(super) calm: BTreeMap<Name, Condition>,
+    /// What the agent does not know yet.
+    pub(super) changed: BTreeMap<Spot, Condition>,
+    pub(super) events: VecDeque<Event>,
+    dropped: u64,
+    /// Since when something waits.
+    waiting_since: Option<Instant>,
+    /// Sent, and not answered for good.
+    under_way: Option<Status>,
+    full: Full,
+    instance: Option<String>,
+    heard_at: Option<Instant>,
+    retry_at: Option<Instant>,
+    failures: u32,
+    phase: Phase,
+    ids: Ids,
+}
+
+/// Whether everything has to be said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Full {
+    No,
+    Now,
+    /// The agent refused it: again with the next heartbeat.
+    WithHeartbeat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Reporting,
+    Finishing,
+    Done,
+}
+
+/// Ids that no other run of any daemon has.
+#[derive(Debug)]
+struct Ids {
+    run: u64,
+    last: u64,
+}
+
+impl Ids {
+    fn next(&mut self) -> String {
+        self.last += 1;
+        format!("{:016x}-{}", self.run, self.last)
+    }
+}
+
+impl Outbox {
+    pub(super) fn new(settings: ReporterSettings, now: Instant) -> Self {
+        Self {
+            settings,
+            state: BTreeMap::new(),
+            calm: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            events: VecDeque::new(),
+            dropped: 0,
+            // The first full report leaves the daemon a moment to say how things are.
+            waiting_since: Some(now),
+            under_way: None,
+            full: Full::Now,
+            instance: None,
+            heard_at: None,
+            retry_at: None,
+            failures: 0,
+            phase: Phase::Reporting,
+            ids: Ids { run: random(), last: 0 },
+        }
+    }
+
+    pub(super) fn set(&mut self, condition: Condition, now: Instant) {
+        let spot = (condition.condition.clone(), condition.subject.clone());
+        if condition.status == ConditionStatus::False {
+            let calm = Condition { subject: None, ..condition.clone() };
+            if spot.1.is_none() {
+                self.state.retain(|other, _| other.0 != spot.0);
+                self.changed.retain(|other, _| other.0 != spot.0);
+            } else {
+                self.state.remove(&spot);
+            }
+            self.calm.insert(spot.0.clone(), calm);
+        } else if self.state.insert(spot.clone(), condition.clone()).as_ref() == Some(&condition) {
+            return;
+        }
+        self.changed.insert(spot, condition);
+        self.waiting_since.get_or_insert(now);
+    }
+
+    pub(super) fn event(&mut self, event: Event, now: Instant) {
+        self.events.push_back(event);
+        if self.events.len() > self.settings.events_limit {
+            // Of the mildest, the oldest: `min_by_key` gives the first of several.
+            let mildest = self.events.iter().enumerate().min_by_key(|(_, event)| event.severity).map(|(n, _)| n);
+            mildest.and_then(|n| self.events.remove(n));
+            self.dropped += 1;
+        }
+        self.waiting_since.get_or_insert(now);
+    }
+
+    pub(super) fn finish(&mut self) {
+        if self.phase == Phase::Reporting {
+            self.phase = Phase::Finishing;
+        }
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.under_way.is_none() && self.full != Full::Now && self.changed.is_empty() && self.events.is_empty()
+    }
+
+    pub(super) fn next(&mut self, now: Instant) -> Next {
+        if self.phase == Phase::Done {
+            return Next::Done;
+        }
+        let due = match self.retry_at {
+            Some(retry_at) => retry_at,
+            None if self.under_way.is_some() || self.phase == Phase::Finishing => now,
+            None => self.due(now),
+        };
+        if due > now {
+            return Next::Wait(due);
+        }
+        if self.under_way.is_none() {
+            self.under_way = Some(self.compose());
+        }
+        self.under_way.clone().map_or(Next::Wait(due), |report| Next::Send(Box::new(report)))
+    }
+
+    fn due(&self, now: Instant) -> Instant {
+        let heartbeat = self.heard_at.map_or(now, |heard_at| heard_at + self.settings.ttl / 3);
+        self.waiting_since.map_or(heartbeat, |since| (since + self.settings.batch_for).min(heartbeat.max(since)))
+    }
+
+    fn compose(&mut self) -> Status {
+        let full = self.full != Full::No && self.phase == Phase::Reporting;
+        let mut composer = Composer::new(&self.settings, self.ids.next());
+        if self.phase == Phase::Finishing {
+            // A goodbye withdraws them anyway.
+            self.changed.clear();
+        } else if full {
+            self.changed = composer.add_all(self.everything());
+            self.full = Full::No;
+        } else {
+            self.changed = composer.add_all(std::mem::take(&mut self.changed));
+        }
+        composer.add_events(&mut self.events);
+        let nothing_left = self.changed.is_empty() && self.events.is_empty();
+        self.waiting_since = if nothing_left { None } else { self.waiting_since };
+        composer.report(full, self.phase == Phase::Finishing && nothing_left)
+    }
+
+    /// What a full report says.
+    fn everything(&self) -> BTreeMap<Spot, Condition> {
+        let types: BTreeSet<&Name> = self.state.keys().map(|(name, _)| name).collect();
+        let calm = self.calm.iter().filter(|(name, _)| !types.contains(name));
+        let calm = calm.map(|(name, condition)| ((name.clone(), None), condition.clone()));
+        self.state.clone().into_iter().chain(calm).collect()
+    }
+
+    /// Takes the answer in; gives back what is lost.
+    pub(super) fn answered(&mut self, answer: Result<AcceptedView, ClientError>, now: Instant) -> Option<Discarded> {
+        match answer {
+            Ok(accepted) => {
+                self.accepted(accepted, now);
+                None
+            }
+            Err(error) if !is_final(&error) => {
+                self.retry_at = Some(now + self.pause(&error));
+                self.failures = self.failures.saturating_add(1);
+                None
+            }
+            Err(error) => self.refused(error, now),
+        }
+    }
+
+    fn accepted(&mut self, accepted: AcceptedView, now: Instant) {
+        let Some(report) = self.under_way.take() else { return };
+        let long_ago = self.heard_at.is_some_and(|heard_at| now - heard_at > self.settings.ttl);
+        let another = self.instance.as_ref().is_some_and(|known| *known != accepted.instance);
+        self.instance = Some(accepted.instance);
+        self.heard(now);
+        if report.last {
+            self.phase = Phase::Done;
+        } else if (another || long_ago) && !report.full {
+            self.full = Full::Now;
+            self.waiting_since = Some(now);
+        }
+    }
+
+    fn refused(&mut self, error: ClientError, now: Instant) -> Option<Discarded> {
+        let report = self.under_way.take()?;
+        self.heard(now);
+        if report.last {
+            self.phase = Phase::Done;
+        } else if report.full {
+            self.full = Full::WithHeartbeat;
+        }
+        Some(Discarded { report, error })
+    }
+
+    fn heard(&mut self, now: Instant) {
+        (self.heard_at, self.retry_at, self.failures) = (Some(now), None, 0);
+    }
+
+    /// Longer each time, and never the same for two daemons that lost the same agent.
+    fn pause(&self, error: &ClientError) -> Duration {
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        let share = u32::try_from(random() % 512).unwrap_or_default() + 512;
+        let jittered = pause * share / 1024;
+        error.retry_after().map_or(jittered, |asked| asked + jittered)
+    }
+}
+
+/// Whether the same report will never be taken. Everything else may pass, even a socket that does not let us in.
+fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::Status { code, .. } => (400..500).contains(code) && !matches!(code, 408 | 429),
+        ClientError::Request(_) => true,
+        _ => false,
+    }
+}
+
+/// The standard library seeds its hashers from the kernel's random bytes.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

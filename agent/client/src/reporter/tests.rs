@@ -1,0 +1,1 @@
+//! The reporter on a paused clock, and against scripted servers.

@@ -1,0 +1,147 @@
+//! Whether a batch of reports fits: looked at as a whole before any of it is taken, so that it is all or nothing.
+//!
+//! Limits that all daemons share are counted as if nothing in the batch made room; a daemon's own subjects exactly.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status};
+
+use super::{super::Ledger, ReportRefusal, named, roster::principal, spot_of};
+use crate::{Refusal, page::Page, reporter::Spot};
+
+/// What the ledger would hold with the batch so far.
+#[derive(Default)]
+struct Draft<'a> {
+    /// What each daemon would speak of.
+    spots: BTreeMap<&'a str, BTreeSet<Spot>>,
+    ids: BTreeSet<(&'a str, &'a str)>,
+    /// Who would claim these too.
+    claims: BTreeMap<ProblemKey, BTreeSet<&'a str>>,
+    /// How many conditions the whole batch names.
+    conditions: usize,
+    /// Daemons that are not there yet.
+    new: BTreeSet<&'a str>,
+}
+
+impl Ledger {
+    pub(super) fn admit(&self, reports: &[Status], names: &[Arc<str>]) -> Result<(), ReportRefusal> {
+        let conditions = reports.iter().map(|status| status.conditions.len()).sum();
+        let mut draft = Draft { conditions, ..Draft::default() };
+        for (report, (status, name)) in reports.iter().zip(names).enumerate() {
+            let refusal = |condition, why| ReportRefusal { report, condition, why };
+            if status.id.as_ref().is_some_and(|id| self.knows(name, id) || !draft.ids.insert((name, id))) {
+                continue;
+            }
+            self.admit_daemon(&mut draft, (name, names)).map_err(|why| refusal(None, why))?;
+            for (n, condition) in status.conditions.iter().enumerate() {
+                self.admit_condition(&mut draft, name, condition).map_err(|why| refusal(Some(n), why))?;
+            }
+            self.admit_spots(&mut draft, name, status).map_err(|why| refusal(None, why))?;
+        }
+        Ok(())
+    }
+
+    fn admit_daemon<'a>(
+        &self,
+        draft: &mut Draft<'a>,
+        (name, batch): (&'a Arc<str>, &'a [Arc<str>]),
+    ) -> Result<(), Refusal> {
+        if self.daemons.contains_key(name) || !draft.new.insert(name) {
+            return Ok(());
+        }
+        let stays =
+            |(other, daemon): &(&Arc<str>, &crate::daemon::Daemon)| batch.contains(other) || !daemon.may_be_forgotten();
+        let external = || self.daemons.iter().filter(|(_, daemon)| daemon.reporter.is_some());
+        let new = draft.new.len();
+        let of_one = external().filter(stays).filter(|(other, _)| principal(other) == principal(name)).count();
+        let all = external().filter(stays).count();
+        let forgotten = external().count() - all;
+        if of_one + new > self.limits.daemons_of_one
+            || all + new > self.limits.external_daemons
+            || self.daemons.len() - forgotten + new > self.limits.daemons
+        {
+            return Err(Refusal::TooManyDaemons(Arc::clone(name)));
+        }
+        Ok(())
+    }
+
+    fn admit_condition<'a>(&self, draft: &mut Draft<'a>, name: &'a str, condition: &Condition) -> Result<(), Refusal> {
+        let Some(page) = self.pages.get(&condition.condition) else {
+            return Err(Refusal::UnknownCondition(condition.condition.clone()));
+        };
+        let (condition_type, subject) = spot_of(condition);
+        let key = ProblemKey { condition: condition_type, reason: condition.reason.clone(), subject };
+        if condition.status != ConditionStatus::True || claims(page, &key, name) {
+            return Ok(());
+        }
+        let claimants = draft.claims.entry(key.clone()).or_default();
+        claimants.insert(name);
+        if page.problems.get(&key).map_or(0, |problem| problem.claims.len()) + claimants.len() > self.limits.claims {
+            return Err(Refusal::TooManySources(key.reason));
+        }
+        self.admit_problem(draft, page, &key)
+    }
+
+    fn admit_problem(&self, draft: &Draft<'_>, page: &Page, key: &ProblemKey) -> Result<(), Refusal> {
+        let is_new =
+            |key: &&ProblemKey| !self.pages.get(&key.condition).is_some_and(|page| page.problems.contains_key(*key));
+        let new: Vec<&ProblemKey> = draft.claims.keys().filter(is_new).collect();
+        let alike = new.iter().filter(|new| (&new.condition, &new.reason) == (&key.condition, &key.reason));
+        let subjects = page.tallies.get(&key.reason).map_or(0, |tally| tally.subjects);
+        if self.problems() + new.len() > self.limits.problems || subjects + alike.count() > self.limits.subjects {
+            return Err(Refusal::TooManyProblems);
+        }
+        let mut reasons: BTreeSet<&Name> =
+            new.iter().filter(|new| new.condition == key.condition).map(|new| &new.reason).collect();
+        reasons.extend(page.tallies.iter().filter(|(_, tally)| tally.problems > 0).map(|(reason, _)| reason));
+        if reasons.len() > self.limits.reasons {
+            return Err(Refusal::TooManyReasons(key.condition.clone()));
+        }
+        Ok(())
+    }
+
+    fn admit_spots<'a>(&self, draft: &mut Draft<'a>, name: &'a Arc<str>, status: &Status) -> Result<(), Refusal> {
+        let limit = self.limits.reported_subjects;
+        let known = || self.reporter(name).into_iter().flat_map(|reporter| reporter.spots());
+        // Far from the limit, as nearly always, there is nothing to look at.
+        if known().count() + draft.conditions <= limit {
+            return Ok(());
+        }
+        let spots = draft.spots.entry(name).or_insert_with(|| known().cloned().collect());
+        speak(spots, status);
+        if spots.len() > limit { Err(Refusal::TooManySubjects(Arc::clone(name), limit)) } else { Ok(()) }
+    }
+}
+
+/// What `status` makes of the spots that its daemon speaks of.
+fn speak(spots: &mut BTreeSet<Spot>, status: &Status) {
+    let named = named(status);
+    for condition in &status.conditions {
+        let spot = spot_of(condition);
+        if condition.status != ConditionStatus::False {
+            spots.insert(spot);
+        } else if spot.1.is_some() {
+            spots.remove(&spot);
+        } else {
+            spots.retain(|other| *other != spot && (other.0 != spot.0 || named.contains(other)));
+        }
+    }
+    if status.full {
+        let doubted = |spot: &Spot| {
+            let whole = |other: &Condition| other.condition == spot.0 && other.subject.is_none();
+            status.conditions.iter().any(|other| whole(other) && other.status == ConditionStatus::Unknown)
+        };
+        spots.retain(|spot| named.contains(spot) || doubted(spot));
+    }
+    if status.last {
+        spots.clear();
+    }
+}
+
+fn claims(page: &Page, key: &ProblemKey, name: &str) -> bool {
+    let problem = page.problems.get(key);
+    problem.is_some_and(|problem| problem.claims.keys().any(|claimant| *claimant.source == *name && !claimant.test))
+}

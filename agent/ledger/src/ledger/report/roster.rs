@@ -1,0 +1,129 @@
+//! Who reports: daemons come with their first report, and leave by a goodbye or by a day of silence.
+
+use std::sync::Arc;
+
+use nodewell_model::{Status, view::DaemonState};
+
+use super::{super::Ledger, Word};
+use crate::{
+    Now, OnStale,
+    daemon::Daemon,
+    reporter::{Ids, Reporter},
+    timers::Due,
+};
+
+/// Goodbyes that are remembered, for reports that come again after them.
+const DEPARTED_LIMIT: usize = 64;
+
+/// A daemon's name in the ledger: nobody can speak for one of another user or unit.
+pub(super) fn name(source: &str, principal: &str) -> Arc<str> {
+    Arc::from(format!("{source}@{principal}"))
+}
+
+/// Whose daemon that is; `None` for a monitor of our own.
+pub(super) fn principal(name: &str) -> Option<&str> {
+    name.split_once('@').map(|(_, principal)| principal)
+}
+
+impl Daemon {
+    /// Whether nothing is lost with it.
+    pub(super) fn claims_nothing(&self) -> bool {
+        self.reporter.as_ref().is_none_or(|reporter| reporter.held.is_empty())
+    }
+
+    /// Whether it makes room for another one.
+    pub(super) fn may_be_forgotten(&self) -> bool {
+        self.state != DaemonState::Running && self.reporter.is_some() && self.claims_nothing()
+    }
+}
+
+impl Ledger {
+    pub(super) fn reporter(&self, name: &str) -> Option<&Reporter> {
+        self.daemons.get(name)?.reporter.as_deref()
+    }
+
+    pub(super) fn reporter_mut(&mut self, name: &str) -> Option<&mut Reporter> {
+        self.daemons.get_mut(name)?.reporter.as_deref_mut()
+    }
+
+    /// Whether a report with this id was taken already.
+    pub(super) fn knows(&self, name: &str, id: &str) -> bool {
+        let here = self.reporter(name).map(|reporter| &reporter.ids);
+        let gone = || self.departed.iter().find(|(departed, _)| **departed == *name).map(|(_, ids)| ids);
+        here.or_else(gone).is_some_and(|ids| ids.contains(id))
+    }
+
+    /// The daemon spoke: it runs, until its ttl is over. Returns whether conditions have to be looked at again.
+    pub(super) fn hear(&mut self, word: &Word<'_>, status: &Status, on_stale: OnStale) -> bool {
+        self.enrol(&word.daemon, word.now);
+        let Some(daemon) = self.daemons.get_mut(&word.daemon) else { return false };
+        let (ttl, before) = (status.ttl(), daemon.deadline);
+        let returned = daemon.heard();
+        let types = status.conditions.iter().map(|condition| &condition.condition);
+        let watches = daemon.watch(types, status.full);
+        let other_ttl = daemon.ttl.replace(ttl) != Some(ttl);
+        daemon.deadline = Some(word.now.after(ttl));
+        let deadline = daemon.deadline;
+        if let Some(reporter) = daemon.reporter.as_mut() {
+            reporter.on_stale = on_stale;
+            word.id.into_iter().for_each(|id| reporter.ids.remember(id));
+        }
+        self.timers.reset(Due::Daemon(Arc::clone(&word.daemon)), before, deadline);
+        if other_ttl {
+            self.changed();
+        }
+        returned || watches
+    }
+
+    /// Gives a daemon its place, if it has none yet.
+    fn enrol(&mut self, name: &Arc<str>, now: Now) {
+        if self.daemons.contains_key(name) {
+            return;
+        }
+        self.make_room(name, now);
+        let ids = self.take_departed(name);
+        let reporter = Reporter { ids, ..Reporter::default() };
+        self.daemons.insert(Arc::clone(name), Daemon::external(reporter));
+    }
+
+    fn make_room(&mut self, name: &str, now: Now) {
+        let ours = |other: &str| principal(other) == principal(name);
+        let external = self.daemons.iter().filter(|(_, daemon)| daemon.reporter.is_some());
+        let of_one = external.clone().filter(|(other, _)| ours(other)).count();
+        if of_one >= self.limits.daemons_of_one {
+            self.forget_one(ours, now);
+        } else if external.count() >= self.limits.external_daemons || self.daemons.len() >= self.limits.daemons {
+            self.forget_one(|_| true, now);
+        }
+    }
+
+    /// Of those that claim nothing, the one that has been silent for longest.
+    fn forget_one(&mut self, of: impl Fn(&str) -> bool, now: Now) {
+        let silent = self.daemons.iter().filter(|(name, daemon)| of(name) && daemon.may_be_forgotten());
+        let longest = silent.min_by_key(|(_, daemon)| daemon.silent_since).map(|(name, _)| Arc::clone(name));
+        longest.iter().for_each(|name| self.forget(name, now));
+    }
+
+    pub(super) fn forget(&mut self, name: &Arc<str>, now: Now) {
+        let ending = self.conclusion(name, "its daemon was not heard of for a day", now);
+        self.dismiss(name, &ending, now);
+    }
+
+    /// A clean stop. The ids stay known for a while: the goodbye itself may come twice.
+    pub(super) fn say_goodbye(&mut self, word: &Word<'_>) {
+        if let Some(reporter) = self.reporter_mut(&word.daemon) {
+            let ids = std::mem::take(&mut reporter.ids);
+            if self.departed.len() == DEPARTED_LIMIT {
+                self.departed.pop_front();
+            }
+            self.departed.push_back((Arc::clone(&word.daemon), ids));
+        }
+        let ending = self.conclusion(&word.daemon, "its daemon ended, and said so", word.now);
+        self.dismiss(&word.daemon, &ending, word.now);
+    }
+
+    fn take_departed(&mut self, name: &str) -> Ids {
+        let place = self.departed.iter().position(|(departed, _)| **departed == *name);
+        place.and_then(|place| self.departed.remove(place)).map(|(_, ids)| ids).unwrap_or_default()
+    }
+}

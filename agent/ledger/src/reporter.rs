@@ -1,0 +1,125 @@
+//! What the ledger keeps of a daemon that reports over the socket: what it claims, what it cannot tell, and the ids of
+//! its last reports.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_model::{Name, ProblemKey};
+use serde::{Deserialize, Serialize};
+
+/// Ids remembered for each daemon: more than a client has on their way at once, little enough for hundreds of daemons.
+const IDS_LIMIT: usize = 64;
+/// A silent daemon that claims nothing is forgotten after this.
+pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_secs(86_400);
+
+/// What becomes of a daemon's problems when it goes silent; its grant decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnStale {
+    /// They stay, unconfirmed: a disk that hangs its own monitor must not erase its verdict.
+    #[default]
+    Keep,
+    /// They end.
+    Clear,
+}
+
+/// A condition type and a subject: for these a daemon has one status.
+pub(crate) type Spot = (Name, Option<String>);
+
+/// The part of a daemon that only external ones have.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Reporter {
+    pub(crate) on_stale: OnStale,
+    pub(crate) ids: Ids,
+    /// What it cannot tell, by its own word.
+    pub(crate) unsure: Vec<Unsure>,
+    /// The reason it claims for each spot: the same claims as on the pages, found by subject.
+    #[serde(skip)]
+    pub(crate) held: BTreeMap<Spot, Name>,
+}
+
+/// One `Unknown` of a daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unsure {
+    pub(crate) spot: Spot,
+    pub(crate) since: Timestamp,
+    pub(crate) reason: Name,
+    pub(crate) message: String,
+}
+
+/// The newest report ids of one daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Ids(VecDeque<Box<str>>);
+
+impl Ids {
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        // The newest is the likeliest to come again.
+        self.0.iter().rev().any(|known| **known == *id)
+    }
+
+    pub(crate) fn remember(&mut self, id: &str) {
+        if self.0.len() == IDS_LIMIT {
+            self.0.pop_front();
+        }
+        self.0.push_back(id.into());
+    }
+}
+
+impl Reporter {
+    /// Every spot of which it says something.
+    pub(crate) fn spots(&self) -> impl Iterator<Item = &Spot> {
+        let only_unsure = self.unsure.iter().map(|unsure| &unsure.spot).filter(|spot| !self.held.contains_key(spot));
+        self.held.keys().chain(only_unsure)
+    }
+
+    /// Its spots of `condition`.
+    pub(crate) fn spots_of(&self, condition: &Name) -> Vec<Spot> {
+        self.spots().filter(|(name, _)| name == condition).cloned().collect()
+    }
+
+    /// Its claim on `spot`.
+    pub(crate) fn key(&self, spot: &Spot) -> Option<ProblemKey> {
+        let reason = self.held.get(spot)?.clone();
+        Some(ProblemKey { condition: spot.0.clone(), reason, subject: spot.1.clone() })
+    }
+
+    /// Says that it cannot tell; returns whether that is new.
+    pub(crate) fn doubt(&mut self, unsure: Unsure) -> bool {
+        let Some(known) = self.unsure.iter_mut().find(|known| known.spot == unsure.spot) else {
+            self.unsure.push(unsure);
+            return true;
+        };
+        let same = (&known.reason, &known.message) == (&unsure.reason, &unsure.message);
+        (known.reason, known.message) = (unsure.reason, unsure.message);
+        !same
+    }
+
+    /// It can tell again; returns whether it could not.
+    pub(crate) fn settle(&mut self, spot: &Spot) -> bool {
+        let before = self.unsure.len();
+        self.unsure.retain(|unsure| unsure.spot != *spot);
+        before != self.unsure.len()
+    }
+
+    /// Why it cannot tell of `condition`, if it cannot.
+    pub(crate) fn doubt_of(&self, condition: &Name) -> Option<&Unsure> {
+        self.unsure.iter().find(|unsure| unsure.spot.0 == *condition)
+    }
+
+    /// Since when it cannot tell whether `key` is still there.
+    pub(crate) fn unsure_since(&self, key: &ProblemKey) -> Option<Timestamp> {
+        let of = |unsure: &&Unsure| unsure.spot.0 == key.condition && unsure.spot.1 == key.subject;
+        self.unsure.iter().find(of).map(|unsure| unsure.since)
+    }
+
+    /// The claim on `key` is gone, whoever ended it.
+    pub(crate) fn lost(&mut self, key: &ProblemKey) {
+        let spot = (key.condition.clone(), key.subject.clone());
+        if self.held.get(&spot) == Some(&key.reason) {
+            self.held.remove(&spot);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a report may say: the checks that its JSON shape cannot make, each naming the field and what it takes.
+
+use crate::{
+    Condition, Event, Status,
+    text::{SUBJECT_LIMIT_BYTES, cut},
+};
+
+/// How long a daemon's word holds if it does not say.
+pub const DEFAULT_TTL_SECS: u64 = 180;
+/// The longest time that a daemon's word may hold: a day.
+pub const TTL_LIMIT_SECS: u64 = 86_400;
+/// The longest `id`, in bytes.
+pub const ID_LIMIT_BYTES: usize = 128;
+/// The longest `source`, in bytes.
+pub const SOURCE_LIMIT_BYTES: usize = 64;
+
+/// A field that says what it must not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("field `{field}` {problem}")]
+pub struct Invalid {
+    /// Within the report, such as `conditions[0].subject`.
+    pub field: String,
+    /// What it takes, and what it was.
+    pub problem: String,
+}
+
+impl Invalid {
+    fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+}
+
+impl Status {
+    /// How long this word holds, in seconds.
+    #[must_use]
+    pub fn ttl(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.ttl_secs.unwrap_or(DEFAULT_TTL_SECS))
+    }
+
+    /// The first field that says what it must not.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.check_source()?;
+        self.check_ttl()?;
+        self.check_id()?;
+        for (n, event) in self.events.iter().enumerate() {
+            event.check().map_err(|problem| Invalid::new(format!("events[{n}].subject"), problem))?;
+        }
+        for (n, condition) in self.conditions.iter().enumerate() {
+            condition.check().map_err(|problem| Invalid::new(format!("conditions[{n}].subject"), problem))?;
+        }
+        self.check_twins()
+    }
+
+    fn check_source(&self) -> Result<(), Invalid> {
+        let word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if (1..=SOURCE_LIMIT_BYTES).contains(&self.source.len()) && self.source.bytes().all(word) {
+            return Ok(());
+        }
+        let given = cut(&self.source, SOURCE_LIMIT_BYTES);
+        let takes = format!("takes 1 to {SOURCE_LIMIT_BYTES} letters, digits and any of `._-`, not {given:?}");
+        Err(Invalid::new("source", takes))
+    }
+
+    fn check_ttl(&self) -> Result<(), Invalid> {
+        match self.ttl_secs {
+            Some(secs) if !(1..=TTL_LIMIT_SECS).contains(&secs) => {
+                Err(Invalid::new("ttl", format!("takes 1 to {TTL_LIMIT_SECS} seconds, not {secs}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_id(&self) -> Result<(), Invalid> {
+        match self.id.as_ref().map(String::len) {
+            Some(length) if !(1..=ID_LIMIT_BYTES).contains(&length) => {
+                Err(Invalid::new("id", format!("takes 1 to {ID_LIMIT_BYTES} bytes, not {length}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A condition has one status for each subject: a report that names one twice contradicts itself.
+    fn check_twins(&self) -> Result<(), Invalid> {
+        let mut seen = std::collections::BTreeMap::new();
+        for (n, condition) in self.conditions.iter().enumerate() {
+            if let Some(first) = seen.insert((&condition.condition, &condition.subject), n) {
+                let twin =
+                    format!("names the same type and subject as `conditions[{first}]`; send one status for each");
+                return Err(Invalid::new(format!("conditions[{n}]"), twin));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Event {
+    fn check(&self) -> Result<(), String> {
+        check_subject(self.subject.as_deref())
+    }
+}
+
+impl Condition {
+    fn check(&self) -> Result<(), String> {
+        check_subject(self.subject.as_deref())
+    }
+}
+
+fn check_subject(subject: Option<&str>) -> Result<(), String> {
+    match subject {
+        Some(subject) if !(1..=SUBJECT_LIMIT_BYTES).contains(&subject.len()) => {
+            Err(format!("takes 1 to {SUBJECT_LIMIT_BYTES} bytes, not {}; leave it out if there is none", subject.len()))
+        }
+        Some(subject) if subject.contains(char::is_control) => {
+            Err(format!("takes one line without control characters, not {:?}", cut(subject, 64)))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(json: &str) -> Status {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn told(json: &str) -> String {
+        status(json).check().unwrap_err().to_string()
+    }
+
+    const RAID: &str =
+        r#""type":"RaidProblem","transition":"2026-01-02T03:04:05Z","reason":"RaidDegraded","message":"m""#;
+
+    #[test]
+    fn a_heartbeat_and_a_whole_report_are_good() {
+        status(r#"{"source":"a"}"#).check().unwrap();
+        let json = format!(
+            r#"{{"source":"raid-monitor.1_x","ttl":86400,"id":"1","full":true,"last":true,
+            "conditions":[{{{RAID},"status":true,"severity":"error","action":"replace-disk"}},{{{RAID},"status":true,"subject":"md0"}}]}}"#
+        );
+        status(&json).check().unwrap();
+    }
+
+    #[test]
+    fn a_bad_field_is_named_with_what_it_takes() {
+        let long = "x".repeat(300);
+        for (json, start) in [
+            (r#"{"source":""}"#.to_owned(), "field `source` takes 1 to 64 letters"),
+            (r#"{"source":"a@b"}"#.to_owned(), "field `source` takes"),
+            (format!(r#"{{"source":"{long}"}}"#), "field `source` takes"),
+            (r#"{"source":"a","ttl":0}"#.to_owned(), "field `ttl` takes 1 to 86400 seconds, not 0"),
+            (r#"{"source":"a","ttl":86401}"#.to_owned(), "field `ttl` takes"),
+            (format!(r#"{{"source":"a","id":"{long}"}}"#), "field `id` takes 1 to 128 bytes, not 300"),
+            (
+                format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true,"subject":""}}]}}"#),
+                "field `conditions[0].subject` takes 1 to 256 bytes",
+            ),
+            (
+                format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true,"subject":"a\n"}}]}}"#),
+                "field `conditions[0].subject` takes one line",
+            ),
+            (
+                format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true}},{{{RAID},"status":false}}]}}"#),
+                "field `conditions[1]` names the same type",
+            ),
+        ] {
+            assert!(told(&json).starts_with(start), "{}", told(&json));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `POST /v1/status`: the reports of external daemons on their way to the ledger.
+
+use std::{error::Error, time::Duration};
+
+use hyper::{Request, StatusCode, body::Body};
+use nodewell_ledger::{Refusal as LedgerRefusal, ReportRefusal};
+use nodewell_model::{Status, api::AcceptedView, report::Invalid};
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{
+    Api, Limits,
+    answer::{Answer, Refusal, json},
+    body,
+    peer::Peer,
+};
+use crate::board::Command;
+
+/// The ledger answers in microseconds; one that does not within this is stuck.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
+/// When to try again while the agent stops or is stuck: the next one is there by then.
+const RETRY_SECS: u32 = 1;
+/// Reports in one batch: a daemon has one or two to send at a time.
+const BATCH_LIMIT: usize = 64;
+
+/// What was sent: one report, or a batch.
+struct Sent {
+    reports: Vec<Status>,
+    batch: bool,
+}
+
+/// Takes the body of `request`, or says why not.
+pub(super) async fn report<B>(api: &Api, limits: &Limits, peer: &Peer, request: Request<B>) -> Result<Answer, Refusal>
+where
+    B: Body + Unpin,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    api.gate.rate(peer)?;
+    let sent = Sent::parse(&body::bytes(request, limits).await?)?;
+    sent.check(limits)?;
+    let granted = api.gate.admit(peer, &sent.reports)?;
+    let batch = sent.batch;
+    let (done, outcome) = oneshot::channel();
+    let command =
+        Command::Report { reports: sent.reports, principal: granted.principal, on_stale: granted.on_stale, done };
+    let asked = async {
+        api.board.commands().send(command).await.ok()?;
+        outcome.await.ok()
+    };
+    match timeout(LEDGER_TIMEOUT, asked).await.ok().flatten() {
+        Some(Ok(())) => Ok(json(StatusCode::OK, &AcceptedView { durable: false, instance: api.instance.clone() })),
+        Some(Err(refused)) => Err(not_taken(&refused, batch)),
+        None => Err(Refusal::for_now(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the ledger does not answer; the agent is stopping or stuck: send the report again",
+            RETRY_SECS,
+        )),
+    }
+}
+
+impl Sent {
+    fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        let batch = first == Some(&b'[');
+        let reports = if batch { body::parse(bytes)? } else { vec![body::parse(bytes)?] };
+        Ok(Self { reports, batch })
+    }
+
+    /// What the types cannot say: bounds of the batch, and of what each field takes.
+    fn check(&self, limits: &Limits) -> Result<(), Refusal> {
+        if self.reports.len() > BATCH_LIMIT {
+            let error = format!("{} reports in one batch; send at most {BATCH_LIMIT} at a time", self.reports.len());
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+        }
+        for (n, report) in self.reports.iter().enumerate() {
+            let (events, limit) = (report.events.len(), limits.events_per_report);
+            if events > limit {
+                let field = field(self.batch, n, "events");
+                let error = format!("field `{field}` has {events} entries; send at most {limit} in one report");
+                return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+            }
+            report.check().map_err(|Invalid { field: within, problem }| {
+                let error = format!("field `{}` {problem}", field(self.batch, n, &within));
+                Refusal::new(StatusCode::BAD_REQUEST, error)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The place of `within` as a client sees it in what it sent.
+fn field(batch: bool, report: usize, within: &str) -> String {
+    if batch { format!("[{report}].{within}") } else { within.to_owned() }
+}
+
+fn not_taken(refused: &ReportRefusal, batch: bool) -> Refusal {
+    let part = match (refused.condition, &refused.why) {
+        (Some(n), LedgerRefusal::UnknownCondition(_)) => format!("conditions[{n}].type"),
+        (Some(n), _) => format!("conditions[{n}]"),
+        (None, LedgerRefusal::TooManyDaemons(_)) => "source".to_owned(),
+        (None, _) => "conditions".to_owned(),
+    };
+    let code = match refused.why {
+        LedgerRefusal::UnknownCondition(_) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::CONFLICT,
+    };
+    Refusal::new(code, format!("field `{}`: {}", field(batch, refused.report, &part), refused.why))
+}
