@@ -6,6 +6,8 @@ mod ends;
 mod floods;
 mod oracle;
 mod properties;
+mod reporting;
+mod reports;
 mod restarts;
 mod steps;
 

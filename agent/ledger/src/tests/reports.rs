@@ -1,0 +1,246 @@
+//! External daemons by example: what a report does, and what silence and goodbyes do.
+
+use nodewell_model::{Condition, Event, Status};
+
+use super::*;
+use crate::{Limits, OnStale, Refusal};
+
+fn said(subject: Option<&str>, status: ConditionStatus, secs: i64) -> Condition {
+    Condition {
+        condition: Name::fixed("DiskUnhealthy"),
+        status,
+        transition: wall(secs),
+        reason: Name::fixed("RaidDegraded"),
+        message: "md0 lost a disk".to_owned(),
+        subject: subject.map(str::to_owned),
+        severity: None,
+        action: None,
+    }
+}
+
+fn broken(subject: &str, secs: i64) -> Condition {
+    said(Some(subject), ConditionStatus::True, secs)
+}
+
+fn raid(conditions: Vec<Condition>) -> Status {
+    Status { source: "raid".to_owned(), conditions, ttl_secs: Some(30), ..Status::default() }
+}
+
+fn take(ledger: &mut Ledger, status: Status, secs: i64) {
+    ledger.report(vec![status], "root", OnStale::Keep, at(secs)).unwrap();
+}
+
+fn subjects(ledger: &mut Ledger) -> Vec<String> {
+    let views = ledger.conditions();
+    let problems = views.iter().flat_map(|view| &view.problems);
+    let mut subjects: Vec<_> = problems.filter_map(|problem| problem.subject.clone()).collect();
+    subjects.sort();
+    subjects
+}
+
+#[test]
+fn a_problem_starts_by_its_transition_and_ends_with_the_daemons_words() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 9);
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.since, view.reason.as_str()), (ConditionStatus::True, wall(5), "RaidDegraded"));
+    let problem = &view.problems[0];
+    assert_eq!((problem.source.as_str(), problem.count, problem.last_seen), ("raid@root", 1, wall(9)));
+    let fine = Condition { message: "rebuilt".to_owned(), ..said(Some("md0"), ConditionStatus::False, 20) };
+    take(&mut ledger, raid(vec![fine]), 21);
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.since), (ConditionStatus::False, wall(20)));
+    let events = ledger.take_events();
+    assert_eq!((events.len(), events[1].message.as_str()), (2, "RaidDegraded on md0 is over: rebuilt"));
+}
+
+#[test]
+fn a_transition_is_never_in_the_future_nor_before_what_it_ends() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 500)]), 9);
+    assert_eq!(disk(&mut ledger).since, wall(9));
+    take(&mut ledger, raid(vec![said(Some("md0"), ConditionStatus::False, 1)]), 12);
+    assert_eq!((status(&mut ledger), disk(&mut ledger).since), (ConditionStatus::False, wall(9)));
+}
+
+#[test]
+fn the_same_again_only_confirms_and_a_new_transition_counts() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
+    let (version, events) = (ledger.version(), ledger.take_events().len());
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 7);
+    assert_eq!((ledger.version(), events), (version, 1));
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 20);
+    let problem = disk(&mut ledger).problems.remove(0);
+    assert_eq!((problem.count, problem.last_seen), (1, wall(20)), "seen again, not happened again");
+    take(&mut ledger, raid(vec![broken("md0", 15)]), 21);
+    let problem = disk(&mut ledger).problems.remove(0);
+    assert_eq!((problem.count, problem.since), (2, wall(5)));
+    assert!(ledger.take_events().is_empty());
+}
+
+#[test]
+fn a_daemon_may_say_that_it_is_less_bad() {
+    let mut ledger = ledger();
+    let bad = Condition { severity: Some(Severity::Critical), ..broken("md0", 5) };
+    take(&mut ledger, raid(vec![bad]), 6);
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 7);
+    assert_eq!(disk(&mut ledger).problems[0].severity, Severity::Warn);
+}
+
+#[test]
+fn another_reason_takes_the_place_of_the_first() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
+    let failed = Condition { reason: Name::fixed("RaidFailed"), ..broken("md0", 7) };
+    take(&mut ledger, raid(vec![failed]), 8);
+    let view = disk(&mut ledger);
+    assert_eq!((view.problems.len(), view.reason.as_str(), view.since), (1, "RaidFailed", wall(5)));
+    assert_eq!(ledger.take_events().len(), 3, "a start, a start, an end");
+}
+
+#[test]
+fn false_without_a_subject_ends_those_that_are_not_named() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5), said(None, ConditionStatus::True, 5)]), 6);
+    take(&mut ledger, raid(vec![broken("md1", 5), said(None, ConditionStatus::False, 9)]), 10);
+    assert_eq!(subjects(&mut ledger), ["md1"]);
+    assert_eq!(disk(&mut ledger).problems.len(), 1);
+}
+
+#[test]
+fn unknown_keeps_problems_unconfirmed_and_turns_what_is_well_unknown() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
+    let unsure = Condition {
+        reason: Name::fixed("MdadmHangs"),
+        message: "mdadm does not answer".to_owned(),
+        ..said(None, ConditionStatus::Unknown, 9)
+    };
+    take(&mut ledger, raid(vec![unsure]), 10);
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.problems[0].unconfirmed_since), (ConditionStatus::True, Some(wall(9))));
+    take(&mut ledger, raid(vec![said(Some("md0"), ConditionStatus::False, 11)]), 11);
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.reason.as_str()), (ConditionStatus::Unknown, "MdadmHangs"));
+    assert_eq!(view.message, "raid@root: mdadm does not answer");
+    assert_eq!(ledger.daemons()[0].state, DaemonState::Running);
+    take(&mut ledger, raid(vec![said(None, ConditionStatus::False, 12)]), 12);
+    assert_eq!(status(&mut ledger), ConditionStatus::False);
+}
+
+#[test]
+fn a_full_report_is_all_there_is() {
+    let mut ledger = ledger();
+    let other = Condition { condition: Name::fixed("KernelDeadlock"), ..said(None, ConditionStatus::False, 5) };
+    take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5), other]), 6);
+    assert_eq!(ledger.conditions().len(), 2);
+    take(&mut ledger, Status { full: true, ..raid(vec![broken("md1", 5)]) }, 7);
+    assert_eq!(subjects(&mut ledger), ["md1"]);
+    assert_eq!(ledger.conditions().len(), 1, "it does not watch the other one any more");
+}
+
+#[test]
+fn the_last_report_leaves_nothing_and_may_come_twice() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
+    let goodbye = Status { last: true, id: Some("bye".to_owned()), ..raid(Vec::new()) };
+    take(&mut ledger, goodbye.clone(), 7);
+    assert!(ledger.conditions().is_empty() && ledger.daemons().is_empty());
+    assert_eq!(ledger.next_deadline(), None);
+    let events = ledger.take_events().len();
+    take(&mut ledger, goodbye, 8);
+    assert!(ledger.daemons().is_empty() && ledger.take_events().is_empty() && events == 2);
+}
+
+#[test]
+fn silence_makes_stale_and_a_day_of_it_forgotten() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
+    take(&mut ledger, Status { source: "idle".to_owned(), ..raid(vec![]) }, 6);
+    ledger.advance(at(36));
+    assert!(ledger.daemons().iter().all(|daemon| daemon.state == DaemonState::Stale));
+    assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, Some(wall(36)));
+    ledger.advance(at(36 + 86_400));
+    let names: Vec<_> = ledger.daemons().into_iter().map(|daemon| daemon.name).collect();
+    assert_eq!(names, ["raid@root"], "one that claims something stays");
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 90_000);
+    assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, None);
+}
+
+#[test]
+fn a_grant_may_end_problems_with_the_silence() {
+    let mut ledger = ledger();
+    ledger.report(vec![raid(vec![broken("md0", 5)])], "root", OnStale::Clear, at(6)).unwrap();
+    ledger.advance(at(40));
+    let view = disk(&mut ledger);
+    assert_eq!((view.status, view.problems.len()), (ConditionStatus::Unknown, 0));
+}
+
+#[test]
+fn a_heartbeat_and_a_repeated_id_are_no_change() {
+    let mut ledger = ledger();
+    let first = Status {
+        id: Some("1".to_owned()),
+        events: vec![Event {
+            severity: Severity::Info,
+            timestamp: wall(5),
+            reason: Name::fixed("RaidSeen"),
+            message: "m".to_owned(),
+            subject: None,
+        }],
+        ..raid(vec![broken("md0", 5)])
+    };
+    take(&mut ledger, first.clone(), 6);
+    let version = ledger.version();
+    take(&mut ledger, first, 20);
+    assert_eq!((ledger.version(), ledger.next_deadline()), (version, Some(at(36).boottime)));
+    take(&mut ledger, raid(Vec::new()), 21);
+    assert_eq!((ledger.version(), ledger.next_deadline()), (version, Some(at(51).boottime)));
+}
+
+#[test]
+fn a_batch_with_a_stranger_in_it_changes_nothing() {
+    let mut ledger = ledger();
+    let stranger = Condition { condition: Name::fixed("Nope"), ..broken("md0", 5) };
+    let batch = vec![raid(vec![broken("md0", 5)]), raid(vec![broken("md1", 5), stranger])];
+    let refused = ledger.report(batch, "root", OnStale::Keep, at(6)).unwrap_err();
+    assert_eq!((refused.report, refused.condition), (1, Some(1)));
+    assert!(ledger.daemons().is_empty() && ledger.conditions().is_empty());
+}
+
+#[test]
+fn subjects_of_one_daemon_are_bounded_and_may_be_exchanged() {
+    let mut ledger = ledger().with_limits(Limits { reported_subjects: 2, ..Limits::default() });
+    take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5)]), 6);
+    let refused = ledger.report(vec![raid(vec![broken("md2", 5)])], "root", OnStale::Keep, at(6)).unwrap_err();
+    assert_eq!(refused.why, Refusal::TooManySubjects("raid@root".into(), 2));
+    take(&mut ledger, Status { full: true, ..raid(vec![broken("md2", 5), broken("md3", 5)]) }, 7);
+    assert_eq!(subjects(&mut ledger), ["md2", "md3"]);
+}
+
+#[test]
+fn a_silent_daemon_makes_room_and_our_own_are_never_shut_out() {
+    let limits = Limits { external_daemons: 2, daemons_of_one: 2, ..Limits::default() };
+    let mut ledger = ledger().with_limits(limits);
+    let named = |name: &str| Status { source: name.to_owned(), ..raid(Vec::new()) };
+    take(&mut ledger, named("a"), 0);
+    take(&mut ledger, named("b"), 5);
+    let refused = ledger.report(vec![named("c")], "root", OnStale::Keep, at(6)).unwrap_err();
+    assert_eq!(refused.why, Refusal::TooManyDaemons("c@root".into()));
+    ledger.daemon(report("kernel-monitor", DaemonState::Running), at(7)).unwrap();
+    ledger.advance(at(31));
+    take(&mut ledger, named("c"), 32);
+    let names: Vec<_> = ledger.daemons().into_iter().map(|daemon| daemon.name).collect();
+    assert_eq!(names, ["b@root", "c@root", "kernel-monitor"]);
+}
+
+#[test]
+fn what_a_person_clears_comes_back_when_it_is_said_again() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
+    let all = crate::ClearRequest { condition: Name::fixed("DiskUnhealthy"), reason: None, subject: None };
+    assert_eq!(ledger.clear(&all, at(7)), 1);
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 8);
+    assert_eq!(subjects(&mut ledger), ["md0"]);
+}
