@@ -11,6 +11,7 @@ mod inject;
 mod out;
 pub mod render;
 mod replay;
+mod report;
 mod rules;
 mod status;
 mod version;
@@ -37,6 +38,7 @@ const AFTER_HELP: &str = "\
 Examples:
   nodewell status                       what is wrong with this node
   nodewell events --follow              what happens on it, as it happens
+  nodewell report --heartbeat           be a problem daemon; see its --help
   sudo nodewell inject KernelOops       see the whole way from the kernel log to the API server
 
 Exit codes: 0 done; 64 wrong usage; 69 the agent cannot be reached; 70 it failed;
@@ -54,6 +56,7 @@ struct Global {
 enum Command {
     Status(status::Status),
     Events(events::Events),
+    Report(report::Report),
     Clear(clear::Clear),
     Check(check::Check),
     Replay(replay::Replay),
@@ -83,6 +86,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
         match arguments.command {
             Command::Status(status) => status.run(&client, out).await?,
             Command::Events(events) => events.run(&client, out).await?,
+            Command::Report(report) => report.run(&client, out).await?,
             Command::Clear(clear) => clear.run(&client, out).await?,
             Command::Check(check) => return check.run(out),
             Command::Replay(replay) => replay.run(out)?,

@@ -9,7 +9,7 @@ use nodewell_model::{
 use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples_where, load};
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
 };
 
@@ -62,6 +62,13 @@ struct Agent {
     readers: Readers,
     socket_counters: Arc<socket::Counters>,
     socket_file: Option<SocketFile>,
+    socket_end: Option<SocketEnd>,
+}
+
+/// How the socket is told to end, and says that it has.
+struct SocketEnd {
+    stop: oneshot::Sender<()>,
+    closed: oneshot::Receiver<()>,
 }
 
 /// The receiving ends that the ledger task takes.
@@ -129,6 +136,7 @@ impl Agent {
             readers,
             socket_counters: Arc::default(),
             socket_file: None,
+            socket_end: None,
         };
         agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
         agent.spawn_socket(expectations)?;
@@ -168,8 +176,13 @@ impl Agent {
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
         let api = socket::Api::new(self.board.clone(), injector, &["events-follow", "clear", "inject", "report"]);
         let limits = (socket::Limits::default(), Arc::clone(&self.socket_counters));
-        let stop = self.tasks.stop().clone();
-        self.vital.spawn_local(socket::serve(listener, api, limits, async move { stop.said().await }));
+        let (stop, stopped) = oneshot::channel();
+        let (ended, closed) = oneshot::channel();
+        self.vital.spawn_local(async move {
+            socket::serve(listener, api, limits, async move { _ = stopped.await }).await;
+            let _ = ended.send(());
+        });
+        self.socket_end = Some(SocketEnd { stop, closed });
         Ok(())
     }
 
@@ -269,6 +282,11 @@ impl Agent {
     async fn stop(self) {
         notify::stopping();
         tracing::info!("stopping");
+        // Reports first: what was taken is still exported.
+        if let Some(SocketEnd { stop, closed }) = self.socket_end {
+            let _ = stop.send(());
+            let _ = tokio::time::timeout(SHUTDOWN_GRACE / 4, closed).await;
+        }
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }

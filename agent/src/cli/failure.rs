@@ -67,7 +67,7 @@ impl Failure {
 fn client_code(error: &ClientError) -> u8 {
     match error {
         ClientError::Permission { .. } | ClientError::Status { code: 403, .. } => NO_PERMISSION,
-        ClientError::Status { code: 400 | 404, .. } | ClientError::Target { .. } => USAGE,
+        ClientError::Status { code: 400 | 404 | 405 | 413 | 415, .. } | ClientError::Target { .. } => USAGE,
         ClientError::Status { code: 429 | 503, .. } => UNAVAILABLE,
         ClientError::NotRunning { .. }
         | ClientError::Connect { .. }
@@ -93,6 +93,7 @@ mod tests {
         let status = |code| Failure::Client(ClientError::Status { code, error: String::new(), retry_after: None });
         assert_eq!(status(403).code(), 77);
         assert_eq!(status(400).code(), 64);
+        assert_eq!((status(413).code(), status(409).code()), (64, 70));
         assert_eq!(status(503).code(), 69);
         assert_eq!(status(500).code(), 70);
         assert_eq!(Failure::Client(ClientError::NotRunning { path: "/s".into() }).code(), 69);

@@ -3,20 +3,28 @@
 use std::{
     convert::Infallible,
     future::Future,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::Incoming,
+    header::{CONNECTION, HeaderValue},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{UnixListener, UnixStream},
+    sync::watch,
     task::JoinSet,
     time::{sleep, timeout},
 };
 
 use super::{
     Api, Counters, Limits,
+    answer::Answer,
     peer::Peer,
     permits::{Full, Permit, Permits},
     route,
@@ -27,10 +35,13 @@ use super::{
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 /// What connections may still say once the agent stops: the last answers, and a follower's last events.
 const STOP_GRACE: Duration = Duration::from_millis(250);
+/// Requests that were on their way when the stop began are still read on connections that were idle.
+const LAST_CALL: Duration = Duration::from_millis(50);
 /// After a failed accept (no descriptor left): long enough not to spin, short enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves `api` on `listener` until `stop` ends.
+/// Serves `api` on `listener` until `stop` ends. From then on nobody is accepted: whoever waits in the backlog of an
+/// activated socket is the next process's. Whoever was accepted gets an answer, and then the connection ends.
 pub async fn serve(
     listener: UnixListener,
     api: Api,
@@ -44,12 +55,13 @@ pub async fn serve(
         counters,
     });
     let mut connections = JoinSet::new();
-    let mut stop = std::pin::pin!(stop);
+    let (stopping, _) = watch::channel(false);
+    let mut stop = pin!(stop);
     loop {
         tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => server.admit(stream, &mut connections),
+                Ok((stream, _)) => server.admit(stream, &mut connections, stopping.subscribe()),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     sleep(ACCEPT_PAUSE).await;
@@ -58,6 +70,8 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
         }
     }
+    drop(listener);
+    stopping.send_replace(true);
     // Whoever is not done by then is cut off with the set.
     let _ = timeout(STOP_GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
@@ -70,33 +84,60 @@ struct Server {
 }
 
 impl Server {
-    fn admit(self: &Arc<Self>, stream: UnixStream, connections: &mut JoinSet<()>) {
+    fn admit(self: &Arc<Self>, stream: UnixStream, connections: &mut JoinSet<()>, stopping: watch::Receiver<bool>) {
         // A peer that is gone already has no identity, and needs no answer.
         let Ok(peer) = Peer::of(&stream) else { return };
         match self.permits.take(peer) {
             Ok(permit) => {
-                connections.spawn(Arc::clone(self).converse(stream, peer, permit));
+                connections.spawn(Arc::clone(self).converse(stream, (peer, permit), stopping));
             }
             Err(full) => turn_away(&stream, full),
         }
     }
 
-    async fn converse(self: Arc<Self>, stream: UnixStream, peer: Peer, _permit: Permit) {
+    async fn converse(
+        self: Arc<Self>,
+        stream: UnixStream,
+        (peer, _permit): (Peer, Permit),
+        stopping: watch::Receiver<bool>,
+    ) {
         let io = TokioIo::new(TimedStream::new(stream, self.limits.write_timeout));
         let service = service_fn(|request: hyper::Request<Incoming>| async {
             self.counters.requests.fetch_add(1, Ordering::Relaxed);
-            Ok::<_, Infallible>(route::answer(&self.api, &self.limits, peer, request).await)
+            let answer = route::answer(&self.api, &self.limits, peer, request).await;
+            Ok::<_, Infallible>(if *stopping.borrow() { last(answer) } else { answer })
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.head_timeout)
             .max_buf_size(READ_BUFFER_BYTES)
             .serve_connection(io, service);
-        if let Err(error) = connection.await {
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = last_call(stopping.clone()) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             self.counters.broken.fetch_add(1, Ordering::Relaxed);
             tracing::debug!(uid = peer.uid, %error, "a connection broke");
         }
     }
+}
+
+/// Returns when connections that have nothing under way are to end.
+async fn last_call(mut stopping: watch::Receiver<bool>) {
+    // The sender goes away with all connections: that is the end as well.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+    sleep(LAST_CALL).await;
+}
+
+/// The last answer on its connection.
+fn last(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// Says why in one write, which a fresh socket always has room for, and hangs up.

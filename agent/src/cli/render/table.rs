@@ -29,6 +29,7 @@ fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
     text.push('\n');
     conditions(&mut text, &view.conditions, now, look);
     daemons(&mut text, &view.daemons, look);
+    reporters(&mut text, &view.daemons, now, look);
     text
 }
 
@@ -150,7 +151,8 @@ fn problem_line(problem: &ProblemView, condition: &ConditionView, now: Timestamp
 }
 
 fn daemons(text: &mut String, daemons: &[DaemonView], look: &Look) {
-    let troubled: Vec<&DaemonView> = daemons.iter().filter(|daemon| daemon.state != DaemonState::Running).collect();
+    let troubled: Vec<&DaemonView> =
+        daemons.iter().filter(|daemon| daemon.state != DaemonState::Running && !daemon.is_external()).collect();
     if troubled.is_empty() {
         return;
     }
@@ -164,6 +166,38 @@ fn daemons(text: &mut String, daemons: &[DaemonView], look: &Look) {
         // A remedy is never cut: the terminal wraps it.
         let _ = writeln!(text, "{}", format!("  {name:<width$}{GAP}{}{GAP}{why}", look.paint(paint, word)).trim_end());
     }
+}
+
+/// Everybody's daemons, well or not: a person wants to see that the one just installed is heard.
+fn reporters(text: &mut String, daemons: &[DaemonView], now: Timestamp, look: &Look) {
+    let external: Vec<&DaemonView> = daemons.iter().filter(|daemon| daemon.is_external()).collect();
+    if external.is_empty() {
+        return;
+    }
+    text.push_str("\nDaemons that report over the socket:\n");
+    let width = external.iter().map(|daemon| daemon.name.chars().count()).max().unwrap_or_default();
+    for daemon in external {
+        let (word, paint) = daemon_state(daemon.state);
+        let name = one_line(&daemon.name);
+        let line = format!("  {name:<width$}{GAP}{}{GAP}{}", look.paint(paint, word), heard(daemon, now));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+/// How long its word holds, or since when it does not any more.
+fn heard(daemon: &DaemonView, now: Timestamp) -> String {
+    let ttl = daemon.ttl_secs.map_or_else(String::new, |secs| format!("ttl {}", span(secs)));
+    match daemon.silent_since {
+        None => ttl,
+        Some(since) => format!("unconfirmed for {}, {ttl}", age(since, now)),
+    }
+}
+
+/// In its largest whole unit: `90s`, `3m`, `1d`.
+fn span(secs: u64) -> String {
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let whole = units.into_iter().find(|(unit, _)| secs >= *unit && secs % unit == 0);
+    whole.map_or_else(|| format!("{secs}s"), |(unit, letter)| format!("{}{letter}", secs / unit))
 }
 
 fn daemon_state(state: DaemonState) -> (&'static str, Paint) {

@@ -137,3 +137,24 @@ KernelDeadlock  False    2h     KernelHasNoDeadlock  kernel has no deadlock
 ";
     assert_eq!(table(&view, at(0), &Look::PLAIN), expected.replace(", 2 events wait", ""));
 }
+
+#[test]
+fn daemons_of_others_are_shown_with_how_long_their_word_holds() {
+    let mut view = sick();
+    view.daemons = vec![
+        DaemonView { ttl_secs: Some(180), ..daemon("raid-monitor@root", DaemonState::Running, "") },
+        DaemonView {
+            ttl_secs: Some(90),
+            silent_since: Some(at(300)),
+            ..daemon("smart@uid:7", DaemonState::Stale, "not heard of for 90s")
+        },
+    ];
+    let shown = table(&view, at(0), &Look::PLAIN);
+    let expected = "
+Daemons that report over the socket:
+  raid-monitor@root  running   ttl 3m
+  smart@uid:7        silent    unconfirmed for 5m, ttl 90s
+";
+    assert!(shown.ends_with(expected), "{shown}");
+    assert!(!shown.contains("Monitors that do not see everything"));
+}

@@ -1,0 +1,60 @@
+//! One report on its way: given an id, and sent again while the agent restarts or is overloaded.
+
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
+
+use nodewell_client::{Client, ClientError};
+use nodewell_model::api::AcceptedView;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+/// The pause before the second try; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Sends reports to one agent.
+pub(super) struct Sender<'a> {
+    client: &'a Client,
+    wait: Duration,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new(client: &'a Client, wait: Duration) -> Self {
+        Self { client, wait }
+    }
+
+    /// Sends a report or an array of them. Each has its id from here on, so that a second try counts nothing twice.
+    pub(super) async fn send(&self, mut reports: Value) -> Result<AcceptedView, ClientError> {
+        match &mut reports {
+            Value::Array(batch) => batch.iter_mut().for_each(name),
+            one => name(one),
+        }
+        let deadline = Instant::now() + self.wait;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.client.post("/v1/status", &reports).await {
+                Err(error) if error.is_temporary() => error,
+                answered => return answered,
+            };
+            let next = Instant::now() + error.retry_after().unwrap_or(pause);
+            if next > deadline {
+                return Err(error);
+            }
+            sleep(next - Instant::now()).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+fn name(report: &mut Value) {
+    if let Value::Object(fields) = report {
+        fields.entry("id").or_insert_with(|| Value::from(format!("{:016x}", random())));
+    }
+}
+
+/// The standard library seeds its hashers from the kernel's random bytes.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
