@@ -144,6 +144,7 @@ fn empty(node: &str) -> NodeView {
             message: String::new(),
             undelivered: 0,
         },
+        refused: Vec::new(),
     }
 }
 

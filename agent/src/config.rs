@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
+use nodewell_model::{ConditionSpec, Name};
 use nodewell_rules::{LoadPlan, Mistake, RulesFrom};
+
+use crate::socket;
 
 pub use flags::Flags;
 pub use settings::{MetricsAddress, Settings};
@@ -39,6 +42,9 @@ pub struct Config {
     pub kmsg: KmsgConfig,
     pub journal: JournalConfig,
     pub apiserver: ApiserverSettings,
+    pub socket_limits: socket::Limits,
+    /// Who else may report, in the order of the files.
+    pub grants: Vec<socket::Grant>,
 }
 
 /// `[kmsg]`.
@@ -98,7 +104,8 @@ impl Config {
             node_name: said.node_name.unwrap_or_else(default_node_name),
             standalone: said.standalone.unwrap_or(false),
             kubeconfig: said.kubeconfig,
-            socket: said.socket.unwrap_or_else(|| crate::socket::DEFAULT_PATH.into()),
+            socket_limits: said.socket.limits(),
+            socket: said.socket.path.unwrap_or_else(|| socket::DEFAULT_PATH.into()),
             state_dir: said.state_dir.unwrap_or_else(|| "/var/lib/nodewell".into()),
             metrics_address: metrics.address(),
             rules: said.rules.unwrap_or_default(),
@@ -121,10 +128,11 @@ impl Config {
                 heartbeat: said.heartbeat.unwrap_or(Duration::from_mins(5)),
                 take_over: said.take_over.unwrap_or(false),
             },
+            grants: said.grants,
         }
     }
 
-    /// This config with the rule files of `newer`, and whether anything else in `newer` differs.
+    /// This config with the rule files and grants of `newer`, and whether anything else in `newer` differs.
     #[must_use]
     pub fn with_rules_of(&self, newer: &Self) -> (Self, bool) {
         let mut reloaded = self.clone();
@@ -132,8 +140,25 @@ impl Config {
         reloaded.rules_override_dir.clone_from(&newer.rules_override_dir);
         reloaded.npd_config.clone_from(&newer.npd_config);
         reloaded.monitors_dir.clone_from(&newer.monitors_dir);
+        reloaded.grants.clone_from(&newer.grants);
         let differs = reloaded != *newer;
         (reloaded, differs)
+    }
+
+    /// Grants of condition types that are not in `catalogue`: such reports would be refused all the same.
+    #[must_use]
+    pub fn grants_beyond(&self, catalogue: &[ConditionSpec]) -> Vec<Mistake> {
+        let is_known = |name: &Name| catalogue.iter().any(|known| known.condition == *name);
+        let beyond = |grant: &socket::Grant| {
+            let unknown: Vec<&str> = grant.named().filter(|name| !is_known(name)).map(Name::as_str).collect();
+            let message = format!(
+                "the grant names {}, which no rule file has; declare it by [[condition]] in a file of {}",
+                unknown.join(", "),
+                self.rules_override_dir.display()
+            );
+            (!unknown.is_empty()).then(|| Mistake::new(grant.at.clone(), message))
+        };
+        self.grants.iter().filter_map(beyond).collect()
     }
 
     /// Which rules to load from where.

@@ -30,7 +30,7 @@ use crate::{
     },
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, notify, tasks::AtStop},
-    socket::{self, BindError, SocketFile},
+    socket::{self, Access, BindError, Grants, SocketFile},
     sources::kmsg::Expectations,
 };
 
@@ -58,6 +58,7 @@ struct Agent {
     vital: JoinSet<()>,
     board: Board,
     rules: watch::Sender<Arc<RuleSet>>,
+    grants: watch::Sender<Arc<Grants>>,
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
     readers: Readers,
     socket_counters: Arc<socket::Counters>,
@@ -78,12 +79,16 @@ struct Ends {
     catalogues: mpsc::Receiver<Vec<ConditionSpec>>,
 }
 
-/// The rules that `config` names, if they are good as a whole and do what their examples show.
+/// The rules that `config` names, if they are good as a whole, do what their examples show, and know what its grants
+/// name.
 pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
     let Loaded { set, mut mistakes, .. } = load(&config.load_plan());
     // Rules with a mistake are not in the set: the examples of all others are run, so that everything is told at once.
     // Those of the shipped rules were run before they were shipped.
     mistakes.extend(check_examples_where(&set, |rule| !config::is_shipped(&rule.location.file)));
+    if mistakes.is_empty() {
+        mistakes.extend(config.grants_beyond(&set.conditions));
+    }
     mistakes.sort();
     if mistakes.is_empty() { Ok(set) } else { Err(mistakes) }
 }
@@ -114,6 +119,7 @@ impl Agent {
         let (catalogues, new_catalogues) = mpsc::channel(1);
         let catalogue = rules.conditions.clone();
         let (rules, rules_in_force) = watch::channel(Arc::new(rules));
+        let grants = watch::Sender::new(Arc::new(Grants::new(&config.grants)));
         let expectations = Expectations::default();
         let roots = HostRoots { kubelet: config.kubelet_dir.clone(), ..HostRoots::default() };
         let readers = Readers::new(ReaderSetup {
@@ -132,6 +138,7 @@ impl Agent {
             vital: JoinSet::new(),
             board,
             rules,
+            grants,
             catalogues,
             readers,
             socket_counters: Arc::default(),
@@ -148,7 +155,9 @@ impl Agent {
 
     fn spawn_ledger(&mut self, catalogue: Vec<ConditionSpec>, ends: Ends) {
         let Ends { reports, commands, catalogues } = ends;
-        let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone());
+        let reported_subjects = self.config.socket_limits.subjects_per_daemon;
+        let limits = nodewell_ledger::Limits { reported_subjects, ..nodewell_ledger::Limits::default() };
+        let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone()).with_limits(limits);
         self.vital.spawn_local(task.run(Inputs { reports, commands, catalogues }));
     }
 
@@ -174,8 +183,11 @@ impl Agent {
         };
         let kmsg = self.config.kmsg.path.display().to_string();
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
-        let api = socket::Api::new(self.board.clone(), injector, &["events-follow", "clear", "inject", "report"]);
-        let limits = (socket::Limits::default(), Arc::clone(&self.socket_counters));
+        let limits = self.config.socket_limits.clone();
+        let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
+        let features = ["events-follow", "clear", "inject", "report"];
+        let api = socket::Api::new(self.board.clone(), injector, access, &features);
+        let limits = (limits, Arc::clone(&self.socket_counters));
         let (stop, stopped) = oneshot::channel();
         let (ended, closed) = oneshot::channel();
         self.vital.spawn_local(async move {
@@ -254,7 +266,9 @@ impl Agent {
         match self.reread() {
             Ok((config, rules)) => {
                 self.config = config;
-                tracing::info!(rules = rules.rules.len(), "reloaded the rules");
+                let grants = self.config.grants.len();
+                tracing::info!(rules = rules.rules.len(), grants, "reloaded the rules and grants");
+                self.grants.send_replace(Arc::new(Grants::new(&self.config.grants)));
                 // The catalogue first: a finding of a new rule must find its condition. The ledger outlives us.
                 let _ = self.catalogues.send(rules.conditions.clone()).await;
                 self.rules.send_replace(Arc::new(rules));
@@ -262,18 +276,21 @@ impl Agent {
             }
             Err(mistakes) => {
                 mistakes.iter().for_each(|mistake| tracing::error!("{mistake}"));
-                tracing::error!(mistakes = mistakes.len(), "the rules have mistakes; the old ones stay in force");
+                tracing::error!(
+                    mistakes = mistakes.len(),
+                    "there are mistakes; the old rules and grants stay in force"
+                );
             }
         }
         notify::ready();
         Ok(())
     }
 
-    /// The config's rule files and the rules in them, as they are now.
+    /// The config's grants, its rule files and the rules in them, as they are now.
     fn reread(&self) -> Result<(Config, RuleSet), Vec<Mistake>> {
         let (config, needs_restart) = self.config.with_rules_of(&Config::load(&self.flags)?);
         if needs_restart {
-            tracing::warn!("the configuration changed beyond the rules; that takes effect at the next restart");
+            tracing::warn!("the configuration changed beyond rules and grants; that takes effect at the next restart");
         }
         let rules = load_rules(&config)?;
         Ok((config, rules))

@@ -1,6 +1,6 @@
 //! Fourth stage: the one task that owns the ledger. Reports and commands go in; the board is written.
 
-use nodewell_ledger::{ClearRequest, Ledger, Now, ReportRefusal};
+use nodewell_ledger::{ClearRequest, Ledger, Limits, Now, ReportRefusal};
 use nodewell_model::{ConditionSpec, view::NodeView};
 use tokio::sync::{mpsc, oneshot};
 
@@ -45,6 +45,12 @@ impl LedgerTask {
     pub fn new(node: &str, catalogue: Vec<ConditionSpec>, board: Board) -> Self {
         let ledger = Ledger::new(catalogue, clock::now()).with_boot_id(clock::boot_id());
         Self { ledger, node: node.to_owned(), board, published: None, answers: Vec::new() }
+    }
+
+    /// With other bounds than the default ones.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { ledger: self.ledger.with_limits(limits), ..self }
     }
 
     /// Works until all reporters are gone.
@@ -127,7 +133,7 @@ impl LedgerTask {
     fn account(&mut self) -> NodeView {
         let (conditions, daemons) = (self.ledger.shared_conditions(), self.ledger.daemons());
         let apiserver = self.board.view().apiserver.clone();
-        NodeView { node: self.node.clone(), conditions, daemons, apiserver }
+        NodeView { node: self.node.clone(), conditions, daemons, apiserver, refused: Vec::new() }
     }
 }
 

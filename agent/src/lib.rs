@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod board;
+mod bucket;
 pub mod cli;
 pub mod config;
 pub mod daemon;

@@ -1,19 +1,23 @@
 //! The local socket: HTTP/1.1 and JSON over a Unix socket, so that `curl` is a client. It is an exporter (everyone on
 //! the host may read); what changes something is for root and the agent's own user.
 
+mod account;
 mod act;
 mod answer;
 mod bind;
 mod body;
 mod follow;
 mod gate;
+mod grants;
 mod peer;
 mod permits;
+mod rate;
 mod read;
 mod report;
 mod route;
 mod serve;
 mod stream;
+mod tally;
 
 #[cfg(test)]
 mod tests;
@@ -25,11 +29,13 @@ use std::{
 };
 
 use nodewell_model::api::{InjectAnswer, InjectRequest, VersionView};
+use tokio::sync::watch;
 
-use crate::board::Board;
+use crate::{board::Board, bucket::Rate};
 use gate::Gate;
 
 pub use bind::{BindError, SocketFile, bind};
+pub use grants::{Grant, Grantee, Grants, Types};
 pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;
 pub use permits::{Counters, Refusals};
 pub use serve::serve;
@@ -41,8 +47,9 @@ pub struct Limits {
     pub connections: usize,
     /// How many of them are kept free for root and the agent's own user.
     pub reserved: usize,
-    /// Connections of one user; root and the agent's own user are only bound by `connections`.
-    pub connections_per_user: usize,
+    /// Connections of one peer: a unit, a container or a user. The host's root and the agent's own user are only bound
+    /// by `connections`.
+    pub connections_per_peer: usize,
     /// For a whole request head, counted from the connect or the answer before: so it ends idle connections too.
     pub head_timeout: Duration,
     /// For a whole request body.
@@ -51,8 +58,12 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// The longest request body, in bytes.
     pub body_bytes: usize,
-    /// The most events in one report.
+    /// Events in one report.
     pub events_per_report: usize,
+    /// Condition types and subjects that one daemon may hold.
+    pub subjects_per_daemon: usize,
+    /// Reports of one peer that has no grant with a rate of its own.
+    pub rate: Rate,
 }
 
 impl Default for Limits {
@@ -60,12 +71,14 @@ impl Default for Limits {
         Self {
             connections: 32,
             reserved: 4,
-            connections_per_user: 4,
+            connections_per_peer: 4,
             head_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),
             body_bytes: 64 * 1024,
             events_per_report: 64,
+            subjects_per_daemon: 256,
+            rate: Rate { burst: 40, interval: Duration::from_millis(50) },
         }
     }
 }
@@ -76,30 +89,38 @@ pub trait Injector: Send + Sync {
     fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String>;
 }
 
+/// Who may report, as of now and of every reload.
+pub struct Access {
+    pub grants: watch::Receiver<Arc<Grants>>,
+    /// For whoever has no grant with a rate.
+    pub rate: Rate,
+}
+
+/// The agent's own user: it may do what root may.
+fn owner() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
 /// Everything the routes answer from.
 pub struct Api {
     board: Board,
     injector: Arc<dyn Injector>,
     version: VersionView,
-    /// The agent's own user: it may do what root may.
-    owner: u32,
-    /// Who may report what.
     gate: Gate,
     /// This run of the agent, as answers to reports name it.
     instance: String,
 }
 
 impl Api {
-    /// Answers from `board`; `features` is what `GET /v1/version` lists.
+    /// Answers from `board`; `access` is who may report, `features` what `GET /v1/version` lists.
     #[must_use]
-    pub fn new(board: Board, injector: Arc<dyn Injector>, features: &[&str]) -> Self {
+    pub fn new(board: Board, injector: Arc<dyn Injector>, access: Access, features: &[&str]) -> Self {
         let version = VersionView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: "v1".to_owned(),
             features: features.iter().map(|&feature| feature.to_owned()).collect(),
         };
-        let owner = nix::unistd::geteuid().as_raw();
-        Self { board, injector, version, owner, gate: Gate::new(owner), instance: instance() }
+        Self { board, injector, version, gate: Gate::new(access, owner()), instance: instance() }
     }
 }
 

@@ -17,6 +17,22 @@ pub struct NodeView {
     pub conditions: Vec<Arc<ConditionView>>,
     pub daemons: Vec<DaemonView>,
     pub apiserver: ApiserverView,
+    /// Who tried to report, clear or inject and may not, newest first; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedView>,
+}
+
+/// Somebody who was refused on the socket.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefusedView {
+    /// The systemd unit, container or user: `raid-monitor.service (uid 990)`.
+    pub peer: String,
+    /// What it called itself; empty if it was refused before it could.
+    pub source: String,
+    pub count: u64,
+    pub last: Timestamp,
+    /// Why the last one was refused.
+    pub why: String,
 }
 
 /// One condition with the problems that hold it.

@@ -2,4 +2,7 @@
 
 pub use toml::de::DeTable;
 
-pub use crate::{native::section::Section, report::Report};
+pub use crate::{
+    native::{section::Section, tables},
+    report::Report,
+};

@@ -53,7 +53,7 @@ fn read_tables<'a>(document: &'a DeTable<'a>, draft: &mut Draft, report: &mut Re
 }
 
 /// The tables of `[[key]]`, each with its place.
-fn tables<'a>(file: Section<'a>, key: &str, report: &mut Report<'_>) -> Vec<(usize, &'a DeTable<'a>)> {
+pub fn tables<'a>(file: Section<'a>, key: &str, report: &mut Report<'_>) -> Vec<(usize, &'a DeTable<'a>)> {
     let takes = format!("tables; write [[{key}]]");
     let items = match file.value(key) {
         Some(value) if !value.get_ref().is_array() => {

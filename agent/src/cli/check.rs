@@ -80,7 +80,13 @@ impl Check {
 impl Report {
     fn take_configuration(&mut self, config: Option<PathBuf>) {
         match Config::load(&Flags { config, ..Flags::default() }) {
-            Ok(config) => self.take_rules(load(&config.load_plan())),
+            Ok(config) => {
+                let loaded = load(&config.load_plan());
+                if loaded.mistakes.is_empty() {
+                    self.take_mistakes(config.grants_beyond(&loaded.set.conditions));
+                }
+                self.take_rules(loaded);
+            }
             Err(mistakes) => {
                 self.take_mistakes(mistakes);
                 // The rules have mistakes of their own to tell, wherever the configuration would have them.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::config::settings::{MetricsAddress, Settings};
+use crate::config::settings::{MetricsAddress, Settings, SocketSettings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +61,7 @@ impl Flags {
             node_name: self.node_name.clone(),
             standalone: self.standalone.then_some(true),
             kubeconfig: self.kubeconfig.clone(),
-            socket: self.socket.clone(),
+            socket: SocketSettings { path: self.socket.clone(), ..SocketSettings::default() },
             state_dir: self.state_dir.clone(),
             metrics_address: self.metrics_address,
             rules: said(&self.rules),

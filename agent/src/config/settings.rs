@@ -1,11 +1,18 @@
 //! One config file, read key by key: every mistake with its line, nothing assumed.
 
+mod grant;
+mod rate;
+mod socket;
+
 use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use nodewell_rules::{
     Location, Mistake,
-    document::{DeTable, Report, Section},
+    document::{DeTable, Report, Section, tables},
 };
+
+use crate::socket::Grant;
+pub use socket::SocketSettings;
 
 /// A config of more than this is not one.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
@@ -16,7 +23,7 @@ pub struct Settings {
     pub node_name: Option<String>,
     pub standalone: Option<bool>,
     pub kubeconfig: Option<PathBuf>,
-    pub socket: Option<PathBuf>,
+    pub socket: SocketSettings,
     pub state_dir: Option<PathBuf>,
     pub metrics_address: Option<MetricsAddress>,
     pub rules: Option<Vec<PathBuf>>,
@@ -33,6 +40,8 @@ pub struct Settings {
     pub event_namespace: Option<String>,
     pub heartbeat: Option<Duration>,
     pub take_over: Option<bool>,
+    /// Of all places together: one more file never takes a grant away.
+    pub grants: Vec<Grant>,
 }
 
 /// An address, or the word `off`.
@@ -113,6 +122,7 @@ const TOP_KEYS: &[&str] = &[
     "kmsg",
     "journal",
     "apiserver",
+    "grant",
 ];
 
 fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settings {
@@ -121,7 +131,7 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
         node_name: file.string("node-name", report).map(|word| word.text.to_owned()),
         standalone: file.boolean("standalone", report),
         kubeconfig: path(file, "kubeconfig", report),
-        socket: path(file, "socket", report),
+        socket: socket::read(file, report),
         state_dir: path(file, "state-dir", report),
         metrics_address: metrics_address(file, report),
         rules: paths(file, "rules", report),
@@ -134,6 +144,8 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
     kmsg(file, &mut settings, report);
     journal(file, &mut settings, report);
     apiserver(file, &mut settings, report);
+    let grants = tables(file, "grant", report).into_iter();
+    settings.grants = grants.filter_map(|table| grant::read(table, report)).collect();
     settings
 }
 
@@ -193,7 +205,7 @@ impl Settings {
             node_name: later.node_name.or(self.node_name),
             standalone: later.standalone.or(self.standalone),
             kubeconfig: later.kubeconfig.or(self.kubeconfig),
-            socket: later.socket.or(self.socket),
+            socket: self.socket.overridden_by(later.socket),
             state_dir: later.state_dir.or(self.state_dir),
             metrics_address: later.metrics_address.or(self.metrics_address),
             rules: later.rules.or(self.rules),
@@ -210,6 +222,7 @@ impl Settings {
             event_namespace: later.event_namespace.or(self.event_namespace),
             heartbeat: later.heartbeat.or(self.heartbeat),
             take_over: later.take_over.or(self.take_over),
+            grants: self.grants.into_iter().chain(later.grants).collect(),
         }
     }
 }

@@ -62,3 +62,61 @@ fn rules_given_by_flag_replace_the_shipped_ones() {
     assert!(matches!(plan.rules, RulesFrom::Dirs(dirs) if dirs == [Path::new("/r")]));
     assert_eq!(plan.overrides, None);
 }
+
+#[test]
+fn mistakes_in_grants_are_told_with_their_lines() {
+    let text = r#"[[grant]]
+unit = "raid-monitor"
+conditions = ["RaidProblem"]
+
+[[grant]]
+user = "nobody-of-that-name"
+conditions = ["raid problem"]
+rate = "fast"
+on-stale = "forget"
+
+[[grant]]
+unit = "x.service"
+user = 1000
+conditions = ["RaidProblem"]
+
+[[grant]]
+group = "root"
+
+[[grant]]
+unit = "x.service"
+conditions = []
+colour = "red"
+
+[socket]
+connections = 0
+rate = 0
+path = 5
+"#;
+    let told = mistakes(text);
+    let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    let expected = [2, 6, 7, 8, 9, 11, 16, 21, 22, 25, 26, 27].map(|line| format!("nodewell.toml:{line}"));
+    assert_eq!(lines, expected, "{told:#?}");
+}
+
+#[test]
+fn grants_of_all_files_add_up_and_are_taken_by_a_reload() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("nodewell.toml");
+    fs::create_dir(folder.path().join("nodewell.toml.d")).unwrap();
+    let grant = "[[grant]]\nunit = \"x.service\"\nconditions = [\"RaidProblem\"]\n";
+    fs::write(&config, format!("[socket]\npath = \"/a\"\nrate = \"1/m\"\n{grant}")).unwrap();
+    let flags = Flags { config: Some(config), ..Flags::default() };
+    let before = Config::load(&flags).unwrap();
+    let more = "socket = \"/b\"\n[[grant]]\nuser = \"root\"\nevents = true\nrate = 100\n[[grant]]\ngroup = \"0\"\nclear = \"RaidProblem\"\n";
+    fs::write(folder.path().join("nodewell.toml.d/10.toml"), more).unwrap();
+    let after = Config::load(&flags).unwrap();
+    assert_eq!(after.socket, Path::new("/b"));
+    assert_eq!(after.socket_limits.rate.interval, Duration::from_mins(1));
+    let to: Vec<_> = after.grants.iter().map(|grant| &grant.to).collect();
+    use crate::socket::Grantee::{Group, Unit, User};
+    assert_eq!(to, [&Unit("x.service".to_owned()), &User(0), &Group(0)]);
+    let (reloaded, needs_restart) = before.with_rules_of(&after);
+    assert_eq!((reloaded.grants.len(), needs_restart), (3, true));
+    assert_eq!(after.grants_beyond(&[]).len(), 2, "only those that name a condition");
+}

@@ -7,7 +7,6 @@
 
 mod aggregate;
 mod answer;
-mod bucket;
 mod conditions;
 mod conflicts;
 mod connection;
@@ -26,12 +25,13 @@ use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::timeout};
 
 pub use aggregate::EventLimits;
-pub use bucket::Rate;
 pub use object::FIELD_MANAGER;
 pub use retry::RetryTiming;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use shared::Notice;
 pub use stats::{ApiStats, Verb};
+
+pub use crate::bucket::Rate;
 
 use crate::board::Board;
 use connection::Connection;

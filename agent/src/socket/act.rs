@@ -1,4 +1,4 @@
-//! What root and the agent's own user may ask for: end problems, inject one.
+//! What changes something without being a report: ending problems, injecting one. The gate has let it in.
 
 use std::time::Duration;
 
@@ -9,22 +9,11 @@ use tokio::{sync::oneshot, time::timeout};
 use super::{
     Api,
     answer::{Answer, Refusal, json},
-    peer::Peer,
 };
 use crate::board::Command;
 
 /// The ledger answers in microseconds; one that does not within this is stuck.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Whether `peer` may do `what` at all; asked before its body is read.
-pub(super) fn permitted(api: &Api, peer: Peer, what: &str) -> Result<(), Refusal> {
-    if peer.may_act(api.owner) {
-        return Ok(());
-    }
-    let (uid, owner) = (peer.uid, api.owner);
-    let error = format!("{what} is for root and the agent's own user (uid {owner}); you are uid {uid}: try sudo");
-    Err(Refusal::new(StatusCode::FORBIDDEN, error))
-}
 
 /// `POST /v1/clear`.
 pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Refusal> {

@@ -1,43 +1,190 @@
-//! Who may report what: root and the agent's own user.
+//! Who may report, clear and inject: a peer's identity against the grants in force at that moment, and its rate.
+//! Every refusal says what would allow it, and is accounted for.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use hyper::StatusCode;
 use nodewell_ledger::OnStale;
-use nodewell_model::Status;
+use nodewell_model::{Name, Status, view::RefusedView};
+use tokio::sync::watch;
 
-use super::{answer::Refusal, peer::Peer};
+use super::{
+    Access,
+    account::Account,
+    answer::Refusal,
+    grants::{Grants, Missing, Rights},
+    peer::{Identity, Peer},
+    rate::Rates,
+};
+use crate::{bucket::Rate, runtime::clock};
 
-/// Decides on peers by the kernel's word.
+/// Where the example in a refusal goes.
+const CONFIG: &str = crate::config::DEFAULT_CONFIG;
+
+/// The one place that decides.
 pub(super) struct Gate {
+    grants: watch::Receiver<Arc<Grants>>,
+    /// For whoever has no grant with a rate.
+    rate: Rate,
+    /// The agent's own user: it may do what root may.
     owner: u32,
+    rates: Mutex<Rates>,
+    account: Mutex<Account>,
 }
 
-/// What a peer's reports count as.
+/// Reports that were let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Granted {
-    /// Whose daemons they are of.
+    /// Whose word it is; nobody can speak under another's.
     pub(super) principal: Arc<str>,
     pub(super) on_stale: OnStale,
 }
 
 impl Gate {
-    pub(super) fn new(owner: u32) -> Self {
-        Self { owner }
+    pub(super) fn new(Access { grants, rate }: Access, owner: u32) -> Self {
+        Self { grants, rate, owner, rates: Mutex::default(), account: Mutex::default() }
     }
 
-    /// Whether `peer` may report now; asked before its body is read.
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "no rate is bounded yet")]
-    pub(super) fn rate(&self, _peer: &Peer) -> Result<(), Refusal> {
-        Ok(())
+    /// Whether `peer` may report now; asked before the body is read.
+    pub(super) fn rate(&self, peer: &Peer) -> Result<(), Refusal> {
+        let who = peer.identity();
+        let rate = self.grants.borrow().of(who, self.owner).rate(self.rate);
+        let taken = lock(&self.rates).take(who.principal(), rate, clock::boottime());
+        taken.map_err(|wait| {
+            self.refused(who, "", &format!("more than {} reports/s", per_second(rate)));
+            too_often(who, rate, wait)
+        })
     }
 
-    /// Whether `peer` may say all that is in `reports`.
-    pub(super) fn admit(&self, peer: &Peer, _reports: &[Status]) -> Result<Granted, Refusal> {
-        if !peer.may_act(self.owner) {
-            let error = format!("reporting is for root; you are uid {}: try sudo", peer.uid);
-            return Err(Refusal::new(StatusCode::FORBIDDEN, error));
+    /// Whether `peer` may say all of `reports`. Each beyond the first is charged to its rate here.
+    pub(super) fn admit(&self, peer: &Peer, reports: &[Status]) -> Result<Granted, Refusal> {
+        let who = peer.identity();
+        let source = reports.first().map_or("", |report| &report.source);
+        let grants = self.grants.borrow();
+        let rights = grants.of(who, self.owner);
+        if let Some(why) = who.shut_out() {
+            self.refused(who, source, &why);
+            return Err(forbidden(format!("{why}; only the host's own units, users and groups may report")));
         }
-        let principal = if peer.uid == 0 { Arc::from("root") } else { Arc::from(format!("uid:{}", peer.uid)) };
-        Ok(Granted { principal, on_stale: OnStale::Keep })
+        let missing = rights.missing(reports);
+        if !rights.may_report() || !missing.is_nothing() {
+            self.refused(who, source, &format!("may not report {}", what(&missing)));
+            return Err(forbidden(ungranted(who, &missing)));
+        }
+        let rate = (rights.rate(self.rate), clock::boottime());
+        lock(&self.rates).owe(who.principal(), reports.len().saturating_sub(1), rate);
+        Ok(Granted { principal: Arc::clone(who.principal()), on_stale: rights.on_stale() })
+    }
+
+    /// Whether `peer` may clear anything at all; asked before the body is read.
+    pub(super) fn may_clear_something(&self, peer: &Peer) -> Result<(), Refusal> {
+        self.act(peer, "clearing a condition", |rights| rights.may_clear_something())
+    }
+
+    /// Whether `peer` may end `condition`'s problems, whoever claims them.
+    pub(super) fn may_clear(&self, peer: &Peer, condition: &Name) -> Result<(), Refusal> {
+        self.act(peer, &format!("clearing {condition}"), |rights| rights.may_clear(condition))
+    }
+
+    pub(super) fn may_inject(&self, peer: &Peer) -> Result<(), Refusal> {
+        self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
+    }
+
+    /// Who was refused of late, newest first.
+    pub(super) fn refusals(&self) -> Vec<RefusedView> {
+        lock(&self.account).views()
+    }
+
+    fn act(&self, peer: &Peer, what: &str, may: impl Fn(&Rights<'_>) -> bool) -> Result<(), Refusal> {
+        let who = peer.identity();
+        if may(&self.grants.borrow().of(who, self.owner)) {
+            return Ok(());
+        }
+        let owner = self.owner;
+        let rule = format!("{what} is for root and the agent's own user (uid {owner})");
+        let error = match who.shut_out() {
+            Some(why) => format!("{rule} on the host itself; {why}"),
+            None => format!("{rule}; you are {who}: try sudo"),
+        };
+        self.refused(who, "", &rule);
+        Err(forbidden(error))
+    }
+
+    fn refused(&self, who: &Identity, source: &str, why: &str) {
+        lock(&self.account).refused(who, (source, why), clock::now());
     }
 }
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn forbidden(error: String) -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, error)
+}
+
+fn too_often(who: &Identity, rate: Rate, wait: Duration) -> Refusal {
+    // Rounded up: whoever comes back then is let in.
+    let secs = wait.as_millis().div_ceil(1000).max(1);
+    let error = format!(
+        "{who} may report {} times a second, {} at once; wait {secs} s, or give it a [[grant]] with a higher rate",
+        per_second(rate),
+        rate.burst
+    );
+    let retry_after_secs = Some(u32::try_from(secs).unwrap_or(u32::MAX));
+    Refusal { retry_after_secs, ..Refusal::new(StatusCode::TOO_MANY_REQUESTS, error) }
+}
+
+/// Reports a second, for people: `20`, `0.1`.
+fn per_second(rate: Rate) -> f64 {
+    let exact = 1.0 / rate.interval.as_secs_f64();
+    (exact * 1000.0).round() / 1000.0
+}
+
+/// `condition RaidProblem, events`.
+fn what(missing: &Missing) -> String {
+    let names = |names: &[Name]| names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+    let mut parts = Vec::new();
+    match missing.conditions.as_slice() {
+        [] => {}
+        [one] => parts.push(format!("condition {one}")),
+        many => parts.push(format!("conditions {}", names(many))),
+    }
+    if missing.events {
+        parts.push("events".to_owned());
+    }
+    if !missing.reasons.is_empty() {
+        parts.push(format!("with reason {}", names(&missing.reasons)));
+    }
+    if parts.is_empty() { "anything".to_owned() } else { parts.join(", ") }
+}
+
+/// What is missing, and the TOML that would give it.
+fn ungranted(who: &Identity, missing: &Missing) -> String {
+    let to = match who.service() {
+        Some(unit) => format!("unit = {unit:?}"),
+        None => format!("user = {}", who.uid()),
+    };
+    let list = |names: &[Name]| names.iter().map(|name| format!("{:?}", name.as_str())).collect::<Vec<_>>().join(", ");
+    let mut toml = format!("[[grant]]\n{to}\n");
+    // A heartbeat alone tells nothing of what its daemon is about.
+    if missing.is_nothing() {
+        toml += "conditions = [\"…\"]\n";
+    } else if !missing.conditions.is_empty() {
+        toml += &format!("conditions = [{}]\n", list(&missing.conditions));
+    }
+    if missing.events {
+        toml += "events = true\n";
+    }
+    if !missing.reasons.is_empty() {
+        toml += &format!("reasons = [{}]\n", list(&missing.reasons));
+    }
+    let what = what(missing);
+    format!("{who} may not report {what}; to allow it, add to {CONFIG} and reload nodewell:\n{toml}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,133 @@
-//! Who is at the other end, by the kernel's word (`SO_PEERCRED`): the user at the moment of connect.
+//! Who is at the other end. At the accept only the kernel's word is taken (user, groups, a hold on the process); where
+//! the process lives is looked up when somebody asks, once for each connection.
 
-use tokio::net::UnixStream;
+mod cgroup;
+mod container;
+mod identity;
+mod process;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use nodewell_sys::peer::{self as kernel, Credentials, Help, Hold};
+
+use cgroup::Home;
+pub(super) use cgroup::Place;
+pub(super) use identity::Identity;
+use process::{Reading, Stat};
+
+/// The host as peers are seen from it.
+#[derive(Debug)]
+pub(super) struct Host {
+    proc_root: PathBuf,
+    home: Home,
+    /// Why nobody's place can be told here, if so.
+    blind: Option<&'static str>,
+    help: Help,
+}
+
+impl Host {
+    /// `proc_root` is `/proc`; `help` is what is used of the kernel's.
+    pub(super) fn new(proc_root: &Path, help: Help) -> Self {
+        let own = process::own_cgroup(proc_root);
+        let blind = if !process::is_our_namespace(proc_root) {
+            Some("the agent's /proc is not of its own pid namespace")
+        } else if own.is_none() {
+            Some("the agent cannot read /proc/self/cgroup")
+        } else {
+            None
+        };
+        let home = Home::of(own.as_deref().unwrap_or_default());
+        Self { proc_root: proc_root.to_owned(), home, blind, help }
+    }
+}
 
 /// The process that connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Peer {
-    pub(super) uid: u32,
+    host: Arc<Host>,
+    credentials: Credentials,
+    groups: Vec<u32>,
+    hold: Hold,
+    /// Only where there is no pidfd to hold: when the number's process started, as of the accept.
+    start_ticks: Option<u64>,
+    identity: OnceLock<Identity>,
 }
 
 impl Peer {
-    pub(super) fn of(stream: &UnixStream) -> std::io::Result<Self> {
-        Ok(Self { uid: stream.peer_cred()?.uid() })
+    /// Takes the kernel's word on the other end of `stream`: a few system calls, no file.
+    pub(super) fn of(stream: &impl AsFd, host: &Arc<Host>) -> io::Result<Self> {
+        let credentials = kernel::credentials(stream.as_fd())?;
+        let groups = kernel::groups(stream.as_fd())?;
+        let hold = match credentials.pid {
+            Some(pid) => kernel::hold(stream.as_fd(), pid, host.help)?,
+            None => Hold::None,
+        };
+        let start_ticks = match (&hold, credentials.pid) {
+            (Hold::None, Some(pid)) => Stat::of(&host.proc_root, pid).map(|stat| stat.start_ticks),
+            _ => None,
+        };
+        Ok(Self { host: Arc::clone(host), credentials, groups, hold, start_ticks, identity: OnceLock::new() })
     }
 
-    /// Whether it may change something: root, or the user the agent runs as.
-    pub(super) fn may_act(self, owner: u32) -> bool {
-        self.uid == 0 || self.uid == owner
+    pub(super) fn uid(&self) -> u32 {
+        self.credentials.uid
+    }
+
+    /// The number of the process; 0 if it has none here.
+    pub(super) fn pid(&self) -> u32 {
+        self.credentials.pid.map_or(0, std::num::NonZeroU32::get)
+    }
+
+    /// Who that is, looked up on the first call.
+    pub(super) fn identity(&self) -> &Identity {
+        self.identity.get_or_init(|| {
+            let groups = std::iter::once(self.credentials.gid).chain(self.groups.iter().copied());
+            Identity::new(self.place(), self.credentials.uid, groups.collect())
+        })
+    }
+
+    fn place(&self) -> Place {
+        if let Some(why) = self.host.blind {
+            return Place::Unknown(why);
+        }
+        let Some(pid) = self.credentials.pid else { return Place::Container("outside".into()) };
+        let Some(reading) = Reading::of(&self.host.proc_root, pid) else { return GONE };
+        if let Some(doubt) = self.doubt(&reading) {
+            return doubt;
+        }
+        let place = cgroup::place(&reading.cgroup, &self.host.home);
+        match place {
+            // Whatever its cgroup is called, it is shut in; a runtime that names its cgroups like units is found here.
+            Place::Unit(name) if reading.pid_namespaces != 1 => Place::Container(name),
+            Place::Host if reading.pid_namespaces != 1 => Place::Container("a pid namespace of its own".into()),
+            place => place,
+        }
+    }
+
+    /// Why the reading may be of another process, or from after its end.
+    fn doubt(&self, reading: &Reading) -> Option<Place> {
+        if reading.stat.is_exiting {
+            return Some(Place::Unknown("its first thread has ended"));
+        }
+        let same = match self.hold.is_alive() {
+            Ok(Some(alive)) => alive,
+            Ok(None) => self.start_ticks == Some(reading.stat.start_ticks),
+            Err(_) => false,
+        };
+        if !same {
+            return Some(GONE);
+        }
+        // The number may have changed hands between the connect and the accept; hardly to a process of the same user.
+        let certain = matches!(self.hold, Hold::Exact(_)) || reading.uids.contains(&self.credentials.uid);
+        (!certain).then_some(Place::Unknown("its process has another user by now"))
     }
 }
+
+const GONE: Place = Place::Unknown("its process ended before it was looked at");

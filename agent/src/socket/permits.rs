@@ -1,14 +1,21 @@
-//! How many connections there may be, in all and for each user; a permit ends with its connection.
+//! How many connections there may be, in all and for each peer; a permit ends with its connection.
+//!
+//! Who a peer is costs a look at procfs, so it is only asked when the answer matters: while a user has no more
+//! connections than one peer may have, it does not. Then root and the agent's own user, if they are the host's own,
+//! are only bound by the whole, and everybody else by the peer.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+mod looks;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
 
 use super::{Limits, peer::Peer};
+use crate::runtime::clock;
+use looks::Looks;
 
 /// What the socket did, for the metrics.
 #[derive(Debug, Default)]
@@ -19,20 +26,22 @@ pub struct Counters {
     pub refused: Refusals,
     /// Connections that ended by a timeout or a broken request.
     pub broken: AtomicU64,
+    /// Reports by what became of them.
+    pub reports: super::tally::Reports,
 }
 
 /// Connections turned away, by the bound they hit.
 #[derive(Debug, Default)]
 pub struct Refusals {
     pub all: AtomicU64,
-    pub user: AtomicU64,
+    pub peer: AtomicU64,
 }
 
 /// The bound that was hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
     All,
-    User,
+    Peer,
 }
 
 /// Hands out permits within the limits.
@@ -45,15 +54,15 @@ pub(super) struct Permits {
 
 #[derive(Default)]
 struct Held {
-    all: usize,
-    by_user: HashMap<u32, usize>,
+    peers: Vec<Arc<Peer>>,
+    looks: Looks,
     /// Whether the log has been told; it is told again only after a quiet moment.
     told: bool,
 }
 
 /// One connection's right to be here.
 pub(super) struct Permit {
-    uid: u32,
+    peer: Arc<Peer>,
     held: Arc<Mutex<Held>>,
 }
 
@@ -62,36 +71,62 @@ impl Permits {
         Self { limits, owner, held: Arc::default(), counters }
     }
 
-    pub(super) fn take(&self, peer: Peer) -> Result<Permit, Full> {
+    pub(super) fn take(&self, peer: &Arc<Peer>) -> Result<Permit, Full> {
         let mut held = lock(&self.held);
-        if let Some(full) = self.hit(&held, peer) {
+        if let Some(full) = self.hit(&mut held, peer) {
             self.refuse(&mut held, peer, full);
             return Err(full);
         }
-        held.all += 1;
-        *held.by_user.entry(peer.uid).or_default() += 1;
-        Ok(Permit { uid: peer.uid, held: Arc::clone(&self.held) })
+        held.peers.push(Arc::clone(peer));
+        Ok(Permit { peer: Arc::clone(peer), held: Arc::clone(&self.held) })
     }
 
-    fn hit(&self, held: &Held, peer: Peer) -> Option<Full> {
-        if peer.may_act(self.owner) {
-            return (held.all >= self.limits.connections).then_some(Full::All);
+    fn hit(&self, held: &mut Held, peer: &Peer) -> Option<Full> {
+        let all = held.peers.len();
+        if all >= self.limits.connections {
+            return Some(Full::All);
         }
-        if held.by_user.get(&peer.uid).is_some_and(|&count| count >= self.limits.connections_per_user) {
-            return Some(Full::User);
+        let is_open = all < self.limits.connections.saturating_sub(self.limits.reserved);
+        let of_user = held.peers.iter().filter(|other| other.uid() == peer.uid()).count();
+        if is_open && of_user < self.limits.connections_per_peer {
+            return None;
         }
-        let open = self.limits.connections.saturating_sub(self.limits.reserved);
-        (held.all >= open).then_some(Full::All)
+        let has_a_claim = peer.uid() == 0 || peer.uid() == self.owner;
+        if !is_open && !has_a_claim {
+            return Some(Full::All);
+        }
+        if !held.looks.may_look(peer, has_a_claim, clock::boottime()) {
+            return Some(Full::Peer);
+        }
+        let refused = self.hit_known(held, peer, is_open);
+        if refused.is_some() {
+            held.looks.remember(peer, clock::boottime());
+        }
+        refused
     }
 
-    fn refuse(&self, held: &mut Held, peer: Peer, full: Full) {
+    /// The same, now that it is worth knowing who it is.
+    fn hit_known(&self, held: &Held, peer: &Peer, is_open: bool) -> Option<Full> {
+        let who = peer.identity();
+        if who.is_root() || who.is_user(self.owner) {
+            return None;
+        }
+        let same = |other: &&Arc<Peer>| other.uid() == peer.uid() && other.identity().principal() == who.principal();
+        if held.peers.iter().filter(same).count() >= self.limits.connections_per_peer {
+            return Some(Full::Peer);
+        }
+        (!is_open).then_some(Full::All)
+    }
+
+    fn refuse(&self, held: &mut Held, peer: &Peer, full: Full) {
         let counter = match full {
             Full::All => &self.counters.refused.all,
-            Full::User => &self.counters.refused.user,
+            Full::Peer => &self.counters.refused.peer,
         };
         counter.fetch_add(1, Ordering::Relaxed);
         if !std::mem::replace(&mut held.told, true) {
-            tracing::warn!(uid = peer.uid, bound = ?full, open = held.all, "connections to the socket are refused");
+            let (uid, open) = (peer.uid(), held.peers.len());
+            tracing::warn!(uid, bound = ?full, open, "connections to the socket are refused");
         }
     }
 }
@@ -99,57 +134,15 @@ impl Permits {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut held = lock(&self.held);
-        held.all -= 1;
-        if held.all == 0 {
-            held.told = false;
+        if let Some(at) = held.peers.iter().position(|peer| Arc::ptr_eq(peer, &self.peer)) {
+            held.peers.swap_remove(at);
         }
-        if let Some(count) = held.by_user.get_mut(&self.uid) {
-            *count -= 1;
-            if *count == 0 {
-                held.by_user.remove(&self.uid);
-            }
+        if held.peers.is_empty() {
+            held.told = false;
         }
     }
 }
 
 fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn permits() -> Permits {
-        let limits = Limits { connections: 6, reserved: 2, connections_per_user: 3, ..Limits::default() };
-        Permits::new(limits, 990, Arc::default())
-    }
-
-    #[test]
-    fn a_user_gets_its_share_and_no_more() {
-        let permits = permits();
-        let _held: Vec<_> = (0..3).map(|_| permits.take(Peer { uid: 1000 }).map_err(drop).unwrap()).collect();
-        assert_eq!(permits.take(Peer { uid: 1000 }).err(), Some(Full::User));
-        assert!(permits.take(Peer { uid: 1001 }).is_ok());
-    }
-
-    #[test]
-    fn users_cannot_shut_root_out() {
-        let permits = permits();
-        let _held: Vec<_> = (0..4).map(|uid| permits.take(Peer { uid: 1000 + uid }).map_err(drop).unwrap()).collect();
-        assert_eq!(permits.take(Peer { uid: 2000 }).err(), Some(Full::All));
-        let _root = permits.take(Peer { uid: 0 }).map_err(drop).unwrap();
-        let _own = permits.take(Peer { uid: 990 }).map_err(drop).unwrap();
-        assert_eq!(permits.take(Peer { uid: 0 }).err(), Some(Full::All));
-    }
-
-    #[test]
-    fn a_closed_connection_gives_its_permit_back() {
-        let permits = permits();
-        for _ in 0..20 {
-            assert!(permits.take(Peer { uid: 1000 }).is_ok());
-        }
-        assert_eq!(lock(&permits.held).all, 0);
-        assert!(lock(&permits.held).by_user.is_empty());
-    }
 }

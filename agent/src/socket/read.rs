@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use nodewell_model::{
     Condition,
     api::{ConditionProblem, HealthView},
-    view::{ConditionView, DaemonState, DaemonView, EventView, NodeView},
+    view::{ConditionView, DaemonState, DaemonView, EventView, NodeView, RefusedView},
 };
 
 use super::{
@@ -15,6 +15,14 @@ use crate::board::EventLog;
 
 /// Events in one answer, unless the request names a number.
 const DEFAULT_EVENTS: usize = 1000;
+
+/// `GET /v1/status`: the whole account, with what only the socket knows.
+pub(super) fn whole(view: &NodeView, refused: Vec<RefusedView>) -> Answer {
+    if refused.is_empty() {
+        return json(StatusCode::OK, view);
+    }
+    json(StatusCode::OK, &NodeView { refused, ..view.clone() })
+}
 
 /// `GET /v1/conditions`: the problem report interface's own shape; the subject is the worst problem's.
 pub(super) fn conditions(view: &NodeView) -> Answer {

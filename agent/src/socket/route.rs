@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use hyper::{Method, Request, StatusCode, body::Body};
+use nodewell_model::api::ClearRequest;
 
 use super::{
     Api, Limits, act,
@@ -50,7 +51,7 @@ const ROUTES: [Route; 11] = [
 ];
 
 /// Answers one request of `peer`.
-pub(super) async fn answer<B>(api: &Api, limits: &Limits, peer: Peer, request: Request<B>) -> Answer
+pub(super) async fn answer<B>(api: &Api, limits: &Limits, peer: &Peer, request: Request<B>) -> Answer
 where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -65,7 +66,7 @@ where
 async fn dispatch<B>(
     api: &Api,
     limits: &Limits,
-    peer: Peer,
+    peer: &Peer,
     (endpoint, request): (Endpoint, Request<B>),
 ) -> Result<Answer, Refusal>
 where
@@ -75,7 +76,7 @@ where
     let view = || api.board.view();
     Ok(match endpoint {
         Endpoint::Version => json(StatusCode::OK, &api.version),
-        Endpoint::Status => json(StatusCode::OK, &*view()),
+        Endpoint::Status => read::whole(&view(), api.gate.refusals()),
         Endpoint::Conditions => read::conditions(&view()),
         Endpoint::Problems => read::problems(&view()),
         Endpoint::Daemons => json(StatusCode::OK, &view().daemons),
@@ -85,14 +86,16 @@ where
             read::events(api.board.events(), &EventsQuery::parse(request.uri().query().unwrap_or_default())?)
         }
         Endpoint::Clear => {
-            act::permitted(api, peer, "clearing a condition")?;
-            act::clear(api, body::read(request, limits).await?).await?
+            api.gate.may_clear_something(peer)?;
+            let asked: ClearRequest = body::read(request, limits).await?;
+            api.gate.may_clear(peer, &asked.condition)?;
+            act::clear(api, asked).await?
         }
         Endpoint::Inject => {
-            act::permitted(api, peer, "injecting a problem")?;
+            api.gate.may_inject(peer)?;
             act::inject(api, &body::read(request, limits).await?)?
         }
-        Endpoint::Report => report::report(api, limits, &peer, request).await?,
+        Endpoint::Report => report::report(api, limits, peer, request).await?,
     })
 }
 

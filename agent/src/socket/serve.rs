@@ -3,18 +3,21 @@
 use std::{
     convert::Infallible,
     future::Future,
+    path::Path,
     pin::pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use hyper::{
+    Method,
     body::Incoming,
     header::{CONNECTION, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nodewell_sys::peer::Help;
 use tokio::{
     net::{UnixListener, UnixStream},
     sync::watch,
@@ -25,12 +28,14 @@ use tokio::{
 use super::{
     Api, Counters, Limits,
     answer::Answer,
-    peer::Peer,
+    peer::{Host, Peer},
     permits::{Full, Permit, Permits},
     route,
     stream::TimedStream,
 };
 
+/// Where reports are sent.
+const REPORTS: &str = "/v1/status";
 /// What one connection may buffer for a request head, and read ahead of a body.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 /// What connections may still say once the agent stops: the last answers, and a follower's last events.
@@ -49,7 +54,8 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let server = Arc::new(Server {
-        permits: Permits::new(limits.clone(), api.owner, Arc::clone(&counters)),
+        permits: Permits::new(limits.clone(), super::owner(), Arc::clone(&counters)),
+        host: Arc::new(Host::new(Path::new("/proc"), Help::PeerPidfd)),
         api,
         limits,
         counters,
@@ -80,14 +86,15 @@ struct Server {
     api: Api,
     limits: Limits,
     permits: Permits,
+    host: Arc<Host>,
     counters: Arc<Counters>,
 }
 
 impl Server {
     fn admit(self: &Arc<Self>, stream: UnixStream, connections: &mut JoinSet<()>, stopping: watch::Receiver<bool>) {
         // A peer that is gone already has no identity, and needs no answer.
-        let Ok(peer) = Peer::of(&stream) else { return };
-        match self.permits.take(peer) {
+        let Ok(peer) = Peer::of(&stream, &self.host).map(Arc::new) else { return };
+        match self.permits.take(&peer) {
             Ok(permit) => {
                 connections.spawn(Arc::clone(self).converse(stream, (peer, permit), stopping));
             }
@@ -98,13 +105,17 @@ impl Server {
     async fn converse(
         self: Arc<Self>,
         stream: UnixStream,
-        (peer, _permit): (Peer, Permit),
+        (peer, _permit): (Arc<Peer>, Permit),
         stopping: watch::Receiver<bool>,
     ) {
         let io = TokioIo::new(TimedStream::new(stream, self.limits.write_timeout));
         let service = service_fn(|request: hyper::Request<Incoming>| async {
             self.counters.requests.fetch_add(1, Ordering::Relaxed);
-            let answer = route::answer(&self.api, &self.limits, peer, request).await;
+            let is_report = request.method() == Method::POST && request.uri().path() == REPORTS;
+            let answer = route::answer(&self.api, &self.limits, &peer, request).await;
+            if is_report {
+                self.counters.reports.count(answer.status());
+            }
             Ok::<_, Infallible>(if *stopping.borrow() { last(answer) } else { answer })
         });
         let connection = http1::Builder::new()
@@ -122,7 +133,7 @@ impl Server {
         };
         if let Err(error) = ended {
             self.counters.broken.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(uid = peer.uid, %error, "a connection broke");
+            tracing::debug!(uid = peer.uid(), %error, "a connection broke");
         }
     }
 }
@@ -144,7 +155,7 @@ fn last(mut answer: Answer) -> Answer {
 fn turn_away(stream: &UnixStream, full: Full) {
     let (status, error) = match full {
         Full::All => ("503 Service Unavailable", "the agent has no connection left; try again in a moment"),
-        Full::User => ("429 Too Many Requests", "this user has too many connections open; close some"),
+        Full::Peer => ("429 Too Many Requests", "you have too many connections open; close some"),
     };
     let body = format!("{{\"error\":\"{error}\"}}\n");
     let answer = format!(

@@ -1,6 +1,8 @@
-//! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc.
+//! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc,
+//! the process behind a socket.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bus_error;
 pub mod journal;
 pub mod memory;
+pub mod peer;

@@ -11,7 +11,8 @@ use std::{
 use jiff::Timestamp;
 use nodewell_model::{EventRecord, Name, Severity, problem::stable_hash};
 
-use super::{bucket::Rate, outbox::Outbox};
+use super::outbox::Outbox;
+use crate::bucket::Rate;
 use limiter::Limiter;
 
 /// So many delivered series are remembered to be counted on; more are forgotten, and what repeats gets a new Event.

@@ -78,7 +78,13 @@ impl Bench {
         };
         let apiserver = self.board.view().apiserver.clone();
         let conditions = conditions.iter().map(|words| condition(words).into()).collect();
-        self.board.publish(NodeView { node: "n1".into(), conditions, daemons: Vec::new(), apiserver });
+        self.board.publish(NodeView {
+            node: "n1".into(),
+            conditions,
+            daemons: Vec::new(),
+            apiserver,
+            refused: Vec::new(),
+        });
     }
 
     async fn until(&self, what: &str, reached: impl Fn(&ApiserverView) -> bool) -> ApiserverView {

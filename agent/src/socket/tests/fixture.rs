@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::super::{Api, Counters, Injector, Limits, bind, serve};
+use super::super::{Access, Api, Counters, Grants, Injector, Limits, bind, serve};
 use crate::board::{Board, Command};
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
@@ -106,7 +106,9 @@ impl Fixture {
 }
 
 pub(super) fn api(board: &Board) -> Api {
-    Api::new(board.clone(), Arc::new(OneRule), &["events-follow", "clear", "inject"])
+    let grants = tokio::sync::watch::Sender::new(Arc::new(Grants::default())).subscribe();
+    let access = Access { grants, rate: Limits::default().rate };
+    Api::new(board.clone(), Arc::new(OneRule), access, &["events-follow", "clear", "inject"])
 }
 
 pub(super) async fn read_all(stream: &mut UnixStream) -> String {
@@ -199,6 +201,7 @@ pub(super) fn view() -> NodeView {
             message: "connection refused".to_owned(),
             undelivered: 3,
         },
+        refused: Vec::new(),
     }
 }
 

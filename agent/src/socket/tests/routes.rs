@@ -211,11 +211,11 @@ async fn an_unknown_reason_is_not_injected() {
 async fn an_ordinary_user_reads_and_changes_nothing() {
     let fixture = Fixture::full();
     let (api, limits) = (api(&fixture.board), Limits::default());
-    let stranger = Peer { uid: u32::MAX - 1 };
+    let stranger = Peer::user(u32::MAX - 1);
     for (method, target, code) in [("GET", "/v1/status", 200), ("POST", "/v1/clear", 403), ("POST", "/v1/inject", 403)]
     {
         let request = Request::builder().method(method).uri(target).body(Full::new(Bytes::new())).unwrap();
-        let answer = route::answer(&api, &limits, stranger, request).await;
+        let answer = route::answer(&api, &limits, &stranger, request).await;
         assert_eq!(answer.status(), StatusCode::from_u16(code).unwrap(), "{target}");
     }
 }

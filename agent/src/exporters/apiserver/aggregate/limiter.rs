@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use nodewell_model::{EventRecord, Name};
 
 use super::EventLimits;
-use crate::exporters::apiserver::bucket::Bucket;
+use crate::bucket::Bucket;
 
 /// More buckets than this are not remembered; the global one holds in any case.
 const BUCKET_LIMIT: usize = 4096;

@@ -11,25 +11,25 @@ pub struct Rate {
 
 /// A bucket is kept as the moment at which it will be full again.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     full_at: Duration,
 }
 
 impl Bucket {
-    pub(super) const FULL: Self = Self { full_at: Duration::ZERO };
+    pub(crate) const FULL: Self = Self { full_at: Duration::ZERO };
 
     /// When the next token is there; not after `now` if it is already.
-    pub(super) fn ready(&self, rate: Rate) -> Duration {
+    pub(crate) fn ready(&self, rate: Rate) -> Duration {
         self.full_at.saturating_sub(rate.interval.saturating_mul(rate.burst.saturating_sub(1)))
     }
 
-    /// Takes a token that is there.
-    pub(super) fn take(&mut self, rate: Rate, now: Duration) {
+    /// Takes a token; one that is not there yet is owed.
+    pub(crate) fn take(&mut self, rate: Rate, now: Duration) {
         self.full_at = self.full_at.max(now) + rate.interval;
     }
 
     /// Whether it holds all it can: then it need not be remembered.
-    pub(super) fn is_full(&self, now: Duration) -> bool {
+    pub(crate) fn is_full(&self, now: Duration) -> bool {
         self.full_at <= now
     }
 }

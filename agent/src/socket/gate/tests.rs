@@ -1,0 +1,124 @@
+use super::{
+    super::grants::{Grant, Grantee, Types},
+    *,
+};
+use nodewell_rules::Location;
+
+const OWNER: u32 = 990;
+
+fn gate(grants: &[Grant]) -> (Gate, watch::Sender<Arc<Grants>>) {
+    let sender = watch::Sender::new(Arc::new(Grants::new(grants)));
+    let rate = Rate { burst: 2, interval: Duration::from_secs(10) };
+    (Gate::new(Access { grants: sender.subscribe(), rate }, OWNER), sender)
+}
+
+fn raid_grant() -> Grant {
+    Grant {
+        to: Grantee::Unit("raid-monitor.service".to_owned()),
+        conditions: Types::Only(vec![Name::fixed("RaidProblem")]),
+        reasons: None,
+        events: false,
+        clear: Types::Only(Vec::new()),
+        interval: None,
+        burst: None,
+        on_stale: Some(OnStale::Clear),
+        at: Location { file: "nodewell.toml".into(), line: 1 },
+    }
+}
+
+fn report() -> Vec<Status> {
+    let text = r#"[{"source":"raid","conditions":[{"type":"RaidProblem","status":true,"reason":"RaidDegraded",
+        "transition":"2026-11-21T02:00:00Z","message":"m"}]}]"#;
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_grant_lets_in_and_says_whose_word_it_is() {
+    let (gate, _grants) = gate(&[raid_grant()]);
+    let granted = gate.admit(&Peer::unit("raid-monitor.service", 7), &report()).unwrap();
+    assert_eq!(granted, Granted { principal: "raid-monitor.service".into(), on_stale: OnStale::Clear });
+    let granted = gate.admit(&Peer::user(0), &report()).unwrap();
+    assert_eq!(granted, Granted { principal: "root".into(), on_stale: OnStale::Keep });
+    assert_eq!(gate.refusals(), []);
+}
+
+#[test]
+fn a_refusal_names_what_is_missing_and_what_would_give_it() {
+    let (gate, _grants) = gate(&[]);
+    let refusal = gate.admit(&Peer::unit("raid-monitor.service", 7), &report()).unwrap_err();
+    assert_eq!(refusal.status, StatusCode::FORBIDDEN);
+    assert_eq!(
+        refusal.error,
+        "raid-monitor.service (uid 7) may not report condition RaidProblem; to allow it, add to \
+         /etc/nodewell/nodewell.toml and reload nodewell:\n[[grant]]\nunit = \"raid-monitor.service\"\n\
+         conditions = [\"RaidProblem\"]\n"
+    );
+    let refusal = gate.admit(&Peer::user(1000), &report()).unwrap_err();
+    assert!(refusal.error.contains("[[grant]]\nuser = 1000\nconditions = [\"RaidProblem\"]\n"), "{}", refusal.error);
+    let heartbeat: Vec<Status> = serde_json::from_str(r#"[{"source":"raid"}]"#).unwrap();
+    let refusal = gate.admit(&Peer::user(1000), &heartbeat).unwrap_err();
+    assert!(refusal.error.starts_with("uid 1000 may not report anything; "), "{}", refusal.error);
+}
+
+#[test]
+fn a_containers_root_may_nothing() {
+    let (gate, _grants) = gate(&[Grant { to: Grantee::User(0), ..raid_grant() }]);
+    let pod = Peer::contained("cri-containerd-1.scope", 0);
+    let refusal = gate.admit(&pod, &report()).unwrap_err();
+    assert!(refusal.error.starts_with("it runs in a container (cri-containerd-1.scope)"), "{}", refusal.error);
+    assert!(gate.may_clear_something(&pod).is_err());
+    assert!(gate.may_clear(&pod, &Name::fixed("RaidProblem")).is_err());
+    assert!(gate.may_inject(&pod).unwrap_err().error.contains("on the host itself; it runs in a container"));
+    for host in [Peer::user(0), Peer::user(OWNER)] {
+        assert!(gate.may_clear_something(&host).is_ok() && gate.may_inject(&host).is_ok());
+    }
+}
+
+#[test]
+fn a_reload_counts_for_open_connections() {
+    let (gate, grants) = gate(&[]);
+    let peer = Peer::unit("raid-monitor.service", 7);
+    assert!(gate.admit(&peer, &report()).is_err());
+    grants.send_replace(Arc::new(Grants::new(&[raid_grant()])));
+    assert!(gate.admit(&peer, &report()).is_ok());
+    grants.send_replace(Arc::new(Grants::new(&[])));
+    assert!(gate.admit(&peer, &report()).is_err());
+}
+
+#[test]
+fn the_rate_is_each_principals_own_and_retry_after_is_true() {
+    let (gate, _grants) = gate(&[raid_grant()]);
+    let (one, other) = (Peer::unit("raid-monitor.service", 7), Peer::unit("raid-monitor.service", 7));
+    assert!(gate.rate(&one).is_ok() && gate.rate(&other).is_ok());
+    let refusal = gate.rate(&one).unwrap_err();
+    assert_eq!(refusal.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!((9..=10).contains(&refusal.retry_after_secs.unwrap()), "{refusal:?}");
+    assert!(refusal.error.contains("0.1 times a second, 2 at once"), "{refusal:?}");
+    assert!(gate.rate(&Peer::user(0)).is_ok());
+}
+
+#[test]
+fn a_batch_costs_as_many_reports_as_it_has() {
+    let (gate, _grants) = gate(&[raid_grant()]);
+    let peer = Peer::unit("raid-monitor.service", 7);
+    gate.rate(&peer).unwrap();
+    let batch: Vec<Status> = std::iter::repeat_n(report(), 5).flatten().collect();
+    gate.admit(&peer, &batch).unwrap();
+    // Five were taken, two are free: three owed, and one more to be there.
+    let wait = gate.rate(&peer).unwrap_err().retry_after_secs.unwrap();
+    assert!((39..=40).contains(&wait), "{wait}");
+}
+
+#[test]
+fn the_account_names_who_was_refused_and_why() {
+    let (gate, _grants) = gate(&[]);
+    for _ in 0..3 {
+        let _ = gate.admit(&Peer::user(1000), &report());
+    }
+    let _ = gate.may_inject(&Peer::contained("docker-1.scope", 0));
+    let views = gate.refusals();
+    assert_eq!(views.len(), 2);
+    assert_eq!(views[0].peer, "container:docker-1.scope (uid 0)");
+    assert_eq!((views[1].peer.as_str(), views[1].source.as_str(), views[1].count), ("uid 1000", "raid", 3));
+    assert_eq!(views[1].why, "may not report condition RaidProblem");
+}

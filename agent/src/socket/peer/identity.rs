@@ -1,0 +1,93 @@
+//! Who a peer is, once its place is known: what grants are matched against, and the name it reports under.
+
+use std::sync::Arc;
+
+use super::cgroup::Place;
+
+/// Who connected. Only who is known to live on the host itself is a user, a group member or a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::socket) struct Identity {
+    place: Place,
+    uid: u32,
+    groups: Vec<u32>,
+    principal: Arc<str>,
+}
+
+impl Identity {
+    /// `groups` begins with the effective one.
+    pub(super) fn new(place: Place, uid: u32, groups: Vec<u32>) -> Self {
+        let principal = principal(&place, uid).into();
+        Self { place, uid, groups, principal }
+    }
+
+    /// Whose word it is: `raid-monitor.service`, `root` or `uid:1000`. Nobody can choose another's.
+    pub(in crate::socket) fn principal(&self) -> &Arc<str> {
+        &self.principal
+    }
+
+    pub(in crate::socket) fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    pub(in crate::socket) fn is_root(&self) -> bool {
+        self.is_user(0)
+    }
+
+    pub(in crate::socket) fn is_user(&self, uid: u32) -> bool {
+        self.is_at_home() && self.uid == uid
+    }
+
+    pub(in crate::socket) fn is_in_group(&self, gid: u32) -> bool {
+        self.is_at_home() && self.groups.contains(&gid)
+    }
+
+    pub(in crate::socket) fn is_unit(&self, name: &str) -> bool {
+        matches!(&self.place, Place::Unit(unit) if **unit == *name)
+    }
+
+    /// The service of the host's systemd that it belongs to; a user's whole service manager is no such thing.
+    pub(in crate::socket) fn service(&self) -> Option<&str> {
+        match &self.place {
+            Place::Unit(unit) => service(unit),
+            _ => None,
+        }
+    }
+
+    /// Why no grant can be meant for it, as a sentence about it.
+    pub(in crate::socket) fn shut_out(&self) -> Option<String> {
+        match &self.place {
+            Place::Container(name) => Some(format!("it runs in a container ({name})")),
+            Place::Unknown(why) => Some(format!("who it is cannot be told: {why}")),
+            Place::Unit(_) | Place::Host => None,
+        }
+    }
+
+    fn is_at_home(&self) -> bool {
+        matches!(self.place, Place::Unit(_) | Place::Host)
+    }
+}
+
+/// For people: the principal, and the user where that does not say it.
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.place, self.service()) {
+            (Place::Host | Place::Unit(_), None) if self.uid == 0 => f.write_str("root"),
+            (Place::Host | Place::Unit(_), None) => write!(f, "uid {}", self.uid),
+            _ => write!(f, "{} (uid {})", self.principal, self.uid),
+        }
+    }
+}
+
+fn principal(place: &Place, uid: u32) -> String {
+    match place {
+        Place::Container(name) => format!("container:{name}"),
+        Place::Unknown(_) => format!("unknown:uid:{uid}"),
+        Place::Unit(unit) if service(unit).is_some() => unit.to_string(),
+        Place::Unit(_) | Place::Host if uid == 0 => "root".to_owned(),
+        Place::Unit(_) | Place::Host => format!("uid:{uid}"),
+    }
+}
+
+fn service(unit: &str) -> Option<&str> {
+    Some(unit).filter(|unit| unit.ends_with(".service") && !unit.starts_with("user@"))
+}

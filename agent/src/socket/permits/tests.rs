@@ -1,0 +1,81 @@
+use super::*;
+
+fn permits() -> Permits {
+    let limits = Limits { connections: 6, reserved: 2, connections_per_peer: 3, ..Limits::default() };
+    Permits::new(limits, 990, Arc::default())
+}
+
+fn take(permits: &Permits, peer: &Arc<Peer>) -> Permit {
+    permits.take(peer).map_err(drop).unwrap()
+}
+
+#[test]
+fn a_user_gets_its_share_and_no_more() {
+    let permits = permits();
+    let _held: Vec<_> = (0..3).map(|_| take(&permits, &Peer::user(1000))).collect();
+    assert_eq!(permits.take(&Peer::user(1000)).err(), Some(Full::Peer));
+    assert!(permits.take(&Peer::user(1001)).is_ok());
+}
+
+#[test]
+fn two_units_of_one_user_are_two_peers() {
+    let permits = permits();
+    let held: Vec<_> = (0..3).map(|_| take(&permits, &Peer::unit("x.service", 65534))).collect();
+    assert_eq!(permits.take(&Peer::unit("x.service", 65534)).err(), Some(Full::Peer));
+    drop(permits.take(&Peer::unit("y.service", 65534)).map_err(drop).unwrap());
+    drop(held);
+}
+
+#[test]
+fn users_cannot_shut_root_out() {
+    let permits = permits();
+    let _held: Vec<_> = (0..4).map(|uid| take(&permits, &Peer::user(1000 + uid))).collect();
+    assert_eq!(permits.take(&Peer::user(2000)).err(), Some(Full::All));
+    let _root = take(&permits, &Peer::user(0));
+    let _own = take(&permits, &Peer::user(990));
+    assert_eq!(permits.take(&Peer::user(0)).err(), Some(Full::All));
+}
+
+#[test]
+fn root_is_only_bound_by_the_whole() {
+    let permits = permits();
+    let _held: Vec<_> = (0..6).map(|_| take(&permits, &Peer::unit("nodewell-disk.service", 0))).collect();
+    assert_eq!(permits.take(&Peer::user(0)).err(), Some(Full::All));
+}
+
+#[test]
+fn a_containers_root_has_no_more_than_any_peer_and_shuts_nobody_out() {
+    let permits = permits();
+    let pod = || Peer::contained("cri-containerd-1.scope", 0);
+    let _held: Vec<_> = (0..3).map(|_| take(&permits, &pod())).collect();
+    assert_eq!(permits.take(&pod()).err(), Some(Full::Peer));
+    assert_eq!(permits.counters.refused.peer.load(Ordering::Relaxed), 1);
+    // What is kept free is for the host's own root.
+    let _one = take(&permits, &Peer::user(1000));
+    assert_eq!(permits.take(&Peer::contained("other", 0)).err(), Some(Full::All));
+    let _root: Vec<_> = (0..2).map(|_| take(&permits, &Peer::at(crate::socket::peer::Place::Host, 0))).collect();
+}
+
+#[test]
+fn a_closed_connection_gives_its_permit_back() {
+    let permits = permits();
+    for _ in 0..20 {
+        assert!(permits.take(&Peer::user(1000)).is_ok());
+    }
+    assert!(lock(&permits.held).peers.is_empty());
+}
+
+#[test]
+fn a_flood_of_refused_connects_is_looked_at_a_bounded_number_of_times() {
+    let mut looks = Looks::default();
+    let (pod, root) = (Peer::contained("x", 0), Peer::user(0));
+    let now = std::time::Duration::from_secs(1000);
+    let looked = (0..10_000).filter(|_| looks.may_look(&pod, true, now)).count();
+    assert_eq!(looked, 100);
+    // A second later there are tokens again; and one that was refused is not looked at for a while.
+    let later = now + std::time::Duration::from_secs(1);
+    assert!(looks.may_look(&root, true, later));
+    looks.remember(&pod, later);
+    assert!(!looks.may_look(&pod, true, later));
+    assert!(looks.may_look(&pod, true, later + std::time::Duration::from_secs(1)));
+}
