@@ -6,9 +6,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use nodewell_ledger::{Counters, OnStale, ReportRefusal};
+use nodewell_ledger::{ClearRequest, Counters, OnStale, ReportRefusal};
 use nodewell_model::{
-    EventRecord, Name, Status,
+    EventRecord, Status,
     view::{ApiserverState, ApiserverView, DaemonView, NodeView},
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -31,8 +31,8 @@ pub struct Board {
 /// What an exporter may ask of the ledger.
 #[derive(Debug)]
 pub enum Command {
-    /// `nodewell clear`: end these problems, whoever claims them; answers how many ended.
-    Clear { condition: Name, reason: Option<Name>, subject: Option<String>, done: oneshot::Sender<usize> },
+    /// `nodewell clear` and whoever has looked: end these problems, whoever claims them; answers how many ended.
+    Clear { request: ClearRequest, done: oneshot::Sender<usize> },
     /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once whoever reads
     /// the account sees them.
     Report {

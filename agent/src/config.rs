@@ -13,8 +13,8 @@ use nodewell_rules::{LoadPlan, Mistake, RulesFrom};
 
 use crate::socket;
 
-pub use flags::Flags;
-pub use settings::{MetricsAddress, Settings};
+pub use flags::{Command, Flags};
+pub use settings::{MetricsAddress, Satellites, Settings};
 
 pub mod flags;
 pub mod settings;
@@ -39,6 +39,7 @@ pub struct Config {
     pub npd_config: Vec<PathBuf>,
     pub monitors_dir: PathBuf,
     pub kubelet_dir: PathBuf,
+    pub satellites: Satellites,
     pub kmsg: KmsgConfig,
     pub journal: JournalConfig,
     pub apiserver: ApiserverSettings,
@@ -113,6 +114,7 @@ impl Config {
             npd_config: said.npd_config.unwrap_or_default(),
             monitors_dir: said.monitors_dir.unwrap_or_else(|| "/etc/nodewell/monitors.d".into()),
             kubelet_dir: said.kubelet_dir.unwrap_or_else(|| "/var/lib/kubelet".into()),
+            satellites: said.satellites.unwrap_or_default(),
             kmsg: KmsgConfig {
                 path: said.kmsg_path.unwrap_or_else(|| "/dev/kmsg".into()),
                 facilities: said.kmsg_facilities.unwrap_or_else(|| vec![0]),

@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::{
     board::{Board, Command},
-    config::{self, Config, Flags},
+    config::{self, Config, Flags, Satellites},
     detectors::proof::{HostRoots, Prover},
     exporters::{
         self,
@@ -24,12 +24,10 @@ use crate::{
     },
     injection::RuleInjector,
     ledger::{Inputs, LedgerTask},
-    monitors::{
-        filesystem::FilesystemMonitor,
-        outlet::{Outlet, Report},
-    },
+    monitors::outlet::{Outlet, Report},
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, notify, tasks::AtStop},
+    satellite::{Children, Group},
     socket::{self, Access, BindError, Grants, SocketFile},
     sources::kmsg::Expectations,
 };
@@ -126,7 +124,7 @@ impl Agent {
             config: config.clone(),
             rules: rules_in_force.clone(),
             outlet: outlet.clone(),
-            prover: Prover::new(roots.clone()),
+            prover: Prover::new(roots),
             stats: board.stats().clone(),
             expectations: expectations.clone(),
         });
@@ -148,8 +146,8 @@ impl Agent {
         agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
         agent.spawn_socket(expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
-        agent.spawn_filesystem_monitor(outlet, roots);
         agent.spawn_exporters().await;
+        agent.spawn_satellites(outlet);
         Ok(agent)
     }
 
@@ -161,11 +159,17 @@ impl Agent {
         self.vital.spawn_local(task.run(Inputs { reports, commands, catalogues }));
     }
 
-    fn spawn_filesystem_monitor(&mut self, outlet: Outlet, roots: HostRoots) {
-        let (rules, board) = (self.rules.subscribe(), self.board.clone());
-        self.tasks.supervise(("filesystem-monitor", AtStop::Drop), move || {
-            FilesystemMonitor::new(rules.clone(), board.clone(), outlet.clone(), roots.clone()).run()
-        });
+    /// Under a service manager they are services of their own.
+    fn spawn_satellites(&mut self, outlet: Outlet) {
+        let spawn = match self.config.satellites {
+            Satellites::Spawn => true,
+            Satellites::None => false,
+            Satellites::Auto => !notify::is_service(),
+        };
+        if spawn {
+            let children = Children { socket: self.config.socket.clone(), outlet, stop: self.tasks.stop().clone() };
+            self.tasks.supervise(("satellite-check", AtStop::Finish), move || children.clone().keep(Group::Check));
+        }
     }
 
     fn spawn_socket(&mut self, expectations: Expectations) -> Result<(), Fatal> {

@@ -3,10 +3,10 @@
 use std::{io::Read, sync::Arc, time::Duration};
 
 use nodewell_model::{
-    BootId, Severity,
+    BootId, Name, Severity,
     api::{InjectAnswer, InjectRequest},
 };
-use nodewell_rules::{Reader, Rule, RuleSet};
+use nodewell_rules::{Reader, Rule, RuleSet, rule::Check};
 use tokio::sync::watch;
 
 use crate::{
@@ -36,6 +36,12 @@ impl RuleInjector {
 }
 
 impl Injector for RuleInjector {
+    fn check_of(&self, reason: &Name) -> Option<&'static str> {
+        let rules = self.rules.borrow();
+        let mut lasting = rules.rules.iter().filter(|rule| rule.reason == *reason && rule.condition.is_some());
+        lasting.find_map(|rule| rule.clears.check).map(Check::as_str)
+    }
+
     fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String> {
         let rules = self.rules.borrow();
         let (rule, example) = choose(&rules, request)?;

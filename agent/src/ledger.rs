@@ -1,6 +1,6 @@
 //! Fourth stage: the one task that owns the ledger. Reports and commands go in; the board is written.
 
-use nodewell_ledger::{ClearRequest, Ledger, Limits, Now, ReportRefusal};
+use nodewell_ledger::{Ledger, Limits, Now, ReportRefusal};
 use nodewell_model::{ConditionSpec, view::NodeView};
 use tokio::sync::{mpsc, oneshot};
 
@@ -99,8 +99,7 @@ impl LedgerTask {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Clear { condition, reason, subject, done } => {
-                let request = ClearRequest { condition, reason, subject };
+            Command::Clear { request, done } => {
                 // Nobody waits for the answer any more: the problems are ended all the same.
                 let _ = done.send(self.ledger.clear(&request, clock::now()));
             }

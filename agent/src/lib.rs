@@ -14,5 +14,6 @@ pub mod logging;
 pub mod monitors;
 pub mod readers;
 pub mod runtime;
+pub mod satellite;
 pub mod socket;
 pub mod sources;

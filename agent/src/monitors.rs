@@ -1,6 +1,5 @@
 //! Third stage: a monitor joins a source with its detectors and tells the ledger what it found.
 
 pub mod coalesce;
-pub mod filesystem;
 pub mod log;
 pub mod outlet;

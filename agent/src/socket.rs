@@ -28,7 +28,10 @@ use std::{
     time::Duration,
 };
 
-use nodewell_model::api::{InjectAnswer, InjectRequest, VersionView};
+use nodewell_model::{
+    Name,
+    api::{InjectAnswer, InjectRequest, VersionView},
+};
 use tokio::sync::watch;
 
 use crate::{board::Board, bucket::Rate};
@@ -87,6 +90,9 @@ impl Default for Limits {
 pub trait Injector: Send + Sync {
     /// Arms one injection; the error is for the person who asked.
     fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String>;
+
+    /// The look at the host that ends problems of `reason`, as rules call it.
+    fn check_of(&self, reason: &Name) -> Option<&'static str>;
 }
 
 /// Who may report, as of now and of every reload.

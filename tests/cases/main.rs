@@ -22,6 +22,7 @@ mod node_recreated;
 mod npd_stock_configs;
 mod recovery;
 mod rule_commands;
+mod satellites;
 mod sighup_reload;
 
 fn main() -> std::process::ExitCode {
@@ -35,6 +36,7 @@ fn main() -> std::process::ExitCode {
         node_recreated::list,
         api_double::list,
         kmsg_overrun::list,
+        satellites::list,
         inject::list,
         journal_entries::list,
         npd_stock_configs::list,

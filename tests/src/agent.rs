@@ -6,6 +6,7 @@ use std::{
     io::Write,
     net::TcpListener,
     path::{Path, PathBuf},
+    process::ExitStatus,
     thread,
 };
 
@@ -52,7 +53,9 @@ impl Plan {
         let kmsg = FakeKmsg::file(&dir.path().join("kmsg"));
         // What /etc has on this machine must not matter.
         let own = |key: &str, folder: &str| format!("{key} = {:?}\n", dir.path().join(folder));
-        let base = own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d");
+        // Satellites cost a process; the cases that are about them ask for them.
+        let base =
+            own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d") + "satellites = \"none\"\n";
         fs::write(dir.path().join("nodewell.toml"), base).unwrap();
         let metrics_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let node = node.to_owned();
@@ -284,6 +287,18 @@ impl Agent {
     /// SIGCONT.
     pub fn resume(&self) {
         self.process.signal(Signal::SIGCONT);
+    }
+
+    /// SIGTERM, and how it ended.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.process.signal(Signal::SIGTERM);
+        self.process.wait()
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     /// Kills it and starts it again with everything as it was.

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod cli;
 pub mod cluster;
+pub mod disk;
 pub mod double;
 pub mod http;
 pub mod journal;
@@ -13,5 +14,6 @@ pub mod kmsg;
 pub mod process;
 pub mod real;
 pub mod runtime;
+pub mod satellite;
 pub mod suite;
 pub mod wait;

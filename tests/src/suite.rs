@@ -9,7 +9,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::{
     cluster::Cluster,
-    journal, kmsg,
+    disk, journal, kmsg,
     real::{self, RealServer},
 };
 
@@ -19,6 +19,8 @@ pub enum Need {
     Root,
     /// Root, and a kernel log that takes writes.
     KernelLog,
+    /// Root, a free loop device, ext4.
+    LoopDevice,
     /// Root, `systemd-journald` and a private mount namespace.
     Journald,
 }
@@ -29,6 +31,7 @@ impl Need {
         match self {
             Self::Root => (!nix::unistd::geteuid().is_root()).then(|| "needs root".to_owned()),
             Self::KernelLog => kmsg::unmet(),
+            Self::LoopDevice => disk::unmet(),
             Self::Journald => journal::unmet(),
         }
     }

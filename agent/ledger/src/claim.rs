@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{Action, BootId, Finding, Severity};
+use nodewell_model::{Action, BootId, Finding, Severity, api::Seen};
 use serde::{Deserialize, Serialize};
 
 use crate::Now;
@@ -163,6 +163,12 @@ impl Problem {
 
     pub(crate) fn since(&self) -> Option<Timestamp> {
         self.shown().map(|(_, claim)| claim.since).min()
+    }
+
+    /// How often and when it was claimed last; `None` without a claim.
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        let count = self.shown().fold(0, |sum: u64, (_, claim)| sum.saturating_add(claim.count));
+        Some(Seen { count, last_seen: self.shown().map(|(_, claim)| claim.last_seen).max()? })
     }
 
     /// The claim whose words stand for the problem: the worst, then the newest.

@@ -13,6 +13,7 @@ use std::{
 
 use nodewell_model::{
     BootId, ConditionSpec, EventRecord, Finding, FindingKind, Name, ProblemKey,
+    api::Seen,
     text::{MESSAGE_LIMIT_BYTES, cut},
     view::{ConditionView, DaemonView},
 };
@@ -74,12 +75,16 @@ pub struct ReportRefusal {
     pub why: Refusal,
 }
 
-/// What a person wants cleared: claims of everyone. `None` stands for all.
+/// What somebody wants cleared: claims of everyone. `None` stands for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClearRequest {
     pub condition: Name,
     pub reason: Option<Name>,
     pub subject: Option<String>,
+    /// Why it is over, for people.
+    pub evidence: Option<String>,
+    /// Only what has not been claimed again since it looked like this.
+    pub as_seen: Option<Seen>,
 }
 
 /// What is true of the node. Owned by one task; see the crate's words on times.

@@ -45,18 +45,19 @@ fn problems(page: &Page, daemons: &Daemons) -> Vec<ProblemView> {
 
 fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<ProblemView> {
     let spokesman = problem.spokesman()?;
-    let claims = || problem.shown().map(|(_, claim)| claim);
+    let seen = problem.seen()?;
+    let mut claims = problem.shown().map(|(_, claim)| claim);
     Some(ProblemView {
         id: key.id().to_string(),
         reason: key.reason.clone(),
         subject: key.subject.clone(),
         severity: problem.severity(),
         since: problem.since()?,
-        last_seen: claims().map(|claim| claim.last_seen).max()?,
-        count: claims().fold(0, |sum, claim| sum.saturating_add(claim.count)),
+        last_seen: seen.last_seen,
+        count: seen.count,
         message: spokesman.message.clone(),
         source: sources(problem),
-        action: spokesman.action.or_else(|| claims().find_map(|claim| claim.action)).map(|a| a.as_str().to_owned()),
+        action: spokesman.action.or_else(|| claims.find_map(|claim| claim.action)).map(|a| a.as_str().to_owned()),
         unconfirmed_since: unconfirmed(key, problem, daemons),
         test: problem.is_test(),
     })

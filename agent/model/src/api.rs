@@ -1,5 +1,6 @@
 //! Requests and answers of the local socket that are not in [`crate::view`] or [`crate::status`].
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{Name, Severity, view::ProblemView};
@@ -59,6 +60,21 @@ pub struct ClearRequest {
     /// Only those of this subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// Why they are over, for people; the event says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// Only those that nobody has claimed again since they looked like this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_seen: Option<Seen>,
+}
+
+/// How a problem looked when the evidence against it was gathered: both as its view shows them. What has failed again
+/// since then looks different, whatever the clocks do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    pub count: u64,
+    pub last_seen: Timestamp,
 }
 
 /// The answer to `POST /v1/clear`.
@@ -74,6 +90,17 @@ pub struct ConditionProblem {
     pub condition: Name,
     #[serde(flatten)]
     pub problem: ProblemView,
+    /// The look at the host that ends it, by the rule that raised it: `filesystem-writable`, `device-present`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+}
+
+impl ConditionProblem {
+    /// For [`ClearRequest::as_seen`].
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        Seen { count: self.problem.count, last_seen: self.problem.last_seen }
+    }
 }
 
 /// The answer to `GET /healthz` and `GET /readyz`.

@@ -164,6 +164,25 @@ pub enum Check {
     DevicePresent,
 }
 
+impl Check {
+    pub(crate) const ALL: [Self; 2] = [Self::FilesystemWritable, Self::DevicePresent];
+
+    /// The word in rule files and on the socket.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FilesystemWritable => "filesystem-writable",
+            Self::DevicePresent => "device-present",
+        }
+    }
+
+    /// The check of that word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|check| check.as_str() == word)
+    }
+}
+
 /// Lines that prove the rule; `nodewell check` and the tests run them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Examples {

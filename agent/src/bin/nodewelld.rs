@@ -1,16 +1,22 @@
-//! `nodewelld`: the node health agent. Reads its configuration and rules, then runs until it is told to stop.
+//! `nodewelld`: the node health agent, or with `monitor NAME` one of its satellites. Reads its configuration and rules,
+//! then runs until it is told to stop.
 
 use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 use nodewell_agent::{
-    config::{Config, Flags},
+    config::{Command, Config, Flags},
     daemon, logging,
+    satellite::{self, MonitorFlags},
 };
+use nodewell_client::Client;
 use nodewell_rules::{Mistake, RuleSet};
+use nodewell_sys::memory::{Locking, lock_memory, one_malloc_arena};
+use tokio::{runtime::Runtime, task::LocalSet};
 
-/// `EX_USAGE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
+/// `EX_USAGE`, `EX_UNAVAILABLE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
 const USAGE: u8 = 64;
+const UNAVAILABLE: u8 = 69;
 const SOFTWARE: u8 = 70;
 const CONFIG: u8 = 78;
 
@@ -25,15 +31,40 @@ fn main() -> ExitCode {
         }
     };
     logging::init();
+    if let Some(Command::Monitor(flags)) = flags.command {
+        return monitor(flags);
+    }
     match settled(&flags) {
         Ok((config, rules)) => run(flags, config, rules),
-        Err(mistakes) => {
-            let mut out = std::io::stderr().lock();
-            mistakes.iter().for_each(|mistake| drop(writeln!(out, "{mistake}")));
-            let _ = writeln!(out, "nodewelld: {} mistake(s) in the configuration; nothing was started", mistakes.len());
-            ExitCode::from(CONFIG)
-        }
+        Err(mistakes) => mistaken(&mistakes),
     }
+}
+
+fn mistaken(mistakes: &[Mistake]) -> ExitCode {
+    let mut out = std::io::stderr().lock();
+    mistakes.iter().for_each(|mistake| drop(writeln!(out, "{mistake}")));
+    let _ = writeln!(out, "nodewelld: {} mistake(s) in the configuration; nothing was started", mistakes.len());
+    ExitCode::from(CONFIG)
+}
+
+/// One of the satellites.
+fn monitor(flags: MonitorFlags) -> ExitCode {
+    if let Err(not_yet) = flags.group.is_there() {
+        let _ = writeln!(std::io::stderr(), "nodewelld: {not_yet}");
+        return ExitCode::from(UNAVAILABLE);
+    }
+    if flags.parent.is_some_and(|parent| !satellite::end_with(parent)) {
+        return ExitCode::SUCCESS;
+    }
+    let socket = match flags.socket {
+        Some(socket) => socket,
+        None => match Config::load(&Flags { config: flags.config, ..Flags::default() }) {
+            Ok(config) => config.socket,
+            Err(mistakes) => return mistaken(&mistakes),
+        },
+    };
+    let _ = one_malloc_arena();
+    started(|runtime| LocalSet::new().block_on(runtime, satellite::run(Client::new(socket))))
 }
 
 /// Config and rules, or every mistake of both.
@@ -52,11 +83,16 @@ fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
 
 fn run(flags: Flags, config: Config, rules: RuleSet) -> ExitCode {
     settle_memory();
+    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules)))
+}
+
+/// What runs on one thread, to its end.
+fn started<E: std::error::Error>(work: impl FnOnce(&Runtime) -> Result<(), E>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    let outcome = tokio::task::LocalSet::new().block_on(&runtime, daemon::run(flags, config, rules));
+    let outcome = work(&runtime);
     // A thread that a dead disk holds must not hold the exit too.
     runtime.shutdown_background();
     outcome.map_or_else(|fatal| failed(&fatal), |()| ExitCode::SUCCESS)
@@ -64,7 +100,6 @@ fn run(flags: Flags, config: Config, rules: RuleSet) -> ExitCode {
 
 /// One malloc arena before the first thread; and, where we may, no page of ours on a disk that could die.
 fn settle_memory() {
-    use nodewell_sys::memory::{Locking, lock_memory, one_malloc_arena};
     // Only glibc has arenas.
     let _ = one_malloc_arena();
     // With a limit in force every later mapping past it would fail: then it is better not to lock at all.

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
-use crate::config::settings::{MetricsAddress, Settings, SocketSettings};
+use crate::{
+    config::settings::{MetricsAddress, Settings, SocketSettings},
+    satellite::MonitorFlags,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,8 +21,10 @@ SIGHUP reloads the rules; SIGTERM and SIGINT stop.";
 
 /// The node health agent: reads this machine's logs, keeps a true account of its health, and tells Kubernetes.
 #[derive(Debug, Clone, Default, Parser)]
-#[command(name = "nodewelld", version, after_help = EXAMPLES)]
+#[command(name = "nodewelld", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Flags {
+    #[command(subcommand)]
+    pub command: Option<Command>,
     /// The config file [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -50,6 +55,13 @@ pub struct Flags {
     /// The kernel log [default: /dev/kmsg]
     #[arg(long, value_name = "PATH")]
     pub kmsg: Option<PathBuf>,
+}
+
+/// What `nodewelld` can be besides the agent.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Run a group of monitors in this process; they report to the agent over its socket
+    Monitor(MonitorFlags),
 }
 
 impl Flags {

@@ -31,6 +31,7 @@ pub struct Settings {
     pub npd_config: Option<Vec<PathBuf>>,
     pub monitors_dir: Option<PathBuf>,
     pub kubelet_dir: Option<PathBuf>,
+    pub satellites: Option<Satellites>,
     pub kmsg_path: Option<PathBuf>,
     pub kmsg_facilities: Option<Vec<u32>>,
     pub kmsg_lookback: Option<Duration>,
@@ -42,6 +43,20 @@ pub struct Settings {
     pub take_over: Option<bool>,
     /// Of all places together: one more file never takes a grant away.
     pub grants: Vec<Grant>,
+}
+
+/// Who starts `nodewelld monitor NAME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Satellites {
+    /// The service manager if one runs us, else we ourselves.
+    #[default]
+    Auto,
+    Spawn,
+    None,
+}
+
+impl Satellites {
+    const CHOICES: [(&str, Self); 3] = [("auto", Self::Auto), ("spawn", Self::Spawn), ("none", Self::None)];
 }
 
 /// An address, or the word `off`.
@@ -119,6 +134,7 @@ const TOP_KEYS: &[&str] = &[
     "npd-config",
     "monitors-dir",
     "kubelet-dir",
+    "satellites",
     "kmsg",
     "journal",
     "apiserver",
@@ -139,6 +155,7 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
         npd_config: paths(file, "npd-config", report),
         monitors_dir: path(file, "monitors-dir", report),
         kubelet_dir: path(file, "kubelet-dir", report),
+        satellites: file.choice("satellites", &Satellites::CHOICES, report),
         ..Settings::default()
     };
     kmsg(file, &mut settings, report);
@@ -213,6 +230,7 @@ impl Settings {
             npd_config: later.npd_config.or(self.npd_config),
             monitors_dir: later.monitors_dir.or(self.monitors_dir),
             kubelet_dir: later.kubelet_dir.or(self.kubelet_dir),
+            satellites: later.satellites.or(self.satellites),
             kmsg_path: later.kmsg_path.or(self.kmsg_path),
             kmsg_facilities: later.kmsg_facilities.or(self.kmsg_facilities),
             kmsg_lookback: later.kmsg_lookback.or(self.kmsg_lookback),

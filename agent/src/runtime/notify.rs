@@ -7,6 +7,12 @@ use sd_notify::NotifyState;
 
 use crate::board::Board;
 
+/// Whether a service manager started this process: it tells its services where it listens, or which start this is.
+#[must_use]
+pub fn is_service() -> bool {
+    ["NOTIFY_SOCKET", "INVOCATION_ID"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
 /// Says that the agent works. Without systemd nobody listens, and that is fine.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
@@ -51,7 +57,8 @@ async fn pause(interval: Option<Duration>) {
     }
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+/// Where nobody listens, nobody is told.
+pub(crate) fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "systemd was not told");
     }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use nodewell_model::api::{ClearRequest, ClearedView, InjectRequest};
+use nodewell_model::{
+    api::{ClearRequest, ClearedView, InjectRequest},
+    text,
+};
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
@@ -19,9 +22,11 @@ const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Refusal> {
     known_condition(api, &request)?;
     let (done, cleared) = oneshot::channel();
-    let ClearRequest { condition, reason, subject } = request;
+    let ClearRequest { condition, reason, subject, evidence, as_seen } = request;
+    let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
+    let request = nodewell_ledger::ClearRequest { condition, reason, subject, evidence, as_seen };
     let asked = async {
-        api.board.commands().send(Command::Clear { condition, reason, subject, done }).await.ok()?;
+        api.board.commands().send(Command::Clear { request, done }).await.ok()?;
         cleared.await.ok()
     };
     match timeout(LEDGER_TIMEOUT, asked).await.ok().flatten() {

@@ -4,10 +4,11 @@ use hyper::StatusCode;
 use nodewell_model::{
     Condition,
     api::{ConditionProblem, HealthView},
-    view::{ConditionView, DaemonState, DaemonView, EventView, NodeView, RefusedView},
+    view::{ConditionView, DaemonState, DaemonView, EventView, NodeView, ProblemView, RefusedView},
 };
 
 use super::{
+    Injector,
     answer::{Answer, Refusal, json, stream},
     follow::Follower,
 };
@@ -43,19 +44,21 @@ fn condition(view: &ConditionView) -> Condition {
     }
 }
 
-/// `GET /v1/problems`: every active problem with its condition.
-pub(super) fn problems(view: &NodeView) -> Answer {
-    let problems: Vec<ConditionProblem> = view
-        .conditions
-        .iter()
-        .flat_map(|condition| {
-            condition
-                .problems
-                .iter()
-                .map(|problem| ConditionProblem { condition: condition.condition.clone(), problem: problem.clone() })
-        })
-        .collect();
-    json(StatusCode::OK, &problems)
+/// `GET /v1/problems`: every active problem with its condition, and how a look at the host may end it.
+pub(super) fn problems(view: &NodeView, rules: &dyn Injector) -> Answer {
+    let of = |condition: &ConditionView, problem: &ProblemView| ConditionProblem {
+        condition: condition.condition.clone(),
+        problem: problem.clone(),
+        check: is_ours(problem).then(|| rules.check_of(&problem.reason)).flatten().map(str::to_owned),
+    };
+    let of_all = view.conditions.iter().flat_map(|one| one.problems.iter().map(move |problem| of(one, problem)));
+    json(StatusCode::OK, &of_all.collect::<Vec<_>>())
+}
+
+/// Whether one of our own monitors claims it: only those speak by rules, and an external daemon (`NAME@WHO`) that
+/// watches by itself takes its word back itself.
+fn is_ours(problem: &ProblemView) -> bool {
+    problem.source.split(", ").any(|source| !source.contains('@'))
 }
 
 /// `GET /healthz`: the agent answers, so it is alive; what does not work is listed beside.

@@ -78,7 +78,7 @@ where
         Endpoint::Version => json(StatusCode::OK, &api.version),
         Endpoint::Status => read::whole(&view(), api.gate.refusals()),
         Endpoint::Conditions => read::conditions(&view()),
-        Endpoint::Problems => read::problems(&view()),
+        Endpoint::Problems => read::problems(&view(), &*api.injector),
         Endpoint::Daemons => json(StatusCode::OK, &view().daemons),
         Endpoint::Health => read::health(&view()),
         Endpoint::Readiness => read::readiness(&view()),

@@ -9,7 +9,7 @@ use nodewell_model::{
 use super::{Applied, ClearRequest, Ledger};
 use crate::{
     Now,
-    claim::{Claim, Claimant},
+    claim::{Claim, Claimant, Problem},
     events::Ending,
     page::Cause,
     timers::Due,
@@ -33,11 +33,16 @@ impl Ledger {
         Applied::Cleared(ended)
     }
 
-    /// `nodewell clear`: withdraws the claims of everyone, tests too. Returns how many problems ended.
+    /// `nodewell clear` and whoever has looked: withdraws the claims of everyone, tests too. Returns how many problems
+    /// ended.
     pub fn clear(&mut self, request: &ClearRequest, now: Now) -> usize {
         let Some(page) = self.pages.get(&request.condition) else { return 0 };
-        let keys = page.keys_of(request.reason.as_ref(), request.subject.as_deref());
-        let ending = self.conclusion("nodewell", "cleared by hand", now);
+        let mut keys = page.keys_of(request.reason.as_ref(), request.subject.as_deref());
+        if request.as_seen.is_some() {
+            keys.retain(|key| page.problems.get(key).and_then(Problem::seen) == request.as_seen);
+        }
+        let evidence = request.evidence.as_deref().unwrap_or("cleared by hand");
+        let ending = self.conclusion("nodewell", evidence, now);
         keys.iter().filter(|key| self.withdraw_all(key, &ending)).count()
     }
 

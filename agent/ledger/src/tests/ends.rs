@@ -1,5 +1,7 @@
 //! The ways a problem ends by itself, by hand, by a reload.
 
+use nodewell_model::{api::Seen, view::ProblemView};
+
 use super::*;
 use crate::{Applied, ClearRequest};
 
@@ -91,12 +93,35 @@ fn a_person_clears_the_claims_of_everyone() {
     ledger.apply(Finding { source: "smartd".into(), ..raise("sda", 1) }, at(1)).unwrap();
     ledger.apply(raise("sdb", 1), at(1)).unwrap();
     let condition = Name::fixed("DiskUnhealthy");
-    let one = ClearRequest { condition, reason: None, subject: Some("sda".to_owned()) };
+    let one = ClearRequest { condition, reason: None, subject: Some("sda".to_owned()), evidence: None, as_seen: None };
     assert_eq!(ledger.clear(&one, at(2)), 1);
     assert_eq!((ledger.clear(&one, at(2)), ledger.next_deadline()), (0, None));
     assert_eq!(ledger.clear(&ClearRequest { subject: None, ..one }, at(3)), 1);
     assert_eq!(disk(&mut ledger).since, wall(3));
     assert_eq!(ledger.take_events().pop().unwrap().source, "nodewell");
+}
+
+#[test]
+fn what_was_claimed_again_since_it_was_looked_at_stays() {
+    let mut ledger = watched();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    let condition = Name::fixed("DiskUnhealthy");
+    let by = |looked: &ProblemView| ClearRequest {
+        condition: condition.clone(),
+        reason: None,
+        subject: Some("sda".to_owned()),
+        evidence: Some("it takes writes again".to_owned()),
+        as_seen: Some(Seen { count: looked.count, last_seen: looked.last_seen }),
+    };
+    let looked = disk(&mut ledger).problems.remove(0);
+    // The wall clock stepped back: only the count tells that it is newer.
+    ledger.apply(raise("sda", 0), at(2)).unwrap();
+    assert_eq!(ledger.clear(&by(&looked), at(3)), 0);
+    let again = disk(&mut ledger).problems.remove(0);
+    assert_eq!(ledger.clear(&by(&again), at(4)), 1);
+    assert!(ledger.take_events().pop().unwrap().message.ends_with("is over: it takes writes again"));
+    ledger.apply(Finding { count: 2, ..raise("sda", 5) }, at(5)).unwrap();
+    assert_eq!(ledger.clear(&by(&again), at(6)), 0, "another problem, seen as often");
 }
 
 #[test]

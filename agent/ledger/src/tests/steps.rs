@@ -119,7 +119,13 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
             Step::ByHand { condition, reason, subject } => {
                 let key = key((*condition, reason.unwrap_or(0), *subject));
                 let reason = reason.map(|_| key.reason);
-                Deed::ByHand(ClearRequest { condition: key.condition, reason, subject: key.subject })
+                Deed::ByHand(ClearRequest {
+                    condition: key.condition,
+                    reason,
+                    subject: key.subject,
+                    evidence: None,
+                    as_seen: None,
+                })
             }
             Step::Daemon { source, state, ttl, watches } => Deed::Daemon(DaemonReport {
                 watches: (0..2).filter(|n| watches & (1 << n) != 0).map(|n| Name::fixed(CONDITIONS[n])).collect(),

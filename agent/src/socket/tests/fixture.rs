@@ -34,6 +34,10 @@ pub(super) struct Fixture {
 pub(super) struct OneRule;
 
 impl Injector for OneRule {
+    fn check_of(&self, reason: &Name) -> Option<&'static str> {
+        (reason.as_str() == "Ext4Error").then_some("filesystem-writable")
+    }
+
     fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String> {
         if request.reason.as_str() != "KernelOops" {
             return Err(format!("no rule has the reason {}", request.reason));

@@ -161,13 +161,18 @@ async fn clear_asks_the_ledger() {
     let mut fixture = Fixture::full();
     let mut commands = std::mem::replace(&mut fixture.commands, tokio::sync::mpsc::channel(1).1);
     tokio::spawn(async move {
-        let Command::Clear { condition, reason, subject, done } = commands.recv().await.unwrap() else {
+        let Command::Clear { request, done } = commands.recv().await.unwrap() else {
             panic!("another command");
         };
-        assert_eq!((condition.as_str(), reason, subject.as_deref()), ("DiskUnhealthy", None, Some("sda1")));
+        let asked = (request.condition.as_str(), request.reason, request.subject.as_deref());
+        assert_eq!(asked, ("DiskUnhealthy", None, Some("sda1")));
+        assert_eq!(request.evidence.as_deref(), Some("it was\u{fffd} replaced"));
+        assert_eq!(request.as_seen.unwrap().count, 7);
         done.send(2).unwrap();
     });
-    let (code, answer) = fixture.post("/v1/clear", r#"{"condition":"DiskUnhealthy","subject":"sda1"}"#).await;
+    let body = r#"{"condition":"DiskUnhealthy","subject":"sda1","evidence":"it was\u0007 replaced",
+        "as_seen":{"count":7,"last_seen":"2026-11-21T02:10:00Z"}}"#;
+    let (code, answer) = fixture.post("/v1/clear", body).await;
     assert_eq!(code, 200);
     assert_golden("clear", answer);
 }

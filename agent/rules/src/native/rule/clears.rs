@@ -33,7 +33,7 @@ pub(super) fn read(
 
 /// The ways, and whether the rule itself named one.
 fn read_ways(section: Section<'_>, reader: &ReaderDraft, report: &mut Report<'_>) -> (Clears, bool) {
-    let checks = [("filesystem-writable", Check::FilesystemWritable), ("device-present", Check::DevicePresent)];
+    let checks = Check::ALL.map(|check| (check.as_str(), check));
     let boot = section.boolean("boot", report);
     let clears = Clears {
         patterns: Patterns::read(section, "pattern", report).texts(),

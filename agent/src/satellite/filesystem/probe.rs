@@ -16,7 +16,7 @@ const PROBE_BYTES: [u8; 4096] = [0; 4096];
 
 /// What came of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProbeResult {
+pub(super) enum ProbeResult {
     /// No answer yet, or not asked.
     Pending,
     Writable,
@@ -27,19 +27,19 @@ pub enum ProbeResult {
 
 /// The probes under way, at most one for each device.
 #[derive(Debug, Default)]
-pub struct Probes {
+pub(super) struct Probes {
     under_way: BTreeMap<String, Receiver<ProbeResult>>,
     has_begun: bool,
 }
 
 impl Probes {
     /// Whether a probe was begun since this was asked last: its answer is milliseconds away on a disk that lives.
-    pub fn have_begun(&mut self) -> bool {
+    pub(super) fn have_begun(&mut self) -> bool {
         std::mem::take(&mut self.has_begun)
     }
 
     /// The answer for `device`, if there is one by now; otherwise a probe is under way afterwards.
-    pub fn poll(&mut self, device: &str, mount_point: &str) -> ProbeResult {
+    pub(super) fn poll(&mut self, device: &str, mount_point: &str) -> ProbeResult {
         match self.under_way.get(device).map(Receiver::try_recv) {
             Some(Ok(result)) => {
                 self.under_way.remove(device);
@@ -72,7 +72,7 @@ impl Probes {
 
 /// Writes a block to a file that has no name, and asks for it to reach the disk.
 #[must_use]
-pub fn write_probe(folder: &Path) -> ProbeResult {
+pub(super) fn write_probe(folder: &Path) -> ProbeResult {
     match unnamed_file(folder).and_then(|mut file| file.write_all(&PROBE_BYTES).and_then(|()| file.sync_all())) {
         Ok(()) => ProbeResult::Writable,
         // A full filesystem made the file: it is full, not read-only.

@@ -6,42 +6,42 @@ use nodewell_rules::rule::Check;
 
 use crate::{
     detectors::{mounts, proof::HostRoots},
-    monitors::filesystem::probe::{ProbeResult, Probes},
+    satellite::filesystem::probe::{ProbeResult, Probes},
 };
 
 /// What the host says of a device right now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub(super) struct Reading {
     /// Whether the kernel has such a block device.
-    pub exists: bool,
+    pub(super) exists: bool,
     /// The ids of its mounts.
-    pub mount_ids: Vec<u64>,
-    pub read_only: bool,
+    pub(super) mount_ids: Vec<u64>,
+    pub(super) read_only: bool,
     /// `/sys/fs/ext4/DEVICE/errors_count`, for the filesystems that count.
-    pub errors: Option<u64>,
+    pub(super) errors: Option<u64>,
     /// Whether it takes a write; not asked while it says itself that it does not.
-    pub probe: ProbeResult,
-    pub check: Check,
+    pub(super) probe: ProbeResult,
+    pub(super) check: Check,
 }
 
 /// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
-const PROOF_AFTER: Duration = Duration::from_secs(5);
+pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
 
 /// What was seen of a device since its problem began.
 #[derive(Debug)]
-pub struct Watch {
+pub(super) struct Watch {
     first: Option<Reading>,
     first_at: Duration,
     /// The errors that the filesystem had counted when it was last seen broken.
     errors: Option<u64>,
     seen_mounted: bool,
-    /// The problem is from before this agent started: what it speaks of may be long gone.
+    /// The problem is from before anybody looked: what it speaks of may be long gone.
     is_old: bool,
 }
 
 /// What becomes of the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub(super) enum Verdict {
     Stays,
     /// It is over; the evidence, for people.
     Over(String),
@@ -49,7 +49,7 @@ pub enum Verdict {
 
 impl Reading {
     /// Looks at the host. A probe that hangs keeps only its own thread.
-    pub fn take(roots: &HostRoots, device: &str, check: Check, probes: &mut Probes) -> Self {
+    pub(super) fn take(roots: &HostRoots, device: &str, check: Check, probes: &mut Probes) -> Self {
         let all = mounts::read(&roots.proc).unwrap_or_default();
         let mounts = mounts::of_device(&all, &roots.sys, device);
         let read_only = mounts.iter().any(|mount| mount.is_read_only());
@@ -69,12 +69,17 @@ impl Reading {
 
 impl Watch {
     #[must_use]
-    pub fn new(is_old: bool) -> Self {
+    pub(super) fn new(is_old: bool) -> Self {
         Self { first: None, first_at: Duration::ZERO, errors: None, seen_mounted: false, is_old }
     }
 
+    /// The problem was raised again: an early write proves nothing for as long as after its first failure.
+    pub(super) fn failed_again(&mut self, at: Duration) {
+        (self.first_at, self.is_old) = (at, false);
+    }
+
     /// Judges a reading of boot time `at` against those before it.
-    pub fn judge(&mut self, reading: Reading, at: Duration) -> Verdict {
+    pub(super) fn judge(&mut self, reading: Reading, at: Duration) -> Verdict {
         let first_look = self.first.is_none();
         if first_look || reading.read_only || reading.probe == ProbeResult::Failed {
             self.errors = reading.errors;
@@ -154,6 +159,16 @@ mod tests {
         let mut old = Watch::new(true);
         assert_eq!(old.judge(broken(), Duration::ZERO), Verdict::Stays);
         assert!(matches!(old.judge(well(), Duration::from_millis(100)), Verdict::Over(_)), "it failed long ago");
+    }
+
+    #[test]
+    fn a_problem_raised_again_needs_its_proof_anew() {
+        let well = || reading(&[41], false, 1, ProbeResult::Writable);
+        let mut watch = Watch::new(true);
+        watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
+        watch.failed_again(PROOF_AFTER);
+        assert_eq!(watch.judge(well(), PROOF_AFTER), Verdict::Stays, "the write may be from before the failure");
+        assert!(matches!(watch.judge(well(), PROOF_AFTER * 2), Verdict::Over(_)));
     }
 
     #[test]

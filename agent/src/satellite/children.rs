@@ -1,0 +1,133 @@
+//! The satellites where no service manager starts them: children of the agent, started again when they end.
+
+use std::{
+    fmt::Display,
+    io,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use nodewell_model::{Finding, FindingKind, Guard, Name, Origin, Severity};
+use tokio::process::{Child, Command};
+
+use crate::{
+    monitors::outlet::{Outlet, Report},
+    runtime::{Stop, clock},
+    satellite::Group,
+};
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// What ran for so long did not end because of how it was started.
+const STEADY: Duration = Duration::from_secs(60);
+/// For its last word; the agent's own grace is 5 s, the second half of it for what is not a source.
+const GRACE: Duration = Duration::from_secs(2);
+/// What systemd told the agent is not for its children.
+const OUR_OWN: [&str; 6] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
+
+/// Starts satellites of one agent.
+#[derive(Debug, Clone)]
+pub struct Children {
+    /// The agent's socket.
+    pub socket: PathBuf,
+    pub outlet: Outlet,
+    pub stop: Stop,
+}
+
+impl Children {
+    /// Keeps the satellite of `group` running until the stop.
+    pub async fn keep(self, group: Group) {
+        let mut pause = FIRST_PAUSE;
+        while !self.stop.is_set() {
+            let began = Instant::now();
+            let how = match self.start(group) {
+                Ok(child) => match self.wait(child).await {
+                    Some(status) => status.to_string(),
+                    None => return,
+                },
+                Err(error) => format!("cannot be started: {error}"),
+            };
+            if began.elapsed() > STEADY {
+                pause = FIRST_PAUSE;
+            }
+            self.tell(group, &how, pause).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.stop.said() => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// This very program, whatever lies at its path by now. It ends with us, however we end.
+    fn start(&self, group: Group) -> io::Result<Child> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("nodewelld").args(["monitor", group.as_str(), "--socket"]).arg(&self.socket);
+        command.arg("--parent").arg(std::process::id().to_string());
+        for name in OUR_OWN {
+            command.env_remove(name);
+        }
+        // A group of its own: Ctrl-C at a terminal is for us, and we stop it in our own time.
+        command.stdin(Stdio::null()).process_group(0).kill_on_drop(true).spawn()
+    }
+
+    /// How it ended, or `None` after the stop.
+    async fn wait(&self, mut child: Child) -> Option<ExitStatus> {
+        tokio::select! {
+            // Nobody but us waits for it, so there is always an answer.
+            status = child.wait() => return Some(status.unwrap_or_default()),
+            () = self.stop.said() => {}
+        }
+        if let Some(pid) = child.id() {
+            // It has not been waited for: the pid is still its own.
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
+        }
+        if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
+            tracing::warn!("a satellite did not end in time and is killed");
+        }
+        None
+    }
+
+    async fn tell(&self, group: Group, how: &dyn Display, pause: Duration) {
+        let (satellite, pause_secs) = (group.as_str(), pause.as_secs());
+        tracing::error!(satellite, %how, pause_secs, "satellite ended unasked, will restart");
+        let message = format!("nodewelld monitor {satellite} ended ({how}); it is started again in {pause_secs} s");
+        self.outlet.tell(Report::Finding(Box::new(happened(message)))).await;
+    }
+}
+
+/// An Event: what the satellite watches is said by itself.
+fn happened(message: String) -> Finding {
+    let now = clock::now();
+    Finding {
+        source: Arc::from("satellites"),
+        kind: FindingKind::Raise,
+        condition: None,
+        reason: Name::fixed("SatelliteEnded"),
+        subject: None,
+        severity: Severity::Warn,
+        message,
+        time: now.wall,
+        last_time: now.wall,
+        count: 1,
+        origin: Origin::Agent {
+            boot_id: clock::boot_id().unwrap_or_default(),
+            started_ns: u64::try_from(now.wall.as_nanosecond()).unwrap_or_default(),
+            // The time alone makes it unique: ends are a second apart.
+            sequence: 0,
+        },
+        boot_id: clock::boot_id(),
+        quiet: None,
+        ends_at_boot: false,
+        action: None,
+        guard: Guard::None,
+        test: false,
+    }
+}

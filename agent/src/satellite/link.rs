@@ -1,0 +1,130 @@
+//! The agent as a satellite sees it: news of problems as a wake-up, the problems when asked, a way to end them.
+
+use std::{cell::Cell, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_client::{Client, ClientError, Lines};
+use nodewell_model::{
+    Name,
+    api::{ClearRequest, ClearedView, ConditionProblem},
+};
+use serde::Deserialize;
+use tokio::sync::Notify;
+
+use crate::satellite::words::Words;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// An agent that restarts is missed for no longer than this; one that is gone costs a failed connect so often.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// One agent, for as long as this process lives; the agent may come and go.
+pub(super) struct Link {
+    client: Client,
+    words: Words,
+    news: Notify,
+    since: Cell<Timestamp>,
+}
+
+/// What is read of an event.
+#[derive(Debug, Deserialize)]
+struct Event {
+    id: u64,
+    /// Only the start and the end of a problem have one.
+    condition: Option<Name>,
+}
+
+impl Link {
+    pub(super) fn new(client: Client, words: Words) -> Self {
+        Self { client, words, news: Notify::new(), since: Cell::new(Timestamp::now()) }
+    }
+
+    /// Follows the agent's events, over and over; never returns.
+    pub(super) async fn follow(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.client.follow("/v1/events?follow=true").await {
+                Ok(lines) => {
+                    self.connected();
+                    pause = FIRST_PAUSE;
+                    self.hear(lines).await
+                }
+                Err(error) => error,
+            };
+            if self.words.away(&error.to_string()) {
+                tracing::warn!(%error, "the agent is away; waiting for it");
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn connected(&self) {
+        if self.words.back() {
+            tracing::info!(socket = %self.client.path().display(), "follows the agent");
+        }
+        self.since.set(Timestamp::now());
+        self.news.notify_one();
+    }
+
+    /// Listens until the agent ends the stream.
+    async fn hear(&self, mut lines: Lines) -> ClientError {
+        let mut last = None;
+        loop {
+            match lines.next_line().await {
+                Ok(Some(line)) => {
+                    // What is not understood may have been news.
+                    let event = serde_json::from_str::<Event>(&line).ok();
+                    if event.as_ref().is_none_or(|event| is_news(event, last)) {
+                        self.news.notify_one();
+                    }
+                    last = event.map(|event| event.id);
+                }
+                Ok(None) => return ClientError::Broken { message: "the agent ended the stream".to_owned() },
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Returns once something may have changed since it returned last.
+    pub(super) async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// Since when this agent is followed.
+    pub(super) fn since(&self) -> Timestamp {
+        self.since.get()
+    }
+
+    pub(super) async fn problems(&self) -> Result<Vec<ConditionProblem>, ClientError> {
+        self.client.get("/v1/problems").await
+    }
+
+    /// How many problems ended.
+    pub(super) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
+        self.client.post::<_, ClearedView>("/v1/clear", request).await.map(|answer| answer.cleared)
+    }
+}
+
+/// A problem began or ended, or events were missed: whoever reads too slowly sees it from a jump in the ids.
+fn is_news(event: &Event, last: Option<u64>) -> bool {
+    event.condition.is_some() || last.is_some_and(|last| event.id != last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(json: &str) -> Event {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn only_problems_and_missed_events_are_news() {
+        let temporary =
+            event(r#"{"id":5,"severity":"warn","reason":"OOMKilling","message":"m","source":"s","count":1}"#);
+        assert!(!is_news(&temporary, None));
+        assert!(!is_news(&temporary, Some(4)));
+        assert!(is_news(&temporary, Some(2)));
+        assert!(is_news(&event(r#"{"id":5,"condition":"ReadonlyFilesystem"}"#), Some(4)));
+    }
+}

@@ -1,0 +1,71 @@
+//! The one line about a satellite in `systemctl status`: what it does, or that it waits for the agent.
+
+use std::rc::Rc;
+
+use tokio::sync::watch;
+
+/// The line, kept true by whoever knows. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Words(Rc<watch::Sender<Told>>);
+
+/// What is known, for [`Words::line`].
+#[derive(Debug)]
+pub(super) struct Told {
+    away: Option<String>,
+    work: String,
+}
+
+impl Words {
+    /// At first nobody has answered.
+    pub(super) fn new(work: &str) -> Self {
+        let told = Told { away: Some("not asked yet".to_owned()), work: work.to_owned() };
+        Self(Rc::new(watch::Sender::new(told)))
+    }
+
+    /// The agent cannot be reached. Says whether that is new.
+    pub(super) fn away(&self, why: &str) -> bool {
+        self.0.send_if_modified(|told| told.away.replace(why.to_owned()).as_deref() != Some(why))
+    }
+
+    /// The agent answers. Says whether that is new.
+    pub(super) fn back(&self) -> bool {
+        self.0.send_if_modified(|told| told.away.take().is_some())
+    }
+
+    /// What is being done while the agent answers.
+    pub(super) fn work(&self, work: String) {
+        self.0.send_if_modified(|told| {
+            let changed = told.work != work;
+            told.work = work;
+            changed
+        });
+    }
+
+    pub(super) fn line(&self) -> String {
+        let told = self.0.borrow();
+        told.away.as_ref().map_or_else(|| told.work.clone(), |why| format!("waits for the agent: {why}"))
+    }
+
+    /// Returns with every change of the line.
+    pub(super) fn watch(&self) -> watch::Receiver<Told> {
+        self.0.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_is_away_comes_before_the_work() {
+        let words = Words::new("nothing to look after");
+        assert_eq!(words.line(), "waits for the agent: not asked yet");
+        assert!(words.back());
+        assert!(!words.back(), "told once");
+        assert_eq!(words.line(), "nothing to look after");
+        assert!(words.away("nobody listens"));
+        assert!(!words.away("nobody listens"), "told once");
+        words.work("looks after 1 problem".to_owned());
+        assert_eq!(words.line(), "waits for the agent: nobody listens");
+    }
+}

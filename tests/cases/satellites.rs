@@ -1,0 +1,113 @@
+//! Satellites: `nodewelld monitor NAME` works beside the agent, outlives it or is started again by it, and ends clean.
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use nodewell_tests::{
+    agent::{Agent, Plan},
+    cli::nodewelld,
+    disk::Disk,
+    satellite::{Satellite, runs},
+    suite::{Need, Suite},
+    wait::until,
+};
+
+pub(crate) fn list(suite: &mut Suite) {
+    let disk = &[Need::LoopDevice];
+    suite
+        .behaviour("satellites")
+        .case_with(disk, "a_filesystem_that_takes_writes_again_is_well", a_filesystem_that_takes_writes_again_is_well)
+        .case_with(disk, "a_filesystem_that_is_unmounted_is_over", a_filesystem_that_is_unmounted_is_over)
+        .case_with(disk, "one_started_by_hand_outlives_the_agent", one_started_by_hand_outlives_the_agent)
+        .case("one_that_is_killed_is_started_again", one_that_is_killed_is_started_again)
+        .case("one_ends_with_its_agent", one_ends_with_its_agent)
+        .case("one_stops_when_asked", one_stops_when_asked)
+        .case("names_that_come_later_are_told", names_that_come_later_are_told);
+}
+
+fn remounted_read_only(disk: &Disk) -> String {
+    format!("EXT4-fs ({}): Remounting filesystem read-only", disk.name())
+}
+
+/// The agent has heard of it, and the disk is as the kernel says.
+fn break_disk(agent: &Agent, disk: &Disk) {
+    disk.mount("remount,ro");
+    agent.kmsg().say(&remounted_read_only(disk));
+    let broken = agent.wait_condition("ReadonlyFilesystem", "True");
+    assert_eq!(broken.problems[0].subject.as_deref(), Some(disk.name()));
+}
+
+fn wait_over(agent: &Agent, evidence: &str) {
+    agent.wait_condition("ReadonlyFilesystem", "False");
+    let event = agent.wait_event("FilesystemIsNotReadOnly");
+    assert!(event.message.ends_with(evidence), "{}", event.message);
+}
+
+fn a_filesystem_that_takes_writes_again_is_well() {
+    let disk = Disk::mounted();
+    let agent = Plan::default().with_satellites().start();
+    break_disk(&agent, &disk);
+    disk.mount("remount,rw");
+    wait_over(&agent, "is over: it takes writes again");
+}
+
+fn a_filesystem_that_is_unmounted_is_over() {
+    let disk = Disk::mounted();
+    let agent = Plan::default().with_satellites().start();
+    break_disk(&agent, &disk);
+    disk.unmount();
+    wait_over(&agent, "is over: it is not mounted any more");
+}
+
+fn one_started_by_hand_outlives_the_agent() {
+    let (disk, plan) = (Disk::mounted(), Plan::default());
+    let satellite = Satellite::check_of(&plan);
+    satellite.wait_said("the agent is away", 1);
+    let mut agent = plan.start();
+    satellite.wait_said("follows the agent", 1);
+    agent.restart();
+    satellite.wait_said("follows the agent", 2);
+    break_disk(&agent, &disk);
+    disk.unmount();
+    wait_over(&agent, "is over: it is not mounted any more");
+}
+
+fn one_that_is_killed_is_started_again() {
+    let agent = Plan::default().with_satellites().start();
+    let first = agent.satellite("check");
+    kill(Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
+    let event = agent.wait_event("SatelliteEnded");
+    assert!(event.message.contains("monitor check ended (signal: 9 (SIGKILL))"), "{}", event.message);
+    until("another runs", || (agent.satellite("check") != first).then_some(()));
+}
+
+fn one_ends_with_its_agent() {
+    let mut agent = Plan::default().with_satellites().start();
+    let stopped = agent.satellite("check");
+    assert!(agent.stop().success());
+    assert!(!runs(stopped), "a stop takes it along");
+    agent.restart();
+    let orphan = agent.satellite("check");
+    agent.restart();
+    until("a kill takes it along", || (!runs(orphan)).then_some(()));
+}
+
+fn one_stops_when_asked() {
+    let agent = Plan::default().start();
+    let mut satellite = Satellite::check_of(agent.plan());
+    satellite.wait_said("follows the agent", 1);
+    assert!(satellite.stop().success(), "{}", satellite.log());
+}
+
+fn names_that_come_later_are_told() {
+    for name in ["disk", "gpu"] {
+        let outcome = nodewelld(["monitor", name]);
+        assert_eq!(outcome.code, 69, "{outcome:?}");
+        assert!(outcome.stderr.contains("come with a later version"), "{outcome:?}");
+    }
+    let unknown = nodewelld(["monitor", "network"]);
+    assert_eq!(unknown.code, 64, "{unknown:?}");
+    assert!(unknown.stderr.contains("check, disk, gpu"), "{unknown:?}");
+    assert!(nodewelld(["monitor", "--help"]).stdout.contains("nodewelld monitor check --socket"));
+}

@@ -1,0 +1,101 @@
+//! `nodewelld monitor NAME`: started by hand beside an agent, or found among an agent's children.
+
+use std::{fs, path::PathBuf, process::ExitStatus};
+
+use nix::sys::signal::Signal;
+
+use crate::{
+    agent::{Agent, Plan},
+    cli::binary,
+    process::Process,
+    wait::until,
+};
+
+impl Plan {
+    /// The agent starts its satellites itself, as it does where no service manager runs.
+    #[must_use]
+    pub fn with_satellites(self) -> Self {
+        self.file("nodewell.toml.d/satellites.toml", "satellites = \"spawn\"\n");
+        self
+    }
+}
+
+impl Agent {
+    /// The pid of the satellite `name` that it started; waits for it.
+    #[must_use]
+    pub fn satellite(&self, name: &str) -> u32 {
+        let is_it = |pid: &u32| {
+            let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&argv).starts_with(&format!("nodewelld\0monitor\0{name}\0"))
+        };
+        until(&format!("satellite {name} runs"), || children_of(self.pid()).into_iter().find(is_it))
+    }
+}
+
+/// Whether there is such a process and it is no zombie.
+#[must_use]
+pub fn runs(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.contains("State:") && !status.contains("State:\tZ")
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// One that was started by hand. Killed when dropped.
+#[derive(Debug)]
+pub struct Satellite {
+    process: Process,
+    log: PathBuf,
+}
+
+impl Satellite {
+    /// Starts `nodewelld monitor check` for `plan`'s agent, which need not run.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn check_of(plan: &Plan) -> Self {
+        let log = plan.folder().join("check.log");
+        let argv = [
+            binary("nodewelld").into_os_string(),
+            "monitor".into(),
+            "check".into(),
+            "--socket".into(),
+            plan.folder().join("socket").into_os_string(),
+        ];
+        Self { process: Process::start(&argv, &log).unwrap(), log }
+    }
+
+    /// Waits until it has said `words` so many times.
+    pub fn wait_said(&self, words: &str, times: usize) {
+        until(words, || (self.log().matches(words).count() >= times).then_some(()));
+    }
+
+    /// Everything it has said so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// SIGTERM, and how it ended.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.process.signal(Signal::SIGTERM);
+        self.process.wait()
+    }
+}
+
+impl Drop for Satellite {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- nodewelld monitor said:\n{}---", self.log());
+        }
+    }
+}
