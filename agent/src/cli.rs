@@ -41,9 +41,9 @@ Examples:
   nodewell report --heartbeat           be a problem daemon; see its --help
   sudo nodewell inject KernelOops       see the whole way from the kernel log to the API server
 
-Exit codes: 0 done; 64 wrong usage; 69 the agent cannot be reached; 70 it failed;
-77 no permission; 78 mistakes in configuration or rules. `doctor` ends with 1
-when a check fails.";
+Exit codes: 0 done; 64 wrong usage; 66 a file cannot be read; 69 the agent cannot
+be reached; 70 it failed; 77 no permission; 78 mistakes in configuration or rules.
+`doctor` ends with 1 when a check fails.";
 
 #[derive(Debug, Args)]
 struct Global {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_tests::{
-    agent::Plan,
+    agent::{Agent, Plan},
     cluster::{Cluster, Identity},
     double::Fault,
     suite::Suite,
@@ -13,7 +13,7 @@ use nodewell_tests::{
 use crate::{
     api_conditions::{plan_on, wait_told},
     api_events::wait_events,
-    lines::STALL,
+    lines::{OOPS, QUIET_RULES, STALL, TEST_RULES},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -21,6 +21,10 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("api_faults")
         .on_double("a_server_that_hangs_is_asked_again", a_server_that_hangs_is_asked_again)
         .api("new_credentials_are_taken_up", new_credentials_are_taken_up)
+        .api_alone("a_refused_condition_does_not_hold_up_the_others", a_refused_condition_does_not_hold_up_the_others)
+        .on_double("refused_events_are_said_and_block_nothing", refused_events_are_said_and_block_nothing)
+        .on_double("events_outlive_errors_of_the_server", events_outlive_errors_of_the_server)
+        .on_double("forbidden_events_say_what_to_grant", forbidden_events_say_what_to_grant)
         .api("forbidden_says_what_to_grant", forbidden_says_what_to_grant)
         .on_double("retry_after_is_kept", retry_after_is_kept)
         .on_double("errors_of_the_server_are_outlived", errors_of_the_server_are_outlived)
@@ -70,6 +74,67 @@ fn errors_of_the_server_are_outlived(cluster: &Cluster) {
     until_within(patience, "it is told in the end", || cluster.condition("erring", "KernelUnhealthy"));
     agent.kmsg().say(STALL);
     wait_events(cluster, "erring", "RCUStall");
+}
+
+/// As an admission policy of the cluster's owner may.
+fn a_refused_condition_does_not_hold_up_the_others(cluster: &Cluster) {
+    let node = "policed";
+    let plan = plan_on(cluster, node).rules(TEST_RULES);
+    plan.file("rules/more.toml", QUIET_RULES);
+    cluster.refuse_condition("TestNoisy", node);
+    let agent = plan.start();
+    wait_told(cluster, (node, "TestUnhealthy"), "False");
+    assert!(cluster.condition(node, "TestNoisy").is_none());
+    until("it is said", || agent.view().apiserver.message.contains("refuses it: TestNoisy (").then_some(()));
+    agent.kmsg().say("test: fault on alpha");
+    wait_told(cluster, (node, "TestUnhealthy"), "True");
+}
+
+/// An agent that has told its conditions: what goes wrong now goes wrong for its Events.
+fn settled_on(cluster: &Cluster, node: &str) -> Agent {
+    let agent = plan_on(cluster, node).start();
+    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    until("nothing waits", || (agent.view().apiserver.undelivered == 0).then_some(()));
+    agent
+}
+
+fn posts(cluster: &Cluster) -> Vec<u16> {
+    let posts = cluster.as_double().requests().into_iter().filter(|request| request.verb == "POST");
+    posts.map(|request| request.code).collect()
+}
+
+fn refused_events_are_said_and_block_nothing(cluster: &Cluster) {
+    let agent = settled_on(cluster, "refused-event");
+    cluster.as_double().fail_next(1, Fault::status(422));
+    agent.kmsg().say(STALL);
+    until("it is said", || agent.view().apiserver.message.contains("invalid by script").then_some(()));
+    assert_eq!(serde_json::to_value(agent.view().apiserver.state).unwrap(), "failing");
+    agent.kmsg().say(OOPS);
+    wait_events(cluster, "refused-event", "KernelOops");
+    until("all is well again", || agent.view().apiserver.message.is_empty().then_some(()));
+    assert!(cluster.events("refused-event", "RCUStall").is_empty(), "it was dropped, and counted");
+}
+
+fn events_outlive_errors_of_the_server(cluster: &Cluster) {
+    let agent = settled_on(cluster, "erring-events");
+    let before = posts(cluster).len();
+    for fault in [Fault::status(500), Fault::status(503), Fault::Reset, Fault::status(401)] {
+        cluster.as_double().fail_next(1, fault);
+    }
+    agent.kmsg().say(STALL);
+    let patience = Duration::from_secs(60);
+    until_within(patience, "it is told in the end", || cluster.events("erring-events", "RCUStall").first().cloned());
+    assert_eq!(posts(cluster)[before..], [500, 503, 0, 401, 201]);
+}
+
+fn forbidden_events_say_what_to_grant(cluster: &Cluster) {
+    let agent = settled_on(cluster, "forbidden-events");
+    cluster.as_double().fail_next(1, Fault::status(403));
+    agent.kmsg().say(STALL);
+    let grant = "grant `create` and `patch` on `events` in namespace \"default\"";
+    until("it is said", || agent.view().apiserver.message.contains(grant).then_some(()));
+    agent.kmsg().say(OOPS);
+    wait_told(cluster, ("forbidden-events", "KernelUnhealthy"), "True");
 }
 
 fn a_server_that_hangs_is_asked_again(cluster: &Cluster) {

@@ -14,6 +14,9 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("shipped_rules_have_no_mistake", shipped_rules_have_no_mistake)
         .case("check_tells_every_mistake_at_once", check_tells_every_mistake_at_once)
         .case("check_knows_a_config_file", check_knows_a_config_file)
+        .case("a_missing_file_has_no_line", a_missing_file_has_no_line)
+        .case("a_log_that_cannot_be_read_has_its_own_exit_code", a_log_that_cannot_be_read_has_its_own_exit_code)
+        .case("an_empty_subject_is_no_subject", an_empty_subject_is_no_subject)
         .case("replay_gives_one_object_a_finding", replay_gives_one_object_a_finding)
         .case("replay_reads_standard_formats", replay_reads_standard_formats)
         .case("explain_knows_every_shipped_reason", explain_knows_every_shipped_reason)
@@ -56,6 +59,26 @@ fn check_knows_a_config_file() {
     let outcome = nodewell(["check".as_ref(), file.as_os_str()]);
     assert_eq!(outcome.code, 78, "{outcome:?}");
     assert!((outcome.stdout + &outcome.stderr).contains(&format!("{}:1: \"standalone\" takes", file.display())));
+}
+
+fn a_missing_file_has_no_line() {
+    let outcome = nodewell(["check", "/nonexistent/rules.toml"]);
+    assert_eq!(outcome.code, 78, "{outcome:?}");
+    assert!(outcome.stdout.starts_with("/nonexistent/rules.toml: cannot be read: "), "{outcome:?}");
+}
+
+fn a_log_that_cannot_be_read_has_its_own_exit_code() {
+    for path in ["/nonexistent/kern.log", "/"] {
+        let outcome = nodewell(["replay", path]);
+        assert_eq!(outcome.code, 66, "{outcome:?}");
+        assert!(outcome.stderr.contains(path), "{outcome:?}");
+    }
+}
+
+fn an_empty_subject_is_no_subject() {
+    let outcome = nodewell(["clear", "DiskUnhealthy", "--subject", ""]);
+    assert_eq!(outcome.code, 64, "{outcome:?}");
+    assert!(outcome.stderr.contains("a value is required for '--subject"), "{outcome:?}");
 }
 
 fn replayed(log: &str, more: &[&str]) -> Outcome {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 pub use client::{Call, Client};
 
-use crate::{double::Double, real::RealServer};
+use crate::{double::Double, real::RealServer, wait::until};
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,6 +154,31 @@ impl Cluster {
         self.conditions(name).into_iter().find(|one| one["type"] == condition)
     }
 
+    /// From now on the server refuses every Node with this condition; `probe` is a Node to see it by.
+    ///
+    /// # Panics
+    /// If the server will have no policy.
+    pub fn refuse_condition(&self, condition: &str, probe: &str) {
+        match &self.server {
+            Server::Double(double) => double.refuse_condition(condition),
+            Server::Real(_) => {
+                for (plural, object) in refusing_policy(condition) {
+                    let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
+                    let (code, answer) = self.admin.call(&Call::post(&path, &object));
+                    assert_eq!(code, 201, "{answer}");
+                }
+            }
+        }
+        let path = format!("/api/v1/nodes/{probe}/status?fieldManager=probe&dryRun=All");
+        let conditions = json!([{ "type": condition, "status": "False" }]);
+        let refused = || {
+            (self.admin.call(&Call::strategic_merge(&path, &json!({ "status": { "conditions": conditions } }))).0
+                == 422)
+                .then_some(())
+        };
+        until("the policy is in force", refused);
+    }
+
     /// Events about Node `name` with this reason, in the order of their first timestamps.
     #[must_use]
     pub fn events(&self, name: &str, reason: &str) -> Vec<Value> {
@@ -175,6 +200,32 @@ impl Cluster {
         let (code, answer) = self.admin.call(&Call::strategic_merge(&path, &body));
         assert_eq!(code, 200, "{answer}");
     }
+}
+
+/// The name of the policy that [`Cluster::refuse_condition`] makes, and what it says.
+pub(crate) const POLICY: &str = "nodewell-tests";
+pub(crate) const POLICY_WORDS: &str = "not this condition";
+
+/// A policy against Nodes with `condition`, and what puts it in force.
+fn refusing_policy(condition: &str) -> [(&'static str, Value); 2] {
+    let nodes =
+        json!([{ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes/status"] }]);
+    let expression =
+        format!("!has(object.status.conditions) || !object.status.conditions.exists(c, c.type == '{condition}')");
+    let object = |kind: &str, spec: Value| {
+        let group = "admissionregistration.k8s.io/v1";
+        json!({ "apiVersion": group, "kind": kind, "metadata": { "name": POLICY }, "spec": spec })
+    };
+    let policy = json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": { "resourceRules": nodes },
+        "validations": [{ "expression": expression, "message": POLICY_WORDS }],
+    });
+    let binding = json!({ "policyName": POLICY, "validationActions": ["Deny"] });
+    [
+        ("validatingadmissionpolicies", object("ValidatingAdmissionPolicy", policy)),
+        ("validatingadmissionpolicybindings", object("ValidatingAdmissionPolicyBinding", binding)),
+    ]
 }
 
 impl Server {

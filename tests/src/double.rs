@@ -69,6 +69,14 @@ impl Double {
         self.fail_next(usize::MAX, fault);
     }
 
+    /// From now on an admission policy refuses every Node with this condition.
+    ///
+    /// # Panics
+    /// Never in a test that has not failed.
+    pub fn refuse_condition(&self, condition: &str) {
+        self.shared.store.lock().unwrap().refused_condition = Some(condition.to_owned());
+    }
+
     /// No more faults.
     pub fn heal(&self) {
         self.shared.faults.lock().unwrap().clear();

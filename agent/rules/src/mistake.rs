@@ -27,10 +27,10 @@ impl Mistake {
         Self { location, message: message.into() }
     }
 
-    /// A mistake of the whole file, such as one that cannot be read; told at line 1.
+    /// A mistake of the whole file, such as one that cannot be read.
     #[must_use]
     pub fn of_file(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
-        Self::new(Location { file: file.into(), line: 1 }, message)
+        Self::new(Location { file: file.into(), line: 0 }, message)
     }
 }
 

@@ -25,7 +25,8 @@ Without PATH: the configuration and all rules, as nodewelld would load them.
 With PATH: these rule files or folders only (*.toml is ours, *.json is Node
 Problem Detector's; what we do differently on purpose is said in notes), or a
 config file with the rules that it names.
-Exit codes: 0 no mistake; 78 mistakes, each as FILE:LINE: what is wrong.")]
+Exit codes: 0 no mistake; 78 mistakes, each as FILE:LINE: what is wrong (FILE:
+what is wrong where the file as a whole is meant).")]
 pub(super) struct Check {
     /// Rule files or folders, or a config file.
     #[arg(value_name = "PATH")]
@@ -50,7 +51,8 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Told {
     file: PathBuf,
-    line: usize,
+    /// `None`: the file as a whole.
+    line: Option<usize>,
     message: String,
 }
 
@@ -121,10 +123,10 @@ impl Report {
 
     fn print(&self, out: &mut Out) -> Result<(), Failure> {
         for told in &self.mistakes {
-            out.line(&format!("{}:{}: {}", told.file.display(), told.line, told.message))?;
+            out.line(&format!("{}: {}", told.place(), told.message))?;
         }
         for told in &self.notes {
-            out.line(&format!("{}:{}: note: {}", told.file.display(), told.line, told.message))?;
+            out.line(&format!("{}: note: {}", told.place(), told.message))?;
         }
         let mistakes = match self.mistakes.len() {
             0 => "no mistake".to_owned(),
@@ -141,11 +143,14 @@ fn count(examples: &nodewell_rules::rule::Examples) -> usize {
 
 impl Told {
     fn at(location: Location, message: String) -> Self {
-        Self { file: location.file, line: location.line, message }
+        Self { file: location.file, line: Some(location.line).filter(|line| *line > 0), message }
     }
-}
 
-impl Told {
+    fn place(&self) -> String {
+        let file = self.file.display();
+        self.line.map_or_else(|| file.to_string(), |line| format!("{file}:{line}"))
+    }
+
     fn slow(set: &RuleSet, slow: &SlowPattern<'_>) -> Option<Self> {
         let rule = set.rules.get(slow.rule)?;
         let message = format!("{:?} has no fixed text of 4 bytes, so it is tried on every record", slow.pattern);
@@ -202,13 +207,13 @@ ignores = ["mydriver: no fault"]
     fn an_example_that_fails_is_a_mistake_with_its_line() {
         let report = report(&GOOD.replace("mydriver: fault on dev0", "otherdriver: fault on dev0"));
         assert_eq!(report.mistakes.len(), 1);
-        assert_eq!(report.mistakes[0].line, 10);
+        assert_eq!(report.mistakes[0].line, Some(10));
     }
 
     #[test]
     fn all_mistakes_are_told_at_once() {
         let bad = GOOD.replace("temporary", "sometimes").replace("severity = \"warn\"", "severity = \"bad\"");
-        let lines: Vec<usize> = report(&bad).mistakes.iter().map(|told| told.line).collect();
+        let lines: Vec<usize> = report(&bad).mistakes.iter().filter_map(|told| told.line).collect();
         assert_eq!(lines, [4, 6]);
     }
 }

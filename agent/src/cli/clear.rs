@@ -1,6 +1,6 @@
 //! `nodewell clear`: a person says that a problem is over.
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use nodewell_client::Client;
 use nodewell_model::{
     Name,
@@ -24,7 +24,7 @@ pub(super) struct Clear {
     #[arg(long)]
     reason: Option<Name>,
     /// Only problems of this subject: a device, a unit.
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
 }
 

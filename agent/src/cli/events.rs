@@ -48,7 +48,7 @@ impl Events {
         for event in &events {
             out.line(&event_line(event, look))?;
         }
-        if events.is_empty() && out.is_terminal() {
+        if events.is_empty() && self.limit != Some(0) && out.is_terminal() {
             out.line("nothing has happened since the agent started")?;
         }
         Ok(())

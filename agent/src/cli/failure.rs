@@ -8,6 +8,7 @@ use std::{
 use nodewell_client::ClientError;
 
 pub(super) const USAGE: u8 = 64;
+pub(super) const NO_INPUT: u8 = 66;
 pub(super) const UNAVAILABLE: u8 = 69;
 pub(super) const SOFTWARE: u8 = 70;
 pub(super) const NO_PERMISSION: u8 = 77;

@@ -10,7 +10,7 @@ use nodewell_rules::{Format, Replay as Run, ReplayError, ReplayFinding, ReplayOp
 
 use super::{
     age::local,
-    failure::{CONFIG, Failure, SOFTWARE},
+    failure::{CONFIG, Failure, NO_INPUT},
     out::Out,
     render::{Look, Paint, one_line, severity_paint},
     rules::{RuleChoice, loaded},
@@ -115,7 +115,7 @@ fn not_replayed(error: ReplayError) -> Failure {
             let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
             Failure::said(CONFIG, lines.join("\n"))
         }
-        ReplayError::Read(error) => Failure::said(SOFTWARE, format!("cannot read the log: {error}")),
+        ReplayError::Read(error) => Failure::said(NO_INPUT, format!("cannot read the log: {error}")),
     }
 }
 

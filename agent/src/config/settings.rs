@@ -7,7 +7,7 @@ mod socket;
 use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use nodewell_rules::{
-    Location, Mistake,
+    Mistake,
     document::{DeTable, Report, Section, tables},
 };
 
@@ -89,9 +89,7 @@ impl FromStr for MetricsAddress {
 
 /// Reads `file`.
 pub fn read(file: &std::path::Path) -> Result<Settings, Vec<Mistake>> {
-    let unreadable = |error: String| {
-        vec![Mistake::new(Location { file: file.to_owned(), line: 1 }, format!("cannot read the config: {error}"))]
-    };
+    let unreadable = |error: String| vec![Mistake::of_file(file, format!("cannot read the config: {error}"))];
     let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
     if size > FILE_LIMIT_BYTES {
         return Err(unreadable(format!("it has {size} bytes, more than {FILE_LIMIT_BYTES}")));

@@ -89,6 +89,10 @@ impl Conditions {
         self.items.iter().map(whole).collect()
     }
 
+    pub(crate) fn has(&self, condition: &str) -> bool {
+        self.items.iter().any(|item| name(item) == condition)
+    }
+
     /// Server-side apply: these conditions are all that `manager` wants to say.
     pub(crate) fn apply(&mut self, manager: &str, wanted: &[Fields], force: bool) -> Result<(), Vec<Clash>> {
         let me = Owner::apply(manager);

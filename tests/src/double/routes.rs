@@ -7,8 +7,8 @@ use super::{
     conditions::{Fields, schema_mistake},
     request::{Asked, User},
     status::{
-        EVENTS, NODES, Reply, already_exists, bad_request, cannot, conflict, field_manager_required, foreign_namespace,
-        not_found, other_node, unsupported_media_type, untyped,
+        EVENTS, NODES, Reply, already_exists, bad_request, cannot, conflict, denied, field_manager_required,
+        foreign_namespace, not_found, other_node, unsupported_media_type, untyped,
     },
     store::Store,
 };
@@ -81,14 +81,21 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
     }
     let wanted = conditions_of(&json_of(asked)?)?;
     let version = store.next_version();
-    let node = store.nodes.get_mut(name).ok_or_else(|| not_found(NODES, name))?;
+    let mut new = store.nodes.get(name).ok_or_else(|| not_found(NODES, name))?.clone();
     match &asked.user {
         User::Node(own) if own != name => return Err(other_node(own, name)),
-        _ if apply => apply_conditions(&mut node.conditions, asked, (name, &wanted))?,
-        _ => node.conditions.merge(asked.manager(), &wanted),
+        _ if apply => apply_conditions(&mut new.conditions, asked, (name, &wanted))?,
+        _ => new.conditions.merge(asked.manager(), &wanted),
     }
-    node.touch(version);
-    Ok(Reply::ok(shown(asked, node.view())))
+    if store.refused_condition.as_ref().is_some_and(|refused| new.conditions.has(refused)) {
+        return Err(denied(name));
+    }
+    new.touch(version);
+    let reply = Reply::ok(shown(asked, new.view()));
+    if asked.query.get("dryRun").is_none_or(|how| how != "All") {
+        store.nodes.insert(name.to_owned(), new);
+    }
+    Ok(reply)
 }
 
 fn apply_conditions(

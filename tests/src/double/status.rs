@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::{conditions::Clash, request::User};
+use crate::cluster::{POLICY, POLICY_WORDS};
 
 /// What is sent back.
 #[derive(Debug, Clone)]
@@ -54,6 +55,14 @@ pub(crate) fn cannot(user: &User, verb: &str, resource: &str) -> Reply {
 pub(crate) fn other_node(own: &str, other: &str) -> Reply {
     let message = format!("nodes {other:?} is forbidden: node {own:?} is not allowed to modify node {other:?}");
     refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "name": other, "kind": NODES }))
+}
+
+/// A ValidatingAdmissionPolicy says no, in the words of [`crate::cluster::refusing_policy`].
+pub(crate) fn denied(node: &str) -> Reply {
+    let words = format!("ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {POLICY_WORDS}");
+    let details = json!({ "name": node, "kind": NODES, "causes": [{ "message": words }] });
+    let message = format!("nodes {node:?} is forbidden: {words}");
+    refusal(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
 }
 
 pub(crate) fn bad_request(message: &str) -> Reply {

@@ -13,11 +13,13 @@ pub(crate) struct Store {
     pub(crate) nodes: BTreeMap<String, Node>,
     /// By namespace and name.
     pub(crate) events: BTreeMap<(String, String), Value>,
+    /// An admission policy refuses Nodes with this condition.
+    pub(crate) refused_condition: Option<String>,
     versions: u64,
 }
 
 /// A Node: its identity and its conditions.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Node {
     metadata: Value,
     pub(crate) conditions: Conditions,

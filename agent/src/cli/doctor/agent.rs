@@ -54,9 +54,9 @@ fn daemon(daemon: &DaemonView) -> Check {
     let why = why.collect::<Vec<_>>().join(": ");
     match daemon.state {
         DaemonState::Running if daemon.lost > 0 => {
-            Check::ok(&daemon.name, format!("read {} records, lost {}", daemon.records, daemon.lost))
+            Check::ok(&daemon.name, format!("read {}, lost {}", counted(daemon.records, "record"), daemon.lost))
         }
-        DaemonState::Running => Check::ok(&daemon.name, format!("read {} records", daemon.records)),
+        DaemonState::Running => Check::ok(&daemon.name, format!("read {}", counted(daemon.records, "record"))),
         DaemonState::Starting => Check::warn(&daemon.name, "has not reported yet", "ask again in a moment"),
         DaemonState::Blind => {
             Check::warn(&daemon.name, format!("cannot see: {why}"), "its conditions are Unknown until it can")
@@ -68,11 +68,17 @@ fn daemon(daemon: &DaemonView) -> Check {
     }
 }
 
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn delivery(view: &ApiserverView) -> Check {
     let name = "agent's API server";
     match view.state {
         ApiserverState::Disabled => Check::ok(name, "none: the agent runs standalone"),
-        ApiserverState::Connected => Check::ok(name, format!("connected, {} events wait", view.undelivered)),
+        ApiserverState::Connected => {
+            Check::ok(name, format!("connected, undelivered: {}", counted(view.undelivered, "event")))
+        }
         ApiserverState::Connecting => Check::warn(name, "not connected yet", "ask again in a moment"),
         ApiserverState::Failing => {
             Check::fail(name, view.message.clone(), "try its kubeconfig here: nodewell doctor --kubeconfig FILE")
@@ -87,12 +93,12 @@ async fn metrics_page(address: SocketAddr) -> Check {
         Ok(Ok(_)) => Check::warn(
             name,
             format!("another program answers on {address}"),
-            "Node Problem Detector uses the same port: stop it, or give the agent another with --metrics-address",
+            "Node Problem Detector uses the same port: stop it, or give the agent another in its config: metrics-address",
         ),
         Ok(Err(error)) => Check::warn(
             name,
             format!("nothing answers on {address}: {error}"),
-            "if the agent listens elsewhere, say where with --metrics-address; \"off\" is no mistake",
+            "if the agent was started with another --config or --metrics-address, that is what to ask; \"off\" is no mistake",
         ),
         Err(_) => Check::warn(name, format!("{address} accepts and does not answer"), "what listens there? ss -ltnp"),
     }
@@ -141,6 +147,8 @@ mod tests {
         assert_eq!(daemon(&view(DaemonState::Blind)).verdict, Verdict::Warn);
         assert_eq!(daemon(&view(DaemonState::Blind)).detail, "cannot see: LibraryMissing: no libsystemd");
         assert_eq!(daemon(&view(DaemonState::Dead)).verdict, Verdict::Fail);
+        let read = |records| daemon(&DaemonView { records, ..view(DaemonState::Running) }).detail;
+        assert_eq!((read(1), read(2)), ("read 1 record".to_owned(), "read 2 records".to_owned()));
     }
 
     #[tokio::test]

@@ -15,8 +15,10 @@ use super::{
 use crate::cli::age::age;
 
 const GAP: &str = "  ";
-/// Below this a message says nothing; the terminal may wrap it then.
+/// Below this a message says nothing.
 const MESSAGE_MIN: usize = 16;
+/// Below this a reason is no longer told from another.
+const REASON_MIN: usize = 12;
 
 /// The whole account as text, every line ended, with ages as of now.
 #[must_use]
@@ -61,7 +63,7 @@ fn apiserver(view: &ApiserverView, now: Timestamp, look: &Look) -> String {
     match view.state {
         ApiserverState::Disabled => "standalone (no API server)".to_owned(),
         ApiserverState::Connecting => format!("API server: connecting{why}{waiting}"),
-        ApiserverState::Connected => format!("API server: connected, {last}{waiting}"),
+        ApiserverState::Connected => format!("API server: connected, {last}{waiting}{why}"),
         ApiserverState::Failing => look.paint(Paint::Bad, &format!("API server: failing, {last}{waiting}{why}")),
     }
 }
@@ -85,15 +87,30 @@ impl Columns {
         let condition = widest("CONDITION", &|view| view.condition.as_str().len());
         let since = widest("SINCE", &|view| age(view.since, now).len());
         let reason = widest("REASON", &|view| view.reason.as_str().len());
-        let before = condition + STATUS_WIDTH + since + reason + 4 * GAP.len();
-        let message = look.width.map_or(usize::MAX, |width| width.saturating_sub(before).max(MESSAGE_MIN));
-        Self { condition, since, reason, message }
+        let whole = Self { condition, since, reason, message: usize::MAX };
+        match look.width {
+            Some(width) => whole.within(width),
+            None => whole,
+        }
+    }
+
+    /// What a narrow terminal lacks is taken from the messages first, then from the reasons (problems say theirs again
+    /// below), and the message goes altogether before a row is wrapped.
+    fn within(self, width: usize) -> Self {
+        let room = width.saturating_sub(self.condition + STATUS_WIDTH + self.since + 3 * GAP.len());
+        let beside = |reason: usize| room.saturating_sub(reason + GAP.len());
+        let reason = self.reason.min(beside(MESSAGE_MIN).max(REASON_MIN));
+        if beside(reason) < MESSAGE_MIN {
+            return Self { reason: self.reason.min(room), message: 0, ..self };
+        }
+        Self { reason, message: beside(reason), ..self }
     }
 
     fn row(&self, cells: [&str; 4], status: &str, look: &Look) -> String {
         let [condition, since, reason, message] = cells;
         let row = format!(
-            "{condition:<cw$}{GAP}{status}{GAP}{since:<sw$}{GAP}{reason:<rw$}{GAP}{}",
+            "{condition:<cw$}{GAP}{status}{GAP}{since:<sw$}{GAP}{:<rw$}{GAP}{}",
+            look.fit(reason, self.reason),
             look.fit(message, self.message),
             cw = self.condition,
             sw = self.since,

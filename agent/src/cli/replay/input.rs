@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::cli::failure::{Failure, NO_PERMISSION, USAGE};
+use crate::cli::failure::{Failure, NO_INPUT, NO_PERMISSION};
 
 /// Below this a replay is over before a person looks.
 const PROGRESS_FROM_BYTES: u64 = 64 << 20;
@@ -38,7 +38,7 @@ impl Input {
         let file = File::open(path).map_err(|error| not_opened(path, &error))?;
         let metadata = file.metadata().map_err(|error| not_opened(path, &error))?;
         if metadata.is_dir() {
-            return Err(Failure::said(USAGE, format!("{} is a folder; name the log file itself", path.display())));
+            return Err(Failure::said(NO_INPUT, format!("{} is a folder; name the log file itself", path.display())));
         }
         let told = metadata.len() > PROGRESS_FROM_BYTES && io::stderr().is_terminal();
         Ok(Self::new(Box::new(file), told.then(|| Progress::of(metadata.len()))))
@@ -87,7 +87,7 @@ impl Progress {
 }
 
 fn not_opened(path: &Path, error: &io::Error) -> Failure {
-    let code = if error.kind() == io::ErrorKind::PermissionDenied { NO_PERMISSION } else { USAGE };
+    let code = if error.kind() == io::ErrorKind::PermissionDenied { NO_PERMISSION } else { NO_INPUT };
     Failure::said(code, format!("cannot open {}: {error}", path.display()))
 }
 

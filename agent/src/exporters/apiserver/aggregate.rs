@@ -2,6 +2,7 @@
 //! holds back is counted and sent later as the count. Pure, time is an argument.
 
 mod limiter;
+mod series;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,11 +10,12 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{EventRecord, Name, Severity, problem::stable_hash};
+use nodewell_model::{EventRecord, Name, Severity};
 
 use super::outbox::Outbox;
 use crate::bucket::Rate;
 use limiter::Limiter;
+use series::Series;
 
 /// So many delivered series are remembered to be counted on; more are forgotten, and what repeats gets a new Event.
 const REMEMBERED_LIMIT: usize = 1024;
@@ -92,19 +94,6 @@ struct Key {
     severity: Severity,
 }
 
-#[derive(Debug)]
-struct Series {
-    hash: u64,
-    first: EventRecord,
-    message: String,
-    last_time: Timestamp,
-    count: u64,
-    opened_at: Duration,
-    created: bool,
-    /// The count that the server has.
-    sent: u64,
-}
-
 impl Aggregate {
     pub(super) fn new(limits: EventLimits) -> Self {
         Self {
@@ -132,6 +121,9 @@ impl Aggregate {
         let id = match self.current(&key, now) {
             Some((id, series)) => {
                 series.merge(record);
+                if !series.has_news() {
+                    return 0;
+                }
                 id
             }
             None => self.start(key, record, now),
@@ -145,17 +137,30 @@ impl Aggregate {
         if let Some(soonest) = self.none_ready_before.filter(|soonest| *soonest > now) {
             return Next::At(soonest);
         }
+        match self.oldest_ready(now) {
+            Ok(delivery) => {
+                self.outbox.hold(delivery.id);
+                Next::Send(Box::new(delivery))
+            }
+            Err(soonest) => {
+                self.none_ready_before = soonest;
+                soonest.map_or(Next::Idle, Next::At)
+            }
+        }
+    }
+
+    /// Or when the first will be ready.
+    fn oldest_ready(&self, now: Duration) -> Result<Delivery, Option<Duration>> {
         let mut soonest = None;
         for id in self.outbox.waiting() {
             let Some(series) = self.series.get(&id) else { continue };
             let ready = self.limiter.ready(&series.first);
             if ready <= now {
-                return Next::Send(Box::new(series.delivery(id)));
+                return Ok(series.delivery(id));
             }
             soonest = Some(soonest.map_or(ready, |soonest: Duration| soonest.min(ready)));
         }
-        self.none_ready_before = soonest;
-        soonest.map_or(Next::Idle, Next::At)
+        Err(soonest)
     }
 
     /// The server has this write.
@@ -164,21 +169,25 @@ impl Aggregate {
         self.settle(delivery, delivery.count);
     }
 
-    /// The Event was there before the POST: it counts what an earlier try of ours said, which may be less than now.
-    pub(super) fn existed(&mut self, delivery: &Delivery, now: Duration) {
+    /// The Event was there before the POST: an earlier try of ours made it, perhaps of an agent before this one, which
+    /// may have counted `on_server` of the very occurrences that we count again.
+    pub(super) fn existed(&mut self, delivery: &Delivery, on_server: u64, now: Duration) {
         self.limiter.take(&delivery.first, now);
-        self.settle(delivery, if delivery.count > 1 { 0 } else { delivery.count });
+        self.settle(delivery, on_server);
     }
 
     /// The Event to be counted on is no longer there.
     pub(super) fn vanished(&mut self, delivery: &Delivery) {
         if let Some(series) = self.series.get_mut(&delivery.id) {
             series.created = false;
+            series.sent = 0;
         }
     }
 
-    /// The server will never take it; returns how many occurrences that loses.
-    pub(super) fn refused(&mut self, delivery: &Delivery) -> u64 {
+    /// The server will never take it; returns how many occurrences that loses. It was asked all the same, so it costs
+    /// what a write costs.
+    pub(super) fn refused(&mut self, delivery: &Delivery, now: Duration) -> u64 {
+        self.limiter.take(&delivery.first, now);
         self.outbox.ack(delivery.id);
         self.give_up(delivery.id)
     }
@@ -207,7 +216,7 @@ impl Aggregate {
         let Some(series) = self.series.get_mut(&delivery.id) else { return };
         series.created = true;
         series.sent = sent;
-        if series.sent < series.count {
+        if series.has_news() {
             // There was room a moment ago, and nobody came in between.
             self.outbox.push(delivery.id, series.first.severity, series.last_time);
         } else if self.open.get(&Key::of(&series.first)) != Some(&delivery.id) {
@@ -221,7 +230,7 @@ impl Aggregate {
         if self.open.get(&key) == Some(&id) {
             self.open.remove(&key);
         }
-        series.count - series.sent
+        series.count.saturating_sub(series.sent)
     }
 
     fn forget_delivered(&mut self) {
@@ -242,51 +251,6 @@ impl Key {
             severity: record.severity,
         }
     }
-}
-
-impl Series {
-    fn new(first: EventRecord, now: Duration) -> Self {
-        Self {
-            hash: hash(&first),
-            message: first.message.clone(),
-            last_time: first.last_time,
-            count: first.count,
-            opened_at: now,
-            created: false,
-            sent: 0,
-            first,
-        }
-    }
-
-    fn merge(&mut self, record: EventRecord) {
-        self.count = self.count.saturating_add(record.count);
-        if record.last_time >= self.last_time {
-            self.last_time = record.last_time;
-            self.message = record.message;
-        }
-    }
-
-    fn delivery(&self, id: u64) -> Delivery {
-        Delivery {
-            id,
-            created: self.created,
-            hash: self.hash,
-            first: self.first.clone(),
-            message: self.message.clone(),
-            last_time: self.last_time,
-            count: self.count,
-        }
-    }
-}
-
-/// One record can make several events (two rules, or a condition beside an Event), so their differences are part of it.
-fn hash(record: &EventRecord) -> u64 {
-    let boot = record.boot_id.map(|boot| boot.to_string()).unwrap_or_default();
-    let origin = serde_json::to_string(&record.origin).unwrap_or_default();
-    let condition = record.condition.as_ref().map_or("", Name::as_str);
-    let subject = record.subject.as_deref().unwrap_or_default();
-    let parts = [&boot, &*record.source, &origin, record.reason.as_str(), condition, subject, record.severity.as_str()];
-    stable_hash(&parts)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use serde::Deserialize;
 pub(super) struct Taken {
     /// The object's UID, where the answer names one.
     pub(super) uid: Option<String>,
+    /// An Event's count, where the answer is a whole Event.
+    pub(super) count: Option<u64>,
 }
 
 /// A request that did not; each variant has its own reaction.
@@ -47,10 +49,18 @@ pub(super) struct Clash {
     pub(super) manager: String,
 }
 
+impl Failure {
+    /// Whether other content might have been taken.
+    pub(super) fn is_about_content(&self) -> bool {
+        matches!(self, Self::Refused { code: 400 | 413 | 422, .. })
+    }
+}
+
 #[derive(Deserialize, Default)]
 struct Object {
     #[serde(default)]
     metadata: Metadata,
+    count: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -86,7 +96,7 @@ struct Cause {
 pub(super) fn judge(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<Taken, Failure> {
     if (200..300).contains(&code) {
         let object: Object = serde_json::from_slice(body).unwrap_or_default();
-        return Ok(Taken { uid: object.metadata.uid.filter(|uid| !uid.is_empty()) });
+        return Ok(Taken { uid: object.metadata.uid.filter(|uid| !uid.is_empty()), count: object.count });
     }
     let status = serde_json::from_slice(body).unwrap_or_else(|_| Status::plain(body));
     Err(failure(code, retry_after, status))
@@ -150,8 +160,9 @@ mod tests {
     #[test]
     fn a_success_names_the_uid_whatever_else_it_holds() {
         let body = br#"{"kind":"PartialObjectMetadata","metadata":{"name":"n","uid":"u-1"},"spec":{"x":1}}"#;
-        assert_eq!(judge(200, None, body), Ok(Taken { uid: Some("u-1".into()) }));
-        assert_eq!(judge(201, None, b"not json"), Ok(Taken { uid: None }));
+        assert_eq!(judge(200, None, body), Ok(Taken { uid: Some("u-1".into()), count: None }));
+        assert_eq!(judge(201, None, b"not json"), Ok(Taken::default()));
+        assert_eq!(judge(200, None, br#"{"kind":"Event","count":7}"#), Ok(Taken { uid: None, count: Some(7) }));
     }
 
     #[test]

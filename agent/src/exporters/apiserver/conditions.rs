@@ -11,9 +11,11 @@ use nodewell_model::{
 use super::{
     answer::{Failure, Taken},
     conflicts::Conflicts,
+    culprits,
     health::Lane,
     luck::Luck,
-    object,
+    object::{self, Draft},
+    refusals::Refusals,
     retry::Retry,
     schedule::{ApplySet, Schedule},
     shared::{Notice, Shared},
@@ -27,6 +29,7 @@ struct Conditions<'a> {
     shared: &'a Shared,
     schedule: Schedule,
     conflicts: Conflicts,
+    refusals: Refusals,
     retry: Retry,
     luck: Luck,
 }
@@ -72,6 +75,7 @@ impl<'a> Conditions<'a> {
             shared,
             schedule: Schedule::new(shared.config.schedule()),
             conflicts: Conflicts::default(),
+            refusals: Refusals::default(),
             retry: Retry::new(shared.config.retry),
             luck: Luck::new(&shared.config.node_name),
         }
@@ -108,6 +112,7 @@ impl<'a> Conditions<'a> {
         let config = &self.shared.config;
         let mut draft = object::draft(set, Timestamp::now());
         self.conflicts.hold(&mut draft, clock::boottime());
+        self.refusals.leave_out(&mut draft, clock::boottime());
         for _ in 0..CONFLICT_ROUNDS {
             let call = object::apply_conditions(&config.node_name, &draft, config.take_over);
             match self.shared.connection.send(&call).await {
@@ -115,6 +120,7 @@ impl<'a> Conditions<'a> {
                     let news = self.conflicts.give_way(&clashes, &mut draft);
                     self.announce(news);
                 }
+                Err(failure) if failure.is_about_content() => self.leave_out_culprits(&mut draft, failure).await?,
                 Err(failure) => return Err(failure),
                 Ok(taken) => {
                     self.conflicts.taken(draft, clock::boottime() + config.heartbeat);
@@ -125,11 +131,26 @@ impl<'a> Conditions<'a> {
         Err(Failure::Broken { code: 409, message: "other writers change the conditions faster than we do".into() })
     }
 
+    /// One condition that the server will not take must not keep the others off the Node.
+    async fn leave_out_culprits(&mut self, draft: &mut Draft, refused: Failure) -> Result<(), Failure> {
+        let culprits = culprits::find(self.shared, draft).await?;
+        if culprits.is_empty() {
+            return Err(refused);
+        }
+        let again_at = clock::boottime() + self.shared.config.heartbeat;
+        for (condition, failure) in culprits {
+            let Some(fields) = draft.remove(&condition) else { continue };
+            tracing::error!(%condition, %failure, "the API server refuses this condition; the others go without it");
+            self.refusals.learn(condition, &fields, (failure.to_string(), again_at));
+        }
+        Ok(())
+    }
+
     fn taken(&mut self, set: &ApplySet, taken: Taken) {
         self.schedule.taken(set, clock::boottime(), self.luck.draw());
         self.retry.succeeded();
         self.shared.health.conflicts(self.conflicts.message());
-        self.shared.health.succeeded(Lane::Conditions);
+        self.shared.health.succeeded_but(Lane::Conditions, self.refusals.message());
         if let Some(uid) = taken.uid {
             self.shared.learn_uid(uid);
         }

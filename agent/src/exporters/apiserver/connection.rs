@@ -46,6 +46,8 @@ pub(super) struct Call {
     pub(super) path: String,
     pub(super) content_type: &'static str,
     pub(super) body: Vec<u8>,
+    /// More of the answer is wanted than its metadata.
+    pub(super) whole_answer: bool,
 }
 
 /// The connection, shared by both lanes.
@@ -120,7 +122,7 @@ impl Connection {
 
     fn request(&self, call: &Call) -> Result<Request<Body>, Failure> {
         let method = if call.verb == Verb::CreateEvent { Method::POST } else { Method::PATCH };
-        let accept = if self.slot().plain_answers { "application/json" } else { ACCEPT_METADATA };
+        let accept = if call.whole_answer || self.slot().plain_answers { "application/json" } else { ACCEPT_METADATA };
         Request::builder()
             .method(method)
             .uri(&call.path)
@@ -147,10 +149,12 @@ impl Connection {
 
     async fn connect(&self) -> Result<(Client, u64), Failure> {
         let path = self.kubeconfig.clone();
-        let (client, files) = self.read_files(move || open(&path)).await?;
+        let (files, opened) = self.read_files(move || Ok(open(&path))).await?;
         let mut slot = self.slot();
-        slot.generation += 1;
+        // What could not be used is watched too: the file that is missing now is the one that will appear.
         slot.files = files;
+        let client = opened?;
+        slot.generation += 1;
         slot.stale = false;
         slot.client = Some(client.clone());
         Ok((client, slot.generation))
@@ -190,12 +194,16 @@ impl Connection {
     }
 }
 
-/// Reads the kubeconfig and what it names, and builds a client with connections of its own.
-fn open(path: &PathBuf) -> Result<(Client, Files), Failure> {
-    let identity = |error: &dyn std::error::Error| Failure::Identity(format!("{}: {error}", path.display()));
+/// Reads the kubeconfig and what it names, and builds a client with connections of its own; the files are known even
+/// where no client comes of them.
+fn open(path: &PathBuf) -> (Files, Result<Client, Failure>) {
     // The stamps come first: a change while we read is then seen by the next look.
-    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| identity(&error))?;
-    let files = stamps(named_files(&kubeconfig).into_iter().chain([path.clone()]));
+    let named = Kubeconfig::read_from(path).map(|kubeconfig| named_files(&kubeconfig)).unwrap_or_default();
+    (stamps(named.into_iter().chain([path.clone()])), client_of(path))
+}
+
+fn client_of(path: &PathBuf) -> Result<Client, Failure> {
+    let identity = |error: &dyn std::error::Error| Failure::Identity(format!("{}: {error}", path.display()));
     let kubeconfig = Kubeconfig::read_from(path).map_err(|error| identity(&error))?;
     let options = KubeConfigOptions::default();
     let runtime = tokio::runtime::Handle::current();
@@ -204,8 +212,7 @@ fn open(path: &PathBuf) -> Result<(Client, Files), Failure> {
     if config.proxy_url.is_some() {
         return Err(Failure::Identity(format!("{}: proxy-url is not supported", path.display())));
     }
-    let client = stack(&config).map_err(|error| identity(&error))?;
-    Ok((client, files))
+    stack(&config).map_err(|error| identity(&error))
 }
 
 /// Our own stack instead of kube's: that one leaves Nagle's algorithm on, which holds every second write back until the
@@ -265,32 +272,4 @@ fn unreachable(error: &(dyn std::error::Error + 'static)) -> Failure {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_files_that_a_kubeconfig_names_are_looked_at_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let text = r#"{"apiVersion": "v1", "kind": "Config",
-            "clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "ca.crt"}}],
-            "users": [{"name": "u", "user": {"client-certificate": "u.crt", "client-key": "/abs/u.key"}},
-                      {"name": "t", "user": {"tokenFile": "/abs/token"}}]}"#;
-        let path = folder.path().join("kubeconfig");
-        fs::write(&path, text).unwrap();
-        let mut named = named_files(&Kubeconfig::read_from(&path).unwrap());
-        named.sort();
-        let here = |name: &str| folder.path().join(name);
-        let mut expected = vec![here("ca.crt"), here("u.crt"), "/abs/u.key".into(), "/abs/token".into()];
-        expected.sort();
-        assert_eq!(named, expected);
-    }
-
-    #[test]
-    fn a_file_that_appears_is_a_change() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("u.crt");
-        let before = stamps([path.clone()]);
-        fs::write(&path, "x").unwrap();
-        assert_ne!(before, stamps([path]));
-    }
-}
+mod tests;

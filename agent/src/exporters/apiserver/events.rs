@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     aggregate::{Aggregate, Delivery, Next},
     answer::{Failure, Taken},
+    connection::Call,
     health::Lane,
     luck::Luck,
     object,
@@ -15,6 +16,12 @@ use crate::runtime::clock;
 
 /// Records taken from the log at once: the log is locked meanwhile.
 const BATCH: usize = 256;
+
+/// How an Event came to be on the server.
+enum Written {
+    Now,
+    Before { count: u64 },
+}
 
 struct Events<'a> {
     shared: &'a Shared,
@@ -122,26 +129,50 @@ impl<'a> Events<'a> {
         } else {
             object::create_event(&shared.config, uid, delivery)
         };
-        let send = shared.connection.send(&call);
-        tokio::pin!(send);
-        let answer = loop {
-            tokio::select! {
-                answer = &mut send => break answer,
-                () = shared.board.events().changed(self.last_id) => self.take_in(),
-            }
+        let answer = match self.send(&call).await {
+            Err(Failure::Exists) => self.look_at(delivery).await,
+            answer => answer.map(|_| Written::Now),
         };
         let went_on = self.react(delivery, answer);
         shared.health.undelivered(self.aggregate.waiting());
         went_on
     }
 
-    fn react(&mut self, delivery: &Delivery, answer: Result<Taken, Failure>) -> bool {
+    /// An earlier try of ours made it: what does it say?
+    async fn look_at(&mut self, delivery: &Delivery) -> Result<Written, Failure> {
+        match self.send(&object::look_at_event(&self.shared.config, delivery)).await {
+            Ok(event) => Ok(Written::Before { count: event.count.unwrap_or_default() }),
+            // It went in the meantime, or may not be looked at: our count is written over it.
+            Err(Failure::Missing(_) | Failure::Forbidden(_) | Failure::Refused { .. }) => {
+                Ok(Written::Before { count: 0 })
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn send(&mut self, call: &Call) -> Result<Taken, Failure> {
+        let shared = self.shared;
+        let send = shared.connection.send(call);
+        tokio::pin!(send);
+        loop {
+            tokio::select! {
+                answer = &mut send => return answer,
+                () = shared.board.events().changed(self.last_id) => self.take_in(),
+            }
+        }
+    }
+
+    fn react(&mut self, delivery: &Delivery, answer: Result<Written, Failure>) -> bool {
         let now = clock::boottime();
         match answer {
-            Ok(_) => self.aggregate.delivered(delivery, now),
-            Err(Failure::Exists) => self.aggregate.existed(delivery, now),
+            Ok(Written::Now) => self.aggregate.delivered(delivery, now),
+            Ok(Written::Before { count }) => self.aggregate.existed(delivery, count, now),
             Err(Failure::Missing(_)) if delivery.created => self.aggregate.vanished(delivery),
-            Err(failure @ Failure::Refused { .. }) => self.refused(delivery, &failure),
+            Err(failure @ Failure::Refused { .. }) => {
+                self.refused(delivery, &failure, now);
+                self.retry.succeeded();
+                return true;
+            }
             Err(failure) => {
                 self.failed(&failure, now);
                 return false;
@@ -153,8 +184,9 @@ impl<'a> Events<'a> {
     }
 
     /// One bad object must not block the queue.
-    fn refused(&mut self, delivery: &Delivery, failure: &Failure) {
-        self.shared.stats.drop_events(self.aggregate.refused(delivery));
+    fn refused(&mut self, delivery: &Delivery, failure: &Failure, now: Duration) {
+        self.shared.stats.drop_events(self.aggregate.refused(delivery, now));
+        self.shared.health.refused(Lane::Events, format!("the newest Event is lost: {failure}"));
         if !std::mem::replace(&mut self.refusal_told, true) {
             tracing::error!(reason = %delivery.first.reason, %failure, "the API server refused an Event; dropped");
         }

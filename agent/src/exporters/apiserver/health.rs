@@ -23,10 +23,19 @@ pub(super) struct Health {
 #[derive(Default)]
 struct State {
     last_success: Option<Timestamp>,
-    conditions_failure: Option<String>,
-    events_failure: Option<String>,
+    conditions: Troubles,
+    events: Troubles,
     conflicts: String,
     undelivered: u64,
+}
+
+/// What is wrong with one lane.
+#[derive(Default)]
+struct Troubles {
+    /// Nothing gets through.
+    failure: Option<String>,
+    /// The server answers, and will not take something of what we sent.
+    refusal: Option<String>,
 }
 
 impl Health {
@@ -37,9 +46,15 @@ impl Health {
     }
 
     pub(super) fn succeeded(&self, lane: Lane) {
+        self.succeeded_but(lane, None);
+    }
+
+    /// The server took what we sent, less what it had refused before; the caller has logged that.
+    pub(super) fn succeeded_but(&self, lane: Lane, refusal: Option<String>) {
         self.change(|state| {
             state.last_success = Some(Timestamp::now());
-            if state.failure(lane).take().is_some() {
+            let troubles = std::mem::replace(state.lane(lane), Troubles { failure: None, refusal });
+            if troubles.failure.is_some() {
                 tracing::info!(?lane, "the API server takes what we send again");
             }
         });
@@ -47,12 +62,17 @@ impl Health {
 
     pub(super) fn failed(&self, lane: Lane, message: String) {
         self.change(|state| {
-            let failure = state.failure(lane);
+            let failure = &mut state.lane(lane).failure;
             if failure.as_ref() != Some(&message) {
                 tracing::warn!(?lane, error = %message, "the API server does not take what we send; will retry");
             }
             *failure = Some(message);
         });
+    }
+
+    /// The server answers, and will not have it; the caller has logged it.
+    pub(super) fn refused(&self, lane: Lane, message: String) {
+        self.change(|state| *state.lane(lane) = Troubles { failure: None, refusal: Some(message) });
     }
 
     pub(super) fn conflicts(&self, message: String) {
@@ -77,25 +97,31 @@ impl Health {
 }
 
 impl State {
-    fn failure(&mut self, lane: Lane) -> &mut Option<String> {
+    fn lane(&mut self, lane: Lane) -> &mut Troubles {
         match lane {
-            Lane::Conditions => &mut self.conditions_failure,
-            Lane::Events => &mut self.events_failure,
+            Lane::Conditions => &mut self.conditions,
+            Lane::Events => &mut self.events,
         }
     }
 
     fn view(&self) -> ApiserverView {
-        let failing = self.conditions_failure.is_some() || self.events_failure.is_some();
+        let mut parts: Vec<&str> = [&self.conditions, &self.events].into_iter().flat_map(Troubles::told).collect();
+        let failing = !parts.is_empty();
         let state = match (failing, self.last_success) {
             (true, _) => ApiserverState::Failing,
             (false, None) => ApiserverState::Connecting,
             (false, Some(_)) => ApiserverState::Connected,
         };
         // Both lanes usually fail for one reason.
-        let mut parts = vec![self.conditions_failure.as_deref(), self.events_failure.as_deref()];
         parts.dedup();
-        parts.push(Some(self.conflicts.as_str()).filter(|text| !text.is_empty()));
-        let message = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        parts.extend(Some(self.conflicts.as_str()).filter(|text| !text.is_empty()));
+        let message = parts.join("; ");
         ApiserverView { state, last_success: self.last_success, message, undelivered: self.undelivered }
+    }
+}
+
+impl Troubles {
+    fn told(&self) -> impl Iterator<Item = &str> {
+        [&self.failure, &self.refusal].into_iter().flatten().map(String::as_str)
     }
 }

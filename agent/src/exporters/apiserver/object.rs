@@ -44,6 +44,15 @@ fn fields(name: &Name, words: &Words, now: Timestamp) -> Fields {
 
 /// A server-side apply of `draft` on the Node's status. JSON is YAML. `force` takes fields from other managers.
 pub(super) fn apply_conditions(node: &str, draft: &Draft, force: bool) -> Call {
+    apply(node, draft, &format!("force={force}"))
+}
+
+/// The same as a question: would the server take it, whoever owns the fields now?
+pub(super) fn try_conditions(node: &str, draft: &Draft) -> Call {
+    apply(node, draft, "force=true&dryRun=All")
+}
+
+fn apply(node: &str, draft: &Draft, how: &str) -> Call {
     let conditions: Vec<&Fields> = draft.values().collect();
     let body = json!({
         "apiVersion": "v1",
@@ -53,9 +62,10 @@ pub(super) fn apply_conditions(node: &str, draft: &Draft, force: bool) -> Call {
     });
     Call {
         verb: Verb::PatchNodeStatus,
-        path: format!("/api/v1/nodes/{node}/status?fieldManager={FIELD_MANAGER}&force={force}"),
+        path: format!("/api/v1/nodes/{node}/status?fieldManager={FIELD_MANAGER}&{how}"),
         content_type: "application/apply-patch+yaml",
         body: body.to_string().into_bytes(),
+        whole_answer: false,
     }
 }
 
@@ -83,6 +93,7 @@ pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Deliv
         path: format!("/api/v1/namespaces/{event_namespace}/events?fieldManager={FIELD_MANAGER}"),
         content_type: "application/json",
         body: body.to_string().into_bytes(),
+        whole_answer: false,
     }
 }
 
@@ -93,13 +104,19 @@ pub(super) fn count_event(config: &ApiserverConfig, delivery: &Delivery) -> Call
         "lastTimestamp": seconds(delivery.last_time),
         "count": count(delivery),
     });
+    Call { body: body.to_string().into_bytes(), whole_answer: false, ..look_at_event(config, delivery) }
+}
+
+/// Changes nothing: the answer is the Event as it stands. Whoever may write Events may not always read them.
+pub(super) fn look_at_event(config: &ApiserverConfig, delivery: &Delivery) -> Call {
     let ApiserverConfig { node_name, event_namespace, .. } = config;
     let name = event_name(node_name, delivery);
     Call {
         verb: Verb::PatchEvent,
         path: format!("/api/v1/namespaces/{event_namespace}/events/{name}?fieldManager={FIELD_MANAGER}"),
         content_type: "application/merge-patch+json",
-        body: body.to_string().into_bytes(),
+        body: b"{}".to_vec(),
+        whole_answer: true,
     }
 }
 

@@ -12,11 +12,13 @@ pub(super) struct Outbox {
     by_time: BTreeSet<(Timestamp, u64)>,
     by_worth: BTreeSet<(Severity, Timestamp, u64)>,
     entries: BTreeMap<u64, (Severity, Timestamp)>,
+    /// What is on its way has not to go: it would be counted as lost, and arrive.
+    held: Option<u64>,
 }
 
 impl Outbox {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, by_time: BTreeSet::new(), by_worth: BTreeSet::new(), entries: BTreeMap::new() }
+        Self { limit, by_time: BTreeSet::new(), by_worth: BTreeSet::new(), entries: BTreeMap::new(), held: None }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -38,9 +40,14 @@ impl Outbox {
         if self.len() <= self.limit {
             return None;
         }
-        let &(_, _, out) = self.by_worth.first()?;
+        let &(_, _, out) = self.by_worth.iter().find(|(_, _, id)| self.held != Some(*id))?;
         self.ack(out);
         Some(out)
+    }
+
+    /// `id` is being sent; whoever was before it is not any more.
+    pub(super) fn hold(&mut self, id: u64) {
+        self.held = Some(id);
     }
 
     /// All ids, oldest first.
@@ -50,6 +57,7 @@ impl Outbox {
 
     /// `id` need not wait any more.
     pub(super) fn ack(&mut self, id: u64) {
+        self.held = self.held.filter(|held| *held != id);
         if let Some((severity, time)) = self.entries.remove(&id) {
             self.by_time.remove(&(time, id));
             self.by_worth.remove(&(severity, time, id));
@@ -88,5 +96,17 @@ mod tests {
         assert_eq!(outbox.push(5, Severity::Error, at(9)), Some(2));
         assert_eq!(outbox.push(6, Severity::Info, at(9)), Some(6));
         assert_eq!(outbox.waiting().collect::<Vec<_>>(), [1, 4, 5]);
+    }
+
+    #[test]
+    fn what_is_being_sent_does_not_have_to_go() {
+        let mut outbox = Outbox::new(2);
+        outbox.push(1, Severity::Info, at(1));
+        outbox.push(2, Severity::Warn, at(2));
+        outbox.hold(1);
+        assert_eq!(outbox.push(3, Severity::Error, at(3)), Some(2));
+        outbox.ack(1);
+        outbox.push(1, Severity::Info, at(1));
+        assert_eq!(outbox.push(4, Severity::Error, at(4)), Some(1));
     }
 }

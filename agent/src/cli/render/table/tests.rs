@@ -116,6 +116,25 @@ DiskUnhealthy   True     2h     IOError              critical medium error, d...
 }
 
 #[test]
+fn the_longest_names_do_not_wrap_at_80_columns() {
+    let long = ("NoFrequentUnregisterNetDevice", "node is functioning properly");
+    let mut view = sick();
+    view.conditions.push(condition("FrequentUnregisterNetDevice", ConditionStatus::False, long));
+    let rows = |width| {
+        let look = Look { width: Some(width), ..Look::PLAIN };
+        let shown = table(&view, at(0), &look);
+        assert!(shown.lines().skip(2).take(7).all(|row| row.chars().count() <= width), "{shown}");
+        shown.lines().nth(8).unwrap().to_owned()
+    };
+    assert_eq!(rows(80), "FrequentUnregisterNetDevice  False    2h     NoFrequentUnregi…  node is functio…");
+    assert_eq!(rows(64), "FrequentUnregisterNetDevice  False    2h     NoFrequentUnregist…");
+    assert_eq!(
+        rows(120),
+        "FrequentUnregisterNetDevice  False    2h     NoFrequentUnregisterNetDevice  node is functioning properly"
+    );
+}
+
+#[test]
 fn colours_say_the_status() {
     let look = Look { colours: true, ..Look::PLAIN };
     let shown = table(&sick(), at(0), &look);

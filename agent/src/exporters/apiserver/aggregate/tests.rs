@@ -153,12 +153,37 @@ fn an_event_that_existed_is_delivered_and_a_higher_count_is_written_over_it() {
     let mut events = aggregate();
     events.add(record(1, "IOError", "sda"), at(0));
     let once = ready(&mut events, 0).unwrap();
-    events.existed(&once, at(0));
+    events.existed(&once, 1, at(0));
     assert_eq!(events.waiting(), 0);
     events.add(EventRecord { count: 3, ..record(2, "AtaError", "sda") }, at(0));
     let thrice = ready(&mut events, 0).unwrap();
-    events.existed(&thrice, at(0));
+    events.existed(&thrice, 2, at(0));
     assert_eq!(drain(&mut events, 0), [(true, 3)]);
+}
+
+#[test]
+fn a_higher_count_of_an_agent_before_us_is_never_lowered() {
+    let mut events = aggregate();
+    events.add(record(1, "IOError", "sda"), at(0));
+    let first = ready(&mut events, 0).unwrap();
+    events.existed(&first, 4, at(0));
+    for sequence in 2..=4 {
+        events.add(record(sequence, "IOError", "sda"), at(0));
+    }
+    assert_eq!(drain(&mut events, 0), [], "the same four, read again");
+    events.add(record(5, "IOError", "sda"), at(0));
+    assert_eq!(drain(&mut events, 0), [(true, 5)]);
+}
+
+#[test]
+fn an_event_under_way_is_not_given_up_for_others() {
+    let mut events = Aggregate::new(EventLimits { outbox: 1, ..EventLimits::default() });
+    events.add(record(1, "IOError", "sda"), at(0));
+    let under_way = ready(&mut events, 0).unwrap();
+    assert_eq!(events.add(record(2, "AtaError", "sda"), at(0)), 1, "the newcomer goes");
+    events.delivered(&under_way, at(0));
+    events.add(record(3, "IOError", "sda"), at(0));
+    assert_eq!(drain(&mut events, 0), [(true, 2)]);
 }
 
 #[test]
@@ -187,8 +212,22 @@ fn a_refused_event_is_lost_and_counted_and_the_queue_goes_on() {
     events.add(EventRecord { count: 4, ..record(1, "IOError", "sda") }, at(0));
     events.add(record(2, "AtaError", "sda"), at(0));
     let bad = ready(&mut events, 0).unwrap();
-    assert_eq!(events.refused(&bad), 4);
+    assert_eq!(events.refused(&bad, at(0)), 4);
     assert_eq!(drain(&mut events, 0), [(false, 1)]);
+}
+
+#[test]
+fn a_server_that_refuses_everything_is_asked_no_more_often_than_one_that_takes_it() {
+    let mut events = aggregate();
+    let mut asked = 0;
+    for n in 1..=3000 {
+        events.add(record(n, "IOError", &format!("sd{n}")), at(0));
+    }
+    while let Some(delivery) = ready(&mut events, 0) {
+        events.refused(&delivery, at(0));
+        asked += 1;
+    }
+    assert_eq!(asked, 50 + 5, "the global burst, then the reason's reserve");
 }
 
 #[test]

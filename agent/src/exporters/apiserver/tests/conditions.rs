@@ -175,6 +175,47 @@ async fn every_other_answer_is_said_and_tried_again() {
     }
 }
 
+fn written(server: &Server) -> Vec<Seen> {
+    server.seen(NODE).into_iter().filter(|seen| !seen.path.contains("dryRun")).collect()
+}
+
+#[tokio::test]
+async fn a_refused_condition_does_not_hold_the_others_up() {
+    let server = Server::start().await;
+    server.refuse(&["C", "F"]);
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, False)));
+    let view = bench.until("said", |view| view.message.contains("C (") && view.last_success.is_some()).await;
+    let expected = "not on the Node, because the API server refuses it: \
+        C (the API server refused it (422): denied by policy), F (the API server refused it (422): denied by policy)";
+    assert_eq!((view.state, view.message.as_str()), (ApiserverState::Failing, expected));
+    let types = |seen: &Seen| conditions(seen).into_iter().map(|(name, _)| name).collect::<String>();
+    assert_eq!(written(&server).iter().map(types).collect::<Vec<_>>(), ["ABCDEFG", "ABDEG"]);
+    let asked = server.seen(NODE).len();
+    bench.say(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, if name == "A" { True } else { False })));
+    server.until("a change of another", |server| says(server, "A", "True")).await;
+    assert_eq!(server.seen(NODE).len(), asked + 1, "the same words are not tried again");
+    server.refuse(&["F"]);
+    bench.say(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, True)));
+    bench.until("C is taken", |view| view.message.contains("F (") && !view.message.contains("C (")).await;
+    assert_eq!(written(&server).last().map(types).unwrap(), "ABCDEG");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_each_of_them_loses_none_of_what_it_has() {
+    let server = Server::start().await;
+    let bench = Bench::start(config(server.kubeconfig()));
+    bench.say(&[("A", False), ("B", False)]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    server.refuse(&["A", "B"]);
+    bench.say(&[("A", True), ("B", True)]);
+    bench.until("failing", |view| view.message.contains("denied by policy")).await;
+    assert!(written(&server).iter().all(|seen| conditions(seen).len() == 2));
+    server.refuse(&[]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    assert!(says(&server, "A", "True"));
+}
+
 #[tokio::test]
 async fn a_server_without_metadata_answers_is_asked_plainly() {
     let server = Server::start().await;

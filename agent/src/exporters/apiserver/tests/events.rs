@@ -168,6 +168,22 @@ async fn an_event_the_server_refuses_is_dropped_counted_and_blocks_nothing() {
 }
 
 #[tokio::test]
+async fn refused_events_are_said_until_one_is_taken() {
+    let server = Server::start().await;
+    server.script(EVENTS, [Reply::Status(422, json!({"message": "too long"}))]);
+    let bench = bench(&server);
+    bench.board.events().extend([record(1, "IOError")]);
+    let refused = |view: &ApiserverView| view.state == ApiserverState::Failing && view.undelivered == 0;
+    let view = bench.until("the refusal is said", refused).await;
+    assert_eq!(view.message, "the newest Event is lost: the API server refused it (422): too long");
+    bench.say(&[("A", ConditionStatus::True)]);
+    server.until("conditions go on", |server| server.seen("/nodes/").len() >= 2).await;
+    bench.board.events().extend([record(2, "AtaError")]);
+    server.until("the next one", |server| server.events().len() == 1).await;
+    settled(&bench).await;
+}
+
+#[tokio::test]
 async fn every_passing_failure_is_tried_again_until_the_event_is_there() {
     let replies = [
         Reply::Status(401, json!({})),

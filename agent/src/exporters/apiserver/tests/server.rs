@@ -50,6 +50,8 @@ struct State {
     /// By a part of the path, or `METHOD part`.
     script: BTreeMap<String, VecDeque<Reply>>,
     events: BTreeMap<String, Value>,
+    /// Conditions of these types are refused, with all that comes with them.
+    refused: Vec<&'static str>,
 }
 
 #[derive(Clone)]
@@ -116,6 +118,11 @@ impl Server {
 
     pub(super) fn set_uid(&self, uid: &str) {
         self.shared.state.lock().unwrap().uid = uid.to_owned();
+    }
+
+    /// As an admission policy does, which looks at dry runs too.
+    pub(super) fn refuse(&self, conditions: &[&'static str]) {
+        self.shared.state.lock().unwrap().refused = conditions.to_vec();
     }
 
     /// All requests whose `METHOD path` contains `part`.
@@ -203,6 +210,10 @@ impl State {
 
     fn friendly(&mut self, seen: &Seen) -> (u16, Value) {
         if seen.path.contains("/nodes/") {
+            let conditions = seen.body["status"]["conditions"].as_array().unwrap();
+            if conditions.iter().any(|one| self.refused.iter().any(|refused| one["type"] == *refused)) {
+                return (422, json!({"reason": "Invalid", "message": "denied by policy"}));
+            }
             return (200, json!({"kind": "PartialObjectMetadata", "metadata": {"uid": self.uid}}));
         }
         if seen.method == "POST" {
@@ -215,7 +226,7 @@ impl State {
         for (key, value) in seen.body.as_object().unwrap() {
             event[key] = value.clone();
         }
-        (200, json!({}))
+        (200, event.clone())
     }
 
     fn create(&mut self, event: &Value) -> (u16, Value) {

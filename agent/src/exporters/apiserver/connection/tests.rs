@@ -1,0 +1,64 @@
+//! Which files are watched, and when a new client takes the old one's place.
+
+use super::*;
+
+#[test]
+fn the_files_that_a_kubeconfig_names_are_looked_at_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"{"apiVersion": "v1", "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "ca.crt"}}],
+        "users": [{"name": "u", "user": {"client-certificate": "u.crt", "client-key": "/abs/u.key"}},
+                  {"name": "t", "user": {"tokenFile": "/abs/token"}}]}"#;
+    let path = folder.path().join("kubeconfig");
+    fs::write(&path, text).unwrap();
+    let mut named = named_files(&Kubeconfig::read_from(&path).unwrap());
+    named.sort();
+    let here = |name: &str| folder.path().join(name);
+    let mut expected = vec![here("ca.crt"), here("u.crt"), "/abs/u.key".into(), "/abs/token".into()];
+    expected.sort();
+    assert_eq!(named, expected);
+}
+
+#[test]
+fn a_file_that_appears_is_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("u.crt");
+    let before = stamps([path.clone()]);
+    fs::write(&path, "x").unwrap();
+    assert_ne!(before, stamps([path]));
+}
+
+/// A certificate that signs nothing.
+const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\n\
+    MIIBeDCCAR2gAwIBAgIUQ+wjWl36LhRDbhlahZyJcIDFqGUwCgYIKoZIzj0EAwIw\n\
+    EDEOMAwGA1UEAwwFdGVzdHMwIBcNMjYxMTIxMDU1NDE2WhgPMjEyNjEwMjgwNTU0\n\
+    MTZaMBAxDjAMBgNVBAMMBXRlc3RzMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n\
+    WsjySms0CkjPdd/H1JNcMQC+LMZaWXzroY4gHrECHHSElM5gyJOfCkxWySr7tood\n\
+    eolIZnovJvntmRKGdaQ1saNTMFEwHQYDVR0OBBYEFPkV4zRBV/WYsuykqNoIkc0s\n\
+    oCDlMB8GA1UdIwQYMBaAFPkV4zRBV/WYsuykqNoIkc0soCDlMA8GA1UdEwEB/wQF\n\
+    MAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhANZZVlkpgb7N44pOBsFkoL5cQTEuk1tG\n\
+    L/ok0dzi+MUHAiEA4BgnXtXltTiLosnXCv3+oC9RPCOJc6ne2zuk7aaOMHs=\n\
+    -----END CERTIFICATE-----\n";
+
+#[tokio::test]
+async fn a_file_that_unusable_credentials_name_is_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let text = |authority: &str| {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{{"name": "c", "cluster": {{{authority} "server": "https://h"}}}}],
+            "users": [{{"name": "u", "user": {{"token": "t"}}}}],
+            "contexts": [{{"name": "c", "context": {{"cluster": "c", "user": "u"}}}}]}}"#
+        )
+    };
+    fs::write(&path, text("")).unwrap();
+    let connection = Connection::new(path.clone(), FILES_TIMEOUT, Arc::default());
+    let (_, first) = connection.connect().await.unwrap();
+    fs::write(&path, text(r#""certificate-authority": "ca.crt","#)).unwrap();
+    assert!(connection.refresh().await, "the kubeconfig changed");
+    assert_eq!(connection.client().await.unwrap().1, first, "the old client stays until a new one can be built");
+    fs::write(folder.path().join("ca.crt"), AUTHORITY).unwrap();
+    assert!(connection.refresh().await, "and so did what it names");
+    assert_eq!(connection.client().await.unwrap().1, first + 1);
+}
