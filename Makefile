@@ -3,8 +3,9 @@
 SHELL := /bin/bash
 CARGO ?= cargo
 ARGS ?=
+DEB_PROFILE ?= release
 
-.PHONY: help run build test lint unit whole e2e bench deps
+.PHONY: help run build test lint unit whole e2e bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,8 +39,14 @@ bench: toolchain deps ## measure, and print a table with medians next to each ta
 	$(CARGO) build --profile dist --package nodewell-agent --bins --locked
 	$(CARGO) run --release --locked -p nodewell-tests --bin bench -- $(ARGS)
 
+deb: toolchain ## Debian packages of this machine's build, in target/packages (DEB_PROFILE=dev: quick ones for tests)
+	@PROFILE=$(DEB_PROFILE) packaging/build deb
+
+rpm: toolchain ## the same as rpm packages
+	@PROFILE=$(DEB_PROFILE) packaging/build rpm
+
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
-DEBIAN_PACKAGES := systemd systemd-journal-remote
+DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 

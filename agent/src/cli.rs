@@ -3,6 +3,7 @@
 mod age;
 mod check;
 mod clear;
+mod completion;
 mod doctor;
 mod events;
 mod explain;
@@ -15,10 +16,11 @@ mod report;
 mod rules;
 mod status;
 mod version;
+mod withdraw;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use nodewell_client::Client;
 
 use failure::Failure;
@@ -64,6 +66,14 @@ enum Command {
     Inject(inject::Inject),
     Doctor(doctor::Doctor),
     Version(version::Version),
+    Withdraw(withdraw::Withdraw),
+    Completion(completion::Completion),
+}
+
+/// The whole command line, for what is made from it: man pages, completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// Runs the command that `arguments` name; says on stderr what went wrong.
@@ -82,7 +92,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
     let client = Client::new(arguments.global.socket);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::runtime)?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         match arguments.command {
             Command::Status(status) => status.run(&client, out).await?,
             Command::Events(events) => events.run(&client, out).await?,
@@ -94,15 +104,18 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
             Command::Inject(inject) => inject.run(&client, out).await?,
             Command::Doctor(doctor) => return doctor.run(&client, out).await,
             Command::Version(version) => version.run(&client, out).await?,
+            Command::Withdraw(withdraw) => withdraw.run(out).await?,
+            Command::Completion(completion) => completion.run(out)?,
         }
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    // A name server or a disk that does not answer must not hold the exit.
+    runtime.shutdown_background();
+    outcome
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

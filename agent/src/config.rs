@@ -21,6 +21,8 @@ pub mod settings;
 
 /// Where the config is looked for if nobody says otherwise; its absence is no mistake.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
+/// The kernel log, unless `[kmsg] path` or `--kmsg` says otherwise.
+pub const KERNEL_LOG: &str = "/dev/kmsg";
 /// Where the package installs the rules. Without that folder the built-in copy of the same rules is used.
 const INSTALLED_RULES: &str = "/usr/share/nodewell/rules";
 
@@ -116,7 +118,7 @@ impl Config {
             kubelet_dir: said.kubelet_dir.unwrap_or_else(|| "/var/lib/kubelet".into()),
             satellites: said.satellites.unwrap_or_default(),
             kmsg: KmsgConfig {
-                path: said.kmsg_path.unwrap_or_else(|| "/dev/kmsg".into()),
+                path: said.kmsg_path.unwrap_or_else(|| KERNEL_LOG.into()),
                 facilities: said.kmsg_facilities.unwrap_or_else(|| vec![0]),
                 lookback: said.kmsg_lookback.unwrap_or(DEFAULT_LOOKBACK),
             },

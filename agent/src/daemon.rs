@@ -1,6 +1,6 @@
 //! The agent put together: the parts in the order of the data's path, the signals, and the end.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use nodewell_model::{
     ConditionSpec,
@@ -26,14 +26,17 @@ use crate::{
     ledger::{Inputs, LedgerTask},
     monitors::outlet::{Outlet, Report},
     readers::{ReaderSetup, Readers},
-    runtime::{Stop, Tasks, notify, tasks::AtStop},
+    runtime::{Stop, Tasks, handed::Handed, notify, tasks::AtStop},
     satellite::{Children, Group},
-    socket::{self, Access, BindError, Grants, SocketFile},
+    socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
 };
 
 /// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the socket's last answers get before anything else stops.
+const SOCKET_GRACE: Duration = Duration::from_secs(1);
 
 /// What ends the agent although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
@@ -92,11 +95,11 @@ pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
 }
 
 /// Runs the agent until SIGTERM or SIGINT. Must run within a `LocalSet`.
-pub async fn run(flags: Flags, config: Config, rules: RuleSet) -> Result<(), Fatal> {
+pub async fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> Result<(), Fatal> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut agent = Agent::start(flags, config, rules).await?;
+    let mut agent = Agent::start(flags, config, rules, handed).await?;
     notify::ready();
     let outcome = loop {
         tokio::select! {
@@ -111,7 +114,7 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet) -> Result<(), Fat
 }
 
 impl Agent {
-    async fn start(flags: Flags, config: Config, rules: RuleSet) -> Result<Self, Fatal> {
+    async fn start(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> Result<Self, Fatal> {
         let (board, commands) = Board::new(&config.node_name);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
@@ -127,6 +130,7 @@ impl Agent {
             prover: Prover::new(roots),
             stats: board.stats().clone(),
             expectations: expectations.clone(),
+            kernel_log: handed.kernel_log.map(Arc::new),
         });
         let tasks = Tasks::new(Stop::new()?);
         let mut agent = Self {
@@ -144,7 +148,7 @@ impl Agent {
             socket_end: None,
         };
         agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
-        agent.spawn_socket(expectations)?;
+        agent.spawn_socket(handed.listener, expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
         agent.spawn_exporters().await;
         agent.spawn_satellites(outlet);
@@ -172,10 +176,10 @@ impl Agent {
         }
     }
 
-    fn spawn_socket(&mut self, expectations: Expectations) -> Result<(), Fatal> {
-        let listener = match socket::bind(&self.config.socket) {
-            Ok(listener) => {
-                self.socket_file = SocketFile::of(&self.config.socket);
+    fn spawn_socket(&mut self, handed: Option<OwnedFd>, expectations: Expectations) -> Result<(), Fatal> {
+        let listener = match Door::open(handed, &self.config.socket) {
+            Ok(Door { listener, file }) => {
+                self.socket_file = file;
                 listener
             }
             // Two agents would both write the Node. Without a socket, though, the rest can work.
@@ -300,13 +304,14 @@ impl Agent {
         Ok((config, rules))
     }
 
+    /// In the order of the data: nobody is taken in any more, the sources stop, the exporters flush.
     async fn stop(self) {
         notify::stopping();
         tracing::info!("stopping");
         // Reports first: what was taken is still exported.
         if let Some(SocketEnd { stop, closed }) = self.socket_end {
             let _ = stop.send(());
-            let _ = tokio::time::timeout(SHUTDOWN_GRACE / 4, closed).await;
+            let _ = tokio::time::timeout(SOCKET_GRACE, closed).await;
         }
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");

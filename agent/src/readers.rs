@@ -1,6 +1,13 @@
 //! The threads that read: one for each reader of the rules in force, started and ended as rules come and go.
 
-use std::{collections::BTreeSet, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use nodewell_model::Origin;
 use nodewell_rules::{
@@ -33,6 +40,7 @@ pub struct Readers {
     prover: Prover,
     stats: Stats,
     expectations: Expectations,
+    kernel_log: Option<Arc<OwnedFd>>,
     started: jiff::Timestamp,
     running: Vec<Running>,
 }
@@ -52,12 +60,14 @@ pub struct ReaderSetup {
     pub prover: Prover,
     pub stats: Stats,
     pub expectations: Expectations,
+    /// The kernel log, if systemd has opened it for us.
+    pub kernel_log: Option<Arc<OwnedFd>>,
 }
 
 impl Readers {
     #[must_use]
     pub fn new(setup: ReaderSetup) -> Self {
-        let ReaderSetup { config, rules, outlet, prover, stats, expectations } = setup;
+        let ReaderSetup { config, rules, outlet, prover, stats, expectations, kernel_log } = setup;
         Self {
             config,
             rules,
@@ -65,6 +75,7 @@ impl Readers {
             prover,
             stats,
             expectations,
+            kernel_log,
             started: jiff::Timestamp::now(),
             running: Vec::new(),
         }
@@ -134,6 +145,7 @@ impl Readers {
         let opener = Opener {
             config: self.config.clone(),
             expectations: self.expectations.clone(),
+            kernel_log: self.kernel_log.clone(),
             look_back: rules.longest_lookback(index, setup.lookback),
         };
         let (work, ended) = (thread_body(opener, setup.clone()), mourn(setup));
@@ -188,6 +200,7 @@ fn lookback(config: &Config, reader: &Reader) -> Duration {
 struct Opener {
     config: Config,
     expectations: Expectations,
+    kernel_log: Option<Arc<OwnedFd>>,
     look_back: Duration,
 }
 
@@ -243,8 +256,14 @@ impl Opener {
             Some(&Origin::Kmsg { boot_id, sequence }) => KmsgStart::After { boot_id, sequence },
             _ => KmsgStart::Oldest,
         };
+        let path = self.config.kmsg.path.clone();
+        // A path of the administrator's choice is no device that systemd would have opened for us.
+        let input = match self.kernel_log.clone().filter(|_| path == Path::new(crate::config::KERNEL_LOG)) {
+            Some(descriptor) => KmsgInput::Open { descriptor, otherwise: path },
+            None => KmsgInput::Path(path),
+        };
         Kmsg::new(KmsgOptions {
-            input: KmsgInput::Path(self.config.kmsg.path.clone()),
+            input,
             facilities: self.config.kmsg.facilities.clone(),
             start,
             expectations: self.expectations.clone(),

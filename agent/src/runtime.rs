@@ -1,6 +1,7 @@
 //! What every stage runs on: clocks, the stop signal, supervised tasks.
 
 pub mod clock;
+pub mod handed;
 pub mod notify;
 pub mod stats;
 pub mod stop;

@@ -37,7 +37,7 @@ use tokio::sync::watch;
 use crate::{board::Board, bucket::Rate};
 use gate::Gate;
 
-pub use bind::{BindError, SocketFile, bind};
+pub use bind::{BindError, Door, SocketFile, bind};
 pub use grants::{Grant, Grantee, Grants, Types};
 pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;
 pub use permits::{Counters, Refusals};

@@ -8,6 +8,7 @@ mod api_down;
 mod api_events;
 mod api_faults;
 mod bad_config;
+mod booted_service;
 mod harness;
 mod hostile_lines;
 mod inject;
@@ -24,11 +25,13 @@ mod recovery;
 mod rule_commands;
 mod satellites;
 mod sighup_reload;
+mod withdraw;
 
 fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
+        booted_service::list,
         api_faults::list,
         api_conditions::list,
         api_down::list,
@@ -49,6 +52,7 @@ fn main() -> std::process::ExitCode {
         rule_commands::list,
         sighup_reload::list,
         metrics::list,
+        withdraw::list,
         bad_config::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));

@@ -301,6 +301,11 @@ impl Agent {
         self.process.pid()
     }
 
+    /// Kills it.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
     /// Kills it and starts it again with everything as it was.
     pub fn restart(&mut self) {
         self.process.kill();

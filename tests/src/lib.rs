@@ -11,6 +11,7 @@ pub mod double;
 pub mod http;
 pub mod journal;
 pub mod kmsg;
+pub mod machine;
 pub mod process;
 pub mod real;
 pub mod runtime;

@@ -10,6 +10,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use crate::{
     cluster::Cluster,
     disk, journal, kmsg,
+    machine::{self, Release},
     real::{self, RealServer},
 };
 
@@ -23,6 +24,12 @@ pub enum Need {
     LoopDevice,
     /// Root, `systemd-journald` and a private mount namespace.
     Journald,
+    /// Root, and a tree of this release that boots in a container.
+    Machine(Release),
+    /// Time: only the long suite takes it.
+    LongSuite,
+    /// A package whose programs run on glibc 2.28 and later, named by `NODEWELL_DEB`.
+    OldGlibc,
 }
 
 impl Need {
@@ -33,9 +40,15 @@ impl Need {
             Self::KernelLog => kmsg::unmet(),
             Self::LoopDevice => disk::unmet(),
             Self::Journald => journal::unmet(),
+            Self::Machine(release) => machine::unmet(release),
+            Self::LongSuite => std::env::var_os("NODEWELL_LONG").is_none().then(|| LONG.to_owned()),
+            Self::OldGlibc => std::env::var_os("NODEWELL_DEB").is_none().then(|| OLD_GLIBC.to_owned()),
         }
     }
 }
+
+const LONG: &str = "a long proof: `make e2e` runs it";
+const OLD_GLIBC: &str = "needs a package that runs on glibc 2.28: name it in NODEWELL_DEB";
 
 /// All cases of the binary.
 #[derive(Default)]
@@ -92,7 +105,7 @@ impl Suite {
         }
         let name = format!("{}::{name}", self.behaviour);
         let told = name.clone();
-        let trial = Trial::ignorable_test(name, move || Ok(skip(told, "a long proof: `make e2e` runs it".to_owned())));
+        let trial = Trial::ignorable_test(name, move || Ok(skip(told, LONG.to_owned())));
         self.trials.push(trial.with_kind("real"));
         self
     }

@@ -7,6 +7,7 @@ use clap::Parser;
 use nodewell_agent::{
     config::{Command, Config, Flags},
     daemon, logging,
+    runtime::handed::Handed,
     satellite::{self, MonitorFlags},
 };
 use nodewell_client::Client;
@@ -21,6 +22,8 @@ const SOFTWARE: u8 = 70;
 const CONFIG: u8 = 78;
 
 fn main() -> ExitCode {
+    // Before anything else opens a descriptor.
+    let handed = Handed::take();
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
         Err(error) => {
@@ -31,11 +34,12 @@ fn main() -> ExitCode {
         }
     };
     logging::init();
+    handed.log_complaints();
     if let Some(Command::Monitor(flags)) = flags.command {
         return monitor(flags);
     }
     match settled(&flags) {
-        Ok((config, rules)) => run(flags, config, rules),
+        Ok((config, rules)) => run(flags, config, rules, handed),
         Err(mistakes) => mistaken(&mistakes),
     }
 }
@@ -81,9 +85,9 @@ fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
     Err(mistakes)
 }
 
-fn run(flags: Flags, config: Config, rules: RuleSet) -> ExitCode {
+fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> ExitCode {
     settle_memory();
-    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules)))
+    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, handed)))
 }
 
 /// What runs on one thread, to its end.

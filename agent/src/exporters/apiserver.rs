@@ -24,7 +24,10 @@ mod stats;
 
 use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 
 pub use aggregate::EventLimits;
 pub use object::FIELD_MANAGER;
@@ -36,9 +39,13 @@ pub use stats::{ApiStats, Verb};
 pub use crate::bucket::Rate;
 
 use crate::board::Board;
+use answer::Failure;
 use connection::Connection;
 use schedule::ScheduleTiming;
 use shared::Shared;
+
+/// Between two attempts to withdraw from a server that is busy: it has seconds, not minutes.
+const WITHDRAW_AGAIN: Duration = Duration::from_millis(300);
 
 /// How the exporter is set up; [`ApiserverConfig::new`] has the defaults.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,13 +141,17 @@ pub struct WithdrawError {
     why: String,
 }
 
-/// Takes all our conditions off the Node, by applying none; for the removal of the package.
+/// Takes all our conditions off the Node, by applying none; for the removal of the package. A server in trouble is asked
+/// again until the caller gives up; a Node that is gone has nothing of ours.
 pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
     let connection = Connection::new(config.kubeconfig.clone(), config.request_timeout, Arc::default());
     let call = object::apply_conditions(&config.node_name, &object::Draft::new(), false);
-    match connection.send(&call).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(WithdrawError { node: config.node_name.clone(), why: error.to_string() }),
+    loop {
+        match connection.send(&call).await {
+            Ok(_) | Err(Failure::Missing(_)) => return Ok(()),
+            Err(Failure::Busy { .. } | Failure::Broken { .. }) => sleep(WITHDRAW_AGAIN).await,
+            Err(error) => return Err(WithdrawError { node: config.node_name.clone(), why: error.to_string() }),
+        }
     }
 }
 

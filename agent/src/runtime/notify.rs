@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
-use nodewell_model::{ConditionStatus, view::NodeView};
+use nodewell_model::{
+    ConditionStatus,
+    view::{ApiserverState, ApiserverView, ConditionView, NodeView},
+};
 use sd_notify::NotifyState;
 
 use crate::board::Board;
+
+/// More names than this make a line that nobody reads to its end.
+const NAMED: usize = 3;
 
 /// Whether a service manager started this process: it tells its services where it listens, or which start this is.
 #[must_use]
@@ -28,7 +34,7 @@ pub fn reloading() {
 
 /// Says that the agent stops because it was asked to.
 pub fn stopping() {
-    tell(&[NotifyState::Stopping]);
+    tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
 
 /// Keeps the status line true and the watchdog fed, until the task is dropped. It runs where the ledger runs: if the
@@ -64,18 +70,110 @@ pub(crate) fn tell(states: &[NotifyState<'_>]) {
     }
 }
 
-/// One line: how many problems, the worst of them, and who cannot see.
+/// One line for `systemctl status`: what is wrong, who cannot see, and whether the cluster hears of it.
 #[must_use]
 pub fn summary(view: &NodeView) -> String {
-    let broken: Vec<_> = view.conditions.iter().filter(|c| c.status == ConditionStatus::True).collect();
-    let unknown = view.conditions.iter().filter(|c| c.status == ConditionStatus::Unknown).count();
-    let problems: usize = broken.iter().map(|c| c.problems.len()).sum();
-    let mut line = match broken.first() {
-        None => "no problem known".to_owned(),
-        Some(first) => format!("{problems} problem(s); {}: {}", first.condition, first.reason),
-    };
-    if unknown > 0 {
-        line.push_str(&format!("; {unknown} of {} conditions cannot be seen", view.conditions.len()));
+    [Some(problems(view)), unknown(view), Some(cluster(&view.apiserver))]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+fn problems(view: &NodeView) -> String {
+    let broken: Vec<_> = with_status(view, ConditionStatus::True).collect();
+    let problems: usize = broken.iter().map(|condition| condition.problems.len()).sum();
+    let named = |condition: &&ConditionView| format!("{} ({})", condition.condition, condition.reason);
+    match problems {
+        0 => "no problem".to_owned(),
+        1 => format!("1 problem: {}", listed(&broken, named)),
+        more => format!("{more} problems: {}", listed(&broken, named)),
     }
-    line
+}
+
+fn unknown(view: &NodeView) -> Option<String> {
+    let unknown: Vec<_> = with_status(view, ConditionStatus::Unknown).collect();
+    if unknown.is_empty() {
+        return None;
+    }
+    let (blind, all) = (unknown.len(), view.conditions.len());
+    Some(format!(
+        "{blind} of {all} conditions unknown: {}",
+        listed(&unknown, |condition| condition.condition.to_string())
+    ))
+}
+
+fn cluster(apiserver: &ApiserverView) -> String {
+    let waiting = match apiserver.undelivered {
+        0 => String::new(),
+        1 => ", 1 event waits".to_owned(),
+        more => format!(", {more} events wait"),
+    };
+    match apiserver.state {
+        ApiserverState::Disabled => "standalone, no API server".to_owned(),
+        ApiserverState::Connecting => format!("connecting to the API server{waiting}"),
+        ApiserverState::Connected => format!("API server up to date{waiting}"),
+        ApiserverState::Failing => format!("API server fails{waiting}: {}", apiserver.message),
+    }
+}
+
+fn with_status(view: &NodeView, status: ConditionStatus) -> impl Iterator<Item = &ConditionView> {
+    view.conditions.iter().map(|condition| &**condition).filter(move |condition| condition.status == status)
+}
+
+/// The first few by name, and how many more there are.
+fn listed(conditions: &[&ConditionView], name: impl Fn(&&ConditionView) -> String) -> String {
+    let first = conditions.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
+    match conditions.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use nodewell_model::Name;
+
+    use super::*;
+
+    fn condition(name: &'static str, status: ConditionStatus, problems: usize) -> ConditionView {
+        let problem = serde_json::json!({
+            "id": "0", "reason": "DockerHung", "severity": "error", "since": "2026-01-01T00:00:00Z",
+            "last_seen": "2026-01-01T00:00:00Z", "count": 1, "message": "", "source": "kernel-monitor",
+        });
+        ConditionView {
+            condition: Name::fixed(name),
+            status,
+            reason: Name::fixed("DockerHung"),
+            message: String::new(),
+            since: Timestamp::UNIX_EPOCH,
+            problems: vec![serde_json::from_value(problem).unwrap(); problems],
+        }
+    }
+
+    fn line(conditions: Vec<ConditionView>, state: ApiserverState, undelivered: u64) -> String {
+        let apiserver =
+            ApiserverView { state, last_success: None, message: "connection refused".to_owned(), undelivered };
+        let conditions = conditions.into_iter().map(Into::into).collect();
+        let (daemons, refused) = (Vec::new(), Vec::new());
+        summary(&NodeView { node: "n".to_owned(), conditions, daemons, refused, apiserver })
+    }
+
+    #[test]
+    fn the_line_says_what_is_wrong_who_cannot_see_and_whether_the_cluster_hears() {
+        use ConditionStatus::{False, True, Unknown};
+        let well = || vec![condition("A", False, 0)];
+        assert_eq!(line(well(), ApiserverState::Disabled, 0), "no problem; standalone, no API server");
+        assert_eq!(line(well(), ApiserverState::Connected, 0), "no problem; API server up to date");
+        assert_eq!(
+            line(vec![condition("A", True, 2), condition("B", Unknown, 0)], ApiserverState::Failing, 3),
+            "2 problems: A (DockerHung); 1 of 2 conditions unknown: B; API server fails, 3 events wait: connection refused"
+        );
+        let many = ["A", "B", "C", "D", "E"].map(|name| condition(name, Unknown, 0)).to_vec();
+        assert_eq!(
+            line(many, ApiserverState::Connecting, 1),
+            "no problem; 5 of 5 conditions unknown: A, B, C and 2 more; connecting to the API server, 1 event waits"
+        );
+    }
 }

@@ -1,10 +1,14 @@
-//! Making the socket's file: its folder, its mode, and the question whether somebody else already serves there.
+//! Where the agent listens: on the socket that systemd opened, or on one of its own, with its folder, its mode, and the
+//! question whether somebody else already serves there.
 
 use std::{
     fs, io,
-    os::unix::{
-        fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
-        net::UnixListener as StdListener,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{
+            fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
+            net::UnixListener as StdListener,
+        },
     },
     path::{Path, PathBuf},
 };
@@ -13,7 +17,6 @@ use nix::{
     errno::Errno,
     sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket},
 };
-use std::os::fd::AsRawFd;
 use tokio::net::UnixListener;
 
 /// Why there is no socket.
@@ -31,8 +34,39 @@ pub enum BindError {
     Stale { path: PathBuf, source: io::Error },
     #[error("cannot listen on {}: {source}", path.display())]
     Listen { path: PathBuf, source: io::Error },
+    #[error("cannot use the listening socket that systemd opened: {0}")]
+    Handed(io::Error),
     #[error("cannot open {} to everyone (mode 0666): {source}", path.display())]
     Mode { path: PathBuf, source: io::Error },
+}
+
+/// Where the agent listens, and what it leaves behind.
+#[derive(Debug)]
+pub struct Door {
+    pub listener: UnixListener,
+    /// To be removed at the end. One that systemd opened stays: whoever connects then waits for the next agent.
+    pub file: Option<SocketFile>,
+}
+
+impl Door {
+    /// Takes the listener that was handed over, or listens on `path`. Must be called within a tokio runtime.
+    pub fn open(handed: Option<OwnedFd>, path: &Path) -> Result<Self, BindError> {
+        match handed {
+            Some(descriptor) => Ok(Self { listener: adopt(descriptor, path)?, file: None }),
+            None => Ok(Self { listener: bind(path)?, file: SocketFile::of(path) }),
+        }
+    }
+}
+
+fn adopt(descriptor: OwnedFd, wanted: &Path) -> Result<UnixListener, BindError> {
+    let listener = StdListener::from(descriptor);
+    let address = listener.local_addr().map_err(BindError::Handed)?;
+    if let Some(path) = address.as_pathname().filter(|path| *path != wanted) {
+        let (is, wanted) = (path.display(), wanted.display());
+        tracing::warn!(%is, %wanted, "the socket is where its systemd unit says (ListenStream=), not where the config does");
+    }
+    listener.set_nonblocking(true).map_err(BindError::Handed)?;
+    UnixListener::from_std(listener).map_err(BindError::Handed)
 }
 
 /// Listens on `path`, with mode 0666: everyone may read, and who may do more is asked of the kernel at each connect.
@@ -135,6 +169,20 @@ mod tests {
         let path = folder.path().join("run/nodewell.sock");
         let _listener = bind(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
+    }
+
+    #[tokio::test]
+    async fn what_systemd_opened_is_taken_as_it_is_and_left_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let theirs = StdListener::bind(&path).unwrap();
+        let door = Door::open(Some(theirs.try_clone().unwrap().into()), Path::new("/elsewhere")).unwrap();
+        let early = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        door.listener.accept().await.unwrap();
+        assert_eq!(door.file, None);
+        drop((door, early));
+        // Nobody accepts now, and yet nobody is refused.
+        std::os::unix::net::UnixStream::connect(&path).unwrap();
     }
 
     #[tokio::test]

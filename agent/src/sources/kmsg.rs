@@ -10,6 +10,7 @@ use std::{
     io::{self, ErrorKind, SeekFrom},
     os::fd::OwnedFd,
     path::PathBuf,
+    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -34,8 +35,12 @@ use crate::runtime::{Stop, clock};
 #[derive(Debug)]
 pub enum KmsgInput {
     Path(PathBuf),
-    /// Opened by somebody who may (systemd, `ListenSpecial=/dev/kmsg`).
-    Open(OwnedFd),
+    /// Opened by somebody who may (systemd, `ListenSpecial=/dev/kmsg`), and shared with him: where it stands is
+    /// whatever its last reader left. Once it fails, `otherwise` is tried in turn with it.
+    Open {
+        descriptor: Arc<OwnedFd>,
+        otherwise: PathBuf,
+    },
 }
 
 /// Which record is the first.
@@ -78,6 +83,8 @@ pub struct Kmsg {
     intake: Intake,
     state: StateTeller,
     backoff: Backoff,
+    /// The descriptor that we were given has failed: it is the path's turn.
+    passes_over_descriptor: bool,
 }
 
 impl Kmsg {
@@ -92,12 +99,12 @@ impl Kmsg {
             stamper: Stamper::default(),
         };
         let (state, backoff) = (StateTeller::default(), Backoff::default());
-        Self { input: options.input, start: options.start, intake, state, backoff }
+        Self { input: options.input, start: options.start, intake, state, backoff, passes_over_descriptor: false }
     }
 
     /// Opens the log and reads it until `stop` or an error.
     fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> io::Result<()> {
-        let mut device = Device::open(&self.input)?;
+        let mut device = self.open()?;
         self.go_to_start(&mut device)?;
         self.state.tell(SourceState::Running, sink);
         let mut arrival = if device.is_ring() { Arrival::Backlog } else { Arrival::Woke };
@@ -118,6 +125,15 @@ impl Kmsg {
             }
         }
         Ok(())
+    }
+
+    fn open(&self) -> io::Result<Device> {
+        let path = match &self.input {
+            KmsgInput::Path(path) => path,
+            KmsgInput::Open { otherwise, .. } if self.passes_over_descriptor => otherwise,
+            KmsgInput::Open { descriptor, .. } => return Device::adopt(descriptor),
+        };
+        Device::open(path)
     }
 
     fn take(&mut self, raw: &[u8], arrival: Arrival, sink: &mut dyn Sink) {
@@ -147,7 +163,8 @@ impl Kmsg {
     fn blind(&self, error: &io::Error) -> SourceState {
         let input = match &self.input {
             KmsgInput::Path(path) => path.display().to_string(),
-            KmsgInput::Open(_) => "the kernel log's descriptor".to_owned(),
+            KmsgInput::Open { otherwise, .. } if self.passes_over_descriptor => otherwise.display().to_string(),
+            KmsgInput::Open { .. } => "the kernel log as systemd opened it".to_owned(),
         };
         let (reason, remedy) = match error.kind() {
             ErrorKind::NotFound => ("KmsgMissing", "the kernel log device is not there; in a container, pass it in"),
@@ -166,6 +183,7 @@ impl Source for Kmsg {
             let Err(error) = self.follow(sink, stop) else { continue };
             let blind = self.blind(&error);
             self.state.tell(blind, sink);
+            self.passes_over_descriptor = !self.passes_over_descriptor;
             sink.idle();
             wait(stop, &[], Some(self.backoff.pause()));
         }

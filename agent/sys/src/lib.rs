@@ -1,8 +1,9 @@
 //! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc,
-//! the process behind a socket.
+//! the process behind a socket, descriptors that systemd hands over.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bus_error;
+pub mod handed;
 pub mod journal;
 pub mod memory;
 pub mod peer;

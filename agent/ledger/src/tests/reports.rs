@@ -239,7 +239,13 @@ fn a_silent_daemon_makes_room_and_our_own_are_never_shut_out() {
 fn what_a_person_clears_comes_back_when_it_is_said_again() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
-    let all = crate::ClearRequest { condition: Name::fixed("DiskUnhealthy"), reason: None, subject: None };
+    let all = crate::ClearRequest {
+        condition: Name::fixed("DiskUnhealthy"),
+        reason: None,
+        subject: None,
+        evidence: None,
+        as_seen: None,
+    };
     assert_eq!(ledger.clear(&all, at(7)), 1);
     take(&mut ledger, raid(vec![broken("md0", 5)]), 8);
     assert_eq!(subjects(&mut ledger), ["md0"]);

@@ -214,7 +214,7 @@ fn heard(daemon: &DaemonView, now: Timestamp) -> String {
 /// In its largest whole unit: `90s`, `3m`, `1d`.
 fn span(secs: u64) -> String {
     let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
-    let whole = units.into_iter().find(|(unit, _)| secs >= *unit && secs % unit == 0);
+    let whole = units.into_iter().find(|(unit, _)| secs >= *unit && secs.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{secs}s"), |(unit, letter)| format!("{}{letter}", secs / unit))
 }
 

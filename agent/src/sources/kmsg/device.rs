@@ -5,10 +5,10 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::fs::{FileTypeExt, OpenOptionsExt},
     },
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use nix::{
@@ -17,7 +17,6 @@ use nix::{
     sys::inotify::{AddWatchFlags, InitFlags, Inotify},
 };
 
-use super::KmsgInput;
 use crate::sources::framer::{Flush, Framer, Joining};
 
 /// The kernel's longest record with its fields (`CONSOLE_EXT_LOG_MAX`) is 8 KiB; it answers EINVAL to a smaller buffer.
@@ -52,11 +51,20 @@ pub(crate) struct Stream {
 }
 
 impl Device {
-    pub(crate) fn open(input: &KmsgInput) -> io::Result<Self> {
-        let (file, path) = match input {
-            KmsgInput::Path(path) => (open_path(path)?, path.clone()),
-            KmsgInput::Open(fd) => (adopt(fd)?, PathBuf::from(format!("/proc/self/fd/{}", raw(fd)))),
-        };
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Self::of(open_path(path)?, path)
+    }
+
+    /// The log that somebody else has opened. It stays open when this is dropped.
+    pub(crate) fn adopt(descriptor: &OwnedFd) -> io::Result<Self> {
+        // The service manager passes descriptors on in blocking mode unless told otherwise (`NonBlocking=`).
+        let flags = OFlag::from_bits_retain(fcntl(descriptor, FcntlArg::F_GETFL)?);
+        fcntl(descriptor, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+        let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+        Self::of(File::from(descriptor.try_clone()?), Path::new(&path))
+    }
+
+    fn of(file: File, path: &Path) -> io::Result<Self> {
         let kind = file.metadata()?.file_type();
         if kind.is_dir() {
             return Err(Errno::EISDIR.into());
@@ -64,7 +72,7 @@ impl Device {
         if kind.is_char_device() {
             return Ok(Self::Ring { file, buffer: vec![0; RECORD_BYTES] });
         }
-        let growth = kind.is_file().then(|| watch(&path)).transpose()?;
+        let growth = kind.is_file().then(|| watch(path)).transpose()?;
         let framer = Framer::new(Joining::Indented, 0);
         Ok(Self::Stream(Stream { file, framer, quiet: false, ended: false, growth }))
     }
@@ -159,17 +167,6 @@ fn open_path(path: &Path) -> io::Result<File> {
         options.write(true);
     }
     options.open(path)
-}
-
-fn adopt(fd: &OwnedFd) -> io::Result<File> {
-    let flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL)?);
-    fcntl(fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
-    Ok(File::from(fd.try_clone()?))
-}
-
-fn raw(fd: &OwnedFd) -> i32 {
-    use std::os::fd::AsRawFd;
-    fd.as_raw_fd()
 }
 
 fn watch(path: &Path) -> io::Result<Inotify> {

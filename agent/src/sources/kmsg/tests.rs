@@ -18,6 +18,15 @@ fn at(path: &Path) -> KmsgOptions {
     KmsgOptions { input: KmsgInput::Path(path.into()), ..KmsgOptions::default() }
 }
 
+/// As systemd hands it over: open, and at any place.
+fn handed(descriptor: impl Into<OwnedFd>, otherwise: &Path) -> KmsgInput {
+    KmsgInput::Open { descriptor: Arc::new(descriptor.into()), otherwise: otherwise.to_owned() }
+}
+
+fn nowhere() -> std::path::PathBuf {
+    "/nonexistent/kmsg".into()
+}
+
 fn append(path: &Path, text: &str) {
     File::options().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
@@ -113,12 +122,38 @@ fn a_log_that_must_not_be_read_is_blind() {
 #[test]
 fn a_pipe_without_writers_is_blind() {
     let (reader, mut writer) = std::io::pipe().unwrap();
-    let options = KmsgOptions { input: KmsgInput::Open(reader.into()), ..KmsgOptions::default() };
+    let options = KmsgOptions { input: handed(reader, &nowhere()), ..KmsgOptions::default() };
     let running = Running::start(Kmsg::new(options));
     writer.write_all(b"6,1,1,-;last words\n").unwrap();
     drop(writer);
     let told = running.until(|told| told.blind() == Some("KmsgUnreadable"));
     assert_eq!(told.texts(), ["last words"]);
+}
+
+#[test]
+fn a_descriptor_is_read_from_its_beginning_wherever_another_left_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("kmsg");
+    fs::write(&path, "6,1,1,-;first\n6,2,2,-;second\n").unwrap();
+    let mut file = File::open(&path).unwrap();
+    file.read_to_end(&mut Vec::new()).unwrap();
+    let shared = file.try_clone().unwrap();
+    for reader in [file, shared] {
+        let options = KmsgOptions { input: handed(reader, &nowhere()), ..KmsgOptions::default() };
+        let told = Running::start(Kmsg::new(options)).until(|told| told.records.len() == 2);
+        assert_eq!((told.texts(), told.lost()), (vec!["first", "second"], 0));
+    }
+}
+
+#[test]
+fn a_descriptor_that_fails_gives_way_to_the_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("kmsg");
+    fs::write(&path, "6,1,1,-;by its path\n").unwrap();
+    let folder = File::open(dir.path()).unwrap();
+    let options = KmsgOptions { input: handed(folder, &path), ..KmsgOptions::default() };
+    let told = Running::start(Kmsg::new(options)).until(|told| told.running() && !told.records.is_empty());
+    assert_eq!(told.texts(), ["by its path"]);
 }
 
 /// The machine's kernel log, for one test at a time, with the kernel's limit on writers lifted and put back.
@@ -205,8 +240,7 @@ fn a_cursor_goes_on_behind_its_record() {
         .until(|told| told.texts().into_iter().filter(mine).count() == 3);
     let first = told.records.iter().find(|record| record.text.starts_with(&token)).unwrap();
     let nodewell_model::Origin::Kmsg { boot_id, sequence } = first.origin else { unreachable!() };
-    // As systemd hands it over: open, and at any place.
-    let input = KmsgInput::Open(File::open("/dev/kmsg").unwrap().into());
+    let input = handed(File::open("/dev/kmsg").unwrap(), &nowhere());
     let options = KmsgOptions { input, ..real(KmsgStart::After { boot_id, sequence }) };
     let told = Running::start(Kmsg::new(options)).until(|told| told.idles > 0);
     let seen: Vec<&str> = told.texts().into_iter().filter(mine).collect();

@@ -119,7 +119,7 @@ DiskUnhealthy   True     2h     IOError              critical medium error, d...
 fn the_longest_names_do_not_wrap_at_80_columns() {
     let long = ("NoFrequentUnregisterNetDevice", "node is functioning properly");
     let mut view = sick();
-    view.conditions.push(condition("FrequentUnregisterNetDevice", ConditionStatus::False, long));
+    view.conditions.push(condition("FrequentUnregisterNetDevice", ConditionStatus::False, long).into());
     let rows = |width| {
         let look = Look { width: Some(width), ..Look::PLAIN };
         let shown = table(&view, at(0), &look);

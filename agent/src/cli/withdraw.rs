@@ -1,0 +1,61 @@
+//! `nodewell withdraw`: takes our conditions off the Node, because the agent leaves this machine.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use nodewell_rules::duration;
+
+use super::{
+    failure::{CONFIG, Failure, SOFTWARE},
+    out::Out,
+};
+use crate::{
+    config::{Config, Flags},
+    exporters::apiserver::{self, ApiserverConfig},
+};
+
+/// Take the agent's conditions off the Node; removing the package does it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell withdraw
+  sudo nodewell withdraw --kubeconfig /etc/kubernetes/kubelet.conf --node-name worker-7
+
+Only what this agent wrote goes; the conditions of the kubelet and of others
+stay. Stop the agent and its sockets before, or it writes them again:
+`systemctl stop 'nodewell*'`. Without a cluster there is nothing to do.")]
+pub(super) struct Withdraw {
+    /// How long the API server may take.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
+    timeout: Duration,
+    /// The agent's config file [default: /etc/nodewell/nodewell.toml, if it exists].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The way to the API server [default: the config's].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// This node's name in the cluster [default: the config's, else the host name in lower case].
+    #[arg(long, value_name = "NAME")]
+    node_name: Option<String>,
+}
+
+impl Withdraw {
+    pub(super) async fn run(self, out: &mut Out) -> Result<(), Failure> {
+        let timeout = self.timeout;
+        let flags =
+            Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
+        let config = Config::load(&flags).map_err(|mistakes| {
+            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            Failure::said(CONFIG, told.join("\n"))
+        })?;
+        let Some(kubeconfig) = config.kubeconfig.filter(|_| !config.standalone) else {
+            return Ok(out.line("no API server is configured: there is nothing to withdraw")?);
+        };
+        let node = config.node_name;
+        let exporter = ApiserverConfig { request_timeout: timeout, ..ApiserverConfig::new(kubeconfig, &node) };
+        let late =
+            |_| Failure::said(SOFTWARE, format!("the conditions of Node {node:?} stay: no answer in {timeout:?}"));
+        let withdrawn = tokio::time::timeout(timeout, apiserver::withdraw(&exporter)).await.map_err(late)?;
+        withdrawn.map_err(|error| Failure::said(SOFTWARE, error.to_string()))?;
+        Ok(out.line(&format!("Node {node} has no condition of this agent any more"))?)
+    }
+}

@@ -1,0 +1,100 @@
+//! CHANGELOG.md as nfpm wants it: a list of versions, each with its changes, for Debian's and rpm's change logs alike.
+
+use std::fmt::Write;
+
+use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
+
+const PACKAGER: &str = "nodewell maintainers <nodewell@users.noreply.github.com>";
+/// Debian's tools want lines of at most 80.
+const WIDTH: usize = 72;
+
+/// What was released when, newest first.
+#[derive(Debug, Default, PartialEq)]
+struct Release {
+    version: String,
+    date: String,
+    changes: Vec<String>,
+}
+
+/// `version` and `date` (RFC 3339) stand for what is not released yet.
+pub(crate) fn for_packages(text: &str, version: &str, date: &str) -> String {
+    let mut out = String::new();
+    for release in releases(text, version, date) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "- semver: {}\n  date: {}\n  packager: {PACKAGER}", release.version, release.date);
+        let _ = writeln!(out, "  deb: {{ urgency: medium, distributions: [unstable] }}\n  changes:");
+        for change in release.changes {
+            let _ = writeln!(out, "    - note: |-\n        {}", wrapped(&change).join("\n            "));
+        }
+    }
+    out
+}
+
+fn releases(text: &str, version: &str, date: &str) -> Vec<Release> {
+    let mut releases: Vec<Release> = Vec::new();
+    let mut words = String::new();
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::Heading { .. } | Tag::Item) => words.clear(),
+            Event::Text(text) | Event::Code(text) => words.push_str(&text),
+            Event::SoftBreak => words.push(' '),
+            Event::End(TagEnd::Heading(HeadingLevel::H2)) => releases.push(heading(&words, version, date)),
+            Event::End(TagEnd::Item) => {
+                if let Some(release) = releases.last_mut() {
+                    release.changes.push(words.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    releases.retain(|release| !release.changes.is_empty());
+    releases
+}
+
+/// "Unreleased", or "1.2.0 - 2027-03-01".
+fn heading(words: &str, version: &str, date: &str) -> Release {
+    let (version, date) = match words.split_once(" - ") {
+        Some((version, day)) => (version, format!("{day}T00:00:00Z")),
+        None => (version, date.to_owned()),
+    };
+    Release { version: version.to_owned(), date, changes: Vec::new() }
+}
+
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last().map_or(0, String::len);
+        if line > 0 && line + word.len() >= WIDTH {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "# Changes\n\n## Unreleased\n\n### Added\n- `x`: one\n  and two.\n\n## 0.1.0 - 2026-01-02\n\n- first\n";
+
+    #[test]
+    fn what_is_not_released_yet_is_this_version() {
+        let releases = releases(TEXT, "0.2.0", "2026-11-21T05:00:00Z");
+        assert_eq!(releases[0].version, "0.2.0");
+        assert_eq!(releases[0].changes, ["x: one and two."]);
+        assert_eq!((releases[1].version.as_str(), releases[1].date.as_str()), ("0.1.0", "2026-01-02T00:00:00Z"));
+    }
+
+    #[test]
+    fn no_line_is_too_long_for_debian() {
+        let text = format!("## Unreleased\n- {}\n", "word ".repeat(60));
+        let out = for_packages(&text, "1.0.0", "2026-11-21T05:00:00Z");
+        assert!(out.lines().all(|line| line.len() <= 90), "{out}");
+        assert!(out.contains("note: |-"), "{out}");
+    }
+}

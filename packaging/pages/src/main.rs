@@ -1,0 +1,144 @@
+//! Writes what the packages carry beside the programs, from the programs themselves and from the guides in docs/.
+//!
+//! `nodewell-pages pages FOLDER` writes man pages and completions as they lie below /usr/share;
+//! `nodewell-pages changelog VERSION DATE` turns CHANGELOG.md (standard input) into what nfpm puts into each format.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod changelog;
+mod commands;
+mod completions;
+mod examples;
+mod guide;
+mod roff;
+
+use std::{
+    env, fs,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::CommandFactory;
+use nodewell_agent::{cli, config::Flags};
+
+use guide::Guide;
+use roff::Page;
+
+const CONFIGURATION: Guide = Guide {
+    name: "nodewell.toml",
+    section: "5",
+    about: "configuration of nodewelld(8)",
+    text: include_str!("../../../docs/configuration.md"),
+    see_also: "nodewelld(8), nodewell(1), nodewell-socket(7)",
+};
+const SOCKET: Guide = Guide {
+    name: "nodewell-socket",
+    section: "7",
+    about: "the local socket, where daemons report and people ask",
+    text: include_str!("../../../docs/socket.md"),
+    see_also: "nodewell(1), nodewelld(8), nodewell.toml(5), curl(1)",
+};
+
+/// What could not be done.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("usage: nodewell-pages pages FOLDER | nodewell-pages changelog VERSION DATE < CHANGELOG.md")]
+    Usage,
+    #[error("cannot write {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read or write: {0}")]
+    Pipe(#[from] io::Error),
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["pages", folder] => pages(Path::new(folder)),
+        ["changelog", version, date] => print_changelog(version, date),
+        _ => Err(Failure::Usage),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "nodewell-pages: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn pages(folder: &Path) -> Result<(), Failure> {
+    let man = folder.join("man");
+    for page in every_page()? {
+        write(&man.join(format!("man{}", page.section)).join(page.file_name()), page.text.as_bytes())?;
+    }
+    for file in completions::of([("nodewell", cli::command()), ("nodewelld", Flags::command())]) {
+        write(&folder.join(file.path), &file.text)?;
+    }
+    Ok(())
+}
+
+fn every_page() -> io::Result<Vec<Page>> {
+    let mut pages = commands::pages(cli::command(), "1", "nodewelld(8), nodewell.toml(5), nodewell-socket(7)")?;
+    pages.extend(commands::pages(Flags::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
+    pages.extend([CONFIGURATION.page(), SOCKET.page()]);
+    Ok(pages)
+}
+
+fn print_changelog(version: &str, date: &str) -> Result<(), Failure> {
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text)?;
+    Ok(io::stdout().write_all(changelog::for_packages(&text, version, date).as_bytes())?)
+}
+
+fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    let failed = |source| Failure::Write { path: path.to_owned(), source };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    fs::write(path, text).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_its_page() {
+        let names: Vec<String> = every_page().unwrap().iter().map(Page::file_name).collect();
+        for command in cli::command().get_subcommands() {
+            assert!(names.contains(&format!("nodewell-{}.1", command.get_name())), "{}", command.get_name());
+        }
+        for page in ["nodewell.1", "nodewelld.8", "nodewell.toml.5", "nodewell-socket.7"] {
+            assert!(names.iter().any(|name| name == page), "{page} of {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_starts_with_its_name_and_has_no_markdown_left() {
+        for page in every_page().unwrap() {
+            let name = page.file_name();
+            assert!(page.text.starts_with(".TH "), "{name}");
+            assert!(page.text.contains(".SH NAME"), "{name}");
+            for left in ["**", "```", "](", "| --"] {
+                assert!(!page.text.contains(left), "{left} in {name}:\n{}", page.text);
+            }
+        }
+    }
+
+    #[test]
+    fn each_shell_gets_a_file_for_each_program() {
+        let folder = tempfile::tempdir().unwrap();
+        pages(folder.path()).unwrap();
+        for file in [
+            "bash-completion/completions/nodewell",
+            "bash-completion/completions/nodewelld",
+            "zsh/_nodewell",
+            "fish/vendor_completions.d/nodewelld.fish",
+        ] {
+            let text = fs::read_to_string(folder.path().join(file)).unwrap();
+            assert!(text.contains("nodewell"), "{file}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A whole machine: a real systemd as PID 1, in a container of its own that is gone when it is dropped.
+//!
+//! What is not enforced in it: limits of memory and tasks, OOM scores below zero, and whatever else the outer machine
+//! keeps from its root.
+
+mod boot;
+mod cgroup;
+mod package;
+mod tree;
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use hyper::Method;
+use nodewell_model::view::{ConditionView, EventView, NodeView};
+use tempfile::TempDir;
+
+use crate::{
+    cli::Outcome,
+    http::{Answer, over_socket},
+    process::Process,
+    wait::{until, until_within},
+};
+
+pub use self::{
+    package::Package,
+    tree::{Release, unmet},
+};
+
+/// Installing a package, or stopping a service that takes its time.
+const LONG: Duration = Duration::from_secs(90);
+
+/// A booted machine.
+#[derive(Debug)]
+pub struct Machine {
+    /// PID 1 of the machine, as this machine numbers it.
+    leader: u32,
+    nspawn: Process,
+    _cgroup: cgroup::Cgroup,
+    /// Its console's log and its private device node.
+    _folder: TempDir,
+}
+
+impl Machine {
+    /// Boots one from the cached tree of `release`, which is made at the first call. Nothing written in it stays.
+    ///
+    /// # Panics
+    /// If it does not come up; what it said is shown.
+    #[must_use]
+    pub fn boot(release: Release) -> Self {
+        boot::boot(release)
+    }
+
+    /// Where its root lies, seen from outside.
+    #[must_use]
+    pub fn path(&self, inside: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{inside}", self.leader))
+    }
+
+    /// Runs a program inside to its end, as root but outside of its cgroups: to the agent it is a stranger.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn run<A: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = A>) -> Outcome {
+        let output = self.command(argv).stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// Runs a shell script inside that must succeed; gives what it wrote.
+    ///
+    /// # Panics
+    /// If it fails.
+    #[track_caller]
+    pub fn sh(&self, script: &str) -> String {
+        let outcome = self.run(["sh", "-c", script]);
+        assert_eq!(outcome.code, 0, "{script}\n{}{}", outcome.stdout, outcome.stderr);
+        outcome.stdout.trim_end().to_owned()
+    }
+
+    /// Runs a shell script as a service of its own named `unit`, with these further properties (`User=nobody`): as
+    /// who it is, the kernel says.
+    #[must_use]
+    pub fn as_unit(&self, unit: &str, properties: &[&str], script: &str) -> Outcome {
+        let mut argv = vec!["systemd-run", "--quiet", "--pipe", "--wait", "--collect"];
+        let unit = format!("--unit={unit}");
+        argv.push(&unit);
+        argv.extend(properties.iter().flat_map(|property| ["--property", property]));
+        argv.extend(["sh", "-c", script]);
+        self.run(argv)
+    }
+
+    /// One property of a unit, as `systemctl show` has it.
+    #[must_use]
+    pub fn property(&self, unit: &str, name: &str) -> String {
+        self.sh(&format!("systemctl show --property {name} --value {unit}"))
+    }
+
+    /// Waits until a property of a unit has this value.
+    #[track_caller]
+    pub fn wait_property(&self, unit: &str, name: &str, value: &str) {
+        until_within(LONG, &format!("{unit}: {name}={value}"), || (self.property(unit, name) == value).then_some(()));
+    }
+
+    /// The agent's main process, as this machine numbers it; 0 if it does not run.
+    #[must_use]
+    pub fn agent_pid(&self) -> u32 {
+        let inside: u32 = self.property("nodewell.service", "MainPID").parse().unwrap();
+        if inside == 0 { 0 } else { boot::pid_outside(self.leader, inside).unwrap_or(0) }
+    }
+
+    /// One request to the agent's socket; `None` if nobody answers.
+    #[must_use]
+    pub fn ask(&self, target: &str) -> Option<Answer> {
+        over_socket(&self.socket(), Method::GET, target, "")
+    }
+
+    /// The agent's socket, seen from outside.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.path("/run/nodewell/nodewell.sock")
+    }
+
+    /// One condition, if the agent answers and has it.
+    #[must_use]
+    pub fn condition(&self, name: &str) -> Option<ConditionView> {
+        let view: NodeView = serde_json::from_str(&self.ask("/v1/status")?.body).ok()?;
+        let named = view.conditions.iter().find(|condition| condition.condition.as_str() == name);
+        named.map(|condition| ConditionView::clone(condition))
+    }
+
+    /// Waits until condition `name` has `status`.
+    #[track_caller]
+    pub fn wait_condition(&self, name: &str, status: &str) -> ConditionView {
+        until(&format!("{name} is {status}"), || {
+            self.condition(name).filter(|condition| condition.status.as_str() == status)
+        })
+    }
+
+    /// The agent's events with this reason, oldest first.
+    #[must_use]
+    pub fn events(&self, reason: &str) -> Vec<EventView> {
+        let answer = self.ask("/v1/events").map_or_else(|| "[]".to_owned(), |answer| answer.body);
+        let events: Vec<EventView> = serde_json::from_str(&answer).unwrap();
+        events.into_iter().filter(|event| event.reason.as_str() == reason).collect()
+    }
+
+    /// Writes a file inside, with its folders.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn write(&self, inside: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(inside);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// Copies a file of ours to `inside`.
+    ///
+    /// # Panics
+    /// If it cannot be copied.
+    pub fn copy(&self, from: &Path, inside: &str) {
+        fs::copy(from, self.path(inside)).unwrap();
+    }
+
+    fn command<A: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = A>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--all", "--target", &self.leader.to_string(), "--"]).args(argv);
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C.UTF-8");
+        command
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let log = self.run(["journalctl", "--no-pager", "--lines", "80", "--output", "short-monotonic"]);
+            eprintln!("--- the machine's journal ends:\n{}---", log.stdout);
+        }
+        // Its death takes everything inside with it: it is the init of a PID namespace.
+        boot::end(self.leader, &mut self.nspawn);
+    }
+}

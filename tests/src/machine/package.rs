@@ -1,0 +1,56 @@
+//! The Debian package under test: built from this tree once a test process, or named by `NODEWELL_DEB`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+use super::Machine;
+
+/// A package file.
+#[derive(Debug, Clone, Copy)]
+pub struct Package(&'static Path);
+
+impl Package {
+    /// The agent's package as this tree makes it.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn built() -> Self {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        Self(BUILT.get_or_init(|| std::env::var_os("NODEWELL_DEB").map_or_else(|| build(&[]), PathBuf::from)))
+    }
+
+    /// The same with a higher version, to upgrade to.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn newer() -> Self {
+        static NEWER: OnceLock<PathBuf> = OnceLock::new();
+        Self(NEWER.get_or_init(|| build(&[("VERSION", "99.0.0")])))
+    }
+}
+
+impl Machine {
+    /// Installs `package` as its administrator would.
+    ///
+    /// # Panics
+    /// If apt refuses.
+    pub fn install(&self, package: Package) {
+        self.copy(package.0, "/root/package.deb");
+        self.sh("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-download /root/package.deb 2>&1");
+    }
+}
+
+fn build(variables: &[(&str, &str)]) -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests is a folder of the workspace");
+    let mut command = Command::new(workspace.join("packaging/build"));
+    command.arg("deb").env("PROFILE", "dev").current_dir(workspace).envs(variables.iter().copied());
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "packaging/build deb: {}", String::from_utf8_lossy(&output.stderr));
+    let version = variables.first().map_or(env!("CARGO_PKG_VERSION"), |(_, version)| version);
+    workspace.join(format!("target/packages/nodewell_{version}-1_amd64.deb"))
+}

@@ -1,0 +1,110 @@
+//! The trees that machines boot from: made once by mmdebstrap from Debian's packages, and kept in `target/machines`.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Mutex,
+};
+
+use nix::{
+    fcntl::{Flock, FlockArg},
+    unistd::geteuid,
+};
+
+/// A Debian release; what matters is the version of its systemd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// Debian 11, systemd 247: the oldest that the base units are for.
+    Bullseye,
+    /// Debian 12, systemd 252.
+    Bookworm,
+    /// Debian 13, systemd 257.
+    Trixie,
+}
+
+/// What the cases need inside beside systemd: curl, for it is a client of ours.
+const PACKAGES: &str = "systemd,systemd-sysv,dbus,curl,ca-certificates";
+
+impl Release {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bullseye => "bullseye",
+            Self::Bookworm => "bookworm",
+            Self::Trixie => "trixie",
+        }
+    }
+
+    /// The version of systemd in it.
+    #[must_use]
+    pub fn systemd(self) -> u32 {
+        match self {
+            Self::Bullseye => 247,
+            Self::Bookworm => 252,
+            Self::Trixie => 257,
+        }
+    }
+
+    /// Its tree, made now if it is not there.
+    ///
+    /// # Errors
+    /// With what mmdebstrap said.
+    pub fn tree(self) -> Result<PathBuf, String> {
+        // One at a time, among threads and among processes.
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _thread = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let folder = folder();
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let lock = File::create(folder.join("lock")).map_err(|error| error.to_string())?;
+        let _process = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
+        let tree = folder.join(self.name());
+        if !tree.is_dir() {
+            self.make(&tree)?;
+        }
+        Ok(tree)
+    }
+
+    fn make(self, tree: &Path) -> Result<(), String> {
+        let unfinished = tree.with_extension("unfinished");
+        let failed = |error: std::io::Error| format!("{}: {error}", unfinished.display());
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).map_err(failed)?;
+        }
+        let output = Command::new("mmdebstrap")
+            .args(["--quiet", "--variant=minbase", &format!("--include={PACKAGES}"), self.name()])
+            .arg(&unfinished)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(failed)?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().rfind(|line| line.starts_with("E:")).unwrap_or("no reason given");
+            return Err(format!("mmdebstrap cannot make Debian {}: {last}", self.name()));
+        }
+        fs::rename(&unfinished, tree).map_err(failed)
+    }
+}
+
+/// `target/machines` of this build.
+fn folder() -> PathBuf {
+    let own = std::env::current_exe().expect("a running program has a path");
+    own.ancestors().nth(3).expect("a test binary lies in target/PROFILE/deps").join("machines")
+}
+
+/// Why this machine cannot boot one of `release`.
+#[must_use]
+pub fn unmet(release: Release) -> Option<String> {
+    if !geteuid().is_root() {
+        return Some("needs root, to boot a machine in a container".to_owned());
+    }
+    let needed = [("/usr/bin/systemd-nspawn", "systemd-container"), ("/usr/bin/nsenter", "util-linux")];
+    let missing = needed.into_iter().find(|(path, _)| !Path::new(path).exists());
+    if let Some((path, package)) = missing {
+        return Some(format!("needs {path} (Debian's {package})"));
+    }
+    if !folder().join(release.name()).is_dir() && !Path::new("/usr/bin/mmdebstrap").exists() {
+        return Some("needs /usr/bin/mmdebstrap (Debian's mmdebstrap)".to_owned());
+    }
+    release.tree().err()
+}
