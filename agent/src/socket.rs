@@ -1,5 +1,5 @@
 //! The local socket: HTTP/1.1 and JSON over a Unix socket, so that `curl` is a client. It is an exporter (everyone on
-//! the host may read); what changes something is for root and the agent's own user.
+//! the host may read); what changes something is for whom the gate lets in.
 
 mod account;
 mod act;

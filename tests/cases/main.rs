@@ -21,7 +21,13 @@ mod log_files;
 mod metrics;
 mod node_recreated;
 mod npd_stock_configs;
+mod openapi;
 mod recovery;
+mod report_api;
+mod report_cli;
+mod report_docs;
+mod report_grants;
+mod report_restart;
 mod rule_commands;
 mod satellites;
 mod sighup_reload;
@@ -48,7 +54,13 @@ fn main() -> std::process::ExitCode {
         log_files::list,
         kmsg_blind::list,
         kmsg_line_turns_condition::list,
+        openapi::list,
         recovery::list,
+        report_api::list,
+        report_cli::list,
+        report_docs::list,
+        report_restart::list,
+        report_grants::list,
         rule_commands::list,
         sighup_reload::list,
         metrics::list,

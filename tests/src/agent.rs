@@ -267,6 +267,12 @@ impl Agent {
         until("/metrics answers", || over_tcp(&self.plan.metrics_address(), "/metrics")).body
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.plan.dir.path().join("socket")
+    }
+
     /// `nodewell ARGS --socket ITS-SOCKET`.
     #[must_use]
     pub fn nodewell(&self, args: &[&str]) -> Outcome {
@@ -309,6 +315,16 @@ impl Agent {
     /// Kills it and starts it again with everything as it was.
     pub fn restart(&mut self) {
         self.process.kill();
+        self.process = self.plan.spawn();
+        self.wait_ready();
+    }
+
+    /// Asks it to stop, lets `meanwhile` happen, and starts it again once it has ended.
+    pub fn stop_and_start(&mut self, meanwhile: impl FnOnce()) {
+        self.process.signal(Signal::SIGTERM);
+        meanwhile();
+        let ended = self.process.wait();
+        assert!(ended.success(), "{ended}");
         self.process = self.plan.spawn();
         self.wait_ready();
     }

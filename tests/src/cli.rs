@@ -65,7 +65,11 @@ fn run(command: &mut Command) -> Outcome {
 }
 
 /// One of the programs: in `NODEWELL_BIN_DIR`, or as cargo builds them.
-pub(crate) fn binary(name: &str) -> PathBuf {
+///
+/// # Panics
+/// If it is not there.
+#[must_use]
+pub fn binary(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| env::var_os("NODEWELL_BIN_DIR").map_or_else(built, PathBuf::from));
     let path = folder.join(name);

@@ -7,7 +7,7 @@ use hyper::{
     Method, Request, StatusCode,
     body::Bytes,
     client::conn::http1,
-    header::{CONTENT_TYPE, HOST},
+    header::{CONTENT_TYPE, HOST, RETRY_AFTER},
 };
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -23,6 +23,8 @@ use crate::{runtime::block_on, wait::PATIENCE};
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: StatusCode,
+    /// Seconds after which to ask again, if it says so.
+    pub retry_after: Option<String>,
     pub body: String,
 }
 
@@ -71,9 +73,10 @@ where
         let driver = tokio::spawn(connection);
         let answer = sender.send_request(request).await.ok()?;
         let status = answer.status();
+        let retry_after = answer.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap().to_owned());
         let body = answer.into_body().collect().await.ok()?.to_bytes();
         driver.abort();
-        Some(Answer { status, body: String::from_utf8_lossy(&body).into_owned() })
+        Some(Answer { status, retry_after, body: String::from_utf8_lossy(&body).into_owned() })
     })
     .await
     .ok()?

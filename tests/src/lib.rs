@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod agent;
+pub mod cgroup;
 pub mod cli;
 pub mod cluster;
 pub mod disk;
@@ -12,6 +13,7 @@ pub mod http;
 pub mod journal;
 pub mod kmsg;
 pub mod machine;
+pub mod openapi;
 pub mod process;
 pub mod real;
 pub mod runtime;

@@ -8,6 +8,7 @@ use std::sync::{
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::{
+    cgroup,
     cluster::Cluster,
     disk, journal, kmsg,
     machine::{self, Release},
@@ -22,6 +23,8 @@ pub enum Need {
     KernelLog,
     /// Root, a free loop device, ext4.
     LoopDevice,
+    /// Root, and cgroups that can be made.
+    Cgroup,
     /// Root, `systemd-journald` and a private mount namespace.
     Journald,
     /// Root, and a tree of this release that boots in a container.
@@ -39,6 +42,7 @@ impl Need {
             Self::Root => (!nix::unistd::geteuid().is_root()).then(|| "needs root".to_owned()),
             Self::KernelLog => kmsg::unmet(),
             Self::LoopDevice => disk::unmet(),
+            Self::Cgroup => cgroup::unmet(),
             Self::Journald => journal::unmet(),
             Self::Machine(release) => machine::unmet(release),
             Self::LongSuite => std::env::var_os("NODEWELL_LONG").is_none().then(|| LONG.to_owned()),

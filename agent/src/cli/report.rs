@@ -90,8 +90,8 @@ pub(super) struct Report {
     /// The report's id: the same again changes nothing [default: a new one].
     #[arg(long)]
     id: Option<String>,
-    /// How long to try again while the agent restarts or is overloaded.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = nodewell_rules::duration::parse)]
+    /// How long to try again while the agent restarts or is overloaded; 0 for one try.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = patience)]
     wait: Duration,
     /// The agent's answer as JSON.
     #[arg(long)]
@@ -155,6 +155,10 @@ fn condition(text: &str) -> Result<(Name, ConditionStatus), String> {
         other => return Err(format!("the status is true, false or unknown, not {other:?}")),
     };
     Ok((Name::new(name).map_err(|error| error.to_string())?, status))
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    if text == "0" { Ok(Duration::ZERO) } else { nodewell_rules::duration::parse(text) }
 }
 
 /// A word as it stands in JSON; the error lists those that there are.

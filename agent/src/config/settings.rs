@@ -209,7 +209,12 @@ fn path(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Path
 }
 
 fn paths(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Vec<PathBuf>> {
-    section.has(key).then(|| section.strings(key, report).into_iter().map(|word| word.text.into()).collect())
+    let value = section.value(key)?;
+    // None at all is a fair word here: it takes back what another file named.
+    if value.get_ref().as_array().is_some_and(|items| items.is_empty()) {
+        return Some(Vec::new());
+    }
+    Some(section.strings(key, report).into_iter().map(|word| word.text.into()).collect())
 }
 
 impl Settings {

@@ -120,3 +120,13 @@ fn grants_of_all_files_add_up_and_are_taken_by_a_reload() {
     assert_eq!((reloaded.grants.len(), needs_restart), (3, true));
     assert_eq!(after.grants_beyond(&[]).len(), 2, "only those that name a condition");
 }
+
+#[test]
+fn what_the_documentation_shows_is_good() {
+    let text = include_str!("../../../docs/configuration.md");
+    let mut examples = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).peekable();
+    assert!(examples.peek().is_some());
+    for example in examples {
+        assert_eq!(mistakes(example), Vec::<String>::new(), "{example}");
+    }
+}

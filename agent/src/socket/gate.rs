@@ -109,7 +109,8 @@ impl Gate {
             Some(why) => format!("{rule} on the host itself; {why}"),
             None => format!("{rule}; you are {who}: try sudo"),
         };
-        self.refused(who, "", &rule);
+        let why = who.shut_out().unwrap_or_else(|| "only root and the agent's own user may".to_owned());
+        self.refused(who, "", &format!("{what}: {why}"));
         Err(forbidden(error))
     }
 

@@ -66,7 +66,8 @@ impl Peer {
         let credentials = kernel::credentials(stream.as_fd())?;
         let groups = kernel::groups(stream.as_fd())?;
         let hold = match credentials.pid {
-            Some(pid) => kernel::hold(stream.as_fd(), pid, host.help)?,
+            // Without a descriptor left for it, it may still read.
+            Some(pid) => kernel::hold(stream.as_fd(), pid, host.help).unwrap_or(Hold::Gone),
             None => Hold::None,
         };
         let start_ticks = match (&hold, credentials.pid) {
@@ -85,6 +86,15 @@ impl Peer {
         self.credentials.pid.map_or(0, std::num::NonZeroU32::get)
     }
 
+    /// Looks up who that is on a thread of its own: below Linux 6.7 procfs waits for the kernel's cgroup lock, which
+    /// a node that starts and ends many pods can hold for long.
+    pub(super) async fn look(self: Arc<Self>) {
+        if self.identity.get().is_none() {
+            // If that thread could not be had, the first question looks.
+            let _ = tokio::task::spawn_blocking(move || _ = self.identity()).await;
+        }
+    }
+
     /// Who that is, looked up on the first call.
     pub(super) fn identity(&self) -> &Identity {
         self.identity.get_or_init(|| {
@@ -98,7 +108,9 @@ impl Peer {
             return Place::Unknown(why);
         }
         let Some(pid) = self.credentials.pid else { return Place::Container("outside".into()) };
-        let Some(reading) = Reading::of(&self.host.proc_root, pid) else { return GONE };
+        let Some(reading) = Reading::of(&self.host.proc_root, pid) else {
+            return if matches!(self.hold.is_alive(), Ok(Some(true))) { HIDDEN } else { GONE };
+        };
         if let Some(doubt) = self.doubt(&reading) {
             return doubt;
         }
@@ -130,4 +142,5 @@ impl Peer {
     }
 }
 
+const HIDDEN: Place = Place::Unknown("the agent may not read its entry in /proc; is that mounted with hidepid?");
 const GONE: Place = Place::Unknown("its process ended before it was looked at");

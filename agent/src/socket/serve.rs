@@ -102,6 +102,20 @@ impl Server {
         }
     }
 
+    async fn answer(&self, peer: &Arc<Peer>, request: hyper::Request<Incoming>) -> Answer {
+        self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        let changes_something = request.method() == Method::POST;
+        if changes_something {
+            Arc::clone(peer).look().await;
+        }
+        let is_report = changes_something && request.uri().path() == REPORTS;
+        let answer = route::answer(&self.api, &self.limits, peer, request).await;
+        if is_report {
+            self.counters.reports.count(answer.status());
+        }
+        answer
+    }
+
     async fn converse(
         self: Arc<Self>,
         stream: UnixStream,
@@ -110,12 +124,7 @@ impl Server {
     ) {
         let io = TokioIo::new(TimedStream::new(stream, self.limits.write_timeout));
         let service = service_fn(|request: hyper::Request<Incoming>| async {
-            self.counters.requests.fetch_add(1, Ordering::Relaxed);
-            let is_report = request.method() == Method::POST && request.uri().path() == REPORTS;
-            let answer = route::answer(&self.api, &self.limits, &peer, request).await;
-            if is_report {
-                self.counters.reports.count(answer.status());
-            }
+            let answer = self.answer(&peer, request).await;
             Ok::<_, Infallible>(if *stopping.borrow() { last(answer) } else { answer })
         });
         let connection = http1::Builder::new()

@@ -178,8 +178,11 @@ impl Outbox {
     }
 
     fn due(&self, now: Instant) -> Instant {
-        let heartbeat = self.heard_at.map_or(now, |heard_at| heard_at + self.settings.ttl / 3);
-        self.waiting_since.map_or(heartbeat, |since| (since + self.settings.batch_for).min(heartbeat.max(since)))
+        match (self.waiting_since, self.heard_at) {
+            (Some(since), _) => since + self.settings.batch_for,
+            (None, Some(heard_at)) => heard_at + self.settings.ttl / 3,
+            (None, None) => now,
+        }
     }
 
     fn compose(&mut self) -> Status {

@@ -1,11 +1,13 @@
 //! The table that `nodewell status` shows, laid out for the width there is.
 
+mod refused;
+
 use std::{fmt::Write, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_model::{
     ConditionStatus,
-    view::{ApiserverState, ApiserverView, ConditionView, DaemonState, DaemonView, NodeView, ProblemView, RefusedView},
+    view::{ApiserverState, ApiserverView, ConditionView, DaemonState, DaemonView, NodeView, ProblemView},
 };
 
 use super::{
@@ -32,7 +34,7 @@ fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
     conditions(&mut text, &view.conditions, now, look);
     daemons(&mut text, &view.daemons, look);
     reporters(&mut text, &view.daemons, now, look);
-    refused(&mut text, &view.refused, now, look);
+    refused::block(&mut text, &view.refused, now, look);
     text
 }
 
@@ -225,21 +227,6 @@ fn daemon_state(state: DaemonState) -> (&'static str, Paint) {
         DaemonState::Blind => ("blind   ", Paint::Warning),
         DaemonState::Stale => ("silent  ", Paint::Warning),
         DaemonState::Dead => ("dead    ", Paint::Bad),
-    }
-}
-
-fn refused(text: &mut String, refused: &[RefusedView], now: Timestamp, look: &Look) {
-    if refused.is_empty() {
-        return;
-    }
-    text.push_str("\nRefused on the socket:\n");
-    let width = refused.iter().map(|one| one_line(&one.peer).chars().count()).max().unwrap_or_default();
-    for RefusedView { peer, source, count, last, why } in refused {
-        let times = format!("{}{count}", look.sign("×", "x"));
-        let source = if source.is_empty() { String::new() } else { format!("as {}{GAP}", one_line(source)) };
-        let row = format!("  {:<width$}{GAP}{source}{times}{GAP}{} ago{GAP}", one_line(peer), age(*last, now));
-        let room = look.width.map_or(usize::MAX, |all| all.saturating_sub(row.chars().count()).max(MESSAGE_MIN));
-        let _ = writeln!(text, "{}{}", look.paint(Paint::Warning, &row), look.fit(why, room));
     }
 }
 

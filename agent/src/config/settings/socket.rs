@@ -46,9 +46,9 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> SocketSettings
     let section = Section::new("[socket]", table, KEYS, report);
     SocketSettings {
         path: super::path(section, "path", report),
-        // Each is a task and a descriptor; systemd's own limit is 1,024 descriptors.
-        connections: section.number("connections", 2..=512, report),
-        connections_per_peer: section.number("connections-per-peer", 1..=512, report),
+        // Each is a task and two descriptors, of which there are 1,024 by default.
+        connections: section.number("connections", 2..=256, report),
+        connections_per_peer: section.number("connections-per-peer", 1..=256, report),
         head_timeout: section.duration("head-timeout", report),
         body_timeout: section.duration("body-timeout", report),
         write_timeout: section.duration("write-timeout", report),

@@ -1,6 +1,6 @@
 //! Each route's answer, held to the golden files: their field names are a promise.
 
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::{Request, StatusCode, body::Bytes};
 use nodewell_client::Client;
 use nodewell_model::{api::VersionView, view::DaemonState};
@@ -49,6 +49,26 @@ async fn every_answer_keeps_its_promised_shape() {
     let (code, answer) = fixture.get("/v2").await;
     assert_eq!(code, 404);
     assert_golden("not-found", answer);
+}
+
+#[tokio::test]
+async fn the_account_of_refusals_keeps_its_promised_shape() {
+    let fixture = Fixture::full();
+    let (api, limits) = (api(&fixture.board), Limits::default());
+    let ask = |peer: std::sync::Arc<Peer>, method, path| {
+        let (api, limits) = (&api, &limits);
+        async move {
+            let request = Request::builder().method(method).uri(path).body(Full::new(Bytes::new())).unwrap();
+            let answer = route::answer(api, limits, &peer, request).await;
+            answer.into_body().collect().await.unwrap().to_bytes()
+        }
+    };
+    ask(Peer::contained("docker-1.scope", 0), "POST", "/v1/inject").await;
+    let answer = ask(Peer::user(1000), "GET", "/v1/status").await;
+    let mut refused = serde_json::from_slice::<Value>(&answer).unwrap()["refused"].take();
+    let last = refused[0]["last"].take();
+    assert!(last.as_str().unwrap().parse::<jiff::Timestamp>().is_ok(), "{last}");
+    assert_golden("refused", refused);
 }
 
 #[tokio::test]

@@ -178,3 +178,26 @@ Daemons that report over the socket:
     assert!(shown.ends_with(expected), "{shown}");
     assert!(!shown.contains("Monitors that do not see everything"));
 }
+
+#[test]
+fn who_was_refused_is_shown_with_why() {
+    let refused = |peer: &str, source: &str, why: &str| nodewell_model::view::RefusedView {
+        peer: peer.to_owned(),
+        source: source.to_owned(),
+        count: 12,
+        last: at(125),
+        why: why.to_owned(),
+    };
+    let mut view = sick();
+    view.refused = vec![
+        refused("raid.service (uid 7)", "raid", "may not report condition RaidProblem"),
+        refused("uid 1000", "", "more than 20 reports/s"),
+    ];
+    let expected = "
+Refused on the socket:
+  raid.service (uid 7)  as raid  ×12  2m ago  may not report condition RaidProblem
+  uid 1000              ×12  2m ago  more than 20 reports/s
+";
+    let shown = table(&view, at(0), &Look::PLAIN);
+    assert!(shown.ends_with(expected), "{shown}");
+}

@@ -100,7 +100,7 @@ fn what_cannot_be_read_is_nobody() {
         fs::remove_file(tree.0.path().join("self").join(file)).unwrap();
         let (one, _other) = UnixStream::pair().unwrap();
         let peer = Peer::of(&one, &host).unwrap();
-        assert_eq!(peer.place(), GONE, "{file}");
+        assert_eq!(peer.place(), HIDDEN, "{file}");
         assert!(!peer.identity().is_user(peer.uid()) && peer.identity().shut_out().is_some());
     }
 }

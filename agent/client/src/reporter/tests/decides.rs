@@ -1,0 +1,214 @@
+//! The outbox: no socket, and a clock that only the test moves.
+
+use std::time::Duration;
+
+use nodewell_model::{Status, api::AcceptedView};
+use tokio::time::{Instant, advance};
+
+use super::{super::outbox::Next, super::outbox::Outbox, *};
+use crate::{ClientError, ReporterSettings};
+
+const TTL: Duration = Duration::from_secs(30);
+const MOMENT: Duration = Duration::from_millis(20);
+
+fn outbox() -> Outbox {
+    let settings = ReporterSettings { ttl: TTL, events_limit: 4, ..ReporterSettings::new("raid") };
+    Outbox::new(settings, Instant::now())
+}
+
+/// What is sent when its time has come.
+async fn sent(outbox: &mut Outbox) -> Status {
+    for _ in 0..4 {
+        match outbox.next(Instant::now()) {
+            Next::Send(report) => return *report,
+            Next::Wait(until) => advance(until - Instant::now()).await,
+            Next::Done => panic!("done"),
+        }
+    }
+    panic!("nothing is sent")
+}
+
+fn taken(outbox: &mut Outbox, instance: &str) {
+    let accepted = AcceptedView { durable: false, instance: instance.to_owned() };
+    assert!(outbox.answered(Ok(accepted), Instant::now()).is_none());
+}
+
+async fn started() -> Outbox {
+    let mut outbox = outbox();
+    let first = sent(&mut outbox).await;
+    assert!(first.full && first.conditions.is_empty());
+    taken(&mut outbox, "a");
+    outbox
+}
+
+fn refusal(code: u16, retry_after: Option<Duration>) -> ClientError {
+    ClientError::Status { code, error: "no".to_owned(), retry_after }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_report_is_full_and_has_what_was_said_in_a_moment() {
+    let mut outbox = outbox();
+    outbox.set(broken("md0"), Instant::now());
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + MOMENT));
+    advance(Duration::from_millis(10)).await;
+    outbox.set(broken("md1"), Instant::now());
+    outbox.event(event(Severity::Info, 1), Instant::now());
+    let first = sent(&mut outbox).await;
+    assert!(first.full && !first.last);
+    assert_eq!((first.conditions.len(), first.events.len(), first.ttl_secs), (2, 1, Some(30)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_go_alone_and_the_same_again_is_no_news() {
+    let mut outbox = started().await;
+    outbox.set(broken("md0"), Instant::now());
+    let report = sent(&mut outbox).await;
+    assert_eq!((report.full, report.conditions), (false, vec![broken("md0")]));
+    taken(&mut outbox, "a");
+    outbox.set(broken("md0"), Instant::now());
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + TTL / 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_goes_every_third_of_the_ttl() {
+    let mut outbox = started().await;
+    let before = Instant::now();
+    let heartbeat = sent(&mut outbox).await;
+    assert_eq!(Instant::now() - before, TTL / 3);
+    assert!(!heartbeat.full && heartbeat.conditions.is_empty() && heartbeat.events.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_repeats_the_same_report_later_and_later() {
+    let mut outbox = started().await;
+    outbox.event(event(Severity::Info, 1), Instant::now());
+    let first = sent(&mut outbox).await;
+    let mut pauses = Vec::new();
+    for _ in 0..10 {
+        let broken = ClientError::Broken { message: "gone".to_owned() };
+        assert!(outbox.answered(Err(broken), Instant::now()).is_none());
+        let before = Instant::now();
+        assert_eq!(sent(&mut outbox).await, first, "the same id, the same words");
+        pauses.push(Instant::now() - before);
+    }
+    assert!(pauses[0] <= Duration::from_millis(50) && pauses[5] > Duration::from_millis(500), "{pauses:?}");
+    assert!(pauses.iter().all(|pause| *pause <= Duration::from_secs(5)), "{pauses:?}");
+    taken(&mut outbox, "a");
+    assert!(outbox.is_settled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agent_says_how_long_to_wait() {
+    let mut outbox = started().await;
+    outbox.event(event(Severity::Info, 1), Instant::now());
+    sent(&mut outbox).await;
+    outbox.answered(Err(refusal(429, Some(Duration::from_secs(7)))), Instant::now());
+    let before = Instant::now();
+    sent(&mut outbox).await;
+    assert!(Instant::now() - before >= Duration::from_secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_report_is_given_back_and_not_sent_again() {
+    let mut outbox = started().await;
+    outbox.event(event(Severity::Info, 1), Instant::now());
+    let report = sent(&mut outbox).await;
+    let lost = outbox.answered(Err(refusal(403, None)), Instant::now()).unwrap();
+    assert_eq!(lost.report, report);
+    assert!(outbox.is_settled());
+    assert!(sent(&mut outbox).await.events.is_empty(), "a heartbeat");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_full_report_comes_again_with_the_heartbeat() {
+    let mut outbox = outbox();
+    outbox.set(broken("md0"), Instant::now());
+    sent(&mut outbox).await;
+    assert!(outbox.answered(Err(refusal(409, None)), Instant::now()).is_some());
+    let again = sent(&mut outbox).await;
+    assert_eq!((again.full, again.conditions.len()), (true, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_instance_is_told_everything_that_still_is_so() {
+    let mut outbox = started().await;
+    for word in [broken("md0"), broken("md1"), condition(Some("md0"), ConditionStatus::False)] {
+        outbox.set(word, Instant::now());
+    }
+    sent(&mut outbox).await;
+    taken(&mut outbox, "a");
+    outbox.event(event(Severity::Info, 1), Instant::now());
+    sent(&mut outbox).await;
+    taken(&mut outbox, "b");
+    let full = sent(&mut outbox).await;
+    assert_eq!((full.full, full.conditions), (true, vec![broken("md1")]));
+    taken(&mut outbox, "b");
+    assert!(outbox.is_settled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_report_names_types_that_are_well() {
+    let mut outbox = started().await;
+    outbox.set(broken("md0"), Instant::now());
+    outbox.set(condition(None, ConditionStatus::False), Instant::now());
+    let report = sent(&mut outbox).await;
+    assert_eq!(report.conditions, [condition(None, ConditionStatus::False)], "what came before it is over");
+    taken(&mut outbox, "b");
+    let full = sent(&mut outbox).await;
+    assert_eq!((full.full, full.conditions), (true, vec![condition(None, ConditionStatus::False)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_long_silence_everything_is_said_again() {
+    let mut outbox = started().await;
+    outbox.set(broken("md0"), Instant::now());
+    sent(&mut outbox).await;
+    advance(TTL * 2).await;
+    taken(&mut outbox, "a");
+    assert!(sent(&mut outbox).await.full);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_too_many_events_the_oldest_of_the_mildest_go() {
+    let mut outbox = started().await;
+    let severities =
+        [Severity::Error, Severity::Info, Severity::Warn, Severity::Info, Severity::Critical, Severity::Warn];
+    for (n, severity) in (0..).zip(severities) {
+        outbox.event(event(severity, n), Instant::now());
+    }
+    let kept: Vec<String> = sent(&mut outbox).await.events.into_iter().map(|event| event.message).collect();
+    assert_eq!((kept.join(" ").as_str(), outbox.dropped()), ("0 2 4 5", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_goodbye_brings_the_events_that_wait() {
+    let mut outbox = started().await;
+    outbox.set(broken("md0"), Instant::now());
+    outbox.event(event(Severity::Info, 1), Instant::now());
+    outbox.finish();
+    let Next::Send(goodbye) = outbox.next(Instant::now()) else { panic!("it does not wait") };
+    assert!(goodbye.last && goodbye.conditions.is_empty() && goodbye.events.len() == 1);
+    taken(&mut outbox, "a");
+    assert_eq!(outbox.next(Instant::now()), Next::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_than_a_body_holds_goes_in_several() {
+    let settings = ReporterSettings { events_limit: 1000, ..ReporterSettings::new("raid") };
+    let mut outbox = Outbox::new(settings, Instant::now());
+    for n in 0..256 {
+        let long = Condition { message: "m".repeat(1000), ..broken(&format!("md{n}")) };
+        outbox.set(long, Instant::now());
+        outbox.event(event(Severity::Info, n), Instant::now());
+    }
+    let mut events = 0;
+    let mut subjects = std::collections::BTreeSet::new();
+    while !outbox.is_settled() {
+        let report = sent(&mut outbox).await;
+        assert!(serde_json::to_vec(&report).unwrap().len() < 64 * 1024 && report.events.len() <= 64);
+        events += report.events.len();
+        subjects.extend(report.conditions.into_iter().map(|condition| condition.subject));
+        taken(&mut outbox, "a");
+    }
+    assert_eq!((events, subjects.len()), (256, 256));
+}

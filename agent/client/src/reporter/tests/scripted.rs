@@ -1,0 +1,173 @@
+//! The whole reporter against an agent that answers by script and notes what it was told.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use nodewell_model::Status;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{UnixListener, UnixStream},
+};
+
+use super::*;
+use crate::{Client, Discarded, Reporter, ReporterSettings};
+
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// What the agent does with one report.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Take,
+    Refuse(&'static str),
+    /// Hangs up without an answer.
+    HangUp,
+    /// Answers, and hangs up.
+    TakeAndClose,
+}
+
+#[derive(Default)]
+struct Heard {
+    reports: Vec<Status>,
+    connections: usize,
+}
+
+struct Agent {
+    _folder: TempDir,
+    path: PathBuf,
+    heard: Arc<Mutex<Heard>>,
+}
+
+/// Plays `script`, then takes everything.
+fn agent(script: &'static [Act]) -> Agent {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    let heard = Arc::new(Mutex::new(Heard::default()));
+    let notes = Arc::clone(&heard);
+    tokio::spawn(async move {
+        let mut script = script.iter();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            notes.lock().unwrap().connections += 1;
+            while let Some(report) = read_report(&mut stream).await {
+                notes.lock().unwrap().reports.push(report);
+                if !answer(&mut stream, *script.next().unwrap_or(&Act::Take)).await {
+                    break;
+                }
+            }
+        }
+    });
+    Agent { _folder: folder, path, heard }
+}
+
+async fn read_report(stream: &mut UnixStream) -> Option<Status> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(serde_json::from_slice(&body).unwrap())
+}
+
+/// Says whether the connection goes on.
+async fn answer(stream: &mut UnixStream, act: Act) -> bool {
+    let taken = r#"{"durable":false,"instance":"a"}"#;
+    let (status, body) = match act {
+        Act::HangUp => return false,
+        Act::Take | Act::TakeAndClose => ("200 OK", taken),
+        Act::Refuse(status) => (status, r#"{"error":"no"}"#),
+    };
+    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(answer.as_bytes()).await.is_ok() && !matches!(act, Act::TakeAndClose)
+}
+
+fn settings() -> ReporterSettings {
+    ReporterSettings { batch_for: Duration::from_millis(1), ..ReporterSettings::new("raid") }
+}
+
+fn start(agent: &Agent) -> (Reporter, Arc<Mutex<Vec<Discarded>>>) {
+    let discarded = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&discarded);
+    let reporter = Reporter::start(Client::new(&agent.path), settings(), move |lost| notes.lock().unwrap().push(lost));
+    (reporter, discarded)
+}
+
+async fn settled(reporter: &Reporter) {
+    tokio::time::timeout(DEADLINE, reporter.settled()).await.expect("it is answered in time");
+}
+
+#[tokio::test]
+async fn one_connection_carries_everything() {
+    let agent = agent(&[]);
+    let (reporter, _) = start(&agent);
+    for n in 0..20 {
+        reporter.event(event(Severity::Info, n));
+        settled(&reporter).await;
+    }
+    assert!(reporter.finish(DEADLINE).await);
+    let heard = agent.heard.lock().unwrap();
+    assert_eq!(heard.connections, 1);
+    assert_eq!(heard.reports.iter().map(|report| report.events.len()).sum::<usize>(), 20);
+    assert!(heard.reports.last().unwrap().last);
+}
+
+#[tokio::test]
+async fn nothing_is_lost_or_doubled_by_an_agent_that_breaks_off() {
+    let agent = agent(&[
+        Act::HangUp,
+        Act::Refuse("503 Service Unavailable\r\nRetry-After: 0"),
+        Act::TakeAndClose,
+        Act::Refuse("429 Too Many Requests"),
+        Act::HangUp,
+        Act::HangUp,
+    ]);
+    let (reporter, discarded) = start(&agent);
+    for n in 0..5 {
+        reporter.event(event(Severity::Info, n));
+        settled(&reporter).await;
+    }
+    let heard = agent.heard.lock().unwrap();
+    let mut by_id = std::collections::BTreeMap::new();
+    for report in &heard.reports {
+        let known = by_id.insert(report.id.clone().unwrap(), report.clone());
+        assert!(known.is_none_or(|known| known == *report), "an id names one report");
+    }
+    let events: usize = by_id.values().map(|report| report.events.len()).sum();
+    assert_eq!((events, discarded.lock().unwrap().len()), (5, 0));
+}
+
+#[tokio::test]
+async fn the_owner_hears_of_what_is_refused_for_good() {
+    let agent = agent(&[Act::Take, Act::Refuse("413 Payload Too Large"), Act::Take]);
+    let (reporter, discarded) = start(&agent);
+    settled(&reporter).await;
+    reporter.event(event(Severity::Info, 1));
+    settled(&reporter).await;
+    reporter.event(event(Severity::Info, 2));
+    settled(&reporter).await;
+    let discarded = discarded.lock().unwrap();
+    assert_eq!(discarded.len(), 1);
+    assert_eq!(
+        (discarded[0].report.events[0].message.as_str(), discarded[0].error.to_string().as_str()),
+        ("1", "no (HTTP 413)")
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_comes_later_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let reporter = Reporter::start(Client::new(&path), settings(), |_| panic!("nothing is lost"));
+    reporter.set(broken("md0"));
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let listener = UnixListener::bind(&path).unwrap();
+    let (mut stream, _) = tokio::time::timeout(DEADLINE, listener.accept()).await.unwrap().unwrap();
+    let report = read_report(&mut stream).await.unwrap();
+    assert!(report.full && report.conditions == [broken("md0")]);
+}

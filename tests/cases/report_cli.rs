@@ -1,0 +1,87 @@
+//! `nodewell report`: a script as a problem daemon, and what its exit code says.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use nodewell_tests::{
+    agent::Agent,
+    cli::{binary, nodewell},
+    suite::Suite,
+};
+
+use crate::report_api::agent;
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("report_cli")
+        .case("a_script_reports_and_withdraws", a_script_reports_and_withdraws)
+        .case("a_pipe_reports_value_by_value", a_pipe_reports_value_by_value)
+        .case("exit_codes_tell_refused_from_unreachable", exit_codes_tell_refused_from_unreachable);
+}
+
+fn run(agent: &Agent, args: &[&str]) {
+    let outcome = agent.nodewell(&[&["report", "--source", "raid"], args].concat());
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
+}
+
+fn a_script_reports_and_withdraws() {
+    let agent = agent();
+    let of_md0 = ["--subject", "md0"];
+    run(&agent, &[&["--condition", "RaidProblem=true", "--reason", "RaidDegraded"][..], &of_md0].concat());
+    let view = agent.condition("RaidProblem").unwrap();
+    assert_eq!((view.status.as_str(), view.problems[0].severity.as_str()), ("True", "warn"));
+    run(&agent, &["--condition", "RaidProblem=unknown", "--subject", "md0", "--message", "mdadm hangs"]);
+    assert!(agent.condition("RaidProblem").unwrap().problems[0].unconfirmed_since.is_some());
+    run(&agent, &[&["--condition", "RaidProblem=false"][..], &of_md0].concat());
+    assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
+    run(&agent, &["--event", "RaidRebuilt", "--severity", "info", "--message", "md0 is whole"]);
+    assert_eq!(agent.events("RaidRebuilt").len(), 1);
+    run(&agent, &["--heartbeat", "--ttl", "10m"]);
+    run(&agent, &["--last"]);
+    assert!(agent.condition("RaidProblem").is_none());
+    let answer = agent.nodewell(&["report", "--heartbeat", "--json"]).json();
+    assert_eq!(answer["durable"], false);
+}
+
+fn a_pipe_reports_value_by_value() {
+    let agent = agent();
+    let mut child = Command::new(binary("nodewell"))
+        .args(["report", "--stdin", "--source", "piped", "--ttl", "1h", "--json", "--socket"])
+        .arg(agent.socket())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let event = |reason: &str| {
+        format!(
+            r#"{{"events":[{{"severity":"warn","timestamp":"2026-11-21T02:00:00Z","reason":"{reason}","message":"m"}}]}}"#
+        )
+    };
+    let mut stdin = child.stdin.take().unwrap();
+    write!(stdin, "{}\n{}", event("First"), event("Second")).unwrap();
+    // While the pipe stays open.
+    agent.wait_event("Second");
+    writeln!(stdin, "[{},{}]", event("Third"), event("Fourth")).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 3, "one answer for each value");
+    assert_eq!(agent.events("Fourth").len(), 1);
+    let daemon = agent.view().daemons.into_iter().find(|daemon| daemon.name.starts_with("piped@")).unwrap();
+    assert_eq!(daemon.ttl_secs, Some(3600));
+}
+
+fn exit_codes_tell_refused_from_unreachable() {
+    let agent = agent();
+    let code = |args: &[&str]| agent.nodewell(&[&["report"], args].concat());
+    let unknown = code(&["--condition", "Nope=true", "--reason", "X"]);
+    assert_eq!(unknown.code, 64);
+    assert!(unknown.stderr.contains("field `conditions[0].type`"), "{}", unknown.stderr);
+    assert_eq!(code(&["--condition", "RaidProblem=true"]).code, 64, "a reason is missing");
+    assert_eq!(code(&[]).code, 64, "nothing is said");
+    assert_eq!(code(&["--heartbeat", "--ttl", "2d"]).code, 64);
+    let nobody = nodewell(["report", "--heartbeat", "--wait", "0", "--socket", "/nonexistent/socket"]);
+    assert_eq!(nobody.code, 69, "{}", nobody.stderr);
+}

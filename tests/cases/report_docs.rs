@@ -1,0 +1,140 @@
+//! What docs/socket.md shows is run: the shell and Python examples, and the hooks of other tools.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use nodewell_tests::{
+    agent::{Agent, Plan},
+    cli::binary,
+    openapi::OpenApi,
+    suite::Suite,
+};
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("report_docs")
+        .case("the_shell_examples_report", the_shell_examples_report)
+        .case("the_python_example_is_a_daemon", the_python_example_is_a_daemon)
+        .case("mdadm_becomes_a_problem_daemon", mdadm_becomes_a_problem_daemon)
+        .case("smartd_becomes_a_problem_daemon", smartd_becomes_a_problem_daemon);
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
+}
+
+/// The fenced blocks of a language, in their order.
+fn blocks(language: &str) -> Vec<String> {
+    let text = fs::read_to_string(docs().join("socket.md")).unwrap();
+    let fence = format!("```{language}\n");
+    let blocks = text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+    blocks.collect()
+}
+
+/// An agent that knows the type which the page declares.
+fn agent() -> Agent {
+    let plan = Plan::default();
+    let declared = blocks("toml").into_iter().find(|block| block.contains("[[condition]]")).unwrap();
+    plan.file("rules.d/raid.toml", &declared);
+    plan.start()
+}
+
+/// Runs `command` where `nodewell` is the one under test, at its agent; everything must go well.
+fn run(agent: &Agent, command: &mut Command) -> String {
+    let folder = binary("nodewell").parent().unwrap().to_owned();
+    let fakes = agent.plan().folder().join("fakes");
+    let path = format!("{}:{}:{}", fakes.display(), folder.display(), std::env::var("PATH").unwrap());
+    let output = command.env("PATH", path).env("NODEWELL_SOCKET", agent.socket()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+fn with_socket(agent: &Agent, text: &str) -> String {
+    text.replace("/run/nodewell/nodewell.sock", &agent.socket().display().to_string())
+}
+
+fn the_shell_examples_report() {
+    let (agent, api) = (agent(), OpenApi::of_docs());
+    let examples = blocks("sh");
+    let (calls, scripts): (Vec<_>, Vec<_>) = examples.iter().partition(|block| block.starts_with("curl"));
+    assert_eq!((calls.len(), scripts.len()), (2, 1));
+    for call in calls {
+        let said = run(&agent, Command::new("sh").args(["-ec", &with_socket(&agent, call)]));
+        let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert!(answer.get("error").is_none(), "{answer}");
+        if let Some(body) = call.split_once("-d '").map(|(_, rest)| rest.trim_end().trim_end_matches('\'')) {
+            let mistakes = api.mistakes_of_request(("POST", "/v1/status"), &serde_json::from_str(body).unwrap());
+            assert!(mistakes.is_empty(), "{mistakes:?}");
+        }
+    }
+    assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "True");
+    assert_eq!(agent.events("RaidDiskFailed").len(), 1);
+    run(&agent, Command::new("sh").args(["-ec", scripts[0].as_str()]));
+    assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
+}
+
+fn the_python_example_is_a_daemon() {
+    let agent = agent();
+    let script = with_socket(&agent, &blocks("python")[0]);
+    run(&agent, Command::new("python3").args(["-c", &script]));
+    let view = agent.condition("RaidProblem").unwrap();
+    assert_eq!((view.status.as_str(), view.problems[0].subject.as_deref()), ("True", Some("md1")));
+    assert!(view.problems[0].source.starts_with("python-raid@"));
+}
+
+fn hook(agent: &Agent, name: &str, args: &[&str], environment: &[(&str, &str)]) {
+    run(agent, Command::new(docs().join("examples").join(name)).args(args).envs(environment.iter().copied()));
+}
+
+/// An `mdadm` that finds every array whole, or none.
+fn fake_mdadm(agent: &Agent, whole: bool) {
+    let path = agent.plan().file("fakes/mdadm", if whole { "#!/bin/sh\nexit 0\n" } else { "#!/bin/sh\nexit 1\n" });
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn mdadm_becomes_a_problem_daemon() {
+    let agent = agent();
+    let status = || agent.condition("RaidProblem").map(|view| view.status.as_str().to_owned());
+    let mdadm = |args: &[&str]| hook(&agent, "mdadm-nodewell", args, &[]);
+    mdadm(&["TestMessage", "/dev/md0"]);
+    assert!(agent.view().daemons.iter().any(|daemon| daemon.name.starts_with("mdadm-monitor@")));
+    mdadm(&["Fail", "/dev/md0", "/dev/sdb1"]);
+    let view = agent.condition("RaidProblem").unwrap();
+    assert_eq!((view.reason.as_str(), view.message.as_str()), ("RaidDegraded", "sdb1 failed in md0"));
+    fake_mdadm(&agent, false);
+    mdadm(&["RebuildFinished", "/dev/md0"]);
+    assert_eq!(status().as_deref(), Some("True"), "finished is not whole");
+    fake_mdadm(&agent, true);
+    mdadm(&["SpareActive", "/dev/md0", "/dev/sdc1"]);
+    assert_eq!(status().as_deref(), Some("False"));
+    mdadm(&["Rebuild40", "/dev/md0"]);
+    assert_eq!(agent.wait_event("RaidRebuild40").subject.as_deref(), Some("md0"));
+    mdadm(&["DeviceDisappeared", "/dev/md/data"]);
+    assert_eq!(agent.condition("RaidProblem").unwrap().problems[0].subject.as_deref(), Some("data"));
+}
+
+fn smartd_becomes_a_problem_daemon() {
+    let agent = agent();
+    let smartd = |failure: &str, message: &str| {
+        let told = [("SMARTD_FAILTYPE", failure), ("SMARTD_DEVICE", "/dev/sda"), ("SMARTD_MESSAGE", message)];
+        hook(&agent, "smartd-nodewell", &[], &told);
+    };
+    let ours = |view: nodewell_model::view::ConditionView| {
+        view.problems.into_iter().find(|problem| problem.source.starts_with("smartd@"))
+    };
+    smartd("EmailTest", "TEST EMAIL from smartd for device: /dev/sda");
+    smartd("Health", "Device: /dev/sda [SAT], FAILED SMART self-check. BACK UP DATA NOW!");
+    let problem = ours(agent.condition("DiskUnhealthy").unwrap()).unwrap();
+    assert_eq!((problem.reason.as_str(), problem.subject.as_deref()), ("SmartHealthFailed", Some("sda")));
+    assert_eq!(problem.action.as_deref(), Some("replace-disk"));
+    smartd("FailedOpenDevice", "Device: /dev/sda [SAT], unable to open device");
+    let problem = ours(agent.condition("DiskUnhealthy").unwrap()).unwrap();
+    assert!(problem.unconfirmed_since.is_some(), "it cannot tell any more, and the verdict stays");
+    smartd("Temperature", "Device: /dev/sda [SAT], Temperature 61 Celsius reached critical limit of 60 Celsius");
+    assert_eq!(agent.events("SmartTemperature").len(), 1);
+}

@@ -1,0 +1,83 @@
+//! Control groups that a test makes, and processes that start in them.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::wait::until;
+
+/// A cgroup; removed when dropped, with the parents that it made.
+#[derive(Debug)]
+pub struct Cgroup {
+    path: PathBuf,
+    /// The innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Cgroup {
+    /// Makes `path` in the hierarchy that systemd would use.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn make(path: &str) -> io::Result<Self> {
+        let root = root().ok_or(io::ErrorKind::NotFound)?;
+        let mut cgroup = Self { path: root.join(path), made: Vec::new() };
+        for folder in
+            cgroup.path.clone().ancestors().take_while(|folder| *folder != root).collect::<Vec<_>>().iter().rev()
+        {
+            match fs::create_dir(folder) {
+                Ok(()) => cgroup.made.insert(0, folder.to_path_buf()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(cgroup)
+    }
+
+    /// The start of a command line: what follows runs in here.
+    #[must_use]
+    pub fn enter(&self) -> Vec<OsString> {
+        let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+        ["/bin/sh".into(), "-c".into(), script.into(), self.path.clone().into_os_string()].to_vec()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        for folder in &self.made {
+            // A process that just ended is in it a moment longer.
+            until("the cgroup is empty", || match fs::remove_dir(folder) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => None,
+                // Somebody else's cgroup within is his to remove.
+                _ => Some(()),
+            });
+        }
+    }
+}
+
+/// Why the machine lets nobody make cgroups.
+#[must_use]
+pub fn unmet() -> Option<String> {
+    if !nix::unistd::geteuid().is_root() {
+        return Some("needs root, for a cgroup".to_owned());
+    }
+    match Cgroup::make(&format!("nodewell-test-{}", std::process::id())) {
+        Ok(_) => None,
+        Err(error) => Some(format!("needs a cgroup hierarchy that takes new ones: {error}")),
+    }
+}
+
+/// systemd's own hierarchy of version 1 where there is one, else version 2.
+fn root() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/mounts").ok()?;
+    let find = |is: &dyn Fn(&str, &str) -> bool| {
+        mounts.lines().find_map(|line| {
+            let [_, at, kind, options] = line.splitn(5, ' ').take(4).collect::<Vec<_>>().try_into().ok()?;
+            is(kind, options).then(|| Path::new(at).to_owned())
+        })
+    };
+    find(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == "name=systemd"))
+        .or_else(|| find(&|kind, _| kind == "cgroup2"))
+}
