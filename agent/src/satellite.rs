@@ -36,7 +36,7 @@ pub async fn run(client: Client) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let words = Words::new(FilesystemCheck::IDLE);
-    let link = Link::new(client, words.clone());
+    let link = Link::new(client, Group::Check.as_str(), words.clone());
     let check = FilesystemCheck::new(HostRoots::default(), words.clone());
     // It works as soon as it waits: the agent may come later than we do.
     notify::ready();
@@ -49,5 +49,6 @@ pub async fn run(client: Client) -> io::Result<()> {
     }
     notify::stopping();
     tracing::info!("stopping");
+    link.finish().await;
     Ok(())
 }

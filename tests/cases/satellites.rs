@@ -4,6 +4,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use nodewell_model::view::DaemonState;
 use nodewell_tests::{
     agent::{Agent, Plan},
     cli::nodewelld,
@@ -20,11 +21,14 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(disk, "a_filesystem_that_takes_writes_again_is_well", a_filesystem_that_takes_writes_again_is_well)
         .case_with(disk, "a_filesystem_that_is_unmounted_is_over", a_filesystem_that_is_unmounted_is_over)
         .case_with(disk, "one_started_by_hand_outlives_the_agent", one_started_by_hand_outlives_the_agent)
-        .case("one_that_is_killed_is_started_again", one_that_is_killed_is_started_again)
+        .case_with(&[Need::Root], "one_that_is_killed_is_started_again", one_that_is_killed_is_started_again)
         .case("one_ends_with_its_agent", one_ends_with_its_agent)
-        .case("one_stops_when_asked", one_stops_when_asked)
+        .case_with(&[Need::Root], "one_stops_when_asked", one_stops_when_asked)
         .case("names_that_come_later_are_told", names_that_come_later_are_told);
 }
+
+/// A satellite of root's, in no service.
+const CHECK: &str = "check@root";
 
 fn remounted_read_only(disk: &Disk) -> String {
     format!("EXT4-fs ({}): Remounting filesystem read-only", disk.name())
@@ -36,6 +40,11 @@ fn break_disk(agent: &Agent, disk: &Disk) {
     agent.kmsg().say(&remounted_read_only(disk));
     let broken = agent.wait_condition("ReadonlyFilesystem", "True");
     assert_eq!(broken.problems[0].subject.as_deref(), Some(disk.name()));
+}
+
+/// The agent has heard of it.
+fn wait_running(agent: &Agent) {
+    until("the satellite is listed", || agent.daemon(CHECK).filter(|check| check.state == DaemonState::Running));
 }
 
 fn wait_over(agent: &Agent, evidence: &str) {
@@ -66,8 +75,11 @@ fn one_started_by_hand_outlives_the_agent() {
     satellite.wait_said("the agent is away", 1);
     let mut agent = plan.start();
     satellite.wait_said("follows the agent", 1);
+    wait_running(&agent);
     agent.restart();
     satellite.wait_said("follows the agent", 2);
+    // Long before its next heartbeat.
+    wait_running(&agent);
     break_disk(&agent, &disk);
     disk.unmount();
     wait_over(&agent, "is over: it is not mounted any more");
@@ -76,10 +88,12 @@ fn one_started_by_hand_outlives_the_agent() {
 fn one_that_is_killed_is_started_again() {
     let agent = Plan::default().with_satellites().start();
     let first = agent.satellite("check");
+    wait_running(&agent);
     kill(Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
     let event = agent.wait_event("SatelliteEnded");
     assert!(event.message.contains("monitor check ended (signal: 9 (SIGKILL))"), "{}", event.message);
     until("another runs", || (agent.satellite("check") != first).then_some(()));
+    wait_running(&agent);
 }
 
 fn one_ends_with_its_agent() {
@@ -96,8 +110,9 @@ fn one_ends_with_its_agent() {
 fn one_stops_when_asked() {
     let agent = Plan::default().start();
     let mut satellite = Satellite::check_of(agent.plan());
-    satellite.wait_said("follows the agent", 1);
+    wait_running(&agent);
     assert!(satellite.stop().success(), "{}", satellite.log());
+    assert_eq!(agent.daemon(CHECK), None, "nothing more is expected of it");
 }
 
 fn names_that_come_later_are_told() {

@@ -99,6 +99,12 @@ impl Reporter {
         self.shared.news.notify_one();
     }
 
+    /// Sends a heartbeat at once: for an owner who learned otherwise that the agent is back, and may be another one.
+    pub fn speak(&self) {
+        self.shared.lock().speak();
+        self.shared.news.notify_one();
+    }
+
     /// Events that found no room while the agent could not be reached.
     #[must_use]
     pub fn dropped_events(&self) -> u64 {

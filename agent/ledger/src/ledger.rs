@@ -81,6 +81,8 @@ pub struct ClearRequest {
     pub condition: Name,
     pub reason: Option<Name>,
     pub subject: Option<String>,
+    /// Only this one.
+    pub id: Option<String>,
     /// Why it is over, for people.
     pub evidence: Option<String>,
     /// Only what has not been claimed again since it looked like this.

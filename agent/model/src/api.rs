@@ -60,6 +60,9 @@ pub struct ClearRequest {
     /// Only those of this subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// Only this one, by the id in its view: the way to a problem without a subject and to no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Why they are over, for people; the event says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,

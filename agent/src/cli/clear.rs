@@ -31,7 +31,7 @@ pub(super) struct Clear {
 impl Clear {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
         let Self { condition, reason, subject } = self;
-        let request = ClearRequest { condition, reason, subject, evidence: None, as_seen: None };
+        let request = ClearRequest { condition, reason, subject, id: None, evidence: None, as_seen: None };
         let ClearedView { cleared } = client.post("/v1/clear", &request).await?;
         out.line(&said(&request, cleared))?;
         Ok(())
@@ -56,7 +56,8 @@ mod tests {
     #[test]
     fn it_says_what_was_cleared() {
         let condition = Name::fixed("DiskUnhealthy");
-        let mut request = ClearRequest { condition, reason: None, subject: None, evidence: None, as_seen: None };
+        let mut request =
+            ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, as_seen: None };
         assert_eq!(said(&request, 2), "cleared 2 problems of DiskUnhealthy");
         request.subject = Some("sda".to_owned());
         assert_eq!(said(&request, 0), "nothing to clear: there is no active problem of DiskUnhealthy of sda");

@@ -10,6 +10,8 @@ pub struct Mount {
     /// `major:minor` of the device.
     pub device_number: String,
     pub mount_point: String,
+    /// Nobody writes through this mount, whatever the filesystem takes: a read-only bind, a service's sandbox.
+    pub is_sealed: bool,
     pub filesystem: String,
     /// `/dev/sda1`, or whatever the mounter said.
     pub source: String,
@@ -58,6 +60,7 @@ fn parse(line: &str) -> Option<Mount> {
         id: mount.next()?.parse().ok()?,
         device_number: mount.nth(1)?.to_owned(),
         mount_point: unescape(mount.nth(1)?),
+        is_sealed: mount.next()?.split(',').any(|option| option == "ro"),
         filesystem: filesystem.next()?.to_owned(),
         source: unescape(filesystem.next()?),
         super_options: filesystem.next().unwrap_or_default().split(',').map(str::to_owned).collect(),
@@ -80,10 +83,11 @@ mod tests {
     #[test]
     fn superblock_options_are_read_and_mount_options_are_not() {
         let sandboxed = "36 27 254:0 / / ro,relatime - ext4 /dev/vda rw,discard";
-        assert!(!parse(sandboxed).unwrap().is_read_only());
+        let sandboxed = parse(sandboxed).unwrap();
+        assert!(!sandboxed.is_read_only() && sandboxed.is_sealed);
         let emergency = "36 27 7:1 / /mnt/a\\040b rw - ext4 /dev/loop1 rw,emergency_ro";
         let mount = parse(emergency).unwrap();
-        assert!(mount.is_read_only());
+        assert!(mount.is_read_only() && !mount.is_sealed);
         assert_eq!(mount.mount_point, "/mnt/a b");
     }
 

@@ -13,10 +13,12 @@ use crate::board::Board;
 /// More names than this make a line that nobody reads to its end.
 const NAMED: usize = 3;
 
-/// Whether a service manager started this process: it tells its services where it listens, or which start this is.
+/// Whether a service manager started this process: it said where it listens, or which start this is. The latter is
+/// inherited by whatever a service starts, such as a terminal's shell: it counts only from the manager itself.
 #[must_use]
 pub fn is_service() -> bool {
-    ["NOTIFY_SOCKET", "INVOCATION_ID"].iter().any(|name| std::env::var_os(name).is_some())
+    let has = |name| std::env::var_os(name).is_some();
+    has("NOTIFY_SOCKET") || (has("INVOCATION_ID") && nix::unistd::getppid().as_raw() == 1)
 }
 
 /// Says that the agent works. Without systemd nobody listens, and that is fine.

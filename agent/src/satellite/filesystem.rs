@@ -6,8 +6,9 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use nodewell_client::ClientError;
 use nodewell_model::{
-    Name,
+    Event, Name, Severity,
     api::{ClearRequest, ConditionProblem, Seen},
+    view::ProblemView,
 };
 use nodewell_rules::rule::Check;
 use tokio::time::Instant;
@@ -53,9 +54,10 @@ struct Watched {
 }
 
 /// What the agent says of it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Told {
     check: Check,
+    id: String,
     since: Timestamp,
     seen: Seen,
 }
@@ -110,39 +112,39 @@ impl FilesystemCheck {
         self.cases.retain(|watched, _| broken.contains_key(watched));
         let mut readings = Readings::new();
         for (watched, told) in broken {
-            if let Verdict::Over(evidence) = self.judge(&watched, told, (link.since(), &mut readings)) {
-                self.end(link, &watched, (told.seen, evidence)).await;
+            if let Verdict::Over(evidence) = self.judge(link, (&watched, &told), &mut readings) {
+                self.end(link, (&watched, told), evidence).await;
             }
         }
         self.words.work(self.summary());
     }
 
-    fn judge(&mut self, watched: &Watched, told: Told, (since, readings): (Timestamp, &mut Readings)) -> Verdict {
+    fn judge(&mut self, link: &Link, (watched, told): (&Watched, &Told), readings: &mut Readings) -> Verdict {
         let reading = readings
             .entry((watched.device.clone(), told.check))
             .or_insert_with(|| Reading::take(&self.roots, &watched.device, told.check, &mut self.probes))
             .clone();
         let now = clock::boottime();
-        let case = self.cases.entry(watched.clone()).or_insert_with(|| Case::new(told, since));
+        let case = self.cases.entry(watched.clone()).or_insert_with(|| Case::new(told, link.since()));
         if case.seen != told.seen {
             case.seen = told.seen;
             case.watch.failed_again(now);
         }
         if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut case.is_denied, true) {
-            let device = &watched.device;
-            tracing::warn!(device, "no right to write there: only a new mount can show that it is well again");
+            link.tell(denied(&watched.device));
         }
         case.watch.judge(reading, now)
     }
 
-    async fn end(&mut self, link: &Link, watched: &Watched, (seen, evidence): (Seen, String)) {
+    async fn end(&mut self, link: &Link, (watched, told): (&Watched, Told), evidence: String) {
         let Watched { condition, reason, subject, device } = watched.clone();
         let request = ClearRequest {
             condition,
             reason: Some(reason.clone()),
             subject,
+            id: Some(told.id),
             evidence: Some(evidence.clone()),
-            as_seen: Some(seen),
+            as_seen: Some(told.seen),
         };
         match link.clear(&request).await {
             // It was raised again, or somebody else ended it: the next look shows which.
@@ -180,9 +182,22 @@ impl FilesystemCheck {
 
 impl Case {
     /// A problem that was there before we listened is history: what has failed just now may still take a write.
-    fn new(told: Told, since: Timestamp) -> Self {
+    fn new(told: &Told, since: Timestamp) -> Self {
         let is_old = since.duration_since(told.since) > jiff::SignedDuration::try_from(PROOF_AFTER).unwrap_or_default();
         Self { watch: Watch::new(is_old), seen: told.seen, is_denied: false, refused: None }
+    }
+}
+
+/// What people should know of a satellite that runs without the rights it was made for.
+fn denied(device: &str) -> Event {
+    let message = format!("no right to write to the filesystem of {device}: only a new mount can show that it is well");
+    tracing::warn!(device, "{message}");
+    Event {
+        severity: Severity::Warn,
+        timestamp: clock::now().wall,
+        reason: Name::fixed("WriteProbeDenied"),
+        message,
+        subject: Some(device.to_owned()),
     }
 }
 
@@ -196,7 +211,8 @@ fn watched(problem: &ConditionProblem) -> Option<(Watched, Told)> {
         device: subject.clone().or_else(|| device_in(&problem.problem.message))?,
         subject,
     };
-    Some((watched, Told { check, since: problem.problem.since, seen: problem.seen() }))
+    let ProblemView { id, since, .. } = &problem.problem;
+    Some((watched, Told { check, id: id.clone(), since: *since, seen: problem.seen() }))
 }
 
 /// The device in the kernel's own words, `EXT4-fs (sda1): …` or `BTRFS error (device sdb): …`: Node Problem Detector's

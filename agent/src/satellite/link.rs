@@ -1,11 +1,11 @@
 //! The agent as a satellite sees it: news of problems as a wake-up, the problems when asked, a way to end them.
 
-use std::{cell::Cell, time::Duration};
+use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_client::{Client, ClientError, Lines};
+use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
 use nodewell_model::{
-    Name,
+    Event, Name,
     api::{ClearRequest, ClearedView, ConditionProblem},
 };
 use serde::Deserialize;
@@ -17,9 +17,17 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// An agent that restarts is missed for no longer than this; one that is gone costs a failed connect so often.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// For so long its word holds; a heartbeat goes every third of it.
+const TTL: Duration = Duration::from_secs(90);
+/// So many different refusals are worth a line.
+const REFUSALS_LIMIT: usize = 16;
+/// For the last word. An agent that is away hears none.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
 /// One agent, for as long as this process lives; the agent may come and go.
 pub(super) struct Link {
     client: Client,
+    reporter: Reporter,
     words: Words,
     news: Notify,
     since: Cell<Timestamp>,
@@ -27,15 +35,18 @@ pub(super) struct Link {
 
 /// What is read of an event.
 #[derive(Debug, Deserialize)]
-struct Event {
+struct News {
     id: u64,
     /// Only the start and the end of a problem have one.
     condition: Option<Name>,
 }
 
 impl Link {
-    pub(super) fn new(client: Client, words: Words) -> Self {
-        Self { client, words, news: Notify::new(), since: Cell::new(Timestamp::now()) }
+    /// Reports as the problem daemon `source`. Must be called within a runtime.
+    pub(super) fn new(client: Client, source: &str, words: Words) -> Self {
+        let settings = ReporterSettings { ttl: TTL, ..ReporterSettings::new(source) };
+        let reporter = Reporter::start(client.clone(), settings, refusals());
+        Self { client, reporter, words, news: Notify::new(), since: Cell::new(Timestamp::now()) }
     }
 
     /// Follows the agent's events, over and over; never returns.
@@ -63,6 +74,8 @@ impl Link {
             tracing::info!(socket = %self.client.path().display(), "follows the agent");
         }
         self.since.set(Timestamp::now());
+        // It may be another one, which does not know us.
+        self.reporter.speak();
         self.news.notify_one();
     }
 
@@ -73,7 +86,7 @@ impl Link {
             match lines.next_line().await {
                 Ok(Some(line)) => {
                     // What is not understood may have been news.
-                    let event = serde_json::from_str::<Event>(&line).ok();
+                    let event = serde_json::from_str::<News>(&line).ok();
                     if event.as_ref().is_none_or(|event| is_news(event, last)) {
                         self.news.notify_one();
                     }
@@ -99,14 +112,37 @@ impl Link {
         self.client.get("/v1/problems").await
     }
 
+    /// Tells the agent, now or when it is back.
+    pub(super) fn tell(&self, event: Event) {
+        self.reporter.event(event);
+    }
+
+    /// A clean stop: says goodbye.
+    pub(super) async fn finish(self) {
+        if !self.reporter.finish(LAST_WORD).await {
+            tracing::info!("the agent did not hear the last word");
+        }
+    }
+
     /// How many problems ended.
     pub(super) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
         self.client.post::<_, ClearedView>("/v1/clear", request).await.map(|answer| answer.cleared)
     }
 }
 
+/// Says once for each reason what the agent did not take: with heartbeats it would be said for ever.
+fn refusals() -> impl FnMut(Discarded) + Send + 'static {
+    let mut told = BTreeSet::new();
+    move |discarded: Discarded| {
+        let error = discarded.error.to_string();
+        if told.len() < REFUSALS_LIMIT && told.insert(error.clone()) {
+            tracing::warn!(%error, "the agent does not take our report");
+        }
+    }
+}
+
 /// A problem began or ended, or events were missed: whoever reads too slowly sees it from a jump in the ids.
-fn is_news(event: &Event, last: Option<u64>) -> bool {
+fn is_news(event: &News, last: Option<u64>) -> bool {
     event.condition.is_some() || last.is_some_and(|last| event.id != last + 1)
 }
 
@@ -114,7 +150,7 @@ fn is_news(event: &Event, last: Option<u64>) -> bool {
 mod tests {
     use super::*;
 
-    fn event(json: &str) -> Event {
+    fn event(json: &str) -> News {
         serde_json::from_str(json).unwrap()
     }
 

@@ -22,9 +22,9 @@ const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Refusal> {
     known_condition(api, &request)?;
     let (done, cleared) = oneshot::channel();
-    let ClearRequest { condition, reason, subject, evidence, as_seen } = request;
+    let ClearRequest { condition, reason, subject, id, evidence, as_seen } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
-    let request = nodewell_ledger::ClearRequest { condition, reason, subject, evidence, as_seen };
+    let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, as_seen };
     let asked = async {
         api.board.commands().send(Command::Clear { request, done }).await.ok()?;
         cleared.await.ok()

@@ -145,6 +145,11 @@ impl Outbox {
         self.waiting_since.get_or_insert(now);
     }
 
+    /// Something is due now, whatever was planned.
+    pub(super) fn speak(&mut self) {
+        (self.heard_at, self.retry_at) = (None, None);
+    }
+
     pub(super) fn finish(&mut self) {
         if self.phase == Phase::Reporting {
             self.phase = Phase::Finishing;

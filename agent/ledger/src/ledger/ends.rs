@@ -38,6 +38,9 @@ impl Ledger {
     pub fn clear(&mut self, request: &ClearRequest, now: Now) -> usize {
         let Some(page) = self.pages.get(&request.condition) else { return 0 };
         let mut keys = page.keys_of(request.reason.as_ref(), request.subject.as_deref());
+        if let Some(id) = &request.id {
+            keys.retain(|key| key.id().to_string() == *id);
+        }
         if request.as_seen.is_some() {
             keys.retain(|key| page.problems.get(key).and_then(Problem::seen) == request.as_seen);
         }

@@ -93,7 +93,14 @@ fn a_person_clears_the_claims_of_everyone() {
     ledger.apply(Finding { source: "smartd".into(), ..raise("sda", 1) }, at(1)).unwrap();
     ledger.apply(raise("sdb", 1), at(1)).unwrap();
     let condition = Name::fixed("DiskUnhealthy");
-    let one = ClearRequest { condition, reason: None, subject: Some("sda".to_owned()), evidence: None, as_seen: None };
+    let one = ClearRequest {
+        condition,
+        reason: None,
+        subject: Some("sda".to_owned()),
+        id: None,
+        evidence: None,
+        as_seen: None,
+    };
     assert_eq!(ledger.clear(&one, at(2)), 1);
     assert_eq!((ledger.clear(&one, at(2)), ledger.next_deadline()), (0, None));
     assert_eq!(ledger.clear(&ClearRequest { subject: None, ..one }, at(3)), 1);
@@ -105,20 +112,24 @@ fn a_person_clears_the_claims_of_everyone() {
 fn what_was_claimed_again_since_it_was_looked_at_stays() {
     let mut ledger = watched();
     ledger.apply(raise("sda", 1), at(1)).unwrap();
+    ledger.apply(raise("sdb", 1), at(1)).unwrap();
     let condition = Name::fixed("DiskUnhealthy");
     let by = |looked: &ProblemView| ClearRequest {
         condition: condition.clone(),
         reason: None,
-        subject: Some("sda".to_owned()),
+        subject: None,
+        id: Some(looked.id.clone()),
         evidence: Some("it takes writes again".to_owned()),
         as_seen: Some(Seen { count: looked.count, last_seen: looked.last_seen }),
     };
-    let looked = disk(&mut ledger).problems.remove(0);
+    let sda = |ledger: &mut Ledger| disk(ledger).problems.into_iter().find(|one| one.subject.as_deref() == Some("sda"));
+    let looked = sda(&mut ledger).unwrap();
     // The wall clock stepped back: only the count tells that it is newer.
     ledger.apply(raise("sda", 0), at(2)).unwrap();
     assert_eq!(ledger.clear(&by(&looked), at(3)), 0);
-    let again = disk(&mut ledger).problems.remove(0);
+    let again = sda(&mut ledger).unwrap();
     assert_eq!(ledger.clear(&by(&again), at(4)), 1);
+    assert_eq!(disk(&mut ledger).problems[0].subject.as_deref(), Some("sdb"), "no other one");
     assert!(ledger.take_events().pop().unwrap().message.ends_with("is over: it takes writes again"));
     ledger.apply(Finding { count: 2, ..raise("sda", 5) }, at(5)).unwrap();
     assert_eq!(ledger.clear(&by(&again), at(6)), 0, "another problem, seen as often");

@@ -243,6 +243,7 @@ fn what_a_person_clears_comes_back_when_it_is_said_again() {
         condition: Name::fixed("DiskUnhealthy"),
         reason: None,
         subject: None,
+        id: None,
         evidence: None,
         as_seen: None,
     };

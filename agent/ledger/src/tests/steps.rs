@@ -123,6 +123,7 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
                     condition: key.condition,
                     reason,
                     subject: key.subject,
+                    id: None,
                     evidence: None,
                     as_seen: None,
                 })

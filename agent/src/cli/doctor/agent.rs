@@ -29,6 +29,7 @@ pub(super) async fn examine(client: &Client, metrics: Option<SocketAddr>) -> Vec
     match client.get::<NodeView>("/v1/status").await {
         Ok(view) => {
             checks.extend(view.daemons.iter().map(daemon));
+            checks.extend(no_looks(&view.daemons));
             checks.push(delivery(&view.apiserver));
         }
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
@@ -70,6 +71,13 @@ fn daemon(daemon: &DaemonView) -> Check {
 
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Nobody to see that what a look at the host ends is over.
+fn no_looks(daemons: &[DaemonView]) -> Option<Check> {
+    let looks = daemons.iter().any(|daemon| daemon.name.starts_with("check@"));
+    let detail = "does not run: read-only filesystems and vanished devices stay problems until the next boot";
+    (!looks).then(|| Check::warn("check", detail, "systemctl enable --now nodewell-check"))
 }
 
 fn delivery(view: &ApiserverView) -> Check {

@@ -5,7 +5,10 @@ use std::time::Duration;
 use nodewell_rules::rule::Check;
 
 use crate::{
-    detectors::{mounts, proof::HostRoots},
+    detectors::{
+        mounts::{self, Mount},
+        proof::HostRoots,
+    },
     satellite::filesystem::probe::{ProbeResult, Probes},
 };
 
@@ -53,8 +56,8 @@ impl Reading {
         let all = mounts::read(&roots.proc).unwrap_or_default();
         let mounts = mounts::of_device(&all, &roots.sys, device);
         let read_only = mounts.iter().any(|mount| mount.is_read_only());
-        let writable_at = mounts.first().filter(|_| !read_only && check == Check::FilesystemWritable);
-        let probe = writable_at.map_or(ProbeResult::Pending, |mount| probes.poll(device, &mount.mount_point));
+        let asked = !mounts.is_empty() && !read_only && check == Check::FilesystemWritable;
+        let probe = if asked { probe(device, &mounts, probes) } else { ProbeResult::Pending };
         let errors = std::fs::read_to_string(roots.sys.join("fs/ext4").join(device).join("errors_count"));
         Self {
             exists: mounts::device_number(&roots.sys, device).is_some(),
@@ -116,6 +119,12 @@ impl Watch {
         };
         if self.is_old && gone { over("it is not there any more") } else { Verdict::Stays }
     }
+}
+
+/// A write through a mount that lets it through. Where none does, it proves nothing that it fails.
+fn probe(device: &str, mounts: &[&Mount], probes: &mut Probes) -> ProbeResult {
+    let open = mounts.iter().find(|mount| !mount.is_sealed);
+    open.map_or(ProbeResult::Denied, |mount| probes.poll(device, &mount.mount_point))
 }
 
 /// For a filesystem that says itself that it is well.
