@@ -5,7 +5,7 @@ CARGO ?= cargo
 ARGS ?=
 DEB_PROFILE ?= release
 
-.PHONY: help run build test lint unit whole e2e bench deps deb rpm packages
+.PHONY: help run build test lint unit whole e2e fuzz bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,11 @@ whole: ## whole-program tests: the real binaries against the real thing
 e2e: toolchain deps ## the long proofs
 	$(CARGO) build --package nodewell-agent --bins --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
+	tests/fuzz/run $(FUZZ_SECONDS)
+
+FUZZ_SECONDS ?= 60
+fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and cargo-fuzz are installed)
+	tests/fuzz/run $(FUZZ_SECONDS) $(ARGS)
 
 bench: toolchain deps ## measure, and print a table with medians next to each target
 	$(CARGO) build --profile dist --package nodewell-agent --bins --locked

@@ -8,6 +8,8 @@ pub mod config;
 pub mod daemon;
 pub mod detectors;
 pub mod exporters;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod injection;
 pub mod ledger;
 pub mod logging;

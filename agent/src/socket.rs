@@ -37,6 +37,9 @@ use tokio::sync::watch;
 use crate::{board::Board, bucket::Rate};
 use gate::Gate;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use report::read as read_reports;
+
 pub use bind::{BindError, Door, SocketFile, bind};
 pub use grants::{Grant, Grantee, Grants, Types};
 pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;

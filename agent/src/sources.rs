@@ -5,7 +5,7 @@ pub mod file;
 pub mod journal;
 pub mod kmsg;
 
-mod framer;
+pub(crate) mod framer;
 #[cfg(test)]
 mod testing;
 mod wait;

@@ -12,6 +12,7 @@ mod latency;
 mod observer;
 mod probe;
 mod programs;
+mod reports;
 mod setting;
 mod start;
 mod statistics;
@@ -46,7 +47,8 @@ struct Arguments {
     /// One JSON object a row instead of the table.
     #[arg(long)]
     json: bool,
-    /// Only the groups whose names have this in them: throughput, start, idle, socket, api, burst, flood.
+    /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
+    /// burst, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -54,11 +56,12 @@ struct Arguments {
 type Group = (&'static str, fn(&Setting) -> Vec<Row>);
 
 /// In the order in which they disturb each other least: the flood leaves a kernel log full of its lines.
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("throughput", throughput::rows),
     ("start", start::rows),
     ("idle", idle::rows),
     ("socket", latency::to_socket),
+    ("socket-reports", reports::rows),
     ("api", latency::to_api),
     ("burst", burst::rows),
     ("flood", flood::rows),

@@ -36,6 +36,8 @@ pub(crate) enum Unit {
     KiloLinesPerSecond,
     MegaBytesPerSecond,
     Percent,
+    PerSecond,
+    Micros,
     Count,
 }
 
@@ -174,14 +176,16 @@ impl Unit {
             Self::KiloLinesPerSecond => "k lines/s",
             Self::MegaBytesPerSecond => "MB/s",
             Self::Percent => "%",
+            Self::PerSecond => "/s",
+            Self::Micros => "µs",
             Self::Count => "",
         }
     }
 
     fn show(self, value: f64) -> String {
         let digits = match self {
-            Self::Count | Self::MegaBytesPerSecond | Self::KiloLinesPerSecond => 0,
-            Self::Percent | Self::MegaLinesPerSecond => 1,
+            Self::Count | Self::MegaBytesPerSecond | Self::KiloLinesPerSecond | Self::PerSecond => 0,
+            Self::Percent | Self::MegaLinesPerSecond | Self::Micros => 1,
             Self::Millis | Self::MebiBytes => 2,
         };
         format!("{value:.digits$} {}", self.symbol()).trim_end().to_owned()

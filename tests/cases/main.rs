@@ -10,6 +10,7 @@ mod api_faults;
 mod bad_config;
 mod booted_service;
 mod harness;
+mod hostile_clients;
 mod hostile_lines;
 mod inject;
 mod journal_entries;
@@ -43,6 +44,7 @@ fn main() -> std::process::ExitCode {
         api_down::list,
         api_events::list,
         node_recreated::list,
+        hostile_clients::list,
         api_double::list,
         kmsg_overrun::list,
         satellites::list,

@@ -203,6 +203,12 @@ impl Agent {
         &self.plan
     }
 
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// Everything it has said so far.
     #[must_use]
     pub fn log(&self) -> String {

@@ -27,7 +27,7 @@ mod testing;
 pub use detector::Detector;
 pub use examples::{check_examples, check_examples_where};
 pub use explain::{Explanation, explain};
-pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path};
+pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path, load_text};
 pub use mistake::{Mistake, Note};
 pub use replay::{Format, Replay, ReplayError, ReplayFinding, ReplayOptions};
 pub use rule::{Location, Reader, Rule, RuleSet};

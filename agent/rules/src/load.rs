@@ -89,6 +89,13 @@ pub fn load_path(path: &Path) -> Loaded {
     loaded
 }
 
+/// The same for the text of one file that need not be on a disk.
+#[must_use]
+pub fn load_text(path: &Path, text: &str) -> Loaded {
+    let file = RuleFile::on_disk(path, Format::of(path).unwrap_or(Format::Native));
+    join::join(vec![read_text(&file, text)], &[])
+}
+
 fn base_files(rules: &RulesFrom, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
     match rules {
         RulesFrom::BuiltIn => shipped::FILES.iter().map(RuleFile::built_in).collect(),
@@ -125,10 +132,16 @@ fn read_all(found: Vec<RuleFile>) -> Vec<Draft> {
 }
 
 fn read(file: &RuleFile) -> Draft {
-    match (file.text(), file.format) {
-        (Err(mistake), _) => Draft { mistakes: vec![mistake], ..Draft::default() },
-        (Ok(text), Format::Native) => native::read(&file.path, &text),
-        (Ok(text), Format::Npd) => npd::read(&file.path, &text),
+    match file.text() {
+        Err(mistake) => Draft { mistakes: vec![mistake], ..Draft::default() },
+        Ok(text) => read_text(file, &text),
+    }
+}
+
+fn read_text(file: &RuleFile, text: &str) -> Draft {
+    match file.format {
+        Format::Native => native::read(&file.path, text),
+        Format::Npd => npd::read(&file.path, text),
     }
 }
 

@@ -8,9 +8,13 @@ use hyper::{
     body::{Body, Bytes},
     header::CONTENT_TYPE,
 };
+use nodewell_model::text::cut;
 use serde::de::DeserializeOwned;
 
 use super::{Limits, answer::Refusal};
+
+/// So much of the beginning and of the end of a long quotation is told.
+const QUOTED_BYTES: usize = 200;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -71,16 +75,34 @@ fn too_large(limit_bytes: usize) -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)
 }
 
-/// Names the field that is wrong.
+/// Reads once without an account of the way, which costs as much again; only a mistake needs it.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(bytes).or_else(|_| parse_and_tell(bytes))
+}
+
+/// Names the field that is wrong.
+fn parse_and_tell<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    let refuse = |place: &str, error: &serde_json::Error| {
+        let error = format!("{}: {}", shortened(place), shortened(&error.to_string()));
+        Refusal::new(StatusCode::BAD_REQUEST, error)
+    };
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let place = match error.path().to_string() {
             root if root == "." => "the body".to_owned(),
             path => format!("field `{path}`"),
         };
-        Refusal::new(StatusCode::BAD_REQUEST, format!("{place}: {}", error.inner()))
+        refuse(&place, error.inner())
     })?;
-    json.end().map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("after the JSON value: {error}")))?;
+    json.end().map_err(|error| refuse("after the JSON value", &error))?;
     Ok(value)
+}
+
+/// A mistake quotes what was sent, which may be the whole body: its beginning and its end say what is wrong.
+fn shortened(words: &str) -> String {
+    if words.len() <= 2 * QUOTED_BYTES {
+        return words.to_owned();
+    }
+    let end = words.ceil_char_boundary(words.len() - QUOTED_BYTES);
+    format!("{} … {}", cut(words, QUOTED_BYTES), &words[end..])
 }

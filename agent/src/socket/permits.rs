@@ -8,14 +8,20 @@ mod looks;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use super::{Limits, peer::Peer};
 use crate::runtime::clock;
 use looks::Looks;
+
+/// The log is told of a refusal after so long without one: a flood that ebbs and flows is one flood.
+const QUIET: Duration = Duration::from_mins(1);
 
 /// What the socket did, for the metrics.
 #[derive(Debug, Default)]
@@ -56,8 +62,8 @@ pub(super) struct Permits {
 struct Held {
     peers: Vec<Arc<Peer>>,
     looks: Looks,
-    /// Whether the log has been told; it is told again only after a quiet moment.
-    told: bool,
+    /// When the last one was turned away, as time since boot.
+    last_refused: Option<Duration>,
 }
 
 /// One connection's right to be here.
@@ -124,7 +130,9 @@ impl Permits {
             Full::Peer => &self.counters.refused.peer,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        if !std::mem::replace(&mut held.told, true) {
+        let (now, before) = (clock::boottime(), held.last_refused);
+        held.last_refused = Some(now);
+        if before.is_none_or(|before| now.saturating_sub(before) >= QUIET) {
             let (uid, open) = (peer.uid(), held.peers.len());
             tracing::warn!(uid, bound = ?full, open, "connections to the socket are refused");
         }
@@ -136,9 +144,6 @@ impl Drop for Permit {
         let mut held = lock(&self.held);
         if let Some(at) = held.peers.iter().position(|peer| Arc::ptr_eq(peer, &self.peer)) {
             held.peers.swap_remove(at);
-        }
-        if held.peers.is_empty() {
-            held.told = false;
         }
     }
 }

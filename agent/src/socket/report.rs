@@ -57,6 +57,14 @@ where
     }
 }
 
+/// What a body says, as far as it can be told without its peer; or the words of the refusal.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn read(body: &[u8]) -> Result<Vec<Status>, String> {
+    let sent = Sent::parse(body).map_err(|refusal| refusal.error)?;
+    sent.check(&Limits::default()).map_err(|refusal| refusal.error)?;
+    Ok(sent.reports)
+}
+
 impl Sent {
     fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());

@@ -2,9 +2,9 @@
 
 mod device;
 mod expect;
-mod intake;
+pub(crate) mod intake;
 mod parse;
-mod stamp;
+pub(crate) mod stamp;
 
 use std::{
     io::{self, ErrorKind, SeekFrom},

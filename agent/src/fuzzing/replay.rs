@@ -1,0 +1,24 @@
+//! Saved logs in every format we read (journalctl's JSON among them), through all shipped rules.
+
+use std::sync::{Arc, LazyLock};
+
+use nodewell_model::text::MESSAGE_LIMIT_BYTES;
+use nodewell_rules::{Format, LoadPlan, Replay, ReplayOptions, RuleSet, load};
+
+static RULES: LazyLock<Arc<RuleSet>> = LazyLock::new(|| Arc::new(load(&LoadPlan::default()).set));
+
+/// The first byte chooses the format. Every line is read; a finding is of a line that is there.
+pub fn replay(input: &[u8]) {
+    let Some((choice, log)) = input.split_first() else { return };
+    let formats = [Format::Auto, Format::Kmsg, Format::Dmesg, Format::Syslog, Format::JournalJson];
+    let format = formats[usize::from(*choice) % formats.len()];
+    let options = ReplayOptions { any_facility: true, unproven: true, ..ReplayOptions::default() };
+    let lines = log.split(|byte| *byte == b'\n').count() as u64;
+    let replayed = Replay::new(Arc::clone(&RULES), format).with_options(options).run(log, |finding| {
+        assert!((1..=lines).contains(&finding.line), "line {} of {lines}", finding.line);
+        assert!(finding.message.len() <= MESSAGE_LIMIT_BYTES);
+        serde_json::to_string(finding).expect("a finding is JSON");
+    });
+    let read = replayed.expect("memory can be read, and the shipped rules hold");
+    assert!(read <= lines, "{read} of {lines} lines");
+}

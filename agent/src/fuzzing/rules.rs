@@ -1,0 +1,27 @@
+//! Rule files of administrators: ours in TOML, Node Problem Detector's in JSON.
+
+use std::path::Path;
+
+use nodewell_rules::load_text;
+
+/// What is told stays within bounds.
+const MISTAKES_LIMIT: usize = 1000;
+
+/// JSON where it begins as JSON does. Each mistake and note names a line that is there.
+pub fn rules(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let name = if text.trim_start().starts_with(['{', '[']) && !text.trim_start().starts_with("[[") {
+        "a.json"
+    } else {
+        "a.toml"
+    };
+    let loaded = load_text(Path::new(name), text);
+    let lines = text.lines().count() + 1;
+    assert!(loaded.mistakes.len() <= MISTAKES_LIMIT, "{} mistakes", loaded.mistakes.len());
+    for location in loaded.mistakes.iter().map(|it| &it.location).chain(loaded.notes.iter().map(|it| &it.location)) {
+        assert!(location.line <= lines, "{location} of {lines} lines");
+    }
+    for mistake in &loaded.mistakes {
+        assert!(!mistake.message.is_empty() && !mistake.message.contains('\n'), "{mistake}");
+    }
+}
