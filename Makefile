@@ -34,6 +34,8 @@ whole: ## whole-program tests: the real binaries against the real thing
 e2e: toolchain deps ## the long proofs
 	$(CARGO) build --package nodewell-agent --bins --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
+	$(MAKE) packages
+	packaging/rpm-in-a-root
 	tests/fuzz/run $(FUZZ_SECONDS)
 
 FUZZ_SECONDS ?= 60
@@ -50,8 +52,12 @@ deb: toolchain ## Debian packages of this machine's build, in target/packages (D
 rpm: toolchain ## the same as rpm packages
 	@PROFILE=$(DEB_PROFILE) packaging/build rpm
 
+packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked over by lintian and rpmlint
+	@packaging/dist
+	@packaging/lint/check
+
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
-DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap
+DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 
