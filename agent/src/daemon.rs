@@ -35,9 +35,6 @@ use crate::{
 /// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// How long the socket's last answers get before anything else stops.
-const SOCKET_GRACE: Duration = Duration::from_secs(1);
-
 /// What ends the agent although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
 pub enum Fatal {
@@ -218,7 +215,11 @@ impl Agent {
     fn spawn_people(&mut self) {
         let board = self.board.clone();
         if libsystemd::logging::connected_to_journal() && exporters::journal::is_available() {
-            self.tasks.supervise(("journal", AtStop::Drop), move || exporters::journal::run(board.clone()));
+            let stop = self.tasks.stop().clone();
+            self.tasks.supervise(("journal", AtStop::Finish), move || {
+                let stop = stop.clone();
+                exporters::journal::run(board.clone(), async move { stop.said().await })
+            });
         } else {
             self.tasks.supervise(("console", AtStop::Drop), move || exporters::console::run(board.clone()));
         }
@@ -316,6 +317,7 @@ impl Agent {
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
+        self.readers.leave_kernel_log();
         if let Some(file) = self.socket_file {
             file.remove();
         }

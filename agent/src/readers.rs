@@ -103,6 +103,16 @@ impl Readers {
         Ok(())
     }
 
+    /// Once no thread reads any more: leaves the kernel log that systemd shares with us at its end. Where the ring goes
+    /// past the place at which it was left, systemd takes that for an error of its socket unit.
+    pub fn leave_kernel_log(&self) {
+        if let Some(descriptor) = &self.kernel_log
+            && let Err(error) = nix::unistd::lseek(descriptor, 0, nix::unistd::Whence::SeekEnd)
+        {
+            tracing::debug!(%error, "the kernel log stays where it was read");
+        }
+    }
+
     fn end_unwanted(&mut self, wanted: &[Reader]) {
         self.running.iter().filter(|running| !wanted.contains(&running.reader)).for_each(|running| running.stop.set());
     }

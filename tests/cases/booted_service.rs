@@ -1,21 +1,131 @@
-//! The installed package under a real systemd: what its administrator does, and what goes wrong there. One machine is
-//! booted for all steps, in the order of a package's life.
+//! The installed package under a real systemd, step by step through its life on one booted machine: installed, looked
+//! at, killed, hung, restarted, reloaded, stopped, upgraded, removed, purged.
+
+mod faults;
+mod life;
+mod looks;
+mod reports;
 
 use nodewell_tests::{
+    kmsg::RealKmsg,
     machine::{Machine, Package, Release},
     suite::{Need, Suite},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("booted_service").case_with(
-        &[Need::Machine(Release::Bookworm)],
-        "a_package_lives_on_systemd_252",
-        || life(Release::Bookworm),
-    );
+    suite
+        .behaviour("booted_service")
+        .case_with(&[Need::KernelLog, Need::Machine(Release::Bookworm)], "systemd_252", || whole(Release::Bookworm))
+        .case_with(&[Need::LongSuite, Need::KernelLog, Need::Machine(Release::Trixie)], "systemd_257", || {
+            whole(Release::Trixie)
+        })
+        .case_with(
+            &[Need::LongSuite, Need::OldGlibc, Need::KernelLog, Need::Machine(Release::Bullseye)],
+            "systemd_247",
+            || whole(Release::Bullseye),
+        );
 }
 
-fn life(release: Release) {
-    let machine = Machine::boot(release);
-    machine.install(Package::built());
-    machine.wait_property("nodewell.service", "ActiveState", "active");
+/// What the steps work on.
+struct Node {
+    machine: Machine,
+    /// In every line that this case writes to the kernel log, which it shares with other cases.
+    token: String,
+}
+
+/// A machine's own log takes no writes as the kernel: its user space is believed here, and the rules are this case's.
+const CONFIG: &str = "[kmsg]
+facilities = [0, 1]
+
+[[grant]]
+unit = \"raid-monitor.service\"
+conditions = [\"TestUnhealthy\"]
+events = true
+rate = \"200/s\"
+";
+
+impl Node {
+    fn boot(release: Release) -> Self {
+        let machine = Machine::boot(release);
+        let token = format!("nodewell-booted {}-{}", std::process::id(), release.name());
+        let rules = format!(
+            r#"
+[[condition]]
+type = "TestUnhealthy"
+healthy-reason = "TestIsHealthy"
+healthy-message = "nothing is wrong with the test"
+
+[[rule]]
+reason = "TestFault"
+type = "permanent"
+condition = "TestUnhealthy"
+source = "kmsg"
+severity = "error"
+clears = {{ boot = true }}
+pattern = '^{token} fault on (?P<subject>\w+)'
+matches = [{{ text = "{token} fault on sda", subject = "sda" }}]
+ignores = ["fault on sda"]
+
+[[rule]]
+reason = "TestLine"
+type = "temporary"
+source = "kmsg"
+severity = "warn"
+pattern = '^{token} line (?P<subject>\w+)'
+matches = [{{ text = "{token} line l1", subject = "l1" }}]
+ignores = ["line l1"]
+
+[[rule]]
+reason = "TestEntry"
+type = "temporary"
+source = "journal"
+severity = "warn"
+where = {{ SYSLOG_IDENTIFIER = "nodewell-tests" }}
+pattern = '^entry (?P<subject>\w+)'
+matches = [{{ text = "entry one", subject = "one", fields = {{ SYSLOG_IDENTIFIER = "nodewell-tests" }} }}]
+ignores = ["entry one"]
+"#
+        );
+        machine.write("/etc/nodewell/rules.d/test.toml", rules);
+        machine.write("/etc/nodewell/nodewell.toml.d/test.toml", CONFIG);
+        Self { machine, token }
+    }
+
+    /// One line in the kernel log that the rules of this case know.
+    fn say(&self, kmsg: &RealKmsg, text: &str) {
+        kmsg.say(&format!("{} {text}", self.token));
+    }
+}
+
+fn whole(release: Release) {
+    let node = Node::boot(release);
+    let steps: [(&str, fn(&Node)); 17] = [
+        ("installed, it runs and says that it stands alone", life::installed),
+        ("anybody may read", looks::anybody_may_read),
+        ("the agent has no capability, and what systemd opened", looks::least_privilege),
+        ("exposure is as published", looks::exposure),
+        ("a kernel line turns a condition", looks::a_kernel_line_turns_a_condition),
+        ("the journal has fields and explains", looks::the_journal_explains),
+        ("a restart refuses nobody", faults::a_restart_refuses_nobody),
+        ("killed, it comes back, refuses nobody and loses no line", faults::killed),
+        ("hung, it is restarted", faults::hung),
+        ("a reload takes good rules and refuses bad ones", faults::reload),
+        ("journald may be restarted", faults::journald_restarts),
+        ("a taken metrics port is no fault", faults::metrics_port_taken),
+        ("a report counts by the grant of its unit", reports::a_grant_counts),
+        ("a restart loses no report", reports::a_restart_loses_no_report),
+        ("stopped, it stays stopped", life::stopped),
+        ("an upgrade restarts once and keeps what is there", life::upgraded),
+        ("removed, it is gone; purged, nothing is left", life::removed),
+    ];
+    for (number, (step, run)) in steps.into_iter().enumerate() {
+        let begun = std::time::Instant::now();
+        eprintln!("systemd {}: {}. {step}", release.systemd(), number + 1);
+        run(&node);
+        eprintln!("systemd {}:    {:.1} s", release.systemd(), begun.elapsed().as_secs_f64());
+    }
+}
+
+fn package() -> Package {
+    Package::built()
 }

@@ -132,8 +132,7 @@ impl Machine {
     #[must_use]
     pub fn condition(&self, name: &str) -> Option<ConditionView> {
         let view: NodeView = serde_json::from_str(&self.ask("/v1/status")?.body).ok()?;
-        let named = view.conditions.iter().find(|condition| condition.condition.as_str() == name);
-        named.map(|condition| ConditionView::clone(condition))
+        view.conditions.into_iter().map(std::sync::Arc::unwrap_or_clone).find(|one| one.condition.as_str() == name)
     }
 
     /// Waits until condition `name` has `status`.
@@ -181,8 +180,17 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         if thread::panicking() {
-            let log = self.run(["journalctl", "--no-pager", "--lines", "80", "--output", "short-monotonic"]);
-            eprintln!("--- the machine's journal ends:\n{}---", log.stdout);
+            let log = self.run([
+                "journalctl",
+                "--no-pager",
+                "--lines",
+                "80",
+                "--output",
+                "short-monotonic",
+                "--unit",
+                "nodewell*",
+            ]);
+            eprintln!("--- the journal of its nodewell units ends:\n{}---", log.stdout);
         }
         // Its death takes everything inside with it: it is the init of a PID namespace.
         boot::end(self.leader, &mut self.nspawn);

@@ -15,7 +15,6 @@ use nodewell_model::{
 use crate::{
     board::Board,
     cli::render::{Look, event_line, status_table},
-    exporters::journal::changed_conditions,
 };
 
 /// A flood is shown as often as an eye can follow.
@@ -50,6 +49,14 @@ pub async fn run(board: Board) {
             () = tokio::time::sleep(AGES), if screen.is_terminal => {}
         }
     }
+}
+
+/// The conditions whose status differs from before.
+fn changed_conditions<'a>(before: &'a NodeView, after: &'a NodeView) -> impl Iterator<Item = &'a ConditionView> {
+    after.conditions.iter().map(AsRef::as_ref).filter(move |new| {
+        let old = before.conditions.iter().find(|old| old.condition == new.condition);
+        old.is_none_or(|old| old.status != new.status)
+    })
 }
 
 /// Where it is shown.

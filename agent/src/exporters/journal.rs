@@ -1,14 +1,19 @@
 //! The journal: one entry for each event and each change of a condition, with fields to filter on and a MESSAGE_ID
 //! that the catalog explains (`journalctl -x`).
 
-use std::path::Path;
+mod writer;
 
-use libsystemd::logging::{Priority, journal_send};
+use std::{collections::BTreeMap, future::Future, path::Path, pin::pin, time::Duration};
+
+use libsystemd::logging::Priority;
 use nodewell_model::{
-    ConditionStatus, EventRecord, Severity,
+    ConditionStatus, EventRecord, Name, Severity,
     view::{ConditionView, NodeView},
 };
 
+use tokio::time::timeout;
+
+use self::writer::{Entry, SOCKET, Writer};
 use crate::board::Board;
 
 /// An event or the start of a problem. These ids are in `systemd/nodewell.catalog` too.
@@ -16,82 +21,133 @@ pub const PROBLEM_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d901";
 /// A condition changed its state.
 pub const CONDITION_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d902";
 
+/// Events were left out.
+pub const SKIPPED_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d903";
+
+/// Taken from the ring of events at once.
+const BATCH: usize = 256;
+/// The reason of a condition whose monitors have not spoken yet.
+const STARTING: &str = "MonitorStarting";
+/// Until the ledger has taken in what the sources said last: milliseconds.
+const SETTLE: Duration = Duration::from_millis(20);
+/// A journal that hangs must not hold up the stop.
+const FLUSH_TIME: Duration = Duration::from_secs(1);
+
 /// Whether journald listens on this machine.
 #[must_use]
 pub fn is_available() -> bool {
-    Path::new("/run/systemd/journal/socket").exists()
+    Path::new(SOCKET).exists()
 }
 
-/// Writes entries until the task is dropped. What the journal refuses is in the other exporters all the same.
-pub async fn run(board: Board) {
-    let mut view = board.watch();
-    let mut known = view.borrow_and_update().clone();
-    let mut last_event = board.events().last_id();
+/// Writes entries until `stop` ends, and then what is left. What the journal refuses is in the other exporters all the same.
+pub async fn run(board: Board, stop: impl Future<Output = ()>) {
+    let mut exporter = Exporter { last_event: 0, board, told: BTreeMap::new(), writer: Writer::default() };
+    let mut view = exporter.board.watch();
+    let mut stop = pin!(stop);
     loop {
+        exporter.write_all(&view.borrow_and_update().clone()).await;
         tokio::select! {
-            () = board.events().changed(last_event) => {
-                for event in board.events().since(last_event, usize::MAX) {
-                    last_event = event.id;
-                    send_event(&event);
-                }
+            () = exporter.board.events().changed(exporter.last_event) => {}
+            changed = view.changed() => if changed.is_err() { return },
+            () = &mut stop => break,
+        }
+    }
+    // The ledger may have the last reports of the sources in hand still.
+    tokio::time::sleep(SETTLE).await;
+    let last = exporter.board.view();
+    let _ = timeout(FLUSH_TIME, exporter.write_all(&last)).await;
+}
+
+/// What was written so far, and the way to write more.
+struct Exporter {
+    board: Board,
+    last_event: u64,
+    told: BTreeMap<Name, ConditionStatus>,
+    writer: Writer,
+}
+
+impl Exporter {
+    async fn write_all(&mut self, view: &NodeView) {
+        while self.write_events().await {}
+        for condition in &view.conditions {
+            if is_news(self.told.get(&condition.condition).copied(), condition) {
+                self.send(&condition_entry(condition)).await;
             }
-            changed = view.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                let new = view.borrow_and_update().clone();
-                changed_conditions(&known, &new).for_each(send_condition);
-                known = new;
+            if condition.status != ConditionStatus::Unknown || condition.reason.as_str() != STARTING {
+                self.told.insert(condition.condition.clone(), condition.status);
             }
+        }
+    }
+
+    /// True if there may be more.
+    async fn write_events(&mut self) -> bool {
+        let events = self.board.events().since(self.last_event, BATCH);
+        let skipped = events.first().map_or(0, |first| first.id.saturating_sub(self.last_event + 1));
+        if skipped > 0 {
+            self.send(&skipped_entry(skipped)).await;
+        }
+        for event in &events {
+            self.send(&event_entry(event)).await;
+            self.last_event = event.id;
+        }
+        events.len() == BATCH
+    }
+
+    async fn send(&mut self, entry: &Entry) {
+        if let Err(error) = self.writer.send(entry).await {
+            tracing::warn!(%error, "the journal refused an entry");
         }
     }
 }
 
-/// The conditions whose status differs from before.
-pub fn changed_conditions<'a>(before: &'a NodeView, after: &'a NodeView) -> impl Iterator<Item = &'a ConditionView> {
-    after.conditions.iter().map(AsRef::as_ref).filter(move |new| {
-        let old = before.conditions.iter().find(|old| old.condition == new.condition);
-        old.is_none_or(|old| old.status != new.status)
-    })
+/// At the start a condition that is False, or whose monitors have not spoken yet, is not worth a line.
+fn is_news(told: Option<ConditionStatus>, now: &ConditionView) -> bool {
+    match told {
+        Some(told) => told != now.status,
+        None => match now.status {
+            ConditionStatus::True => true,
+            ConditionStatus::Unknown => now.reason.as_str() != STARTING,
+            ConditionStatus::False => false,
+        },
+    }
 }
 
-fn send_event(event: &EventRecord) {
-    let count = event.count.to_string();
-    let fields = [
-        ("MESSAGE_ID", PROBLEM_ID),
-        ("SYSLOG_IDENTIFIER", "nodewelld"),
-        ("NODEWELL_REASON", event.reason.as_str()),
-        ("NODEWELL_CONDITION", event.condition.as_ref().map_or("", |condition| condition.as_str())),
-        ("NODEWELL_SUBJECT", event.subject.as_deref().unwrap_or_default()),
-        ("NODEWELL_SEVERITY", event.severity.as_str()),
-        ("NODEWELL_SOURCE", &event.source),
-        ("NODEWELL_COUNT", &count),
-    ];
-    send(priority(event.severity), &format!("{}: {}", event.reason, event.message), &fields);
+fn event_entry(event: &EventRecord) -> Entry {
+    entry(priority(event.severity), PROBLEM_ID, &format!("{}: {}", event.reason, event.message))
+        .field("NODEWELL_REASON", event.reason.as_str())
+        .field("NODEWELL_CONDITION", event.condition.as_ref().map_or("", |condition| condition.as_str()))
+        .field("NODEWELL_SUBJECT", event.subject.as_deref().unwrap_or_default())
+        .field("NODEWELL_SEVERITY", event.severity.as_str())
+        .field("NODEWELL_SOURCE", &event.source)
+        .field("NODEWELL_COUNT", &event.count.to_string())
 }
 
-fn send_condition(condition: &ConditionView) {
-    let fields = [
-        ("MESSAGE_ID", CONDITION_ID),
-        ("SYSLOG_IDENTIFIER", "nodewelld"),
-        ("NODEWELL_CONDITION", condition.condition.as_str()),
-        ("NODEWELL_STATUS", condition.status.as_str()),
-        ("NODEWELL_REASON", condition.reason.as_str()),
-    ];
+fn condition_entry(condition: &ConditionView) -> Entry {
     let priority = match condition.status {
         ConditionStatus::True => Priority::Error,
         ConditionStatus::Unknown => Priority::Warning,
         ConditionStatus::False => Priority::Notice,
     };
     let text = format!("{} is {}: {}: {}", condition.condition, condition.status, condition.reason, condition.message);
-    send(priority, &text, &fields);
+    entry(priority, CONDITION_ID, &text)
+        .field("NODEWELL_CONDITION", condition.condition.as_str())
+        .field("NODEWELL_STATUS", condition.status.as_str())
+        .field("NODEWELL_REASON", condition.reason.as_str())
 }
 
-fn send(priority: Priority, text: &str, fields: &[(&str, &str)]) {
-    let present = fields.iter().filter(|(_, value)| !value.is_empty());
-    if let Err(error) = journal_send(priority, text, present.copied()) {
-        tracing::debug!(%error, "the journal took no entry");
-    }
+fn skipped_entry(skipped: u64) -> Entry {
+    let text = format!(
+        "{skipped} events are not in the journal: they came faster than it took them; problem_counter has them"
+    );
+    entry(Priority::Warning, SKIPPED_ID, &text).field("NODEWELL_COUNT", &skipped.to_string())
+}
+
+fn entry(priority: Priority, id: &str, text: &str) -> Entry {
+    Entry::default()
+        .field("PRIORITY", &u8::from(priority).to_string())
+        .field("MESSAGE", text)
+        .field("MESSAGE_ID", id)
+        .field("SYSLOG_IDENTIFIER", "nodewelld")
 }
 
 fn priority(severity: Severity) -> Priority {

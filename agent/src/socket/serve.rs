@@ -76,6 +76,7 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
         }
     }
+    // Whoever connects from here on waits for the next agent, if systemd holds the socket too.
     drop(listener);
     stopping.send_replace(true);
     // Whoever is not done by then is cut off with the set.

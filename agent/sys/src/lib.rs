@@ -1,5 +1,5 @@
 //! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc,
-//! the process behind a socket, descriptors that systemd hands over.
+//! descriptors that systemd hands over, the process behind a socket.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bus_error;

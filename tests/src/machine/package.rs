@@ -1,4 +1,5 @@
-//! The Debian package under test: built from this tree once a test process, or named by `NODEWELL_DEB`.
+//! The Debian package under test: built from this tree once a test process, or named by `NODEWELL_DEB` (and
+//! `NODEWELL_NEWER_DEB` for one to upgrade to).
 
 use std::{
     path::{Path, PathBuf},
@@ -30,7 +31,8 @@ impl Package {
     #[must_use]
     pub fn newer() -> Self {
         static NEWER: OnceLock<PathBuf> = OnceLock::new();
-        Self(NEWER.get_or_init(|| build(&[("VERSION", "99.0.0")])))
+        let named = || std::env::var_os("NODEWELL_NEWER_DEB").map(PathBuf::from);
+        Self(NEWER.get_or_init(|| named().unwrap_or_else(|| build(&[("VERSION", "99.0.0")]))))
     }
 }
 
@@ -41,7 +43,7 @@ impl Machine {
     /// If apt refuses.
     pub fn install(&self, package: Package) {
         self.copy(package.0, "/root/package.deb");
-        self.sh("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-download /root/package.deb 2>&1");
+        self.sh("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet /root/package.deb 2>&1");
     }
 }
 

@@ -1,0 +1,103 @@
+//! Journald's native protocol (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>), without ever holding up the thread: a
+//! journald that hangs or is being restarted costs a wait, and whoever else runs here goes on.
+
+use std::{io, path::Path, time::Duration};
+
+use tokio::{net::UnixDatagram, time::sleep};
+
+/// Where journald listens. systemd holds it, so it is there while journald restarts.
+pub(super) const SOCKET: &str = "/run/systemd/journal/socket";
+/// Between two tries while nobody listens.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// One entry in the making.
+#[derive(Debug, Default)]
+pub(super) struct Entry(Vec<u8>);
+
+impl Entry {
+    /// Adds a field; one without a value is left out.
+    pub(super) fn field(mut self, name: &str, value: &str) -> Self {
+        if value.is_empty() {
+            return self;
+        }
+        self.0.extend(name.bytes());
+        if value.contains('\n') {
+            self.0.push(b'\n');
+            self.0.extend((value.len() as u64).to_le_bytes());
+        } else {
+            self.0.push(b'=');
+        }
+        self.0.extend(value.bytes());
+        self.0.push(b'\n');
+        self
+    }
+}
+
+/// The way to journald.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    /// Connected, because only then the kernel says when there is room again.
+    socket: Option<UnixDatagram>,
+}
+
+impl Writer {
+    /// Waits until journald has taken the entry. One that is too long for it (the kernel's limit on datagrams, hundreds
+    /// of KiB) is an error; the longest of ours has a few.
+    pub(super) async fn send(&mut self, entry: &Entry) -> io::Result<()> {
+        loop {
+            match self.try_send(entry, Path::new(SOCKET)).await {
+                Err(error) if error.raw_os_error() != Some(nix::libc::EMSGSIZE) => {
+                    tracing::debug!(%error, "the journal takes no entry, will try again");
+                    self.socket = None;
+                    sleep(PAUSE).await;
+                }
+                settled => return settled,
+            }
+        }
+    }
+
+    async fn try_send(&mut self, entry: &Entry, path: &Path) -> io::Result<()> {
+        let socket = match self.socket.take() {
+            Some(socket) => socket,
+            None => {
+                let socket = UnixDatagram::unbound()?;
+                socket.connect(path)?;
+                socket
+            }
+        };
+        let sent = socket.send(&entry.0).await;
+        self.socket = Some(socket);
+        sent.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_written_as_journald_reads_them() {
+        let entry = Entry::default().field("MESSAGE", "one line").field("EMPTY", "").field("MORE", "a\nb");
+        assert_eq!(entry.0, b"MESSAGE=one line\nMORE\n\x03\0\0\0\0\0\0\0a\nb\n");
+    }
+
+    #[tokio::test]
+    async fn a_full_journal_is_waited_for_and_a_new_one_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let journald = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+        let entry = Entry::default().field("MESSAGE", "hello");
+        let mut writer = Writer::default();
+        let mut sent = 0;
+        while tokio::time::timeout(PAUSE, writer.try_send(&entry, &path)).await.is_ok() {
+            sent += 1;
+            assert!(sent < 100_000, "the queue has no end");
+        }
+        // A wait that was given up has taken the socket with it; the next try makes another.
+        for _ in 0..sent {
+            journald.recv(&mut [0; 64]).unwrap();
+        }
+        writer.try_send(&entry, &path).await.unwrap();
+        assert_eq!(journald.recv(&mut [0; 64]).unwrap(), entry.0.len());
+    }
+}

@@ -1,0 +1,81 @@
+//! What the administrator does with the package.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use nodewell_tests::{kmsg::RealKmsg, machine::Package, wait::until};
+
+use super::{Node, package};
+
+const UNITS: &str = "nodewell.service nodewell.socket nodewell-kmsg.socket";
+
+pub(super) fn installed(node: &Node) {
+    let machine = &node.machine;
+    machine.install(package());
+    machine.wait_property("nodewell.service", "ActiveState", "active");
+    machine.sh(&format!("systemctl is-active {UNITS}"));
+    machine.sh("systemctl is-enabled nodewell.service");
+    machine.wait_condition("KernelDeadlock", "False");
+    until("the status line is true", || {
+        let line = machine.property("nodewell.service", "StatusText");
+        (line == "no problem; standalone, no API server").then_some(())
+    });
+    eprintln!("{}", machine.sh("systemctl status --no-pager nodewell"));
+    eprintln!("{}", machine.sh("systemctl status --no-pager nodewell-check"));
+    let log = machine.sh("journalctl --no-pager -u nodewell");
+    assert!(log.contains("running standalone"), "{log}");
+}
+
+/// Neither who connects nor what the kernel says starts it again.
+pub(super) fn stopped(node: &Node) {
+    let machine = &node.machine;
+    let kmsg = RealKmsg::take();
+    let socket = machine.socket();
+    machine.sh("systemctl stop --no-block nodewell.service");
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
+        // It is refused or not found, sooner or later; that is what "stopped" means.
+        drop(std::os::unix::net::UnixStream::connect(&socket));
+        node.say(&kmsg, "line stopped");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let states = machine.run(["sh", "-c", &format!("systemctl is-active {UNITS} nodewell-check.service")]).stdout;
+    assert_eq!(states, "inactive\n".repeat(4));
+    assert!(!socket.exists(), "a socket that nobody will answer on is gone");
+    machine.sh("systemctl start nodewell.service");
+    machine.wait_condition("TestUnhealthy", "True");
+}
+
+pub(super) fn upgraded(node: &Node) {
+    let machine = &node.machine;
+    machine.sh("echo '# mine' >>/etc/nodewell/nodewell.toml && echo kept >/var/lib/nodewell/kept");
+    let starts = || machine.sh("journalctl --no-pager -u nodewell -o cat | grep -c '^Started nodewell' || true");
+    let before: u32 = starts().parse().unwrap();
+    machine.install(Package::newer());
+    until("the new version answers", || machine.ask("/v1/version").filter(|answer| answer.status.is_success()));
+    let after: u32 = starts().parse().unwrap();
+    assert_eq!(after - before, 1, "restarted once");
+    machine.sh("grep -q '# mine' /etc/nodewell/nodewell.toml && test -e /var/lib/nodewell/kept");
+    machine.sh(&format!("systemctl is-active {UNITS}"));
+}
+
+pub(super) fn removed(node: &Node) {
+    let machine = &node.machine;
+    machine.sh("apt-get remove --yes --quiet nodewell 2>&1");
+    let states = machine.run(["sh", "-c", &format!("systemctl is-active {UNITS}")]).stdout;
+    assert_eq!(states, "inactive\n".repeat(3));
+    machine.sh("test -e /etc/nodewell/nodewell.toml && test -e /var/lib/nodewell/kept");
+    machine.sh("apt-get purge --yes --quiet nodewell 2>&1");
+    // dpkg's and apt's own records of what was there are theirs.
+    let left = machine.sh(
+        "find / -xdev \\( -path /var/log -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/lib/apt -o -path /proc \
+         -o -path /root \\) -prune -o -name '*nodewell*' -print; ls -d /run/nodewell 2>/dev/null; getent passwd nodewell; true",
+    );
+    assert_eq!(left, "", "nothing is left");
+    assert_eq!(
+        machine.sh("systemctl list-units --all --plain --no-legend 'nodewell*' | grep -v not-found || true"),
+        ""
+    );
+}

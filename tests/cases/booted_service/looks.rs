@@ -1,0 +1,86 @@
+//! What people and the kernel see of the running service.
+
+use std::fs;
+
+use nodewell_tests::{kmsg::RealKmsg, wait::until};
+
+use super::Node;
+
+pub(super) fn anybody_may_read(node: &Node) {
+    let outcome = node.machine.as_unit("somebody.service", &["User=nobody"], "nodewell status && nodewell doctor");
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains(": no problem, standalone"), "{outcome:?}");
+}
+
+pub(super) fn least_privilege(node: &Node) {
+    let pid = node.machine.agent_pid();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        assert!(status.contains(&format!("{set}:\t0000000000000000")), "{set} in {status}");
+    }
+    assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+    assert!(!status.contains("Uid:\t0"), "{status}");
+    let open: Vec<_> = fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
+        .collect();
+    assert!(open.iter().any(|file| file.ends_with("kmsg")), "{open:?}");
+    let socket = fs::metadata(node.machine.socket()).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&socket) & 0o7777, 0o666);
+    // It has a view of the host's mounts, and none of its own devices.
+    let devices = fs::read_dir(format!("/proc/{pid}/root/dev")).unwrap().count();
+    assert!(devices < 30, "{devices} names in /dev");
+    let mounts = |pid: &str| fs::read_link(node.machine.path(&format!("/proc/{pid}/ns/mnt"))).unwrap();
+    let check = node.machine.property("nodewell-check.service", "MainPID");
+    assert_eq!(mounts(&check), mounts("1"), "the writing check sees the host's own mounts");
+}
+
+/// Kept in docs/units.md too.
+pub(super) fn exposure(node: &Node) {
+    let figure = |unit: &str| -> f64 {
+        let table = node.machine.sh(&format!("systemd-analyze security --no-pager {unit} | tail -1"));
+        let figure = table.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        eprintln!("    exposure of {unit}: {figure}");
+        figure.parse().unwrap_or_else(|error| panic!("{unit}: {error} in {table:?}"))
+    };
+    assert!(figure("nodewell.service") <= 1.5);
+    for unit in ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"] {
+        assert!(figure(unit) <= 3.0, "{unit}");
+    }
+    let units =
+        "cd /usr/lib/systemd/system && systemd-analyze verify nodewell*.service nodewell*.socket nodewell.slice";
+    let said = node.machine.sh(&format!("{units} 2>&1 || true"));
+    // There is no man in a minimal system.
+    let complaints: Vec<&str> =
+        said.lines().filter(|line| line.contains("nodewell") && !line.contains("'man ")).collect();
+    assert_eq!(complaints, Vec::<&str>::new());
+}
+
+pub(super) fn a_kernel_line_turns_a_condition(node: &Node) {
+    node.say(&RealKmsg::take(), "fault on sda");
+    let condition = node.machine.wait_condition("TestUnhealthy", "True");
+    assert_eq!(condition.problems[0].subject.as_deref(), Some("sda"));
+    until("the status line says so", || {
+        let line = node.machine.property("nodewell.service", "StatusText");
+        line.starts_with("1 problem: TestUnhealthy (TestFault)").then_some(())
+    });
+}
+
+pub(super) fn the_journal_explains(node: &Node) {
+    let machine = &node.machine;
+    let entry = |filter: &str| {
+        until(filter, || {
+            let found = machine.sh(&format!("journalctl --no-pager -u nodewell -o json {filter} | tail -1"));
+            serde_json::from_str::<serde_json::Value>(&found).ok()
+        })
+    };
+    let condition = entry("NODEWELL_CONDITION=TestUnhealthy MESSAGE_ID=d5f2c7b09a1e4b7c8e5a3f60b1c2d902");
+    assert_eq!((&condition["NODEWELL_STATUS"], &condition["NODEWELL_REASON"]), (&"True".into(), &"TestFault".into()));
+    assert_eq!((&condition["PRIORITY"], &condition["_SYSTEMD_UNIT"]), (&"3".into(), &"nodewell.service".into()));
+    let event = entry("NODEWELL_REASON=TestFault MESSAGE_ID=d5f2c7b09a1e4b7c8e5a3f60b1c2d901");
+    assert_eq!((&event["NODEWELL_SUBJECT"], &event["NODEWELL_SEVERITY"]), (&"sda".into(), &"error".into()));
+    let explained = machine.sh("journalctl --no-pager -x -u nodewell NODEWELL_CONDITION=TestUnhealthy");
+    assert!(explained.contains("Subject: Condition TestUnhealthy is True"), "{explained}");
+    assert!(explained.contains("Subject: A node problem was found: TestFault"), "{explained}");
+    eprintln!("{}", machine.sh("journalctl --no-pager -u nodewell -o short"));
+}
