@@ -312,7 +312,7 @@ impl Agent {
         // Reports first: what was taken is still exported.
         if let Some(SocketEnd { stop, closed }) = self.socket_end {
             let _ = stop.send(());
-            let _ = tokio::time::timeout(SOCKET_GRACE, closed).await;
+            let _ = tokio::time::timeout(SHUTDOWN_GRACE / 4, closed).await;
         }
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");

@@ -210,7 +210,7 @@ fn report(kind: Kind, number: u64) -> String {
         Kind::Change => write!(
             text,
             r#","conditions":[{{"type":"KernelUnhealthy","status":"{}","transition":"{time}","reason":"BenchChange","message":"change {number}","subject":"c{subject}"}}]"#,
-            if number / 4 / SUBJECTS % 2 == 0 { "True" } else { "False" }
+            if (number / 4 / SUBJECTS).is_multiple_of(2) { "True" } else { "False" }
         ),
         Kind::Heartbeat | Kind::Mixed => Ok(()),
     };

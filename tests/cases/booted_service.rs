@@ -26,6 +26,9 @@ pub(crate) fn list(suite: &mut Suite) {
         );
 }
 
+/// What is done, and how.
+type Step = (&'static str, fn(&Node));
+
 /// What the steps work on.
 struct Node {
     machine: Machine,
@@ -99,7 +102,7 @@ ignores = ["entry one"]
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, fn(&Node)); 17] = [
+    let steps: [Step; 17] = [
         ("installed, it runs and says that it stands alone", life::installed),
         ("anybody may read", looks::anybody_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),

@@ -315,7 +315,7 @@ fn a_thousand_requests_at_once_are_answered_in_order() {
         let mut writing = stream.try_clone().unwrap();
         let request = |n: usize| {
             let (path, end) =
-                (if n % 2 == 0 { "v1/" } else { "healthz?" }, if n == 999 { "close" } else { "keep-alive" });
+                (if n.is_multiple_of(2) { "v1/" } else { "healthz?" }, if n == 999 { "close" } else { "keep-alive" });
             format!("GET /{path}{n} HTTP/1.1\r\nHost: x\r\nConnection: {end}\r\n\r\n")
         };
         let all: String = (0..1_000).map(request).collect();
@@ -323,7 +323,7 @@ fn a_thousand_requests_at_once_are_answered_in_order() {
         let heard = hear(&mut stream);
         writer.join().unwrap();
         let codes: Vec<&str> = heard.match_indices("HTTP/1.1 ").map(|(at, _)| &heard[at + 9..at + 12]).collect();
-        let expected: Vec<&str> = (0..1_000).map(|n| if n % 2 == 0 { "404" } else { "200" }).collect();
+        let expected: Vec<&str> = (0..1_000_u32).map(|n| if n.is_multiple_of(2) { "404" } else { "200" }).collect();
         assert_eq!(codes, expected);
     });
 }

@@ -307,12 +307,6 @@ impl Agent {
         self.process.wait()
     }
 
-    /// Its process.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
     /// Kills it.
     pub fn kill(&mut self) {
         self.process.kill();

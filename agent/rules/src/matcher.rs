@@ -2,6 +2,7 @@
 //! whose windows it holds run their regex.
 
 mod buckets;
+mod choice;
 mod compile;
 mod frequency;
 mod haystack;
@@ -9,8 +10,9 @@ mod literal;
 mod pattern;
 mod scan;
 mod selected;
+mod through;
 
-use std::collections::HashMap;
+use literal::Required;
 
 pub(crate) use haystack::{Haystack, PAST_LIMIT_BYTES, Past, PastLine};
 pub use pattern::Role;
@@ -99,9 +101,9 @@ impl Matcher {
 struct Builder {
     patterns: Vec<Pattern>,
     lane: Vec<u32>,
-    windows: Vec<Vec<u8>>,
-    selects: Vec<Vec<u32>>,
-    known: HashMap<Vec<u8>, usize>,
+    /// Patterns with windows, and the sets of them that each may be known by.
+    known: Vec<u32>,
+    windows: Vec<Vec<Required>>,
     mistakes: Vec<Mistake>,
 }
 
@@ -112,7 +114,7 @@ impl Builder {
         let all = all.chain(reverts.map(|pattern| (Role::Revert, pattern)));
         for (role, written) in all.chain(rule.clears.patterns.iter().map(|pattern| (Role::Clear, pattern))) {
             match Pattern::new(rule, index, role, written) {
-                Ok((pattern, required)) => self.add(pattern, required.map(|required| required.windows)),
+                Ok((pattern, required)) => self.add(pattern, required),
                 Err(error) => self.mistakes.push(Mistake {
                     location: rule.location.clone(),
                     message: format!("pattern of {}: {error}", rule.reason),
@@ -121,23 +123,23 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, pattern: Pattern, windows: Option<Vec<Vec<u8>>>) {
+    fn add(&mut self, pattern: Pattern, windows: Vec<Required>) {
         let id = u32::try_from(self.patterns.len()).expect("rule files are smaller than 4 GiB");
         self.patterns.push(pattern);
-        let Some(windows) = windows else { return self.lane.push(id) };
-        for window in windows {
-            let index = *self.known.entry(window.clone()).or_insert(self.windows.len());
-            if index == self.windows.len() {
-                self.windows.push(window);
-                self.selects.push(Vec::new());
-            }
-            self.selects[index].push(id);
+        if windows.is_empty() {
+            return self.lane.push(id);
         }
+        self.known.push(id);
+        self.windows.push(windows);
     }
 
     fn finish(self) -> Matcher {
         let depth = self.patterns.iter().map(|pattern| pattern.depth).max().unwrap_or(1);
-        let Self { patterns, lane, windows, selects, .. } = self;
-        Matcher { patterns, scan: Scan::new(windows), selects, lane, depth }
+        let choice = choice::choose(&self.windows);
+        let mut selects = vec![Vec::new(); choice.windows.len()];
+        for (id, windows) in self.known.iter().zip(&choice.by_pattern) {
+            windows.iter().for_each(|window| selects[*window as usize].push(*id));
+        }
+        Matcher { patterns: self.patterns, scan: Scan::of(choice), selects, lane: self.lane, depth }
     }
 }

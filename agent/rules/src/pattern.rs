@@ -22,6 +22,11 @@ const LENGTH_LIMIT_BYTES: usize = 16 * 1024;
 /// # Errors
 /// One line: what is wrong, and at which character.
 pub fn parse(format: Format, pattern: &str) -> Result<Hir, String> {
+    if format == Format::Native
+        && let Ok((_, hir)) = compiled(format, pattern)
+    {
+        return Ok(hir);
+    }
     let written = translated(format, pattern)?;
     let hir = parser().parse(&written).map_err(|error| match format {
         Format::Native => told(pattern, &error),

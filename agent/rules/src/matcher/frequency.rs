@@ -1,6 +1,6 @@
 //! How common each byte is in kernel logs: what makes one window of a literal rarer than another.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// Occurrences in 65,536 bytes of message text, never 0. Counted once over 25 raw captures of real kernels (5.10, 6.1
 /// and 6.18: whole boots, faults and the quiet between them, 12,000 records); only the order of magnitude matters.
@@ -26,7 +26,7 @@ const PER_65536: [u16; 256] = [
 
 /// Lines that healthy nodes write all day and at every boot: the ones that fill most of the same captures, and the
 /// chatter of container networks, audit and systemd. A window found here selects far more lines than its bytes tell.
-const ORDINARY: &str = include_str!("ordinary.txt");
+pub(super) const ORDINARY: &str = include_str!("ordinary.txt");
 /// Such a window is taken to be in two lines of a hundred.
 const ORDINARY_EXPECTED: f64 = 0.02 / 110.0;
 
@@ -39,17 +39,17 @@ pub(super) fn expected(window: &[u8]) -> f64 {
 
 /// Whether ordinary lines hold `window`, which has at most four bytes. Every pattern asks it of dozens.
 fn is_ordinary(window: &[u8]) -> bool {
-    static KNOWN: LazyLock<Vec<u32>> = LazyLock::new(|| {
-        let windows = (1..=4).flat_map(|length| ORDINARY.as_bytes().windows(length));
-        let mut known: Vec<u32> = windows.map(number).collect();
+    static KNOWN: [OnceLock<Vec<u32>>; 5] = [const { OnceLock::new() }; 5];
+    let known = KNOWN[window.len()].get_or_init(|| {
+        let mut known: Vec<u32> = ORDINARY.as_bytes().windows(window.len()).map(number).collect();
         known.sort_unstable();
         known.dedup();
         known
     });
-    KNOWN.binary_search(&number(window)).is_ok()
+    known.binary_search(&number(window)).is_ok()
 }
 
-/// A window of at most four bytes as a number; no log line holds a NUL, which fills the shorter ones up.
+/// A window of at most four bytes as a number.
 fn number(window: &[u8]) -> u32 {
     window.iter().fold(0, |number, byte| (number << 8) | u32::from(*byte))
 }

@@ -1,15 +1,20 @@
 //! What a text must contain for a pattern to match: short byte windows, taken from the pattern's syntax tree.
 
+mod bytes;
+
+use bytes::Bytes;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::frequency;
 
 /// Teddy looks at four bytes at once; more would only be compared afterwards.
-const WINDOW_BYTES: usize = 4;
+pub(super) const WINDOW_BYTES: usize = 4;
 /// A case-insensitive window of four letters has sixteen spellings.
 const SPELLINGS_LIMIT: usize = 16;
 /// Windows that one pattern may ask for; a longer list of alternatives is better off in the slow lane.
 const WINDOWS_LIMIT: usize = 32;
+/// Sets of windows that a pattern may be known by.
+const CHOICES_LIMIT: usize = 12;
 /// Past this many atoms the rest of a pattern is not looked at.
 const ATOMS_LIMIT: usize = 1024;
 /// One short window makes a searcher of its own, a second pass over everything: it is taken only where longer ones
@@ -28,6 +33,7 @@ pub(super) enum Scope {
 }
 
 /// Every match holds at least one of the windows.
+#[derive(Clone)]
 pub(super) struct Required {
     pub(super) windows: Vec<Vec<u8>>,
     /// Expected occurrences for each byte of ordinary log.
@@ -35,8 +41,13 @@ pub(super) struct Required {
 }
 
 impl Required {
+    /// Any of these windows, wherever they come from.
+    pub(super) fn any(windows: Vec<Vec<u8>>) -> Self {
+        Self { windows, expected: 0.0 }
+    }
+
     /// What searching costs: every window takes room in a searcher, where it lets other text through.
-    fn cost(&self) -> f64 {
+    pub(super) fn cost(&self) -> f64 {
         let short = self.windows.iter().any(|window| window.len() < WINDOW_BYTES);
         self.expected * self.windows.len() as f64 + if short { SHORT_COST } else { 0.0 }
     }
@@ -49,16 +60,11 @@ impl Required {
 /// One step of a pattern read from left to right.
 enum Atom {
     /// Exactly one byte, one of these.
-    Byte(Vec<u8>),
+    Byte(Bytes),
     /// Something that breaks a run of bytes; it may itself require a window.
     Gap(Option<Required>),
     /// Something that may hold a newline. What stands before it is not in the last line.
     Newline,
-}
-
-/// The rarest windows that every match of `hir` must hold; `None` if there are none worth searching for.
-pub(super) fn required(hir: &Hir, scope: Scope) -> Option<Required> {
-    best(hir, scope).filter(|required| required.expected <= EXPECTED_LIMIT)
 }
 
 /// Whether a match of `hir` can hold a newline.
@@ -71,21 +77,46 @@ pub(super) fn can_match_newline(hir: &Hir) -> bool {
     }
 }
 
-fn best(hir: &Hir, scope: Scope) -> Option<Required> {
+/// The sets of windows one of which every match of `hir` must hold, the rarest first; none if there are none worth
+/// searching for.
+pub(super) fn choices(hir: &Hir, scope: Scope) -> Vec<Required> {
+    let atoms = atoms(hir, scope);
+    let runs = runs(&atoms);
+    let mut sets: Vec<Required> = runs.iter().flat_map(|run| run.windows(WINDOW_BYTES)).filter_map(spelled).collect();
+    sets.extend(within(&atoms));
+    if sets.iter().all(|set| set.cost() > SHORT_COST) {
+        sets.extend(runs.iter().fold(None, |best, run| cheapest_of(run, best)));
+    }
+    sets.retain(|set| set.expected <= EXPECTED_LIMIT);
+    sets.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+    sets.truncate(CHOICES_LIMIT);
+    sets
+}
+
+/// What the parts of a pattern require that are more than a run of bytes.
+fn within(atoms: &[Atom]) -> impl Iterator<Item = Required> {
+    atoms.iter().filter_map(|atom| match atom {
+        Atom::Gap(required) => required.clone(),
+        Atom::Byte(_) | Atom::Newline => None,
+    })
+}
+
+fn atoms(hir: &Hir, scope: Scope) -> Vec<Atom> {
     let mut atoms = Vec::new();
     flatten(hir, scope, &mut atoms);
     if let Some(last) = atoms.iter().rposition(|atom| matches!(atom, Atom::Newline)) {
         atoms.drain(..=last);
     }
+    atoms
+}
+
+fn best(hir: &Hir, scope: Scope) -> Option<Required> {
+    let atoms = atoms(hir, scope);
     let mut best = None;
     for run in runs(&atoms) {
         best = cheapest_of(&run, best);
     }
-    let within = atoms.into_iter().filter_map(|atom| match atom {
-        Atom::Gap(required) => required,
-        Atom::Byte(_) | Atom::Newline => None,
-    });
-    best.into_iter().chain(within).reduce(Required::or_cheaper)
+    best.into_iter().chain(within(&atoms)).reduce(Required::or_cheaper)
 }
 
 fn flatten(hir: &Hir, scope: Scope, atoms: &mut Vec<Atom>) {
@@ -94,8 +125,8 @@ fn flatten(hir: &Hir, scope: Scope, atoms: &mut Vec<Atom>) {
     }
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
-        HirKind::Literal(literal) => atoms.extend(literal.0.iter().map(|byte| byte_atom(vec![*byte], scope))),
-        HirKind::Class(class) => atoms.push(match small(class) {
+        HirKind::Literal(literal) => atoms.extend(literal.0.iter().map(|byte| byte_atom(Bytes::one(*byte), scope))),
+        HirKind::Class(class) => atoms.push(match Bytes::of_class(class) {
             Some(bytes) => byte_atom(bytes, scope),
             None => gap(hir, scope),
         }),
@@ -130,35 +161,14 @@ fn gap(hir: &Hir, scope: Scope) -> Atom {
     if scope == Scope::LastLine && can_match_newline(hir) { Atom::Newline } else { Atom::Gap(None) }
 }
 
-fn byte_atom(bytes: Vec<u8>, scope: Scope) -> Atom {
-    if bytes.iter().all(|byte| is_plain(*byte)) {
+fn byte_atom(bytes: Bytes, scope: Scope) -> Atom {
+    if bytes.are_plain() {
         Atom::Byte(bytes)
-    } else if scope == Scope::LastLine && bytes.contains(&b'\n') {
+    } else if scope == Scope::LastLine && bytes.as_slice().contains(&b'\n') {
         Atom::Newline
     } else {
         Atom::Gap(None)
     }
-}
-
-/// Bytes that stand for themselves in every saved form of a log: raw kmsg escapes what is not printable and the
-/// backslash, JSON escapes the quote, and some JSON writers `<`, `>` and `&`.
-fn is_plain(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
-}
-
-/// The bytes of a class of at most ten: the digits are one.
-fn small(class: &Class) -> Option<Vec<u8>> {
-    let ranges: Vec<(u8, u8)> = match class {
-        Class::Bytes(class) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),
-        Class::Unicode(class) => {
-            let ascii = |r: &regex_syntax::hir::ClassUnicodeRange| {
-                r.end().is_ascii().then(|| Some((u8::try_from(r.start()).ok()?, u8::try_from(r.end()).ok()?)))?
-            };
-            class.ranges().iter().map(ascii).collect::<Option<_>>()?
-        }
-    };
-    let bytes: Vec<u8> = ranges.into_iter().flat_map(|(start, end)| start..=end).take(11).collect();
-    (1..=10).contains(&bytes.len()).then_some(bytes)
 }
 
 fn any_of(branches: &[Hir], scope: Scope) -> Option<Required> {
@@ -185,9 +195,12 @@ fn runs(atoms: &[Atom]) -> Vec<Vec<&[u8]>> {
     runs
 }
 
-/// The cheapest window of two to four bytes in a run, if it is cheaper than `best`.
+/// The cheapest window of two to four bytes in a run, if it is cheaper than `best`; the longest are looked at first.
 fn cheapest_of(run: &[&[u8]], mut best: Option<Required>) -> Option<Required> {
     for positions in (2..=WINDOW_BYTES).rev().flat_map(|length| run.windows(length)) {
+        if positions.len() < WINDOW_BYTES && best.as_ref().is_some_and(|best| best.cost() <= SHORT_COST) {
+            break;
+        }
         // Spelling it out is the dear part of loading rules.
         let hopeless = best.as_ref().is_some_and(|best| least_expected(positions) >= best.cost());
         let spelled = if hopeless { None } else { spelled(positions) };
@@ -226,7 +239,7 @@ mod tests {
     fn windows(pattern: &str, scope: Scope) -> Option<Vec<String>> {
         let (_, hir) = crate::pattern::compiled(crate::rule::Format::Native, pattern).unwrap();
         let text = |w: Vec<u8>| String::from_utf8(w).unwrap();
-        required(&hir, scope).map(|r| r.windows.into_iter().map(text).collect())
+        choices(&hir, scope).into_iter().next().map(|r| r.windows.into_iter().map(text).collect())
     }
 
     #[test]
@@ -275,6 +288,6 @@ mod tests {
     fn deep_patterns_are_cheap() {
         let deep = format!("{}Zebra^{}", "(?:".repeat(60), "){2,4}".repeat(60));
         let hir = regex_syntax::parse(&deep).unwrap();
-        assert!(required(&hir, Scope::Match).is_some());
+        assert!(!choices(&hir, Scope::Match).is_empty());
     }
 }

@@ -36,8 +36,9 @@ pub(crate) struct Pattern {
     format: Format,
     blanks: Blanks,
     starts_anchored: bool,
-    /// It says of whom it speaks.
-    captures: bool,
+    /// The groups by which it says of whom it speaks.
+    subject: Option<usize>,
+    pid: Option<usize>,
     regex: LazyRegex,
 }
 
@@ -52,16 +53,11 @@ pub(crate) struct Found {
 }
 
 impl Pattern {
-    /// Checks `written` and says by which windows a record is selected for it; `None`: every record has to be tried.
-    pub(super) fn new(
-        rule: &Rule,
-        index: usize,
-        role: Role,
-        written: &str,
-    ) -> Result<(Self, Option<Required>), String> {
+    /// Checks `written` and says by which windows a record may be selected for it; none: every record has to be tried.
+    pub(super) fn new(rule: &Rule, index: usize, role: Role, written: &str) -> Result<(Self, Vec<Required>), String> {
         let (source, hir) = pattern::compiled(rule.format, written)?;
         let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);
-        let required = literal::required(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
+        let required = literal::choices(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
         let pattern = Self {
             rule: index,
             role,
@@ -70,7 +66,8 @@ impl Pattern {
             format: rule.format,
             blanks: rule.format.into(),
             starts_anchored: looks_at_start(&hir),
-            captures: captures_something(&hir),
+            subject: group(&hir, "subject"),
+            pid: group(&hir, "pid"),
             regex: LazyRegex::new(source),
         };
         Ok((pattern, required))
@@ -94,8 +91,8 @@ impl Pattern {
     }
 
     fn find_in_one(&self, regex: &Regex, text: &[u8]) -> Option<Found> {
-        if self.captures {
-            return regex.captures(text).map(|captures| found(&captures, 0));
+        if self.subject.or(self.pid).is_some() {
+            return regex.captures(text).map(|captures| self.found(&captures, 0));
         }
         regex.is_match(text).then_some(Found { subject: None, pid: None, back: 0 })
     }
@@ -108,7 +105,12 @@ impl Pattern {
         let captures = regex.captures_iter(&bytes[first..]).find(|captures| reaches(end_of(captures)))?;
         let begin = first + captures.get(0).map_or(0, |whole| whole.start());
         let record = starts.partition_point(|start| *start <= begin) - 1;
-        Some(found(&captures, starts.len() - 1 - record))
+        Some(self.found(&captures, starts.len() - 1 - record))
+    }
+
+    fn found(&self, captures: &Captures<'_>, back: usize) -> Found {
+        let text = |group: Option<usize>| captures.get(group?).map(|capture| capture.as_bytes().to_vec());
+        Found { subject: text(self.subject), pid: text(self.pid), back }
     }
 }
 
@@ -116,19 +118,14 @@ fn end_of(captures: &Captures<'_>) -> usize {
     captures.get(0).map_or(0, |whole| whole.end())
 }
 
-fn found(captures: &Captures<'_>, back: usize) -> Found {
-    let named = |name| captures.name(name).map(|capture| capture.as_bytes().to_vec());
-    Found { subject: named("subject"), pid: named("pid"), back }
-}
-
 fn looks_at_start(hir: &Hir) -> bool {
     hir.properties().look_set().contains(Look::Start)
 }
 
-fn captures_something(hir: &Hir) -> bool {
-    let named = |name: &str| ["subject", "pid"].contains(&name);
+/// The number of the capture group `name`.
+fn group(hir: &Hir, name: &str) -> Option<usize> {
     match hir.kind() {
-        HirKind::Capture(capture) if capture.name.as_deref().is_some_and(named) => true,
-        _ => hir.kind().subs().iter().any(captures_something),
+        HirKind::Capture(capture) if capture.name.as_deref() == Some(name) => usize::try_from(capture.index).ok(),
+        _ => hir.kind().subs().iter().find_map(|sub| group(sub, name)),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::buckets;
+use super::{
+    choice::{self, Choice},
+    literal::Required,
+};
 use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
-
-/// As many patterns as one packed searcher takes.
-const PATTERNS_LIMIT: usize = 128;
 
 /// Searches for a set of windows.
 pub(crate) struct Scan {
@@ -30,17 +30,17 @@ enum Engine {
 }
 
 impl Scan {
-    /// A scan for `windows`, no two of them equal and none empty; each is known by its index from here on.
+    /// A scan for `windows`, no two of them equal and none empty; in whatever order, they are known by their index in
+    /// [`Self::windows`].
     pub(crate) fn new(windows: Vec<Vec<u8>>) -> Self {
-        let ids = |short: bool| {
-            let of_length = windows.iter().enumerate().filter(move |(_, window)| (window.len() < 4) == short);
-            of_length.filter_map(|(id, _)| u32::try_from(id).ok()).collect::<Vec<u32>>()
-        };
-        // One short window would make a searcher look at fewer bytes for all of its windows.
-        let mut groups = Vec::new();
-        for ids in [ids(false), ids(true)] {
-            groups.extend(ids.chunks(PATTERNS_LIMIT).map(|ids| Group::new(&windows, ids)));
-        }
+        let alone = |window| vec![Required::any(vec![window])];
+        Self::of(choice::choose(&windows.into_iter().map(alone).collect::<Vec<_>>()))
+    }
+
+    /// A scan for the windows that were chosen, each known by its index.
+    pub(super) fn of(choice: Choice) -> Self {
+        let Choice { windows, groups, .. } = choice;
+        let groups = groups.into_iter().map(|ids| Group::new(&windows, ids)).collect();
         let kin = kin(&windows);
         Self { windows, groups, kin }
     }
@@ -94,15 +94,16 @@ impl Cursor<'_> {
 }
 
 impl Group {
-    fn new(windows: &[Vec<u8>], ids: &[u32]) -> Self {
-        let ids = &buckets::arrange(windows, ids);
+    fn new(windows: &[Vec<u8>], ids: Vec<u32>) -> Self {
         let patterns = || ids.iter().map(|id| windows[*id as usize].as_slice());
-        let mut builder = packed::Config::new().heuristic_pattern_limits(false).builder();
-        let engine = match builder.extend(patterns()).build() {
+        let mut config = packed::Config::new();
+        // Eight buckets and twice the text at once: where windows are chosen to fit, sixteen only halve the speed.
+        config.heuristic_pattern_limits(false).only_teddy_fat(Some(false));
+        let engine = match config.builder().extend(patterns()).build() {
             Some(searcher) => Engine::Packed(Box::new(searcher)),
             None => Engine::Automaton(automaton(patterns())),
         };
-        Self { engine, ids: ids.to_vec() }
+        Self { engine, ids }
     }
 
     fn find(&self, text: &[u8], from: usize) -> Option<(usize, u32)> {
@@ -139,13 +140,17 @@ fn kin(windows: &[Vec<u8>]) -> Vec<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn found(windows: &[&str], text: &str) -> Vec<u32> {
+    /// The numbers that `windows` have there, of those that are found.
+    fn found(windows: &[&str], text: &str) -> Vec<usize> {
         let scan = Scan::new(windows.iter().map(|w| w.as_bytes().to_vec()).collect());
-        let mut ids = Vec::new();
-        scan.each(text.as_bytes(), |id| ids.push(id));
-        ids.sort_unstable();
-        ids.dedup();
-        ids
+        let mut found = Vec::new();
+        scan.each(text.as_bytes(), |id| {
+            let window = &scan.windows()[id as usize];
+            found.extend(windows.iter().position(|known| known.as_bytes() == window.as_slice()));
+        });
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     #[test]
@@ -160,6 +165,8 @@ mod tests {
         let windows: Vec<String> = (0..300).map(|n| format!("w{n:03}")).collect();
         let windows: Vec<&str> = windows.iter().map(String::as_str).collect();
         assert_eq!(found(&windows, "w000 w127w128 w299 w300 padding of a line that is long"), [0, 127, 128, 299]);
+        let all = windows.concat();
+        assert_eq!(found(&windows, &all).len(), 300);
     }
 
     #[test]
