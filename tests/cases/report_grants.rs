@@ -157,16 +157,19 @@ fn a_wrong_grant_is_told_and_changes_nothing() {
 }
 
 fn a_unit_reports_by_its_grant() {
-    let agent = start("[[grant]]\nunit = \"nodewell-raid.service\"\nconditions = [\"TestUnhealthy\"]\n");
-    let unit = Cgroup::make("system.slice/nodewell-raid.service/deeper").unwrap();
-    assert_eq!(report(&agent, &within(&unit, &stranger())).code, 200);
+    // Another run of the tests may be under way on this machine.
+    let own = |name: &str| format!("nodewell-{name}-{}.service", std::process::id());
+    let (raid, other) = (own("raid"), own("other"));
+    let agent = start(&format!("[[grant]]\nunit = {raid:?}\nconditions = [\"TestUnhealthy\"]\n"));
+    let cgroup = Cgroup::make(&format!("system.slice/{raid}/deeper")).unwrap();
+    assert_eq!(report(&agent, &within(&cgroup, &stranger())).code, 200);
     let condition = agent.wait_condition("TestUnhealthy", "True");
-    assert_eq!(condition.problems[0].source, "raid@nodewell-raid.service");
+    assert_eq!(condition.problems[0].source, format!("raid@{raid}"));
     // A delegated cgroup does not choose whose name it has.
-    let other = Cgroup::make("system.slice/nodewell-other.service/nodewell-raid.service").unwrap();
-    let said = report(&agent, &within(&other, &stranger()));
+    let cgroup = Cgroup::make(&format!("system.slice/{other}/{raid}")).unwrap();
+    let said = report(&agent, &within(&cgroup, &stranger()));
     assert_eq!(said.code, 403, "{said:?}");
-    assert!(said.whole.contains("unit = \\\"nodewell-other.service\\\""), "{said:?}");
+    assert!(said.whole.contains(&format!("unit = \\\"{other}\\\"")), "{said:?}");
 }
 
 fn a_containers_root_is_not_root() {

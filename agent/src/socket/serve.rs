@@ -40,8 +40,8 @@ const REPORTS: &str = "/v1/status";
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 /// What connections may still say once the agent stops: the last answers, and a follower's last events.
 const STOP_GRACE: Duration = Duration::from_millis(250);
-/// Requests that were on their way when the stop began are still read on connections that were idle.
-const LAST_CALL: Duration = Duration::from_millis(50);
+/// Requests that were on their way when the stop began are still read on connections that were idle or new.
+const LAST_CALL: Duration = Duration::from_millis(100);
 /// After a failed accept (no descriptor left): long enough not to spin, short enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
