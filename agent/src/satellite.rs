@@ -26,6 +26,8 @@ use words::Words;
 /// Lets this process end with its parent, which started it. False if that is gone already.
 #[must_use]
 pub fn end_with(parent: i32) -> bool {
+    // Started as /proc/self/exe, we would be called `exe`.
+    let _ = nix::sys::prctl::set_name(c"nodewelld");
     // Only an invalid signal can be refused. It is sent when the thread that started us ends: the agent's main thread.
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
     nix::unistd::getppid().as_raw() == parent

@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn a_change_is_one_line_whatever_is_in_it() {
-        let out = for_packages("## Unreleased\n- a: `b`\n  # c\n", "1.0.0-1", "2026-11-21T05:00:00Z");
+        let out = for_packages("## Unreleased\n- a: `b`\n  & c\n", "1.0.0-1", "2026-11-21T05:00:00Z");
         assert!(out.contains("- semver: 1.0.0-1\n"), "{out}");
-        assert!(out.ends_with("    - note: |-\n        a: b # c\n"), "{out}");
+        assert!(out.ends_with("    - note: |-\n        a: b & c\n"), "{out}");
     }
 }

@@ -1,0 +1,80 @@
+//! The guides and the shipped configuration, held to what the programs really take.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use nodewell_agent::config::{Settings, settings::parse};
+
+const CONFIGURATION: &str = include_str!("../../../docs/configuration.md");
+const SOCKET: &str = include_str!("../../../docs/socket.md");
+const SHIPPED: &str = include_str!("../../nodewell.toml");
+/// What the socket answers to an unknown path: every route it has.
+const ROUTES: &str = include_str!("../../../agent/src/socket/golden/not-found.json");
+
+/// The keys that the reader names when it is given one that it cannot know.
+fn keys_of(table: &str) -> Vec<String> {
+    let text = format!("{table}\nxyzxyzxyz = 1\n");
+    let mistakes = parse(Path::new("nodewell.toml"), &text).err().unwrap_or_default();
+    let told = mistakes.iter().map(ToString::to_string).find(|told| told.contains("xyzxyzxyz")).unwrap_or_default();
+    let keys = told.split_once("it takes ").map(|(_, keys)| keys.to_owned()).unwrap_or_default();
+    keys.split(", ").filter(|key| !key.is_empty()).map(str::to_owned).collect()
+}
+
+/// Each table, with its keys; the first is the file itself.
+fn tables() -> Vec<(String, Vec<String>)> {
+    let top = keys_of("");
+    assert!(top.contains(&"node-name".to_owned()), "{top:?}");
+    let mut tables = vec![(String::new(), top.clone())];
+    for key in top {
+        for head in [format!("[{key}]"), format!("[[{key}]]")] {
+            let keys = keys_of(&head);
+            if !keys.is_empty() && !keys.contains(&"node-name".to_owned()) {
+                tables.push((head, keys));
+            }
+        }
+    }
+    assert!(tables.len() > 3, "{tables:?}");
+    tables
+}
+
+#[test]
+fn every_key_is_explained_and_shipped_as_a_comment() {
+    for (table, keys) in tables() {
+        for key in keys {
+            let said = |text: &str, mark: &str| {
+                [format!("{mark}{key} ="), format!("{mark}[{key}]"), format!("{mark}[[{key}]]")]
+                    .iter()
+                    .any(|words| text.contains(words.as_str()))
+            };
+            assert!(said(CONFIGURATION, ""), "docs/configuration.md says nothing of {table} {key}");
+            assert!(said(SHIPPED, "#"), "packaging/nodewell.toml says nothing of {table} {key}");
+        }
+    }
+}
+
+#[test]
+fn the_shipped_configuration_changes_nothing_and_is_right_when_uncommented() {
+    let path = Path::new("nodewell.toml");
+    assert_eq!(parse(path, SHIPPED).unwrap(), Settings::default());
+    let uncommented: String = SHIPPED
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned() + "\n")
+        .collect();
+    assert!(parse(path, &uncommented).is_ok(), "{:?}", parse(path, &uncommented));
+}
+
+#[test]
+fn every_route_is_explained_and_none_that_is_not_there() {
+    let routes: Vec<&str> =
+        ROUTES.split_once("there are: ").unwrap().1.split('"').next().unwrap().split(", ").collect();
+    for route in &routes {
+        assert!(SOCKET.contains(route), "docs/socket.md says nothing of {route}");
+    }
+    for method in ["GET ", "POST ", "PUT ", "DELETE "] {
+        for (at, _) in SOCKET.match_indices(&format!("`{method}")) {
+            let said: String = SOCKET[at + 1..].chars().take_while(|&c| c != '`' && c != '?').collect();
+            assert!(routes.contains(&said.as_str()), "docs/socket.md explains {said}, which is not there");
+        }
+    }
+}
