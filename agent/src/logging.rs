@@ -1,5 +1,7 @@
 //! Our own diagnostics: to the journal with fields under systemd, to stderr otherwise. `NODEWELL_LOG` sets the level.
 
+mod journal;
+
 use std::io::IsTerminal;
 
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
@@ -14,9 +16,9 @@ pub fn init() {
 
 fn output() -> Box<dyn Layer<Registry> + Send + Sync> {
     if libsystemd::logging::connected_to_journal()
-        && let Ok(journal) = tracing_journald::layer()
+        && let Ok(journal) = journal::JournalLayer::new()
     {
-        return Box::new(journal.with_field_prefix(Some("NODEWELL".to_owned())));
+        return Box::new(journal);
     }
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     Box::new(tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_target(false))

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod handed;
+pub(crate) mod journald;
 pub mod notify;
 pub mod stats;
 pub mod stop;

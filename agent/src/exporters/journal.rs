@@ -13,8 +13,11 @@ use nodewell_model::{
 
 use tokio::time::timeout;
 
-use self::writer::{Entry, SOCKET, Writer};
-use crate::board::Board;
+use self::writer::Writer;
+use crate::{
+    board::Board,
+    runtime::journald::{Entry, SOCKET},
+};
 
 /// An event or the start of a problem. These ids are in `systemd/nodewell.catalog` too.
 pub const PROBLEM_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d901";

@@ -5,7 +5,10 @@ use std::{
     future::Future,
     path::Path,
     pin::pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -38,9 +41,10 @@ use super::{
 const REPORTS: &str = "/v1/status";
 /// What one connection may buffer for a request head, and read ahead of a body.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
-/// What connections may still say once the agent stops: the last answers, and a follower's last events.
-const STOP_GRACE: Duration = Duration::from_millis(250);
-/// Requests that were on their way when the stop began are still read on connections that were idle or new.
+/// What connections may still say once the agent stops: the last answers, a follower's last events, and the first
+/// request of who has connected and not come to asking.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+/// Requests that were on their way when the stop began are still read on connections that were idle.
 const LAST_CALL: Duration = Duration::from_millis(100);
 /// After a failed accept (no descriptor left): long enough not to spin, short enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -123,8 +127,10 @@ impl Server {
         (peer, _permit): (Arc<Peer>, Permit),
         stopping: watch::Receiver<bool>,
     ) {
+        let served = AtomicBool::new(false);
         let io = TokioIo::new(TimedStream::new(stream, self.limits.write_timeout));
         let service = service_fn(|request: hyper::Request<Incoming>| async {
+            served.store(true, Ordering::Relaxed);
             let answer = self.answer(&peer, request).await;
             Ok::<_, Infallible>(if *stopping.borrow() { last(answer) } else { answer })
         });
@@ -136,7 +142,7 @@ impl Server {
         let mut connection = pin!(connection);
         let ended = tokio::select! {
             ended = &mut connection => ended,
-            () = last_call(stopping.clone()) => {
+            () = last_call(stopping.clone(), &served) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
@@ -149,10 +155,14 @@ impl Server {
 }
 
 /// Returns when connections that have nothing under way are to end.
-async fn last_call(mut stopping: watch::Receiver<bool>) {
+async fn last_call(mut stopping: watch::Receiver<bool>, served: &AtomicBool) {
     // The sender goes away with all connections: that is the end as well.
     let _ = stopping.wait_for(|stopping| *stopping).await;
     sleep(LAST_CALL).await;
+    // A client asks again by itself if a connection that it had used before is closed, and only then.
+    if !served.load(Ordering::Relaxed) {
+        sleep(STOP_GRACE).await;
+    }
 }
 
 /// The last answer on its connection.

@@ -50,7 +50,8 @@ impl Asker {
         self.stop.store(true, Ordering::Relaxed);
         let (answers, failures) = self.thread.join().unwrap();
         assert_eq!(failures, BTreeSet::new(), "beside {answers} answers");
-        assert!(answers > 10, "{answers} answers");
+        // It takes a while to be answered during a restart; that is the point.
+        assert!(answers >= 3, "{answers} answers");
     }
 }
 

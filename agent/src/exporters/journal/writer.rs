@@ -1,37 +1,14 @@
-//! Journald's native protocol (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>), without ever holding up the thread: a
-//! journald that hangs or is being restarted costs a wait, and whoever else runs here goes on.
+//! Entries on their way to journald: one that hangs or is being restarted costs a wait, and whoever else runs on this
+//! thread goes on.
 
 use std::{io, path::Path, time::Duration};
 
 use tokio::{net::UnixDatagram, time::sleep};
 
-/// Where journald listens. systemd holds it, so it is there while journald restarts.
-pub(super) const SOCKET: &str = "/run/systemd/journal/socket";
+use crate::runtime::journald::{Entry, SOCKET};
+
 /// Between two tries while nobody listens.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// One entry in the making.
-#[derive(Debug, Default)]
-pub(super) struct Entry(Vec<u8>);
-
-impl Entry {
-    /// Adds a field; one without a value is left out.
-    pub(super) fn field(mut self, name: &str, value: &str) -> Self {
-        if value.is_empty() {
-            return self;
-        }
-        self.0.extend(name.bytes());
-        if value.contains('\n') {
-            self.0.push(b'\n');
-            self.0.extend((value.len() as u64).to_le_bytes());
-        } else {
-            self.0.push(b'=');
-        }
-        self.0.extend(value.bytes());
-        self.0.push(b'\n');
-        self
-    }
-}
 
 /// The way to journald.
 #[derive(Debug, Default)]
@@ -65,7 +42,7 @@ impl Writer {
                 socket
             }
         };
-        let sent = socket.send(&entry.0).await;
+        let sent = socket.send(entry.bytes()).await;
         self.socket = Some(socket);
         sent.map(drop)
     }
@@ -74,12 +51,6 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_are_written_as_journald_reads_them() {
-        let entry = Entry::default().field("MESSAGE", "one line").field("EMPTY", "").field("MORE", "a\nb");
-        assert_eq!(entry.0, b"MESSAGE=one line\nMORE\n\x03\0\0\0\0\0\0\0a\nb\n");
-    }
 
     #[tokio::test]
     async fn a_full_journal_is_waited_for_and_a_new_one_is_found() {
@@ -98,6 +69,6 @@ mod tests {
             journald.recv(&mut [0; 64]).unwrap();
         }
         writer.try_send(&entry, &path).await.unwrap();
-        assert_eq!(journald.recv(&mut [0; 64]).unwrap(), entry.0.len());
+        assert_eq!(journald.recv(&mut [0; 64]).unwrap(), entry.bytes().len());
     }
 }
