@@ -1,4 +1,4 @@
-//! All rules of one reader in one pass: a record is scanned for every rule's rarest window at once, and only the rules
+//! All rules of one reader in one pass: a record is scanned for a rare window of every rule at once, and only the rules
 //! whose windows it holds run their regex.
 
 mod buckets;
@@ -80,9 +80,9 @@ impl Matcher {
         self.depth
     }
 
-    /// The windows that select a record.
-    pub(crate) fn windows(&self) -> &[Vec<u8>] {
-        self.scan.windows()
+    /// What finds the records that some pattern may match.
+    pub(crate) fn scan(&self) -> &Scan {
+        &self.scan
     }
 
     pub(crate) fn pattern(&self, id: u32) -> &Pattern {

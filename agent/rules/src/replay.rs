@@ -138,18 +138,13 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(replay: &'a Replay, format: Format) -> Result<Self, Vec<Mistake>> {
         let lanes = Lane::all(&replay.set, format)?;
-        let mut windows: Vec<Vec<u8>> =
-            lanes.iter().flat_map(|lane| lane.detector.matcher().windows()).cloned().collect();
-        windows.extend(format.own_windows().iter().map(|window| window.to_vec()));
-        windows.sort();
-        windows.dedup();
         Ok(Self {
             options: &replay.options,
             format,
             every_line: lanes.iter().any(|lane| lane.detector.slow_lane().next().is_some()),
             deepest: lanes.iter().map(|lane| lane.detector.matcher().depth()).max().unwrap_or(1),
+            scan: Scan::joined(lanes.iter().map(|lane| lane.detector.matcher().scan()), format.own_windows()),
             lanes,
-            scan: Scan::new(windows),
             boots: Boots::default(),
             raised: Raised::default(),
             line: 0,
@@ -182,7 +177,7 @@ impl<'a> Run<'a> {
     }
 
     fn judge_hits(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
-        let scan = std::mem::replace(&mut self.scan, Scan::new(Vec::new()));
+        let scan = std::mem::take(&mut self.scan);
         let mut cursor = scan.cursor(&block.bytes[..block.fresh.end]);
         let mut at = block.fresh.start;
         while at < block.fresh.end {

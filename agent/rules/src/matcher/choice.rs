@@ -18,7 +18,7 @@ const SELECTED: f64 = 3.0;
 /// The buckets that a window is tried in: those that seem to fit best.
 const TRIED: usize = 2;
 /// As many patterns as one packed searcher takes.
-const PATTERNS_LIMIT: usize = 128;
+pub(super) const PATTERNS_LIMIT: usize = 128;
 
 /// The windows that were taken.
 #[derive(Default)]
@@ -34,11 +34,9 @@ pub(super) struct Choice {
 pub(super) fn choose(patterns: &[Vec<Required>]) -> Choice {
     let mut chooser = Chooser::new(patterns);
     let (mut first, mut groups) = (0, Vec::new());
-    // Where there is nothing to choose, the order of the rules is good enough.
-    let rounds = if patterns.iter().all(|sets| sets.len() == 1) { 1 } else { ROUNDS };
     while first < patterns.len() {
         let end = chooser.fill(first);
-        for _ in 1..rounds {
+        for _ in 1..ROUNDS {
             (first..end).for_each(|pattern| chooser.choose_again(pattern));
         }
         groups.push(chooser.settle());

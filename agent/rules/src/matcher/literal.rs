@@ -41,7 +41,8 @@ pub(super) struct Required {
 }
 
 impl Required {
-    /// Any of these windows, wherever they come from.
+    /// Any of these windows.
+    #[cfg(test)]
     pub(super) fn any(windows: Vec<Vec<u8>>) -> Self {
         Self { windows, expected: 0.0 }
     }

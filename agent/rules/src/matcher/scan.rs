@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{
-    choice::{self, Choice},
-    literal::Required,
-};
+use super::choice::{Choice, PATTERNS_LIMIT};
 use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
 
 /// Searches for a set of windows.
+#[derive(Default)]
 pub(crate) struct Scan {
     windows: Vec<Vec<u8>>,
     groups: Vec<Group>,
@@ -30,13 +28,6 @@ enum Engine {
 }
 
 impl Scan {
-    /// A scan for `windows`, no two of them equal and none empty; in whatever order, they are known by their index in
-    /// [`Self::windows`].
-    pub(crate) fn new(windows: Vec<Vec<u8>>) -> Self {
-        let alone = |window| vec![Required::any(vec![window])];
-        Self::of(choice::choose(&windows.into_iter().map(alone).collect::<Vec<_>>()))
-    }
-
     /// A scan for the windows that were chosen, each known by its index.
     pub(super) fn of(choice: Choice) -> Self {
         let Choice { windows, groups, .. } = choice;
@@ -45,7 +36,27 @@ impl Scan {
         Self { windows, groups, kin }
     }
 
+    /// One scan that hits wherever any of `scans` does, or any of `more`. Each keeps the buckets that were chosen for it.
+    pub(crate) fn joined<'a>(scans: impl IntoIterator<Item = &'a Self>, more: &[&[u8]]) -> Self {
+        let (mut windows, mut groups) = (Vec::new(), Vec::new());
+        let mut number = |window: &[u8]| {
+            windows.push(window.to_vec());
+            u32::try_from(windows.len() - 1).expect("rule files are smaller than 4 GiB")
+        };
+        for scan in scans {
+            let numbers: Vec<u32> = scan.windows.iter().map(|window| number(window)).collect();
+            groups.extend(scan.groups.iter().map(|group| group.ids.iter().map(|id| numbers[*id as usize]).collect()));
+        }
+        let more: Vec<u32> = more.iter().map(|window| number(window)).collect();
+        match groups.first_mut().filter(|group: &&mut Vec<u32>| group.len() + more.len() <= PATTERNS_LIMIT) {
+            Some(group) => group.extend(more),
+            None => groups.extend((!more.is_empty()).then_some(more)),
+        }
+        Self::of(Choice { windows, groups, by_pattern: Vec::new() })
+    }
+
     /// The windows, by index.
+    #[cfg(test)]
     pub(crate) fn windows(&self) -> &[Vec<u8>] {
         &self.windows
     }
@@ -139,10 +150,16 @@ fn kin(windows: &[Vec<u8>]) -> Vec<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matcher::{choice, literal::Required};
+
+    fn scan_of(windows: &[&str]) -> Scan {
+        let alone = |window: &&str| vec![Required::any(vec![window.as_bytes().to_vec()])];
+        Scan::of(choice::choose(&windows.iter().map(alone).collect::<Vec<_>>()))
+    }
 
     /// The numbers that `windows` have there, of those that are found.
     fn found(windows: &[&str], text: &str) -> Vec<usize> {
-        let scan = Scan::new(windows.iter().map(|w| w.as_bytes().to_vec()).collect());
+        let scan = scan_of(windows);
         let mut found = Vec::new();
         scan.each(text.as_bytes(), |id| {
             let window = &scan.windows()[id as usize];
@@ -171,13 +188,31 @@ mod tests {
 
     #[test]
     fn a_cursor_meets_hits_in_order() {
-        let scan = Scan::new(vec![b"abcd".to_vec(), b"xy".to_vec()]);
+        let scan = scan_of(&["abcd", "xy"]);
         let block = b"....xy..abcd..xy..";
         let mut cursor = scan.cursor(block);
         assert_eq!(cursor.next_from(0), Some(4));
         assert_eq!(cursor.next_from(5), Some(8));
         assert_eq!(cursor.next_from(9), Some(14));
         assert_eq!(cursor.next_from(15), None);
+    }
+
+    #[test]
+    fn a_joined_scan_hits_where_any_of_its_parts_does() {
+        let parts = [scan_of(&["abcd", "xy"]), scan_of(&["abcd", "bcde"]), scan_of(&[])];
+        let joined = Scan::joined(&parts, &[b"Linux version", b"abc"]);
+        let hits = |text: &str| joined.cursor(text.as_bytes()).next_from(0);
+        for (text, hit) in [
+            ("..abcd", Some(2)),
+            ("..bcde", Some(2)),
+            ("......xy", Some(6)),
+            ("a Linux version and more text of it", Some(2)),
+            ("a Linux machine and more text of it", None),
+            ("..abc.", Some(2)),
+        ] {
+            assert_eq!(hits(text), hit, "{text}");
+        }
+        assert_eq!(Scan::joined(&parts[2..], &[b"E"]).cursor(b"..E").next_from(0), Some(2));
     }
 
     #[test]
