@@ -48,7 +48,9 @@ pub async fn run(board: Board, stop: impl Future<Output = ()>) {
     let mut view = exporter.board.watch();
     let mut stop = pin!(stop);
     loop {
-        exporter.write_all(&view.borrow_and_update().clone()).await;
+        // In a line of its own: the borrow must not last as long as the write, or the ledger's next word would wait for ever.
+        let now = view.borrow_and_update().clone();
+        exporter.write_all(&now).await;
         tokio::select! {
             () = exporter.board.events().changed(exporter.last_event) => {}
             changed = view.changed() => if changed.is_err() { return },

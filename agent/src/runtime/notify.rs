@@ -1,17 +1,20 @@
 //! What systemd is told: ready, one line of truth for `systemctl status`, and a sign of life for its watchdog.
 
-use std::time::Duration;
+use std::{future, time::Duration};
 
 use nodewell_model::{
     ConditionStatus,
     view::{ApiserverState, ApiserverView, ConditionView, NodeView},
 };
 use sd_notify::NotifyState;
+use tokio::time::{Instant, interval_at};
 
 use crate::board::Board;
 
 /// More names than this make a line that nobody reads to its end.
 const NAMED: usize = 3;
+/// A node that flaps must not keep systemd busy.
+const LINES_APART: Duration = Duration::from_millis(250);
 
 /// Whether a service manager started this process: it said where it listens, or which start this is. The latter is
 /// inherited by whatever a service starts, such as a terminal's shell: it counts only from the manager itself.
@@ -42,26 +45,34 @@ pub fn stopping() {
 /// Keeps the status line true and the watchdog fed, until the task is dropped. It runs where the ledger runs: if the
 /// loop hangs, the watchdog is not fed.
 pub async fn run(board: Board) {
+    tokio::join!(keep_line(board), feed_watchdog());
+}
+
+async fn keep_line(board: Board) {
     let mut view = board.watch();
     let mut last = String::new();
-    let interval = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     loop {
         let summary = summary(&view.borrow_and_update());
         if summary != last {
             tell(&[NotifyState::Status(&summary)]);
             last = summary;
+            tokio::time::sleep(LINES_APART).await;
         }
-        tokio::select! {
-            changed = view.changed() => if changed.is_err() { return },
-            () = pause(interval) => tell(&[NotifyState::Watchdog]),
+        if view.changed().await.is_err() {
+            return future::pending().await;
         }
     }
 }
 
-async fn pause(interval: Option<Duration>) {
-    match interval {
-        Some(interval) => tokio::time::sleep(interval).await,
-        None => std::future::pending().await,
+/// Gives systemd's watchdog its sign of life, whatever else happens; never returns.
+pub(crate) async fn feed_watchdog() {
+    // A limit of nothing at all would be no limit.
+    let half = sd_notify::watchdog_enabled().map(|limit| limit / 2).filter(|half| !half.is_zero());
+    let Some(half) = half else { return future::pending().await };
+    let mut due = interval_at(Instant::now() + half, half);
+    loop {
+        due.tick().await;
+        tell(&[NotifyState::Watchdog]);
     }
 }
 

@@ -8,6 +8,7 @@ use nodewell_agent::config::{Settings, settings::parse};
 
 const CONFIGURATION: &str = include_str!("../../../docs/configuration.md");
 const SOCKET: &str = include_str!("../../../docs/socket.md");
+const GRANTS: &str = include_str!("../../grants.toml");
 const SHIPPED: &str = include_str!("../../nodewell.toml");
 /// What the socket answers to an unknown path: every route it has.
 const ROUTES: &str = include_str!("../../../agent/src/socket/golden/not-found.json");
@@ -62,6 +63,21 @@ fn the_shipped_configuration_changes_nothing_and_is_right_when_uncommented() {
         .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned() + "\n")
         .collect();
     assert!(parse(path, &uncommented).is_ok(), "{:?}", parse(path, &uncommented));
+}
+
+#[test]
+fn the_example_of_grants_may_be_copied_as_it_is() {
+    let settings = parse(Path::new("grants.toml"), GRANTS).unwrap();
+    let loaded = nodewell_rules::load(&nodewell_rules::LoadPlan {
+        rules: nodewell_rules::RulesFrom::BuiltIn,
+        overrides: None,
+        npd: Vec::new(),
+        monitors_dir: None,
+    });
+    let known = |name: &nodewell_model::Name| loaded.set.conditions.iter().any(|spec| spec.condition == *name);
+    let grants = settings.grants;
+    assert!(!grants.is_empty());
+    assert!(grants.iter().flat_map(nodewell_agent::socket::Grant::named).all(known));
 }
 
 #[test]

@@ -45,6 +45,15 @@ impl Asker {
         Self { stop, thread }
     }
 
+    /// Everybody could connect; who was being answered when the agent was killed was cut off, and nobody else.
+    fn finish_after_kill(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let (answers, failures) = self.thread.join().unwrap();
+        assert!(failures.len() <= 1, "{failures:?}");
+        assert!(failures.iter().all(|failure| !failure.starts_with(CONNECT)), "{failures:?} beside {answers} answers");
+        assert!(answers >= 3, "{answers} answers");
+    }
+
     /// Everybody was answered.
     fn finish(self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -55,8 +64,11 @@ impl Asker {
     }
 }
 
+const CONNECT: &str = "connecting: ";
+
 fn ask(socket: &PathBuf) -> std::io::Result<()> {
-    let mut stream = UnixStream::connect(socket)?;
+    let refused = |error| std::io::Error::other(format!("{CONNECT}{error}"));
+    let mut stream = UnixStream::connect(socket).map_err(refused)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
@@ -101,7 +113,7 @@ pub(super) fn killed(node: &Node) {
         let seen: BTreeSet<_> = node.machine.events("TestLine").into_iter().filter_map(|event| event.subject).collect();
         (0..300).all(|number| seen.contains(&format!("l{number}"))).then_some(())
     });
-    asker.finish();
+    asker.finish_after_kill();
     assert_eq!(inode(node), socket, "the socket stayed");
     let daemons = node.machine.ask("/v1/daemons").unwrap().json();
     let kernel = daemons.as_array().unwrap().iter().find(|daemon| daemon["name"] == "kernel-monitor").unwrap();
