@@ -26,9 +26,6 @@ pub(crate) fn list(suite: &mut Suite) {
         );
 }
 
-/// What is done, and how.
-type Step = (&'static str, fn(&Node));
-
 /// What the steps work on.
 struct Node {
     machine: Machine,
@@ -100,9 +97,12 @@ ignores = ["entry one"]
     }
 }
 
+/// One step of a package's life.
+type Step = fn(&Node);
+
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [Step; 17] = [
+    let steps: [(&str, Step); 17] = [
         ("installed, it runs and says that it stands alone", life::installed),
         ("anybody may read", looks::anybody_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
