@@ -17,7 +17,8 @@ pub(super) fn installed(node: &Node) {
     machine.wait_property("nodewell.service", "ActiveState", "active");
     machine.sh(&format!("systemctl is-active {UNITS}"));
     machine.sh("systemctl is-enabled nodewell.service");
-    machine.wait_condition("KernelDeadlock", "False");
+    machine.wait_condition("TestUnhealthy", "False");
+    machine.sh("nodewell check /usr/share/nodewell/rules");
     until("the status line is true", || {
         let line = machine.property("nodewell.service", "StatusText");
         (line == "no problem; standalone, no API server").then_some(())
