@@ -31,10 +31,11 @@ impl Invalid {
 }
 
 impl Status {
-    /// How long this word holds, in seconds.
+    /// How long this word holds; `None`: until the daemon says otherwise.
     #[must_use]
-    pub fn ttl(&self) -> std::time::Duration {
-        std::time::Duration::from_secs(self.ttl_secs.unwrap_or(DEFAULT_TTL_SECS))
+    pub fn ttl(&self) -> Option<std::time::Duration> {
+        let secs = self.ttl_secs.unwrap_or(DEFAULT_TTL_SECS);
+        (secs > 0).then(|| std::time::Duration::from_secs(secs))
     }
 
     /// The first field that says what it must not.
@@ -63,8 +64,8 @@ impl Status {
 
     fn check_ttl(&self) -> Result<(), Invalid> {
         match self.ttl_secs {
-            Some(secs) if !(1..=TTL_LIMIT_SECS).contains(&secs) => {
-                Err(Invalid::new("ttl", format!("takes 1 to {TTL_LIMIT_SECS} seconds, not {secs}")))
+            Some(secs) if secs > TTL_LIMIT_SECS => {
+                Err(Invalid::new("ttl", format!("takes 0 to {TTL_LIMIT_SECS} seconds, not {secs}")))
             }
             _ => Ok(()),
         }
@@ -149,8 +150,7 @@ mod tests {
             (r#"{"source":""}"#.to_owned(), "field `source` takes 1 to 64 letters"),
             (r#"{"source":"a@b"}"#.to_owned(), "field `source` takes"),
             (format!(r#"{{"source":"{long}"}}"#), "field `source` takes"),
-            (r#"{"source":"a","ttl":0}"#.to_owned(), "field `ttl` takes 1 to 86400 seconds, not 0"),
-            (r#"{"source":"a","ttl":86401}"#.to_owned(), "field `ttl` takes"),
+            (r#"{"source":"a","ttl":86401}"#.to_owned(), "field `ttl` takes 0 to 86400 seconds, not 86401"),
             (format!(r#"{{"source":"a","id":"{long}"}}"#), "field `id` takes 1 to 128 bytes, not 300"),
             (
                 format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true,"subject":""}}]}}"#),

@@ -38,7 +38,7 @@ const DEFAULT_SOURCE: &str = "nodewell-report";
 Root may report; others need a [[grant]] in nodewell.toml. The type must be in
 the catalogue: declare your own as a [[condition]] in a rule file.
 A condition holds until it is reported false, the daemon says --last, or a
-person clears it; when nothing is heard for the ttl it is shown as unconfirmed.
+person clears it; when nothing is heard for a --ttl it is shown as unconfirmed.
 
 Exit codes: 0 the agent took it; 64 it is not a report; 69 the agent cannot be
 reached or is overloaded; 77 not granted; 70 anything else, such as too many
@@ -84,7 +84,8 @@ pub(super) struct Report {
     /// The daemon's name; the agent adds the user or unit.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_SOURCE)]
     source: String,
-    /// How long this word holds without another, such as 90s or 10m [default: 3m].
+    /// Within this time there will be another report, such as 90s or 10m: the daemon is missed then. Without it, what is
+    /// said holds until it is taken back.
     #[arg(long, value_name = "TIME", value_parser = nodewell_rules::duration::parse)]
     ttl: Option<Duration>,
     /// The report's id: the same again changes nothing [default: a new one].
@@ -117,7 +118,8 @@ impl Report {
             events: self.happened(now).into_iter().collect(),
             conditions: self.is(now)?.into_iter().collect(),
             source: self.source,
-            ttl_secs: self.ttl.map(|ttl| ttl.as_secs()),
+            // A sign of life promises another one.
+            ttl_secs: self.ttl.map(|ttl| ttl.as_secs()).or((!self.heartbeat).then_some(0)),
             id: self.id,
             full: self.full,
             last: self.last,

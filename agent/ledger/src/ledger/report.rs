@@ -69,7 +69,7 @@ impl Ledger {
         }
         if *last {
             self.say_goodbye(&word);
-        } else if unsettled {
+        } else if !self.release(&word) && unsettled {
             self.settle_all(now.wall);
         }
     }

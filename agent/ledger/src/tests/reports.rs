@@ -169,6 +169,21 @@ fn silence_makes_stale_and_a_day_of_it_forgotten() {
 }
 
 #[test]
+fn who_promises_no_further_word_is_not_missed() {
+    let mut ledger = ledger();
+    let by_hand = |conditions| Status { source: "hand".to_owned(), ttl_secs: Some(0), ..raid(conditions) };
+    take(&mut ledger, by_hand(vec![broken("md0", 5)]), 6);
+    ledger.advance(at(90_000));
+    assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, None);
+    take(&mut ledger, by_hand(vec![said(Some("md0"), ConditionStatus::False, 90_001)]), 90_002);
+    ledger.advance(at(300_000));
+    assert_eq!(disk(&mut ledger).status, ConditionStatus::False, "what it said holds");
+    assert_eq!(ledger.daemons().len(), 1);
+    take(&mut ledger, Status { source: "passer-by".to_owned(), ..by_hand(vec![]) }, 300_001);
+    assert_eq!(ledger.daemons().len(), 1, "whoever has said nothing that lasts is no daemon");
+}
+
+#[test]
 fn a_grant_may_end_problems_with_the_silence() {
     let mut ledger = ledger();
     ledger.report(vec![raid(vec![broken("md0", 5)])], "root", OnStale::Clear, at(6)).unwrap();

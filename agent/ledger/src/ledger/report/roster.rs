@@ -31,9 +31,15 @@ impl Daemon {
         self.reporter.as_ref().is_none_or(|reporter| reporter.held.is_empty())
     }
 
+    /// Whether nothing is left of it: it promised no further word, and has said nothing that lasts.
+    fn is_done(&self) -> bool {
+        self.ttl.is_none() && self.watches.is_empty() && self.reporter.is_some() && self.claims_nothing()
+    }
+
     /// Whether it makes room for another one.
     pub(super) fn may_be_forgotten(&self) -> bool {
-        self.state != DaemonState::Running && self.reporter.is_some() && self.claims_nothing()
+        let is_expected = self.state == DaemonState::Running && self.ttl.is_some();
+        !is_expected && self.reporter.is_some() && self.claims_nothing()
     }
 }
 
@@ -61,8 +67,8 @@ impl Ledger {
         let returned = daemon.heard();
         let types = status.conditions.iter().map(|condition| &condition.condition);
         let watches = daemon.watch(types, status.full);
-        let other_ttl = daemon.ttl.replace(ttl) != Some(ttl);
-        daemon.deadline = Some(word.now.after(ttl));
+        let other_ttl = std::mem::replace(&mut daemon.ttl, ttl) != ttl;
+        daemon.deadline = ttl.map(|ttl| word.now.after(ttl));
         let deadline = daemon.deadline;
         if let Some(reporter) = daemon.reporter.as_mut() {
             reporter.on_stale = on_stale;
@@ -107,6 +113,15 @@ impl Ledger {
     pub(super) fn forget(&mut self, name: &Arc<str>, now: Now) {
         let ending = self.conclusion(name, "its daemon was not heard of for a day", now);
         self.dismiss(name, &ending, now);
+    }
+
+    /// Whoever only tells an event, and promises no more, is no daemon.
+    pub(super) fn release(&mut self, word: &Word<'_>) -> bool {
+        let done = self.daemons.get(&word.daemon).is_some_and(Daemon::is_done);
+        if done {
+            self.say_goodbye(word);
+        }
+        done
     }
 
     /// A clean stop. The ids stay known for a while: the goodbye itself may come twice.
