@@ -180,7 +180,9 @@ fn mourn(setup: Setup) -> impl FnMut(Ended) {
     move |how| {
         tracing::error!(reader = ?setup.reader, ?how, "a source's thread ended unasked, will restart");
         let message = "its thread ended and is started again; see the agent's log";
-        for report in dead_reports(&setup.rules.borrow(), &setup.reader, message) {
+        // The rules are let go before anything waits: a reload changes them on the thread that empties the outlet.
+        let reports = dead_reports(&setup.rules.borrow(), &setup.reader, message);
+        for report in reports {
             setup.outlet.send(Report::Daemon(Box::new(report)));
         }
     }

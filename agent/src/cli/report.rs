@@ -29,7 +29,8 @@ const DEFAULT_SOURCE: &str = "nodewell-report";
     after_help = "Examples:
   nodewell report --source raid-monitor --condition RaidProblem=true \\
       --reason RaidDegraded --subject md0 --message 'md0 lost sdb1' --ttl 10m
-  nodewell report --source raid-monitor --condition RaidProblem=false --subject md0
+  nodewell report --source raid-monitor --condition RaidProblem=false --subject md0 \
+      --ttl 10m
   nodewell report --source raid-monitor --heartbeat --ttl 10m
   nodewell report --source raid-monitor --last
   nodewell report --event RaidRebuilt --severity info --subject md0 --message 'md0 is whole again'
@@ -84,9 +85,9 @@ pub(super) struct Report {
     /// The daemon's name; the agent adds the user or unit.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_SOURCE)]
     source: String,
-    /// Within this time there will be another report, such as 90s or 10m: the daemon is missed then. Without it, what is
-    /// said holds until it is taken back.
-    #[arg(long, value_name = "TIME", value_parser = nodewell_rules::duration::parse)]
+    /// Within this time there will be another report, such as 90s or 10m: else the daemon is missed. Without it, what
+    /// is said holds until it is taken back (--heartbeat: 3m).
+    #[arg(long, value_name = "TIME", value_parser = promise)]
     ttl: Option<Duration>,
     /// The report's id: the same again changes nothing [default: a new one].
     #[arg(long)]
@@ -161,6 +162,11 @@ fn condition(text: &str) -> Result<(Name, ConditionStatus), String> {
 
 fn patience(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { nodewell_rules::duration::parse(text) }
+}
+
+fn promise(text: &str) -> Result<Duration, String> {
+    let time = nodewell_rules::duration::parse(text)?;
+    if time < Duration::from_secs(1) { Err("takes a second or more".to_owned()) } else { Ok(time) }
 }
 
 /// A word as it stands in JSON; the error lists those that there are.

@@ -138,6 +138,10 @@ fn condition_entry(condition: &ConditionView) -> Entry {
         .field("NODEWELL_CONDITION", condition.condition.as_str())
         .field("NODEWELL_STATUS", condition.status.as_str())
         .field("NODEWELL_REASON", condition.reason.as_str())
+        .field(
+            "NODEWELL_SUBJECT",
+            condition.problems.first().and_then(|worst| worst.subject.as_deref()).unwrap_or_default(),
+        )
 }
 
 fn skipped_entry(skipped: u64) -> Entry {

@@ -107,7 +107,7 @@ impl Gate {
         let rule = format!("{what} is for root and the agent's own user (uid {owner})");
         let error = match who.shut_out() {
             Some(why) => format!("{rule} on the host itself; {why}"),
-            None => format!("{rule}; you are {who}: try sudo"),
+            None => format!("{rule}, or needs a [[grant]] where there is one for it; you are {who}: try sudo"),
         };
         let why = who.shut_out().unwrap_or_else(|| "only root and the agent's own user may".to_owned());
         self.refused(who, "", &format!("{what}: {why}"));

@@ -117,7 +117,13 @@ impl Permits {
         if who.is_root() || who.is_user(self.owner) {
             return None;
         }
-        let same = |other: &&Arc<Peer>| other.uid() == peer.uid() && other.identity().principal() == who.principal();
+        // A container's name is its maker's choice, and anybody may make cgroups of such names below his own: whoever
+        // is not at home is one peer with all others of his user.
+        let same = |other: &&Arc<Peer>| {
+            let other_who = other.identity();
+            let both_shut_out = who.is_shut_out() && other_who.is_shut_out();
+            other.uid() == peer.uid() && (both_shut_out || other_who.principal() == who.principal())
+        };
         if held.peers.iter().filter(same).count() >= self.limits.connections_per_peer {
             return Some(Full::Peer);
         }

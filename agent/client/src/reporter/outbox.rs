@@ -16,6 +16,8 @@ use crate::ClientError;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// A restarted agent is found within this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Between two signs of life while something is True or Unknown.
+const BEAT_WITH_PROBLEM: Duration = Duration::from_secs(5);
 
 /// What to do now.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,9 +187,16 @@ impl Outbox {
     fn due(&self, now: Instant) -> Instant {
         match (self.waiting_since, self.heard_at) {
             (Some(since), _) => since + self.settings.batch_for,
-            (None, Some(heard_at)) => heard_at + self.settings.ttl / 3,
+            (None, Some(heard_at)) => heard_at + self.beat(),
             (None, None) => now,
         }
+    }
+
+    /// Until the next sign of life. An agent that was restarted knows of no problem before it: while there is one, that
+    /// must not take long.
+    fn beat(&self) -> Duration {
+        let beat = self.settings.ttl / 3;
+        if !self.state.is_empty() { beat.min(BEAT_WITH_PROBLEM) } else { beat }
     }
 
     fn compose(&mut self) -> Status {

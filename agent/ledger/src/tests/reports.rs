@@ -184,6 +184,17 @@ fn who_promises_no_further_word_is_not_missed() {
 }
 
 #[test]
+fn a_word_without_a_promise_takes_none_back() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![]), 6);
+    take(&mut ledger, Status { ttl_secs: Some(0), ..raid(vec![]) }, 20);
+    ledger.advance(at(49));
+    assert_eq!(ledger.daemons()[0].state, DaemonState::Running, "any word is a sign of life");
+    ledger.advance(at(51));
+    assert_eq!(ledger.daemons()[0].state, DaemonState::Stale);
+}
+
+#[test]
 fn a_grant_may_end_problems_with_the_silence() {
     let mut ledger = ledger();
     ledger.report(vec![raid(vec![broken("md0", 5)])], "root", OnStale::Clear, at(6)).unwrap();

@@ -62,6 +62,10 @@ impl Identity {
         }
     }
 
+    pub(in crate::socket) fn is_shut_out(&self) -> bool {
+        !self.is_at_home()
+    }
+
     fn is_at_home(&self) -> bool {
         matches!(self.place, Place::Unit(_) | Place::Host)
     }

@@ -66,7 +66,8 @@ async fn news_go_alone_and_the_same_again_is_no_news() {
     assert_eq!((report.full, report.conditions), (false, vec![broken("md0")]));
     taken(&mut outbox, "a");
     outbox.set(broken("md0"), Instant::now());
-    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + TTL / 3));
+    let beat = Duration::from_secs(5);
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + beat), "an agent anew has to hear of it soon");
 }
 
 #[tokio::test(start_paused = true)]

@@ -63,7 +63,8 @@ impl Ledger {
     pub(super) fn hear(&mut self, word: &Word<'_>, status: &Status, on_stale: OnStale) -> bool {
         self.enrol(&word.daemon, word.now);
         let Some(daemon) = self.daemons.get_mut(&word.daemon) else { return false };
-        let (ttl, before) = (status.ttl(), daemon.deadline);
+        // A word without a promise, by hand for instance, does not take back the daemon's own.
+        let (ttl, before) = (status.ttl().or(daemon.ttl), daemon.deadline);
         let returned = daemon.heard();
         let types = status.conditions.iter().map(|condition| &condition.condition);
         let watches = daemon.watch(types, status.full);
