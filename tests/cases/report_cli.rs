@@ -41,8 +41,8 @@ fn a_script_reports_and_withdraws() {
     run(&agent, &["--heartbeat", "--ttl", "10m"]);
     run(&agent, &["--last"]);
     assert!(agent.condition("RaidProblem").is_none());
-    run(&agent, &["--source", "by-hand", "--event", "RaidLookedAt"]);
-    assert!(agent.view().daemons.iter().all(|daemon| !daemon.name.starts_with("by-hand@")), "who promises nothing");
+    run(&agent, &["--event", "RaidLookedAt"]);
+    assert!(agent.view().daemons.iter().all(|daemon| !daemon.name.starts_with("raid@")), "who promises nothing");
     let answer = agent.nodewell(&["report", "--heartbeat", "--json"]).json();
     assert_eq!(answer["durable"], false);
 }
