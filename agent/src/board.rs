@@ -4,6 +4,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use nodewell_ledger::{ClearRequest, Counters, OnStale, ReportRefusal};
@@ -11,10 +12,15 @@ use nodewell_model::{
     EventRecord, Status,
     view::{ApiserverState, ApiserverView, DaemonView, NodeView},
 };
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
 
 use crate::runtime::stats::Stats;
 
+/// The ledger answers in microseconds; one that does not within this is stuck.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many events are kept for people who look later; exporters that must deliver keep their own outbox.
 pub const EVENT_LOG_LIMIT: usize = 4096;
 
@@ -102,10 +108,14 @@ impl Board {
         &self.events
     }
 
-    /// The way to the ledger.
-    #[must_use]
-    pub fn commands(&self) -> &mpsc::Sender<Command> {
-        &self.commands
+    /// Asks the ledger; `None` if it does not answer: it has ended, or it is stuck.
+    pub async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+        let (done, answer) = oneshot::channel();
+        let asked = async {
+            self.commands.send(command(done)).await.ok()?;
+            answer.await.ok()
+        };
+        timeout(LEDGER_TIMEOUT, asked).await.ok().flatten()
     }
 
     /// The ledger's side: a new account. The API server's part stays as it is.

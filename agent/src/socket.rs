@@ -22,11 +22,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    hash::{BuildHasher, Hasher, RandomState},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use nodewell_model::{
     Name,
@@ -136,5 +132,5 @@ impl Api {
 /// Sixteen hexadecimal digits that no other run of an agent has: the standard library seeds its hashers from the
 /// kernel's random bytes.
 fn instance() -> String {
-    format!("{:016x}", RandomState::new().build_hasher().finish())
+    format!("{:016x}", nodewell_client::random())
 }

@@ -7,6 +7,7 @@
 mod connection;
 mod error;
 mod lines;
+mod random;
 mod reporter;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ use tokio::time::timeout;
 
 pub use error::ClientError;
 pub use lines::Lines;
+pub use random::random;
 pub use reporter::{Discarded, Reporter, ReporterSettings};
 
 use connection::Connection;

@@ -1,13 +1,10 @@
 //! What changes something without being a report: ending problems, injecting one. The gate has let it in.
 
-use std::time::Duration;
-
 use hyper::StatusCode;
 use nodewell_model::{
     api::{ClearRequest, ClearedView, InjectRequest},
     text,
 };
-use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     Api,
@@ -15,21 +12,13 @@ use super::{
 };
 use crate::board::Command;
 
-/// The ledger answers in microseconds; one that does not within this is stuck.
-const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// `POST /v1/clear`.
 pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Refusal> {
     known_condition(api, &request)?;
-    let (done, cleared) = oneshot::channel();
     let ClearRequest { condition, reason, subject, id, evidence, as_seen } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
     let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, as_seen };
-    let asked = async {
-        api.board.commands().send(Command::Clear { request, done }).await.ok()?;
-        cleared.await.ok()
-    };
-    match timeout(LEDGER_TIMEOUT, asked).await.ok().flatten() {
+    match api.board.ask(|done| Command::Clear { request, done }).await {
         Some(cleared) => Ok(json(StatusCode::OK, &ClearedView { cleared })),
         None => Err(Refusal::new(
             StatusCode::SERVICE_UNAVAILABLE,

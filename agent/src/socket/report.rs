@@ -1,22 +1,20 @@
 //! `POST /v1/status`: the reports of external daemons on their way to the ledger.
 
-use std::{error::Error, time::Duration};
+use std::error::Error;
 
 use hyper::{Request, StatusCode, body::Body};
 use nodewell_ledger::{Refusal as LedgerRefusal, ReportRefusal};
 use nodewell_model::{Status, api::AcceptedView, report::Invalid};
-use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     Api, Limits,
     answer::{Answer, Refusal, json},
     body,
+    gate::Granted,
     peer::Peer,
 };
 use crate::board::Command;
 
-/// The ledger answers in microseconds; one that does not within this is stuck.
-const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// When to try again while the agent stops or is stuck: the next one is there by then.
 const RETRY_SECS: u32 = 1;
 /// Reports in one batch: a daemon has one or two to send at a time.
@@ -39,14 +37,9 @@ where
     sent.check(limits)?;
     let granted = api.gate.admit(peer, &sent.reports)?;
     let batch = sent.batch;
-    let (done, outcome) = oneshot::channel();
-    let command =
-        Command::Report { reports: sent.reports, principal: granted.principal, on_stale: granted.on_stale, done };
-    let asked = async {
-        api.board.commands().send(command).await.ok()?;
-        outcome.await.ok()
-    };
-    match timeout(LEDGER_TIMEOUT, asked).await.ok().flatten() {
+    let Granted { principal, on_stale } = granted;
+    let command = |done| Command::Report { reports: sent.reports, principal, on_stale, done };
+    match api.board.ask(command).await {
         Some(Ok(())) => Ok(json(StatusCode::OK, &AcceptedView { durable: false, instance: api.instance.clone() })),
         Some(Err(refused)) => Err(not_taken(&refused, batch)),
         None => Err(Refusal::for_now(

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    hash::{BuildHasher, Hasher, RandomState},
     time::Duration,
 };
 
@@ -11,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{ReporterSettings, compose::Composer};
 use crate::ClientError;
+use crate::random;
 
 /// The first pause after a failure; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -286,9 +286,4 @@ fn is_final(error: &ClientError) -> bool {
         ClientError::Request(_) => true,
         _ => false,
     }
-}
-
-/// The standard library seeds its hashers from the kernel's random bytes.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

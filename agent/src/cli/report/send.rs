@@ -1,11 +1,8 @@
 //! One report on its way: given an id, and sent again while the agent restarts or is overloaded.
 
-use std::{
-    hash::{BuildHasher, Hasher, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
-use nodewell_client::{Client, ClientError};
+use nodewell_client::{Client, ClientError, random};
 use nodewell_model::api::AcceptedView;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -52,9 +49,4 @@ fn name(report: &mut Value) {
     if let Value::Object(fields) = report {
         fields.entry("id").or_insert_with(|| Value::from(format!("{:016x}", random())));
     }
-}
-
-/// The standard library seeds its hashers from the kernel's random bytes.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
