@@ -19,3 +19,4 @@ pub mod runtime;
 pub mod satellite;
 pub mod socket;
 pub mod sources;
+pub mod store;

@@ -38,7 +38,7 @@ pub use stats::{ApiStats, Verb};
 
 pub use crate::bucket::Rate;
 
-use crate::board::Board;
+use crate::{board::Board, runtime::clock::Clock};
 use answer::Failure;
 use connection::Connection;
 use schedule::ScheduleTiming;
@@ -74,6 +74,8 @@ pub struct ApiserverConfig {
     pub flush_grace: Duration,
     /// Takes conditions from other field managers (`force`): for a node whose Node Problem Detector was removed.
     pub take_over: bool,
+    /// The scale test runs thousands of exporters on virtual time.
+    pub clock: Clock,
 }
 
 impl ApiserverConfig {
@@ -95,6 +97,7 @@ impl ApiserverConfig {
             file_check_failing: Duration::from_secs(2),
             flush_grace: Duration::from_secs(2),
             take_over: false,
+            clock: Clock::default(),
         }
     }
 

@@ -31,6 +31,36 @@ pub fn boot_id() -> Option<BootId> {
     *ID.get_or_init(|| BootId::parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?))
 }
 
+/// What somebody goes by who may also live in virtual time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Clock {
+    /// The runtime's time, counted from this moment; `None`: the host's clocks.
+    simulated: Option<(tokio::time::Instant, jiff::Timestamp)>,
+}
+
+impl Clock {
+    /// Starts now, at `wall`, and goes as tokio's clock does: a paused one jumps from timer to timer.
+    #[must_use]
+    pub fn simulated(wall: jiff::Timestamp) -> Self {
+        Self { simulated: Some((tokio::time::Instant::now(), wall)) }
+    }
+
+    /// Time since boot, or since the simulation's start.
+    #[must_use]
+    pub fn boottime(&self) -> Duration {
+        self.simulated.map_or_else(boottime, |(start, _)| start.elapsed())
+    }
+
+    /// The wall clock.
+    #[must_use]
+    pub fn wall(&self) -> jiff::Timestamp {
+        let simulated = |(start, wall): (tokio::time::Instant, jiff::Timestamp)| {
+            wall.saturating_add(jiff::SignedDuration::try_from(start.elapsed()).ok()?).ok()
+        };
+        self.simulated.and_then(simulated).unwrap_or_else(jiff::Timestamp::now)
+    }
+}
+
 fn read(clock: ClockId) -> Duration {
     clock_gettime(clock).map(Duration::from).unwrap_or_default()
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use nodewell_model::{
     Name,
     view::{DaemonState, NodeView},
@@ -20,7 +19,6 @@ use super::{
     schedule::{ApplySet, Schedule},
     shared::{Notice, Shared},
 };
-use crate::runtime::clock;
 
 /// Each round of a conflict names all fields in conflict, and a round may uncover those that we fall back to.
 const CONFLICT_ROUNDS: usize = 4;
@@ -45,12 +43,12 @@ pub(super) async fn run(shared: &Shared) {
     // Too slow a monitor, or none at all any more: what is known goes out.
     let _ = tokio::time::timeout(shared.config.start_grace, settled).await;
     loop {
-        lane.schedule.want(view.borrow_and_update().conditions.iter().map(AsRef::as_ref), clock::boottime());
+        lane.schedule.want(view.borrow_and_update().conditions.iter().map(AsRef::as_ref), shared.clock.boottime());
         if *stop.borrow_and_update() {
             return lane.last_words().await;
         }
         let due = lane.due();
-        if due.is_some_and(|due| due <= clock::boottime()) {
+        if due.is_some_and(|due| due <= shared.clock.boottime()) {
             lane.apply().await;
             continue;
         }
@@ -82,24 +80,24 @@ impl<'a> Conditions<'a> {
     }
 
     fn due(&self) -> Option<Duration> {
-        let urgent = self.schedule.is_urgent(clock::boottime());
+        let urgent = self.schedule.is_urgent(self.shared.clock.boottime());
         let retry = self.retry.due(urgent).unwrap_or_default();
         Some(self.schedule.due()?.max(retry))
     }
 
     /// What is due goes out once more, back-off or not; a heartbeat need not.
     async fn last_words(&mut self) {
-        if self.schedule.is_urgent(clock::boottime()) {
+        if self.schedule.is_urgent(self.shared.clock.boottime()) {
             self.apply().await;
         }
     }
 
     async fn apply(&mut self) {
-        let set = self.schedule.apply_set(clock::boottime());
+        let set = self.schedule.apply_set(self.shared.clock.boottime());
         match self.send(&set).await {
             Ok(taken) => self.taken(&set, taken),
             Err(failure) => {
-                self.retry.failed(&failure, clock::boottime(), self.luck.draw());
+                self.retry.failed(&failure, self.shared.clock.boottime(), self.luck.draw());
                 self.shared.health.failed(Lane::Conditions, self.explain(&failure));
                 if matches!(failure, Failure::Forbidden(_) | Failure::Refused { .. }) {
                     self.shared.go_without_uid();
@@ -110,9 +108,9 @@ impl<'a> Conditions<'a> {
 
     async fn send(&mut self, set: &ApplySet) -> Result<Taken, Failure> {
         let config = &self.shared.config;
-        let mut draft = object::draft(set, Timestamp::now());
-        self.conflicts.hold(&mut draft, clock::boottime());
-        self.refusals.leave_out(&mut draft, clock::boottime());
+        let mut draft = object::draft(set, self.shared.clock.wall());
+        self.conflicts.hold(&mut draft, self.shared.clock.boottime());
+        self.refusals.leave_out(&mut draft, self.shared.clock.boottime());
         for _ in 0..CONFLICT_ROUNDS {
             let call = object::apply_conditions(&config.node_name, &draft, config.take_over);
             match self.shared.connection.send(&call).await {
@@ -123,7 +121,7 @@ impl<'a> Conditions<'a> {
                 Err(failure) if failure.is_about_content() => self.leave_out_culprits(&mut draft, failure).await?,
                 Err(failure) => return Err(failure),
                 Ok(taken) => {
-                    self.conflicts.taken(draft, clock::boottime() + config.heartbeat);
+                    self.conflicts.taken(draft, self.shared.clock.boottime() + config.heartbeat);
                     return Ok(taken);
                 }
             }
@@ -137,7 +135,7 @@ impl<'a> Conditions<'a> {
         if culprits.is_empty() {
             return Err(refused);
         }
-        let again_at = clock::boottime() + self.shared.config.heartbeat;
+        let again_at = self.shared.clock.boottime() + self.shared.config.heartbeat;
         for (condition, failure) in culprits {
             let Some(fields) = draft.remove(&condition) else { continue };
             tracing::error!(%condition, %failure, "the API server refuses this condition; the others go without it");
@@ -147,7 +145,7 @@ impl<'a> Conditions<'a> {
     }
 
     fn taken(&mut self, set: &ApplySet, taken: Taken) {
-        self.schedule.taken(set, clock::boottime(), self.luck.draw());
+        self.schedule.taken(set, self.shared.clock.boottime(), self.luck.draw());
         self.retry.succeeded();
         self.shared.health.conflicts(self.conflicts.message());
         self.shared.health.succeeded_but(Lane::Conditions, self.refusals.message());

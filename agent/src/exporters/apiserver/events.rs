@@ -12,7 +12,6 @@ use super::{
     retry::Retry,
     shared::Shared,
 };
-use crate::runtime::clock;
 
 /// Records taken from the log at once: the log is locked meanwhile.
 const BATCH: usize = 256;
@@ -85,7 +84,7 @@ impl<'a> Events<'a> {
 
     /// Everything new in the log. Ids that are missing fell out of its ring before we came.
     fn take_in(&mut self) {
-        let now = clock::boottime();
+        let now = self.shared.clock.boottime();
         let before = self.last_id;
         loop {
             let batch = self.shared.board.events().since(self.last_id, BATCH);
@@ -114,7 +113,7 @@ impl<'a> Events<'a> {
     }
 
     fn next(&mut self) -> Next {
-        let now = clock::boottime();
+        let now = self.shared.clock.boottime();
         match (self.aggregate.next(now), self.retry.due(true)) {
             (Next::Send(_), Some(retry)) if retry > now => Next::At(retry),
             (next, _) => next,
@@ -163,7 +162,7 @@ impl<'a> Events<'a> {
     }
 
     fn react(&mut self, delivery: &Delivery, answer: Result<Written, Failure>) -> bool {
-        let now = clock::boottime();
+        let now = self.shared.clock.boottime();
         match answer {
             Ok(Written::Now) => self.aggregate.delivered(delivery, now),
             Ok(Written::Before { count }) => self.aggregate.existed(delivery, count, now),

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{ApiserverConfig, Ports, connection::Connection, health::Health, stats::ApiStats};
-use crate::{board::Board, runtime::clock};
+use crate::{board::Board, runtime::clock::Clock};
 
 /// What the exporter tells the agent beside the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub enum Notice {
 pub(super) struct Shared {
     pub(super) config: ApiserverConfig,
     pub(super) board: Board,
+    pub(super) clock: Clock,
     pub(super) stats: Arc<ApiStats>,
     pub(super) connection: Connection,
     pub(super) health: Health,
@@ -39,6 +40,7 @@ impl Shared {
         Self {
             health: Health::new(board.clone()),
             connection,
+            clock: config.clock,
             config,
             board,
             stats,
@@ -91,7 +93,7 @@ impl Shared {
     /// Sleeps until a moment of `CLOCK_BOOTTIME`; for ever without one.
     pub(super) async fn sleep_until(&self, due: Option<Duration>) {
         match due {
-            Some(due) => sleep(due.saturating_sub(clock::boottime())).await,
+            Some(due) => sleep(due.saturating_sub(self.clock.boottime())).await,
             None => std::future::pending().await,
         }
     }
