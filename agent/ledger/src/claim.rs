@@ -119,21 +119,30 @@ impl Claim {
 
 impl Claim {
     /// The daemon says it once more, by a report. Its words replace the former ones, whatever they were; only a new
-    /// transition is another occurrence. Returns whether anything shown changed.
-    pub(crate) fn restate(&mut self, said: Restated, now: Now) -> bool {
+    /// transition is another occurrence.
+    pub(crate) fn restate(&mut self, said: Restated, now: Now) -> Restatement {
         let again = self.transition != Some(said.transition);
         let same = (self.severity, self.action, &self.message) == (said.severity, said.action, &said.message);
         let old = now.age_of(self.last_seen) >= SEEN_EVERY;
         if same && !again && !old {
-            return false;
+            return Restatement::Nothing;
         }
         self.count = self.count.saturating_add(u64::from(again));
         self.since = self.since.min(said.transition.min(now.wall));
         self.transition = Some(said.transition);
         self.last_seen = self.last_seen.max(now.wall);
         (self.severity, self.action, self.message) = (said.severity, said.action, said.message);
-        true
+        if same && !again { Restatement::Confirmed } else { Restatement::News }
     }
+}
+
+/// What came of saying it once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restatement {
+    Nothing,
+    /// Only the time at which it was last seen: shown, and not worth a write.
+    Confirmed,
+    News,
 }
 
 /// What a report says of a problem that its daemon claims already.

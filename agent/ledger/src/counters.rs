@@ -23,13 +23,12 @@ pub struct Gauge {
     pub active: bool,
 }
 
-/// Counts a reason; past `limit` reasons the rest shares one counter, so that names from outside cannot grow it.
-pub(crate) fn count(totals: &mut BTreeMap<Name, u64>, reason: &Name, records: u64, limit: usize) {
-    if let Some(total) = totals.get_mut(reason) {
-        *total = total.saturating_add(records);
-        return;
-    }
-    let name = if totals.len() < limit { reason.clone() } else { Name::fixed("Others") };
-    let total = totals.entry(name).or_default();
+/// Counts a reason; past `limit` reasons the rest shares one counter, so that names from outside cannot grow it. Returns
+/// whose counter it was.
+pub(crate) fn count(totals: &mut BTreeMap<Name, u64>, reason: &Name, records: u64, limit: usize) -> Name {
+    let known = totals.contains_key(reason) || totals.len() < limit;
+    let name = if known { reason.clone() } else { Name::fixed("Others") };
+    let total = totals.entry(name.clone()).or_default();
     *total = total.saturating_add(records);
+    name
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{
-    Name, ProblemKey,
+    Name, Origin, ProblemKey,
     text::{MESSAGE_LIMIT_BYTES, cut},
     view::{DaemonState, DaemonView},
 };
@@ -42,6 +42,8 @@ pub struct Gap {
     pub message: String,
     /// When reading went on.
     pub time: Timestamp,
+    /// The record before the gap, where there is one: told again, it is the same gap.
+    pub origin: Option<Origin>,
 }
 
 /// A daemon as the ledger holds it.
@@ -53,6 +55,7 @@ pub(crate) struct Daemon {
     pub(crate) watches: BTreeSet<Name>,
     pub(crate) ttl: Option<Duration>,
     /// Boot time at which it is stale.
+    #[serde(skip)]
     pub(crate) deadline: Option<Duration>,
     /// Since when its claims are not confirmed any more.
     pub(crate) silent_since: Option<Timestamp>,

@@ -23,6 +23,7 @@ use crate::{
     claim::{Claim, Claimant, Lasting},
     counters,
     daemon::Daemon,
+    dirty::Dirty,
     events::{EventQueue, Run, event_of},
     page::{Cause, Page},
     reporter::Ids,
@@ -104,6 +105,9 @@ pub struct Ledger {
     pub(crate) account: u64,
     /// Daemons that said goodbye, with the ids of their last reports: one of these may still come again.
     pub(crate) departed: VecDeque<(Arc<str>, Ids)>,
+    pub(crate) dirty: Dirty,
+    /// Of the counters, what was last taken for the store.
+    pub(crate) run_kept: Option<(u64, u64)>,
 }
 
 impl Ledger {
@@ -125,6 +129,8 @@ impl Ledger {
             version: 0,
             account: 0,
             departed: VecDeque::new(),
+            dirty: Dirty::default(),
+            run_kept: None,
         }
     }
 
@@ -193,6 +199,7 @@ impl Ledger {
         let since = claim.since;
         let (before, after) = page.claim(&key, &claimant, claim);
         page.settle(&self.daemons, Cause::Record(since));
+        self.dirty.claim(&key, &claimant);
         self.timers.reset(Due::Claim(key, claimant), before, after);
         self.changed();
         start
@@ -203,11 +210,17 @@ impl Ledger {
     }
 
     fn count(&mut self, finding: &Finding) {
-        counters::count(&mut self.totals, &finding.reason, finding.count, self.limits.counted_reasons);
+        self.count_reason(&finding.reason, finding.count);
+    }
+
+    pub(crate) fn count_reason(&mut self, reason: &Name, records: u64) {
+        let counted = counters::count(&mut self.totals, reason, records, self.limits.counted_reasons);
+        self.dirty.total(&counted);
     }
 
     pub(crate) fn emit(&mut self, event: EventRecord) {
         self.events.push(event, self.limits.events);
+        self.dirty.marks += 1;
         self.version += 1;
     }
 

@@ -19,23 +19,24 @@
 mod claim;
 mod counters;
 mod daemon;
+mod dirty;
 mod events;
+mod kept;
 mod ledger;
 mod limits;
 mod now;
 mod page;
 mod reporter;
-mod snapshot;
 mod timers;
 mod view;
 
 pub use counters::{Counters, Gauge};
 pub use daemon::{DaemonReport, Gap};
+pub use kept::{TABLES, TakenIn};
 pub use ledger::{Applied, ClearRequest, Ledger, Refusal, ReportRefusal};
 pub use limits::Limits;
 pub use now::Now;
 pub use reporter::OnStale;
-pub use snapshot::Snapshot;
 
 #[cfg(test)]
 mod tests;

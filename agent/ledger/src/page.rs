@@ -47,6 +47,12 @@ pub(crate) struct Page {
     /// Reasons that held the condition once stay here at zero, for the gauges.
     pub(crate) tallies: BTreeMap<Name, Tally>,
     pub(crate) standing: Standing,
+    /// How it stood in the run before, until it is known how it stands: a restart is no transition.
+    pub(crate) resumed: Option<Standing>,
+    /// Grows when a reason comes or goes.
+    pub(crate) reasons_version: u64,
+    /// What was last taken for the store: the standing and the reasons' version.
+    pub(crate) kept: Option<(Standing, u64)>,
     /// `None`: something changed since it was made.
     pub(crate) view: Option<Arc<ConditionView>>,
 }
@@ -54,7 +60,16 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) fn new(spec: ConditionSpec) -> Self {
         let (problems, tallies) = (BTreeMap::new(), BTreeMap::new());
-        Self { spec, problems, tallies, standing: Standing::default(), view: None }
+        Self {
+            spec,
+            problems,
+            tallies,
+            standing: Standing::default(),
+            resumed: None,
+            reasons_version: 0,
+            kept: None,
+            view: None,
+        }
     }
 
     /// Where a claim on `key` goes: to the problem of its subject, or, past the limits, to the one without.
@@ -77,7 +92,10 @@ impl Page {
         }
         let over = self.tallies.iter().find(|(_, tally)| tally.problems == 0).map(|(reason, _)| reason.clone());
         match over.map(|reason| self.tallies.remove(&reason)) {
-            Some(_) => Ok(()),
+            Some(_) => {
+                self.reasons_version += 1;
+                Ok(())
+            }
             None => Err(Refusal::TooManyReasons(key.condition.clone())),
         }
     }
@@ -109,6 +127,7 @@ impl Page {
     /// The problem of `key`, which begins if it was not there.
     fn open(&mut self, key: &ProblemKey) -> &mut Problem {
         if !self.problems.contains_key(key) {
+            self.reasons_version += u64::from(!self.tallies.contains_key(&key.reason));
             let tally = self.tallies.entry(key.reason.clone()).or_default();
             tally.problems += 1;
             tally.subjects += usize::from(key.subject.is_some());
@@ -152,6 +171,9 @@ impl Page {
     pub(crate) fn settle(&mut self, daemons: &BTreeMap<Arc<str>, Daemon>, cause: Cause) {
         self.view = None;
         let status = self.derive(daemons);
+        if self.resume(status) {
+            return;
+        }
         let standing = &mut self.standing;
         if standing.status == status {
             return;
@@ -163,6 +185,32 @@ impl Page {
                 standing.since = standing.floor;
             }
             Cause::Daemon(time) => standing.since = standing.since.max(Some(time)),
+        }
+    }
+
+    /// Whether it stands as it stood in the run before, with the times of then.
+    fn resume(&mut self, status: Option<ConditionStatus>) -> bool {
+        let Some(resumed) = self.resumed else { return false };
+        let is_same = resumed.status == status;
+        if is_same {
+            self.standing = resumed;
+        }
+        if is_same || matches!(status, Some(ConditionStatus::True | ConditionStatus::False)) {
+            self.resumed = None;
+        }
+        is_same
+    }
+
+    /// A claim of the run before: what was claimed meanwhile repeats it.
+    pub(crate) fn take_in(&mut self, key: &ProblemKey, claimant: &Claimant, kept: Claim) {
+        let claims = &mut self.open(key).claims;
+        match claims.remove(claimant) {
+            None => drop(claims.insert(claimant.clone(), kept)),
+            Some(meanwhile) => {
+                let mut claim = kept;
+                claim.repeat(meanwhile);
+                claims.insert(claimant.clone(), claim);
+            }
         }
     }
 

@@ -11,11 +11,11 @@ mod reports;
 mod restarts;
 mod steps;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{
-    BootId, ConditionSpec, ConditionStatus, Finding, FindingKind, Guard, Name, Origin, Severity,
+    BootId, ConditionSpec, ConditionStatus, Finding, FindingKind, Guard, Name, Origin, Row, Severity, Table,
     view::{ConditionView, DaemonState},
 };
 
@@ -50,6 +50,60 @@ fn spec(condition: &'static str) -> ConditionSpec {
 
 fn ledger() -> Ledger {
     Ledger::new(vec![spec("DiskUnhealthy"), spec("KernelDeadlock")], at(0)).with_boot_id(boot(BOOT))
+}
+
+/// What a disk would hold.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Disk(BTreeMap<(Table, String), String>);
+
+impl Disk {
+    /// Writes what has changed.
+    fn keep(&mut self, ledger: &mut Ledger) {
+        self.write(ledger.take_rows());
+    }
+
+    fn of(ledger: &Ledger) -> Self {
+        let mut disk = Self::default();
+        disk.write(ledger.clone().all_rows());
+        disk
+    }
+
+    fn write(&mut self, rows: Vec<Row>) {
+        for Row { table, key, value } in rows {
+            match value {
+                Some(value) => drop(self.0.insert((table, key), value)),
+                None => drop(self.0.remove(&(table, key))),
+            }
+        }
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let row = |((table, key), value): (&(Table, String), &String)| Row {
+            table: *table,
+            key: key.clone(),
+            value: Some(value.clone()),
+        };
+        self.0.iter().map(row).collect()
+    }
+
+    /// The next run of the agent, in this boot.
+    fn restart(&self, boot_id: &str, now: Now) -> Ledger {
+        let catalogue = vec![spec("DiskUnhealthy"), spec("KernelDeadlock")];
+        let mut ledger = Ledger::new(catalogue, now).with_boot_id(boot(boot_id));
+        assert_eq!(ledger.take_in(self.rows(), now).unreadable, 0);
+        ledger
+    }
+
+    /// The rows of some tables.
+    fn part(&self, tables: &[Table]) -> Self {
+        Self(
+            self.0
+                .iter()
+                .filter(|((table, _), _)| tables.contains(table))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect(),
+        )
+    }
 }
 
 /// A ledger whose two conditions are watched by `kernel-monitor`.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// One boot of one machine, as `/proc/sys/kernel/random/boot_id` names it (16 random bytes).
@@ -79,6 +80,8 @@ pub enum Origin {
     Line { number: u64 },
     /// A report over the socket.
     Peer { peer: String, report_id: String },
+    /// The end of a problem that no record says: it ends once, whoever concludes it.
+    Ended { problem: String, since: Timestamp },
     /// The agent itself: the number is counted up within this run, the boot id and start time make it unique.
     Agent { boot_id: BootId, started_ns: u64, sequence: u64 },
 }

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_model::{
-    ConditionStatus, EventRecord, Finding, Name, ProblemKey, Severity,
+    ConditionStatus, EventRecord, Finding, Name, Origin, ProblemKey, Severity,
     text::{MESSAGE_LIMIT_BYTES, cut},
 };
 
@@ -81,7 +81,7 @@ impl Ledger {
         }
     }
 
-    pub(super) fn held(&self, key: &ProblemKey, claimant: &Claimant) -> Option<&Claim> {
+    pub(crate) fn held(&self, key: &ProblemKey, claimant: &Claimant) -> Option<&Claim> {
         self.pages.get(&key.condition)?.problems.get(key)?.claims.get(claimant)
     }
 
@@ -104,20 +104,23 @@ impl Ledger {
             page.close(key);
         }
         page.settle(&self.daemons, Cause::Record(ending.time));
+        self.dirty.claim(key, claimant);
         self.timers.reset(Due::Claim(key.clone(), claimant.clone()), claim.deadline, None);
         self.changed();
         if ended {
-            let event = self.end_of(key, claimant, ending);
+            let event = self.end_of((key, claim.since), claimant, ending);
             self.emit(event);
         }
         ended
     }
 
-    fn end_of(&mut self, key: &ProblemKey, claimant: &Claimant, ending: &Ending) -> EventRecord {
+    fn end_of(&self, (key, since): (&ProblemKey, Timestamp), claimant: &Claimant, ending: &Ending) -> EventRecord {
         let (reason, message) = self.words_of_end(key, ending);
+        // A crash may let it end a second time: that is the same end.
+        let concluded = || Origin::Ended { problem: key.id().to_string(), since };
         EventRecord {
             id: 0,
-            origin: ending.origin.clone().unwrap_or_else(|| self.run.next_origin()),
+            origin: ending.origin.clone().unwrap_or_else(concluded),
             boot_id: ending.boot_id,
             severity: Severity::Info,
             time: ending.time,

@@ -1,6 +1,6 @@
 //! New rules or config under a running ledger.
 
-use nodewell_model::{ConditionSpec, Name, ProblemKey};
+use nodewell_model::{ConditionSpec, Name, ProblemKey, Table};
 
 use super::Ledger;
 use crate::{Now, claim::Claimant, events::Ending, page::Page, timers::Due};
@@ -16,6 +16,7 @@ impl Ledger {
             let keys = self.pages.get(&name).map(|page| page.keys_of(None, None));
             keys.unwrap_or_default().iter().for_each(|key| _ = self.withdraw_all(key, &ending));
             self.pages.remove(&name);
+            self.dirty.unwanted(Table::Conditions, name.to_string());
         }
         let mut kept = std::mem::take(&mut self.pages);
         for spec in catalogue {
@@ -38,6 +39,9 @@ impl Ledger {
     /// Forgets a monitor or daemon; its claims end as `ending` says.
     pub(super) fn dismiss(&mut self, source: &str, ending: &Ending, now: Now) -> usize {
         if let Some((name, daemon)) = self.daemons.remove_entry(source) {
+            if daemon.reporter.is_some() {
+                self.dirty.daemon(&name);
+            }
             self.timers.reset(Due::Daemon(name), daemon.deadline, None);
         }
         let claims = self.claims_where(|claimant, _| &*claimant.source == source);

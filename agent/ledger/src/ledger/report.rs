@@ -16,7 +16,7 @@ use nodewell_model::{
 use super::{Ledger, ReportRefusal};
 use crate::{
     Now, OnStale,
-    claim::{Claimant, Lasting, Restated},
+    claim::{Claimant, Lasting, Restated, Restatement},
     events::Ending,
     page::Cause,
     reporter::{FORGOTTEN_AFTER, Spot, Unsure},
@@ -60,6 +60,7 @@ impl Ledger {
             return;
         }
         let word = Word { daemon, id: id.as_deref(), now };
+        let marks = self.dirty.marks;
         let unsettled = self.hear(&word, &status, on_stale);
         let named = named(&status);
         events.iter().enumerate().for_each(|(n, event)| self.report_event(&word, n, event));
@@ -71,6 +72,10 @@ impl Ledger {
             self.say_goodbye(&word);
         } else if !self.release(&word) && unsettled {
             self.settle_all(now.wall);
+        }
+        // The id of what lasts must last; a heartbeat is nothing for the disk.
+        if self.dirty.marks != marks {
+            self.dirty.daemon(&word.daemon);
         }
     }
 
@@ -190,13 +195,17 @@ impl Ledger {
             message: text::message(condition.message.as_bytes()),
         };
         let before = claim.count;
-        if !claim.restate(said, word.now) {
+        let came = claim.restate(said, word.now);
+        if came == Restatement::Nothing {
             return;
         }
         let again = claim.count - before;
         page.settle(&self.daemons, Cause::Record(condition.transition.min(word.now.wall)));
         if again > 0 {
-            crate::counters::count(&mut self.totals, &key.reason, again, self.limits.counted_reasons);
+            self.count_reason(&key.reason, again);
+        }
+        if came == Restatement::News {
+            self.dirty.claim(key, &word.claimant());
         }
         self.changed();
     }
@@ -218,6 +227,7 @@ impl Ledger {
         let doubt = |spot| Unsure { spot, since, reason: condition.reason.clone(), message: message.clone() };
         let news = spots.into_iter().filter(|spot| reporter.doubt(doubt(spot.clone()))).count();
         if news > 0 {
+            self.dirty.daemon(&word.daemon);
             self.settle_one(&condition.condition, since);
         }
     }
@@ -225,6 +235,7 @@ impl Ledger {
     /// The daemon can tell again how `spot` is.
     fn trust_again(&mut self, word: &Word<'_>, spot: &Spot) {
         if self.reporter_mut(&word.daemon).is_some_and(|reporter| reporter.settle(spot)) {
+            self.dirty.daemon(&word.daemon);
             self.settle_one(&spot.0, word.now.wall);
         }
     }
@@ -289,6 +300,7 @@ impl Ledger {
         if silent {
             return;
         }
+        self.dirty.daemon(&name);
         self.settle_all(time);
         if clears {
             self.end_all_of(&name, (time, "its daemon went silent, and its grant says that this ends it"), now);

@@ -52,7 +52,7 @@ impl Ledger {
         let time = gap.time.min(now.wall);
         let event = EventRecord {
             id: 0,
-            origin: self.run.next_origin(),
+            origin: gap.origin.unwrap_or_else(|| self.run.next_origin()),
             boot_id: self.run.boot_id,
             severity: Severity::Warn,
             time,

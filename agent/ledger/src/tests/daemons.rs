@@ -107,7 +107,13 @@ fn a_problem_is_confirmed_while_one_of_its_claimants_speaks() {
 #[test]
 fn a_gap_is_an_event_of_the_agent() {
     let mut ledger = watched();
-    let gap = Gap { source: "kernel-monitor".into(), lost: Some(12), message: "overrun".to_owned(), time: wall(4) };
+    let gap = Gap {
+        source: "kernel-monitor".into(),
+        lost: Some(12),
+        message: "overrun".to_owned(),
+        time: wall(4),
+        origin: None,
+    };
     ledger.gap(gap, at(5));
     let event = ledger.take_events().pop().unwrap();
     assert_eq!((event.reason.as_str(), event.count, event.severity), ("RecordsLost", 12, Severity::Warn));

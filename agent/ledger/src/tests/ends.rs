@@ -22,7 +22,7 @@ fn quiet_is_counted_from_the_record_on_the_clock_of_arrival() {
     assert_eq!((view.status, view.since), (ConditionStatus::False, wall(90)));
     let ended = ledger.take_events().pop().unwrap();
     assert_eq!((ended.message.as_str(), ended.time), ("IOError on sda is over: not seen again for 1m", wall(90)));
-    assert!(matches!(ended.origin, Origin::Agent { .. }));
+    assert!(matches!(ended.origin, Origin::Ended { .. }));
 }
 
 #[test]

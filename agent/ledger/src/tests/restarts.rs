@@ -1,12 +1,9 @@
 //! A ledger put away and taken up again.
 
 use super::*;
-use crate::Snapshot;
 
 fn restored(ledger: &Ledger, boot_id: &str, now: Now) -> Ledger {
-    let kept: Snapshot = serde_json::from_str(&serde_json::to_string(&ledger.snapshot()).unwrap()).unwrap();
-    let catalogue = vec![spec("DiskUnhealthy"), spec("KernelDeadlock")];
-    Ledger::new(catalogue, now).with_boot_id(boot(boot_id)).restore(kept, now)
+    Disk::of(ledger).restart(boot_id, now)
 }
 
 #[test]
@@ -15,10 +12,29 @@ fn a_restart_ends_nothing_and_tells_nothing_again() {
     ledger.apply(raise("sda", 1), at(1)).unwrap();
     ledger.take_events();
     let mut after = restored(&ledger, BOOT, at(9));
-    assert_eq!(after.conditions(), ledger.conditions());
+    assert_eq!(disk(&mut after), disk(&mut ledger));
     assert!(after.take_events().is_empty());
     after.apply(clear("sda", 10), at(10)).unwrap();
     assert_eq!(after.take_events()[0].id, 2);
+}
+
+#[test]
+fn a_restart_is_no_transition() {
+    let mut ledger = watched();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    ledger.apply(clear("sda", 5), at(5)).unwrap();
+    let before = disk(&mut ledger);
+    assert_eq!((before.status, before.since), (ConditionStatus::False, wall(5)));
+    let mut after = restored(&ledger, BOOT, at(9));
+    after.daemon(report("kernel-monitor", DaemonState::Starting), at(9)).unwrap();
+    assert_eq!(disk(&mut after).status, ConditionStatus::Unknown);
+    // Killed before anybody could tell: the one after that knows as much.
+    let mut third = restored(&after, BOOT, at(10));
+    third.daemon(report("kernel-monitor", DaemonState::Starting), at(10)).unwrap();
+    third.daemon(report("kernel-monitor", DaemonState::Running), at(11)).unwrap();
+    assert_eq!(disk(&mut third), before);
+    third.apply(raise("sda", 12), at(12)).unwrap();
+    assert_eq!(disk(&mut third).since, wall(12));
 }
 
 #[test]
@@ -30,7 +46,6 @@ fn a_reboot_ends_what_ends_at_boot_and_nothing_else() {
     let mut after = restored(&ledger, OTHER_BOOT, at(9));
     assert_eq!(disk(&mut after).problems.len(), 1);
     assert_eq!(after.take_events()[0].message, "IOError on sdb is over: the node was booted anew");
-    assert_eq!(after.daemons()[0].state, DaemonState::Starting);
 }
 
 #[test]
@@ -42,4 +57,44 @@ fn after_a_reboot_quiet_times_count_by_the_wall_clock() {
     let mut after = restored(&ledger, OTHER_BOOT, booted);
     after.advance(booted);
     assert_eq!((disk(&mut after).problems.len(), after.next_deadline()), (1, Some(Duration::from_secs(520))));
+}
+
+#[test]
+fn a_disk_that_comes_late_adds_to_what_was_learned_meanwhile() {
+    let mut ledger = watched();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    ledger.apply(raise("sdb", 2), at(2)).unwrap();
+    let kept = Disk::of(&ledger).rows();
+    let mut late = watched();
+    late.apply(raise("sda", 20), at(20)).unwrap();
+    late.take_in(kept, at(30));
+    let shown = disk(&mut late);
+    let counts: Vec<_> = shown.problems.iter().map(|problem| (problem.subject.as_deref(), problem.count)).collect();
+    assert_eq!(counts, [(Some("sda"), 2), (Some("sdb"), 1)]);
+    assert_eq!((shown.since, shown.problems[0].since), (wall(1), wall(1)));
+    assert_eq!(late.counters().raised.values().sum::<u64>(), 3);
+}
+
+#[test]
+fn an_end_that_a_crash_made_forgotten_is_the_same_end() {
+    let mut ledger = watched();
+    ledger.apply(Finding { quiet: Some(Duration::from_secs(60)), ..raise("sda", 0) }, at(0)).unwrap();
+    let kept = Disk::of(&ledger);
+    ledger.take_events();
+    ledger.advance(at(70));
+    let mut again = kept.restart(BOOT, at(80));
+    again.advance(at(80));
+    let (first, second) = (ledger.take_events(), again.take_events());
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_eq!((&first[0].origin, &first[0].source), (&second[0].origin, &second[0].source));
+}
+
+#[test]
+fn what_nobody_understands_is_counted_and_struck_out() {
+    let rows = [(Table::Claims, "?"), (Table::Daemons, "x@y"), (Table::Ledger, "run"), (Table::Totals, "no name")];
+    let rows = rows.map(|(table, key)| Row { table, key: key.to_owned(), value: Some("{]".to_owned()) });
+    let mut ledger = watched();
+    ledger.take_rows();
+    assert_eq!(ledger.take_in(rows.to_vec(), at(1)).unreadable, 4);
+    assert_eq!(ledger.take_rows().iter().filter(|row| row.value.is_none()).count(), 4);
 }

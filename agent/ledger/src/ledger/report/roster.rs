@@ -79,6 +79,9 @@ impl Ledger {
         if other_ttl {
             self.changed();
         }
+        if other_ttl || returned || watches {
+            self.dirty.daemon(&word.daemon);
+        }
         returned || watches
     }
 
@@ -133,6 +136,7 @@ impl Ledger {
                 self.departed.pop_front();
             }
             self.departed.push_back((Arc::clone(&word.daemon), ids));
+            self.dirty.departed();
         }
         let ending = self.conclusion(&word.daemon, "its daemon ended, and said so", word.now);
         self.dismiss(&word.daemon, &ending, word.now);

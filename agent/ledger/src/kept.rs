@@ -1,0 +1,126 @@
+//! The ledger as rows that a store keeps: only what changed is made anew, and a ledger takes rows in again at its start
+//! or, where the disk was away, whenever they come.
+
+mod take_in;
+
+use std::{collections::VecDeque, sync::Arc};
+
+pub use take_in::TakenIn;
+
+use nodewell_model::{BootId, Name, ProblemKey, Row, Table};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{Ledger, claim::Claimant, page::Standing, reporter::Ids};
+
+/// The tables of which the ledger owns every row.
+pub const TABLES: [Table; 5] = [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger];
+
+/// The keys in [`Table::Ledger`].
+const RUN: &str = "run";
+const DEPARTED: &str = "departed";
+
+/// The key of a claim's row.
+type ClaimKey = (Name, Name, Option<String>, Arc<str>, bool);
+
+/// A condition's row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct KeptCondition {
+    #[serde(flatten)]
+    standing: Standing,
+    /// Reasons that held it once, for the gauges.
+    reasons: Vec<Name>,
+}
+
+/// The row of the ledger's counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptRun {
+    /// Boot times in all rows are of this boot.
+    boot_id: Option<BootId>,
+    last_event_id: u64,
+    events_dropped: u64,
+}
+
+/// The row of those who said goodbye.
+type KeptDeparted = VecDeque<(Arc<str>, Ids)>;
+
+impl Ledger {
+    /// The rows that differ from those that were taken before; the first time, everything there is.
+    pub fn take_rows(&mut self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let dirty = std::mem::take(&mut self.dirty);
+        rows.extend(dirty.unwanted.into_iter().map(|(table, key)| Row { table, key, value: None }));
+        rows.extend(dirty.claims.iter().map(|(key, claimant)| self.claim_row(key, claimant)));
+        rows.extend(dirty.daemons.iter().map(|name| self.daemon_row(name)));
+        rows.extend(dirty.totals.iter().map(|name| self.total_row(name)));
+        if dirty.departed {
+            let value = Some(&self.departed).filter(|departed| !departed.is_empty()).and_then(json);
+            rows.push(Row { table: Table::Ledger, key: DEPARTED.to_owned(), value });
+        }
+        self.dirty.marks = dirty.marks;
+        self.condition_rows(&mut rows);
+        self.run_row(&mut rows);
+        rows
+    }
+
+    /// Every row, as if none had been taken.
+    pub fn all_rows(&mut self) -> Vec<Row> {
+        for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
+            problem.claims.keys().for_each(|claimant| self.dirty.claim(key, claimant));
+        }
+        let external = self.daemons.iter().filter(|(_, daemon)| daemon.reporter.is_some());
+        external.for_each(|(name, _)| self.dirty.daemon(name));
+        self.totals.keys().for_each(|name| self.dirty.total(name));
+        self.dirty.departed();
+        self.pages.values_mut().for_each(|page| page.kept = None);
+        self.run_kept = None;
+        self.take_rows()
+    }
+
+    fn claim_row(&self, key: &ProblemKey, claimant: &Claimant) -> Row {
+        let ProblemKey { condition, reason, subject } = key;
+        let named = (condition, reason, subject, &claimant.source, claimant.test);
+        let value = self.held(key, claimant).and_then(json);
+        Row { table: Table::Claims, key: json(&named).unwrap_or_default(), value }
+    }
+
+    /// Our own monitors say anew what they watch as soon as they start.
+    fn daemon_row(&self, name: &str) -> Row {
+        let external = self.daemons.get(name).filter(|daemon| daemon.reporter.is_some());
+        Row { table: Table::Daemons, key: name.to_owned(), value: external.and_then(json) }
+    }
+
+    fn total_row(&self, name: &Name) -> Row {
+        Row { table: Table::Totals, key: name.to_string(), value: self.totals.get(name).and_then(json) }
+    }
+
+    /// There are few conditions: each is compared with what was taken of it.
+    fn condition_rows(&mut self, rows: &mut Vec<Row>) {
+        for (name, page) in &mut self.pages {
+            let standing = page.resumed.unwrap_or(page.standing);
+            if page.kept == Some((standing, page.reasons_version)) {
+                continue;
+            }
+            page.kept = Some((standing, page.reasons_version));
+            let value = json(&KeptCondition { standing, reasons: page.tallies.keys().cloned().collect() });
+            rows.push(Row { table: Table::Conditions, key: name.to_string(), value });
+        }
+    }
+
+    fn run_row(&mut self, rows: &mut Vec<Row>) {
+        let (last_event_id, events_dropped) = (self.events.last_id, self.events.dropped);
+        let run = KeptRun { boot_id: self.run.boot_id, last_event_id, events_dropped };
+        if self.run_kept != Some((last_event_id, events_dropped)) {
+            self.run_kept = Some((last_event_id, events_dropped));
+            rows.push(Row { table: Table::Ledger, key: RUN.to_owned(), value: json(&run) });
+        }
+    }
+}
+
+/// Plain values become JSON; what cannot would not be kept, and the tests see to it that all can.
+fn json<T: Serialize>(value: &T) -> Option<String> {
+    serde_json::to_string(value).ok()
+}
+
+fn parsed<T: DeserializeOwned>(text: &str) -> Option<T> {
+    serde_json::from_str(text).ok()
+}

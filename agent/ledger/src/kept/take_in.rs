@@ -1,0 +1,163 @@
+//! Rows become a ledger again.
+
+use std::sync::Arc;
+
+use nodewell_model::{Name, ProblemKey, Row, Table, view::DaemonState};
+
+use super::{ClaimKey, DEPARTED, KeptCondition, KeptDeparted, KeptRun, RUN, parsed};
+use crate::{
+    Ledger, Now,
+    claim::{Claim, Claimant},
+    daemon::Daemon,
+    reporter::FORGOTTEN_AFTER,
+    timers::{Due, Timers},
+};
+
+/// What came of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TakenIn {
+    /// Claims that hold their conditions again.
+    pub claims: usize,
+    /// Rows that could not be understood. They are struck from the store.
+    pub unreadable: usize,
+    /// They are of another boot.
+    pub rebooted: bool,
+}
+
+impl Ledger {
+    /// Takes rows of an earlier run in. What the ledger has learned itself meanwhile stands beside it: nothing that was
+    /// wrong is well because the agent restarted, or because its disk came late. After a reboot, problems that end at
+    /// boot end, tests end, quiet times count by the wall clock. Daemons have to speak first: a monitor of ours says at
+    /// once that it starts, an external one has its ttl to come again.
+    pub fn take_in(&mut self, rows: Vec<Row>, now: Now) -> TakenIn {
+        let mut taken = TakenIn::default();
+        let run = rows.iter().find(|row| row.table == Table::Ledger && row.key == RUN);
+        let run: Option<KeptRun> = run.and_then(|row| parsed(row.value.as_deref()?));
+        taken.rebooted = run.is_some_and(|run| self.run.boot_id.is_none() || run.boot_id != self.run.boot_id);
+        for row in rows {
+            let Row { table, key, value } = row;
+            let understood = value.as_deref().and_then(|value| self.take_in_row(table, &key, value, &mut taken, now));
+            if understood.is_none() {
+                taken.unreadable += 1;
+                self.dirty.unwanted(table, key);
+            }
+        }
+        if let Some(run) = run {
+            self.events.last_id = self.events.last_id.max(run.last_event_id);
+            self.events.dropped += run.events_dropped;
+        }
+        self.forget_doubts();
+        self.index_claims();
+        self.timers = self.deadlines();
+        self.end_other_boots(now);
+        self.settle_all(now.wall);
+        taken
+    }
+
+    /// `None` if the row says nothing that can be understood.
+    fn take_in_row(&mut self, table: Table, key: &str, value: &str, taken: &mut TakenIn, now: Now) -> Option<()> {
+        match table {
+            Table::Claims => {
+                let (key, claim) = (parsed(key)?, parsed(value)?);
+                taken.claims += usize::from(self.take_in_claim(key, claim, taken.rebooted, now));
+            }
+            Table::Conditions => self.take_in_condition(key, parsed(value)?),
+            Table::Daemons => self.take_in_daemon(key, parsed(value)?, taken.rebooted, now),
+            Table::Totals => {
+                let total = self.totals.entry(Name::new(key).ok()?).or_default();
+                *total = total.saturating_add(parsed(value)?);
+            }
+            Table::Ledger if key == DEPARTED => self.take_in_departed(parsed(value)?),
+            Table::Ledger => drop(parsed::<KeptRun>(value).filter(|_| key == RUN)?),
+            Table::Places | Table::Events | Table::Series => return None,
+        }
+        Some(())
+    }
+
+    /// Whether it is held again: a condition may have left the catalogue.
+    fn take_in_claim(&mut self, key: ClaimKey, mut claim: Claim, rebooted: bool, now: Now) -> bool {
+        let (condition, reason, subject, source, test) = key;
+        let (key, claimant) = (ProblemKey { condition, reason, subject }, Claimant { source, test });
+        if rebooted {
+            claim.rebase(claimant.test, now);
+        }
+        // It is written down anew: merged with what came meanwhile, or struck out.
+        self.dirty.claim(&key, &claimant);
+        let Some(page) = self.pages.get_mut(&key.condition) else { return false };
+        page.take_in(&key, &claimant, claim);
+        true
+    }
+
+    fn take_in_condition(&mut self, name: &str, kept: KeptCondition) {
+        let page = Name::new(name).ok().and_then(|name| self.pages.get_mut(&name));
+        let Some(page) = page else { return self.dirty.unwanted(Table::Conditions, name.to_owned()) };
+        page.resumed = Some(kept.standing);
+        for reason in kept.reasons {
+            page.tallies.entry(reason).or_default();
+        }
+    }
+
+    /// A daemon that has spoken meanwhile knows better.
+    fn take_in_daemon(&mut self, name: &str, mut kept: Daemon, rebooted: bool, now: Now) {
+        if self.daemons.contains_key(name) {
+            return;
+        }
+        // It may have spoken since without a word for the disk.
+        let expected = if kept.silent_since.is_some() { Some(FORGOTTEN_AFTER) } else { kept.ttl };
+        kept.deadline = expected.map(|span| now.after(span));
+        if rebooted {
+            (kept.state, kept.reason, kept.message) = (DaemonState::Starting, None, String::new());
+        }
+        self.daemons.insert(Arc::from(name), kept);
+    }
+
+    fn take_in_departed(&mut self, kept: KeptDeparted) {
+        for (name, ids) in kept {
+            if !self.departed.iter().any(|(known, _)| *known == name) {
+                self.departed.push_back((name, ids));
+            }
+        }
+    }
+
+    /// What external daemons claim, found by subject: it is made from the pages, not kept twice.
+    fn index_claims(&mut self) {
+        for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
+            for claimant in problem.claims.keys().filter(|claimant| !claimant.test) {
+                let daemon = self.daemons.get_mut(&claimant.source);
+                if let Some(reporter) = daemon.and_then(|daemon| daemon.reporter.as_mut()) {
+                    reporter.held.insert((key.condition.clone(), key.subject.clone()), key.reason.clone());
+                }
+            }
+        }
+    }
+
+    pub(crate) fn deadlines(&self) -> Timers {
+        let mut timers = Timers::default();
+        for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
+            for (who, claim) in &problem.claims {
+                timers.reset(Due::Claim(key.clone(), who.clone()), None, claim.deadline);
+            }
+        }
+        for (name, daemon) in &self.daemons {
+            timers.reset(Due::Daemon(Arc::clone(name)), None, daemon.deadline);
+        }
+        timers
+    }
+
+    fn end_other_boots(&mut self, now: Now) {
+        let over = self.claims_where(|_, claim| claim.ends_at_boot && self.run.is_other_boot(claim.boot_id));
+        for (key, claimant) in over {
+            let ending = self.conclusion(&claimant.source, "the node was booted anew", now);
+            self.withdraw(&key, &claimant, &ending);
+        }
+    }
+}
+
+impl Claim {
+    /// Boot times of another boot mean nothing in this one.
+    fn rebase(&mut self, test: bool, now: Now) {
+        let quiet = self.quiet.filter(|_| !test);
+        let left = quiet.and_then(|quiet| now.left_of(quiet, self.last_seen)).unwrap_or_default();
+        self.deadline = self.deadline.map(|_| now.after(left));
+    }
+}
