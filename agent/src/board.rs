@@ -17,7 +17,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::runtime::stats::Stats;
+use crate::{
+    runtime::stats::Stats,
+    store::{Store, Ticket},
+};
 
 /// The ledger answers in microseconds; one that does not within this is stuck.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,6 +35,7 @@ pub struct Board {
     commands: mpsc::Sender<Command>,
     tallies: Arc<Mutex<Counters>>,
     stats: Stats,
+    store: Store,
 }
 
 /// What an exporter may ask of the ledger.
@@ -40,12 +44,12 @@ pub enum Command {
     /// `nodewell clear` and whoever has looked: end these problems, whoever claims them; answers how many ended.
     Clear { request: ClearRequest, done: oneshot::Sender<usize> },
     /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once whoever reads
-    /// the account sees them.
+    /// the account sees them, with what the store calls them.
     Report {
         reports: Vec<Status>,
         principal: Arc<str>,
         on_stale: OnStale,
-        done: oneshot::Sender<Result<(), ReportRefusal>>,
+        done: oneshot::Sender<Result<Ticket, ReportRefusal>>,
     },
 }
 
@@ -56,6 +60,12 @@ impl Board {
     /// An empty board for `node`. The receiver belongs to the ledger task.
     #[must_use]
     pub fn new(node: &str) -> (Self, mpsc::Receiver<Command>) {
+        Self::with_store(node, Store::nowhere())
+    }
+
+    /// A board whose account is kept in `store`.
+    #[must_use]
+    pub fn with_store(node: &str, store: Store) -> (Self, mpsc::Receiver<Command>) {
         let (commands, requests) = mpsc::channel(COMMANDS_LIMIT);
         let view = watch::Sender::new(Arc::new(empty(node)));
         let board = Self {
@@ -64,6 +74,7 @@ impl Board {
             commands,
             tallies: Arc::default(),
             stats: Stats::default(),
+            store,
         };
         (board, requests)
     }
@@ -88,6 +99,12 @@ impl Board {
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Where the account is kept.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// What was counted for metrics.

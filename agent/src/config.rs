@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use nix::unistd::{AccessFlags, access};
 use nodewell_model::{ConditionSpec, Name};
 use nodewell_rules::{LoadPlan, Mistake, RulesFrom};
 
@@ -34,7 +35,8 @@ pub struct Config {
     pub standalone: bool,
     pub kubeconfig: Option<PathBuf>,
     pub socket: PathBuf,
-    pub state_dir: PathBuf,
+    /// `None`: nobody named one, and there is no default one that we may write to.
+    pub state_dir: Option<PathBuf>,
     pub metrics_address: Option<SocketAddr>,
     pub rules: Vec<PathBuf>,
     pub rules_override_dir: PathBuf,
@@ -109,7 +111,7 @@ impl Config {
             kubeconfig: said.kubeconfig,
             socket_limits: said.socket.limits(),
             socket: said.socket.path.unwrap_or_else(|| socket::DEFAULT_PATH.into()),
-            state_dir: said.state_dir.unwrap_or_else(|| "/var/lib/nodewell".into()),
+            state_dir: said.state_dir.or_else(default_state_dir),
             metrics_address: metrics.address(),
             rules: said.rules.unwrap_or_default(),
             rules_override_dir: said.rules_override_dir.unwrap_or_else(|| "/etc/nodewell/rules.d".into()),
@@ -207,6 +209,15 @@ fn files(flags: &Flags) -> Vec<PathBuf> {
     // A file that was named must be there; the default one may be missing.
     let first = (flags.config.is_some() || main.exists()).then_some(main);
     first.into_iter().chain(drop_ins).collect()
+}
+
+/// What the service manager has made for us (`StateDirectory=`), or what an earlier installation has left.
+fn default_state_dir() -> Option<PathBuf> {
+    let made = std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute());
+    made.or_else(|| {
+        let usual = PathBuf::from("/var/lib/nodewell");
+        access(&usual, AccessFlags::W_OK | AccessFlags::X_OK).is_ok().then_some(usual)
+    })
 }
 
 /// As the kubelet does it: the host's name in lower case (`nodeutil.GetHostname`).

@@ -3,7 +3,7 @@
 use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use nodewell_model::{
-    ConditionSpec,
+    ConditionSpec, Row,
     view::{ApiserverState, ApiserverView},
 };
 use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples_where, load};
@@ -23,17 +23,20 @@ use crate::{
         metrics::Shown,
     },
     injection::RuleInjector,
-    ledger::{Inputs, LedgerTask},
+    ledger::{Inputs, Keeper, LedgerTask, keeper},
     monitors::outlet::{Outlet, Report},
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, handed::Handed, notify, tasks::AtStop},
     satellite::{Children, Group},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
+    store::{Store, StoreOptions},
 };
 
 /// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// How long the start waits for what an earlier run has left: a disk that takes longer is in trouble.
+const KEPT_WITHIN: Duration = Duration::from_secs(2);
 
 /// What ends the agent although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +63,7 @@ struct Agent {
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
     readers: Readers,
     socket_counters: Arc<socket::Counters>,
+    outlet: Option<Outlet>,
     socket_file: Option<SocketFile>,
     socket_end: Option<SocketEnd>,
 }
@@ -75,6 +79,15 @@ struct Ends {
     reports: mpsc::Receiver<Report>,
     commands: mpsc::Receiver<Command>,
     catalogues: mpsc::Receiver<Vec<ConditionSpec>>,
+}
+
+/// The store, if there is a place for it.
+fn open_store(config: &Config) -> Result<Store, Fatal> {
+    let Some(directory) = config.state_dir.clone() else {
+        tracing::info!("no state directory: what is known now is forgotten at the end; name one with --state-dir");
+        return Ok(Store::nowhere());
+    };
+    Ok(Store::open(StoreOptions { directory })?)
 }
 
 /// The rules that `config` names, if they are good as a whole, do what their examples show, and know what its grants
@@ -112,7 +125,9 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -
 
 impl Agent {
     async fn start(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> Result<Self, Fatal> {
-        let (board, commands) = Board::new(&config.node_name);
+        let store = open_store(&config)?;
+        let kept = store.kept(&keeper::READ, KEPT_WITHIN).await;
+        let (board, commands) = Board::with_store(&config.node_name, store);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
         let catalogue = rules.conditions.clone();
@@ -128,6 +143,7 @@ impl Agent {
             stats: board.stats().clone(),
             expectations: expectations.clone(),
             kernel_log: handed.kernel_log.map(Arc::new),
+            places: kept.as_deref().map(keeper::places).unwrap_or_default(),
         });
         let tasks = Tasks::new(Stop::new()?);
         let mut agent = Self {
@@ -141,23 +157,28 @@ impl Agent {
             catalogues,
             readers,
             socket_counters: Arc::default(),
+            outlet: None,
             socket_file: None,
             socket_end: None,
         };
-        agent.spawn_ledger(catalogue, Ends { reports, commands, catalogues: new_catalogues });
+        agent.spawn_ledger((catalogue, kept), Ends { reports, commands, catalogues: new_catalogues });
         agent.spawn_socket(handed.listener, expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
         agent.spawn_exporters().await;
-        agent.spawn_satellites(outlet);
+        agent.spawn_satellites(outlet.clone());
+        agent.outlet = Some(outlet);
         Ok(agent)
     }
 
-    fn spawn_ledger(&mut self, catalogue: Vec<ConditionSpec>, ends: Ends) {
+    fn spawn_ledger(&mut self, (catalogue, kept): (Vec<ConditionSpec>, Option<Vec<Row>>), ends: Ends) {
         let Ends { reports, commands, catalogues } = ends;
         let reported_subjects = self.config.socket_limits.subjects_per_daemon;
         let limits = nodewell_ledger::Limits { reported_subjects, ..nodewell_ledger::Limits::default() };
-        let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone()).with_limits(limits);
-        self.vital.spawn_local(task.run(Inputs { reports, commands, catalogues }));
+        let monitors = self.rules.borrow().rules.iter().map(|rule| Arc::clone(&rule.monitor)).collect();
+        let delivers = self.config.kubeconfig.is_some() && !self.config.standalone;
+        let keeper = Keeper::new(self.board.store().clone(), monitors, delivers);
+        let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone(), keeper).with_limits(limits);
+        self.vital.spawn_local(task.resumed(kept).run(Inputs { reports, commands, catalogues }));
     }
 
     /// Under a service manager they are services of their own.
@@ -317,9 +338,22 @@ impl Agent {
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
+        keep_everything(self.outlet, self.board.store()).await;
         self.readers.leave_kernel_log();
         if let Some(file) = self.socket_file {
             file.remove();
         }
+    }
+}
+
+/// What the sources said last is taken in, and all of it goes to the disk.
+async fn keep_everything(outlet: Option<Outlet>, store: &Store) {
+    if let Some(outlet) = outlet {
+        let (done, settled) = oneshot::channel();
+        outlet.tell(Report::Settled(done)).await;
+        let _ = tokio::time::timeout(SHUTDOWN_GRACE / 4, settled).await;
+    }
+    if !store.close(SHUTDOWN_GRACE / 4).await {
+        tracing::warn!("the state directory did not take our last words in time");
     }
 }

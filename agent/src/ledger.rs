@@ -1,17 +1,25 @@
-//! Fourth stage: the one task that owns the ledger. Reports and commands go in; the board is written.
+//! Fourth stage: the one task that owns the ledger. Reports and commands go in; the store and the board are written.
 
+pub mod keeper;
+
+use std::time::Duration;
+
+pub use keeper::Keeper;
 use nodewell_ledger::{Ledger, Limits, Now, ReportRefusal};
-use nodewell_model::{ConditionSpec, view::NodeView};
+use nodewell_model::{ConditionSpec, Row, view::NodeView};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     board::{Board, Command},
     monitors::outlet::Report,
     runtime::clock,
+    store::Ticket,
 };
 
 /// How many reports are taken in before the account is published: a flood costs one publication each so many.
 const BATCH: usize = 256;
+/// The two clocks are not read at once.
+const SLEPT_AT_LEAST: Duration = Duration::from_secs(1);
 
 /// The owner of the account.
 #[derive(Debug)]
@@ -19,15 +27,18 @@ pub struct LedgerTask {
     ledger: Ledger,
     node: String,
     board: Board,
+    keeper: Keeper,
     /// The versions of the ledger and of its account that the board has.
     published: Option<(u64, u64)>,
     /// Answers that are given once the board shows what they are about.
     answers: Vec<Answer>,
+    /// How long the machine has slept since it booted.
+    slept: Duration,
 }
 
 #[derive(Debug)]
 struct Answer {
-    done: oneshot::Sender<Result<(), ReportRefusal>>,
+    done: oneshot::Sender<Result<Ticket, ReportRefusal>>,
     outcome: Result<(), ReportRefusal>,
 }
 
@@ -42,15 +53,26 @@ pub struct Inputs {
 
 impl LedgerTask {
     #[must_use]
-    pub fn new(node: &str, catalogue: Vec<ConditionSpec>, board: Board) -> Self {
+    pub fn new(node: &str, catalogue: Vec<ConditionSpec>, board: Board, keeper: Keeper) -> Self {
         let ledger = Ledger::new(catalogue, clock::now()).with_boot_id(clock::boot_id());
-        Self { ledger, node: node.to_owned(), board, published: None, answers: Vec::new() }
+        let (node, answers, slept) = (node.to_owned(), Vec::new(), clock::slept());
+        Self { ledger, node, board, keeper, published: None, answers, slept }
     }
 
     /// With other bounds than the default ones.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { ledger: self.ledger.with_limits(limits), ..self }
+    }
+
+    /// With what an earlier run has left.
+    #[must_use]
+    pub fn resumed(mut self, rows: Option<Vec<Row>>) -> Self {
+        match rows {
+            Some(rows) => self.keeper.take_in(rows, &mut self.ledger),
+            None => self.keeper.wait_for_rows(),
+        }
+        self
     }
 
     /// Works until all reporters are gone.
@@ -65,16 +87,31 @@ impl LedgerTask {
                     if taken == 0 {
                         return;
                     }
-                    let now = clock::now();
+                    let now = self.now();
                     reports.drain(..).for_each(|report| self.take(report, now));
                 }
                 1.. = inputs.commands.recv_many(&mut commands, BATCH) => {
                     commands.drain(..).for_each(|command| self.obey(command));
                 }
                 Some(catalogue) = inputs.catalogues.recv() => self.ledger.set_catalogue(catalogue, clock::now()),
-                () = until(deadline) => self.ledger.advance(clock::now()),
+                news = self.keeper.news() => self.keeper.follow(news, &mut self.ledger),
+                () = until(deadline) => {
+                    let now = self.now();
+                    self.ledger.advance(now);
+                }
             }
         }
+    }
+
+    /// This moment; if the machine slept before it, nobody is late.
+    fn now(&mut self) -> Now {
+        let now = clock::now();
+        let slept = clock::slept();
+        if slept > self.slept + SLEPT_AT_LEAST {
+            self.slept = slept;
+            self.ledger.slept(now);
+        }
+        now
     }
 
     fn take(&mut self, report: Report, now: Now) {
@@ -84,6 +121,16 @@ impl LedgerTask {
                     // Rules are checked against the catalogue at load: only a reload between the two can do this.
                     tracing::warn!(%refused, "a finding was refused");
                 }
+            }
+            Report::Found(found) => {
+                for finding in found.findings {
+                    self.take(Report::Finding(Box::new(finding)), now);
+                }
+                self.keeper.note_places(found.log, found.places);
+            }
+            Report::Settled(done) => {
+                // Whoever asked may have given up.
+                let _ = done.send(());
             }
             Report::Gap(gap) => self.ledger.gap(gap, now),
             Report::Daemon(report) => {
@@ -112,6 +159,8 @@ impl LedgerTask {
 
     fn publish(&mut self) {
         let events = self.ledger.take_events();
+        // Kept before anybody is told: who delivers an event takes it over from what is kept.
+        let ticket = self.keeper.keep(&mut self.ledger, &events, !self.answers.is_empty());
         if !events.is_empty() {
             self.board.events().extend(events);
         }
@@ -126,7 +175,7 @@ impl LedgerTask {
             self.published = Some(version);
         }
         // A reporter that went away meanwhile has reported all the same.
-        self.answers.drain(..).for_each(|Answer { done, outcome }| _ = done.send(outcome));
+        self.answers.drain(..).for_each(|Answer { done, outcome }| _ = done.send(outcome.map(|()| ticket)));
     }
 
     fn account(&mut self) -> NodeView {

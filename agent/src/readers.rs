@@ -1,7 +1,7 @@
 //! The threads that read: one for each reader of the rules in force, started and ended as rules come and go.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
@@ -41,6 +41,7 @@ pub struct Readers {
     stats: Stats,
     expectations: Expectations,
     kernel_log: Option<Arc<OwnedFd>>,
+    places: Places,
     started: jiff::Timestamp,
     running: Vec<Running>,
 }
@@ -62,12 +63,17 @@ pub struct ReaderSetup {
     pub expectations: Expectations,
     /// The kernel log, if systemd has opened it for us.
     pub kernel_log: Option<Arc<OwnedFd>>,
+    /// How far earlier runs of the agent have judged each log.
+    pub places: Places,
 }
+
+/// By the log's name in the store.
+pub type Places = BTreeMap<String, Vec<Origin>>;
 
 impl Readers {
     #[must_use]
     pub fn new(setup: ReaderSetup) -> Self {
-        let ReaderSetup { config, rules, outlet, prover, stats, expectations, kernel_log } = setup;
+        let ReaderSetup { config, rules, outlet, prover, stats, expectations, kernel_log, places } = setup;
         Self {
             config,
             rules,
@@ -76,6 +82,7 @@ impl Readers {
             stats,
             expectations,
             kernel_log,
+            places,
             started: jiff::Timestamp::now(),
             running: Vec::new(),
         }
@@ -140,6 +147,7 @@ impl Readers {
         let stats = self.stats.monitor(&name);
         monitors.iter().for_each(|monitor| self.stats.share(monitor, &stats));
         let memory = Memory::default();
+        let log = log_name(&reader);
         let setup = Setup {
             rules: self.rules.clone(),
             reader: reader.clone(),
@@ -148,6 +156,8 @@ impl Readers {
             stats,
             started: self.started,
             lookback: lookback(&self.config, &reader),
+            kept: self.places.remove(&*log).unwrap_or_default(),
+            log,
             memory: memory.clone(),
         };
         let stop = Stop::new()?;
@@ -168,7 +178,8 @@ impl Readers {
 /// One run of a reader's thread; the next one goes on after the newest record that this one judged.
 fn thread_body(opener: Opener, setup: Setup) -> impl FnMut(&Stop) {
     move |stop| {
-        let after = setup.memory.get().places;
+        let remembered = setup.memory.get().places;
+        let after = if remembered.is_empty() { setup.kept.clone() } else { remembered };
         if let Some(source) = opener.open(&setup.reader, &after) {
             source.run(&mut LogMonitor::new(setup.clone()), stop);
         }
@@ -185,6 +196,16 @@ fn mourn(setup: Setup) -> impl FnMut(Ended) {
         for report in reports {
             setup.outlet.send(Report::Daemon(Box::new(report)));
         }
+    }
+}
+
+/// What a log is called in the store: the same as long as it is read in the same way.
+fn log_name(reader: &Reader) -> Arc<str> {
+    match reader {
+        Reader::Kmsg => "kmsg".into(),
+        Reader::Journal { directory: None } => "journal".into(),
+        Reader::Journal { directory: Some(directory) } => format!("journal {}", directory.display()).into(),
+        Reader::File(file) => format!("file {} {}", file.name, file.paths.join(" ")).into(),
     }
 }
 

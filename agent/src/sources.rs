@@ -26,6 +26,10 @@ pub trait Source: Send {
 pub trait Sink {
     /// One record.
     fn record(&mut self, record: &Record<'_>);
+    /// One record that an earlier run has judged: it is only shown for what comes after it.
+    fn known(&mut self, record: &Record<'_>) {
+        let _ = record;
+    }
     /// A record was read that is not for the rules: of another facility, or not a record at all. It is counted.
     fn passed_over(&mut self);
     /// Records were lost and will not come again.

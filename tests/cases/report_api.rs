@@ -74,7 +74,7 @@ fn a_report_turns_a_condition_and_another_ends_it() {
     let agent = agent();
     assert!(agent.condition("RaidProblem").is_none(), "nobody watches it yet");
     let answer = take(&agent, json!({"conditions": [raid("True", "md0")]}));
-    assert_eq!(answer["durable"], false);
+    assert_eq!(answer["durable"], true);
     // What was answered is shown: no waiting.
     let view = agent.condition("RaidProblem").unwrap();
     assert_eq!((view.status.as_str(), view.problems.len()), ("True", 1));

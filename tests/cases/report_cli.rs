@@ -44,7 +44,7 @@ fn a_script_reports_and_withdraws() {
     run(&agent, &["--event", "RaidLookedAt"]);
     assert!(agent.view().daemons.iter().all(|daemon| !daemon.name.starts_with("raid@")), "who promises nothing");
     let answer = agent.nodewell(&["report", "--heartbeat", "--json"]).json();
-    assert_eq!(answer["durable"], false);
+    assert_eq!(answer["durable"], true);
 }
 
 fn a_pipe_reports_value_by_value() {

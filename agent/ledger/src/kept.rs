@@ -10,7 +10,7 @@ pub use take_in::TakenIn;
 use nodewell_model::{BootId, Name, ProblemKey, Row, Table};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Ledger, claim::Claimant, page::Standing, reporter::Ids};
+use crate::{Ledger, claim::Claimant, dirty::Dirty, page::Standing, reporter::Ids};
 
 /// The tables of which the ledger owns every row.
 pub const TABLES: [Table; 5] = [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger];
@@ -60,6 +60,11 @@ impl Ledger {
         self.condition_rows(&mut rows);
         self.run_row(&mut rows);
         rows
+    }
+
+    /// Nobody keeps rows.
+    pub fn skip_rows(&mut self) {
+        self.dirty = Dirty { marks: self.dirty.marks, ..Dirty::default() };
     }
 
     /// Every row, as if none had been taken.

@@ -121,8 +121,8 @@ pub struct HealthView {
 pub struct AcceptedView {
     /// Whether what was taken survives a crash of the agent.
     pub durable: bool,
-    /// This run of the agent. While answers are not durable, another instance has forgotten what was reported: a
-    /// daemon that sees one sends all it has to say, with `full`.
+    /// This run of the agent. After an answer that was not durable, another instance may have forgotten what was
+    /// reported: a daemon that sees one sends all it has to say, with `full`.
     #[serde(default)]
     pub instance: String,
 }

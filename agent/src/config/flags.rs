@@ -40,7 +40,7 @@ pub struct Flags {
     /// The local socket [default: /run/nodewell/nodewell.sock]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Where state is kept [default: /var/lib/nodewell]
+    /// Where state is kept [default: $STATE_DIRECTORY, else /var/lib/nodewell if it can be written, else nowhere]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Where Prometheus finds /metrics, or "off" [default: 127.0.0.1:20257]

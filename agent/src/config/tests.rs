@@ -51,7 +51,7 @@ fn drop_ins_win_over_the_file_and_flags_over_both() {
     let config = Config::load(&flags).unwrap();
     assert_eq!(config.node_name, "a");
     assert_eq!(config.socket, Path::new("/b"));
-    assert_eq!(config.state_dir, Path::new("/d"));
+    assert_eq!(config.state_dir.as_deref(), Some(Path::new("/d")));
     assert_eq!(config.kmsg.facilities, [0]);
 }
 

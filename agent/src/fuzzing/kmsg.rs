@@ -56,6 +56,8 @@ pub fn kmsg(input: &[u8]) {
         boot_id: BootId::default(),
         newest: None,
         known_through: None,
+        shows_known: true,
+        met_known: false,
         stamper: Stamper::default(),
     };
     let mut known = 0;

@@ -18,7 +18,7 @@ use crate::{
         coalesce::Coalescer,
         outlet::{Outlet, Report},
     },
-    runtime::stats::MonitorStats,
+    runtime::{clock, stats::MonitorStats},
     sources::{Gap, Sink, SourceState},
 };
 
@@ -27,6 +27,13 @@ const FLUSH_EVERY_RECORDS: u32 = 512;
 /// With so many different findings waiting, the source waits for the ledger: a ring that overruns meanwhile is a
 /// counted gap, memory that grows is not.
 const WAITING_LIMIT: usize = 4096;
+/// A log that shows nothing is still read: its place is told so often, for a store that writes it when it likes.
+const PLACE_EVERY: Duration = Duration::from_secs(600);
+/// A monitor says that it is there so often; three times without is silence.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+const TTL: Duration = Duration::from_secs(180);
+/// What there was at the start is read first; a log that never pauses is not waited for.
+const CATCH_UP_GRACE: Duration = Duration::from_secs(10);
 /// Files of one log whose place is remembered across a restart of the thread.
 const PLACES_LIMIT: usize = 64;
 
@@ -44,6 +51,10 @@ pub struct Setup {
     pub started: Timestamp,
     /// Events of records older than this at the start are not told again.
     pub lookback: Duration,
+    /// What the log is called in the store.
+    pub log: Arc<str>,
+    /// How far an earlier run of the agent has judged it.
+    pub kept: Vec<Origin>,
     /// What outlives a restart of the thread.
     pub memory: Memory,
 }
@@ -59,6 +70,8 @@ pub struct Remembered {
     pub places: Vec<Origin>,
     /// What the source said of itself last.
     pub state: Option<SourceState>,
+    /// The thread has run before: what it panicked at is not shown to it again.
+    has_run: bool,
 }
 
 impl Memory {
@@ -81,15 +94,27 @@ pub struct LogMonitor {
     waiting: Coalescer,
     since_flush: u32,
     places: Vec<Origin>,
+    /// When the ledger was told of the places.
+    placed_at: Duration,
     /// What was there at the start has been read.
     caught_up: bool,
+    /// This thread has not run before.
+    is_first_run: bool,
+    /// The source can see, and reads what was there: said once it has.
+    held_back: Option<SourceState>,
+    begun_at: Duration,
+    heartbeat_at: Duration,
 }
 
 impl LogMonitor {
     #[must_use]
     pub fn new(mut setup: Setup) -> Self {
         let detector = detector(&mut setup);
-        let places = setup.memory.get().places;
+        let remembered = setup.memory.get();
+        let is_first_run = !remembered.has_run;
+        let places = if is_first_run { setup.kept.clone() } else { remembered.places };
+        setup.memory.change(|memory| memory.has_run = true);
+        let now = clock::boottime();
         Self {
             setup,
             detector,
@@ -97,7 +122,12 @@ impl LogMonitor {
             waiting: Coalescer::default(),
             since_flush: 0,
             places,
+            placed_at: now,
             caught_up: false,
+            is_first_run,
+            held_back: None,
+            begun_at: now,
+            heartbeat_at: now,
         }
     }
 
@@ -113,12 +143,44 @@ impl LogMonitor {
     fn flush(&mut self) {
         self.since_flush = 0;
         self.follow_reload();
-        let waiting = self.waiting.take();
+        let mut waiting = self.waiting.take();
         // After a reload that left this reader no rules its claims are retired; new ones would never end.
-        for finding in waiting.into_iter().filter(|_| self.detector.is_some()) {
-            self.setup.outlet.send(Report::Finding(Box::new(finding)));
+        if self.detector.is_none() {
+            waiting.clear();
         }
         self.setup.memory.change(|memory| memory.places.clone_from(&self.places));
+        let now = clock::boottime();
+        if !waiting.is_empty() || now >= self.placed_at + PLACE_EVERY {
+            self.tell_found(waiting, now);
+        }
+    }
+
+    fn tell_found(&mut self, findings: Vec<Finding>, now: Duration) {
+        self.placed_at = now;
+        self.setup.outlet.send_found(findings, &self.setup.log, self.places.clone());
+    }
+
+    /// Says how the source is, now that it can be relied on.
+    fn announce(&mut self, state: SourceState) {
+        self.heartbeat_at = clock::boottime();
+        let reports = daemon_reports(&self.setup.rules.borrow(), &self.setup.reader, &state);
+        reports.into_iter().for_each(|report| self.setup.outlet.send(Report::Daemon(Box::new(report))));
+        self.setup.memory.change(|memory| memory.state = Some(state));
+    }
+
+    /// Whoever says nothing for long is taken for dead.
+    fn show_life(&mut self, now: Duration) {
+        if now >= self.begun_at + CATCH_UP_GRACE
+            && let Some(state) = self.held_back.take()
+        {
+            self.announce(state);
+        }
+        if now >= self.heartbeat_at + HEARTBEAT {
+            self.heartbeat_at = now;
+            if let Some(state) = self.setup.memory.get().state.filter(|_| self.held_back.is_none()) {
+                self.announce(state);
+            }
+        }
     }
 
     fn forget_the_start(&mut self) {
@@ -153,9 +215,19 @@ impl Sink for LogMonitor {
         }
         self.found = found;
         self.since_flush += 1;
+        if self.since_flush.is_multiple_of(FLUSH_EVERY_RECORDS) {
+            self.show_life(clock::boottime());
+        }
         let is_time = self.since_flush >= FLUSH_EVERY_RECORDS && self.setup.outlet.has_room(self.waiting.len());
         if is_time || self.waiting.len() >= WAITING_LIMIT {
             self.flush();
+        }
+    }
+
+    fn known(&mut self, record: &Record<'_>) {
+        if let Some(detector) = self.detector.as_mut().filter(|_| self.is_first_run) {
+            detector.push(record, &mut self.found);
+            self.found.clear();
         }
     }
 
@@ -167,6 +239,7 @@ impl Sink for LogMonitor {
         self.setup.stats.lost_records(gap.lost.unwrap_or(1));
         // The findings from before the gap must not arrive after it.
         self.flush();
+        let origin = Some(&self.places).filter(|places| places.len() == 1).and_then(|places| places.first().cloned());
         let first = monitor_names(&self.setup.rules.borrow(), &self.setup.reader).into_keys().next();
         if let Some(source) = first {
             self.setup.outlet.send(Report::Gap(nodewell_ledger::Gap {
@@ -174,14 +247,18 @@ impl Sink for LogMonitor {
                 lost: gap.lost,
                 message: gap.message,
                 time: gap.time,
+                origin,
             }));
         }
     }
 
     fn state(&mut self, state: SourceState) {
-        let reports = daemon_reports(&self.setup.rules.borrow(), &self.setup.reader, &state);
-        reports.into_iter().for_each(|report| self.setup.outlet.send(Report::Daemon(Box::new(report))));
-        self.setup.memory.change(|memory| memory.state = Some(state));
+        if state == SourceState::Running && !self.caught_up {
+            self.held_back = Some(state);
+        } else {
+            self.held_back = None;
+            self.announce(state);
+        }
     }
 
     fn idle(&mut self) {
@@ -192,6 +269,10 @@ impl Sink for LogMonitor {
             self.caught_up = true;
             self.forget_the_start();
         }
+        if let Some(state) = self.held_back.take() {
+            self.announce(state);
+        }
+        self.show_life(clock::boottime());
     }
 }
 
@@ -199,6 +280,7 @@ impl Sink for LogMonitor {
 impl Drop for LogMonitor {
     fn drop(&mut self) {
         self.flush();
+        self.tell_found(Vec::new(), clock::boottime());
     }
 }
 
@@ -217,9 +299,14 @@ fn detector(setup: &mut Setup) -> Option<Detector> {
     let rules = Arc::clone(&setup.rules.borrow_and_update());
     let reader = rules.readers.iter().position(|reader| *reader == setup.reader)?;
     Detector::new(rules, reader)
-        .map(|detector| detector.with_start(setup.started, setup.lookback))
+        .map(|detector| detector.with_start(started(setup), setup.lookback))
         .inspect_err(|mistakes| mistakes.iter().for_each(|mistake| tracing::error!(%mistake, "a rule cannot be run")))
         .ok()
+}
+
+/// What was written while the agent was away is news, however old it is; what was there before its first start is not.
+fn started(setup: &Setup) -> Timestamp {
+    if setup.kept.is_empty() { setup.started } else { Timestamp::MIN }
 }
 
 /// The monitors that share a reader, each with the conditions that its rules watch.
@@ -268,7 +355,7 @@ fn reports(rules: &RuleSet, reader: &Reader, state: DaemonState, why: Option<(Na
             reason: reason.clone(),
             message: message.unwrap_or_default().to_owned(),
             watches,
-            ttl: None,
+            ttl: Some(TTL),
             records: 0,
             lost: 0,
         })

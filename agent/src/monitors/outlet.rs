@@ -1,52 +1,81 @@
 //! The way from every monitor to the ledger: one bounded channel of findings, gaps and the monitors' own states.
 
+mod room;
+
 use std::sync::Arc;
 
 use nodewell_ledger::{DaemonReport, Gap};
-use nodewell_model::Finding;
-use tokio::sync::mpsc;
+use nodewell_model::{Finding, Origin};
+use tokio::sync::{mpsc, oneshot};
+
+use room::{Place, Room};
 
 /// What a monitor tells the ledger.
 #[derive(Debug)]
 pub enum Report {
     Finding(Box<Finding>),
+    /// What a log showed, and how far it was read for that: kept together or not at all.
+    Found(Found),
     /// Records of this monitor's source were lost.
     Gap(Gap),
     /// How the monitor itself is.
     Daemon(Box<DaemonReport>),
     /// This monitor exists no longer (its rules were reloaded away).
     Retired(Arc<str>),
+    /// Everything that was told before has been taken in once this is answered.
+    Settled(oneshot::Sender<()>),
 }
 
-/// How many reports may wait for the ledger. Findings are merged before they wait, so this is many floods' worth.
+/// Findings of one log and the places behind the records that they are from.
+#[derive(Debug)]
+pub struct Found {
+    pub findings: Vec<Finding>,
+    pub log: Arc<str>,
+    /// The newest record that was judged, for each file of the log.
+    pub places: Vec<Origin>,
+    /// Given back when the ledger is done with the findings.
+    _place: Place,
+}
+
+/// How many reports, and how many findings in them, may wait for the ledger. Findings are merged before they wait, so
+/// this is many floods' worth.
 const CHANNEL_LIMIT: usize = 1024;
 
 /// The monitors' end of the channel.
 #[derive(Debug, Clone)]
-pub struct Outlet(mpsc::Sender<Report>);
+pub struct Outlet {
+    reports: mpsc::Sender<Report>,
+    room: Room,
+}
 
 impl Outlet {
     /// The channel; the receiver belongs to the ledger task.
     #[must_use]
     pub fn channel() -> (Self, mpsc::Receiver<Report>) {
         let (sender, receiver) = mpsc::channel(CHANNEL_LIMIT);
-        (Self(sender), receiver)
+        (Self { reports: sender, room: Room::new(CHANNEL_LIMIT) }, receiver)
     }
 
     /// From a thread: waits while the ledger is behind. An agent that is shutting down has no ledger any more, and
     /// then there is nobody to tell.
     pub fn send(&self, report: Report) {
-        let _ = self.0.blocking_send(report);
+        let _ = self.reports.blocking_send(report);
     }
 
-    /// From a thread: `false` if the channel has no room for `wanted` reports right now.
+    /// From a thread: findings with their places; waits while too many others wait.
+    pub fn send_found(&self, findings: Vec<Finding>, log: &Arc<str>, places: Vec<Origin>) {
+        let _place = self.room.take(findings.len());
+        self.send(Report::Found(Found { findings, log: Arc::clone(log), places, _place }));
+    }
+
+    /// From a thread: `false` if `wanted` findings would have to wait right now.
     #[must_use]
     pub fn has_room(&self, wanted: usize) -> bool {
-        self.0.capacity() >= wanted
+        self.reports.capacity() > 0 && self.room.has(wanted)
     }
 
     /// From a task.
     pub async fn tell(&self, report: Report) {
-        let _ = self.0.send(report).await;
+        let _ = self.reports.send(report).await;
     }
 }

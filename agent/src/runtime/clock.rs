@@ -24,6 +24,12 @@ pub fn monotonic() -> Duration {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
+/// How long the machine has slept since it booted.
+#[must_use]
+pub fn slept() -> Duration {
+    boottime().saturating_sub(monotonic())
+}
+
 /// This boot's id; `None` where procfs does not say.
 #[must_use]
 pub fn boot_id() -> Option<BootId> {

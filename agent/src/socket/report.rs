@@ -17,6 +17,10 @@ use crate::board::Command;
 
 /// When to try again while the agent stops or is stuck: the next one is there by then.
 const RETRY_SECS: u32 = 1;
+/// While the disk takes nothing, what is said on trust is bounded.
+const FULL: &str = "the state directory takes nothing and memory for it is full; see AgentStateUnwritable in \
+                    `nodewell status`, then send the report again";
+const FULL_RETRY_SECS: u32 = 10;
 /// Reports in one batch: a daemon has one or two to send at a time.
 const BATCH_LIMIT: usize = 64;
 
@@ -33,6 +37,9 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     api.gate.rate(peer)?;
+    if api.board.store().is_full() {
+        return Err(Refusal::for_now(StatusCode::SERVICE_UNAVAILABLE, FULL, FULL_RETRY_SECS));
+    }
     let sent = Sent::parse(&body::bytes(request, limits).await?)?;
     sent.check(limits)?;
     let granted = api.gate.admit(peer, &sent.reports)?;
@@ -40,7 +47,11 @@ where
     let Granted { principal, on_stale } = granted;
     let command = |done| Command::Report { reports: sent.reports, principal, on_stale, done };
     match api.board.ask(command).await {
-        Some(Ok(())) => Ok(json(StatusCode::OK, &AcceptedView { durable: false, instance: api.instance.clone() })),
+        Some(Ok(ticket)) => {
+            let durable = api.board.store().is_durable(ticket).await;
+            let code = if durable { StatusCode::OK } else { StatusCode::ACCEPTED };
+            Ok(json(code, &AcceptedView { durable, instance: api.instance.clone() }))
+        }
         Some(Err(refused)) => Err(not_taken(&refused, batch)),
         None => Err(Refusal::for_now(
             StatusCode::SERVICE_UNAVAILABLE,

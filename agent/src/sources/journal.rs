@@ -14,7 +14,7 @@ use nodewell_sys::{
 };
 
 use self::{
-    entry::{FIELD_LIMIT_BYTES, Taken, take},
+    entry::{FIELD_LIMIT_BYTES, Taken, show, take},
     place::{Layout, Place},
 };
 use super::{
@@ -26,6 +26,8 @@ use crate::runtime::{Stop, clock};
 /// How often it is looked whether the journal has moved (from /run to /var, or to a new machine id): libsystemd only
 /// watches the directories that were there when it opened.
 const LAYOUT_CHECK: Duration = Duration::from_secs(30);
+/// So many entries before the first new one are shown, for rules that look back; none looks further.
+const SHOWN_BEFORE: usize = 64;
 
 /// Which entry is the first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -72,6 +74,8 @@ pub struct Journal {
     state: StateTeller,
     backoff: Backoff,
     text: Vec<u8>,
+    /// The sink has seen entries of this run: it need not be shown what came before.
+    has_shown: bool,
     /// Entries that could not be read, not yet told as a gap.
     skipped: u64,
 }
@@ -102,6 +106,7 @@ impl Journal {
             state: StateTeller::default(),
             backoff: Backoff::default(),
             text: Vec::new(),
+            has_shown: false,
             skipped: 0,
         }
     }
@@ -111,6 +116,7 @@ impl Journal {
         let layout = self.place.layout();
         let mut reader = self.open()?;
         self.go_to_start(&mut reader, sink)?;
+        self.has_shown = true;
         self.state.tell(SourceState::Running, sink);
         while !stop.is_set() {
             if reader.step()? {
@@ -187,7 +193,27 @@ impl Journal {
         if !reader.is_at(cursor)? {
             self.lost(None, "entries were vacuumed from the journal before they could be read".to_owned(), sink);
             self.take(reader, sink);
+        } else if !self.has_shown {
+            self.show_before(cursor, reader, sink)?;
         }
+        Ok(())
+    }
+
+    /// Shows the entries up to the one at `cursor`, at which the reader stands before and after.
+    fn show_before(&mut self, cursor: &str, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), JournalError> {
+        let mut entries = 1;
+        while entries < SHOWN_BEFORE && reader.step_back()? {
+            entries += 1;
+        }
+        for _ in 0..entries {
+            // A damaged one is no loss: it was judged, or counted, when it was new.
+            let _ = show(reader, &mut self.text, sink);
+            if reader.is_at(cursor)? || !reader.step()? {
+                break;
+            }
+        }
+        reader.seek_cursor(cursor)?;
+        reader.step()?;
         Ok(())
     }
 
@@ -214,19 +240,17 @@ impl Journal {
         sink.gap(Gap { lost, time: Timestamp::now(), message });
     }
 
-    /// Waits until the journal has changed.
+    /// Waits until the journal has changed, or for a while.
     fn wait(&self, reader: &mut Reader, layout: &Layout, stop: &Stop) -> Result<(), Trouble> {
-        loop {
-            let deadline = reader.deadline()?.map(|at| at.saturating_sub(clock::monotonic()));
-            let timeout = deadline.map_or(LAYOUT_CHECK, |deadline| deadline.min(LAYOUT_CHECK));
-            match wait(stop, &[reader.fd()?], Some(timeout)) {
-                Woken::Stopped => return Ok(()),
-                Woken::TimedOut if self.place.layout() != *layout => return Err(Trouble::Moved),
-                Woken::TimedOut if deadline.is_none() => {}
-                Woken::TimedOut | Woken::Ready => {
-                    reader.process()?;
-                    return Ok(());
-                }
+        let deadline = reader.deadline()?.map(|at| at.saturating_sub(clock::monotonic()));
+        let timeout = deadline.map_or(LAYOUT_CHECK, |deadline| deadline.min(LAYOUT_CHECK));
+        match wait(stop, &[reader.fd()?], Some(timeout)) {
+            Woken::Stopped => Ok(()),
+            Woken::TimedOut if self.place.layout() != *layout => Err(Trouble::Moved),
+            Woken::TimedOut if deadline.is_none() => Ok(()),
+            Woken::TimedOut | Woken::Ready => {
+                reader.process()?;
+                Ok(())
             }
         }
     }

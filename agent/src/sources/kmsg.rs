@@ -27,7 +27,7 @@ pub use self::{
 };
 use super::{
     Sink, Source, SourceState,
-    wait::{Backoff, StateTeller, Woken, wait},
+    wait::{Backoff, SIGN_OF_LIFE, StateTeller, Woken, wait},
 };
 use crate::runtime::{Stop, clock};
 
@@ -96,6 +96,8 @@ impl Kmsg {
             boot_id: clock::boot_id().unwrap_or_default(),
             newest: None,
             known_through: None,
+            shows_known: true,
+            met_known: false,
             stamper: Stamper::default(),
         };
         let (state, backoff) = (StateTeller::default(), Backoff::default());
@@ -113,15 +115,20 @@ impl Kmsg {
                 Look::Record(raw) => {
                     self.take(raw, arrival, sink);
                     arrival = after(arrival, &device);
+                    continue;
                 }
-                Look::Overrun => {}
-                Look::Nothing => {
-                    sink.idle();
-                    arrival = Arrival::Woke;
-                    if wait(stop, &[device.fd()], None) == Woken::Stopped {
-                        break;
-                    }
-                }
+                Look::Overrun => continue,
+                Look::Nothing => {}
+            }
+            if self.is_another_log(&device) {
+                self.intake.forget_known();
+                device.seek(SeekFrom::Start(0))?;
+                continue;
+            }
+            sink.idle();
+            arrival = Arrival::Woke;
+            if wait(stop, &[device.fd()], Some(SIGN_OF_LIFE)) == Woken::Stopped {
+                break;
             }
         }
         Ok(())
@@ -145,19 +152,25 @@ impl Kmsg {
 
     /// The first time as the options say; after an error behind the newest record that is known.
     fn go_to_start(&mut self, device: &mut Device) -> io::Result<()> {
-        if !device.is_ring() {
-            // A stream's numbers are not this ring's.
+        if !device.is_lasting() {
+            // What a FIFO had is gone, and its numbers may begin anew.
             let to = if self.start == KmsgStart::End { SeekFrom::End(0) } else { SeekFrom::Start(0) };
             return device.seek(to);
         }
         // Opened again after an error, we go on behind what we have.
         if let Some(sequence) = self.intake.newest {
+            self.intake.shows_known = false;
             self.start = KmsgStart::After { boot_id: self.intake.boot_id, sequence };
         }
         if let KmsgStart::After { boot_id, sequence } = self.start {
             self.intake.resume_after(boot_id, sequence);
         }
         device.seek(if self.start == KmsgStart::End { SeekFrom::End(0) } else { SeekFrom::Start(0) })
+    }
+
+    /// A file's numbers are not this machine's: without the record that was read last it is not the file of then.
+    fn is_another_log(&self, device: &Device) -> bool {
+        !device.is_ring() && self.intake.known_through.is_some() && !self.intake.met_known
     }
 
     fn blind(&self, error: &io::Error) -> SourceState {

@@ -8,6 +8,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::{Sink, SourceState};
 use crate::runtime::Stop;
 
+/// However quiet its log is, a source comes back to its monitor so often: a thread that does not is stuck.
+pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
+
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Woken {

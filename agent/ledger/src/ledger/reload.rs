@@ -1,5 +1,7 @@
 //! New rules or config under a running ledger.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use nodewell_model::{ConditionSpec, Name, ProblemKey, Table};
 
 use super::Ledger;
@@ -34,6 +36,14 @@ impl Ledger {
     pub fn retire(&mut self, source: &str, now: Now) -> usize {
         let ending = self.conclusion(source, "its monitor is not there any more", now);
         self.dismiss(source, &ending, now)
+    }
+
+    /// After a restart: claims of monitors that exist no longer end; external daemons are expected to come again.
+    pub fn retire_all_but(&mut self, monitors: &[Arc<str>], now: Now) -> usize {
+        let is_known = |source: &Arc<str>| self.daemons.contains_key(source) || monitors.contains(source);
+        let claims = self.claims_where(|claimant, _| !is_known(&claimant.source));
+        let gone: BTreeSet<Arc<str>> = claims.into_iter().map(|(_, claimant)| claimant.source).collect();
+        gone.iter().map(|source| self.retire(source, now)).sum()
     }
 
     /// Forgets a monitor or daemon; its claims end as `ending` says.

@@ -47,6 +47,17 @@ impl Ledger {
         self.settle_all(time);
     }
 
+    /// The machine slept: nobody could speak, so everybody has their whole ttl again.
+    pub fn slept(&mut self, now: Now) {
+        for daemon in self.daemons.values_mut().filter(|daemon| daemon.state != DaemonState::Dead) {
+            let expected = if daemon.silent_since.is_some() { None } else { daemon.ttl };
+            if let Some(ttl) = expected {
+                daemon.deadline = Some(now.after(ttl));
+            }
+        }
+        self.timers = self.deadlines();
+    }
+
     /// Records were lost: an event says so.
     pub fn gap(&mut self, gap: Gap, now: Now) {
         let time = gap.time.min(now.wall);

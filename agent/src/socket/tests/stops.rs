@@ -49,7 +49,7 @@ async fn report(path: &PathBuf) -> UnixStream {
     stream
 }
 
-type Done = oneshot::Sender<Result<(), nodewell_ledger::ReportRefusal>>;
+type Done = oneshot::Sender<Result<u64, nodewell_ledger::ReportRefusal>>;
 
 async fn asked(commands: &mut mpsc::Receiver<Command>) -> Done {
     match timeout(DEADLINE, commands.recv()).await.unwrap().unwrap() {
@@ -62,16 +62,16 @@ async fn asked(commands: &mut mpsc::Receiver<Command>) -> Done {
 async fn what_the_ledger_took_is_answered_with_this_run_of_the_agent() {
     let mut served = start();
     let mut stream = report(&served.path).await;
-    asked(&mut served.commands).await.send(Ok(())).unwrap();
+    asked(&mut served.commands).await.send(Ok(0)).unwrap();
     let said = read_until(&mut stream, "}\n").await;
-    assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
+    assert!(said.starts_with("HTTP/1.1 202 "), "{said}");
     let answer: AcceptedView = serde_json::from_str(body_of(&said)).unwrap();
     assert!(!answer.durable && answer.instance.len() == 16);
     // A promise to daemons: these two names.
     let expected = format!("{{\"durable\":false,\"instance\":\"{}\"}}\n", answer.instance);
     assert_eq!(body_of(&said), expected);
     let mut again = report(&served.path).await;
-    asked(&mut served.commands).await.send(Ok(())).unwrap();
+    asked(&mut served.commands).await.send(Ok(0)).unwrap();
     assert!(read_until(&mut again, "}\n").await.ends_with(&expected), "the same run, the same instance");
 }
 
@@ -91,9 +91,9 @@ async fn a_report_under_way_is_answered_after_the_stop_began() {
     let done = asked(&mut served.commands).await;
     served.stop.send(()).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    done.send(Ok(())).unwrap();
+    done.send(Ok(0)).unwrap();
     let said = read_all(&mut stream).await;
-    assert!(said.starts_with("HTTP/1.1 200 ") && said.contains("connection: close"), "{said}");
+    assert!(said.starts_with("HTTP/1.1 202 ") && said.contains("connection: close"), "{said}");
     timeout(DEADLINE, served.server).await.unwrap().unwrap();
 }
 
@@ -101,14 +101,14 @@ async fn a_report_under_way_is_answered_after_the_stop_began() {
 async fn what_was_sent_on_an_idle_connection_as_the_stop_began_is_answered() {
     let mut served = start();
     let mut stream = report(&served.path).await;
-    asked(&mut served.commands).await.send(Ok(())).unwrap();
+    asked(&mut served.commands).await.send(Ok(0)).unwrap();
     read_until(&mut stream, "}\n").await;
     // Nothing else runs between these two.
     served.stop.send(()).unwrap();
     stream.try_write(&post(r#"{"source":"raid"}"#)).unwrap();
-    asked(&mut served.commands).await.send(Ok(())).unwrap();
+    asked(&mut served.commands).await.send(Ok(0)).unwrap();
     let said = read_all(&mut stream).await;
-    assert!(said.starts_with("HTTP/1.1 200 ") && said.contains("connection: close"), "{said}");
+    assert!(said.starts_with("HTTP/1.1 202 ") && said.contains("connection: close"), "{said}");
 }
 
 #[tokio::test]
@@ -116,13 +116,13 @@ async fn who_was_just_accepted_may_still_speak_and_nobody_else_is_accepted() {
     let mut served = start();
     let mut silent = UnixStream::connect(&served.path).await.unwrap();
     let mut idle = report(&served.path).await;
-    asked(&mut served.commands).await.send(Ok(())).unwrap();
+    asked(&mut served.commands).await.send(Ok(0)).unwrap();
     read_until(&mut idle, "}\n").await;
     served.stop.send(()).unwrap();
     silent.write_all(&post(r#"{"source":"raid"}"#)).await.unwrap();
-    asked(&mut served.commands).await.send(Ok(())).unwrap();
+    asked(&mut served.commands).await.send(Ok(0)).unwrap();
     let said = read_all(&mut silent).await;
-    assert!(said.starts_with("HTTP/1.1 200 ") && said.contains("connection: close"), "{said}");
+    assert!(said.starts_with("HTTP/1.1 202 ") && said.contains("connection: close"), "{said}");
     assert_eq!(read_all(&mut idle).await, "", "an idle connection ends");
     assert!(UnixStream::connect(&served.path).await.is_err());
 }

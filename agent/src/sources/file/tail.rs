@@ -24,6 +24,8 @@ use crate::{
 
 /// How far back a start with a lookback reads.
 const LOOKBACK_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// So much before the first new line is shown, for rules that look back.
+const SHOWN_BEFORE_BYTES: u64 = 64 * 1024;
 /// Of one file at a time, so that a flood in one does not starve the others.
 const TURN_BYTES: usize = 4 * 1024 * 1024;
 /// A file whose first bytes change was truncated and written anew, even if it is longer now.
@@ -68,6 +70,8 @@ pub(crate) struct Tail {
     pub(crate) name: String,
     framer: Framer,
     backlog: Option<Backlog>,
+    /// Lines that begin at or before this were judged by an earlier run.
+    known_through: Option<u64>,
     head: Vec<u8>,
     /// The time of the newest line that had one: lines without belong to it.
     time: Option<Timestamp>,
@@ -84,12 +88,17 @@ impl Tail {
     pub(crate) fn open(file: File, name: String, begin: Begin, sink: &mut dyn Sink) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let (framer, backlog) = beginning(begin, metadata.len());
+        let known_through = match begin {
+            Begin::Behind(cursor) => Some(cursor.offset),
+            Begin::Top | Begin::At(_) => None,
+        };
         let mut tail = Self {
             key: FileKey::of(&metadata),
             file,
             name,
             framer,
             backlog,
+            known_through,
             head: Vec::new(),
             time: None,
             grew_at: clock::monotonic(),
@@ -100,10 +109,16 @@ impl Tail {
         if tail.framer.end_offset() > 0 {
             tail.remember_head()?;
         }
-        if matches!(begin, Begin::Behind(cursor) if cursor.offset >= metadata.len()) {
+        if known_through.is_some_and(|offset| offset >= metadata.len() || !tail.begins_line(offset)) {
             tail.restart("was truncated while nobody read it", sink);
         }
         Ok(tail)
+    }
+
+    /// Whether a line begins at `offset`: one that was written anew hardly ever has one at the same place.
+    fn begins_line(&self, offset: u64) -> bool {
+        let mut before = [0];
+        offset == 0 || (self.file.read_at(&mut before, offset - 1).is_ok_and(|length| length == 1) && before == *b"\n")
     }
 
     pub(crate) fn fd(&self) -> impl AsFd + '_ {
@@ -182,7 +197,7 @@ impl Tail {
             if self.backlog.as_ref().is_some_and(|backlog| backlog.holds(frame, self.time)) {
                 continue;
             }
-            sink.record(&Record {
+            let record = Record {
                 time: self.time.unwrap_or(now),
                 since_boot: None,
                 boot_id: None,
@@ -190,7 +205,12 @@ impl Tail {
                 text: line.text,
                 fields: &NoFields,
                 test: false,
-            });
+            };
+            if self.known_through.is_some_and(|known| frame.offset <= known) {
+                sink.known(&record);
+            } else {
+                sink.record(&record);
+            }
         }
     }
 
@@ -217,7 +237,7 @@ impl Tail {
 
     fn begin_anew(&mut self) {
         self.framer = Framer::new(Joining::Lines, 0);
-        self.backlog = None;
+        (self.backlog, self.known_through) = (None, None);
         self.head.clear();
     }
 }
@@ -234,8 +254,8 @@ impl Backlog {
 fn beginning(begin: Begin, size: u64) -> (Framer, Option<Backlog>) {
     match begin {
         Begin::Top => (Framer::new(Joining::Lines, 0), None),
-        // The cursor's own line is passed over.
-        Begin::Behind(cursor) => (Framer::mid_line(Joining::Lines, cursor.offset), None),
+        // With what comes before the new lines, for rules that look back.
+        Begin::Behind(cursor) => (last(cursor.offset, SHOWN_BEFORE_BYTES), None),
         // The last line may be unfinished: we must have its beginning.
         Begin::At(FileStart::End) => (last(size, FRAME_LIMIT_BYTES as u64), Some(Backlog { until: size, since: None })),
         Begin::At(FileStart::Since(since)) => {

@@ -37,6 +37,15 @@ impl RecordFields for EntryFields<'_> {
 
 /// Hands the current entry to `sink`, unless it is not for us. `text` is a buffer that is used again and again.
 pub(crate) fn take(journal: &mut Journal, text: &mut Vec<u8>, sink: &mut dyn Sink) -> Result<Taken, JournalError> {
+    pass(journal, text, &mut |record| sink.record(record))
+}
+
+/// The same for an entry that an earlier run has judged.
+pub(crate) fn show(journal: &mut Journal, text: &mut Vec<u8>, sink: &mut dyn Sink) -> Result<Taken, JournalError> {
+    pass(journal, text, &mut |record| sink.known(record))
+}
+
+fn pass(journal: &mut Journal, text: &mut Vec<u8>, to: &mut dyn FnMut(&Record<'_>)) -> Result<Taken, JournalError> {
     if is_kernels(journal)? || is_our_own(journal)? {
         return Ok(Taken::PassedOver);
     }
@@ -45,7 +54,7 @@ pub(crate) fn take(journal: &mut Journal, text: &mut Vec<u8>, sink: &mut dyn Sin
     let cursor = journal.cursor()?;
     let time = wall_time(journal.realtime_usec()?);
     let (since_boot_usec, boot) = journal.monotonic_usec()?;
-    sink.record(&Record {
+    to(&Record {
         time,
         since_boot: Some(Duration::from_micros(since_boot_usec)),
         boot_id: boot_id(boot),

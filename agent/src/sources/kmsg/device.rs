@@ -90,6 +90,14 @@ impl Device {
         matches!(self, Self::Ring { .. })
     }
 
+    /// Whether a record that was read can be read again: not so from a FIFO.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Ring { .. } => true,
+            Self::Stream(stream) => stream.growth.is_some(),
+        }
+    }
+
     /// What to poll for more.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         match self {

@@ -14,14 +14,25 @@ use crate::sources::{Gap, Sink};
 /// What user space may have written under its own name; `nodewell inject` does.
 const FACILITY_USER: u32 = 1;
 
+/// Whether an earlier run has judged a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Past {
+    Known,
+    New,
+}
+
 pub(crate) struct Intake {
     pub(crate) facilities: Vec<u32>,
     pub(crate) expectations: Expectations,
     pub(crate) boot_id: BootId,
     /// The newest record that is known already.
     pub(crate) newest: Option<u64>,
-    /// Reading began before records that are known: up to this number they are passed over.
+    /// Reading began before records that are known: up to this number they are only shown.
     pub(crate) known_through: Option<u64>,
+    /// The sink has not seen them either: they say what comes before what is new.
+    pub(crate) shows_known: bool,
+    /// The last of them was there: this is the log that they are from.
+    pub(crate) met_known: bool,
     pub(crate) stamper: Stamper,
 }
 
@@ -33,19 +44,28 @@ impl Intake {
         }
     }
 
+    /// Nothing of this log is known.
+    pub(crate) fn forget_known(&mut self) {
+        (self.newest, self.known_through) = (None, None);
+    }
+
     /// Judges one record; true if it was one.
     pub(crate) fn take(&mut self, raw: &[u8], reading: Reading, sink: &mut dyn Sink) -> bool {
         let Some(record) = parse(raw) else {
             sink.passed_over();
             return false;
         };
-        if self.known_through.is_some_and(|known| record.sequence <= known) {
+        if let Some(known) = self.known_through.filter(|known| record.sequence <= *known) {
+            self.met_known |= record.sequence == known;
+            if self.shows_known {
+                self.pass(&record, reading, Past::Known, sink);
+            }
             return true;
         }
         self.known_through = None;
         self.note_gap(record.sequence, reading, sink);
         self.newest = Some(record.sequence);
-        self.pass(&record, reading, sink);
+        self.pass(&record, reading, Past::New, sink);
         true
     }
 
@@ -60,14 +80,17 @@ impl Intake {
         sink.gap(Gap { lost: Some(lost), time: reading.wall, message });
     }
 
-    fn pass(&mut self, record: &KmsgRecord<'_>, reading: Reading, sink: &mut dyn Sink) {
+    fn pass(&mut self, record: &KmsgRecord<'_>, reading: Reading, past: Past, sink: &mut dyn Sink) {
         // Whoever wrote it: a record that woke us tells how far the kernel's clock is off.
         let time = self.stamper.stamp(reading, record.since_boot);
-        let injected = self.injected(record);
+        let injected = if past == Past::New { self.injected(record) } else { None };
         if injected.is_none() && !self.facilities.contains(&record.facility) {
-            return sink.passed_over();
+            if past == Past::New {
+                sink.passed_over();
+            }
+            return;
         }
-        sink.record(&Record {
+        let record = Record {
             time,
             since_boot: Some(record.since_boot),
             boot_id: Some(self.boot_id),
@@ -75,7 +98,11 @@ impl Intake {
             text: injected.unwrap_or(&record.text),
             fields: &record.fields,
             test: injected.is_some(),
-        });
+        };
+        match past {
+            Past::New => sink.record(&record),
+            Past::Known => sink.known(&record),
+        }
     }
 
     /// The text of a record that the agent was told to expect.

@@ -1,0 +1,180 @@
+//! What the ledger task gives the store: the rows that changed, the events that were told, and how far each log was read
+//! for them, all in one piece.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+};
+
+use nodewell_ledger::Ledger;
+use nodewell_model::{EventRecord, Origin, Row, Table};
+use tokio::sync::watch;
+
+use crate::{
+    readers::Places,
+    runtime::clock,
+    store::{Pace, Store, StoreState, Ticket},
+};
+
+/// The tables that this task reads at its start. Events are read by whoever delivers them.
+pub const READ: [Table; 6] =
+    [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger, Table::Places];
+/// The tables of which it puts every row.
+const OWNED: [Table; 6] = READ;
+
+/// The way between the ledger and the store.
+pub struct Keeper {
+    store: Store,
+    /// Somebody delivers events, and takes them over from the store.
+    keeps_events: bool,
+    /// Our own monitors: claims of others of that kind are from rules that are gone.
+    monitors: Vec<Arc<str>>,
+    places: BTreeMap<Arc<str>, Vec<Origin>>,
+    moved: BTreeSet<Arc<str>>,
+    ticket: Ticket,
+    late: Option<Pin<Box<dyn Future<Output = Vec<Row>>>>>,
+    state: watch::Receiver<StoreState>,
+    resets: u64,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
+
+/// What the store has to say.
+pub(super) enum News {
+    /// The file could be opened at last.
+    Rows(Vec<Row>),
+    /// It is another file: everything has to be put again.
+    Reset,
+}
+
+impl Keeper {
+    #[must_use]
+    pub fn new(store: Store, monitors: Vec<Arc<str>>, keeps_events: bool) -> Self {
+        let state = store.watch();
+        let resets = state.borrow().resets;
+        Self {
+            store,
+            keeps_events,
+            monitors,
+            places: BTreeMap::new(),
+            moved: BTreeSet::new(),
+            ticket: 0,
+            late: None,
+            state,
+            resets,
+        }
+    }
+
+    /// An earlier run's account is taken in.
+    pub(super) fn take_in(&mut self, rows: Vec<Row>, ledger: &mut Ledger) {
+        let (places, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.table == Table::Places);
+        for (log, places) in self::places(&places) {
+            self.places.entry(log.into()).or_insert(places);
+        }
+        let now = clock::now();
+        let taken = ledger.take_in(rows, now);
+        let retired = ledger.retire_all_but(&self.monitors, now);
+        if taken.unreadable > 0 {
+            tracing::warn!(rows = taken.unreadable, "rows of the state file are not understood and are dropped");
+        }
+        tracing::info!(
+            claims = taken.claims,
+            retired,
+            rebooted = taken.rebooted,
+            "took up the state of an earlier run"
+        );
+    }
+
+    /// The file could not be opened in time: what it has is taken in when it can be.
+    pub(super) fn wait_for_rows(&mut self) {
+        let store = self.store.clone();
+        self.late = Some(Box::pin(async move { store.kept_at_last(&READ).await }));
+    }
+
+    /// Says how far a log was judged.
+    pub(super) fn note_places(&mut self, log: Arc<str>, places: Vec<Origin>) {
+        self.moved.insert(Arc::clone(&log));
+        self.places.insert(log, places);
+    }
+
+    /// Puts everything that changed; the ticket of the account as it is now.
+    pub(super) fn keep(&mut self, ledger: &mut Ledger, events: &[EventRecord], awaited: bool) -> Ticket {
+        if !self.store.is_somewhere() {
+            ledger.skip_rows();
+            self.moved.clear();
+            return self.ticket;
+        }
+        let mut rows = ledger.take_rows();
+        if self.keeps_events {
+            rows.extend(events.iter().map(event_row));
+        }
+        let matters = !rows.is_empty();
+        let moved = std::mem::take(&mut self.moved);
+        rows.extend(moved.iter().filter_map(|log| self.place_row(log)));
+        match (matters, awaited) {
+            (true, true) => self.ticket = self.store.put(rows, Pace::Now),
+            (true, false) => self.ticket = self.store.put(rows, Pace::Soon),
+            // Nothing was found there: read once more, it tells nothing once more.
+            (false, _) if !rows.is_empty() => _ = self.store.put(rows, Pace::Lazily),
+            (false, _) => {}
+        }
+        self.ticket
+    }
+
+    /// Waits for something that the store has to say.
+    pub(super) async fn news(&mut self) -> News {
+        loop {
+            let late = async {
+                match &mut self.late {
+                    Some(late) => late.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                rows = late => return News::Rows(rows),
+                changed = self.state.changed() => if changed.is_err() { std::future::pending().await },
+            }
+            let resets = self.state.borrow_and_update().resets;
+            if std::mem::replace(&mut self.resets, resets) != resets {
+                return News::Reset;
+            }
+        }
+    }
+
+    pub(super) fn follow(&mut self, news: News, ledger: &mut Ledger) {
+        match news {
+            News::Rows(rows) => {
+                self.late = None;
+                self.take_in(rows, ledger);
+            }
+            News::Reset => {
+                let mut rows = ledger.all_rows();
+                rows.extend(self.places.keys().filter_map(|log| self.place_row(log)));
+                self.ticket = self.store.put_all(&OWNED, rows);
+            }
+        }
+    }
+
+    fn place_row(&self, log: &Arc<str>) -> Option<Row> {
+        let value = serde_json::to_string(self.places.get(log)?).ok()?;
+        Some(Row { table: Table::Places, key: log.to_string(), value: Some(value) })
+    }
+}
+
+/// How far each log was read, by its rows. What is not understood is read from where a first start begins.
+#[must_use]
+pub fn places(rows: &[Row]) -> Places {
+    let of_places = rows.iter().filter(|row| row.table == Table::Places);
+    let place = |row: &Row| Some((row.key.clone(), serde_json::from_str(row.value.as_deref()?).ok()?));
+    of_places.filter_map(place).collect()
+}
+
+fn event_row(event: &EventRecord) -> Row {
+    Row { table: Table::Events, key: event.id.to_string(), value: serde_json::to_string(event).ok() }
+}
