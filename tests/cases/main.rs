@@ -14,6 +14,7 @@ mod hostile_clients;
 mod hostile_lines;
 mod inject;
 mod journal_entries;
+mod killed_at_random;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
@@ -46,6 +47,7 @@ fn main() -> std::process::ExitCode {
         node_recreated::list,
         hostile_clients::list,
         api_double::list,
+        killed_at_random::list,
         kmsg_overrun::list,
         satellites::list,
         inject::list,

@@ -149,6 +149,15 @@ impl Plan {
         agent
     }
 
+    /// Starts it and waits for nothing: for one that may not live long enough to answer.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn launch(&self) -> Process {
+        self.spawn()
+    }
+
     /// The command line without the program: for runs that are to end by themselves.
     #[must_use]
     pub fn args(&self) -> Vec<OsString> {

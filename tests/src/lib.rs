@@ -9,6 +9,7 @@ pub mod cli;
 pub mod cluster;
 pub mod disk;
 pub mod double;
+pub mod fire;
 pub mod http;
 pub mod journal;
 pub mod kmsg;
