@@ -1,6 +1,7 @@
 //! What every stage runs on: clocks, the stop signal, supervised tasks.
 
 pub mod clock;
+pub mod crash;
 pub mod handed;
 pub(crate) mod journald;
 pub mod notify;

@@ -1,0 +1,110 @@
+//! The store on real files: what is kept across ends of every kind, and what is said when nothing can be kept.
+
+mod account;
+mod crashes;
+mod damage;
+mod troubles;
+
+use std::{path::Path, time::Duration};
+
+use nodewell_model::{Row, Table};
+
+use super::{Pace, Store, StoreOptions, StoreState};
+
+/// Long enough for any disk; no test waits so long when all is well.
+const LONG: Duration = Duration::from_secs(30);
+
+fn open(directory: &Path) -> Store {
+    Store::open(StoreOptions { directory: directory.to_owned() }).unwrap()
+}
+
+fn row(table: Table, key: &str, value: &str) -> Row {
+    Row { table, key: key.to_owned(), value: Some(value.to_owned()) }
+}
+
+fn gone(table: Table, key: &str) -> Row {
+    Row { table, key: key.to_owned(), value: None }
+}
+
+async fn kept(store: &Store, table: Table) -> Vec<(String, String)> {
+    let rows = store.kept(&[table], LONG).await.expect("the file can be opened");
+    rows.into_iter().map(|row| (row.key, row.value.unwrap())).collect()
+}
+
+async fn until(store: &Store, is: impl FnMut(&StoreState) -> bool) -> StoreState {
+    tokio::time::timeout(LONG, store.watch().wait_for(is)).await.expect("in time").unwrap().clone()
+}
+
+/// What a crash at this moment would leave.
+fn photograph(directory: &Path) -> tempfile::TempDir {
+    let photograph = tempfile::tempdir().unwrap();
+    // The file first: a log that is younger than the file is what the disk may hold, too.
+    for name in ["state.db", "state.db-wal"] {
+        let _ = std::fs::copy(directory.join(name), photograph.path().join(name));
+    }
+    photograph
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn what_was_put_is_there_after_a_clean_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    assert_eq!(kept(&store, Table::Claims).await, []);
+    store.put(vec![row(Table::Claims, "a", "1"), row(Table::Places, "a", "2")], Pace::Lazily);
+    store.put(vec![row(Table::Claims, "b", "3"), gone(Table::Places, "a")], Pace::Soon);
+    assert!(store.close(LONG).await);
+    assert_eq!(std::fs::metadata(directory.path().join("state.db-wal")).unwrap().len(), 0, "all is in the file");
+
+    let store = open(directory.path());
+    assert_eq!(kept(&store, Table::Claims).await, pairs(&[("a", "1"), ("b", "3")]));
+    assert_eq!(kept(&store, Table::Places).await, []);
+}
+
+#[tokio::test]
+async fn what_is_durable_survives_a_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Lazily);
+    assert!(store.is_durable(ticket).await, "asking hurries");
+    let after_crash = photograph(directory.path());
+    let store = open(after_crash.path());
+    assert_eq!(kept(&store, Table::Claims).await, pairs(&[("a", "1")]));
+}
+
+#[tokio::test]
+async fn who_asks_again_hears_what_is_kept_by_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    assert_eq!(kept(&store, Table::Events).await, []);
+    store.put(vec![row(Table::Events, "1", "x")], Pace::Lazily);
+    assert_eq!(kept(&store, Table::Events).await, pairs(&[("1", "x")]));
+}
+
+#[tokio::test]
+async fn all_rows_replace_what_was_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let ticket = store.put(vec![row(Table::Claims, "old", "1"), row(Table::Totals, "t", "1")], Pace::Now);
+    assert!(store.is_durable(ticket).await);
+    store.put(vec![row(Table::Claims, "waits", "1")], Pace::Lazily);
+    store.put_all(&[Table::Claims, Table::Places], vec![row(Table::Claims, "new", "2")]);
+    store.put(vec![row(Table::Claims, "newer", "3")], Pace::Lazily);
+    assert!(store.close(LONG).await);
+    let store = open(directory.path());
+    assert_eq!(kept(&store, Table::Claims).await, pairs(&[("new", "2"), ("newer", "3")]));
+    assert_eq!(kept(&store, Table::Totals).await, pairs(&[("t", "1")]));
+}
+
+#[tokio::test]
+async fn nowhere_keeps_nothing_and_stops_nobody() {
+    let store = Store::nowhere();
+    assert!(!store.is_somewhere() && !store.is_full());
+    assert_eq!(kept(&store, Table::Claims).await, []);
+    assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert_eq!(store.stats().waiting_rows, 0);
+    assert!(store.close(LONG).await);
+}

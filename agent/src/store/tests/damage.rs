@@ -1,0 +1,126 @@
+//! Damaged, foreign and vanished files: moved aside or left alone, said, and made anew.
+
+use std::{fs, os::unix::fs::FileExt as _, path::Path};
+
+use nodewell_model::Table;
+
+use super::{super::Pace, LONG, kept, open, pairs, row, until};
+
+async fn with_one_row(directory: &Path) {
+    let store = open(directory);
+    store.put((0..200).map(|n| row(Table::Claims, &format!("key {n}"), &"v".repeat(200))).collect(), Pace::Now);
+    assert!(store.close(LONG).await);
+}
+
+fn moved_aside(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut aside: Vec<String> = names.filter(|name| name.starts_with("state.db.corrupt-")).collect();
+    aside.retain(|name| !name.ends_with("-wal"));
+    aside.sort();
+    aside
+}
+
+/// What was damaged before the start costs what it held and nothing else.
+async fn starts_anew(directory: &Path) {
+    let store = open(directory);
+    assert_eq!(kept(&store, Table::Claims).await, []);
+    let state = until(&store, |state| state.corruption.is_some()).await;
+    assert_eq!((state.trouble, state.resets), (None, 0));
+    assert_eq!(moved_aside(directory).len(), 1);
+    let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Now);
+    assert!(store.is_durable(ticket).await);
+}
+
+#[tokio::test]
+async fn random_bytes_are_moved_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    with_one_row(directory.path()).await;
+    fs::write(directory.path().join("state.db"), "this is not a database".repeat(500)).unwrap();
+    starts_anew(directory.path()).await;
+}
+
+#[tokio::test]
+async fn a_page_of_zeros_is_moved_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    with_one_row(directory.path()).await;
+    let file = fs::OpenOptions::new().write(true).open(directory.path().join("state.db")).unwrap();
+    let pages = file.metadata().unwrap().len() / 4096;
+    (1..pages).for_each(|page| file.write_all_at(&[0; 4096], page * 4096).unwrap());
+    starts_anew(directory.path()).await;
+}
+
+#[tokio::test]
+async fn a_truncated_file_is_moved_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    with_one_row(directory.path()).await;
+    let file = fs::OpenOptions::new().write(true).open(directory.path().join("state.db")).unwrap();
+    file.set_len(2 * 4096).unwrap();
+    starts_anew(directory.path()).await;
+}
+
+#[tokio::test]
+async fn an_empty_file_is_filled() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("state.db"), "").unwrap();
+    let store = open(directory.path());
+    assert_eq!(kept(&store, Table::Claims).await, []);
+    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert_eq!(moved_aside(directory.path()), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn three_damaged_files_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut newest = Vec::new();
+    for _ in 0..5 {
+        fs::write(directory.path().join("state.db"), "this is not a database".repeat(500)).unwrap();
+        let store = open(directory.path());
+        let state = until(&store, |state| state.corruption.is_some()).await;
+        newest.push(state.corruption.unwrap().file.file_name().unwrap().to_str().unwrap().to_owned());
+        assert!(store.close(LONG).await);
+    }
+    assert_eq!(moved_aside(directory.path()), newest[2..]);
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    with_one_row(directory.path()).await;
+    let path = directory.path().join("state.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
+    let before = fs::read(&path).unwrap();
+    let store = open(directory.path());
+    assert_eq!(store.kept(&[Table::Claims], LONG).await, None, "and nobody waits for it");
+    let trouble = until(&store, |state| state.trouble.is_some()).await.trouble.unwrap();
+    assert_eq!(trouble.reason.as_str(), "StateUnwritable");
+    assert!(trouble.message.contains("newer nodewell"), "{}", trouble.message);
+    assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert!(!store.close(LONG).await);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_file_removed_under_us_is_made_again_and_filled_by_its_owners() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    fs::remove_file(directory.path().join("state.db")).unwrap();
+    fs::remove_file(directory.path().join("state.db-wal")).unwrap();
+    store.put(vec![row(Table::Claims, "b", "2")], Pace::Now);
+    let state = until(&store, |state| state.resets == 1).await;
+    assert_eq!(state.trouble, None);
+    let all = vec![row(Table::Claims, "a", "1"), row(Table::Claims, "b", "2")];
+    assert!(store.is_durable(store.put_all(&[Table::Claims], all)).await);
+    assert!(store.close(LONG).await);
+    assert_eq!(kept(&open(directory.path()), Table::Claims).await, pairs(&[("a", "1"), ("b", "2")]));
+}
+
+#[tokio::test]
+async fn a_log_removed_under_us_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    fs::remove_file(directory.path().join("state.db-wal")).unwrap();
+    store.put(vec![row(Table::Claims, "b", "2")], Pace::Now);
+    until(&store, |state| state.resets == 1).await;
+}
