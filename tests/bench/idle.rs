@@ -26,6 +26,8 @@ const ANONYMOUS_LIMIT_MIB: f64 = 3.0;
 const CPU_LIMIT_MILLIS: f64 = 5.0;
 /// What the limit and Node Problem Detector's figure are for; shorter windows are multiplied.
 const CPU_WINDOW_SECS: f64 = 120.0;
+const DAY_SECS: f64 = 86_400.0;
+const WRITTEN_LIMIT_MIB: f64 = 1.0;
 /// In 15 minutes: one every 300 to 330 s.
 const HEARTBEATS: f64 = 3.0;
 /// By then everything has been said and sent.
@@ -93,7 +95,8 @@ fn plan(setting: &Setting, node: &str, config: &str) -> Plan {
 pub(crate) struct Onlooker {
     daemon: Daemon,
     since: Instant,
-    before: f64,
+    requests: f64,
+    written: u64,
 }
 
 impl Onlooker {
@@ -103,12 +106,13 @@ impl Onlooker {
         let daemon = Daemon::start(joined(cluster, "bench-onlooker").with_fifo().config("journal.enabled = false\n"));
         wait::until("the API server has its conditions", || (requests(&daemon) > 0.0).then_some(()));
         thread::sleep(SETTLING);
-        Some(Self { since: Instant::now(), before: requests(&daemon), daemon })
+        let (requests, written) = (requests(&daemon), daemon.usage().written_bytes());
+        Some(Self { since: Instant::now(), requests, written, daemon })
     }
 
     pub(crate) fn rows(&self) -> Vec<Row> {
         let window = self.since.elapsed().as_secs_f64();
-        let during = requests(&self.daemon) - self.before;
+        let during = requests(&self.daemon) - self.requests;
         let measured = format!("{during:.0} in {window:.0} s of this run");
         // All are writes: the agent has no request that reads. A short window may lie between two heartbeats.
         let quarter = (during * 900.0 / window).floor().max(HEARTBEATS);
@@ -117,7 +121,19 @@ impl Onlooker {
                 .beside(measured)
                 .at_most(3.0)
                 .npd("5"),
+            self.written(window),
         ]
+    }
+}
+
+impl Onlooker {
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 bytes")]
+    fn written(&self, window: f64) -> Row {
+        let during = self.daemon.usage().written_bytes() - self.written;
+        let a_day = during as f64 * DAY_SECS / window / (1024.0 * 1024.0);
+        Row::new("idle: written to disk in a day, extrapolated", a_day, Unit::MebiBytes)
+            .beside(format!("{during} bytes in {window:.0} s of this run"))
+            .at_most(WRITTEN_LIMIT_MIB)
     }
 }
 

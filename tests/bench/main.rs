@@ -8,8 +8,10 @@ mod daemon;
 mod flood;
 mod idle;
 mod kernel_log;
+mod kills;
 mod latency;
 mod observer;
+mod outage;
 mod probe;
 mod programs;
 mod reports;
@@ -48,7 +50,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, flood.
+    /// burst, outage, kills, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -56,7 +58,7 @@ struct Arguments {
 type Group = (&'static str, fn(&Setting) -> Vec<Row>);
 
 /// In the order in which they disturb each other least: the flood leaves a kernel log full of its lines.
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 10] = [
     ("throughput", throughput::rows),
     ("start", start::rows),
     ("idle", idle::rows),
@@ -64,6 +66,8 @@ const GROUPS: [Group; 8] = [
     ("socket-reports", reports::rows),
     ("api", latency::to_api),
     ("burst", burst::rows),
+    ("outage", outage::rows),
+    ("kills", kills::rows),
     ("flood", flood::rows),
 ];
 

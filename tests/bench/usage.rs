@@ -49,6 +49,13 @@ impl Usage {
         clock_gettime(clock).expect("the clock is the kernel's").into()
     }
 
+    /// What it has caused to be written to disks.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        let io = self.read("io");
+        let told = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
+        told.expect("the kernel tells it")
+    }
+
     pub(crate) fn thread_count(&self) -> usize {
         fs::read_dir(self.folder.join("task")).expect("the process runs").count()
     }

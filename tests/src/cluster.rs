@@ -70,6 +70,12 @@ impl Cluster {
         Self { server, admin }
     }
 
+    /// Whether this is the double.
+    #[must_use]
+    pub fn is_double(&self) -> bool {
+        matches!(self.server, Server::Double(_))
+    }
+
     /// The double, for faults that only it can play.
     ///
     /// # Panics

@@ -80,7 +80,7 @@ impl Toll {
     }
 }
 
-/// Kills the agent of `plan`, which has [`RULES`], `kills` times; `seed` makes a run repeatable as far as clocks allow.
+/// Kills the agent of `plan`, which has [`RULES`], `kills` times; the double is away in a fourth of its lives. `seed` makes a run repeatable as far as clocks allow.
 ///
 /// # Panics
 /// If the agent cannot be started.
@@ -90,6 +90,11 @@ pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u6
     let mut luck = Luck(seed);
     let mut knows = false;
     for _ in 0..kills {
+        // A real one takes seconds to come back.
+        let outage = cluster.is_double() && luck.below(4) == 0;
+        if outage {
+            cluster.stop();
+        }
         let mut process = plan.launch();
         let end = Instant::now() + Duration::from_millis(luck.below(LONGEST_LIFE_MILLIS));
         while Instant::now() < end {
@@ -99,6 +104,9 @@ pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u6
             thread::sleep(Duration::from_millis(luck.below(12)));
         }
         process.kill();
+        if outage {
+            cluster.start_again();
+        }
         let status = cluster.condition(node, "FireUnhealthy").map(|told| told["status"].clone());
         knows |= status == Some("True".into());
         toll.looked_healthier += u64::from(knows && status != Some("True".into()));
