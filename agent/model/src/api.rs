@@ -110,9 +110,9 @@ impl ConditionProblem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthView {
     pub ok: bool,
-    /// What keeps the agent from being ready: monitors that have not started or have ended.
+    /// What keeps the agent from being healthy or ready: monitors that have ended, hang, or have not started.
     pub waiting: Vec<String>,
-    /// What does not work and is no reason to restart the agent: monitors that cannot see, or went silent.
+    /// What does not work and is no reason to restart the agent: monitors that cannot see, others' daemons.
     pub degraded: Vec<String>,
 }
 

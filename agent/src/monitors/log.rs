@@ -361,3 +361,6 @@ fn reports(rules: &RuleSet, reader: &Reader, state: DaemonState, why: Option<(Na
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,27 +61,27 @@ fn is_ours(problem: &ProblemView) -> bool {
     problem.source.split(", ").any(|source| !source.contains('@'))
 }
 
-/// `GET /healthz`: the agent answers, so it is alive; what does not work is listed beside.
+/// `GET /healthz`: 503 while one of our own monitors has ended or hangs. One that cannot see says so itself: that is a
+/// fact about the host, which restarting us does not mend, and is listed as degraded.
 pub(super) fn health(view: &NodeView) -> Answer {
-    let degraded = view.daemons.iter().filter(|daemon| daemon.state != DaemonState::Running).map(describe).collect();
-    json(StatusCode::OK, &HealthView { ok: true, waiting: Vec::new(), degraded })
+    answer(view, Vec::new(), |daemon| matches!(daemon.state, DaemonState::Dead | DaemonState::Stale))
 }
 
-/// `GET /readyz`: 503 until every daemon was heard of once, and while one is dead. A blind or stale daemon is a fact
-/// about the host that restarting us does not mend: it is listed as degraded and does not make us unready.
+/// `GET /readyz`: the same, and 503 until every one of them was heard of once.
 pub(super) fn readiness(view: &NodeView) -> Answer {
-    let (waiting, degraded) = view
-        .daemons
-        .iter()
+    let empty = view.daemons.is_empty() && view.conditions.is_empty();
+    let unheard = empty.then(|| "the ledger has not given its first account yet".to_owned());
+    answer(view, unheard.into_iter().collect(), |daemon| {
+        matches!(daemon.state, DaemonState::Starting | DaemonState::Dead | DaemonState::Stale)
+    })
+}
+
+/// Nobody else's daemon counts: it is not ours to wait for.
+fn answer(view: &NodeView, mut waiting: Vec<String>, counts: impl Fn(&DaemonView) -> bool) -> Answer {
+    let (bad, degraded): (Vec<_>, Vec<_>) = (view.daemons.iter())
         .filter(|daemon| daemon.state != DaemonState::Running)
-        // Nobody's daemon makes us unready: it is not ours to wait for.
-        .partition::<Vec<_>, _>(|daemon| {
-            !daemon.is_external() && matches!(daemon.state, DaemonState::Starting | DaemonState::Dead)
-        });
-    let mut waiting: Vec<String> = waiting.into_iter().map(describe).collect();
-    if view.daemons.is_empty() && view.conditions.is_empty() {
-        waiting.push("the ledger has not given its first account yet".to_owned());
-    }
+        .partition(|daemon| !daemon.is_external() && counts(daemon));
+    waiting.extend(bad.into_iter().map(describe));
     let health = HealthView { ok: waiting.is_empty(), waiting, degraded: degraded.into_iter().map(describe).collect() };
     json(if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &health)
 }

@@ -109,7 +109,18 @@ async fn readiness_names_who_is_missing() {
     fixture.board.publish(account);
     let (code, answer) = fixture.get("/readyz").await;
     assert_eq!((code, &answer["waiting"][0]), (503, &json!("raid-monitor ended")));
-    assert_eq!(fixture.get("/healthz").await.0, 200);
+    assert_eq!(fixture.get("/healthz").await.0, 503);
+
+    let mut account = view();
+    account.daemons.push(daemon("raid-monitor", DaemonState::Starting));
+    account.daemons.push(daemon("others@unit", DaemonState::Stale));
+    fixture.board.publish(account);
+    assert_eq!((fixture.get("/readyz").await.0, fixture.get("/healthz").await.0), (503, 200));
+
+    let mut account = view();
+    account.daemons.push(daemon("raid-monitor", DaemonState::Blind));
+    fixture.board.publish(account);
+    assert_eq!((fixture.get("/readyz").await.0, fixture.get("/healthz").await.0), (200, 200));
 }
 
 fn ids(answer: &Value) -> Vec<u64> {

@@ -1,0 +1,173 @@
+//! What a log monitor tells the ledger, and when.
+
+use nodewell_model::{BootId, FindingKind, NoFields};
+use nodewell_rules::{LoadPlan, RulesFrom, load};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::{detectors::proof::HostRoots, runtime::stats::Stats};
+
+const RULES: &str = r#"
+[[condition]]
+type = "TestUnhealthy"
+healthy-reason = "TestIsHealthy"
+healthy-message = "all is well"
+
+[[rule]]
+reason = "TestFault"
+type = "permanent"
+condition = "TestUnhealthy"
+source = "kmsg"
+severity = "error"
+pattern = '^test: fault'
+count = 2
+within = "1h"
+clears = { quiet = "1d" }
+matches = ["test: fault"]
+ignores = ["a test: fault"]
+"#;
+
+/// A monitor, its channel, and the hands that keep both alive.
+struct Bench {
+    monitor: Option<LogMonitor>,
+    reports: mpsc::Receiver<Report>,
+    memory: Memory,
+    setup: Setup,
+    _rules: watch::Sender<Arc<RuleSet>>,
+}
+
+fn bench(kept: Vec<Origin>) -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("test.toml"), RULES).unwrap();
+    let rules = RulesFrom::Dirs(vec![folder.path().to_owned()]);
+    let loaded = load(&LoadPlan { rules, overrides: None, npd: Vec::new(), monitors_dir: None });
+    assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
+    let (sender, rules) = watch::channel(Arc::new(loaded.set));
+    let (outlet, reports) = Outlet::channel();
+    let memory = Memory::default();
+    let setup = Setup {
+        rules,
+        reader: Reader::Kmsg,
+        prover: Prover::new(HostRoots::default()),
+        outlet,
+        stats: Stats::default().monitor(&"kernel-monitor".into()),
+        started: Timestamp::now(),
+        lookback: Duration::from_secs(300),
+        log: "kmsg".into(),
+        kept,
+        memory: memory.clone(),
+    };
+    Bench { monitor: Some(LogMonitor::new(setup.clone())), reports, memory, setup, _rules: sender }
+}
+
+impl Bench {
+    fn monitor(&mut self) -> &mut LogMonitor {
+        self.monitor.as_mut().unwrap()
+    }
+
+    /// What was told since the last look: daemons' states, and findings with the places that came with them.
+    fn told(&mut self) -> (Vec<DaemonState>, Vec<(usize, Vec<Origin>)>) {
+        let (mut states, mut found) = (Vec::new(), Vec::new());
+        while let Ok(report) = self.reports.try_recv() {
+            match report {
+                Report::Daemon(report) => {
+                    assert_eq!(report.ttl, Some(TTL));
+                    states.push(report.state);
+                }
+                Report::Found(told) => {
+                    assert!(told.findings.iter().all(|finding| finding.kind == FindingKind::Raise));
+                    found.push((told.findings.len(), told.places));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        (states, found)
+    }
+}
+
+fn place(sequence: u64) -> Origin {
+    Origin::Kmsg { boot_id: BootId::default(), sequence }
+}
+
+fn fault(sequence: u64) -> Record<'static> {
+    Record {
+        time: Timestamp::now(),
+        since_boot: None,
+        boot_id: None,
+        origin: place(sequence),
+        text: b"test: fault",
+        fields: &NoFields,
+        test: false,
+    }
+}
+
+#[test]
+fn a_source_runs_once_it_has_read_what_was_there() {
+    let mut bench = bench(Vec::new());
+    bench.monitor().state(SourceState::Running);
+    bench.monitor().record(&fault(1));
+    assert_eq!(bench.told(), (Vec::new(), Vec::new()));
+    bench.monitor().idle();
+    assert_eq!(bench.told().0, [DaemonState::Running]);
+}
+
+#[test]
+fn a_source_that_never_pauses_is_not_waited_for() {
+    let mut bench = bench(Vec::new());
+    bench.monitor().state(SourceState::Running);
+    bench.monitor().begun_at = Duration::ZERO;
+    (1..=u64::from(FLUSH_EVERY_RECORDS)).for_each(|n| bench.monitor().record(&fault(n)));
+    assert_eq!(bench.told().0, [DaemonState::Running]);
+}
+
+#[test]
+fn a_quiet_source_gives_signs_of_life() {
+    let mut bench = bench(Vec::new());
+    bench.monitor().state(SourceState::Running);
+    bench.monitor().idle();
+    bench.monitor().idle();
+    assert_eq!(bench.told().0.len(), 1);
+    bench.monitor().heartbeat_at = Duration::ZERO;
+    bench.monitor().idle();
+    assert_eq!(bench.told().0, [DaemonState::Running]);
+}
+
+#[test]
+fn findings_travel_with_the_place_behind_them_and_a_place_alone_rarely() {
+    let mut bench = bench(Vec::new());
+    bench.monitor().record(&fault(1));
+    bench.monitor().idle();
+    assert!(bench.told().1.is_empty(), "one fault is none, and its place alone may wait");
+    bench.monitor().record(&fault(2));
+    bench.monitor().idle();
+    assert_eq!(bench.told().1, [(1, vec![place(2)])]);
+    bench.monitor().placed_at = Duration::ZERO;
+    bench.monitor().record(&fault(3));
+    bench.monitor = None;
+    assert_eq!(bench.told().1.last().unwrap().1, [place(3)], "the end tells it");
+}
+
+#[test]
+fn what_an_earlier_run_has_judged_is_shown_and_not_told() {
+    let mut bench = bench(vec![place(2)]);
+    (1..=2).for_each(|n| bench.monitor().known(&fault(n)));
+    bench.monitor().idle();
+    assert!(bench.told().1.is_empty());
+    bench.monitor().record(&fault(3));
+    bench.monitor().idle();
+    assert_eq!(bench.told().1, [(1, vec![place(3)])], "the count goes on where it was");
+}
+
+#[test]
+fn what_a_thread_panicked_at_is_not_shown_to_the_next() {
+    let mut bench = bench(vec![place(1)]);
+    bench.monitor().record(&fault(2));
+    bench.monitor = None;
+    bench.told();
+    assert_eq!(bench.memory.get().places, [place(2)]);
+    let mut next = LogMonitor::new(bench.setup.clone());
+    next.known(&fault(2));
+    next.record(&fault(3));
+    next.idle();
+    assert!(bench.told().1.is_empty(), "one fault is none");
+}
