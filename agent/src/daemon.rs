@@ -6,7 +6,7 @@ use nodewell_model::{
     ConditionSpec, Row,
     view::{ApiserverState, ApiserverView},
 };
-use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples_where, load};
+use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples_where, load, shipped};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, oneshot, watch},
@@ -24,7 +24,10 @@ use crate::{
     },
     injection::RuleInjector,
     ledger::{Inputs, Keeper, LedgerTask, keeper},
-    monitors::outlet::{Outlet, Report},
+    monitors::{
+        self,
+        outlet::{Outlet, Report},
+    },
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, handed::Handed, notify, tasks::AtStop},
     satellite::{Children, Group},
@@ -93,7 +96,10 @@ fn open_store(config: &Config) -> Result<Store, Fatal> {
 /// The rules that `config` names, if they are good as a whole, do what their examples show, and know what its grants
 /// name.
 pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
-    let Loaded { set, mut mistakes, .. } = load(&config.load_plan());
+    let Loaded { mut set, mut mistakes, .. } = load(&config.load_plan());
+    let own = shipped::own_conditions().into_iter();
+    let missing: Vec<_> = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition)).collect();
+    set.conditions.extend(missing);
     // Rules with a mistake are not in the set: the examples of all others are run, so that everything is told at once.
     // Those of the shipped rules were run before they were shipped.
     mistakes.extend(check_examples_where(&set, |rule| !config::is_shipped(&rule.location.file)));
@@ -166,6 +172,7 @@ impl Agent {
         agent.readers.fit(&mut agent.tasks).await?;
         agent.spawn_exporters().await;
         agent.spawn_satellites(outlet.clone());
+        agent.spawn_state_monitor(&outlet);
         agent.outlet = Some(outlet);
         Ok(agent)
     }
@@ -192,6 +199,15 @@ impl Agent {
             let children = Children { socket: self.config.socket.clone(), outlet, stop: self.tasks.stop().clone() };
             self.tasks.supervise(("satellite-check", AtStop::Finish), move || children.clone().keep(Group::Check));
         }
+    }
+
+    /// Says whether state is kept; without a place for it nobody expects that.
+    fn spawn_state_monitor(&mut self, outlet: &Outlet) {
+        let Some(directory) = self.config.state_dir.clone() else { return };
+        let (store, outlet) = (self.board.store().clone(), outlet.clone());
+        self.tasks.supervise(("agent-state", AtStop::Drop), move || {
+            monitors::state::run(store.clone(), directory.clone(), outlet.clone())
+        });
     }
 
     fn spawn_socket(&mut self, handed: Option<OwnedFd>, expectations: Expectations) -> Result<(), Fatal> {
@@ -282,6 +298,7 @@ impl Agent {
                     rules: self.rules.subscribe(),
                     api,
                     socket: Arc::clone(&self.socket_counters),
+                    store: self.board.store().clone(),
                 };
                 self.vital.spawn_local(exporters::metrics::serve(listener, shown));
             }

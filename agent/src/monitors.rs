@@ -3,3 +3,4 @@
 pub mod coalesce;
 pub mod log;
 pub mod outlet;
+pub mod state;

@@ -67,9 +67,21 @@ pub struct StoreState {
 /// Why nothing can be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// `StateDiskFull`, `StateReadOnly`, `StateMissing`, `StateHangs`, `StateInUse` or `StateUnwritable`.
+    /// One of [`Trouble::REASONS`].
     pub reason: Name,
+    /// What, where, and what to do.
     pub message: String,
+}
+
+impl Trouble {
+    /// Every reason there is.
+    pub const REASONS: [&str; 6] =
+        ["StateDiskFull", "StateReadOnly", "StateMissing", "StateHangs", "StateInUse", "StateUnwritable"];
+
+    fn new(reason: &'static str, message: String) -> Self {
+        debug_assert!(Self::REASONS.contains(&reason), "{reason} is not listed");
+        Self { reason: Name::fixed(reason), message }
+    }
 }
 
 /// A file that could not be read any more, and what was in it could not be kept.

@@ -33,6 +33,11 @@ mod report_restart;
 mod rule_commands;
 mod satellites;
 mod sighup_reload;
+mod state;
+mod state_disk_full;
+mod state_hangs;
+mod state_lost;
+mod state_read_only;
 mod withdraw;
 
 fn main() -> std::process::ExitCode {
@@ -68,6 +73,10 @@ fn main() -> std::process::ExitCode {
         rule_commands::list,
         sighup_reload::list,
         metrics::list,
+        state_disk_full::list,
+        state_hangs::list,
+        state_lost::list,
+        state_read_only::list,
         withdraw::list,
         bad_config::list,
     ];

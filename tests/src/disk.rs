@@ -2,8 +2,12 @@
 
 use std::{
     fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
     process::Command,
+    sync::mpsc::{self, Sender},
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use nix::unistd::geteuid;
@@ -11,6 +15,8 @@ use tempfile::TempDir;
 
 /// Enough for ext4 with a journal.
 const SIZE_BYTES: u64 = 16 * 1024 * 1024;
+/// What takes the room of a disk that is to be full.
+const FILLING: &str = "filling";
 
 /// A mounted ext4.
 #[derive(Debug)]
@@ -51,6 +57,14 @@ impl Disk {
         said("mount", &["-o", options, &self.device], &self.mount_point());
     }
 
+    /// Changes how it is mounted; says whether that could be done now.
+    #[must_use]
+    pub fn try_remount(&self, how: &str) -> bool {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,{how}")]).arg(self.mount_point());
+        mount.output().unwrap().status.success()
+    }
+
     /// Unmounts it.
     ///
     /// # Panics
@@ -59,8 +73,81 @@ impl Disk {
         said("umount", &[], &self.mount_point());
     }
 
-    fn mount_point(&self) -> PathBuf {
+    /// The root of its files.
+    #[must_use]
+    pub fn mount_point(&self) -> PathBuf {
         self.folder.path().join("mnt")
+    }
+
+    /// Takes all room that is left.
+    ///
+    /// # Panics
+    /// If it cannot be written for any other reason.
+    pub fn fill(&self) {
+        let mut file = File::create(self.mount_point().join(FILLING)).unwrap();
+        for size in [64 * 1024, 1024, 1] {
+            let full = loop {
+                if let Err(error) = file.write_all(&vec![0; size]) {
+                    break error;
+                }
+            };
+            assert_eq!(full.kind(), io::ErrorKind::StorageFull, "{full}");
+        }
+        file.sync_all().unwrap();
+    }
+
+    /// Gives the room back.
+    ///
+    /// # Panics
+    /// If it was not taken.
+    pub fn make_room(&self) {
+        fs::remove_file(self.mount_point().join(FILLING)).unwrap();
+    }
+
+    /// Lets every write wait, until the answer is dropped. Whoever was caught in one cannot be killed before.
+    ///
+    /// # Panics
+    /// If it cannot be frozen.
+    #[must_use]
+    pub fn freeze(&self) -> Frozen {
+        Frozen::new(self.mount_point())
+    }
+
+    /// Lets ext4 find a fault, after which it takes no more writes.
+    ///
+    /// # Panics
+    /// If the kernel has no such switch.
+    pub fn break_filesystem(&self) {
+        fs::write(format!("/sys/fs/ext4/{}/trigger_fs_error", self.name()), "nodewell test").unwrap();
+    }
+}
+
+/// The longest that a filesystem is frozen: a case that went wrong must not leave processes that cannot be killed.
+const FROZEN_FOR: Duration = Duration::from_secs(60);
+
+/// A filesystem whose writes wait.
+#[derive(Debug)]
+pub struct Frozen {
+    thaw: Option<Sender<()>>,
+    thawed: Option<JoinHandle<()>>,
+}
+
+impl Frozen {
+    fn new(mount_point: PathBuf) -> Self {
+        said("fsfreeze", &["--freeze"], &mount_point);
+        let (thaw, asked) = mpsc::channel();
+        let thawed = thread::spawn(move || {
+            let _ = asked.recv_timeout(FROZEN_FOR);
+            let _ = Command::new("fsfreeze").arg("--unfreeze").arg(mount_point).status();
+        });
+        Self { thaw: Some(thaw), thawed: Some(thawed) }
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        drop(self.thaw.take());
+        let _ = self.thawed.take().map(JoinHandle::join);
     }
 }
 
@@ -84,7 +171,7 @@ pub(crate) fn unmet() -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root, for a loop device".to_owned());
     }
-    let missing = ["mkfs.ext4", "losetup", "mount"].into_iter().find(|program| {
+    let missing = ["mkfs.ext4", "losetup", "mount", "fsfreeze"].into_iter().find(|program| {
         let folders = std::env::var("PATH").unwrap_or_default();
         !std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
     });

@@ -1,5 +1,9 @@
 //! The rules we ship, embedded: the agent is whole without a file of its own.
 
+use std::path::Path;
+
+use nodewell_model::ConditionSpec;
+
 /// The folder that embedded files are told to lie in, where their mistakes and rules are named.
 pub const FOLDER: &str = "built-in";
 
@@ -20,6 +24,7 @@ macro_rules! shipped {
 
 /// Every file of `agent/rules/shipped/`, in name order.
 pub const FILES: &[ShippedFile] = shipped![
+    "agent.toml",
     "filesystem.toml",
     "hardware.toml",
     "kernel.toml",
@@ -29,9 +34,21 @@ pub const FILES: &[ShippedFile] = shipped![
     "storage.toml",
 ];
 
+/// The conditions that the agent itself raises: part of every catalogue, whatever rules are used.
+#[must_use]
+pub fn own_conditions() -> Vec<ConditionSpec> {
+    crate::load::load_text(&Path::new(FOLDER).join("agent.toml"), include_str!("../shipped/agent.toml")).set.conditions
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_agent_speaks_of_its_own_state() {
+        let own: Vec<String> = own_conditions().into_iter().map(|spec| spec.condition.to_string()).collect();
+        assert_eq!(own, ["AgentStateUnwritable"]);
+    }
 
     #[test]
     fn every_file_of_the_directory_is_embedded() {

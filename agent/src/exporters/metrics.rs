@@ -25,7 +25,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
-use crate::{board::Board, exporters::apiserver::ApiStats, socket::Counters};
+use crate::{board::Board, exporters::apiserver::ApiStats, socket::Counters, store::Store};
 
 /// A scraper or two, and a person with curl.
 const CONNECTION_LIMIT: usize = 8;
@@ -40,6 +40,7 @@ pub struct Shown {
     pub rules: watch::Receiver<Arc<RuleSet>>,
     pub api: Arc<ApiStats>,
     pub socket: Arc<Counters>,
+    pub store: Store,
 }
 
 /// Binds the address; a taken port is told, and is not fatal to the agent.
@@ -82,6 +83,9 @@ fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
             write_page(&mut page, &shown.board);
             write_apiserver(&mut page, shown);
             write_socket(&mut page, &shown.socket);
+            if shown.store.is_somewhere() {
+                write_store(&mut page, &shown.store);
+            }
             (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", page.text)
         }
         (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".to_owned()),
@@ -216,6 +220,30 @@ fn write_socket(page: &mut Page, counters: &Counters) {
     }
     page.metric("nodewell_socket_broken_total", Kind::Counter, "Connections that stalled or were not HTTP.");
     page.sample("nodewell_socket_broken_total", &[], precise(counters.broken.load(Relaxed)));
+}
+
+fn write_store(page: &mut Page, store: &Store) {
+    let stats = store.stats();
+    page.metric("nodewell_store_up", Kind::Gauge, "1 while what the agent knows is kept on the disk.");
+    let up = store.watch().borrow().trouble.is_none();
+    page.sample("nodewell_store_up", &[], f64::from(u8::from(up)));
+    let counters = [
+        ("nodewell_store_transactions_total", "Transactions that the disk has taken.", stats.transactions),
+        ("nodewell_store_rows_total", "Rows written in them.", stats.rows),
+        ("nodewell_store_bytes_total", "What these rows were in memory, in bytes.", stats.bytes),
+        ("nodewell_store_failures_total", "Attempts that the disk did not take, hangs included.", stats.failures),
+        ("nodewell_store_corruptions_total", "Damaged files that were moved aside.", stats.corruptions),
+    ];
+    for (name, help, total) in counters {
+        page.metric(name, Kind::Counter, help);
+        page.sample(name, &[], precise(total));
+    }
+    page.metric("nodewell_store_waiting_rows", Kind::Gauge, "Rows that wait to be written.");
+    page.sample("nodewell_store_waiting_rows", &[], precise(stats.waiting_rows));
+    page.metric("nodewell_store_waiting_bytes", Kind::Gauge, "Memory that they take.");
+    page.sample("nodewell_store_waiting_bytes", &[], precise(stats.waiting_bytes));
+    page.metric("nodewell_store_oldest_waiting_seconds", Kind::Gauge, "Since when the oldest of them waits.");
+    page.sample("nodewell_store_oldest_waiting_seconds", &[], stats.oldest_waiting.as_secs_f64());
 }
 
 /// The process's own figures, under the names every Prometheus client library uses.

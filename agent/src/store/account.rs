@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewell_model::{Name, Row, Table};
+use nodewell_model::{Row, Table};
 use tokio::sync::oneshot;
 
 use super::{Corruption, Pace, StoreState, StoreStats, Ticket, Trouble, pending::Pending};
@@ -157,7 +157,7 @@ impl Account {
     pub(super) fn hangs(&mut self, message: String) {
         if let Some((_, said)) = &mut self.at_work {
             *said = true;
-            self.fails(Trouble { reason: Name::fixed("StateHangs"), message });
+            self.fails(Trouble::new("StateHangs", message));
         }
     }
 

@@ -55,7 +55,7 @@ impl Copy {
         let (from, to) = (directory.join(FILE), copy.0.join(FILE));
         fs::copy(&from, &to)?;
         match fs::copy(with_suffix(&from, "-wal"), with_suffix(&to, "-wal")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(copy),
         }
     }

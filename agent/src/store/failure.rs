@@ -2,7 +2,6 @@
 
 use std::{io, path::Path};
 
-use nodewell_model::Name;
 use rusqlite::ErrorCode;
 
 use super::Trouble;
@@ -69,7 +68,7 @@ impl Failure {
                 ("StateUnwritable", "see that the directory and state.db belong to nodewell and that the disk works")
             }
         };
-        Trouble { reason: Name::fixed(reason), message: format!("no state can be kept in {place}: {self}; {advice}") }
+        Trouble::new(reason, format!("no state can be kept in {place}: {self}; {advice}"))
     }
 }
 

@@ -3,13 +3,11 @@
 use std::{
     io,
     panic::AssertUnwindSafe,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     thread::{Builder, sleep},
     time::Duration,
 };
-
-use nodewell_model::Name;
 
 use super::{Trouble, account::End, shared::Shared, writer::Writer};
 
@@ -35,13 +33,13 @@ pub(super) fn spawn(shared: &Arc<Shared>, directory: PathBuf) -> io::Result<()> 
 }
 
 /// A panic costs what was being written: every owner puts all its rows again.
-fn write(shared: &Arc<Shared>, directory: &PathBuf) {
-    let run = || Writer::new(Arc::clone(shared), directory.clone()).run();
+fn write(shared: &Arc<Shared>, directory: &Path) {
+    let run = || Writer::new(Arc::clone(shared), directory.to_owned()).run();
     while std::panic::catch_unwind(AssertUnwindSafe(run)).is_err() {
         shared.change_and_show(|account| {
             account.work_ended();
             account.give_up();
-            account.fails(Trouble { reason: Name::fixed("StateUnwritable"), message: FAULT.to_owned() });
+            account.fails(Trouble::new("StateUnwritable", FAULT.to_owned()));
         });
         sleep(PAUSE_AFTER_PANIC);
         if shared.lock().end == Some(End::Abandon) {

@@ -1,0 +1,51 @@
+//! What the cases about the state directory share: an agent whose state lies where the case wants it, and what it is told.
+
+use std::{os::unix::fs::symlink, path::Path};
+
+use nodewell_model::view::ConditionView;
+use nodewell_tests::{
+    agent::{Agent, Plan},
+    wait::until,
+};
+use serde_json::json;
+
+use crate::report_api::{self, raid};
+
+pub(crate) const UNWRITABLE: &str = "AgentStateUnwritable";
+
+/// An agent that keeps its state in `folder`, and takes reports on arrays.
+pub(crate) fn plan_on(folder: &Path) -> Plan {
+    let plan = report_api::plan("[socket]\nrate = 10000\n");
+    symlink(folder, plan.folder().join("state")).unwrap();
+    plan
+}
+
+/// Reports that this array is degraded; says whether the answer promises that it is kept.
+pub(crate) fn report_array(agent: &Agent, name: &str) -> bool {
+    let report = json!({"source": "raid-monitor", "conditions": [raid("True", name)]});
+    let answer = agent.post("/v1/status", &report.to_string());
+    let durable = answer.json()["durable"] == true;
+    assert_eq!(answer.status.as_u16(), if durable { 200 } else { 202 }, "{}", answer.body);
+    durable
+}
+
+/// The arrays that are known to be degraded.
+pub(crate) fn arrays(agent: &Agent) -> Vec<String> {
+    let problems = agent.condition("RaidProblem").map(|condition| condition.problems).unwrap_or_default();
+    let mut arrays: Vec<String> = problems.into_iter().filter_map(|problem| problem.subject).collect();
+    arrays.sort();
+    arrays
+}
+
+/// Waits until the agent says so of its state directory.
+pub(crate) fn wait_trouble(agent: &Agent, reason: &str) -> ConditionView {
+    until(&format!("{UNWRITABLE} for {reason}"), || {
+        let condition = agent.condition(UNWRITABLE)?;
+        (condition.status.as_str() == "True" && condition.reason.as_str() == reason).then_some(condition)
+    })
+}
+
+/// Waits until all is kept again.
+pub(crate) fn wait_kept(agent: &Agent) {
+    agent.wait_condition(UNWRITABLE, "False");
+}

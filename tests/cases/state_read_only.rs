@@ -1,0 +1,59 @@
+//! A state directory that became read-only, or is so from the start: what it holds is known, what is new is kept later.
+
+use nodewell_tests::{
+    disk::Disk,
+    suite::{Need, Suite},
+    wait::until,
+};
+
+use crate::{
+    lines::OOPS,
+    state::{arrays, plan_on, report_array, wait_kept, wait_trouble},
+};
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("state_read_only")
+        .case_with(&[Need::LoopDevice], "what_is_there_is_read", what_is_there_is_read)
+        .case_with(&[Need::LoopDevice], "a_filesystem_that_broke_is_left_and_found_again", a_filesystem_that_broke);
+}
+
+fn what_is_there_is_read() {
+    let disk = Disk::mounted();
+    let mut agent = plan_on(&disk.mount_point()).start();
+    assert!(report_array(&agent, "before"));
+    agent.stop_and_start(|| until("the disk is free", || disk.try_remount("ro").then_some(())));
+    assert_eq!(arrays(&agent), ["before"]);
+    wait_trouble(&agent, "StateReadOnly");
+    assert!(!report_array(&agent, "later"));
+    assert!(disk.try_remount("rw"));
+    wait_kept(&agent);
+    until("what waited is kept", || report_array(&agent, "later").then_some(()));
+    agent.restart();
+    assert_eq!(arrays(&agent), ["before", "later"]);
+    wait_kept(&agent);
+}
+
+/// As a disk does it that fails under a running agent: the filesystem takes no more writes, and is mounted anew.
+fn a_filesystem_that_broke() {
+    let disk = Disk::mounted();
+    disk.unmount();
+    disk.mount("errors=remount-ro");
+    let mut agent = plan_on(&disk.mount_point()).start();
+    assert!(report_array(&agent, "before"));
+    disk.break_filesystem();
+    assert!(!report_array(&agent, "later"));
+    wait_trouble(&agent, "StateReadOnly");
+    agent.kmsg().say(OOPS);
+    agent.wait_condition("KernelUnhealthy", "True");
+    // Meanwhile the agent may find the empty mount point, and later the disk again: it fills whatever it finds.
+    disk.unmount();
+    disk.mount("rw");
+    wait_kept(&agent);
+    until("what waited is on the disk", || {
+        (report_array(&agent, "later") && disk.mount_point().join("state.db-wal").exists()).then_some(())
+    });
+    agent.restart();
+    assert_eq!(arrays(&agent), ["before", "later"]);
+    agent.wait_condition("KernelUnhealthy", "True");
+}
