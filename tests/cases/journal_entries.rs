@@ -20,7 +20,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(needs, "nobody_else_speaks_for_systemd", nobody_else_speaks_for_systemd);
 }
 
-const RULES: &str = r#"
+pub(crate) const RULES: &str = r#"
 [[rule]]
 reason = "TestEntry"
 type = "temporary"
@@ -32,7 +32,7 @@ matches = [{ text = "entry one", subject = "one", fields = { SYSLOG_IDENTIFIER =
 ignores = ["entry one"]
 "#;
 
-const US: (&str, &str) = ("SYSLOG_IDENTIFIER", "nodewell-tests");
+pub(crate) const US: (&str, &str) = ("SYSLOG_IDENTIFIER", "nodewell-tests");
 
 fn an_absent_journal_is_unknown_and_the_rest_works() {
     let plan = Plan::default();

@@ -9,17 +9,22 @@ mod api_events;
 mod api_faults;
 mod bad_config;
 mod booted_service;
+mod container_runtime_restarts;
+mod file_copytruncate;
 mod harness;
 mod hostile_clients;
 mod hostile_lines;
 mod inject;
 mod journal_entries;
 mod killed_at_random;
+mod journal_rotates_and_vacuums;
+mod journald_restarts;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
 mod lines;
 mod log_files;
+mod memory_limit_hit;
 mod metrics;
 mod node_recreated;
 mod npd_stock_configs;
@@ -30,6 +35,7 @@ mod report_cli;
 mod report_docs;
 mod report_grants;
 mod report_restart;
+mod root_disk_hangs;
 mod rule_commands;
 mod satellites;
 mod sighup_reload;
@@ -45,6 +51,7 @@ fn main() -> std::process::ExitCode {
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
         booted_service::list,
+        container_runtime_restarts::list,
         api_faults::list,
         api_conditions::list,
         api_down::list,
@@ -54,9 +61,14 @@ fn main() -> std::process::ExitCode {
         api_double::list,
         killed_at_random::list,
         kmsg_overrun::list,
+        memory_limit_hit::list,
+        root_disk_hangs::list,
+        file_copytruncate::list,
         satellites::list,
         inject::list,
         journal_entries::list,
+        journal_rotates_and_vacuums::list,
+        journald_restarts::list,
         npd_stock_configs::list,
         harness::list,
         hostile_lines::list,

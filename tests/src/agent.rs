@@ -23,6 +23,9 @@ use crate::{
     wait::until,
 };
 
+/// What the agent keeps of events for those who look later.
+pub const EVENTS_KEPT: usize = 4096;
+
 /// How the agent is to be started.
 #[derive(Debug)]
 pub struct Plan {
@@ -261,7 +264,7 @@ impl Agent {
     /// The events with this reason, newest last.
     #[must_use]
     pub fn events(&self, reason: &str) -> Vec<EventView> {
-        let events: Vec<EventView> = self.read("/v1/events");
+        let events: Vec<EventView> = self.read(&format!("/v1/events?limit={EVENTS_KEPT}"));
         events.into_iter().filter(|event| event.reason.as_str() == reason).collect()
     }
 

@@ -22,7 +22,18 @@ impl Cgroup {
     /// # Errors
     /// If it cannot be made.
     pub fn make(path: &str) -> io::Result<Self> {
-        let root = root().ok_or(io::ErrorKind::NotFound)?;
+        Self::below(&root().ok_or(io::ErrorKind::NotFound)?, path)
+    }
+
+    /// Makes `path` below the controller's own hierarchy of version 1, such as `memory`.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be made.
+    pub fn with_controller(controller: &str, path: &str) -> io::Result<Self> {
+        Self::below(&hierarchy(controller).ok_or(io::ErrorKind::NotFound)?, path)
+    }
+
+    fn below(root: &Path, path: &str) -> io::Result<Self> {
         let mut cgroup = Self { path: root.join(path), made: Vec::new() };
         for folder in
             cgroup.path.clone().ancestors().take_while(|folder| *folder != root).collect::<Vec<_>>().iter().rev()
@@ -34,6 +45,23 @@ impl Cgroup {
             }
         }
         Ok(cgroup)
+    }
+
+    /// What one of its files says.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    #[must_use]
+    pub fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path.join(file)).unwrap()
+    }
+
+    /// Sets one of its values.
+    ///
+    /// # Panics
+    /// If the kernel does not take it.
+    pub fn write(&self, file: &str, value: &str) {
+        fs::write(self.path.join(file), value).unwrap_or_else(|error| panic!("{file}: {value:?}: {error}"));
     }
 
     /// The start of a command line: what follows runs in here.
@@ -69,15 +97,29 @@ pub fn unmet() -> Option<String> {
     }
 }
 
+/// Why the machine has no controller of version 1 for this.
+#[must_use]
+pub fn controller_unmet(controller: &str) -> Option<String> {
+    unmet().or_else(|| {
+        hierarchy(controller).is_none().then(|| format!("needs the cgroup controller {controller} of version 1"))
+    })
+}
+
+/// The hierarchy of version 1 that has this controller.
+fn hierarchy(controller: &str) -> Option<PathBuf> {
+    mounted(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == controller))
+}
+
 /// systemd's own hierarchy of version 1 where there is one, else version 2.
 fn root() -> Option<PathBuf> {
+    hierarchy("name=systemd").or_else(|| mounted(&|kind, _| kind == "cgroup2"))
+}
+
+/// Where the first filesystem is mounted whose type and options are wanted.
+fn mounted(is: &dyn Fn(&str, &str) -> bool) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
-    let find = |is: &dyn Fn(&str, &str) -> bool| {
-        mounts.lines().find_map(|line| {
-            let [_, at, kind, options] = line.splitn(5, ' ').take(4).collect::<Vec<_>>().try_into().ok()?;
-            is(kind, options).then(|| Path::new(at).to_owned())
-        })
-    };
-    find(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == "name=systemd"))
-        .or_else(|| find(&|kind, _| kind == "cgroup2"))
+    mounts.lines().find_map(|line| {
+        let [_, at, kind, options] = line.splitn(5, ' ').take(4).collect::<Vec<_>>().try_into().ok()?;
+        is(kind, options).then(|| Path::new(at).to_owned())
+    })
 }

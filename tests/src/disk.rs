@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
     sync::mpsc::{self, Sender},
@@ -32,9 +33,18 @@ impl Disk {
     /// If a step fails.
     #[must_use]
     pub fn mounted() -> Self {
+        Self::sized(SIZE_BYTES)
+    }
+
+    /// The same, as large as this; what is not written takes no room.
+    ///
+    /// # Panics
+    /// If a step fails.
+    #[must_use]
+    pub fn sized(bytes: u64) -> Self {
         let folder = TempDir::with_prefix("nodewell-disk-").unwrap();
         let image = folder.path().join("image");
-        File::create(&image).unwrap().set_len(SIZE_BYTES).unwrap();
+        File::create(&image).unwrap().set_len(bytes).unwrap();
         fs::create_dir(folder.path().join("mnt")).unwrap();
         said("mkfs.ext4", &["-q", "-F"], &image);
         let device = said("losetup", &["--find", "--show"], &image);
@@ -47,6 +57,16 @@ impl Disk {
     #[must_use]
     pub fn name(&self) -> &str {
         self.device.trim_start_matches("/dev/")
+    }
+
+    /// Its numbers as cgroups want them: `7:0`.
+    ///
+    /// # Panics
+    /// If the device has gone.
+    #[must_use]
+    pub fn numbers(&self) -> String {
+        let device = fs::metadata(&self.device).unwrap().rdev();
+        format!("{}:{}", nix::sys::stat::major(device), nix::sys::stat::minor(device))
     }
 
     /// Mounts it anew with `options`.
@@ -160,7 +180,7 @@ impl Drop for Disk {
 }
 
 /// What the program printed on stdout.
-fn said(program: &str, args: &[&str], path: &Path) -> String {
+pub(crate) fn said(program: &str, args: &[&str], path: &Path) -> String {
     let output = Command::new(program).args(args).arg(path).output().unwrap();
     assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()

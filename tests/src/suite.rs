@@ -25,6 +25,8 @@ pub enum Need {
     LoopDevice,
     /// Root, and cgroups that can be made.
     Cgroup,
+    /// Root, and this cgroup controller in a hierarchy of version 1.
+    Controller(&'static str),
     /// Root, `systemd-journald` and a private mount namespace.
     Journald,
     /// Root, and a tree of this release that boots in a container.
@@ -43,6 +45,7 @@ impl Need {
             Self::KernelLog => kmsg::unmet(),
             Self::LoopDevice => disk::unmet(),
             Self::Cgroup => cgroup::unmet(),
+            Self::Controller(name) => cgroup::controller_unmet(name),
             Self::Journald => journal::unmet(),
             Self::Machine(release) => machine::unmet(release),
             Self::LongSuite => std::env::var_os("NODEWELL_LONG").is_none().then(|| LONG.to_owned()),

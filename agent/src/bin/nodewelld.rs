@@ -12,7 +12,7 @@ use nodewell_agent::{
 };
 use nodewell_client::Client;
 use nodewell_rules::{Mistake, RuleSet};
-use nodewell_sys::memory::{Locking, lock_memory, one_malloc_arena};
+use nodewell_sys::memory::{Locking, load_program, lock_memory, one_malloc_arena};
 use tokio::{runtime::Runtime, task::LocalSet};
 
 /// `EX_USAGE`, `EX_UNAVAILABLE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
@@ -110,7 +110,7 @@ fn settle_memory() {
     let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
         .is_ok_and(|(soft, _)| soft == nix::libc::RLIM_INFINITY);
     if (unlimited || nix::unistd::geteuid().is_root())
-        && let Err(error) = lock_memory(Locking::Touched)
+        && let Err(error) = lock_memory(Locking::Touched).and_then(|()| load_program())
     {
         tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
     }

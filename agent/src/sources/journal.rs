@@ -1,6 +1,7 @@
 //! The systemd journal, followed through rotation, vacuum and restarts of journald; the kernel's own lines are left to kmsg.
 
 mod entry;
+mod numbers;
 mod place;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -10,7 +11,7 @@ use nix::errno::Errno;
 use nodewell_model::Name;
 use nodewell_sys::{
     bus_error,
-    journal::{Journal as Reader, JournalError, JournalLibrary},
+    journal::{Change, Journal as Reader, JournalError, JournalLibrary},
 };
 
 use self::{
@@ -78,6 +79,10 @@ pub struct Journal {
     has_shown: bool,
     /// Entries that could not be read, not yet told as a gap.
     skipped: u64,
+    /// The entry that was read last; asked for before waiting, because vacuum empties files that are still open.
+    last: Option<String>,
+    /// The same, if it went with its file: the next one tells by its number what went with it.
+    vanished: Option<String>,
 }
 
 /// Why following ended before it was stopped.
@@ -108,6 +113,8 @@ impl Journal {
             text: Vec::new(),
             has_shown: false,
             skipped: 0,
+            last: None,
+            vanished: None,
         }
     }
 
@@ -115,6 +122,7 @@ impl Journal {
     fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> Result<(), Trouble> {
         let layout = self.place.layout();
         let mut reader = self.open()?;
+        self.last = None;
         self.go_to_start(&mut reader, sink)?;
         self.has_shown = true;
         self.state.tell(SourceState::Running, sink);
@@ -128,7 +136,8 @@ impl Journal {
             }
             self.tell_skipped(sink);
             sink.idle();
-            self.wait(&mut reader, &layout, stop)?;
+            self.last = reader.cursor().ok().or(self.last.take());
+            self.wait(&mut reader, &layout, (sink, stop))?;
         }
         Ok(())
     }
@@ -185,16 +194,30 @@ impl Journal {
             self.lost(None, format!("the saved journal position is not understood ({error})"), sink);
             return Ok(self.go_to_tail(reader)?);
         }
-        if !reader.step()? {
-            // The entry went with its file, and nothing came after it.
-            self.lost(None, "the journal no longer has the entry that was read last".to_owned(), sink);
-            return Ok(self.go_to_tail(reader)?);
+        self.find(cursor.to_owned(), reader, sink)
+    }
+
+    /// If files come or go while nothing is left to read: vacuum takes the oldest, so what was read last tells whether
+    /// it took more than that.
+    fn process(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+        if reader.process()? == Change::Files
+            && let Some(last) = self.last.take()
+        {
+            reader.seek_cursor(&last)?;
+            self.find(last, reader, sink)?;
         }
-        if !reader.is_at(cursor)? {
-            self.lost(None, "entries were vacuumed from the journal before they could be read".to_owned(), sink);
+        Ok(())
+    }
+
+    /// Having sought `last`, stands on it, or takes what follows in its place; if nothing does yet, the next step finds it.
+    fn find(&mut self, last: String, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+        let follows = reader.step()?;
+        if follows && reader.is_at(&last)? {
+            return if self.has_shown { Ok(()) } else { Ok(self.show_before(&last, reader, sink)?) };
+        }
+        self.vanished = Some(last);
+        if follows {
             self.take(reader, sink);
-        } else if !self.has_shown {
-            self.show_before(cursor, reader, sink)?;
         }
         Ok(())
     }
@@ -217,8 +240,17 @@ impl Journal {
         Ok(())
     }
 
+    fn tell_vacuumed(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
+        let Some(last) = self.vanished.take() else { return };
+        let between = reader.cursor().ok().and_then(|here| numbers::between(&last, &here));
+        if between != Some(0) {
+            self.lost(None, "entries were vacuumed from the journal before they could be read".to_owned(), sink);
+        }
+    }
+
     /// An entry that cannot be read (a damaged file) is skipped and counted; its neighbours are read.
     fn take(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
+        self.tell_vacuumed(reader, sink);
         match take(reader, &mut self.text, sink) {
             Ok(Taken::Passed(cursor)) => {
                 self.options.start = JournalStart::After(cursor);
@@ -241,17 +273,20 @@ impl Journal {
     }
 
     /// Waits until the journal has changed, or for a while.
-    fn wait(&self, reader: &mut Reader, layout: &Layout, stop: &Stop) -> Result<(), Trouble> {
+    fn wait(
+        &mut self,
+        reader: &mut Reader,
+        layout: &Layout,
+        (sink, stop): (&mut dyn Sink, &Stop),
+    ) -> Result<(), Trouble> {
         let deadline = reader.deadline()?.map(|at| at.saturating_sub(clock::monotonic()));
         let timeout = deadline.map_or(LAYOUT_CHECK, |deadline| deadline.min(LAYOUT_CHECK));
         match wait(stop, &[reader.fd()?], Some(timeout)) {
             Woken::Stopped => Ok(()),
             Woken::TimedOut if self.place.layout() != *layout => Err(Trouble::Moved),
+            // Back to the sink: a sign of life.
             Woken::TimedOut if deadline.is_none() => Ok(()),
-            Woken::TimedOut | Woken::Ready => {
-                reader.process()?;
-                Ok(())
-            }
+            Woken::TimedOut | Woken::Ready => self.process(reader, sink),
         }
     }
 

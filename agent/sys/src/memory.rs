@@ -1,7 +1,7 @@
 //! The process's own memory: kept in RAM, because a page of ours that lies on a dying disk would stall us; and few arenas.
 #![allow(unsafe_code)]
 
-use std::io;
+use std::{fs, io, ops::Range, ptr};
 
 /// How much is kept in RAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,42 @@ pub fn lock_memory(locking: Locking) -> io::Result<()> {
     let flags = if locking == Locking::Touched { flags | libc::MCL_ONFAULT } else { flags };
     // SAFETY: takes flags only and changes no memory's content.
     if unsafe { libc::mlockall(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads in every page of the program and of the libraries that are loaded by now, so that [`Locking::Touched`] keeps
+/// them: code that runs for the first time while the root disk hangs would wait for its page for ever. Called first of
+/// all, before data is mapped from files. Where the kernel does not do it at once (before Linux 5.14) each page is touched.
+pub fn load_program() -> io::Result<()> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    maps.lines().filter_map(readable_file).try_for_each(|pages| populate(&pages))
+}
+
+/// The addresses that a line of `/proc/self/maps` is about, if they hold a file and can be read.
+fn readable_file(line: &str) -> Option<Range<usize>> {
+    let mut fields = line.split_ascii_whitespace();
+    let (from, to) = fields.next()?.split_once('-')?;
+    let (may, mut rest) = (fields.next()?, fields.skip(2));
+    let is_file = rest.next()? != "0";
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    (is_file && may.starts_with('r')).then_some(address(from)?..address(to)?)
+}
+
+fn populate(pages: &Range<usize>) -> io::Result<()> {
+    let start = ptr::with_exposed_provenance_mut(pages.start);
+    // SAFETY: a mapping of this process, which this only reads in.
+    if unsafe { libc::madvise(start, pages.len(), libc::MADV_POPULATE_READ) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() != Some(libc::EINVAL) {
+        return Err(error);
+    }
+    // The smallest page that Linux has.
+    for address in pages.clone().step_by(4096) {
+        // SAFETY: a byte of a readable mapping of the program's own, which nothing unmaps.
+        unsafe { ptr::read_volatile(ptr::with_exposed_provenance::<u8>(address)) };
+    }
+    Ok(())
 }
 
 /// One malloc arena for all threads: glibc's default of eight a core keeps megabytes that a few quiet threads never
@@ -49,6 +85,26 @@ mod tests {
             }
             Err(error) => assert!(matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM)), "{error}"),
         }
+    }
+
+    #[test]
+    fn the_whole_program_is_read_in() {
+        load_program().unwrap();
+        let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+        let kib = |line: &str| line.split_ascii_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
+        let mut own = smaps.lines().skip_while(|line| !line.contains(" r-xp ") || !line.contains("nodewell_sys"));
+        let size = own.find_map(|line| kib(line.strip_prefix("Size:").map(|_| line)?)).unwrap();
+        let resident = own.find_map(|line| kib(line.strip_prefix("Rss:").map(|_| line)?)).unwrap();
+        assert_eq!(size, resident);
+    }
+
+    #[test]
+    fn only_files_that_can_be_read_are_read_in() {
+        let line = |may: &str, inode: &str| format!("7f00-7fff {may} 00001000 fe:00 {inode}   /usr/lib/a lib.so");
+        assert_eq!(readable_file(&line("r-xp", "77")), Some(0x7f00..0x7fff));
+        assert_eq!(readable_file(&line("---p", "77")), None);
+        assert_eq!(readable_file(&line("rw-p", "0")), None);
+        assert_eq!(readable_file("7f00-7fff"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One log file, known by device and inode and read to its end again and again, whatever happens to its name.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io,
     os::{
         fd::AsFd,
@@ -30,7 +30,9 @@ const SHOWN_BEFORE_BYTES: u64 = 64 * 1024;
 const TURN_BYTES: usize = 4 * 1024 * 1024;
 /// A file whose first bytes change was truncated and written anew, even if it is longer now.
 const HEAD_BYTES: usize = 128;
-/// An unterminated line counts as whole after this.
+/// A change is seen within this on a machine that is not overloaded: inotify tells of it at once.
+const PROMPT: Duration = Duration::from_millis(100);
+/// An unterminated line counts as whole after this, and whoever writes is not busy.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// What a file is, whatever its name.
@@ -41,7 +43,7 @@ pub(crate) struct FileKey {
 }
 
 impl FileKey {
-    pub(crate) fn of(metadata: &std::fs::Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino() }
     }
 }
@@ -164,17 +166,25 @@ impl Tail {
     }
 
     fn notice_truncation(&mut self, lines: &LineReader, sink: &mut dyn Sink) -> io::Result<()> {
-        if self.file.metadata()?.len() >= self.framer.end_offset() {
+        let metadata = self.file.metadata()?;
+        if metadata.len() >= self.framer.end_offset() {
             return Ok(());
         }
         self.pass(lines, Flush::End, sink);
-        if self.caught_up && self.watched {
-            // Told of each write, we read to the end at once: what was cut off is what we have.
+        if self.had_it_all(&metadata) {
             self.begin_anew();
         } else {
             self.restart("was truncated before it was read to its end", sink);
         }
         Ok(())
+    }
+
+    /// Whether what was cut off is what we have read: it had come to rest before, and we looked as soon as it was cut.
+    /// A line that was written just before it was cut off leaves no trace.
+    fn had_it_all(&self, cut: &Metadata) -> bool {
+        let at_rest = self.caught_up && self.grew_at + QUIET <= clock::monotonic();
+        let ago = cut.modified().ok().and_then(|cut_at| cut_at.elapsed().ok());
+        self.watched && at_rest && ago.is_some_and(|ago| ago < PROMPT)
     }
 
     /// How long until the unterminated line that is held counts as whole; `None` if none is.

@@ -1,0 +1,133 @@
+//! Log files that are rotated while they are written: by rename no line is lost; by copy and truncate a line that was cut
+//! off before it could be read is said to be lost; no line counts twice.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_tests::{agent::Agent, suite::Suite, tally::Tally, wait::until};
+
+use crate::log_files::reader_of_app_log;
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("file_copytruncate")
+        .case("renames_under_load_lose_nothing", renames_under_load_lose_nothing)
+        .case("truncations_under_load_lose_nothing_in_silence", truncations_under_load_lose_nothing_in_silence)
+        .case("what_was_cut_off_unread_is_said_to_be_lost", what_was_cut_off_unread_is_said_to_be_lost);
+}
+
+/// Fewer than the events that an agent keeps.
+const LINES: usize = 3000;
+const ROTATIONS: usize = 20;
+/// Between two lines: some thousand a second.
+const PACE: Duration = Duration::from_micros(200);
+
+/// A program that has its log open, and opens it anew when it is told.
+struct Writer {
+    path: PathBuf,
+    file: File,
+}
+
+impl Writer {
+    fn of(agent: &Agent) -> Self {
+        let path = agent.plan().folder().join("app.log");
+        Self { file: open(&path), path }
+    }
+
+    fn say(&mut self, number: usize) {
+        writeln!(self.file, "{} host app: fault n{number}", Timestamp::now()).unwrap();
+    }
+
+    fn reopen(&mut self) {
+        self.file = open(&self.path);
+    }
+
+    fn beside(&self, end: &str) -> PathBuf {
+        self.path.with_extension(end)
+    }
+
+    fn copy_and_truncate(&self) {
+        fs::copy(&self.path, self.beside("log.1")).unwrap();
+        OpenOptions::new().write(true).open(&self.path).unwrap().set_len(0).unwrap();
+    }
+}
+
+fn open(path: &Path) -> File {
+    OpenOptions::new().create(true).append(true).open(path).unwrap()
+}
+
+fn seen(agent: &Agent) -> Tally {
+    Tally::of(&agent.events("AppFault"))
+}
+
+fn wait_seen(agent: &Agent, number: usize) {
+    until(&format!("line {number} is seen"), || seen(agent).has(number).then_some(()));
+}
+
+/// How often the agent said that lines may be lost.
+fn confessions(agent: &Agent) -> u64 {
+    agent.events("RecordsLost").iter().map(|event| event.count).sum()
+}
+
+fn renames_under_load_lose_nothing() {
+    let agent = reader_of_app_log(true);
+    let mut writer = Writer::of(&agent);
+    for number in 0..LINES {
+        match number % (LINES / ROTATIONS) {
+            // A file that comes and goes between two looks is nobody's fault but that of who rotates.
+            50 => wait_seen(&agent, number - 20),
+            60 => fs::rename(&writer.path, writer.beside(&format!("log.{number}"))).unwrap(),
+            // The writer is told late, as by logrotate's postrotate.
+            10 => writer.reopen(),
+            _ => {}
+        }
+        writer.say(number);
+        thread::sleep(PACE);
+    }
+    wait_seen(&agent, LINES - 1);
+    seen(&agent).assert_once_each(0..LINES);
+    assert_eq!(confessions(&agent), 0);
+}
+
+fn truncations_under_load_lose_nothing_in_silence() {
+    let agent = reader_of_app_log(true);
+    let mut writer = Writer::of(&agent);
+    for number in 0..LINES {
+        writer.say(number);
+        if number % (LINES / ROTATIONS) == 50 {
+            writer.copy_and_truncate();
+        }
+        thread::sleep(PACE);
+    }
+    wait_seen(&agent, LINES - 1);
+    let seen = seen(&agent);
+    seen.assert_none_doubled();
+    // Lines that follow each other went with the same truncation.
+    let missing = seen.missing(0..LINES);
+    let losses = missing.iter().filter(|number| !missing.contains(&(**number).wrapping_sub(1))).count();
+    let confessions = confessions(&agent);
+    eprintln!("    {} lines missing in {losses} places, {confessions} gaps told", missing.len());
+    assert!(confessions >= losses as u64, "{confessions} gaps told; missing {missing:?}");
+}
+
+fn what_was_cut_off_unread_is_said_to_be_lost() {
+    let agent = reader_of_app_log(true);
+    let mut writer = Writer::of(&agent);
+    (0..3).for_each(|number| writer.say(number));
+    wait_seen(&agent, 2);
+    agent.pause();
+    (3..6).for_each(|number| writer.say(number));
+    writer.copy_and_truncate();
+    agent.resume();
+    // Only once it was noticed: a longer file would be another story.
+    until("the loss is told", || (confessions(&agent) == 1).then_some(()));
+    writer.say(6);
+    wait_seen(&agent, 6);
+    seen(&agent).assert_once_each((0..3).chain(6..7));
+}
