@@ -26,6 +26,7 @@ use crate::{
     ledger::{Inputs, Keeper, LedgerTask, keeper},
     monitors::{
         self,
+        boot::BootMonitor,
         outlet::{Outlet, Report},
     },
     readers::{ReaderSetup, Readers},
@@ -171,6 +172,7 @@ impl Agent {
         agent.spawn_socket(handed.listener, expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
         agent.spawn_exporters().await;
+        agent.spawn_boot_monitor(outlet.clone());
         agent.spawn_satellites(outlet.clone());
         agent.spawn_state_monitor(&outlet);
         agent.outlet = Some(outlet);
@@ -186,6 +188,21 @@ impl Agent {
         let keeper = Keeper::new(self.board.store().clone(), monitors, delivers);
         let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone(), keeper).with_limits(limits);
         self.vital.spawn_local(task.resumed(kept).run(Inputs { reports, commands, catalogues }));
+    }
+
+    /// Tells how the boot before ended; without a state directory nothing is known of it.
+    fn spawn_boot_monitor(&mut self, outlet: Outlet) {
+        let Some(state_dir) = self.config.state_dir.clone() else { return };
+        let monitor = BootMonitor {
+            state_dir,
+            journal: self.config.journal.enabled,
+            journal_directory: self.config.journal.directory.clone(),
+            outlet,
+            board: self.board.clone(),
+            store: self.board.store().clone(),
+            stop: self.tasks.stop().clone(),
+        };
+        self.tasks.supervise(("boot-monitor", AtStop::Finish), move || monitor.clone().run());
     }
 
     /// Under a service manager they are services of their own.

@@ -11,6 +11,7 @@ pub mod exporters;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod injection;
+pub mod lastwords;
 pub mod ledger;
 pub mod logging;
 pub mod monitors;

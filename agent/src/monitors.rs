@@ -1,5 +1,6 @@
 //! Third stage: a monitor joins a source with its detectors and tells the ledger what it found.
 
+pub mod boot;
 pub mod coalesce;
 pub mod log;
 pub mod outlet;

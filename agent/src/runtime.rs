@@ -5,6 +5,7 @@ pub mod crash;
 pub mod handed;
 pub(crate) mod journald;
 pub mod notify;
+pub mod panics;
 pub mod stats;
 pub mod stop;
 pub mod tasks;

@@ -105,11 +105,12 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 17] = [
+    let steps: [(&str, Step); 18] = [
         ("installed, it runs and says that it stands alone", life::installed),
         ("anybody may read", looks::anybody_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
         ("exposure is as published", looks::exposure),
+        ("the kernel's last words are copied for the agent alone", looks::last_words),
         ("a kernel line turns a condition", looks::a_kernel_line_turns_a_condition),
         ("the journal has fields and explains", looks::the_journal_explains),
         ("a restart refuses nobody", faults::a_restart_refuses_nobody),

@@ -11,6 +11,8 @@ mod bad_config;
 mod booted_service;
 mod container_runtime_restarts;
 mod file_copytruncate;
+mod clock_jumps;
+mod events_10000;
 mod harness;
 mod hostile_clients;
 mod hostile_lines;
@@ -26,9 +28,11 @@ mod lines;
 mod log_files;
 mod memory_limit_hit;
 mod metrics;
+mod monitor_panics;
 mod node_recreated;
 mod npd_stock_configs;
 mod openapi;
+mod reboot_is_judged;
 mod recovery;
 mod report_api;
 mod report_cli;
@@ -52,6 +56,7 @@ fn main() -> std::process::ExitCode {
     let behaviours = [
         booted_service::list,
         container_runtime_restarts::list,
+        events_10000::list,
         api_faults::list,
         api_conditions::list,
         api_down::list,
@@ -64,6 +69,9 @@ fn main() -> std::process::ExitCode {
         memory_limit_hit::list,
         root_disk_hangs::list,
         file_copytruncate::list,
+        monitor_panics::list,
+        clock_jumps::list,
+        reboot_is_judged::list,
         satellites::list,
         inject::list,
         journal_entries::list,

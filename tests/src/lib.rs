@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod agent;
+pub mod boots;
 pub mod cgroup;
 pub mod cli;
+pub mod clock;
 pub mod cluster;
 pub mod disk;
 pub mod double;

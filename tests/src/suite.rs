@@ -8,7 +8,7 @@ use std::sync::{
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::{
-    cgroup,
+    cgroup, clock,
     cluster::Cluster,
     disk, journal, kmsg,
     machine::{self, Release},
@@ -29,6 +29,8 @@ pub enum Need {
     Controller(&'static str),
     /// Root, `systemd-journald` and a private mount namespace.
     Journald,
+    /// A C compiler, for clocks of a program's own.
+    ShiftedClock,
     /// Root, and a tree of this release that boots in a container.
     Machine(Release),
     /// Time: only the long suite takes it.
@@ -47,6 +49,7 @@ impl Need {
             Self::Cgroup => cgroup::unmet(),
             Self::Controller(name) => cgroup::controller_unmet(name),
             Self::Journald => journal::unmet(),
+            Self::ShiftedClock => clock::unmet(),
             Self::Machine(release) => machine::unmet(release),
             Self::LongSuite => std::env::var_os("NODEWELL_LONG").is_none().then(|| LONG.to_owned()),
             Self::OldGlibc => std::env::var_os("NODEWELL_DEB").is_none().then(|| OLD_GLIBC.to_owned()),

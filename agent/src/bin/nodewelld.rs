@@ -6,7 +6,9 @@ use std::{io::Write, process::ExitCode};
 use clap::Parser;
 use nodewell_agent::{
     config::{Command, Config, Flags},
-    daemon, logging,
+    daemon,
+    lastwords::{self, LastWordsFlags},
+    logging,
     runtime::handed::Handed,
     satellite::{self, MonitorFlags},
 };
@@ -35,8 +37,10 @@ fn main() -> ExitCode {
     };
     logging::init();
     handed.log_complaints();
-    if let Some(Command::Monitor(flags)) = flags.command {
-        return monitor(flags);
+    match flags.command {
+        Some(Command::Monitor(flags)) => return monitor(flags),
+        Some(Command::LastWords(flags)) => return last_words(&flags),
+        None => {}
     }
     match settled(&flags) {
         Ok((config, rules)) => run(flags, config, rules, handed),
@@ -69,6 +73,17 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
     };
     let _ = one_malloc_arena();
     started(|runtime| LocalSet::new().block_on(runtime, satellite::run(Client::new(socket))))
+}
+
+/// The oneshot that copies what the last boot left.
+fn last_words(flags: &LastWordsFlags) -> ExitCode {
+    match lastwords::run(flags) {
+        Ok(files) => {
+            tracing::info!(files, to = %flags.to.display(), "copied the kernel's last words");
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
 }
 
 /// Config and rules, or every mistake of both.

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     config::settings::{MetricsAddress, Settings, SocketSettings},
+    lastwords::LastWordsFlags,
     satellite::MonitorFlags,
 };
 
@@ -62,6 +63,8 @@ pub struct Flags {
 pub enum Command {
     /// Run a group of monitors in this process; they report to the agent over its socket
     Monitor(MonitorFlags),
+    /// Copy what the last boot's kernel left in pstore to where the agent may read it; runs as root
+    LastWords(LastWordsFlags),
 }
 
 impl Flags {

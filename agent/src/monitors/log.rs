@@ -18,7 +18,7 @@ use crate::{
         coalesce::Coalescer,
         outlet::{Outlet, Report},
     },
-    runtime::{clock, stats::MonitorStats},
+    runtime::{clock, panics, stats::MonitorStats},
     sources::{Gap, Sink, SourceState},
 };
 
@@ -104,11 +104,14 @@ pub struct LogMonitor {
     held_back: Option<SourceState>,
     begun_at: Duration,
     heartbeat_at: Duration,
+    /// A record is in hand that nobody has judged to the end.
+    judging: bool,
 }
 
 impl LogMonitor {
     #[must_use]
     pub fn new(mut setup: Setup) -> Self {
+        panics::point("monitor.start");
         let detector = detector(&mut setup);
         let remembered = setup.memory.get();
         let is_first_run = !remembered.has_run;
@@ -128,6 +131,7 @@ impl LogMonitor {
             held_back: None,
             begun_at: now,
             heartbeat_at: now,
+            judging: false,
         }
     }
 
@@ -204,6 +208,8 @@ impl Sink for LogMonitor {
         self.setup.stats.saw_record();
         self.follow_reload();
         self.note_place(&record.origin);
+        self.judging = true;
+        panics::point("monitor.judge");
         if let Some(detector) = &mut self.detector {
             detector.push(record, &mut self.found);
         }
@@ -214,6 +220,7 @@ impl Sink for LogMonitor {
             }
         }
         self.found = found;
+        self.judging = false;
         self.since_flush += 1;
         if self.since_flush.is_multiple_of(FLUSH_EVERY_RECORDS) {
             self.show_life(clock::boottime());
@@ -276,10 +283,15 @@ impl Sink for LogMonitor {
     }
 }
 
-/// The source ended, asked, unasked or by a panic: what it found goes out.
+/// The source ended, asked, unasked or by a panic: what it found goes out, and the record that made us panic, which is
+/// not tried again, is said to be lost.
 impl Drop for LogMonitor {
     fn drop(&mut self) {
         self.flush();
+        if self.judging {
+            let message = "the monitor failed on a record, which is passed over; see the agent's log".to_owned();
+            self.gap(Gap { lost: Some(1), message, time: Timestamp::now() });
+        }
         self.tell_found(Vec::new(), clock::boottime());
     }
 }

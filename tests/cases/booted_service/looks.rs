@@ -44,7 +44,8 @@ pub(super) fn exposure(node: &Node) {
         figure.parse().unwrap_or_else(|error| panic!("{unit}: {error} in {table:?}"))
     };
     assert!(figure("nodewell.service") <= 1.5);
-    for unit in ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"] {
+    let others = ["check", "last-words", "disk", "gpu"].map(|name| format!("nodewell-{name}.service"));
+    for unit in &others {
         assert!(figure(unit) <= 3.0, "{unit}");
     }
     let units =
@@ -54,6 +55,17 @@ pub(super) fn exposure(node: &Node) {
     let complaints: Vec<&str> =
         said.lines().filter(|line| line.contains("nodewell") && !line.contains("'man ")).collect();
     assert_eq!(complaints, Vec::<&str>::new());
+}
+
+/// What root alone may read is copied for the agent alone, and stays.
+pub(super) fn last_words(node: &Node) {
+    let machine = &node.machine;
+    let record = "/var/lib/systemd/pstore/1763592123/001/dmesg.txt";
+    machine.sh(&format!("mkdir -p $(dirname {record}) && (umask 077; echo 'Panic#1 Part1' >{record}) && systemctl restart nodewell-last-words"));
+    let copy = "/run/nodewell/last-words/archive/1763592123/001/dmesg.txt";
+    assert_eq!(machine.sh(&format!("stat -c '%U:%G %a' {copy} && test -e {record}")), "root:nodewell 640");
+    machine.sh(&format!("runuser -u nodewell -- cat {copy} && ! runuser -u nobody -- cat {copy}"));
+    machine.sh("rm -r /var/lib/systemd/pstore/1763592123");
 }
 
 pub(super) fn a_kernel_line_turns_a_condition(node: &Node) {

@@ -1,0 +1,104 @@
+//! `nodewelld last-words`: the root oneshot that copies what the last boot's kernel left behind to where the agent may
+//! read it. The agent itself has no right to it.
+//!
+//! The originals stay where they are: they are the administrator's, and systemd-pstore's to empty.
+
+mod copy;
+mod flags;
+pub mod gather;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+pub use flags::LastWordsFlags;
+
+use copy::Shelf;
+use gather::Words;
+
+/// Where the copies are; gone with the next boot, as all of `/run`.
+pub const PLACE: &str = "/run/nodewell/last-words";
+/// Made by the kernel from what its storage (EFI, ERST, ramoops) kept over the reset.
+const PSTORE: &str = "/sys/fs/pstore";
+/// Where `systemd-pstore.service` moves it early in the boot.
+const ARCHIVE: &str = "/var/lib/systemd/pstore";
+
+/// Why nothing was copied.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {path}: {error}; it is made by root on /run")]
+pub struct LastWordsError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl LastWordsError {
+    fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self { path: path.to_owned(), error }
+    }
+}
+
+/// Where last words are left, on the host or in a test's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    pub pstore: PathBuf,
+    pub archive: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self { pstore: PSTORE.into(), archive: ARCHIVE.into() }
+    }
+}
+
+impl Roots {
+    /// The two folders of a copy.
+    fn of_copy(place: &Path) -> Self {
+        Self { pstore: place.join("pstore"), archive: place.join("archive") }
+    }
+
+    /// Everything of both, the kernel's own folder first, bounded as a whole.
+    #[must_use]
+    pub fn read(&self) -> Kept {
+        let mut budget = gather::Budget::default();
+        let pstore = gather::newest(&self.pstore, &mut budget);
+        let archive = gather::newest(&self.archive, &mut budget);
+        Kept { pstore, archive }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// A file's time is the record's own.
+    pub pstore: Vec<Words>,
+    /// A file's time is that of the move.
+    pub archive: Vec<Words>,
+}
+
+/// What the agent can read: the copy if there is one, else the originals, which takes root.
+#[must_use]
+pub fn readable(place: &Path, originals: &Roots) -> Kept {
+    if place.is_dir() { Roots::of_copy(place).read() } else { originals.read() }
+}
+
+/// Copies everything anew; says how many files there are.
+pub fn run(flags: &LastWordsFlags) -> Result<usize, LastWordsError> {
+    let kept = flags.roots().read();
+    let shelf = Shelf::beside(&flags.to)?;
+    shelf.put("pstore", &kept.pstore)?;
+    shelf.put("archive", &kept.archive)?;
+    shelf.take_the_place_of(&flags.to)?;
+    Ok(kept.pstore.len() + kept.archive.len())
+}
+
+/// Removes a folder of an earlier run, if there is one.
+fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! The command line of `nodewelld last-words`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ARCHIVE, PLACE, PSTORE, Roots};
+
+const EXAMPLES: &str = "\
+Examples:
+  nodewelld last-words                       what nodewell-last-words.service runs, as root, before the agent
+  nodewelld last-words --to /tmp/last-words  look at what there is
+
+Nothing is deleted. At most 64 files and 1 MiB are copied, the newest first.
+
+Exit codes: 0 copied, or there was nothing; 64 wrong usage; 70 the copies could not be written.";
+
+/// From where, and to where.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct LastWordsFlags {
+    /// Where the copies go; the folder is replaced in one step
+    #[arg(long, value_name = "DIR", default_value = PLACE)]
+    pub to: PathBuf,
+    /// The kernel's own folder
+    #[arg(long, value_name = "DIR", default_value = PSTORE)]
+    pub pstore: PathBuf,
+    /// Where systemd-pstore keeps what it moved
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
+    pub archive: PathBuf,
+}
+
+impl LastWordsFlags {
+    pub(super) fn roots(&self) -> Roots {
+        Roots { pstore: self.pstore.clone(), archive: self.archive.clone() }
+    }
+}

@@ -1,0 +1,165 @@
+//! Third stage: how the last boot ended. At the first start after a boot it looks at what is left of the one before and
+//! tells `KernelPanic` and `UnexpectedReboot`, once; then it keeps the note that the next boot will be judged by.
+
+pub mod journal;
+pub mod mark;
+pub mod panic;
+pub mod pstore;
+pub mod verdict;
+
+use std::{path::PathBuf, time::Duration};
+
+use nodewell_model::{BootId, EventRecord, Finding, Origin};
+use nodewell_sys::journal::JournalLibrary;
+use tokio::{task::spawn_blocking, time};
+
+use crate::{
+    board::{Board, EVENT_LOG_LIMIT},
+    lastwords::{self, Roots},
+    monitors::outlet::{Outlet, Report},
+    runtime::{Stop, clock},
+    store::{Pace, Store},
+};
+
+use journal::{JournalEnd, Question, end_of};
+use mark::{Mark, MarkFile};
+use pstore::LastWords;
+use verdict::Evidence;
+
+/// How often the note says that the node is alive: an idle node hardly writes, and the journal knows better.
+const NOTE_EVERY: Duration = Duration::from_hours(1);
+/// For what was told to be taken in and written down; then the note is written all the same.
+const TAKEN_WITHIN: Duration = Duration::from_mins(1);
+/// A disk that hangs does not hold up the stop.
+const LAST_NOTE_WITHIN: Duration = Duration::from_secs(1);
+
+/// What it looks at, and whom it tells.
+#[derive(Debug, Clone)]
+pub struct BootMonitor {
+    pub state_dir: PathBuf,
+    /// Whether to ask the journal.
+    pub journal: bool,
+    /// `None`: the system's own.
+    pub journal_directory: Option<PathBuf>,
+    pub outlet: Outlet,
+    pub board: Board,
+    pub store: Store,
+    pub stop: Stop,
+}
+
+impl BootMonitor {
+    /// Works until the stop. The disk is only touched on threads of its own: it may hang.
+    pub async fn run(self) {
+        let Some(boot) = clock::boot_id() else { return self.stop.said().await };
+        let stop = self.stop.clone();
+        let told = tokio::select! {
+            told = self.judge(boot) => told,
+            // What was not told to the end is told at the next start.
+            () = stop.said() => return,
+        };
+        self.keep_note(boot, told).await;
+    }
+
+    /// Judges the boot before, if that was not done in this boot; returns the dumps that are known from now on.
+    async fn judge(&self, boot: BootId) -> Vec<String> {
+        let file = MarkFile::in_state(&self.state_dir);
+        let mark = match on_disk(move || file.read()).await {
+            Some(Ok(Some(mark))) if mark.boot_id == boot => return mark.told,
+            Some(Ok(mark)) => mark,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the note on the last boot is unreadable: how it ended is not judged");
+                None
+            }
+            None => None,
+        };
+        let evidence = self.evidence(mark).await;
+        let findings = evidence.findings();
+        tracing::info!(dumps = evidence.words.dumps.len(), findings = findings.len(), "judged the boot before");
+        self.tell(findings).await;
+        Mark::all_told(evidence.words.dumps.iter().map(|dump| dump.id))
+    }
+
+    async fn evidence(&self, mark: Option<Mark>) -> Evidence {
+        let kept = on_disk(|| lastwords::readable(lastwords::PLACE.as_ref(), &Roots::default())).await;
+        let words = kept.map(|kept| LastWords::read(&kept)).unwrap_or_default();
+        let journal = match &mark {
+            Some(mark) if self.journal => self.ask_journal(mark.boot_id).await,
+            _ => None,
+        };
+        let now = clock::now();
+        Evidence { mark, words, journal, now: now.wall, up: now.boottime }
+    }
+
+    async fn ask_journal(&self, boot: BootId) -> Option<JournalEnd> {
+        let directory = self.journal_directory.clone();
+        let question = Question { directory, boot, library: JournalLibrary::NAME.to_owned() };
+        let answer = on_disk(move || end_of(&question)).await?;
+        answer.unwrap_or_else(|error| {
+            tracing::info!(%error, "the journal says nothing of the boot before");
+            None
+        })
+    }
+
+    /// Tells them, and waits until they can no more be lost by a crash of ours: until then the note stays as it was.
+    async fn tell(&self, findings: Vec<Finding>) {
+        let Some(last) = findings.last().map(|finding| finding.origin.clone()) else { return };
+        for finding in findings {
+            self.outlet.tell(Report::Finding(Box::new(finding))).await;
+        }
+        let taken = async {
+            self.is_shown(&last).await;
+            while self.store.is_somewhere() && !self.store.is_durable(self.store.put(Vec::new(), Pace::Now)).await {
+                time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        if time::timeout(TAKEN_WITHIN, taken).await.is_err() {
+            tracing::warn!("what was told of the boot before is not written down; a restart may tell it again");
+        }
+    }
+
+    async fn is_shown(&self, origin: &Origin) {
+        let mut seen = 0;
+        loop {
+            let events = self.board.events().since(seen, EVENT_LOG_LIMIT);
+            if events.iter().any(|event: &EventRecord| event.origin == *origin) {
+                return;
+            }
+            seen = events.last().map_or(seen, |event| event.id);
+            self.board.events().changed(seen).await;
+        }
+    }
+
+    /// Notes that we run, now and then that we still do, and at the stop that it was asked for.
+    async fn keep_note(&self, boot_id: BootId, told: Vec<String>) {
+        let mut mark = Mark { boot_id, stopped: false, alive: clock::now().wall, told };
+        let mut told_trouble = false;
+        loop {
+            let failed = tokio::select! {
+                noted = self.note(mark.clone()) => noted.err(),
+                () = self.stop.said() => break,
+            };
+            if let Some(error) = failed.as_ref().filter(|_| !told_trouble) {
+                tracing::warn!(%error, "the note for the next boot cannot be written; tried again every hour");
+            }
+            told_trouble = failed.is_some();
+            tokio::select! {
+                () = time::sleep(NOTE_EVERY) => mark.alive = clock::now().wall,
+                () = self.stop.said() => break,
+            }
+        }
+        let last = Mark { stopped: true, alive: clock::now().wall, ..mark };
+        if !matches!(time::timeout(LAST_NOTE_WITHIN, self.note(last)).await, Ok(Ok(()))) {
+            tracing::warn!("the note that this stop was asked for is not written");
+        }
+    }
+
+    async fn note(&self, mark: Mark) -> std::io::Result<()> {
+        let file = MarkFile::in_state(&self.state_dir);
+        on_disk(move || file.write(&mark)).await.unwrap_or_else(|| Err(std::io::ErrorKind::Interrupted.into()))
+    }
+}
+
+/// On a thread that may hang; `None` if it panicked.
+async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    spawn_blocking(work).await.ok()
+}

@@ -1,0 +1,167 @@
+//! What is concluded from the evidence on the last boot's end: values in, findings out.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use nodewell_model::{BootId, Finding, FindingKind, Guard, Name, Origin, Severity, text};
+
+use super::{
+    journal::JournalEnd,
+    mark::Mark,
+    panic::{last_lines, panic_of},
+    pstore::{Dump, LastWords, Why},
+};
+
+/// Whose findings these are.
+pub const SOURCE: &str = "boot-monitor";
+
+/// A stop of the agent so close to the journal's end was part of a shutdown.
+const SHUTDOWN_TAKES: SignedDuration = SignedDuration::from_mins(2);
+/// Dumps so much older than the last sign of life are of boots before: somebody put them back.
+const DUMP_AGE: SignedDuration = SignedDuration::from_hours(24);
+/// An agent that starts for the first time so long after the boot has nothing to say of the boot before.
+const NEWS_FOR: Duration = Duration::from_hours(1);
+/// A node that panics over and over, before the agent can start.
+const PANICS_LIMIT: usize = 8;
+/// Of a dump without a panic.
+const LAST_LINES: usize = 3;
+
+/// All there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// Of the boot in which the agent ran last; `None` at its first start.
+    pub mark: Option<Mark>,
+    pub words: LastWords,
+    /// How the journal of that boot ends, if it has anything of it.
+    pub journal: Option<JournalEnd>,
+    pub now: Timestamp,
+    /// Time since this boot.
+    pub up: Duration,
+}
+
+impl Evidence {
+    /// The Events to tell, in the order in which things happened.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut panics: Vec<&Dump> = self.news().filter(|dump| dump.why == Why::Panic || has_panic(dump)).collect();
+        // A console shows the panic that a dump tells better.
+        if panics.iter().any(|dump| dump.why != Why::Console) {
+            panics.retain(|dump| dump.why != Why::Console);
+        }
+        panics.truncate(PANICS_LIMIT);
+        let told = panics.iter().rev().map(|dump| self.panic(dump));
+        let newest = panics.first().map(|dump| words_of_panic(dump));
+        let unexpected = self.mark.as_ref().filter(|mark| self.was_unexpected(mark, newest.is_some()));
+        told.chain(unexpected.map(|mark| self.unexpected(mark, newest))).collect()
+    }
+
+    /// When this boot began.
+    fn began(&self) -> Timestamp {
+        SignedDuration::try_from(self.up).ok().and_then(|up| self.now.checked_sub(up).ok()).unwrap_or(self.now)
+    }
+
+    /// The dumps that nobody has judged yet.
+    fn news(&self) -> impl Iterator<Item = &Dump> {
+        let since = self.mark.as_ref().map_or(self.began(), |mark| mark.alive).saturating_sub(DUMP_AGE);
+        let since = since.unwrap_or_default();
+        self.words.dumps.iter().filter(move |dump| match &self.mark {
+            Some(mark) => !mark.knows(dump.id) && dump.time.is_none_or(|time| time >= since),
+            None => self.up < NEWS_FOR && dump.time.is_some_and(|time| time >= since),
+        })
+    }
+
+    /// The journal knows best; without it a stop that was asked for is no surprise.
+    fn was_unexpected(&self, mark: &Mark, panicked: bool) -> bool {
+        let stopped_by = |end: &JournalEnd| mark.stopped && end.last.duration_since(mark.alive) <= SHUTDOWN_TAKES;
+        match &self.journal {
+            Some(end) => !end.shutdown && !stopped_by(end),
+            None => !mark.stopped || panicked,
+        }
+    }
+
+    fn panic(&self, dump: &Dump) -> Finding {
+        let time = dump.time.unwrap_or(self.began()).min(self.now);
+        let boot_id = self.mark.as_ref().map(|mark| mark.boot_id);
+        let origin = Origin::Agent { boot_id: boot_id.unwrap_or_default(), started_ns: dump.id, sequence: 0 };
+        let message = format!("the previous boot ended in a panic: {}", words_of_panic(dump));
+        finding(("KernelPanic", Severity::Critical), message, (time, origin, boot_id))
+    }
+
+    fn unexpected(&self, mark: &Mark, panic: Option<String>) -> Finding {
+        let (seen, by) = self.last_sign(mark);
+        let began = self.began();
+        let why = panic.map(|panic| format!("the kernel panicked: {panic}")).or_else(|| self.kernels_last_words());
+        let why = why.unwrap_or_else(|| "nothing was left that tells why (power, a watchdog, a reset)".to_owned());
+        let mut message = format!(
+            "the node went down without a shutdown and came back at {began:.0}; last seen alive at {seen:.0} ({by}); {why}"
+        );
+        if !self.words.compressed.is_empty() {
+            message += &format!("; pstore has records left compressed: {}", self.words.compressed.join(", "));
+        }
+        let origin = Origin::Agent { boot_id: mark.boot_id, started_ns: 0, sequence: 1 };
+        finding(("UnexpectedReboot", Severity::Error), message, (began, origin, Some(mark.boot_id)))
+    }
+
+    /// The newest sign of life, and whose.
+    fn last_sign(&self, mark: &Mark) -> (Timestamp, &'static str) {
+        let own = (mark.alive, "by the agent's own note, which it writes once an hour");
+        let journal = self.journal.as_ref().map(|end| (end.last, "the journal's last entry"));
+        let dump = self.news().filter_map(|dump| dump.time).max().map(|time| (time, "the kernel's last words"));
+        let signs = [Some(own), journal, dump].into_iter().flatten();
+        signs.filter(|(time, _)| *time <= self.now).max_by_key(|(time, _)| *time).unwrap_or(own)
+    }
+
+    /// What the kernel said before it fell silent, where it left no panic.
+    fn kernels_last_words(&self) -> Option<String> {
+        let left = self.news().filter(|dump| dump.why != Why::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
+        let logged = self.journal.iter().map(|end| end.kernel.clone());
+        let lines = left.chain(logged).find(|lines| !lines.is_empty())?;
+        Some(format!("the kernel's last words: {}", lines.join(" | ")))
+    }
+}
+
+fn has_panic(dump: &Dump) -> bool {
+    panic_of(&dump.text).is_some()
+}
+
+/// The panic as the dump tells it; one whose line is cut off is a panic all the same, by the record's own word.
+fn words_of_panic(dump: &Dump) -> String {
+    panic_of(&dump.text).map_or_else(
+        || {
+            format!(
+                "its line is not in the record, which ends with: {}",
+                last_lines(&dump.text, LAST_LINES).join(" | ")
+            )
+        },
+        |panic| panic.to_string(),
+    )
+}
+
+fn finding(
+    (reason, severity): (&'static str, Severity),
+    message: String,
+    (time, origin, boot_id): (Timestamp, Origin, Option<BootId>),
+) -> Finding {
+    Finding {
+        source: Arc::from(SOURCE),
+        kind: FindingKind::Raise,
+        condition: None,
+        reason: Name::fixed(reason),
+        subject: None,
+        severity,
+        message: text::message(message.as_bytes()),
+        time,
+        last_time: time,
+        count: 1,
+        origin,
+        boot_id,
+        quiet: None,
+        ends_at_boot: false,
+        action: None,
+        guard: Guard::None,
+        test: false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

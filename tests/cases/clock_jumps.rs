@@ -1,0 +1,133 @@
+//! Clocks that jump: somebody sets the wall clock, or the machine was suspended. What is true stays true, deadlines go by
+//! the boot clock, and every line is told once, with the time that people saw.
+
+use jiff::{SignedDuration, Timestamp};
+use nodewell_model::view::DaemonState;
+use nodewell_tests::{
+    agent::Agent,
+    clock::Clocks,
+    cluster::Cluster,
+    suite::{Need, Suite},
+    wait::{settled, until, until_within},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    api_conditions::{plan_on, same_second, wait_told},
+    lines::{QUIET_RULES, TEST_RULES},
+    report_api::RAID_RULE,
+};
+
+pub(crate) fn list(suite: &mut Suite) {
+    let needs = &[Need::ShiftedClock];
+    suite
+        .behaviour("clock_jumps")
+        .case_with(needs, "the_wall_clock_may_go_anywhere", the_wall_clock_may_go_anywhere)
+        .case_with(needs, "a_suspend_ends_what_was_to_be_said_again", a_suspend_ends_what_was_to_be_said_again)
+        .case_with(needs, "heartbeats_go_on_after_a_day_back", heartbeats_go_on_after_a_day_back);
+}
+
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+
+const LINES: &str = r#"
+[[rule]]
+reason = "TestLine"
+type = "temporary"
+source = "kmsg"
+severity = "warn"
+pattern = '^test: line (?P<subject>\w+)'
+matches = [{ text = "test: line a", subject = "a" }]
+ignores = ["a test: line a"]
+"#;
+
+fn start(cluster: &Cluster, node: &str, clocks: &Clocks, config: &str) -> Agent {
+    let rules = format!("{TEST_RULES}{QUIET_RULES}{LINES}{RAID_RULE}");
+    plan_on(cluster, node).rules(&rules).config(config).wrapped_in(clocks.enter()).start()
+}
+
+/// What the agent's wall clock shows.
+fn shown(shift_secs: i64) -> Timestamp {
+    Timestamp::now() + SignedDuration::from_secs(shift_secs)
+}
+
+fn is_near(time: Timestamp, expected: Timestamp) {
+    let off = time.duration_since(expected).abs();
+    assert!(off < SignedDuration::from_mins(2), "{time} is not {expected}");
+}
+
+/// Says a line under the shifted clock and looks at what became of it.
+fn one_line(agent: &Agent, (subject, shift): (&str, i64)) {
+    agent.kmsg().say(&format!("test: line {subject}"));
+    let told = until("the line is told", || {
+        agent.events("TestLine").into_iter().find(|event| event.subject.as_deref() == Some(subject))
+    });
+    is_near(told.timestamp, shown(shift));
+}
+
+fn the_wall_clock_may_go_anywhere() {
+    let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "jumping");
+    let agent = start(&cluster, node, &clocks, "");
+    agent.kmsg().say("test: fault on alpha");
+    let raised = agent.wait_condition("TestUnhealthy", "True");
+    let body = json!([{"source": "raid", "ttl": 600, "conditions":
+        [{"type": "RaidProblem", "status": "False", "transition": "2026-11-21T02:00:00Z",
+          "reason": "RaidIsHealthy", "message": "fine"}]}]);
+    let answer = agent.post("/v1/status", &body.to_string());
+    assert!(answer.status.is_success(), "{}", answer.body);
+    let jumps = [("one", HOUR), ("two", -HOUR), ("three", DAY), ("four", -DAY), ("five", 0)];
+    for (subject, shift) in jumps {
+        clocks.shift(shift, 0);
+        one_line(&agent, (subject, shift));
+        // Raised under the new clock, it is over after its second of quiet: not at once, and not never.
+        agent.kmsg().say("test: noise");
+        agent.wait_condition("TestNoisy", "True");
+        agent.wait_condition("TestNoisy", "False");
+    }
+    let held = agent.wait_condition("TestUnhealthy", "True");
+    assert_eq!((held.since, held.problems[0].count), (raised.since, 1));
+    let raid = agent.view().daemons.into_iter().find(|daemon| daemon.name.starts_with("raid@")).unwrap();
+    assert_eq!(raid.state, DaemonState::Running, "ten minutes have not passed: {raid:?}");
+    let told: Vec<_> =
+        agent.events("TestLine").into_iter().map(|event| (event.subject.unwrap(), event.count)).collect();
+    assert_eq!(told, jumps.map(|(subject, _)| (subject.to_owned(), 1)));
+    let count = || cluster.events(node, "TestLine").iter().map(|event| event["count"].as_u64().unwrap()).sum::<u64>();
+    until("all are in the API", || (count() >= 5).then_some(()));
+    assert_eq!(settled("the Events rest", count), 5);
+    same_second(&wait_told(&cluster, (node, "TestUnhealthy"), "True")["lastTransitionTime"], raised.since);
+}
+
+/// Timers stop in suspend; the first thing that happens after it catches up.
+fn a_suspend_ends_what_was_to_be_said_again() {
+    let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "suspended");
+    let agent = start(&cluster, node, &clocks, "");
+    let body = json!([{"source": "raid", "ttl": 600, "conditions":
+        [{"type": "RaidProblem", "status": "False", "transition": "2026-11-21T02:00:00Z",
+          "reason": "RaidIsHealthy", "message": "fine"}]}]);
+    let answer = agent.post("/v1/status", &body.to_string());
+    assert!(answer.status.is_success(), "{}", answer.body);
+    assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
+    // An hour asleep: the wall clock has gone on as well.
+    clocks.shift(HOUR, HOUR);
+    one_line(&agent, ("awake", HOUR));
+    let unknown = agent.wait_condition("RaidProblem", "Unknown");
+    assert_eq!(unknown.reason.as_str(), "MonitorStale");
+    let silent = agent.view().daemons.into_iter().find(|daemon| daemon.name.starts_with("raid@")).unwrap();
+    is_near(silent.silent_since.unwrap(), Timestamp::now() + SignedDuration::from_mins(10));
+}
+
+fn heartbeats_go_on_after_a_day_back() {
+    let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "beating");
+    let agent = start(&cluster, node, &clocks, "[apiserver]\nheartbeat = \"10s\"\n");
+    agent.wait_condition("TestUnhealthy", "False");
+    wait_told(&cluster, (node, "TestUnhealthy"), "False");
+    for shift in [-DAY, DAY] {
+        clocks.shift(shift, 0);
+        let beat = |told: &Value| told["lastHeartbeatTime"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+        let is_new = |time: &Timestamp| time.duration_since(shown(shift)).abs() < SignedDuration::from_mins(5);
+        let patience = std::time::Duration::from_secs(60);
+        until_within(patience, "a heartbeat by the new clock", || {
+            cluster.condition(node, "TestUnhealthy").as_ref().and_then(beat).filter(is_new)
+        });
+    }
+}

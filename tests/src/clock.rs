@@ -1,0 +1,77 @@
+//! Clocks that jump, for one program: a library loaded before it adds what a file says to what the kernel says.
+//!
+//! A time namespace has no wall clock, and the machine's own is everybody's.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+const SOURCE: &str = include_str!("clock/shift.c");
+const COMPILER: &str = "/usr/bin/cc";
+
+/// The clocks of one program.
+#[derive(Debug)]
+pub struct Clocks {
+    dir: TempDir,
+}
+
+impl Clocks {
+    /// Right, for now.
+    ///
+    /// # Panics
+    /// If the compiler fails.
+    #[must_use]
+    pub fn right() -> Self {
+        let clocks = Self { dir: TempDir::with_prefix("nodewell-clock-").unwrap() };
+        let source = clocks.dir.path().join("shift.c");
+        fs::write(&source, SOURCE).unwrap();
+        let mut compile = Command::new(COMPILER);
+        compile.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]).arg(clocks.library()).arg(&source);
+        assert!(compile.status().unwrap().success());
+        clocks.shift(0, 0);
+        clocks
+    }
+
+    /// From now on the wall clock and the boot clock are so many seconds off: the first is set by somebody, the second
+    /// grows by what a suspend took, which `CLOCK_MONOTONIC` leaves out.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn shift(&self, wall_secs: i64, boot_secs: i64) {
+        let mut bytes = wall_secs.to_ne_bytes().to_vec();
+        bytes.extend(boot_secs.to_ne_bytes());
+        // In place: the program has it mapped.
+        let file = fs::File::options().write(true).create(true).truncate(false).open(self.offsets()).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+    }
+
+    /// What to put before a command that is to go by these clocks.
+    #[must_use]
+    pub fn enter(&self) -> Vec<OsString> {
+        let set = |name: &str, path: PathBuf| {
+            let mut word = OsString::from(name);
+            word.push(path);
+            word
+        };
+        vec!["env".into(), set("LD_PRELOAD=", self.library()), set("NODEWELL_TEST_CLOCK=", self.offsets())]
+    }
+
+    fn library(&self) -> PathBuf {
+        self.dir.path().join("shift.so")
+    }
+
+    fn offsets(&self) -> PathBuf {
+        self.dir.path().join("offsets")
+    }
+}
+
+/// Why this machine cannot have them.
+#[must_use]
+pub fn unmet() -> Option<String> {
+    (!Path::new(COMPILER).exists()).then(|| format!("needs {COMPILER}, for a library that shifts the clock"))
+}
