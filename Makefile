@@ -5,7 +5,7 @@ CARGO ?= cargo
 ARGS ?=
 DEB_PROFILE ?= release
 
-.PHONY: help run build test lint unit whole e2e fuzz bench deps deb rpm packages
+.PHONY: help run build test lint unit whole e2e scale fuzz bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,7 +36,11 @@ e2e: toolchain deps ## the long proofs
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
 	$(MAKE) packages
 	packaging/rpm-in-a-root
+	$(MAKE) scale
 	tests/fuzz/run $(FUZZ_SECONDS)
+
+scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/scale.md)
+	$(CARGO) run --release --locked -p nodewell-scale -- $(ARGS)
 
 FUZZ_SECONDS ?= 60
 fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and cargo-fuzz are installed)

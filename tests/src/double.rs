@@ -3,6 +3,7 @@
 
 mod conditions;
 mod faults;
+mod in_process;
 mod request;
 mod routes;
 mod serve;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 pub use faults::{Fault, LoggedRequest};
+pub use in_process::{Answer, InProcess};
 
 use crate::{cluster::Identity, runtime::block_on};
 use serve::Shared;

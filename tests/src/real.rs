@@ -7,7 +7,7 @@ use std::{
     env,
     ffi::OsString,
     fs,
-    net::TcpListener,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex},
@@ -119,6 +119,18 @@ impl RealServer {
         }
         *self.apiserver.lock().unwrap() = Some(process);
         Ok(())
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.ports.apiserver).into()
+    }
+
+    /// Where its etcd listens, in the clear.
+    #[must_use]
+    pub fn etcd_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.etcd)
     }
 
     /// A kubeconfig for `identity`; JSON is YAML.

@@ -21,8 +21,9 @@ mod retry;
 mod schedule;
 mod shared;
 mod stats;
+mod way;
 
-use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use tokio::{
     sync::mpsc,
@@ -35,6 +36,7 @@ pub use retry::RetryTiming;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use shared::Notice;
 pub use stats::{ApiStats, Verb};
+pub use way::Way;
 
 pub use crate::bucket::Rate;
 
@@ -48,9 +50,9 @@ use shared::Shared;
 const WITHDRAW_AGAIN: Duration = Duration::from_millis(300);
 
 /// How the exporter is set up; [`ApiserverConfig::new`] has the defaults.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ApiserverConfig {
-    pub kubeconfig: PathBuf,
+    pub way: Way,
     /// The Node's name in the cluster.
     pub node_name: String,
     /// `default`, or `kube-system`: the server takes Events about cluster-wide objects nowhere else.
@@ -81,9 +83,9 @@ pub struct ApiserverConfig {
 impl ApiserverConfig {
     /// The defaults for this node.
     #[must_use]
-    pub fn new(kubeconfig: PathBuf, node_name: &str) -> Self {
+    pub fn new(way: impl Into<Way>, node_name: &str) -> Self {
         Self {
-            kubeconfig,
+            way: way.into(),
             node_name: node_name.to_owned(),
             event_namespace: "default".to_owned(),
             start_grace: Duration::from_secs(1),
@@ -147,7 +149,7 @@ pub struct WithdrawError {
 /// Takes all our conditions off the Node, by applying none; for the removal of the package. A server in trouble is asked
 /// again until the caller gives up; a Node that is gone has nothing of ours.
 pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
-    let connection = Connection::new(config.kubeconfig.clone(), config.request_timeout, Arc::default());
+    let connection = Connection::new(config.way.clone(), config.request_timeout, Arc::default());
     let call = object::apply_conditions(&config.node_name, &object::Draft::new(), false);
     loop {
         match connection.send(&call).await {

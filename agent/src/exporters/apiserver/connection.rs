@@ -29,6 +29,7 @@ use tower::{BoxError, ServiceExt};
 use super::{
     answer::{Failure, Taken, judge},
     stats::{ApiStats, Verb},
+    way::Way,
 };
 
 /// Metadata only, where the server can; the plain object where it cannot. A whole Node may have 50 kB.
@@ -52,7 +53,7 @@ pub(super) struct Call {
 
 /// The connection, shared by both lanes.
 pub(super) struct Connection {
-    kubeconfig: PathBuf,
+    way: Way,
     request_timeout: Duration,
     stats: Arc<ApiStats>,
     slot: Mutex<Slot>,
@@ -75,10 +76,11 @@ struct Slot {
 type Files = BTreeMap<PathBuf, Option<SystemTime>>;
 
 impl Connection {
-    pub(super) fn new(kubeconfig: PathBuf, request_timeout: Duration, stats: Arc<ApiStats>) -> Self {
-        let files = Files::from([(kubeconfig.clone(), None)]);
+    pub(super) fn new(way: impl Into<Way>, request_timeout: Duration, stats: Arc<ApiStats>) -> Self {
+        let way = way.into();
+        let files = way.file().map(|file| (file.clone(), None)).into_iter().collect();
         let slot = Mutex::new(Slot { files, ..Slot::default() });
-        Self { kubeconfig, request_timeout, stats, slot, reader: Arc::new(Semaphore::new(1)) }
+        Self { way, request_timeout, stats, slot, reader: Arc::new(Semaphore::new(1)) }
     }
 
     /// Sends `call` and reads the answer, all within the request timeout.
@@ -92,6 +94,7 @@ impl Connection {
     /// Builds a new client if the kubeconfig or a file it names changed on disk; says whether it did. A file that is
     /// half written costs nothing: the old client stays until a new one can be built.
     pub(super) async fn refresh(&self) -> bool {
+        let Way::Kubeconfig(kubeconfig) = &self.way else { return false };
         let before = self.slot().files.clone();
         let paths: Vec<PathBuf> = before.keys().cloned().collect();
         let Ok(after) = self.read_files(move || Ok(stamps(paths))).await else { return false };
@@ -100,7 +103,7 @@ impl Connection {
         }
         self.slot().files = after;
         match self.connect().await {
-            Ok(_) => tracing::info!(kubeconfig = %self.kubeconfig.display(), "credentials changed on disk"),
+            Ok(_) => tracing::info!(kubeconfig = %kubeconfig.display(), "credentials changed on disk"),
             Err(error) => tracing::warn!(%error, "the credentials changed on disk and cannot be used yet"),
         }
         true
@@ -148,7 +151,10 @@ impl Connection {
     }
 
     async fn connect(&self) -> Result<(Client, u64), Failure> {
-        let path = self.kubeconfig.clone();
+        let path = match &self.way {
+            Way::Kubeconfig(path) => path.clone(),
+            Way::Client(client) => return Ok((client.clone(), 0)),
+        };
         let (files, opened) = self.read_files(move || Ok(open(&path))).await?;
         let mut slot = self.slot();
         // What could not be used is watched too: the file that is missing now is the one that will appear.
@@ -176,7 +182,7 @@ impl Connection {
         &self,
         read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let stuck = || Failure::Identity(format!("reading {} hangs", self.kubeconfig.display()));
+        let stuck = || Failure::Identity(format!("reading {} hangs", self.way));
         let acquired = timeout(FILES_TIMEOUT, self.reader.clone().acquire_owned()).await;
         let permit = acquired.map_err(|_| stuck())?.map_err(|_| stuck())?;
         let task = spawn_blocking(move || {

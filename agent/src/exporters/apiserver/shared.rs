@@ -36,7 +36,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(config: ApiserverConfig, ports: Ports) -> Self {
         let Ports { board, stats, notices } = ports;
-        let connection = Connection::new(config.kubeconfig.clone(), config.request_timeout, stats.clone());
+        let connection = Connection::new(config.way.clone(), config.request_timeout, stats.clone());
         Self {
             health: Health::new(board.clone()),
             connection,

@@ -1,0 +1,45 @@
+//! How the exporter comes to the API server.
+
+use std::{fmt, path::PathBuf};
+
+use kube::Client;
+
+/// Where the client comes from.
+#[derive(Clone)]
+pub enum Way {
+    /// Built from this file, and again whenever it or a file that it names changes.
+    Kubeconfig(PathBuf),
+    /// Given, for good: the scale test puts a server of its own under it. No file is looked at.
+    Client(Client),
+}
+
+impl Way {
+    /// The file that decides.
+    pub(super) fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Kubeconfig(path) => Some(path),
+            Self::Client(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kubeconfig(path) => path.display().fmt(f),
+            Self::Client(_) => f.write_str("a given client"),
+        }
+    }
+}
+
+impl fmt::Debug for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Way({self})")
+    }
+}
+
+impl From<PathBuf> for Way {
+    fn from(kubeconfig: PathBuf) -> Self {
+        Self::Kubeconfig(kubeconfig)
+    }
+}

@@ -1,0 +1,94 @@
+//! Whether the server shows of each Node what its agent knows, and since when.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use nodewell_model::view::ConditionView;
+use serde_json::Value;
+
+/// What is known of all Nodes; times are the world's.
+#[derive(Debug)]
+pub struct Truth {
+    places: HashMap<String, usize>,
+    nodes: Mutex<Vec<Node>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Node {
+    wanted: Vec<Arc<ConditionView>>,
+    /// When the server first showed all of it.
+    right_at: Option<Duration>,
+    /// When the Node was last written.
+    written_at: Option<Duration>,
+}
+
+impl Truth {
+    /// Nothing is wanted of these Nodes yet.
+    #[must_use]
+    pub fn new(names: &[String]) -> Self {
+        let places = names.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect();
+        Self { places, nodes: Mutex::new(vec![Node::default(); names.len()]) }
+    }
+
+    /// From now on the server should show this of `node`.
+    pub fn want(&self, node: usize, wanted: Vec<Arc<ConditionView>>) {
+        let mut nodes = self.lock();
+        nodes[node].wanted = wanted;
+        nodes[node].right_at = None;
+    }
+
+    /// The server has this of Node `name` since `at`.
+    pub fn shown(&self, name: &str, conditions: &[Value], at: Duration) {
+        let Some(&place) = self.places.get(name) else { return };
+        let node = &mut self.lock()[place];
+        node.written_at = Some(at);
+        let right = node.wanted.iter().all(|wanted| conditions.iter().any(|shown| says(shown, wanted)));
+        node.right_at = right.then(|| node.right_at.unwrap_or(at));
+    }
+
+    /// When the last of `nodes` became right; `None` while one is not.
+    #[must_use]
+    pub fn all_right_at(&self, nodes: &[usize]) -> Option<Duration> {
+        latest(&self.right_at(nodes))
+    }
+
+    /// When each became right.
+    #[must_use]
+    pub fn right_at(&self, nodes: &[usize]) -> Vec<Option<Duration>> {
+        let known = self.lock();
+        nodes.iter().map(|&node| known[node].right_at).collect()
+    }
+
+    /// When each was written, if that was not before `since`.
+    #[must_use]
+    pub fn written_since(&self, nodes: &[usize], since: Duration) -> Vec<Option<Duration>> {
+        let known = self.lock();
+        nodes.iter().map(|&node| known[node].written_at.filter(|at| *at >= since)).collect()
+    }
+
+    /// How many of them are not right.
+    #[must_use]
+    pub fn wrong(&self) -> usize {
+        self.lock().iter().filter(|node| node.right_at.is_none()).count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Node>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The latest, if there is none missing.
+#[must_use]
+pub fn latest(times: &[Option<Duration>]) -> Option<Duration> {
+    times.iter().copied().collect::<Option<Vec<Duration>>>()?.into_iter().max()
+}
+
+fn says(shown: &Value, wanted: &ConditionView) -> bool {
+    shown["type"] == wanted.condition.as_str()
+        && shown["status"] == wanted.status.as_str()
+        && shown["reason"] == wanted.reason.as_str()
+        && shown["message"] == wanted.message.as_str()
+}

@@ -1,0 +1,88 @@
+//! The scale test in small, on virtual time: the limits hold for 300 nodes as for 15,000.
+
+use std::time::Duration;
+
+use nodewell_scale::{
+    report::Report,
+    scenario::{self, Outage},
+    server::Limits,
+    world::World,
+};
+use tokio::runtime::Builder;
+
+const NODES: usize = 300;
+/// Roomy: what is looked at is what the exporters ask for.
+const LIMITS: Limits = Limits { seats: 24, queue: 3200, work: Duration::from_millis(10) };
+
+fn on_virtual_time<T>(story: impl Future<Output = T>) -> T {
+    Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(story)
+}
+
+fn assert_kept(reports: &[Report]) {
+    for report in reports {
+        assert_eq!(report.missed().count(), 0, "{}", report.text());
+    }
+}
+
+#[test]
+fn an_idle_cluster_costs_no_more_than_its_heartbeats() {
+    on_virtual_time(async {
+        let mut world = World::virtual_time(NODES, LIMITS);
+        let start = scenario::start(&mut world, Duration::from_secs(300)).await;
+        let idle = scenario::idle(&world, "idle", Duration::from_secs(600)).await;
+        // In ten minutes each node has one or two heartbeats to send, and nothing but those.
+        let writes = idle.figures.requests("patch-node-status");
+        assert!((NODES as u64..=2 * NODES as u64).contains(&writes), "{}", idle.text());
+        assert!(idle.figures.all.peak <= NODES as u64 / 20, "{}", idle.text());
+        assert_kept(&[start, idle]);
+    });
+}
+
+#[test]
+fn a_rack_that_fails_is_told_and_counted_once() {
+    on_virtual_time(async {
+        let mut world = World::virtual_time(NODES, LIMITS);
+        let start = scenario::start(&mut world, Duration::ZERO).await;
+        let rack = scenario::rack(&mut world, NODES / 3).await;
+        assert_eq!(rack.figures.requests("create-event"), NODES as u64, "three for each node of the rack");
+        assert_kept(&[start, rack]);
+    });
+}
+
+#[test]
+fn after_an_outage_news_come_first_and_heartbeats_spread() {
+    on_virtual_time(async {
+        let mut world = World::virtual_time(NODES, LIMITS);
+        let start = scenario::start(&mut world, Duration::ZERO).await;
+        let plan = Outage { lasting: Duration::from_secs(340), one_in: 20, is_limited: true };
+        let [away, back] = scenario::outage(&mut world, plan).await;
+        assert!(away.figures.requests("unanswered") > 0, "{}", away.text());
+        assert!(back.figures.by_verb["patch-node-status"].peak <= NODES as u64 / 5, "{}", back.text());
+        assert_kept(&[start, away, back]);
+    });
+}
+
+#[test]
+fn a_server_with_one_seat_is_waited_for_in_patience() {
+    on_virtual_time(async {
+        let narrow = Limits { seats: 1, queue: 20, work: Duration::from_millis(50) };
+        let mut world = World::virtual_time(NODES, narrow);
+        let start = scenario::start(&mut world, Duration::ZERO).await;
+        assert!(start.figures.requests("turned-away") > 0, "{}", start.text());
+        assert_kept(&[start]);
+    });
+}
+
+/// The proof that these tests can fail: an exporter that says too little is seen.
+#[test]
+fn what_the_server_does_not_show_is_wrong() {
+    on_virtual_time(async {
+        let mut world = World::virtual_time(2, LIMITS);
+        scenario::start(&mut world, Duration::ZERO).await;
+        world.open.send_replace(false);
+        world.say(1, nodewell_scale::fleet::broken(&world.healthy, "DiskUnhealthy", world.clock.wall()));
+        world.happen(1, "IOError", "sda");
+        let idle = scenario::idle(&world, "idle", Duration::from_secs(20)).await;
+        assert_eq!(idle.missed().count(), 2, "{}", idle.text());
+    });
+}
