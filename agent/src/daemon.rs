@@ -19,7 +19,7 @@ use crate::{
     detectors::proof::{HostRoots, Prover},
     exporters::{
         self,
-        apiserver::{ApiStats, ApiserverConfig, Ports},
+        apiserver::{ApiStats, ApiserverConfig, Memory, Ports},
         metrics::Shown,
     },
     injection::RuleInjector,
@@ -297,11 +297,12 @@ impl Agent {
         config.event_namespace = self.config.apiserver.event_namespace.clone();
         config.heartbeat = self.config.apiserver.heartbeat;
         config.take_over = self.config.apiserver.take_over;
-        let (board, stop, counted) = (self.board.clone(), self.tasks.stop().clone(), stats.clone());
+        let memory = Memory::default();
+        let ports = Ports { board: self.board.clone(), stats: stats.clone(), notices: None, memory };
+        let stop = self.tasks.stop().clone();
         self.tasks.supervise(("apiserver", AtStop::Finish), move || {
-            let ports = Ports { board: board.clone(), stats: Arc::clone(&counted), notices: None };
             let stop = stop.clone();
-            exporters::apiserver::run(config.clone(), ports, async move { stop.said().await })
+            exporters::apiserver::run(config.clone(), ports.clone(), async move { stop.said().await })
         });
         stats
     }

@@ -21,6 +21,7 @@ mod journal_entries;
 mod killed_at_random;
 mod journal_rotates_and_vacuums;
 mod journald_restarts;
+mod killed_between_any_two_steps;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
@@ -64,6 +65,7 @@ fn main() -> std::process::ExitCode {
         node_recreated::list,
         hostile_clients::list,
         api_double::list,
+        killed_between_any_two_steps::list,
         killed_at_random::list,
         kmsg_overrun::list,
         memory_limit_hit::list,

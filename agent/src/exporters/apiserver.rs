@@ -31,6 +31,7 @@ use tokio::{
 };
 
 pub use aggregate::EventLimits;
+pub use events::Memory;
 pub use object::FIELD_MANAGER;
 pub use retry::RetryTiming;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
@@ -112,20 +113,23 @@ impl ApiserverConfig {
     }
 }
 
-/// What the exporter is connected to inside the agent.
+/// What the exporter is connected to inside the agent; the board's store keeps what is not delivered yet.
 #[derive(Debug, Clone)]
 pub struct Ports {
     pub board: Board,
     pub stats: Arc<ApiStats>,
     /// Hears of conflicts with other writers; never waited for.
     pub notices: Option<mpsc::Sender<Notice>>,
+    /// The same for all runs of one exporter.
+    pub memory: Memory,
 }
 
 /// Runs until `shutdown` completes, then sends what is due within the flush grace. Needs a tokio runtime with time
-/// and I/O. Started again after a panic it loses nothing that is still on the board: Events have fixed names.
+/// and I/O. Started again after a panic it goes on with its memory; after a crash, with what the store has.
 pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Output = ()>) {
+    let memory = ports.memory.clone();
     let shared = Shared::new(config, ports);
-    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared)) };
+    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared, memory)) };
     tokio::pin!(lanes);
     tokio::select! {
         _ = &mut lanes => return,

@@ -51,6 +51,12 @@ impl Clock {
         Self { simulated: Some((tokio::time::Instant::now(), wall)) }
     }
 
+    /// This moment, by both.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        Now { wall: self.wall(), boottime: self.boottime() }
+    }
+
     /// Time since boot, or since the simulation's start.
     #[must_use]
     pub fn boottime(&self) -> Duration {

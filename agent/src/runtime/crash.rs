@@ -11,6 +11,9 @@ pub const POINTS: &[&str] = &[
     "store.after-told",
     "store.before-aside",
     "store.before-close",
+    "exporter.before-post",
+    "exporter.after-post",
+    "exporter.after-put",
 ];
 
 /// Dies here if the environment says so: `NODEWELL_CRASH_AT=name`, or `name:n` for the n-th time it comes by.

@@ -1,51 +1,31 @@
 //! Event records become few Event objects with exact counts: identical ones within an hour share one, and what a limit
 //! holds back is counted and sent later as the count. Pure, time is an argument.
 
+mod kept;
 mod limiter;
 mod series;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 
 use jiff::Timestamp;
+use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Name, Severity};
 
+pub(super) use kept::TakenBack;
+pub use limiter::EventLimits;
+pub(super) use series::hash as name_of;
+
 use super::outbox::Outbox;
-use crate::bucket::Rate;
 use limiter::Limiter;
 use series::Series;
 
 /// So many delivered series are remembered to be counted on; more are forgotten, and what repeats gets a new Event.
 const REMEMBERED_LIMIT: usize = 1024;
-
-/// How many Events may be sent, kept and merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventLimits {
-    /// Writes for each (reason, subject).
-    pub per_subject: Rate,
-    /// What a reason may send while the global limit is used up by others: a flood of one kind hides no other kind.
-    pub per_reason_reserve: Rate,
-    /// All writes.
-    pub global: Rate,
-    /// Objects that wait for delivery.
-    pub outbox: usize,
-    /// Identical events are counted on one object for so long; the server forgets Events after an hour.
-    pub series: Duration,
-}
-
-impl Default for EventLimits {
-    fn default() -> Self {
-        Self {
-            per_subject: Rate { burst: 5, interval: Duration::from_secs(60) },
-            per_reason_reserve: Rate { burst: 5, interval: Duration::from_secs(10) },
-            global: Rate { burst: 50, interval: Duration::from_millis(100) },
-            outbox: 4096,
-            series: Duration::from_secs(3600),
-        }
-    }
-}
+/// How often those whose hour is over are looked for: each look is a walk through all.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// One write: a new Event, or a new count on one.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,9 +59,14 @@ pub(super) struct Aggregate {
     outbox: Outbox,
     open: HashMap<Key, u64>,
     series: BTreeMap<u64, Series>,
+    /// By what makes the Event's name.
+    names: HashMap<u64, u64>,
     last_id: u64,
     /// Nothing that waits is ready before: spares a walk through a full outbox for every record of a flood.
     none_ready_before: Option<Duration>,
+    sweep_at: Duration,
+    /// Names of series that are not as the store last heard of them.
+    changed: BTreeSet<u64>,
 }
 
 /// What makes two events identical.
@@ -102,8 +87,11 @@ impl Aggregate {
             outbox: Outbox::new(limits.outbox),
             open: HashMap::new(),
             series: BTreeMap::new(),
+            names: HashMap::new(),
             last_id: 0,
             none_ready_before: None,
+            sweep_at: Duration::ZERO,
+            changed: BTreeSet::new(),
         }
     }
 
@@ -113,22 +101,23 @@ impl Aggregate {
     }
 
     /// Takes a record in; returns how many occurrences had to be given up for it.
-    pub(super) fn add(&mut self, record: EventRecord, now: Duration) -> u64 {
-        let key = Key::of(&record);
-        let (severity, time) = (record.severity, record.time);
-        let ready = self.limiter.ready(&record);
-        self.none_ready_before = self.none_ready_before.map(|soonest| soonest.min(ready));
-        let id = match self.current(&key, now) {
-            Some((id, series)) => {
-                series.merge(record);
-                if !series.has_news() {
-                    return 0;
-                }
+    pub(super) fn add(&mut self, record: EventRecord, now: Now) -> u64 {
+        let time = record.time;
+        let id = match self.current(&Key::of(&record), now.boottime) {
+            Some(id) => {
+                self.merge(id, record);
                 id
             }
-            None => self.start(key, record, now),
+            None => self.start(record, now),
         };
-        let out = self.outbox.push(id, severity, time);
+        self.await_delivery(id, time)
+    }
+
+    fn await_delivery(&mut self, id: u64, time: Timestamp) -> u64 {
+        let Some(series) = self.series.get(&id).filter(|series| series.has_news()) else { return 0 };
+        let ready = self.limiter.ready(&series.first);
+        self.none_ready_before = self.none_ready_before.map(|soonest| soonest.min(ready));
+        let out = self.outbox.push(id, series.first.severity, time);
         out.map_or(0, |out| self.give_up(out))
     }
 
@@ -156,7 +145,7 @@ impl Aggregate {
             let Some(series) = self.series.get(&id) else { continue };
             let ready = self.limiter.ready(&series.first);
             if ready <= now {
-                return Ok(series.delivery(id));
+                return Ok(series.delivery());
             }
             soonest = Some(soonest.map_or(ready, |soonest: Duration| soonest.min(ready)));
         }
@@ -181,6 +170,7 @@ impl Aggregate {
         if let Some(series) = self.series.get_mut(&delivery.id) {
             series.created = false;
             series.sent = 0;
+            self.changed.insert(series.hash);
         }
     }
 
@@ -195,49 +185,97 @@ impl Aggregate {
     /// What comes now is about another Node object: nothing is counted on the old one's Events.
     pub(super) fn start_over(&mut self) {
         self.open.clear();
+        for series in self.series.values_mut().filter(|series| series.open) {
+            series.open = false;
+            self.changed.insert(series.hash);
+        }
+        self.forget_if(|_| true);
     }
 
-    fn current(&mut self, key: &Key, now: Duration) -> Option<(u64, &mut Series)> {
+    fn current(&self, key: &Key, now: Duration) -> Option<u64> {
         let &id = self.open.get(key)?;
-        let series = self.series.get_mut(&id)?;
-        (now < series.opened_at + self.limits.series).then_some((id, series))
+        self.series.get(&id)?.is_open(now).then_some(id)
     }
 
-    fn start(&mut self, key: Key, record: EventRecord, now: Duration) -> u64 {
-        self.forget_delivered();
-        self.last_id += 1;
-        self.open.insert(key, self.last_id);
-        self.series.insert(self.last_id, Series::new(record, now));
-        self.last_id
+    fn merge(&mut self, id: u64, record: EventRecord) {
+        if let Some(series) = self.series.get_mut(&id) {
+            series.merge(record);
+            self.changed.insert(series.hash);
+        }
+    }
+
+    fn start(&mut self, record: EventRecord, now: Now) -> u64 {
+        self.forget_some(now.boottime);
+        let key = Key::of(&record);
+        let id = match self.names.get(&series::hash(&record)) {
+            // The record that began one which still waits has come again: there can only be one of that name.
+            Some(&id) => {
+                self.merge(id, record);
+                id
+            }
+            None => {
+                self.last_id += 1;
+                self.insert(Series::new(self.last_id, record, now))
+            }
+        };
+        if let Some(series) = self.series.get_mut(&id) {
+            series.open_for(self.limits.series, now);
+            self.changed.insert(series.hash);
+        }
+        self.open.insert(key, id);
+        id
+    }
+
+    fn insert(&mut self, series: Series) -> u64 {
+        let id = series.id;
+        self.names.insert(series.hash, id);
+        self.series.insert(id, series);
+        id
     }
 
     fn settle(&mut self, delivery: &Delivery, sent: u64) {
         self.outbox.ack(delivery.id);
         let Some(series) = self.series.get_mut(&delivery.id) else { return };
         series.created = true;
-        series.sent = sent;
+        series.sent = series.sent.max(sent);
+        self.changed.insert(series.hash);
         if series.has_news() {
             // There was room a moment ago, and nobody came in between.
             self.outbox.push(delivery.id, series.first.severity, series.last_time);
         } else if self.open.get(&Key::of(&series.first)) != Some(&delivery.id) {
-            self.series.remove(&delivery.id);
+            self.remove(delivery.id);
         }
     }
 
     fn give_up(&mut self, id: u64) -> u64 {
-        let Some(series) = self.series.remove(&id) else { return 0 };
+        self.remove(id).map_or(0, |series| series.count.saturating_sub(series.sent))
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Series> {
+        let series = self.series.remove(&id)?;
+        self.names.remove(&series.hash);
+        self.changed.insert(series.hash);
         let key = Key::of(&series.first);
         if self.open.get(&key) == Some(&id) {
             self.open.remove(&key);
         }
-        series.count.saturating_sub(series.sent)
+        Some(series)
     }
 
-    fn forget_delivered(&mut self) {
+    fn forget_some(&mut self, now: Duration) {
         if self.series.len() - self.outbox.len() > REMEMBERED_LIMIT {
-            self.series.retain(|&id, _| self.outbox.contains(id));
-            self.open.retain(|_, id| self.outbox.contains(*id));
+            self.forget_if(|_| true);
+        } else if self.sweep_at <= now {
+            self.sweep_at = now + SWEEP_INTERVAL;
+            self.forget_if(|series| !series.is_open(now));
         }
+    }
+
+    /// What waits is never forgotten.
+    fn forget_if(&mut self, over: impl Fn(&Series) -> bool) {
+        let delivered = self.series.iter().filter(|(id, series)| !self.outbox.contains(**id) && over(series));
+        let ids: Vec<u64> = delivered.map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| _ = self.remove(id));
     }
 }
 

@@ -1,9 +1,13 @@
-//! The events lane: takes records from the board's log and delivers them as Events, oldest first.
+//! The events lane: takes records from the board's log and delivers them as Events, oldest first. What it has to deliver
+//! is kept by the store before it is sent, so that a crash at any moment neither loses an occurrence nor counts it twice.
 
-use std::time::Duration;
+mod book;
+mod keeping;
+
+pub use keeping::Memory;
 
 use super::{
-    aggregate::{Aggregate, Delivery, Next},
+    aggregate::{Delivery, Next},
     answer::{Failure, Taken},
     connection::Call,
     health::Lane,
@@ -12,38 +16,34 @@ use super::{
     retry::Retry,
     shared::Shared,
 };
+use crate::{board::EVENT_LOG_LIMIT, runtime::crash};
+use book::{Batch, Outcome};
+use keeping::{Keeper, News};
 
 /// Records taken from the log at once: the log is locked meanwhile.
 const BATCH: usize = 256;
 
-/// How an Event came to be on the server.
-enum Written {
-    Now,
-    Before { count: u64 },
-}
-
 struct Events<'a> {
     shared: &'a Shared,
-    aggregate: Aggregate,
+    keeper: Keeper,
     retry: Retry,
     luck: Luck,
-    /// The newest record taken in.
-    last_id: u64,
-    /// The UID of the Node that Events are about.
-    uid: Option<String>,
     /// An object that the server refused was told once.
     refusal_told: bool,
 }
 
 /// Delivers Events until it is told to stop; then sends what no limit holds back, until the first failure.
-pub(super) async fn run(shared: &Shared) {
-    let mut lane = Events::new(shared);
+pub(super) async fn run(shared: &Shared, memory: Memory) {
+    let store = shared.board.store().clone();
+    let mut lane = Events::new(shared, Keeper::new(store, memory, shared.config.event_limits));
+    lane.begin().await;
     let mut uid = shared.uid.subscribe();
     let mut identity = shared.identity.subscribe();
     let mut stop = shared.stop.subscribe();
     loop {
         lane.take_in();
-        let known = lane.about(uid.borrow_and_update().clone());
+        let known = uid.borrow_and_update().clone();
+        lane.about(known.as_deref());
         let stopping = *stop.borrow_and_update();
         let due = match (lane.next(), known) {
             (Next::Send(delivery), Some(uid)) => {
@@ -60,90 +60,111 @@ pub(super) async fn run(shared: &Shared) {
             return;
         }
         tokio::select! {
-            () = shared.board.events().changed(lane.last_id) => {}
+            () = shared.board.events().changed(lane.keeper.book.cursor()) => {}
             _ = uid.changed() => {}
             _ = identity.changed() => lane.retry.succeeded(),
             _ = stop.changed() => lane.retry.succeeded(),
             () = shared.sleep_until(due) => {}
+            news = lane.keeper.news() => lane.hear(news),
         }
     }
 }
 
 impl<'a> Events<'a> {
-    fn new(shared: &'a Shared) -> Self {
+    fn new(shared: &'a Shared, keeper: Keeper) -> Self {
         Self {
             shared,
-            aggregate: Aggregate::new(shared.config.event_limits),
+            keeper,
             retry: Retry::new(shared.config.retry),
             luck: Luck::new(&shared.config.node_name),
-            last_id: 0,
-            uid: None,
             refusal_told: false,
         }
     }
 
-    /// Everything new in the log. Ids that are missing fell out of its ring before we came.
-    fn take_in(&mut self) {
-        let now = self.shared.clock.boottime();
-        let before = self.last_id;
-        loop {
-            let batch = self.shared.board.events().since(self.last_id, BATCH);
-            if batch.is_empty() {
-                break;
-            }
-            for record in batch {
-                let missed = record.id.saturating_sub(self.last_id + 1);
-                self.last_id = record.id;
-                let lost = self.aggregate.add(record, now) + missed;
-                self.shared.stats.drop_events(lost);
-            }
-        }
-        if before != self.last_id {
-            self.shared.health.undelivered(self.aggregate.waiting());
+    /// What an earlier run left comes before what is new.
+    async fn begin(&mut self) {
+        if let Some(rows) = self.keeper.left().await {
+            self.hear(News::Left(rows));
         }
     }
 
-    /// Another UID is another Node object: counts on the old one's Events would be seen by nobody.
-    fn about(&mut self, uid: Option<String>) -> Option<String> {
-        if self.uid.is_some() && self.uid != uid {
-            self.aggregate.start_over();
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Left(rows) => {
+                let log = self.shared.board.events().since(0, EVENT_LOG_LIMIT);
+                let lost = self.keeper.book.restore(rows, &log, self.shared.clock.now());
+                self.shared.stats.drop_events(lost);
+                self.keeper.keep();
+                self.shared.health.undelivered(self.keeper.book.aggregate.waiting());
+            }
+            News::Reset => self.keeper.keep_all(),
         }
-        self.uid.clone_from(&uid);
-        uid
+    }
+
+    /// Everything new in the log.
+    fn take_in(&mut self) {
+        let log = self.shared.board.events();
+        let before = self.keeper.book.cursor();
+        loop {
+            let records = log.since(self.keeper.book.cursor(), BATCH);
+            if records.is_empty() {
+                break;
+            }
+            let is_log_full = log.last_id() - log.oldest_id() + 1 >= EVENT_LOG_LIMIT as u64;
+            let lost = self.keeper.book.take_in(Batch { records, is_log_full }, self.shared.clock.now());
+            self.shared.stats.drop_events(lost);
+            self.keeper.keep();
+        }
+        if before != self.keeper.book.cursor() {
+            self.shared.health.undelivered(self.keeper.book.aggregate.waiting());
+        }
+    }
+
+    fn about(&mut self, uid: Option<&str>) {
+        if let Some(uid) = uid {
+            self.keeper.book.about(uid);
+            self.keeper.keep();
+        }
     }
 
     fn next(&mut self) -> Next {
         let now = self.shared.clock.boottime();
-        match (self.aggregate.next(now), self.retry.due(true)) {
+        match (self.keeper.book.next(now), self.retry.due(true)) {
             (Next::Send(_), Some(retry)) if retry > now => Next::At(retry),
             (next, _) => next,
         }
     }
 
-    /// Sends one write; new records are taken in meanwhile, so that a slow server costs none of them.
+    /// Sends one write; new records are taken in meanwhile, so that a slow disk or server costs none of them.
     async fn deliver(&mut self, delivery: &Delivery, uid: &str) -> bool {
         let shared = self.shared;
+        let (store, ticket) = self.keeper.place();
+        self.meanwhile(Keeper::settled(store, ticket)).await;
         let call = if delivery.created {
             object::count_event(&shared.config, delivery)
         } else {
             object::create_event(&shared.config, uid, delivery)
         };
+        crash::point("exporter.before-post");
         let answer = match self.send(&call).await {
             Err(Failure::Exists) => self.look_at(delivery).await,
-            answer => answer.map(|_| Written::Now),
+            answer => answer.map(|_| Outcome::Delivered),
         };
+        crash::point("exporter.after-post");
         let went_on = self.react(delivery, answer);
-        shared.health.undelivered(self.aggregate.waiting());
+        self.keeper.keep();
+        crash::point("exporter.after-put");
+        shared.health.undelivered(self.keeper.book.aggregate.waiting());
         went_on
     }
 
     /// An earlier try of ours made it: what does it say?
-    async fn look_at(&mut self, delivery: &Delivery) -> Result<Written, Failure> {
+    async fn look_at(&mut self, delivery: &Delivery) -> Result<Outcome, Failure> {
         match self.send(&object::look_at_event(&self.shared.config, delivery)).await {
-            Ok(event) => Ok(Written::Before { count: event.count.unwrap_or_default() }),
+            Ok(event) => Ok(Outcome::Existed { count: event.count.unwrap_or_default() }),
             // It went in the meantime, or may not be looked at: our count is written over it.
             Err(Failure::Missing(_) | Failure::Forbidden(_) | Failure::Refused { .. }) => {
-                Ok(Written::Before { count: 0 })
+                Ok(Outcome::Existed { count: 0 })
             }
             Err(failure) => Err(failure),
         }
@@ -151,48 +172,52 @@ impl<'a> Events<'a> {
 
     async fn send(&mut self, call: &Call) -> Result<Taken, Failure> {
         let shared = self.shared;
-        let send = shared.connection.send(call);
-        tokio::pin!(send);
+        self.meanwhile(shared.connection.send(call)).await
+    }
+
+    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let shared = self.shared;
+        tokio::pin!(work);
         loop {
             tokio::select! {
-                answer = &mut send => return answer,
-                () = shared.board.events().changed(self.last_id) => self.take_in(),
+                done = &mut work => return done,
+                () = shared.board.events().changed(self.keeper.book.cursor()) => self.take_in(),
             }
         }
     }
 
-    fn react(&mut self, delivery: &Delivery, answer: Result<Written, Failure>) -> bool {
-        let now = self.shared.clock.boottime();
-        match answer {
-            Ok(Written::Now) => self.aggregate.delivered(delivery, now),
-            Ok(Written::Before { count }) => self.aggregate.existed(delivery, count, now),
-            Err(Failure::Missing(_)) if delivery.created => self.aggregate.vanished(delivery),
+    fn react(&mut self, delivery: &Delivery, answer: Result<Outcome, Failure>) -> bool {
+        let outcome = match answer {
+            Ok(outcome) => outcome,
+            Err(Failure::Missing(_)) if delivery.created => Outcome::Vanished,
             Err(failure @ Failure::Refused { .. }) => {
-                self.refused(delivery, &failure, now);
-                self.retry.succeeded();
-                return true;
+                self.refused(delivery, &failure);
+                Outcome::Refused
             }
             Err(failure) => {
-                self.failed(&failure, now);
+                self.failed(&failure);
                 return false;
             }
-        }
+        };
+        let lost = self.keeper.book.settle(delivery, outcome, self.shared.clock.boottime());
+        self.shared.stats.drop_events(lost);
         self.retry.succeeded();
-        self.shared.health.succeeded(Lane::Events);
+        if outcome != Outcome::Refused {
+            self.shared.health.succeeded(Lane::Events);
+        }
         true
     }
 
     /// One bad object must not block the queue.
-    fn refused(&mut self, delivery: &Delivery, failure: &Failure, now: Duration) {
-        self.shared.stats.drop_events(self.aggregate.refused(delivery, now));
+    fn refused(&mut self, delivery: &Delivery, failure: &Failure) {
         self.shared.health.refused(Lane::Events, format!("the newest Event is lost: {failure}"));
         if !std::mem::replace(&mut self.refusal_told, true) {
             tracing::error!(reason = %delivery.first.reason, %failure, "the API server refused an Event; dropped");
         }
     }
 
-    fn failed(&mut self, failure: &Failure, now: Duration) {
-        self.retry.failed(failure, now, self.luck.draw());
+    fn failed(&mut self, failure: &Failure) {
+        self.retry.failed(failure, self.shared.clock.boottime(), self.luck.draw());
         let namespace = &self.shared.config.event_namespace;
         let message = match failure {
             Failure::Forbidden(_) => {

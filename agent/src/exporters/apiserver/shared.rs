@@ -35,7 +35,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(config: ApiserverConfig, ports: Ports) -> Self {
-        let Ports { board, stats, notices } = ports;
+        let Ports { board, stats, notices, .. } = ports;
         let connection = Connection::new(config.way.clone(), config.request_timeout, stats.clone());
         Self {
             health: Health::new(board.clone()),

@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ApiStats, ApiserverConfig, Notice, Ports, RetryTiming, run};
+use super::{ApiStats, ApiserverConfig, Memory, Notice, Ports, RetryTiming, run};
 use crate::board::{Board, Command};
 use server::{DEADLINE, Reply, Server};
 
@@ -59,7 +59,8 @@ impl Bench {
         let (board, commands) = Board::new("n1");
         let stats = Arc::<ApiStats>::default();
         let (sender, notices) = mpsc::channel(8);
-        let ports = Ports { board: board.clone(), stats: stats.clone(), notices: Some(sender) };
+        let ports =
+            Ports { board: board.clone(), stats: stats.clone(), notices: Some(sender), memory: Memory::default() };
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(run(config, ports, async {
             let _ = stopped.await;

@@ -4,11 +4,37 @@ use std::{collections::HashMap, time::Duration};
 
 use nodewell_model::{EventRecord, Name};
 
-use super::EventLimits;
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Rate};
 
 /// More buckets than this are not remembered; the global one holds in any case.
 const BUCKET_LIMIT: usize = 4096;
+
+/// How many Events may be sent, kept and merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventLimits {
+    /// Writes for each (reason, subject).
+    pub per_subject: Rate,
+    /// What a reason may send while the global limit is used up by others: a flood of one kind hides no other kind.
+    pub per_reason_reserve: Rate,
+    /// All writes.
+    pub global: Rate,
+    /// Objects that wait for delivery.
+    pub outbox: usize,
+    /// Identical events are counted on one object for so long; the server forgets Events after an hour.
+    pub series: Duration,
+}
+
+impl Default for EventLimits {
+    fn default() -> Self {
+        Self {
+            per_subject: Rate { burst: 5, interval: Duration::from_secs(60) },
+            per_reason_reserve: Rate { burst: 5, interval: Duration::from_secs(10) },
+            global: Rate { burst: 50, interval: Duration::from_millis(100) },
+            outbox: 4096,
+            series: Duration::from_secs(3600),
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Limiter {

@@ -3,36 +3,66 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Name, problem::stable_hash};
+use serde::{Deserialize, Serialize};
 
 use super::Delivery;
 
-/// Identical events of an hour.
-#[derive(Debug)]
+/// Identical events of an hour. What is serialized is a row of the store, under the series' name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Series {
+    /// Counts up: of two that are as old, the first to come goes out first.
+    pub(super) id: u64,
+    /// Makes the Event's name.
+    #[serde(skip)]
     pub(super) hash: u64,
     pub(super) first: EventRecord,
     pub(super) message: String,
     pub(super) last_time: Timestamp,
     pub(super) count: u64,
-    pub(super) opened_at: Duration,
+    /// When the hour began, by the wall clock: it goes on while nobody runs.
+    opened: Timestamp,
+    /// What is identical is still counted here.
+    pub(super) open: bool,
+    #[serde(skip)]
+    closes_at: Duration,
     pub(super) created: bool,
     /// The count that the server has; it never goes down.
     pub(super) sent: u64,
 }
 
 impl Series {
-    pub(super) fn new(first: EventRecord, now: Duration) -> Self {
+    pub(super) fn new(id: u64, first: EventRecord, now: Now) -> Self {
         Self {
+            id,
             hash: hash(&first),
             message: first.message.clone(),
             last_time: first.last_time,
             count: first.count,
-            opened_at: now,
+            opened: now.wall,
+            open: false,
+            closes_at: now.boottime,
             created: false,
             sent: 0,
             first,
         }
+    }
+
+    /// For `span` from now what is identical is counted here.
+    pub(super) fn open_for(&mut self, span: Duration, now: Now) {
+        (self.open, self.opened, self.closes_at) = (true, now.wall, now.boottime + span);
+    }
+
+    /// One of an earlier run: what is left of its `span` goes on, by a wall clock that may have been set back.
+    pub(super) fn go_on(&mut self, span: Duration, now: Now) {
+        let age = Duration::try_from(now.wall.duration_since(self.opened)).unwrap_or_default();
+        self.open &= age < span;
+        self.closes_at = now.boottime + span.saturating_sub(age);
+    }
+
+    pub(super) fn is_open(&self, now: Duration) -> bool {
+        self.open && now < self.closes_at
     }
 
     pub(super) fn merge(&mut self, record: EventRecord) {
@@ -43,13 +73,20 @@ impl Series {
         }
     }
 
+    /// What an earlier run knew of the very same Event: both saw the same occurrences.
+    pub(super) fn unite(&mut self, earlier: Self) {
+        self.count = self.count.max(earlier.count);
+        self.created |= earlier.created;
+        self.sent = self.sent.max(earlier.sent);
+    }
+
     pub(super) fn has_news(&self) -> bool {
         self.count > self.sent
     }
 
-    pub(super) fn delivery(&self, id: u64) -> Delivery {
+    pub(super) fn delivery(&self) -> Delivery {
         Delivery {
-            id,
+            id: self.id,
             created: self.created,
             hash: self.hash,
             first: self.first.clone(),
@@ -61,7 +98,7 @@ impl Series {
 }
 
 /// One record can make several events (two rules, or a condition beside an Event), so their differences are part of it.
-fn hash(record: &EventRecord) -> u64 {
+pub(in crate::exporters::apiserver) fn hash(record: &EventRecord) -> u64 {
     let boot = record.boot_id.map(|boot| boot.to_string()).unwrap_or_default();
     let origin = serde_json::to_string(&record.origin).unwrap_or_default();
     let condition = record.condition.as_ref().map_or("", Name::as_str);

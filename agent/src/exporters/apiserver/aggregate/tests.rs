@@ -8,6 +8,11 @@ const fn at(secs: u64) -> Duration {
     Duration::from_secs(1000 + secs)
 }
 
+fn now(secs: u64) -> Now {
+    let wall = Timestamp::from_second(1_700_000_000 + i64::try_from(secs).unwrap()).unwrap();
+    Now { wall, boottime: at(secs) }
+}
+
 fn record(sequence: u64, reason: &'static str, subject: &str) -> EventRecord {
     let boot_id = BootId::default();
     let time = Timestamp::from_second(i64::try_from(sequence).unwrap()).unwrap();
@@ -52,10 +57,10 @@ fn drain(aggregate: &mut Aggregate, now: u64) -> Vec<(bool, u64)> {
 #[test]
 fn identical_events_become_one_object_with_an_absolute_count() {
     let mut events = aggregate();
-    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(1, "IOError", "sda"), now(0));
     assert_eq!(drain(&mut events, 0), [(false, 1)]);
-    events.add(record(2, "IOError", "sda"), at(1));
-    events.add(EventRecord { count: 40, ..record(3, "IOError", "sda") }, at(1));
+    events.add(record(2, "IOError", "sda"), now(1));
+    events.add(EventRecord { count: 40, ..record(3, "IOError", "sda") }, now(1));
     let count = ready(&mut events, 1).unwrap();
     assert_eq!((count.created, count.count, count.message.as_str()), (true, 42, "message 3"));
     assert_eq!((count.first.id, count.last_time.as_second()), (1, 3));
@@ -65,12 +70,12 @@ fn identical_events_become_one_object_with_an_absolute_count() {
 fn different_subjects_reasons_conditions_and_severities_are_different_objects() {
     let mut events = aggregate();
     let base = record(1, "IOError", "sda");
-    events.add(base.clone(), at(0));
-    events.add(record(1, "IOError", "sdb"), at(0));
-    events.add(record(1, "AtaError", "sda"), at(0));
-    events.add(EventRecord { condition: Some(Name::fixed("DiskUnhealthy")), ..base.clone() }, at(0));
-    events.add(EventRecord { severity: Severity::Info, ..base.clone() }, at(0));
-    events.add(EventRecord { source: "other".into(), ..base }, at(0));
+    events.add(base.clone(), now(0));
+    events.add(record(1, "IOError", "sdb"), now(0));
+    events.add(record(1, "AtaError", "sda"), now(0));
+    events.add(EventRecord { condition: Some(Name::fixed("DiskUnhealthy")), ..base.clone() }, now(0));
+    events.add(EventRecord { severity: Severity::Info, ..base.clone() }, now(0));
+    events.add(EventRecord { source: "other".into(), ..base }, now(0));
     let hashes: std::collections::BTreeSet<u64> =
         std::iter::from_fn(|| ready(&mut events, 0).inspect(|delivery| events.delivered(delivery, at(0))))
             .map(|delivery| delivery.hash)
@@ -82,7 +87,7 @@ fn different_subjects_reasons_conditions_and_severities_are_different_objects() 
 fn the_same_record_makes_the_same_name() {
     let hash_of = |record| {
         let mut events = aggregate();
-        events.add(record, at(0));
+        events.add(record, now(0));
         ready(&mut events, 0).unwrap().hash
     };
     assert_eq!(hash_of(record(7, "IOError", "sda")), hash_of(record(7, "IOError", "sda")));
@@ -92,9 +97,9 @@ fn the_same_record_makes_the_same_name() {
 #[test]
 fn after_an_hour_a_new_object_begins_and_the_old_one_is_still_settled() {
     let mut events = aggregate();
-    events.add(record(1, "IOError", "sda"), at(0));
-    events.add(record(2, "IOError", "sda"), at(3599));
-    events.add(record(3, "IOError", "sda"), at(3600));
+    events.add(record(1, "IOError", "sda"), now(0));
+    events.add(record(2, "IOError", "sda"), now(3599));
+    events.add(record(3, "IOError", "sda"), now(3600));
     assert_eq!(drain(&mut events, 3600), [(false, 2), (false, 1)]);
     assert_eq!(events.series.len(), 1, "the closed one is forgotten");
 }
@@ -104,7 +109,7 @@ fn a_subject_may_write_five_times_and_then_once_a_minute_and_nothing_is_uncounte
     let mut events = aggregate();
     let mut written = Vec::new();
     for second in 0..240 {
-        events.add(record(second + 1, "IOError", "sda"), at(second));
+        events.add(record(second + 1, "IOError", "sda"), now(second));
         written.extend(drain(&mut events, second).into_iter().map(|(_, count)| (second, count)));
     }
     assert_eq!(written, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (60, 61), (120, 121), (180, 181)]);
@@ -115,11 +120,11 @@ fn a_subject_may_write_five_times_and_then_once_a_minute_and_nothing_is_uncounte
 fn the_global_limit_holds_and_a_flood_of_one_reason_hides_no_other() {
     let mut events = aggregate();
     for n in 1..=3000 {
-        events.add(record(n, "IOError", &format!("sd{n}")), at(0));
+        events.add(record(n, "IOError", &format!("sd{n}")), now(0));
     }
     assert_eq!(drain(&mut events, 0).len(), 50 + 5, "the global burst, then the reason's reserve");
     assert!(matches!(events.next(at(0)), Next::At(_)));
-    events.add(record(9000, "KernelOops", "cpu"), at(0));
+    events.add(record(9000, "KernelOops", "cpu"), now(0));
     assert_eq!(ready(&mut events, 0).unwrap().first.reason.as_str(), "KernelOops");
     drain(&mut events, 0);
     assert_eq!(drain(&mut events, 1).len(), 10);
@@ -129,7 +134,7 @@ fn the_global_limit_holds_and_a_flood_of_one_reason_hides_no_other() {
 fn events_go_out_in_order_of_time() {
     let mut events = aggregate();
     for sequence in [5, 3, 4] {
-        events.add(record(sequence, "IOError", &sequence.to_string()), at(0));
+        events.add(record(sequence, "IOError", &sequence.to_string()), now(0));
     }
     let order: Vec<u64> =
         std::iter::from_fn(|| ready(&mut events, 0).inspect(|delivery| events.delivered(delivery, at(0))))
@@ -141,9 +146,9 @@ fn events_go_out_in_order_of_time() {
 #[test]
 fn what_came_in_during_a_request_is_sent_after_it() {
     let mut events = aggregate();
-    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(1, "IOError", "sda"), now(0));
     let first = ready(&mut events, 0).unwrap();
-    events.add(record(2, "IOError", "sda"), at(0));
+    events.add(record(2, "IOError", "sda"), now(0));
     events.delivered(&first, at(0));
     assert_eq!(drain(&mut events, 0), [(true, 2)]);
 }
@@ -151,11 +156,11 @@ fn what_came_in_during_a_request_is_sent_after_it() {
 #[test]
 fn an_event_that_existed_is_delivered_and_a_higher_count_is_written_over_it() {
     let mut events = aggregate();
-    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(1, "IOError", "sda"), now(0));
     let once = ready(&mut events, 0).unwrap();
     events.existed(&once, 1, at(0));
     assert_eq!(events.waiting(), 0);
-    events.add(EventRecord { count: 3, ..record(2, "AtaError", "sda") }, at(0));
+    events.add(EventRecord { count: 3, ..record(2, "AtaError", "sda") }, now(0));
     let thrice = ready(&mut events, 0).unwrap();
     events.existed(&thrice, 2, at(0));
     assert_eq!(drain(&mut events, 0), [(true, 3)]);
@@ -164,34 +169,34 @@ fn an_event_that_existed_is_delivered_and_a_higher_count_is_written_over_it() {
 #[test]
 fn a_higher_count_of_an_agent_before_us_is_never_lowered() {
     let mut events = aggregate();
-    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(1, "IOError", "sda"), now(0));
     let first = ready(&mut events, 0).unwrap();
     events.existed(&first, 4, at(0));
     for sequence in 2..=4 {
-        events.add(record(sequence, "IOError", "sda"), at(0));
+        events.add(record(sequence, "IOError", "sda"), now(0));
     }
     assert_eq!(drain(&mut events, 0), [], "the same four, read again");
-    events.add(record(5, "IOError", "sda"), at(0));
+    events.add(record(5, "IOError", "sda"), now(0));
     assert_eq!(drain(&mut events, 0), [(true, 5)]);
 }
 
 #[test]
 fn an_event_under_way_is_not_given_up_for_others() {
     let mut events = Aggregate::new(EventLimits { outbox: 1, ..EventLimits::default() });
-    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(1, "IOError", "sda"), now(0));
     let under_way = ready(&mut events, 0).unwrap();
-    assert_eq!(events.add(record(2, "AtaError", "sda"), at(0)), 1, "the newcomer goes");
+    assert_eq!(events.add(record(2, "AtaError", "sda"), now(0)), 1, "the newcomer goes");
     events.delivered(&under_way, at(0));
-    events.add(record(3, "IOError", "sda"), at(0));
+    events.add(record(3, "IOError", "sda"), now(0));
     assert_eq!(drain(&mut events, 0), [(true, 2)]);
 }
 
 #[test]
 fn an_event_that_vanished_is_made_again() {
     let mut events = aggregate();
-    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(1, "IOError", "sda"), now(0));
     drain(&mut events, 0);
-    events.add(record(2, "IOError", "sda"), at(0));
+    events.add(record(2, "IOError", "sda"), now(0));
     let count = ready(&mut events, 0).unwrap();
     events.vanished(&count);
     assert_eq!(drain(&mut events, 0), [(false, 2)]);
@@ -200,17 +205,17 @@ fn an_event_that_vanished_is_made_again() {
 #[test]
 fn a_full_outbox_counts_what_it_gives_up() {
     let mut events = Aggregate::new(EventLimits { outbox: 2, ..EventLimits::default() });
-    events.add(record(1, "IOError", "sda"), at(0));
-    events.add(EventRecord { severity: Severity::Info, count: 7, ..record(2, "KubeletStart", "k") }, at(0));
-    assert_eq!(events.add(record(3, "AtaError", "sda"), at(0)), 7);
+    events.add(record(1, "IOError", "sda"), now(0));
+    events.add(EventRecord { severity: Severity::Info, count: 7, ..record(2, "KubeletStart", "k") }, now(0));
+    assert_eq!(events.add(record(3, "AtaError", "sda"), now(0)), 7);
     assert_eq!(drain(&mut events, 0).len(), 2);
 }
 
 #[test]
 fn a_refused_event_is_lost_and_counted_and_the_queue_goes_on() {
     let mut events = aggregate();
-    events.add(EventRecord { count: 4, ..record(1, "IOError", "sda") }, at(0));
-    events.add(record(2, "AtaError", "sda"), at(0));
+    events.add(EventRecord { count: 4, ..record(1, "IOError", "sda") }, now(0));
+    events.add(record(2, "AtaError", "sda"), now(0));
     let bad = ready(&mut events, 0).unwrap();
     assert_eq!(events.refused(&bad, at(0)), 4);
     assert_eq!(drain(&mut events, 0), [(false, 1)]);
@@ -221,7 +226,7 @@ fn a_server_that_refuses_everything_is_asked_no_more_often_than_one_that_takes_i
     let mut events = aggregate();
     let mut asked = 0;
     for n in 1..=3000 {
-        events.add(record(n, "IOError", &format!("sd{n}")), at(0));
+        events.add(record(n, "IOError", &format!("sd{n}")), now(0));
     }
     while let Some(delivery) = ready(&mut events, 0) {
         events.refused(&delivery, at(0));
@@ -233,10 +238,10 @@ fn a_server_that_refuses_everything_is_asked_no_more_often_than_one_that_takes_i
 #[test]
 fn another_node_object_gets_new_events() {
     let mut events = aggregate();
-    events.add(record(1, "IOError", "sda"), at(0));
+    events.add(record(1, "IOError", "sda"), now(0));
     drain(&mut events, 0);
     events.start_over();
-    events.add(record(2, "IOError", "sda"), at(0));
+    events.add(record(2, "IOError", "sda"), now(0));
     assert_eq!(drain(&mut events, 0), [(false, 1)]);
 }
 
@@ -246,7 +251,7 @@ fn memory_is_bounded_in_a_flood_of_distinct_events() {
     let mut lost = 0;
     let mut delivered = 0;
     for n in 1..=20_000 {
-        lost += events.add(record(n, "IOError", &format!("sd{n}")), at(n / 10));
+        lost += events.add(record(n, "IOError", &format!("sd{n}")), now(n / 10));
         delivered += drain(&mut events, n / 10).iter().map(|(_, count)| count).sum::<u64>();
     }
     assert!(events.series.len() <= 64 + REMEMBERED_LIMIT + 1);

@@ -4,7 +4,7 @@ use nodewell_model::{BootId, EventRecord, Origin, Severity, view::ApiserverState
 use serde_json::json;
 
 use super::*;
-use crate::exporters::apiserver::Verb;
+use crate::{board::EVENT_LOG_LIMIT, exporters::apiserver::Verb};
 
 const EVENTS: &str = "POST /api/v1/namespaces/default/events";
 const COUNTS: &str = "PATCH /api/v1/namespaces/default/events/";
@@ -221,12 +221,22 @@ async fn an_event_that_expired_on_the_server_is_made_again() {
 async fn what_fell_out_of_the_ring_before_we_came_is_counted() {
     let server = Server::start().await;
     let (board, _commands) = Board::new("n1");
-    board.events().extend([record(101, "IOError")]);
+    let in_the_ring = EVENT_LOG_LIMIT as u64;
+    board.events().extend((1..=100 + in_the_ring).map(|id| record(id, "IOError")));
     let bench = bench(&server);
-    bench.board.events().extend(board.events().since(0, 10));
+    bench.board.events().extend(board.events().since(0, EVENT_LOG_LIMIT));
     server.until("the event", |server| server.events().len() == 1).await;
     settled(&bench).await;
-    assert_eq!(bench.stats.dropped_events(), 100);
+    assert_eq!((server.events()[0]["count"].as_u64(), bench.stats.dropped_events()), (Some(in_the_ring), 100));
+}
+
+#[tokio::test]
+async fn ids_that_go_on_from_an_earlier_run_are_no_loss() {
+    let server = Server::start().await;
+    let bench = bench(&server);
+    bench.board.events().extend([record(101, "IOError"), record(205, "IOError")]);
+    server.until("counted", |server| server.events().first().is_some_and(|event| event["count"] == 2)).await;
+    assert_eq!(bench.stats.dropped_events(), 0);
 }
 
 #[tokio::test]

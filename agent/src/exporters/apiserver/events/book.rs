@@ -1,0 +1,172 @@
+//! What the lane of Events knows: its series, how far the board's log was taken in, which Node it is about. Pure: it
+//! yields the rows that a store shall keep, and takes back those that an earlier run left.
+//!
+//! The ledger puts a row for every record it tells; the book strikes it with the very rows that count the record. So in
+//! whatever state the store comes back, a record either has a row of its own or is counted in a series.
+
+use std::time::Duration;
+
+use nodewell_ledger::Now;
+use nodewell_model::{EventRecord, Row, Table};
+
+use super::super::aggregate::{Aggregate, Delivery, EventLimits, Next, TakenBack, name_of};
+
+/// What an earlier run may have left for us.
+pub(super) const TABLES: [Table; 2] = [Table::Series, Table::Events];
+
+/// Keys in [`Table::Series`] that are not names of series.
+const TAKEN_IN: &str = "taken-in";
+const NODE_UID: &str = "node-uid";
+
+/// The account of all Events.
+#[derive(Debug)]
+pub(super) struct Book {
+    pub(super) aggregate: Aggregate,
+    /// The newest record of the board's log that was taken in; 0 while there is none of this run.
+    cursor: u64,
+    /// The newest record that was taken in, of whatever run.
+    taken_in: u64,
+    /// Of the Node that Events are about.
+    uid: Option<String>,
+    /// What an earlier run left is here.
+    pub(super) is_whole: bool,
+    /// Rows of records that are counted now, and of what cannot be read.
+    struck: Vec<(Table, String)>,
+    /// `taken_in` or `uid` are not as the store last heard.
+    notes_changed: bool,
+}
+
+/// A batch of the board's log.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) records: Vec<EventRecord>,
+    /// The log has lost older ones: ids that are missing were records.
+    pub(super) is_log_full: bool,
+}
+
+impl Book {
+    pub(super) fn new(limits: EventLimits) -> Self {
+        Self {
+            aggregate: Aggregate::new(limits),
+            cursor: 0,
+            taken_in: 0,
+            uid: None,
+            is_whole: false,
+            struck: Vec::new(),
+            notes_changed: false,
+        }
+    }
+
+    pub(super) fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    pub(super) fn next(&mut self, now: Duration) -> Next {
+        self.aggregate.next(now)
+    }
+
+    /// Takes records in; returns how many occurrences that loses: records gone from the log, or no room.
+    pub(super) fn take_in(&mut self, batch: Batch, now: Now) -> u64 {
+        let mut lost = 0;
+        for record in batch.records {
+            if batch.is_log_full {
+                lost += self.missed_before(record.id);
+            }
+            self.cursor = record.id;
+            lost += self.count(record, now);
+        }
+        lost
+    }
+
+    /// The ids between are of records that fell out of the log before we came.
+    fn missed_before(&self, id: u64) -> u64 {
+        let before = if self.cursor > 0 { self.cursor } else { Some(self.taken_in).filter(|at| *at < id).unwrap_or(0) };
+        id.saturating_sub(before + 1)
+    }
+
+    fn count(&mut self, record: EventRecord, now: Now) -> u64 {
+        // Not the greatest so far: a ledger that could not read its own count begins with 1 again.
+        self.taken_in = record.id;
+        self.notes_changed = true;
+        self.struck.push((Table::Events, record.id.to_string()));
+        self.aggregate.add(record, now)
+    }
+
+    /// Another UID is another Node object: counts on the old one's Events would be seen by nobody.
+    pub(super) fn about(&mut self, uid: &str) {
+        if self.uid.as_deref() == Some(uid) {
+            return;
+        }
+        if self.uid.is_some() {
+            self.aggregate.start_over();
+        }
+        self.uid = Some(uid.to_owned());
+        self.notes_changed = true;
+    }
+
+    /// What became of `delivery`; returns how many occurrences that loses.
+    pub(super) fn settle(&mut self, delivery: &Delivery, outcome: Outcome, now: Duration) -> u64 {
+        match outcome {
+            Outcome::Delivered => self.aggregate.delivered(delivery, now),
+            Outcome::Existed { count } => self.aggregate.existed(delivery, count, now),
+            Outcome::Vanished => self.aggregate.vanished(delivery),
+            Outcome::Refused => return self.aggregate.refused(delivery, now),
+        }
+        0
+    }
+
+    /// The rows that changed since they were last taken; they belong into one transaction.
+    pub(super) fn take_rows(&mut self) -> Vec<Row> {
+        let mut rows = self.take_strikes();
+        rows.extend(self.aggregate.take_rows());
+        if std::mem::take(&mut self.notes_changed) {
+            rows.extend(self.notes());
+        }
+        rows
+    }
+
+    /// Rows of other tables that are to go, and of what could not be read.
+    pub(super) fn take_strikes(&mut self) -> Vec<Row> {
+        let struck = std::mem::take(&mut self.struck);
+        struck.into_iter().map(|(table, key)| Row { table, key, value: None }).collect()
+    }
+
+    /// Everything that [`Table::Series`] shall hold.
+    pub(super) fn take_all_rows(&mut self) -> Vec<Row> {
+        self.notes_changed = false;
+        let mut rows = self.aggregate.take_all_rows();
+        rows.extend(self.notes());
+        rows
+    }
+
+    /// Nobody keeps them.
+    pub(super) fn drop_rows(&mut self) {
+        self.struck.clear();
+        self.notes_changed = false;
+        self.aggregate.drop_rows();
+    }
+
+    fn notes(&self) -> impl Iterator<Item = Row> {
+        let uid = self.uid.as_ref().and_then(|uid| serde_json::to_string(uid).ok());
+        let notes = [(TAKEN_IN, Some(self.taken_in.to_string())), (NODE_UID, uid)];
+        notes.into_iter().map(|(key, value)| Row { table: Table::Series, key: key.to_owned(), value })
+    }
+}
+
+/// How a delivery ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The server has this write.
+    Delivered,
+    /// The Event was there before the POST, and counts so many.
+    Existed { count: u64 },
+    /// The Event to be counted on is no longer there.
+    Vanished,
+    /// The server will never take it.
+    Refused,
+}
+
+mod restore;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Rows of an earlier run become part of the book.
+
+use std::collections::HashMap;
+
+use nodewell_ledger::Now;
+use nodewell_model::{EventRecord, Row, Table};
+use serde::de::DeserializeOwned;
+
+use super::{Book, NODE_UID, TAKEN_IN, TakenBack, name_of};
+
+/// The rows by what they are.
+#[derive(Debug, Default)]
+struct Left {
+    series: Vec<Row>,
+    records: Vec<EventRecord>,
+    taken_in: u64,
+    uid: Option<String>,
+    unreadable: Vec<(Table, String)>,
+}
+
+impl Book {
+    /// Takes in what an earlier run left, at the start or whenever the disk gives it. `log` is what the board has by
+    /// now: a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
+    pub(in crate::exporters::apiserver) fn restore(&mut self, rows: Vec<Row>, log: &[EventRecord], now: Now) -> u64 {
+        let left = Left::sort(rows);
+        self.is_whole = true;
+        let same_node = self.uid.is_none() || left.uid.is_none() || self.uid == left.uid;
+        let TakenBack { lost, unreadable } = self.aggregate.take_back(left.series, same_node, now);
+        self.struck.extend(left.unreadable);
+        self.struck.extend(unreadable.into_iter().map(|key| (Table::Series, key)));
+        self.uid = self.uid.take().or(left.uid);
+        self.taken_in = left.taken_in;
+        // A store that began anew was told everything again, what was counted already too.
+        let (uncounted, counted) = left.records.into_iter().partition(|record| record.id > left.taken_in);
+        self.strike(counted);
+        let no_room = self.count_uncounted(uncounted, log, now);
+        if self.cursor > 0 {
+            self.taken_in = self.cursor;
+        }
+        lost + no_room
+    }
+
+    fn count_uncounted(&mut self, records: Vec<EventRecord>, log: &[EventRecord], now: Now) -> u64 {
+        if records.is_empty() {
+            return 0;
+        }
+        let told_again: HashMap<u64, u64> = log.iter().map(|record| (name_of(record), record.id)).collect();
+        let mut no_room = 0;
+        for record in records {
+            match told_again.get(&name_of(&record)) {
+                None => no_room += self.count(record, now),
+                // It comes with the log, and its row goes then.
+                Some(id) if *id == record.id && *id > self.cursor => {}
+                Some(_) => self.strike(vec![record]),
+            }
+        }
+        no_room
+    }
+
+    fn strike(&mut self, records: Vec<EventRecord>) {
+        self.struck.extend(records.into_iter().map(|record| (Table::Events, record.id.to_string())));
+    }
+}
+
+impl Left {
+    fn sort(rows: Vec<Row>) -> Self {
+        let mut left = Self::default();
+        for row in rows {
+            if left.take(&row).is_none() {
+                left.unreadable.push((row.table, row.key));
+            }
+        }
+        left.records.sort_by_key(|record| record.id);
+        left
+    }
+
+    /// `None` if it cannot be understood; whether a series can, its reader finds out.
+    fn take(&mut self, row: &Row) -> Option<()> {
+        match (row.table, row.key.as_str()) {
+            (Table::Series, TAKEN_IN) => self.taken_in = parsed(row)?,
+            (Table::Series, NODE_UID) => self.uid = Some(parsed(row)?),
+            (Table::Series, _) => self.series.push(row.clone()),
+            (Table::Events, key) => {
+                let record: EventRecord = parsed(row)?;
+                self.records.push(Some(record).filter(|record| record.id.to_string() == key)?);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+fn parsed<T: DeserializeOwned>(row: &Row) -> Option<T> {
+    serde_json::from_str(row.value.as_deref()?).ok()
+}

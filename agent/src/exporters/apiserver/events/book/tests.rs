@@ -1,0 +1,239 @@
+//! What the book says after restarts, made by hand and by chance.
+
+mod simulation;
+mod world;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use nodewell_model::{BootId, Name, Origin, Severity};
+
+use super::*;
+
+/// What a store would have after these puts.
+type Rows = BTreeMap<(Table, String), String>;
+
+fn now(secs: u64) -> Now {
+    let wall = Timestamp::from_second(1_700_000_000 + i64::try_from(secs).unwrap()).unwrap();
+    Now { wall, boottime: Duration::from_secs(1000 + secs) }
+}
+
+/// The `n`-th line of the kernel log; its number as record is `id`.
+fn record(id: u64, n: u64, subject: &str) -> EventRecord {
+    let boot_id = BootId::default();
+    let time = Timestamp::from_second(1_600_000_000 + i64::try_from(n).unwrap()).unwrap();
+    EventRecord {
+        id,
+        origin: Origin::Kmsg { boot_id, sequence: n },
+        boot_id: Some(boot_id),
+        severity: Severity::Error,
+        time,
+        last_time: time,
+        reason: Name::fixed("IOError"),
+        message: format!("message {n}"),
+        subject: Some(subject.to_owned()),
+        source: "kernel-monitor".into(),
+        condition: None,
+        count: 1,
+        test: false,
+    }
+}
+
+fn batch(records: impl IntoIterator<Item = EventRecord>) -> Batch {
+    Batch { records: records.into_iter().collect(), is_log_full: false }
+}
+
+fn keep(store: &mut Rows, rows: Vec<Row>) {
+    for Row { table, key, value } in rows {
+        match value {
+            Some(value) => store.insert((table, key), value),
+            None => store.remove(&(table, key)),
+        };
+    }
+}
+
+fn kept(store: &Rows, tables: &[Table]) -> Vec<Row> {
+    let rows = store.iter().filter(|((table, _), _)| tables.contains(table));
+    rows.map(|((table, key), value)| Row { table: *table, key: key.clone(), value: Some(value.clone()) }).collect()
+}
+
+/// The ledger's row of a record that it tells.
+fn told(record: &EventRecord) -> Row {
+    let value = serde_json::to_string(record).unwrap();
+    Row { table: Table::Events, key: record.id.to_string(), value: Some(value) }
+}
+
+fn book() -> Book {
+    Book::new(EventLimits::default())
+}
+
+fn restored(store: &Rows, secs: u64) -> Book {
+    let mut book = book();
+    assert_eq!(book.restore(kept(store, &TABLES), &[], now(secs)), 0);
+    book
+}
+
+fn ready(book: &mut Book, secs: u64) -> Option<Delivery> {
+    match book.next(now(secs).boottime) {
+        Next::Send(delivery) => Some(*delivery),
+        _ => None,
+    }
+}
+
+/// Delivers all that no limit holds back: (subject, created before, count).
+fn drain(book: &mut Book, secs: u64) -> Vec<(String, bool, u64)> {
+    let mut written = Vec::new();
+    while let Some(delivery) = ready(book, secs) {
+        assert_eq!(book.settle(&delivery, Outcome::Delivered, now(secs).boottime), 0);
+        written.push((delivery.first.subject.clone().unwrap(), delivery.created, delivery.count));
+    }
+    written
+}
+
+fn line(subject: &str, created: bool, count: u64) -> (String, bool, u64) {
+    (subject.to_owned(), created, count)
+}
+
+#[test]
+fn what_waits_and_what_nobody_took_over_goes_out_in_order_of_time() {
+    let mut store = Rows::new();
+    let mut first = book();
+    first.take_in(batch([record(1, 40, "sda"), record(2, 20, "sdb")]), now(0));
+    keep(&mut store, first.take_rows());
+    keep(&mut store, vec![told(&record(3, 30, "sdc")), told(&record(4, 10, "sdd"))]);
+    let mut second = restored(&store, 60);
+    let sent: Vec<_> = drain(&mut second, 60).into_iter().map(|(subject, ..)| subject).collect();
+    assert_eq!(sent, ["sdd", "sdb", "sdc", "sda"]);
+    keep(&mut store, second.take_rows());
+    assert!(kept(&store, &[Table::Events]).is_empty());
+    assert_eq!(drain(&mut restored(&store, 61), 61), []);
+}
+
+#[test]
+fn an_event_is_counted_on_for_its_hour_whoever_runs_and_whatever_boot() {
+    let mut store = Rows::new();
+    let mut first = book();
+    first.take_in(batch([record(1, 1, "sda")]), now(0));
+    drain(&mut first, 0);
+    keep(&mut store, first.take_rows());
+    for (secs, expected) in [(3599, line("sda", true, 2)), (3600, line("sda", false, 1))] {
+        let mut second = book();
+        let booted = Now { boottime: Duration::from_secs(3), ..now(secs) };
+        second.restore(kept(&store, &TABLES), &[], booted);
+        second.take_in(batch([record(2, 2, "sda")]), booted);
+        assert_eq!(drain(&mut second, 0), [expected]);
+    }
+}
+
+#[test]
+fn a_clock_set_back_keeps_an_event_open_for_an_hour_at_most() {
+    let mut store = Rows::new();
+    let mut first = book();
+    first.take_in(batch([record(1, 1, "sda")]), now(90_000));
+    drain(&mut first, 90_000);
+    keep(&mut store, first.take_rows());
+    let mut second = restored(&store, 0);
+    second.take_in(batch([record(2, 2, "sda")]), now(3599));
+    second.take_in(batch([record(3, 3, "sda")]), now(3600));
+    assert_eq!(drain(&mut second, 3600), [line("sda", true, 2), line("sda", false, 1)]);
+}
+
+#[test]
+fn another_node_object_found_at_the_start_gets_new_events() {
+    let mut store = Rows::new();
+    let mut first = book();
+    first.about("uid-1");
+    first.take_in(batch([record(1, 1, "sda")]), now(0));
+    drain(&mut first, 0);
+    keep(&mut store, first.take_rows());
+    for (uid, expected) in [("uid-1", line("sda", true, 2)), ("uid-2", line("sda", false, 1))] {
+        let mut second = restored(&store, 1);
+        second.about(uid);
+        second.take_in(batch([record(2, 2, "sda")]), now(1));
+        assert_eq!(drain(&mut second, 1), [expected]);
+    }
+}
+
+#[test]
+fn what_comes_late_stands_beside_what_came_meanwhile() {
+    let mut store = Rows::new();
+    let mut first = book();
+    first.about("uid-1");
+    first.take_in(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
+    keep(&mut store, first.take_rows());
+    let (again, unknown) = (record(4, 4, "sdd"), record(5, 5, "sda"));
+    keep(&mut store, vec![told(&again), told(&unknown)]);
+    // The ledger has no rows yet either: it begins to count anew, and finds two lines again.
+    let log = [record(1, 1, "sda"), EventRecord { id: 2, ..again }, record(3, 9, "sde")];
+    let mut second = book();
+    second.about("uid-1");
+    second.take_in(batch(log.clone()), now(9));
+    assert_eq!(drain(&mut second, 9).len(), 3);
+    second.restore(kept(&store, &TABLES), &log, now(9));
+    assert_eq!(drain(&mut second, 9), [line("sdb", false, 1), line("sda", true, 2)]);
+    keep(&mut store, second.take_rows());
+    assert!(kept(&store, &[Table::Events]).is_empty());
+    second.take_in(batch([record(4, 10, "sdb")]), now(9));
+    assert_eq!(drain(&mut second, 9), [line("sdb", true, 2)]);
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_struck_and_stop_nothing() {
+    let mut store = Rows::new();
+    let mut first = book();
+    first.take_in(batch([record(1, 1, "sda")]), now(0));
+    keep(&mut store, first.take_rows());
+    let good = store.len();
+    keep(&mut store, vec![told(&record(2, 2, "sdb"))]);
+    let wrong = [(Table::Series, "00000000000000ff"), (Table::Series, "no name"), (Table::Events, "7")];
+    wrong.iter().for_each(|(table, key)| _ = store.insert((*table, (*key).to_owned()), "{}".into()));
+    store.insert((Table::Events, "8".into()), serde_json::to_string(&record(9, 9, "sdz")).unwrap());
+    let mut second = restored(&store, 0);
+    keep(&mut store, second.take_rows());
+    assert_eq!(store.len(), good + 1, "the two that wait, and how far they were taken in: {store:?}");
+    assert_eq!(drain(&mut second, 0), [line("sda", false, 1), line("sdb", false, 1)]);
+}
+
+#[test]
+fn a_restart_without_news_writes_nothing() {
+    let mut store = Rows::new();
+    let mut first = book();
+    first.about("uid-1");
+    first.take_in(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
+    let one = ready(&mut first, 0).unwrap();
+    first.settle(&one, Outcome::Delivered, now(0).boottime);
+    keep(&mut store, first.take_rows());
+    let mut second = restored(&store, 5);
+    second.about("uid-1");
+    assert_eq!(second.take_rows(), []);
+}
+
+#[test]
+fn rows_go_with_their_events() {
+    let mut store = Rows::new();
+    let mut book = book();
+    for hour in 0..50 {
+        let n = hour + 1;
+        book.take_in(batch([record(n, n, &format!("sd{n}"))]), now(hour * 3600));
+        drain(&mut book, hour * 3600);
+        keep(&mut store, book.take_rows());
+    }
+    assert!(store.len() <= 4, "the newest, perhaps the one before, and two notes: {store:?}");
+}
+
+#[test]
+fn everything_kept_anew_is_what_was_kept() {
+    let mut store = Rows::new();
+    let mut book = book();
+    book.about("uid-1");
+    for n in 1..=9 {
+        book.take_in(batch([record(n, n, &format!("sd{}", n % 4))]), now(n));
+        keep(&mut store, book.take_rows());
+        ready(&mut book, n).map(|delivery| book.settle(&delivery, Outcome::Delivered, now(n).boottime));
+    }
+    keep(&mut store, book.take_rows());
+    let mut anew = Rows::new();
+    keep(&mut anew, book.take_all_rows());
+    assert_eq!(anew, store);
+    assert_eq!(book.take_rows(), []);
+}

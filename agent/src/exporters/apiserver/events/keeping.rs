@@ -1,0 +1,144 @@
+//! The book and the store that keeps it. What is to be sent is durable first, where the disk is well: a crash then finds
+//! every occurrence that the server may have counted in a row, and does not count it a second time.
+
+use std::{
+    future::{Future, pending},
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use nodewell_model::{Row, Table};
+use tokio::{sync::watch, time::timeout};
+
+use super::{
+    super::aggregate::EventLimits,
+    book::{Book, TABLES},
+};
+use crate::store::{Pace, Store, StoreState, Ticket};
+
+/// So long the start waits for the disk; then Events go out, and what an earlier run left comes when it comes.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A disk that is slower than this delays no Event further.
+const DURABLE_WITHIN: Duration = Duration::from_millis(250);
+
+/// What the lane of Events knows, for the one that is started after it has panicked: the store only tells what it had
+/// when the agent started.
+#[derive(Debug, Clone, Default)]
+pub struct Memory(Arc<Mutex<Option<Book>>>);
+
+/// Who lets the book be kept.
+pub(super) struct Keeper {
+    pub(super) book: Book,
+    store: Store,
+    memory: Memory,
+    state: watch::Receiver<StoreState>,
+    resets: u64,
+    /// Everything the book has said was put up to here.
+    ticket: Ticket,
+    late: Option<Pin<Box<dyn Future<Output = Vec<Row>> + Send>>>,
+}
+
+/// What the store has to tell.
+#[derive(Debug)]
+pub(super) enum News {
+    /// What an earlier run left.
+    Left(Vec<Row>),
+    /// The file has nothing of ours any more.
+    Reset,
+}
+
+impl Keeper {
+    pub(super) fn new(store: Store, memory: Memory, limits: EventLimits) -> Self {
+        let book = memory.take().unwrap_or_else(|| Book::new(limits));
+        let mut state = store.watch();
+        let resets = state.borrow_and_update().resets;
+        Self { book, store, memory, state, resets, ticket: 0, late: None }
+    }
+
+    /// What an earlier run left, if the disk gives it soon; else it is news one day.
+    pub(super) async fn left(&mut self) -> Option<Vec<Row>> {
+        if self.book.is_whole {
+            return None;
+        }
+        let rows = self.store.kept(&TABLES, PATIENCE).await;
+        if rows.is_none() {
+            tracing::warn!("the state is not readable yet; undelivered Events of an earlier run will be sent later");
+            let store = self.store.clone();
+            self.late = Some(Box::pin(async move { store.kept_at_last(&TABLES).await }));
+        }
+        rows
+    }
+
+    /// Waits for something to tell.
+    pub(super) async fn news(&mut self) -> News {
+        let known = self.resets;
+        tokio::select! {
+            rows = at_last(&mut self.late) => {
+                self.late = None;
+                News::Left(rows)
+            }
+            resets = reset(&mut self.state, known) => {
+                self.resets = resets;
+                News::Reset
+            }
+        }
+    }
+
+    /// Has everything kept that is not as the store last heard of it.
+    pub(super) fn keep(&mut self) {
+        if !self.store.is_somewhere() {
+            return self.book.drop_rows();
+        }
+        let rows = self.book.take_rows();
+        if !rows.is_empty() {
+            self.ticket = self.store.put(rows, Pace::Soon);
+        }
+    }
+
+    /// Has everything kept anew.
+    pub(super) fn keep_all(&mut self) {
+        let struck = self.book.take_strikes();
+        self.store.put_all(&[Table::Series], self.book.take_all_rows());
+        self.ticket = self.store.put(struck, Pace::Soon);
+    }
+
+    /// Returns once everything is kept, or the disk is not worth waiting for.
+    pub(super) async fn settled(store: Store, ticket: Ticket) {
+        // The server hears of it either way.
+        let _ = timeout(DURABLE_WITHIN, store.is_durable(ticket)).await;
+    }
+
+    pub(super) fn place(&self) -> (Store, Ticket) {
+        (self.store.clone(), self.ticket)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let book = std::mem::replace(&mut self.book, Book::new(EventLimits::default()));
+        *self.memory.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(book);
+    }
+}
+
+impl Memory {
+    fn take(&self) -> Option<Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+async fn at_last(late: &mut Option<Pin<Box<dyn Future<Output = Vec<Row>> + Send>>>) -> Vec<Row> {
+    match late {
+        Some(late) => late.await,
+        None => pending().await,
+    }
+}
+
+async fn reset(state: &mut watch::Receiver<StoreState>, known: u64) -> u64 {
+    let now = state.wait_for(|state| state.resets != known).await.map(|state| state.resets);
+    match now {
+        Ok(resets) => resets,
+        // We hold a handle of the store: it cannot have ended.
+        Err(_) => pending().await,
+    }
+}
