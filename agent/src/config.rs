@@ -12,7 +12,10 @@ use nix::unistd::{AccessFlags, access};
 use nodewell_model::{ConditionSpec, Name};
 use nodewell_rules::{LoadPlan, Mistake, RulesFrom};
 
-use crate::socket;
+use crate::{
+    exporters::apiserver::{LeaseConfig, LeaseMode},
+    socket,
+};
 
 pub use flags::{Command, Flags};
 pub use settings::{MetricsAddress, Satellites, Settings};
@@ -79,6 +82,7 @@ pub struct ApiserverSettings {
     pub heartbeat: Duration,
     /// Take conditions of our types from other writers.
     pub take_over: bool,
+    pub lease: LeaseConfig,
 }
 
 impl Config {
@@ -133,6 +137,7 @@ impl Config {
                 event_namespace: said.event_namespace.unwrap_or_else(|| "default".to_owned()),
                 heartbeat: said.heartbeat.unwrap_or(Duration::from_mins(5)),
                 take_over: said.take_over.unwrap_or(false),
+                lease: lease(said.lease, said.lease_renew),
             },
             grants: said.grants,
         }
@@ -178,6 +183,11 @@ impl Config {
         };
         LoadPlan { rules, overrides, npd: self.npd_config.clone(), monitors_dir: Some(self.monitors_dir.clone()) }
     }
+}
+
+fn lease(mode: Option<LeaseMode>, renew: Option<Duration>) -> LeaseConfig {
+    let default = LeaseConfig::default();
+    LeaseConfig { mode: mode.unwrap_or(default.mode), renew: renew.unwrap_or(default.renew), ..default }
 }
 
 /// As long as Node Problem Detector's stock configs look back.

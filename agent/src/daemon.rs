@@ -297,6 +297,7 @@ impl Agent {
         config.event_namespace = self.config.apiserver.event_namespace.clone();
         config.heartbeat = self.config.apiserver.heartbeat;
         config.take_over = self.config.apiserver.take_over;
+        config.lease = self.config.apiserver.lease;
         let memory = Memory::default();
         let ports = Ports { board: self.board.clone(), stats: stats.clone(), notices: None, memory };
         let stop = self.tasks.stop().clone();

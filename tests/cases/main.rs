@@ -7,12 +7,15 @@ mod api_double;
 mod api_down;
 mod api_events;
 mod api_faults;
+mod apiserver_half_open;
+mod apiserver_restored;
 mod bad_config;
 mod booted_service;
 mod container_runtime_restarts;
 mod file_copytruncate;
 mod clock_jumps;
 mod events_10000;
+mod certificate_rotates;
 mod harness;
 mod hostile_clients;
 mod hostile_lines;
@@ -25,6 +28,7 @@ mod killed_between_any_two_steps;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
+mod lease;
 mod lines;
 mod log_files;
 mod memory_limit_hit;
@@ -61,6 +65,10 @@ fn main() -> std::process::ExitCode {
         api_faults::list,
         api_conditions::list,
         api_down::list,
+        apiserver_half_open::list,
+        apiserver_restored::list,
+        certificate_rotates::list,
+        lease::list,
         api_events::list,
         node_recreated::list,
         hostile_clients::list,

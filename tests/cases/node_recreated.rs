@@ -1,6 +1,6 @@
 //! The Node is deleted and made anew, as autoscalers do: conditions return, events are about the new one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nodewell_tests::{cluster::Cluster, suite::Suite, wait::until_within};
 
@@ -13,7 +13,24 @@ use crate::{
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("node_recreated")
-        .api("a_new_node_gets_conditions_and_events", a_new_node_gets_conditions_and_events);
+        .api("a_new_node_gets_conditions_and_events", a_new_node_gets_conditions_and_events)
+        .long("a_quiet_node_made_anew_is_told_at_the_next_event", a_quiet_node_made_anew_is_told_at_the_next_event);
+}
+
+/// The heartbeat is minutes away; only an event, which changes no condition, makes the agent look.
+fn a_quiet_node_made_anew_is_told_at_the_next_event(cluster: &Cluster) {
+    let node = "quiet-anew";
+    let agent = plan_on(cluster, node).start();
+    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    cluster.delete_node(node);
+    cluster.create_node(node);
+    let told = Instant::now();
+    until_within(Duration::from_secs(90), "a minute has passed since the last word about the Node", || {
+        (told.elapsed() > Duration::from_secs(62)).then_some(())
+    });
+    assert!(cluster.condition(node, "KernelUnhealthy").is_none(), "nobody told the agent");
+    agent.kmsg().say(STALL);
+    wait_told(cluster, (node, "KernelUnhealthy"), "False");
 }
 
 fn a_new_node_gets_conditions_and_events(cluster: &Cluster) {

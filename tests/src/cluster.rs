@@ -12,7 +12,11 @@ use serde_json::{Value, json};
 
 pub use client::{Call, Client};
 
-use crate::{double::Double, real::RealServer, wait::until};
+use crate::{
+    double::{Double, Fault},
+    real::RealServer,
+    wait::until,
+};
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +92,50 @@ impl Cluster {
         }
     }
 
+    /// The real server, for what only certificates can play.
+    ///
+    /// # Panics
+    /// On the double.
+    #[must_use]
+    pub fn as_real(&self) -> &RealServer {
+        match &self.server {
+            Server::Real(real) => real,
+            Server::Double(_) => panic!("this case is for the real server only"),
+        }
+    }
+
+    /// From now on it takes connections and requests and answers none.
+    pub fn freeze(&self) {
+        match &self.server {
+            Server::Double(double) => double.fail_all(Fault::Hang),
+            Server::Real(real) => real.freeze(),
+        }
+    }
+
+    /// It answers again.
+    pub fn thaw(&self) {
+        match &self.server {
+            Server::Double(double) => double.heal(),
+            Server::Real(real) => real.thaw(),
+        }
+    }
+
+    /// Keeps what it has now; a real server is away for a moment.
+    pub fn back_up(&self) {
+        match &self.server {
+            Server::Double(double) => double.back_up(),
+            Server::Real(real) => real.back_up(),
+        }
+    }
+
+    /// Has what it had at the backup; a real server is away for a moment.
+    pub fn restore(&self) {
+        match &self.server {
+            Server::Double(double) => double.restore(),
+            Server::Real(real) => real.restore(),
+        }
+    }
+
     /// SIGKILL for the server.
     pub fn stop(&self) {
         match &self.server {
@@ -130,6 +178,32 @@ impl Cluster {
         let (code, node) = self.admin.call(&Call::post("/api/v1/nodes", &node));
         assert_eq!(code, 201, "{node}");
         node["metadata"]["uid"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes the namespace of the agents' Leases; there may be one already.
+    ///
+    /// # Panics
+    /// If the server will not have it.
+    pub fn create_namespace(&self, name: &str) {
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        let (code, answer) = self.admin.call(&Call::post("/api/v1/namespaces", &namespace));
+        assert!([201, 409].contains(&code), "{answer}");
+    }
+
+    /// The agent's Lease for Node `name`.
+    #[must_use]
+    pub fn lease(&self, name: &str) -> Option<Value> {
+        let (code, lease) = self.admin.call(&Call::get(&lease_path(name)));
+        (code == 200).then_some(lease)
+    }
+
+    /// As the garbage collector does once the Node has gone.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn delete_lease(&self, name: &str) {
+        let (code, answer) = self.admin.call(&Call::delete(&lease_path(name)));
+        assert_eq!(code, 200, "{answer}");
     }
 
     /// # Panics
@@ -206,6 +280,10 @@ impl Cluster {
         let (code, answer) = self.admin.call(&Call::strategic_merge(&path, &body));
         assert_eq!(code, 200, "{answer}");
     }
+}
+
+fn lease_path(node: &str) -> String {
+    format!("/apis/coordination.k8s.io/v1/namespaces/nodewell/leases/{node}")
 }
 
 /// The name of the policy that [`Cluster::refuse_condition`] makes, and what it says.

@@ -4,6 +4,7 @@
 mod conditions;
 mod faults;
 mod in_process;
+mod leases;
 mod request;
 mod routes;
 mod serve;
@@ -23,6 +24,7 @@ pub use in_process::{Answer, InProcess};
 
 use crate::{cluster::Identity, runtime::block_on};
 use serve::Shared;
+use store::Store;
 
 /// A running double. It ends when dropped.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub struct Double {
     address: SocketAddr,
     shared: Arc<Shared>,
     serving: Mutex<Option<JoinHandle<()>>>,
+    backup: Mutex<Store>,
 }
 
 impl Double {
@@ -43,7 +46,7 @@ impl Double {
         let listener = serve::listen("127.0.0.1:0".parse().unwrap());
         let address = listener.local_addr().unwrap();
         let serving = Mutex::new(Some(serve::spawn(listener, Arc::clone(&shared))));
-        Self { address, shared, serving }
+        Self { address, shared, serving, backup: Mutex::default() }
     }
 
     /// As a killed server: nobody listens, open connections break.
@@ -59,6 +62,22 @@ impl Double {
     pub fn start_again(&self) {
         let listener = serve::listen(self.address);
         *self.serving.lock().unwrap() = Some(serve::spawn(listener, Arc::clone(&self.shared)));
+    }
+
+    /// Keeps what it has now for [`Double::restore`].
+    ///
+    /// # Panics
+    /// Never in a test that has not failed.
+    pub fn back_up(&self) {
+        *self.backup.lock().unwrap() = self.shared.store.lock().unwrap().clone();
+    }
+
+    /// Has what it had at the backup, versions too.
+    ///
+    /// # Panics
+    /// Never in a test that has not failed.
+    pub fn restore(&self) {
+        *self.shared.store.lock().unwrap() = self.backup.lock().unwrap().clone();
     }
 
     /// The next `times` requests of anybody but the administrator go wrong.

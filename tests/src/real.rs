@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -37,7 +38,7 @@ pub struct RealServer {
     ports: Ports,
     /// Dropped in this order: the API server first.
     apiserver: Mutex<Option<Process>>,
-    _etcd: Process,
+    etcd: Mutex<Option<Process>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -86,8 +87,8 @@ impl RealServer {
         let dir = TempDir::with_prefix("nodewell-apiserver-").map_err(|error| error.to_string())?;
         let pki = Pki::new(dir.path());
         let ports = free_ports();
-        let etcd = start_etcd(dir.path(), ports)?;
-        let server = Self { dir, pki, ports, apiserver: Mutex::new(None), _etcd: etcd };
+        let etcd = Mutex::new(Some(start_etcd(dir.path(), ports)?));
+        let server = Self { dir, pki, ports, apiserver: Mutex::new(None), etcd };
         server.start_again()?;
         Ok(server)
     }
@@ -97,6 +98,34 @@ impl RealServer {
         if let Some(mut apiserver) = self.apiserver.lock().unwrap().take() {
             apiserver.kill();
         }
+    }
+
+    /// SIGSTOP for the API server: its kernel still takes connections, and nobody answers.
+    pub fn freeze(&self) {
+        self.apiserver.lock().unwrap().as_ref().unwrap().signal(Signal::SIGSTOP);
+    }
+
+    /// SIGCONT.
+    pub fn thaw(&self) {
+        self.apiserver.lock().unwrap().as_ref().unwrap().signal(Signal::SIGCONT);
+    }
+
+    /// Keeps what etcd has; the pair is away meanwhile.
+    pub fn back_up(&self) {
+        self.with_etcd_away(|etcd, backup| copy(etcd, backup));
+    }
+
+    /// Has what it had at the backup.
+    pub fn restore(&self) {
+        self.with_etcd_away(|etcd, backup| copy(backup, etcd));
+    }
+
+    fn with_etcd_away(&self, act: impl FnOnce(&Path, &Path)) {
+        self.stop();
+        self.etcd.lock().unwrap().take();
+        act(&self.dir.path().join("etcd"), &self.dir.path().join("etcd.backup"));
+        *self.etcd.lock().unwrap() = Some(start_etcd(self.dir.path(), self.ports).unwrap());
+        self.start_again().unwrap();
     }
 
     /// Starts the API server on its port and waits until it is ready.
@@ -133,18 +162,33 @@ impl RealServer {
         format!("http://127.0.0.1:{}", self.ports.etcd)
     }
 
+    /// New credentials of `node`, good for so long, in `folder` as `client.crt` and `client.key`.
+    pub fn write_certificate(&self, node: &str, folder: &Path, life: Duration) {
+        self.pki.write_client(&format!("system:node:{node}"), "system:nodes", (folder, life));
+    }
+
+    /// A kubeconfig that names those files.
+    #[must_use]
+    pub fn kubeconfig_of_files(&self, folder: &Path) -> Value {
+        let user = json!({ "client-certificate": folder.join("client.crt"), "client-key": folder.join("client.key") });
+        kubeconfig(self.endpoint(), user)
+    }
+
     /// A kubeconfig for `identity`; JSON is YAML.
     #[must_use]
     pub fn kubeconfig(&self, identity: &Identity) -> Value {
-        let server = format!("https://127.0.0.1:{}", self.ports.apiserver);
-        let cluster = json!({ "server": server, "certificate-authority": self.pki.path("ca.crt") });
         let user = match identity {
             Identity::Admin => self.pki.client("admin", "system:masters"),
             Identity::Node(name) => self.pki.client(&format!("system:node:{name}"), "system:nodes"),
             Identity::Stranger => self.pki.client("stranger", "strangers"),
             Identity::Unknown => json!({ "token": "unknown" }),
         };
-        kubeconfig(cluster, user)
+        kubeconfig(self.endpoint(), user)
+    }
+
+    fn endpoint(&self) -> Value {
+        let server = format!("https://127.0.0.1:{}", self.ports.apiserver);
+        json!({ "server": server, "certificate-authority": self.pki.path("ca.crt") })
     }
 
     fn apiserver_argv(&self) -> Vec<OsString> {
@@ -196,6 +240,12 @@ fn start_etcd(dir: &Path, ports: Ports) -> Result<Process, String> {
     ];
     argv.extend(flags.into_iter().map(OsString::from));
     Process::start(&argv, &dir.join("etcd.log")).map_err(|error| error.to_string())
+}
+
+/// In place of whatever `to` was.
+fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
 
 /// Three at once, so that they differ.

@@ -130,6 +130,11 @@ impl Suite {
         self
     }
 
+    /// A case that only a real server can play, on one of its own.
+    pub fn on_own_real(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        self.on_real(name, Cluster::own_real, case)
+    }
+
     fn on_real(&mut self, name: &'static str, cluster: fn() -> Cluster, case: fn(&Cluster)) -> &mut Self {
         let name = format!("{}::{name}", self.behaviour);
         let told = format!("[real] {name}");

@@ -1,5 +1,6 @@
 //! One config file, read key by key: every mistake with its line, nothing assumed.
 
+mod apiserver;
 mod grant;
 mod rate;
 mod socket;
@@ -11,7 +12,7 @@ use nodewell_rules::{
     document::{DeTable, Report, Section, tables},
 };
 
-use crate::socket::Grant;
+use crate::{exporters::apiserver::LeaseMode, socket::Grant};
 pub use socket::SocketSettings;
 
 /// A config of more than this is not one.
@@ -41,6 +42,8 @@ pub struct Settings {
     pub event_namespace: Option<String>,
     pub heartbeat: Option<Duration>,
     pub take_over: Option<bool>,
+    pub lease: Option<LeaseMode>,
+    pub lease_renew: Option<Duration>,
     /// Of all places together: one more file never takes a grant away.
     pub grants: Vec<Grant>,
 }
@@ -158,7 +161,7 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
     };
     kmsg(file, &mut settings, report);
     journal(file, &mut settings, report);
-    apiserver(file, &mut settings, report);
+    apiserver::read(file, &mut settings, report);
     let grants = tables(file, "grant", report).into_iter();
     settings.grants = grants.filter_map(|table| grant::read(table, report)).collect();
     settings
@@ -181,22 +184,6 @@ fn journal(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) 
     settings.journal_enabled = section.boolean("enabled", report);
     settings.journal_directory = path(section, "directory", report);
     settings.journal_lookback = section.duration("lookback", report);
-}
-
-fn apiserver(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
-    let Some(table) = file.table("apiserver", report) else { return };
-    let section = Section::new("[apiserver]", table, &["event-namespace", "heartbeat", "take-over"], report);
-    settings.event_namespace = section.string("event-namespace", report).map(|word| word.text.to_owned());
-    if settings.event_namespace.as_deref().is_some_and(|name| name != "default" && name != "kube-system") {
-        let place = section.place("event-namespace");
-        report.mistake(place, "\"event-namespace\" takes \"default\" or \"kube-system\": the API server refuses Events about Nodes elsewhere");
-    }
-    settings.heartbeat = section.duration("heartbeat", report);
-    settings.take_over = section.boolean("take-over", report);
-    if settings.heartbeat.is_some_and(|heartbeat| heartbeat < Duration::from_secs(10)) {
-        let place = section.place("heartbeat");
-        report.mistake(place, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
-    }
 }
 
 fn metrics_address(file: Section<'_>, report: &mut Report<'_>) -> Option<MetricsAddress> {
@@ -243,6 +230,8 @@ impl Settings {
             event_namespace: later.event_namespace.or(self.event_namespace),
             heartbeat: later.heartbeat.or(self.heartbeat),
             take_over: later.take_over.or(self.take_over),
+            lease: later.lease.or(self.lease),
+            lease_renew: later.lease_renew.or(self.lease_renew),
             grants: self.grants.into_iter().chain(later.grants).collect(),
         }
     }

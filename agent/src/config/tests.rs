@@ -28,6 +28,22 @@ heartbeat = \"1s\"
 }
 
 #[test]
+fn a_lease_is_a_bool_or_auto_and_its_pace_is_bounded() {
+    let settled = |text: &str| {
+        let said = settings::parse(Path::new("nodewell.toml"), text).unwrap();
+        let lease = Config::settled(said).apiserver.lease;
+        (lease.mode, lease.duration().as_secs())
+    };
+    assert_eq!(settled(""), (LeaseMode::Auto, 240));
+    assert_eq!(settled("[apiserver]\nlease = true\nlease-renew = \"10s\"\n"), (LeaseMode::Always, 40));
+    assert_eq!(settled("[apiserver]\nlease = false\n"), (LeaseMode::Never, 240));
+    assert_eq!(settled("[apiserver]\nlease = \"auto\"\n"), (LeaseMode::Auto, 240));
+    let text = "[apiserver]\nlease = \"maybe\"\nlease-renew = \"1s\"\nheartbeat = \"10m\"\n";
+    let lines: Vec<String> = mistakes(text).iter().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
+    assert_eq!(lines, [2, 3, 4].map(|line| format!("nodewell.toml:{line}")));
+}
+
+#[test]
 fn broken_toml_and_bad_bytes_are_mistakes_not_panics() {
     for text in ["[", "a = ", "\u{0}", "x = 1\nx = 2", &"[a".repeat(1000)] {
         assert!(!mistakes(text).is_empty(), "{text:?}");

@@ -1,9 +1,10 @@
 //! The API server exporter: keeps the Node object's conditions and Events true. It only reads the board, so detection
 //! never waits for it.
 //!
-//! Conditions go out by server-side apply on `nodes/status`, Events as core/v1 in one namespace. The two lanes are
-//! independent: one that is forbidden or refused does not stop the other. RBAC needed: `patch` on `nodes/status` of
-//! the own Node, `create` and `patch` on `events` in that namespace (`packaging/rbac/`).
+//! Conditions go out by server-side apply on `nodes/status`, Events as core/v1 in one namespace, and a Lease is renewed
+//! as a sign of life. The lanes are independent: one that is forbidden or refused does not stop the others. RBAC needed:
+//! `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there is to be
+//! a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
 
 mod aggregate;
 mod answer;
@@ -13,6 +14,7 @@ mod connection;
 mod culprits;
 mod events;
 mod health;
+mod lease;
 mod luck;
 mod object;
 mod outbox;
@@ -20,6 +22,7 @@ mod refusals;
 mod retry;
 mod schedule;
 mod shared;
+mod standing;
 mod stats;
 mod way;
 
@@ -32,6 +35,7 @@ use tokio::{
 
 pub use aggregate::EventLimits;
 pub use events::Memory;
+pub use lease::{LeaseConfig, LeaseMode};
 pub use object::FIELD_MANAGER;
 pub use retry::RetryTiming;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
@@ -66,6 +70,8 @@ pub struct ApiserverConfig {
     pub min_change_interval: Duration,
     /// A problem must be gone for so long before the Node says so.
     pub clear_hold: Duration,
+    /// An Event about a Node that nobody has spoken of for so long, and the Node is looked at: it may be another one.
+    pub doubtful_after: Duration,
     /// From connecting to the last byte of the answer.
     pub request_timeout: Duration,
     pub retry: RetryTiming,
@@ -77,6 +83,7 @@ pub struct ApiserverConfig {
     pub flush_grace: Duration,
     /// Takes conditions from other field managers (`force`): for a node whose Node Problem Detector was removed.
     pub take_over: bool,
+    pub lease: LeaseConfig,
     /// The scale test runs thousands of exporters on virtual time.
     pub clock: Clock,
 }
@@ -93,6 +100,7 @@ impl ApiserverConfig {
             heartbeat: Duration::from_secs(300),
             min_change_interval: Duration::from_secs(10),
             clear_hold: Duration::from_secs(30),
+            doubtful_after: Duration::from_mins(1),
             request_timeout: Duration::from_secs(10),
             retry: RetryTiming::default(),
             event_limits: EventLimits::default(),
@@ -100,6 +108,7 @@ impl ApiserverConfig {
             file_check_failing: Duration::from_secs(2),
             flush_grace: Duration::from_secs(2),
             take_over: false,
+            lease: LeaseConfig::default(),
             clock: Clock::default(),
         }
     }
@@ -129,7 +138,7 @@ pub struct Ports {
 pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Output = ()>) {
     let memory = ports.memory.clone();
     let shared = Shared::new(config, ports);
-    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared, memory)) };
+    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared, memory), lease::run(&shared)) };
     tokio::pin!(lanes);
     tokio::select! {
         _ = &mut lanes => return,

@@ -51,10 +51,14 @@ impl Script {
         self.0.clear();
     }
 
-    /// What happens to the next request.
-    pub(crate) fn draw(&mut self) -> Option<Fault> {
+    /// What happens to the next request. A Lease is renewed whenever it is time: what a case plans for so many requests
+    /// is never meant for that.
+    pub(crate) fn draw(&mut self, path: &str) -> Option<Fault> {
         let (left, fault) = self.0.front_mut()?;
         let fault = *fault;
+        if path.contains("/leases") && *left < usize::MAX / 2 {
+            return None;
+        }
         *left -= 1;
         if *left == 0 {
             self.0.pop_front();

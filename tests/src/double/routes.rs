@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     conditions::{Fields, schema_mistake},
+    leases,
     request::{Asked, User},
     status::{
         EVENTS, NODES, Reply, already_exists, bad_request, cannot, conflict, denied, field_manager_required,
@@ -36,6 +37,10 @@ fn route(store: &mut Store, asked: &Asked) -> Result<Reply, Reply> {
         ("PATCH", ["api", "v1", "namespaces", namespace, "events", name]) => {
             patch_event(store, asked, (namespace, name))
         }
+        ("POST", ["api", "v1", "namespaces"]) => create_namespace(store, asked),
+        (_, ["apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases", name @ ..]) => {
+            leases::answer(store, asked, (namespace, name.first().copied()))
+        }
         ("POST", ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]) => review(asked),
         _ => Ok(Reply::new(StatusCode::NOT_FOUND, json!("404 page not found"))),
     }
@@ -49,6 +54,21 @@ fn create_node(store: &mut Store, asked: &Asked) -> Result<Reply, Reply> {
         return Err(already_exists(NODES, name));
     }
     Ok(Reply::new(StatusCode::CREATED, store.create_node(name)))
+}
+
+fn create_namespace(store: &mut Store, asked: &Asked) -> Result<Reply, Reply> {
+    only_admin(asked, "create", "namespaces")?;
+    let body = json_of(asked)?;
+    let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    if !store.namespaces.insert(name.clone()) {
+        return Err(already_exists("namespaces", &name));
+    }
+    Ok(Reply::new(StatusCode::CREATED, body))
+}
+
+pub(crate) fn has_namespace(store: &Store, name: &str) -> Result<(), Reply> {
+    let known = NAMESPACES.contains(&name) || store.namespaces.contains(name);
+    if known { Ok(()) } else { Err(not_found("namespaces", name)) }
 }
 
 fn node(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, Reply> {
@@ -73,13 +93,14 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
     }
     let apply = match asked.content_type.as_str() {
         APPLY => true,
-        STRATEGIC => false,
+        STRATEGIC | MERGE => false,
         _ => return Err(unsupported_media_type()),
     };
     if apply && !asked.query.contains_key("fieldManager") {
         return Err(field_manager_required());
     }
     let wanted = conditions_of(&json_of(asked)?)?;
+    let nothing = !apply && wanted.is_empty();
     let version = store.next_version();
     let mut new = store.nodes.get(name).ok_or_else(|| not_found(NODES, name))?.clone();
     match &asked.user {
@@ -90,7 +111,10 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
     if store.refused_condition.as_ref().is_some_and(|refused| new.conditions.has(refused)) {
         return Err(denied(name));
     }
-    new.touch(version);
+    // A patch that changes nothing makes no new version.
+    if !nothing {
+        new.touch(version);
+    }
     let reply = Reply::ok(shown(asked, new.view()));
     if asked.query.get("dryRun").is_none_or(|how| how != "All") {
         store.nodes.insert(name.to_owned(), new);
@@ -128,9 +152,7 @@ fn events(store: &mut Store, asked: &Asked, namespace: &str) -> Result<Reply, Re
         return Err(cannot(&asked.user, "create", EVENTS));
     }
     let mut event = json_of(asked)?;
-    if !NAMESPACES.contains(&namespace) {
-        return Err(not_found("namespaces", namespace));
-    }
+    has_namespace(store, namespace)?;
     let name = event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let involved = event["involvedObject"]["namespace"].as_str().unwrap_or("default");
     if involved != namespace {
@@ -176,7 +198,7 @@ fn patch_event(store: &mut Store, asked: &Asked, (namespace, name): (&str, &str)
 }
 
 /// RFC 7386.
-fn merge(target: &mut Value, patch: &Value) {
+pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *target = patch.clone();
         return;
@@ -211,7 +233,7 @@ fn review(asked: &Asked) -> Result<Reply, Reply> {
 }
 
 /// Metadata only, where that is asked for.
-fn shown(asked: &Asked, object: Value) -> Value {
+pub(crate) fn shown(asked: &Asked, object: Value) -> Value {
     if !asked.metadata_only {
         return object;
     }
@@ -222,6 +244,6 @@ fn only_admin(asked: &Asked, verb: &str, resource: &str) -> Result<(), Reply> {
     if asked.user == User::Admin { Ok(()) } else { Err(cannot(&asked.user, verb, resource)) }
 }
 
-fn json_of(asked: &Asked) -> Result<Value, Reply> {
+pub(crate) fn json_of(asked: &Asked) -> Result<Value, Reply> {
     asked.json().map_err(|error| bad_request(&format!("error decoding YAML: {error}")))
 }

@@ -95,7 +95,7 @@ async fn handle(shared: &Shared, request: Request<Incoming>) -> Result<Reply, Br
     let user = User::from_headers(request.headers());
     let fault = match &user {
         Some(User::Admin) => None,
-        _ => shared.faults.lock().unwrap().draw(),
+        _ => shared.faults.lock().unwrap().draw(request.uri().path()),
     };
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Broken)?.to_bytes();

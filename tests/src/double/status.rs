@@ -1,6 +1,6 @@
 //! The refusals of a kube-apiserver (1.36), word for word: `metav1.Status` bodies.
 
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{conditions::Clash, request::User};
@@ -38,6 +38,15 @@ pub(crate) fn already_exists(kind: &str, name: &str) -> Reply {
     refusal(StatusCode::CONFLICT, &format!("{kind} {name:?} already exists"), Some("AlreadyExists"), details)
 }
 
+/// The version in the patch is not the object's.
+pub(crate) fn modified(kind: &str, name: &str) -> Reply {
+    let message = format!(
+        "Operation cannot be fulfilled on {kind} {name:?}: the object has been modified; please apply your changes to \
+         the latest version and try again"
+    );
+    refusal(StatusCode::CONFLICT, &message, Some("Conflict"), json!({ "name": name, "kind": kind }))
+}
+
 pub(crate) fn unauthorized() -> Reply {
     refusal(StatusCode::UNAUTHORIZED, "Unauthorized", Some("Unauthorized"), Value::Null)
 }
@@ -49,6 +58,19 @@ pub(crate) fn cannot(user: &User, verb: &str, resource: &str) -> Reply {
         user.name()
     );
     refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "kind": resource }))
+}
+
+/// The Node authorizer keeps kubelets to their own Leases.
+pub(crate) fn cannot_lease(user: &User, verb: &Method, namespace: &str) -> Reply {
+    let verb = if verb == Method::POST { "create" } else { "patch" };
+    let message = format!(
+        "leases.coordination.k8s.io is forbidden: User {:?} cannot {verb} resource \"leases\" in API group \
+         \"coordination.k8s.io\" in the namespace {namespace:?}: can only access leases in the \"kube-node-lease\" \
+         system namespace",
+        user.name()
+    );
+    let details = json!({ "group": "coordination.k8s.io", "kind": "leases" });
+    refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), details)
 }
 
 /// The admission plug-in `NodeRestriction` says no.

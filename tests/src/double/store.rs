@@ -1,6 +1,6 @@
-//! What the double keeps: Nodes and Events. Nothing survives it.
+//! What the double keeps: Nodes, Events and Leases. Nothing survives it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
@@ -8,11 +8,15 @@ use serde_json::{Value, json};
 use super::conditions::Conditions;
 
 /// Everything.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Store {
     pub(crate) nodes: BTreeMap<String, Node>,
     /// By namespace and name.
     pub(crate) events: BTreeMap<(String, String), Value>,
+    /// By namespace and name.
+    pub(crate) leases: BTreeMap<(String, String), Value>,
+    /// Beside those that every new cluster has.
+    pub(crate) namespaces: BTreeSet<String>,
     /// An admission policy refuses Nodes with this condition.
     pub(crate) refused_condition: Option<String>,
     versions: u64,

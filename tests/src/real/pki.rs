@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use rcgen::{
@@ -48,24 +49,40 @@ impl Pki {
     pub(super) fn client(&self, name: &str, group: &str) -> Value {
         let file = name.replace(':', "-");
         if !self.path(&format!("{file}.crt")).exists() {
-            let mut params = CertificateParams::default();
-            params.distinguished_name.push(DnType::CommonName, name);
-            params.distinguished_name.push(DnType::OrganizationName, group);
-            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-            self.issue(&file, params);
+            self.issue(&file, client_params(name, group));
         }
         let (certificate, key) = (self.path(&format!("{file}.crt")), self.path(&format!("{file}.key")));
         json!({ "client-certificate": certificate, "client-key": key })
     }
 
+    /// Into another folder, for a life that begins a minute ago.
+    pub(super) fn write_client(&self, name: &str, group: &str, (folder, life): (&Path, Duration)) {
+        let mut params = client_params(name, group);
+        let now = rcgen::date_time_ymd(1970, 1, 1) + SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        (params.not_before, params.not_after) = (now - Duration::from_secs(60), now + life);
+        self.issue_to(folder, "client", params);
+    }
+
     /// The key first: a certificate that is there has its key.
-    fn issue(&self, file: &str, mut params: CertificateParams) {
+    fn issue(&self, file: &str, params: CertificateParams) {
+        self.issue_to(&self.folder, file, params);
+    }
+
+    fn issue_to(&self, folder: &Path, file: &str, mut params: CertificateParams) {
         let key = KeyPair::generate().unwrap();
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         let certificate = params.signed_by(&key, &self.authority.0).unwrap();
-        fs::write(self.path(&format!("{file}.key")), key.serialize_pem()).unwrap();
-        fs::write(self.path(&format!("{file}.crt")), certificate.pem()).unwrap();
+        fs::write(folder.join(format!("{file}.key")), key.serialize_pem()).unwrap();
+        fs::write(folder.join(format!("{file}.crt")), certificate.pem()).unwrap();
     }
+}
+
+fn client_params(name: &str, group: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.distinguished_name.push(DnType::OrganizationName, group);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    params
 }
 
 fn authority_params() -> CertificateParams {

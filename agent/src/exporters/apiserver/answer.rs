@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::object::Fields;
+
 /// A request that did what it should.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Taken {
@@ -11,6 +13,10 @@ pub(super) struct Taken {
     pub(super) uid: Option<String>,
     /// An Event's count, where the answer is a whole Event.
     pub(super) count: Option<u64>,
+    /// The object's `resourceVersion`: on one server it only grows.
+    pub(super) version: Option<u64>,
+    /// A Node's conditions, where the answer is a whole Node.
+    pub(super) conditions: Option<Vec<Fields>>,
 }
 
 /// A request that did not; each variant has its own reaction.
@@ -18,8 +24,12 @@ pub(super) struct Taken {
 pub(super) enum Failure {
     #[error("cannot use the kubeconfig: {0}")]
     Identity(String),
+    /// Nobody took the request.
     #[error("cannot reach the API server: {0}")]
     Unreachable(String),
+    /// It was sent, and may yet be carried out.
+    #[error("cannot reach the API server: {0}")]
+    Unanswered(String),
     #[error("the API server does not know our credentials (401): {0}")]
     Unauthorized(String),
     #[error("the API server forbids it (403): {0}")]
@@ -61,11 +71,19 @@ struct Object {
     #[serde(default)]
     metadata: Metadata,
     count: Option<u64>,
+    status: Option<NodeStatus>,
 }
 
 #[derive(Deserialize, Default)]
 struct Metadata {
     uid: Option<String>,
+    #[serde(rename = "resourceVersion")]
+    version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct NodeStatus {
+    conditions: Option<Vec<Fields>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -95,11 +113,22 @@ struct Cause {
 /// Reads an answer: its status code, its `Retry-After` header and its body.
 pub(super) fn judge(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<Taken, Failure> {
     if (200..300).contains(&code) {
-        let object: Object = serde_json::from_slice(body).unwrap_or_default();
-        return Ok(Taken { uid: object.metadata.uid.filter(|uid| !uid.is_empty()), count: object.count });
+        return Ok(serde_json::from_slice::<Object>(body).unwrap_or_default().into());
     }
     let status = serde_json::from_slice(body).unwrap_or_else(|_| Status::plain(body));
     Err(failure(code, retry_after, status))
+}
+
+impl From<Object> for Taken {
+    fn from(object: Object) -> Self {
+        let Metadata { uid, version } = object.metadata;
+        Self {
+            uid: uid.filter(|uid| !uid.is_empty()),
+            count: object.count,
+            version: version.and_then(|version| version.parse().ok()),
+            conditions: object.status.and_then(|status| status.conditions),
+        }
+    }
 }
 
 fn failure(code: u16, retry_after: Option<&str>, status: Status) -> Failure {
@@ -159,10 +188,15 @@ mod tests {
 
     #[test]
     fn a_success_names_the_uid_whatever_else_it_holds() {
-        let body = br#"{"kind":"PartialObjectMetadata","metadata":{"name":"n","uid":"u-1"},"spec":{"x":1}}"#;
-        assert_eq!(judge(200, None, body), Ok(Taken { uid: Some("u-1".into()), count: None }));
+        let body =
+            br#"{"kind":"PartialObjectMetadata","metadata":{"uid":"u-1","resourceVersion":"77"},"spec":{"x":1}}"#;
+        let taken = Taken { uid: Some("u-1".into()), version: Some(77), ..Taken::default() };
+        assert_eq!(judge(200, None, body), Ok(taken));
         assert_eq!(judge(201, None, b"not json"), Ok(Taken::default()));
-        assert_eq!(judge(200, None, br#"{"kind":"Event","count":7}"#), Ok(Taken { uid: None, count: Some(7) }));
+        let event = Taken { count: Some(7), ..Taken::default() };
+        assert_eq!(judge(200, None, br#"{"kind":"Event","count":7}"#), Ok(event));
+        let node = judge(200, None, br#"{"status":{"conditions":[{"type":"A"}],"images":[1]}}"#).unwrap();
+        assert_eq!(node.conditions.unwrap()[0]["type"], "A");
     }
 
     #[test]

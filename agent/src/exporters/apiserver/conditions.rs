@@ -8,8 +8,9 @@ use nodewell_model::{
 };
 
 use super::{
-    answer::{Failure, Taken},
-    conflicts::Conflicts,
+    answer::{Clash, Failure, Taken},
+    conflicts::{CONTROLLER_MANAGER, Conflicts},
+    connection::Call,
     culprits,
     health::Lane,
     luck::Luck,
@@ -18,18 +19,28 @@ use super::{
     retry::Retry,
     schedule::{ApplySet, Schedule},
     shared::{Notice, Shared},
+    standing::{Seen, Standing},
 };
 
 /// Each round of a conflict names all fields in conflict, and a round may uncover those that we fall back to.
 const CONFLICT_ROUNDS: usize = 4;
+
+/// A request without an answer may still be carried out, late, over what we said since: longer than this no server
+/// keeps one. Then everything is said once more, each node within as long again by luck.
+const LATE_ANSWER: Duration = Duration::from_secs(30);
 
 struct Conditions<'a> {
     shared: &'a Shared,
     schedule: Schedule,
     conflicts: Conflicts,
     refusals: Refusals,
+    standing: Standing,
     retry: Retry,
     luck: Luck,
+    /// A request since the last success may yet be carried out.
+    unanswered: bool,
+    /// The newest event when the Node was looked at last.
+    seen_event: u64,
 }
 
 /// Keeps the Node's conditions true until it is told to stop; then sends what is due, once.
@@ -37,6 +48,7 @@ pub(super) async fn run(shared: &Shared) {
     let mut lane = Conditions::new(shared);
     let mut view = shared.board.watch();
     let mut identity = shared.identity.subscribe();
+    let mut doubts = shared.doubts.subscribe();
     let mut stop = shared.stop.subscribe();
     // Unknown while monitors start and False a moment later would be a change, and delay a true one behind it.
     let settled = view.wait_for(|account| !is_starting(account));
@@ -53,8 +65,12 @@ pub(super) async fn run(shared: &Shared) {
             continue;
         }
         tokio::select! {
+            // A change confirms the Node by itself: it comes before the event that it made.
+            biased;
             // The board outlives its exporters; without it there is nothing left to say.
             changed = view.changed() => if changed.is_err() { return },
+            () = shared.board.events().changed(lane.seen_event) => lane.look().await,
+            _ = doubts.changed() => lane.doubt(),
             _ = identity.changed() => lane.retry.succeeded(),
             _ = stop.changed() => {}
             () = shared.sleep_until(due) => {}
@@ -74,8 +90,11 @@ impl<'a> Conditions<'a> {
             schedule: Schedule::new(shared.config.schedule()),
             conflicts: Conflicts::default(),
             refusals: Refusals::default(),
+            standing: Standing::default(),
             retry: Retry::new(shared.config.retry),
             luck: Luck::new(&shared.config.node_name),
+            unanswered: false,
+            seen_event: 0,
         }
     }
 
@@ -93,40 +112,46 @@ impl<'a> Conditions<'a> {
     }
 
     async fn apply(&mut self) {
-        let set = self.schedule.apply_set(self.shared.clock.boottime());
-        match self.send(&set).await {
-            Ok(taken) => self.taken(&set, taken),
-            Err(failure) => {
-                self.retry.failed(&failure, self.shared.clock.boottime(), self.luck.draw());
-                self.shared.health.failed(Lane::Conditions, self.explain(&failure));
-                if matches!(failure, Failure::Forbidden(_) | Failure::Refused { .. }) {
-                    self.shared.go_without_uid();
-                }
-            }
+        let started = self.shared.clock.boottime();
+        let set = self.schedule.apply_set(started);
+        match self.send(&set, self.schedule.is_urgent(started)).await {
+            Ok((taken, draft)) => self.taken(&set, &taken, draft),
+            Err(failure) => self.failed(&failure, started),
         }
     }
 
-    async fn send(&mut self, set: &ApplySet) -> Result<Taken, Failure> {
+    async fn send(&mut self, set: &ApplySet, urgent: bool) -> Result<(Taken, Draft), Failure> {
         let config = &self.shared.config;
+        let now = self.shared.clock.boottime();
         let mut draft = object::draft(set, self.shared.clock.wall());
-        self.conflicts.hold(&mut draft, self.shared.clock.boottime());
-        self.refusals.leave_out(&mut draft, self.shared.clock.boottime());
+        self.conflicts.hold(&mut draft, now);
+        self.refusals.leave_out(&mut draft, now);
+        let mut force = config.take_over;
         for _ in 0..CONFLICT_ROUNDS {
-            let call = object::apply_conditions(&config.node_name, &draft, config.take_over);
-            match self.shared.connection.send(&call).await {
-                Err(Failure::Clash(clashes)) => {
-                    let news = self.conflicts.give_way(&clashes, &mut draft);
-                    self.announce(news);
-                }
+            let call = object::apply_conditions(&config.node_name, &draft, force);
+            let whole_answer = !urgent && self.standing.wants_comparison(now);
+            match self.ask(&Call { whole_answer, ..call }, urgent).await {
+                Err(Failure::Clash(clashes)) => force |= self.give_way(clashes, &mut draft),
                 Err(failure) if failure.is_about_content() => self.leave_out_culprits(&mut draft, failure).await?,
                 Err(failure) => return Err(failure),
-                Ok(taken) => {
-                    self.conflicts.taken(draft, self.shared.clock.boottime() + config.heartbeat);
-                    return Ok(taken);
-                }
+                Ok(taken) => return Ok((taken, draft)),
             }
         }
         Err(Failure::Broken { code: 409, message: "other writers change the conditions faster than we do".into() })
+    }
+
+    async fn ask(&self, call: &Call, urgent: bool) -> Result<Taken, Failure> {
+        let connection = &self.shared.connection;
+        if urgent { connection.send_urgently(call).await } else { connection.send(call).await }
+    }
+
+    /// Gives up what others write; says whether all that is left in conflict is our own controller's.
+    fn give_way(&mut self, clashes: Vec<Clash>, draft: &mut Draft) -> bool {
+        let (ours, others): (Vec<Clash>, Vec<Clash>) =
+            clashes.into_iter().partition(|clash| clash.manager == CONTROLLER_MANAGER);
+        let news = self.conflicts.give_way(&others, draft);
+        self.announce(news);
+        others.is_empty() && !ours.is_empty()
     }
 
     /// One condition that the server will not take must not keep the others off the Node.
@@ -144,14 +169,85 @@ impl<'a> Conditions<'a> {
         Ok(())
     }
 
-    fn taken(&mut self, set: &ApplySet, taken: Taken) {
-        self.schedule.taken(set, self.shared.clock.boottime(), self.luck.draw());
+    fn taken(&mut self, set: &ApplySet, taken: &Taken, draft: Draft) {
+        let now = self.shared.clock.boottime();
+        self.schedule.taken(set, now, self.luck.draw());
         self.retry.succeeded();
-        self.shared.health.conflicts(self.conflicts.message());
+        if std::mem::take(&mut self.unanswered) {
+            self.schedule.confirm_by(now + LATE_ANSWER.mul_f64(1.0 + self.luck.draw()));
+        }
+        self.compare(&draft, taken, now);
+        self.conflicts.taken(draft, now + self.shared.config.heartbeat);
+        self.learn(taken);
+        self.shared.health.conflicts(self.reservations());
         self.shared.health.succeeded_but(Lane::Conditions, self.refusals.message());
-        if let Some(uid) = taken.uid {
+    }
+
+    fn failed(&mut self, failure: &Failure, started: Duration) {
+        let now = self.shared.clock.boottime();
+        self.unanswered |= matches!(failure, Failure::Unanswered(_));
+        self.retry.failed_since(failure, (started, now), self.luck.draw());
+        self.shared.health.failed(Lane::Conditions, self.explain(failure));
+        if matches!(failure, Failure::Forbidden(_) | Failure::Refused { .. }) {
+            self.shared.go_without_uid();
+        }
+    }
+
+    /// Something has happened: is the Node still the one that we know? A change of its conditions would have told.
+    async fn look(&mut self) {
+        self.seen_event = self.shared.board.events().last_id();
+        let started = self.shared.clock.boottime();
+        let doubtful = |at| started >= at + self.shared.config.doubtful_after;
+        // While requests fail the next try will tell.
+        if self.retry.due(false).is_some() || !self.standing.confirmed_at().is_some_and(doubtful) {
+            return;
+        }
+        match self.ask(&object::look_at_node(&self.shared.config.node_name), true).await {
+            Ok(taken) => self.learn(&taken),
+            Err(failure) => {
+                self.schedule.confirm_by(started);
+                self.failed(&failure, started);
+            }
+        }
+    }
+
+    /// The server has been away for long, or has lost something: all is said again.
+    fn doubt(&mut self) {
+        self.schedule.confirm_by(self.shared.clock.boottime());
+        self.retry.succeeded();
+    }
+
+    /// What another or an older Node was told it no longer has, and its conflicts were not this one's.
+    fn learn(&mut self, taken: &Taken) {
+        match self.standing.learn(taken, self.shared.clock.boottime()) {
+            Seen::Same => {}
+            Seen::Another => self.start_over(),
+            Seen::Older => {
+                tracing::warn!("the Node has a past version: the API server was restored from a backup");
+                self.start_over();
+            }
+        }
+        if let Some(uid) = taken.uid.clone() {
             self.shared.learn_uid(uid);
         }
+    }
+
+    fn start_over(&mut self) {
+        (self.conflicts, self.refusals) = (Conflicts::default(), Refusals::default());
+        self.schedule.start_over();
+    }
+
+    fn compare(&mut self, draft: &Draft, taken: &Taken, now: Duration) {
+        let Some(answered) = &taken.conditions else { return };
+        for condition in self.standing.compare(draft, answered, now) {
+            tracing::warn!(%condition, "the API server changed this condition on the way to the Node");
+        }
+    }
+
+    /// What people should know although everything was taken.
+    fn reservations(&self) -> String {
+        let both = [self.conflicts.message(), self.standing.message()];
+        both.into_iter().filter(|message| !message.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
     fn announce(&self, news: Vec<(Name, String)>) {

@@ -13,6 +13,10 @@ use super::{
     object::{Draft, Fields},
 };
 
+/// Our own controller's name as a writer. It says `Unknown` for an agent that has gone silent; what it said is ours
+/// again as soon as we speak.
+pub(super) const CONTROLLER_MANAGER: &str = "nodewell-controller";
+
 /// The conditions in conflict, and what the server has of ours.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {

@@ -1,12 +1,14 @@
-//! The way to the API server: builds the client from the kubeconfig, sends one request within its time, and throws the
-//! connection away when it can no longer be trusted.
+//! The way to the API server: sends one request within its time, throws a connection away when it can no longer be
+//! trusted, and takes up new credentials.
+
+mod credentials;
+mod resolver;
+mod stack;
 
 use std::{
-    collections::BTreeMap,
-    fs,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use http_body_util::{BodyExt, Limited};
@@ -14,23 +16,22 @@ use hyper::{
     Method, Request, Response,
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT},
 };
-use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
-    rt::TokioExecutor,
+use hyper_util::client::legacy;
+use kube::{Client, client::Body};
+use tokio::{
+    sync::Semaphore,
+    task::spawn_blocking,
+    time::{Instant, interval_at, timeout},
 };
-use kube::{
-    Client, Config,
-    client::{Body, ClientBuilder, ConfigExt},
-    config::{KubeConfigOptions, Kubeconfig},
-};
-use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
-use tower::{BoxError, ServiceExt};
 
 use super::{
     answer::{Failure, Taken, judge},
     stats::{ApiStats, Verb},
     way::Way,
 };
+use credentials::{Files, open, stamps};
+use resolver::Resolver;
+use stack::Stack;
 
 /// Metadata only, where the server can; the plain object where it cannot. A whole Node may have 50 kB.
 const ACCEPT_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -39,6 +40,11 @@ const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 
 /// Reading the credentials waits for a disk, perhaps a dying one; past this it hangs.
 const FILES_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Once a server has been silent, a request is tried again so often on a connection of its own while the patient one
+/// waits: what takes connections and never answers (a balancer without servers, a stopped process) gives no other sign
+/// of its recovery. Well below the two seconds that recovery may take.
+const PROBE: Duration = Duration::from_millis(1500);
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -51,7 +57,7 @@ pub(super) struct Call {
     pub(super) whole_answer: bool,
 }
 
-/// The connection, shared by both lanes.
+/// The connection, shared by all lanes.
 pub(super) struct Connection {
     way: Way,
     request_timeout: Duration,
@@ -59,36 +65,51 @@ pub(super) struct Connection {
     slot: Mutex<Slot>,
     /// At most one thread reads files: a hung disk must not collect threads.
     reader: Arc<Semaphore>,
+    resolver: Resolver,
+}
+
+/// A client and its number.
+type Known = (Client, u64);
+
+/// Whether anybody waits for what a request brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hurry {
+    Patient,
+    Urgent,
 }
 
 #[derive(Default)]
 struct Slot {
+    /// What clients are made of, without reading anything again.
+    stack: Option<Arc<Stack>>,
     client: Option<Client>,
     /// Counts the clients, so that a late failure does not throw a newer client away.
     generation: u64,
-    stale: bool,
+    /// The last request was not answered in time.
+    silent: bool,
     files: Files,
     /// The server does not know metadata-only answers.
     plain_answers: bool,
 }
 
-/// When the kubeconfig and the files it names were last changed.
-type Files = BTreeMap<PathBuf, Option<SystemTime>>;
-
 impl Connection {
     pub(super) fn new(way: impl Into<Way>, request_timeout: Duration, stats: Arc<ApiStats>) -> Self {
         let way = way.into();
         let files = way.file().map(|file| (file.clone(), None)).into_iter().collect();
-        let slot = Mutex::new(Slot { files, ..Slot::default() });
-        Self { way, request_timeout, stats, slot, reader: Arc::new(Semaphore::new(1)) }
+        let stack = way.client().map(|client| Arc::new(Stack::given(client.clone())));
+        let slot = Mutex::new(Slot { files, stack, ..Slot::default() });
+        let reader = Arc::new(Semaphore::new(1));
+        Self { way, request_timeout, stats, slot, reader, resolver: Resolver::default() }
     }
 
     /// Sends `call` and reads the answer, all within the request timeout.
     pub(super) async fn send(&self, call: &Call) -> Result<Taken, Failure> {
-        match self.once(call).await {
-            Err(Failure::Refused { code: 406 | 415, .. }) if self.ask_plainly() => self.once(call).await,
-            answer => answer,
-        }
+        self.send_as(call, Hurry::Patient).await
+    }
+
+    /// The same for what must get through as soon as anybody answers again.
+    pub(super) async fn send_urgently(&self, call: &Call) -> Result<Taken, Failure> {
+        self.send_as(call, Hurry::Urgent).await
     }
 
     /// Builds a new client if the kubeconfig or a file it names changed on disk; says whether it did. A file that is
@@ -109,25 +130,54 @@ impl Connection {
         true
     }
 
-    async fn once(&self, call: &Call) -> Result<Taken, Failure> {
-        let (client, generation) = self.client().await?;
-        let request = self.request(call)?;
-        let answer = timeout(self.request_timeout, exchange(&client, request)).await;
-        // No answer: every pooled connection may be as dead. 401: the credentials are, so the files are read again.
-        if matches!(answer, Err(_) | Ok(Ok((401, _)))) {
-            self.doubt(generation);
+    async fn send_as(&self, call: &Call, hurry: Hurry) -> Result<Taken, Failure> {
+        match self.ask(call, hurry).await {
+            Err(Failure::Refused { code: 406 | 415, .. }) if self.ask_plainly() => self.ask(call, hurry).await,
+            // Rotated on disk since the last look, most likely.
+            Err(Failure::Unauthorized(_)) if self.refresh().await => self.ask(call, hurry).await,
+            answer => answer,
         }
-        let late = |_| Err(Failure::Unreachable(format!("no answer within {:?}", self.request_timeout)));
+    }
+
+    async fn ask(&self, call: &Call, hurry: Hurry) -> Result<Taken, Failure> {
+        let probing = hurry == Hurry::Urgent && self.slot().silent;
+        let patient = async { self.once(call, self.client().await?, self.request_timeout).await };
+        if !probing {
+            return patient.await;
+        }
+        tokio::select! {
+            answer = patient => answer,
+            answer = self.probe(call) => answer,
+        }
+    }
+
+    /// Short tries, each on a connection of its own, until one is answered.
+    async fn probe(&self, call: &Call) -> Result<Taken, Failure> {
+        let mut period = interval_at(Instant::now() + PROBE, PROBE);
+        loop {
+            period.tick().await;
+            let Some(fresh) = self.slot().renewed() else { continue };
+            match self.once(call, fresh, PROBE).await {
+                Err(Failure::Unreachable(_) | Failure::Unanswered(_)) => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn once(&self, call: &Call, (client, generation): Known, limit: Duration) -> Result<Taken, Failure> {
+        let request = self.request(call)?;
+        let answer = timeout(limit, exchange(&client, request)).await;
+        self.slot().heard(answer.is_ok(), generation);
+        let late = |_| Err(Failure::Unanswered(format!("no answer within {limit:?}")));
         let (code, outcome) = answer.unwrap_or_else(late).unwrap_or_else(|failure| (0, Err(failure)));
         self.stats.count(call.verb, code);
         outcome
     }
 
     fn request(&self, call: &Call) -> Result<Request<Body>, Failure> {
-        let method = if call.verb == Verb::CreateEvent { Method::POST } else { Method::PATCH };
         let accept = if call.whole_answer || self.slot().plain_answers { "application/json" } else { ACCEPT_METADATA };
         Request::builder()
-            .method(method)
+            .method(if call.verb.creates() { Method::POST } else { Method::PATCH })
             .uri(&call.path)
             .header(CONTENT_TYPE, call.content_type)
             .header(ACCEPT, accept)
@@ -140,41 +190,26 @@ impl Connection {
         !std::mem::replace(&mut self.slot().plain_answers, true)
     }
 
-    async fn client(&self) -> Result<(Client, u64), Failure> {
-        let (known, stale) = self.known();
+    async fn client(&self) -> Result<Known, Failure> {
+        let known = self.slot().known();
         match known {
-            Some(known) if !stale => Ok(known),
-            // Better a doubtful client than none, while the files cannot be read.
-            Some(known) => Ok(self.connect().await.unwrap_or(known)),
+            Some(known) => Ok(known),
             None => self.connect().await,
         }
     }
 
-    async fn connect(&self) -> Result<(Client, u64), Failure> {
-        let path = match &self.way {
-            Way::Kubeconfig(path) => path.clone(),
-            Way::Client(client) => return Ok((client.clone(), 0)),
+    /// Reads the credentials; until that works the client that there was stays.
+    async fn connect(&self) -> Result<Known, Failure> {
+        let Some(path) = self.way.file().cloned() else {
+            return self.slot().renewed().ok_or_else(|| Failure::Identity("no client".to_owned()));
         };
-        let (files, opened) = self.read_files(move || Ok(open(&path))).await?;
+        let resolver = self.resolver.clone();
+        let (files, opened) = self.read_files(move || Ok(open(&path, resolver))).await?;
         let mut slot = self.slot();
         // What could not be used is watched too: the file that is missing now is the one that will appear.
         slot.files = files;
-        let client = opened?;
-        slot.generation += 1;
-        slot.stale = false;
-        slot.client = Some(client.clone());
-        Ok((client, slot.generation))
-    }
-
-    fn known(&self) -> (Option<(Client, u64)>, bool) {
-        let slot = self.slot();
-        (slot.client.clone().map(|client| (client, slot.generation)), slot.stale)
-    }
-
-    /// Another client shall take this one's place before the next request.
-    fn doubt(&self, generation: u64) {
-        let mut slot = self.slot();
-        slot.stale |= slot.generation == generation;
+        slot.stack = Some(Arc::new(opened?));
+        slot.renewed().ok_or_else(|| Failure::Identity("no client".to_owned()))
     }
 
     /// Files may be on a disk that hangs: they are read on a thread of their own, and not waited for without end.
@@ -200,55 +235,30 @@ impl Connection {
     }
 }
 
-/// Reads the kubeconfig and what it names, and builds a client with connections of its own; the files are known even
-/// where no client comes of them.
-fn open(path: &PathBuf) -> (Files, Result<Client, Failure>) {
-    // The stamps come first: a change while we read is then seen by the next look.
-    let named = Kubeconfig::read_from(path).map(|kubeconfig| named_files(&kubeconfig)).unwrap_or_default();
-    (stamps(named.into_iter().chain([path.clone()])), client_of(path))
-}
-
-fn client_of(path: &PathBuf) -> Result<Client, Failure> {
-    let identity = |error: &dyn std::error::Error| Failure::Identity(format!("{}: {error}", path.display()));
-    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| identity(&error))?;
-    let options = KubeConfigOptions::default();
-    let runtime = tokio::runtime::Handle::current();
-    let config =
-        runtime.block_on(Config::from_custom_kubeconfig(kubeconfig, &options)).map_err(|error| identity(&error))?;
-    if config.proxy_url.is_some() {
-        return Err(Failure::Identity(format!("{}: proxy-url is not supported", path.display())));
+impl Slot {
+    /// The client in use, or one with connections of its own where the last one was given up.
+    fn known(&mut self) -> Option<Known> {
+        match &self.client {
+            Some(client) => Some((client.clone(), self.generation)),
+            None => self.renewed(),
+        }
     }
-    stack(&config).map_err(|error| identity(&error))
-}
 
-/// Our own stack instead of kube's: that one leaves Nagle's algorithm on, which holds every second write back until the
-/// server's delayed ACK (40 ms), retries 429 and 503 behind our back, and logs every failure as an error.
-fn stack(config: &Config) -> kube::Result<Client> {
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    let https = config.rustls_https_connector_with_connector(connector)?;
-    let service: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(https);
-    // The credentials' layer fails with boxed errors only.
-    let builder = ClientBuilder::new(service.map_err(BoxError::from), config.default_namespace.clone());
-    let builder = builder.with_layer(&config.extra_headers_layer()?);
-    Ok(match config.auth_layer()? {
-        Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
-        None => builder.with_layer(&config.base_uri_layer()).build(),
-    })
-}
+    /// A client with connections of its own; nothing is read for it.
+    fn renewed(&mut self) -> Option<Known> {
+        let client = self.stack.as_ref()?.client();
+        self.generation += 1;
+        self.client = Some(client.clone());
+        Some((client, self.generation))
+    }
 
-fn named_files(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
-    let users = kubeconfig.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
-    let users = users.flat_map(|user| [&user.client_certificate, &user.client_key, &user.token_file]);
-    let clusters = kubeconfig.clusters.iter().filter_map(|cluster| cluster.cluster.as_ref());
-    let authorities = clusters.map(|cluster| &cluster.certificate_authority);
-    users.chain(authorities).flatten().map(PathBuf::from).collect()
-}
-
-fn stamps(paths: impl IntoIterator<Item = PathBuf>) -> Files {
-    let modified = |path: &PathBuf| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-    paths.into_iter().map(|path| (path.clone(), modified(&path))).collect()
+    /// Without an answer every pooled connection may be as dead.
+    fn heard(&mut self, answered: bool, generation: u64) {
+        self.silent = !answered;
+        if !answered && self.generation == generation {
+            self.client = None;
+        }
+    }
 }
 
 type Outcome = (u16, Result<Taken, Failure>);
@@ -264,9 +274,10 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, Fa
 
 /// The whole chain: the outermost error only says that a service failed. Each cause is said once.
 fn unreachable(error: &(dyn std::error::Error + 'static)) -> Failure {
-    let mut words = String::new();
+    let (mut words, mut never_sent) = (String::new(), false);
     let mut cause = Some(error.source().unwrap_or(error));
     while let Some(error) = cause {
+        never_sent |= error.downcast_ref().is_some_and(legacy::Error::is_connect);
         let text = error.to_string();
         if !words.contains(&text) {
             words.push_str(if words.is_empty() { "" } else { ": " });
@@ -274,7 +285,7 @@ fn unreachable(error: &(dyn std::error::Error + 'static)) -> Failure {
         }
         cause = error.source();
     }
-    Failure::Unreachable(words)
+    if never_sent { Failure::Unreachable(words) } else { Failure::Unanswered(words) }
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ impl<'a> Events<'a> {
 
     async fn send(&mut self, call: &Call) -> Result<Taken, Failure> {
         let shared = self.shared;
-        self.meanwhile(shared.connection.send(call)).await
+        self.meanwhile(shared.connection.send_urgently(call)).await
     }
 
     async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {

@@ -1,22 +1,24 @@
-//! How the connection stands, put together from both lanes for the board; logs transitions, not repetitions.
+//! How the connection stands, put together from all lanes for the board; logs transitions, not repetitions.
 
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use nodewell_model::view::{ApiserverState, ApiserverView};
 
-use crate::board::Board;
+use crate::{board::Board, runtime::clock::Clock};
 
-/// The two independent streams to the server.
+/// The independent streams to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
     Conditions,
     Events,
+    Lease,
 }
 
-/// The state of both lanes; the board shows it.
+/// The state of all lanes; the board shows it.
 pub(super) struct Health {
     board: Board,
+    clock: Clock,
     state: Mutex<State>,
 }
 
@@ -25,6 +27,7 @@ struct State {
     last_success: Option<Timestamp>,
     conditions: Troubles,
     events: Troubles,
+    lease: Troubles,
     conflicts: String,
     undelivered: u64,
 }
@@ -39,8 +42,8 @@ struct Troubles {
 }
 
 impl Health {
-    pub(super) fn new(board: Board) -> Self {
-        let health = Self { board, state: Mutex::default() };
+    pub(super) fn new(board: Board, clock: Clock) -> Self {
+        let health = Self { board, clock, state: Mutex::default() };
         health.change(|_| ());
         health
     }
@@ -52,7 +55,7 @@ impl Health {
     /// The server took what we sent, less what it had refused before; the caller has logged that.
     pub(super) fn succeeded_but(&self, lane: Lane, refusal: Option<String>) {
         self.change(|state| {
-            state.last_success = Some(Timestamp::now());
+            state.last_success = Some(self.clock.wall());
             let troubles = std::mem::replace(state.lane(lane), Troubles { failure: None, refusal });
             if troubles.failure.is_some() {
                 tracing::info!(?lane, "the API server takes what we send again");
@@ -73,6 +76,11 @@ impl Health {
     /// The server answers, and will not have it; the caller has logged it.
     pub(super) fn refused(&self, lane: Lane, message: String) {
         self.change(|state| *state.lane(lane) = Troubles { failure: None, refusal: Some(message) });
+    }
+
+    /// Nothing is to be got through on this lane for now; the caller has logged why.
+    pub(super) fn rests(&self, lane: Lane) {
+        self.change(|state| *state.lane(lane) = Troubles::default());
     }
 
     pub(super) fn conflicts(&self, message: String) {
@@ -101,18 +109,20 @@ impl State {
         match lane {
             Lane::Conditions => &mut self.conditions,
             Lane::Events => &mut self.events,
+            Lane::Lease => &mut self.lease,
         }
     }
 
     fn view(&self) -> ApiserverView {
-        let mut parts: Vec<&str> = [&self.conditions, &self.events].into_iter().flat_map(Troubles::told).collect();
+        let mut parts: Vec<&str> =
+            [&self.conditions, &self.events, &self.lease].into_iter().flat_map(Troubles::told).collect();
         let failing = !parts.is_empty();
         let state = match (failing, self.last_success) {
             (true, _) => ApiserverState::Failing,
             (false, None) => ApiserverState::Connecting,
             (false, Some(_)) => ApiserverState::Connected,
         };
-        // Both lanes usually fail for one reason.
+        // The lanes usually fail for one reason.
         parts.dedup();
         parts.extend(Some(self.conflicts.as_str()).filter(|text| !text.is_empty()));
         let message = parts.join("; ");

@@ -47,6 +47,17 @@ pub(super) fn apply_conditions(node: &str, draft: &Draft, force: bool) -> Call {
     apply(node, draft, &format!("force={force}"))
 }
 
+/// Changes nothing: the answer says which Node object there is. Whoever may write the status may not always read it.
+pub(super) fn look_at_node(node: &str) -> Call {
+    Call {
+        verb: Verb::LookAtNode,
+        path: format!("/api/v1/nodes/{node}/status?fieldManager={FIELD_MANAGER}"),
+        content_type: "application/merge-patch+json",
+        body: b"{}".to_vec(),
+        whole_answer: false,
+    }
+}
+
 /// The same as a question: would the server take it, whoever owns the fields now?
 pub(super) fn try_conditions(node: &str, draft: &Draft) -> Call {
     apply(node, draft, "force=true&dryRun=All")

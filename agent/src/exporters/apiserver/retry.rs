@@ -9,13 +9,15 @@ use super::answer::Failure;
 pub struct RetryTiming {
     /// After the first failure; doubled with each further one.
     pub first: Duration,
-    /// The longest wait while nothing waits for delivery.
-    pub most: Duration,
-    /// The longest wait while something does: recovery must not take longer than this after the server's return.
+    /// The longest wait while something waits for delivery: with the time of a try it is what recovery takes.
     pub most_urgent: Duration,
-    /// A missing right needs a person.
+    /// Whoever has nothing to deliver comes back once in so long, each node at a moment of its own.
+    pub spread: Duration,
+    /// The longest wait after an answer that the next try will not change by itself.
+    pub most: Duration,
+    /// The longest wait for a right: it needs a person, or a server that has just started.
     pub forbidden: Duration,
-    /// The Node object is made by the kubelet, sooner or later.
+    /// The longest wait for the Node object: it is made by the kubelet, sooner or later.
     pub missing: Duration,
     /// Longer than this no `Retry-After` is believed.
     pub most_retry_after: Duration,
@@ -25,8 +27,9 @@ impl Default for RetryTiming {
     fn default() -> Self {
         Self {
             first: Duration::from_secs(1),
+            most_urgent: Duration::from_millis(1500),
+            spread: Duration::from_secs(60),
             most: Duration::from_secs(30),
-            most_urgent: Duration::from_secs(2),
             forbidden: Duration::from_secs(60),
             missing: Duration::from_secs(20),
             most_retry_after: Duration::from_secs(300),
@@ -43,7 +46,8 @@ pub(super) struct Retry {
 
 #[derive(Debug, Clone)]
 struct Failed {
-    at: Duration,
+    started: Duration,
+    ended: Duration,
     attempts: u32,
     kind: Kind,
     /// 0..1, drawn at the failure.
@@ -54,9 +58,10 @@ struct Failed {
 enum Kind {
     /// The server may be back at any moment: urgent content shortens the wait.
     Outage,
-    /// The server asked for patience, or will not like the next try better.
-    Patience,
-    Fixed(Duration),
+    /// The server asked for patience.
+    Asked(Duration),
+    /// The next try will not be liked better, or not soon: at most so long.
+    Patience(Duration),
 }
 
 impl Retry {
@@ -70,36 +75,58 @@ impl Retry {
 
     /// `luck` is a random number in 0..1: it spreads the nodes of a cluster.
     pub(super) fn failed(&mut self, failure: &Failure, now: Duration, luck: f64) {
+        self.failed_since(failure, (now, now), luck);
+    }
+
+    /// The same for a try that took from `started` to `ended`: one that waited long enough need not wait again.
+    pub(super) fn failed_since(&mut self, failure: &Failure, (started, ended): (Duration, Duration), luck: f64) {
         let attempts = self.failed.as_ref().map_or(0, |failed| failed.attempts).saturating_add(1);
-        self.failed = Some(Failed { at: now, attempts, kind: self.kind(failure), luck });
+        self.failed = Some(Failed { started, ended, attempts, kind: self.kind(failure), luck });
     }
 
     /// When to try again; `None` if nothing failed.
     pub(super) fn due(&self, urgent: bool) -> Option<Duration> {
         let failed = self.failed.as_ref()?;
-        Some(failed.at + self.wait(failed, urgent))
+        Some(match failed.kind {
+            Kind::Outage => failed.started + self.after_outage(failed, urgent),
+            Kind::Asked(wait) => failed.ended + self.as_asked(wait, urgent, failed.luck),
+            Kind::Patience(most) => failed.ended + self.doubled(failed, most),
+        })
     }
 
     fn kind(&self, failure: &Failure) -> Kind {
         match failure {
-            Failure::Forbidden(_) => Kind::Fixed(self.timing.forbidden),
-            Failure::Missing(_) => Kind::Fixed(self.timing.missing),
-            Failure::Busy { after: Some(after), .. } => Kind::Fixed((*after).min(self.timing.most_retry_after)),
-            Failure::Busy { after: None, .. } | Failure::Refused { .. } => Kind::Patience,
+            Failure::Forbidden(_) => Kind::Patience(self.timing.forbidden),
+            Failure::Missing(_) => Kind::Patience(self.timing.missing),
+            Failure::Busy { after: Some(after), .. } => Kind::Asked((*after).min(self.timing.most_retry_after)),
+            // New credentials wake us anyway; with the old ones a whole cluster would only cost handshakes.
+            Failure::Busy { after: None, .. } | Failure::Refused { .. } | Failure::Unauthorized(_) => {
+                Kind::Patience(self.timing.most)
+            }
             _ => Kind::Outage,
         }
     }
 
-    fn wait(&self, failed: &Failed, urgent: bool) -> Duration {
+    fn after_outage(&self, failed: &Failed, urgent: bool) -> Duration {
+        if urgent {
+            return self.doubled(failed, self.timing.most_urgent);
+        }
+        // The first wait gives each node its own moment, and equal ones keep it: whenever the server comes back, the
+        // nodes come evenly.
+        let share = if failed.attempts == 1 { failed.luck } else { 1.0 };
+        self.timing.spread.mul_f64(share).max(self.timing.first.mul_f64(0.5))
+    }
+
+    /// Never earlier than asked for, and not all at the same moment.
+    fn as_asked(&self, wait: Duration, urgent: bool, luck: f64) -> Duration {
+        let spread = if urgent { self.timing.first } else { self.timing.spread };
+        wait + spread.mul_f64(luck)
+    }
+
+    /// Half the wait is fixed, half is luck.
+    fn doubled(&self, failed: &Failed, most: Duration) -> Duration {
         let doubled = self.timing.first.saturating_mul(1 << failed.attempts.saturating_sub(1).min(16));
-        let (wait, luck) = match failed.kind {
-            // Never earlier than the server asked for.
-            Kind::Fixed(wait) => return wait.mul_f64(1.0 + 0.1 * failed.luck),
-            Kind::Outage if urgent => (doubled.min(self.timing.most_urgent), failed.luck),
-            Kind::Outage | Kind::Patience => (doubled.min(self.timing.most), failed.luck),
-        };
-        // Half the wait is fixed, half is luck: after an outage the nodes do not come back as one.
-        wait.mul_f64(0.5 + 0.5 * luck)
+        doubled.min(most).mul_f64(0.5 + 0.5 * failed.luck)
     }
 }
 
@@ -111,20 +138,54 @@ mod tests {
         Duration::from_secs(n)
     }
 
-    fn waits(failure: &Failure, urgent: bool, tries: u32) -> Vec<u64> {
+    fn waits(failure: &Failure, urgent: bool, luck: f64) -> Vec<f64> {
         let mut retry = Retry::new(RetryTiming::default());
         let wait = |retry: &mut Retry| {
-            retry.failed(failure, secs(100), 1.0);
-            (retry.due(urgent).unwrap() - secs(100)).as_secs()
+            retry.failed(failure, secs(100), luck);
+            (retry.due(urgent).unwrap() - secs(100)).as_secs_f64()
         };
-        (0..tries).map(|_| wait(&mut retry)).collect()
+        (0..7).map(|_| wait(&mut retry)).collect()
     }
 
     #[test]
-    fn an_outage_doubles_up_to_the_limit_and_urgent_content_shortens_it() {
+    fn urgent_content_is_tried_again_within_seconds_however_long_the_outage() {
         let down = Failure::Unreachable("refused".into());
-        assert_eq!(waits(&down, false, 7), [1, 2, 4, 8, 16, 30, 30]);
-        assert_eq!(waits(&down, true, 4), [1, 2, 2, 2]);
+        assert_eq!(waits(&down, true, 1.0), [1.0, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5]);
+        assert_eq!(waits(&down, true, 0.0)[6], 0.75);
+    }
+
+    #[test]
+    fn a_try_that_waited_long_is_followed_at_once() {
+        let mut retry = Retry::new(RetryTiming::default());
+        retry.failed_since(&Failure::Unanswered(String::new()), (secs(100), secs(110)), 1.0);
+        assert!(retry.due(true).unwrap() <= secs(110));
+        assert_eq!(retry.due(false), Some(secs(160)));
+    }
+
+    #[test]
+    fn idle_nodes_come_back_evenly_over_the_spread_whenever_the_server_does() {
+        let down = Failure::Unreachable(String::new());
+        let timing = RetryTiming::default();
+        for back in [secs(130), secs(161), secs(777)] {
+            let mut per_ten_secs = [0_u32; 6];
+            for node in 0..600 {
+                let luck = f64::from(node) / 600.0;
+                let mut retry = Retry::new(timing);
+                let mut now = secs(100);
+                while now < back {
+                    retry.failed(&down, now, luck);
+                    now = retry.due(false).unwrap();
+                }
+                let late = now - back;
+                assert!(late <= secs(60), "{late:?}");
+                per_ten_secs[usize::try_from(late.as_secs() / 10).unwrap().min(5)] += 1;
+            }
+            // Those whose first wait was not over yet when the server came back are later by what is left of it.
+            assert!(
+                per_ten_secs.iter().all(|count| (85..=115).contains(count)) || back == secs(130),
+                "{per_ten_secs:?}"
+            );
+        }
     }
 
     #[test]
@@ -132,17 +193,23 @@ mod tests {
         for luck in [0.0, 0.5, 1.0] {
             let mut retry = Retry::new(RetryTiming::default());
             let busy = Failure::Busy { code: 429, after: Some(secs(7)), message: String::new() };
-            retry.failed(&busy, secs(1), luck);
-            assert!(retry.due(true).unwrap() >= secs(8));
+            retry.failed_since(&busy, (secs(1), secs(2)), luck);
+            assert!(retry.due(true).unwrap() >= secs(9) && retry.due(true).unwrap() <= secs(10));
+            assert!(retry.due(false).unwrap() <= secs(69));
         }
         let for_ever = Failure::Busy { code: 429, after: Some(secs(1_000_000)), message: String::new() };
-        assert!(waits(&for_ever, true, 1)[0] <= 330);
+        assert!(waits(&for_ever, true, 1.0)[0] <= 301.0);
     }
 
     #[test]
-    fn a_missing_right_waits_long_and_a_missing_node_less() {
-        assert_eq!(waits(&Failure::Forbidden(String::new()), true, 2), [66, 66]);
-        assert_eq!(waits(&Failure::Missing(String::new()), true, 2), [22, 22]);
+    fn a_missing_right_is_soon_tried_again_and_then_rarely_and_a_missing_node_more_often() {
+        assert_eq!(waits(&Failure::Forbidden(String::new()), true, 1.0), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0]);
+        assert_eq!(waits(&Failure::Missing(String::new()), true, 1.0)[4..], [16.0, 20.0, 20.0]);
+    }
+
+    #[test]
+    fn refused_credentials_are_not_hammered_with() {
+        assert_eq!(waits(&Failure::Unauthorized(String::new()), true, 1.0)[4..], [16.0, 30.0, 30.0]);
     }
 
     #[test]

@@ -127,6 +127,19 @@ impl Schedule {
         self.heartbeat_due = Some(now + self.timing.heartbeat.mul_f64(1.0 + 0.1 * luck));
     }
 
+    /// The server may not have what it took: everything is said once more, at `due` at the latest.
+    pub(super) fn confirm_by(&mut self, due: Duration) {
+        self.heartbeat_due = self.heartbeat_due.map(|known| known.min(due));
+    }
+
+    /// The server has nothing of ours: what was said to it does not count any more.
+    pub(super) fn start_over(&mut self) {
+        self.dropped.clear();
+        for entry in self.conditions.values_mut() {
+            (entry.sent, entry.changed_at) = (None, None);
+        }
+    }
+
     fn change_due(&self) -> Option<Duration> {
         let dropped = (!self.dropped.is_empty()).then_some(Duration::ZERO);
         self.conditions.values().filter_map(|entry| entry.due(&self.timing)).chain(dropped).min()

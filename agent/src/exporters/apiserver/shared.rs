@@ -1,4 +1,4 @@
-//! What both lanes of the exporter share: the connection, its health, the Node's UID, the words "stop" and "try again".
+//! What the lanes of the exporter share: the connection, its health, the Node's UID, the words "stop" and "try again".
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,6 +10,9 @@ use tokio::{
 
 use super::{ApiserverConfig, Ports, connection::Connection, health::Health, stats::ApiStats};
 use crate::{board::Board, runtime::clock::Clock};
+
+/// So late at most is a heartbeat after the machine was suspended.
+const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
 /// What the exporter tells the agent beside the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(super) struct Shared {
     pub(super) uid: watch::Sender<Option<String>>,
     /// Counts changes of the credentials on disk.
     pub(super) identity: watch::Sender<u64>,
+    /// Counts the signs that the server may have lost what we said.
+    pub(super) doubts: watch::Sender<u64>,
     pub(super) stop: watch::Sender<bool>,
     notices: Option<mpsc::Sender<Notice>>,
 }
@@ -38,7 +43,7 @@ impl Shared {
         let Ports { board, stats, notices, .. } = ports;
         let connection = Connection::new(config.way.clone(), config.request_timeout, stats.clone());
         Self {
-            health: Health::new(board.clone()),
+            health: Health::new(board.clone(), config.clock),
             connection,
             clock: config.clock,
             config,
@@ -46,6 +51,7 @@ impl Shared {
             stats,
             uid: watch::Sender::new(None),
             identity: watch::Sender::new(0),
+            doubts: watch::Sender::new(0),
             stop: watch::Sender::new(false),
             notices,
         }
@@ -60,6 +66,16 @@ impl Shared {
             *known = Some(uid);
             news
         });
+    }
+
+    /// The Node's own UID; `None` while nobody has told us.
+    pub(super) fn known_uid(&self) -> Option<String> {
+        self.uid.borrow().clone().filter(|uid| *uid != self.config.node_name)
+    }
+
+    /// What the Node says is to be confirmed at once.
+    pub(super) fn doubt(&self) {
+        self.doubts.send_modify(|count| *count += 1);
     }
 
     /// Conditions may be forbidden for long, and Events must not wait for them: `kubectl describe node` also finds
@@ -90,10 +106,11 @@ impl Shared {
         }
     }
 
-    /// Sleeps until a moment of `CLOCK_BOOTTIME`; for ever without one.
+    /// Sleeps until a moment of `CLOCK_BOOTTIME`, or less: timers stand still while the machine is suspended. For ever
+    /// without a moment.
     pub(super) async fn sleep_until(&self, due: Option<Duration>) {
         match due {
-            Some(due) => sleep(due.saturating_sub(self.clock.boottime())).await,
+            Some(due) => sleep(due.saturating_sub(self.clock.boottime()).min(LONGEST_SLEEP)).await,
             None => std::future::pending().await,
         }
     }

@@ -19,8 +19,12 @@ pub struct ApiStats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     PatchNodeStatus,
+    /// A patch that changes nothing: its answer names the Node.
+    LookAtNode,
     CreateEvent,
     PatchEvent,
+    CreateLease,
+    RenewLease,
 }
 
 impl Verb {
@@ -29,9 +33,17 @@ impl Verb {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PatchNodeStatus => "patch-node-status",
+            Self::LookAtNode => "look-at-node",
             Self::CreateEvent => "create-event",
             Self::PatchEvent => "patch-event",
+            Self::CreateLease => "create-lease",
+            Self::RenewLease => "renew-lease",
         }
+    }
+
+    /// Whether it makes an object.
+    pub(super) fn creates(self) -> bool {
+        matches!(self, Self::CreateEvent | Self::CreateLease)
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod conditions;
 mod events;
+mod lease;
+mod outage;
 mod server;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -17,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ApiStats, ApiserverConfig, Memory, Notice, Ports, RetryTiming, run};
+use super::{ApiStats, ApiserverConfig, LeaseConfig, LeaseMode, Memory, Notice, Ports, RetryTiming, run};
 use crate::board::{Board, Command};
 use server::{DEADLINE, Reply, Server};
 
@@ -41,8 +43,9 @@ fn config(kubeconfig: PathBuf) -> ApiserverConfig {
         request_timeout: ms(2000),
         retry: RetryTiming {
             first: ms(5),
-            most: ms(50),
             most_urgent: ms(20),
+            spread: ms(50),
+            most: ms(50),
             forbidden: ms(30),
             missing: ms(30),
             most_retry_after: Duration::from_secs(5),
@@ -50,6 +53,7 @@ fn config(kubeconfig: PathBuf) -> ApiserverConfig {
         file_check: ms(20),
         file_check_failing: ms(10),
         flush_grace: DEADLINE,
+        lease: LeaseConfig { mode: LeaseMode::Never, ..LeaseConfig::default() },
         ..ApiserverConfig::new(kubeconfig, "n1")
     }
 }

@@ -21,6 +21,14 @@ impl Way {
             Self::Client(_) => None,
         }
     }
+
+    /// The client, if it was given.
+    pub(super) fn client(&self) -> Option<&Client> {
+        match self {
+            Self::Kubeconfig(_) => None,
+            Self::Client(client) => Some(client),
+        }
+    }
 }
 
 impl fmt::Display for Way {

@@ -1,6 +1,10 @@
 //! Which files are watched, and when a new client takes the old one's place.
 
-use super::*;
+use std::fs;
+
+use kube::config::Kubeconfig;
+
+use super::{credentials::named_files, *};
 
 #[test]
 fn the_files_that_a_kubeconfig_names_are_looked_at_too() {

@@ -181,3 +181,28 @@ fn a_message_is_cut_on_a_character_boundary() {
     long.message = format!("x{}", "ä".repeat(300));
     assert_eq!(Words::of(&long).message.len(), NODE_MESSAGE_LIMIT_BYTES - 1);
 }
+
+#[test]
+fn a_doubt_pulls_the_heartbeat_forward_and_never_back() {
+    let mut schedule = healthy_at_zero();
+    schedule.confirm_by(at(40));
+    schedule.confirm_by(at(50));
+    assert_eq!(schedule.due(), Some(at(40)));
+    assert!(!schedule.is_urgent(at(40)));
+    assert_eq!(step(&mut schedule, 40).unwrap(), "False/DiskIsFine");
+    assert_eq!(schedule.due(), Some(at(340)));
+}
+
+#[test]
+fn a_server_with_nothing_of_ours_is_told_everything_at_once_even_what_was_held() {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 2), at(1));
+    step(&mut schedule, 1);
+    schedule.want(&disk(False, "DiskIsFine", 3), at(3));
+    assert_eq!(step(&mut schedule, 4), None, "clearing is held");
+    schedule.start_over();
+    assert!(schedule.is_urgent(at(4)));
+    assert_eq!(step(&mut schedule, 4).unwrap(), "False/DiskIsFine");
+    schedule.want(&disk(True, "IOError", 5), at(5));
+    assert_eq!(step(&mut schedule, 5).unwrap(), "True/IOError", "the first publication is no change");
+}

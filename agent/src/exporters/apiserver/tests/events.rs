@@ -9,7 +9,7 @@ use crate::{board::EVENT_LOG_LIMIT, exporters::apiserver::Verb};
 const EVENTS: &str = "POST /api/v1/namespaces/default/events";
 const COUNTS: &str = "PATCH /api/v1/namespaces/default/events/";
 
-fn record(id: u64, reason: &'static str) -> EventRecord {
+pub(super) fn record(id: u64, reason: &'static str) -> EventRecord {
     let boot_id = BootId::parse("000102030405060708090a0b0c0d0e0f").unwrap();
     EventRecord {
         id,

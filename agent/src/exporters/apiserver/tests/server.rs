@@ -1,12 +1,14 @@
 //! A small scripted API server on loopback: remembers what it was asked, answers as told, else as a friendly server.
 
+mod friendly;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     convert::Infallible,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use http_body_util::{BodyExt, Full};
@@ -32,6 +34,7 @@ pub(super) struct Seen {
     pub(super) accept: String,
     pub(super) authorization: String,
     pub(super) body: Value,
+    pub(super) at: Instant,
 }
 
 /// What the script says instead of the friendly answer.
@@ -50,6 +53,12 @@ struct State {
     /// By a part of the path, or `METHOD part`.
     script: BTreeMap<String, VecDeque<Reply>>,
     events: BTreeMap<String, Value>,
+    leases: BTreeMap<String, Value>,
+    /// Of the newest write.
+    version: u64,
+    /// What the Node says; an admission policy may have changed it.
+    conditions: Value,
+    altered: Option<Value>,
     /// Conditions of these types are refused, with all that comes with them.
     refused: Vec<&'static str>,
 }
@@ -118,6 +127,33 @@ impl Server {
 
     pub(super) fn set_uid(&self, uid: &str) {
         self.shared.state.lock().unwrap().uid = uid.to_owned();
+    }
+
+    /// From now on the Node says this, whatever it is told: a mutating admission policy.
+    pub(super) fn alter(&self, conditions: Option<Value>) {
+        self.shared.state.lock().unwrap().altered = conditions;
+    }
+
+    /// As a server restored from a backup: versions start again, and what was written since is gone.
+    pub(super) fn restore(&self) {
+        let mut state = self.shared.state.lock().unwrap();
+        state.version = 0;
+        state.leases.clear();
+    }
+
+    /// As the garbage collector and impatient people do.
+    pub(super) fn delete_leases(&self) {
+        self.shared.state.lock().unwrap().leases.clear();
+    }
+
+    /// Another version than the one that was left.
+    pub(super) fn touch_lease(&self) {
+        let mut state = self.shared.state.lock().unwrap();
+        state.leases.values_mut().for_each(|lease| lease["metadata"]["resourceVersion"] = "5000".into());
+    }
+
+    pub(super) fn lease(&self) -> Option<Value> {
+        self.shared.state.lock().unwrap().leases.get("n1").cloned()
     }
 
     /// As an admission policy does, which looks at dry runs too.
@@ -198,6 +234,7 @@ async fn read(request: Request<Incoming>) -> Seen {
         content_type: header("content-type"),
         accept: header("accept"),
         authorization: header("authorization"),
+        at: Instant::now(),
         body: serde_json::from_slice(&request.into_body().collect().await.unwrap().to_bytes()).unwrap(),
     }
 }
@@ -206,35 +243,5 @@ impl State {
     fn scripted(&mut self, seen: &Seen) -> Option<Reply> {
         let line = format!("{} {}", seen.method, seen.path);
         self.script.iter_mut().find(|(part, _)| line.contains(part.as_str()))?.1.pop_front()
-    }
-
-    fn friendly(&mut self, seen: &Seen) -> (u16, Value) {
-        if seen.path.contains("/nodes/") {
-            let conditions = seen.body["status"]["conditions"].as_array().unwrap();
-            if conditions.iter().any(|one| self.refused.iter().any(|refused| one["type"] == *refused)) {
-                return (422, json!({"reason": "Invalid", "message": "denied by policy"}));
-            }
-            return (200, json!({"kind": "PartialObjectMetadata", "metadata": {"uid": self.uid}}));
-        }
-        if seen.method == "POST" {
-            return self.create(&seen.body);
-        }
-        let path = seen.path.split('?').next().unwrap_or_default();
-        let Some(event) = path.rsplit('/').next().and_then(|name| self.events.get_mut(name)) else {
-            return (404, json!({"reason": "NotFound", "message": "no such event"}));
-        };
-        for (key, value) in seen.body.as_object().unwrap() {
-            event[key] = value.clone();
-        }
-        (200, event.clone())
-    }
-
-    fn create(&mut self, event: &Value) -> (u16, Value) {
-        let name = event["metadata"]["name"].as_str().unwrap().to_owned();
-        if self.events.contains_key(&name) {
-            return (409, json!({"reason": "AlreadyExists"}));
-        }
-        self.events.insert(name, event.clone());
-        (201, json!({"metadata": {"uid": "e"}}))
     }
 }

@@ -1,0 +1,63 @@
+//! `[apiserver]`: what goes to the API server, and how often.
+
+use std::time::Duration;
+
+use nodewell_rules::document::{Report, Section};
+
+use super::Settings;
+use crate::exporters::apiserver::LeaseMode;
+
+const KEYS: &[&str] = &["event-namespace", "heartbeat", "take-over", "lease", "lease-renew"];
+
+pub(super) fn read(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    let Some(table) = file.table("apiserver", report) else { return };
+    let section = Section::new("[apiserver]", table, KEYS, report);
+    settings.event_namespace = event_namespace(section, report);
+    settings.heartbeat = heartbeat(section, report);
+    settings.take_over = section.boolean("take-over", report);
+    settings.lease = lease(section, report);
+    settings.lease_renew = lease_renew(section, report);
+}
+
+fn event_namespace(section: Section<'_>, report: &mut Report<'_>) -> Option<String> {
+    let word = section.string("event-namespace", report)?;
+    if word.text != "default" && word.text != "kube-system" {
+        report.mistake(word.at, "\"event-namespace\" takes \"default\" or \"kube-system\": the API server refuses Events about Nodes elsewhere");
+    }
+    Some(word.text.to_owned())
+}
+
+fn heartbeat(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
+    let heartbeat = section.duration("heartbeat", report)?;
+    let place = section.place("heartbeat");
+    if heartbeat < Duration::from_secs(10) {
+        report.mistake(place, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
+    }
+    if heartbeat > Duration::from_mins(5) {
+        report.mistake(place, "\"heartbeat\" takes at most 5m: without a Lease, 15 minutes of silence count as death");
+    }
+    Some(heartbeat)
+}
+
+/// A bool, or the word `auto`.
+fn lease(section: Section<'_>, report: &mut Report<'_>) -> Option<LeaseMode> {
+    if section.value("lease").is_some_and(|value| value.get_ref().as_bool().is_some()) {
+        let wanted = section.boolean("lease", report)?;
+        return Some(if wanted { LeaseMode::Always } else { LeaseMode::Never });
+    }
+    let word = section.string("lease", report)?;
+    if word.text != "auto" {
+        report.mistake(word.at, format!("\"lease\" takes true, false or \"auto\", not {:?}", word.text));
+        return None;
+    }
+    Some(LeaseMode::Auto)
+}
+
+fn lease_renew(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
+    let renew = section.duration("lease-renew", report)?;
+    if !(Duration::from_secs(10)..=Duration::from_mins(1)).contains(&renew) {
+        let place = section.place("lease-renew");
+        report.mistake(place, "\"lease-renew\" takes 10s to 1m; the Lease runs out after four times as long");
+    }
+    Some(renew)
+}

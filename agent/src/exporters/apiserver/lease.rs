@@ -1,0 +1,198 @@
+//! The Lease lane: a sign of life in an object of its own, so that a dead agent is seen within minutes without Node
+//! writes. It needs `create` and `patch` on `leases` in the namespace `nodewell`; where the identity has no such right
+//! (a kubelet's has not) the conditions' `lastHeartbeatTime` is the only sign.
+//!
+//! The Lease belongs to the Node, so that it is collected with it. A Lease that has gone, or is not as we left it (the
+//! server was restored from a backup), means that the Node may be another one or say something else: its conditions
+//! are then confirmed at once.
+
+mod object;
+
+use std::time::Duration;
+
+use super::{
+    answer::{Failure, Taken},
+    health::Lane,
+    luck::Luck,
+    retry::Retry,
+    shared::Shared,
+};
+
+/// Whether the agent keeps a Lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LeaseMode {
+    /// Where the identity allows it.
+    #[default]
+    Auto,
+    /// Yes; that it is not allowed is a fault.
+    Always,
+    Never,
+}
+
+/// How the Lease is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseConfig {
+    pub mode: LeaseMode,
+    /// How often it is renewed; it runs out after four times as long.
+    pub renew: Duration,
+    /// How often a right that is not there is tried again.
+    pub forbidden: Duration,
+    /// A Lease that has gone is made again after so long: its Node may be on its way to be another one.
+    pub vanished: Duration,
+}
+
+impl Default for LeaseConfig {
+    fn default() -> Self {
+        Self {
+            mode: LeaseMode::default(),
+            renew: Duration::from_mins(1),
+            forbidden: Duration::from_hours(1),
+            vanished: Duration::from_secs(2),
+        }
+    }
+}
+
+impl LeaseConfig {
+    /// How long it lasts after a renewal.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.renew * 4
+    }
+}
+
+struct Lease<'a> {
+    shared: &'a Shared,
+    retry: Retry,
+    luck: Luck,
+    due: Duration,
+    /// Whose it is by what we wrote last; it is said again only when that changes.
+    owner: Option<String>,
+    renewed_at: Option<Duration>,
+    /// As we left it; nobody else writes it.
+    version: Option<u64>,
+}
+
+/// Renews the Lease until it is told to stop. It then runs out by itself: whether the agent was stopped or died, nobody
+/// looks after the node.
+pub(super) async fn run(shared: &Shared) {
+    if shared.config.lease.mode == LeaseMode::Never {
+        return;
+    }
+    let mut lane = Lease::new(shared);
+    let mut uid = shared.uid.subscribe();
+    let mut identity = shared.identity.subscribe();
+    let mut stop = shared.stop.subscribe();
+    loop {
+        if *stop.borrow_and_update() {
+            return;
+        }
+        let known = uid.borrow_and_update().is_some();
+        let due = known.then(|| lane.due());
+        if due.is_some_and(|due| due <= shared.clock.boottime()) {
+            lane.renew().await;
+            continue;
+        }
+        tokio::select! {
+            _ = uid.changed() => lane.try_at_once(),
+            _ = identity.changed() => lane.try_at_once(),
+            _ = stop.changed() => {}
+            () = shared.sleep_until(due) => {}
+        }
+    }
+}
+
+impl<'a> Lease<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        let luck = Luck::new(&shared.config.node_name);
+        let (retry, due) = (Retry::new(shared.config.retry), Duration::ZERO);
+        Self { shared, retry, luck, due, owner: None, renewed_at: None, version: None }
+    }
+
+    /// A single lost renewal does no harm, so none is urgent.
+    fn due(&self) -> Duration {
+        self.retry.due(false).unwrap_or(self.due)
+    }
+
+    fn try_at_once(&mut self) {
+        self.retry.succeeded();
+        self.due = Duration::ZERO;
+    }
+
+    async fn renew(&mut self) {
+        let started = self.shared.clock.boottime();
+        let uid = self.shared.known_uid();
+        let news = uid.clone().filter(|uid| self.owner.as_ref() != Some(uid));
+        let (config, wall) = (&self.shared.config, self.shared.clock.wall());
+        let patch = object::Renewal { version: self.version, new_owner: news.as_deref() };
+        match self.shared.connection.send(&object::renew(config, patch, wall)).await {
+            Ok(taken) => self.renewed(uid, &taken),
+            Err(Failure::Broken { code: 409, .. }) if self.version.is_some() => self.altered(),
+            Err(Failure::Missing(_)) if self.renewed_at.is_some() => self.vanished(),
+            Err(Failure::Missing(_)) => self.create(uid, started).await,
+            Err(failure) => self.failed(&failure, started),
+        }
+    }
+
+    async fn create(&mut self, uid: Option<String>, started: Duration) {
+        let (config, wall) = (&self.shared.config, self.shared.clock.wall());
+        match self.shared.connection.send(&object::create(config, uid.as_deref(), wall)).await {
+            Ok(taken) => self.renewed(uid, &taken),
+            Err(failure) => self.failed(&failure, started),
+        }
+    }
+
+    fn renewed(&mut self, owner: Option<String>, taken: &Taken) {
+        let now = self.shared.clock.boottime();
+        let ran_out = self.renewed_at.is_some_and(|at| now > at + self.shared.config.lease.duration());
+        // Somebody may have taken us for dead meanwhile.
+        if ran_out {
+            self.shared.doubt();
+        }
+        (self.owner, self.renewed_at, self.version) = (owner, Some(now), taken.version);
+        self.due = now + self.shared.config.lease.renew.mul_f64(1.0 + 0.05 * self.luck.draw());
+        self.retry.succeeded();
+        self.shared.health.succeeded(Lane::Lease);
+    }
+
+    /// It is renewed at once as it is now.
+    fn altered(&mut self) {
+        tracing::info!("our Lease is not as we left it; was the API server restored from a backup?");
+        (self.owner, self.version) = (None, None);
+        self.try_at_once();
+        self.shared.doubt();
+    }
+
+    fn vanished(&mut self) {
+        tracing::info!("our Lease has gone, perhaps with its Node; it will be made again");
+        (self.owner, self.renewed_at, self.version) = (None, None, None);
+        self.due = self.shared.clock.boottime() + self.shared.config.lease.vanished;
+        self.retry.succeeded();
+        self.shared.doubt();
+    }
+
+    fn failed(&mut self, failure: &Failure, started: Duration) {
+        match failure {
+            // Without a right, without the namespace, with a policy against it.
+            Failure::Forbidden(_) | Failure::Missing(_) | Failure::Refused { .. } => self.not_allowed(failure),
+            failure => {
+                let now = self.shared.clock.boottime();
+                self.retry.failed_since(failure, (started, now), self.luck.draw());
+                self.shared.health.failed(Lane::Lease, failure.to_string());
+            }
+        }
+    }
+
+    fn not_allowed(&mut self, failure: &Failure) {
+        let config = self.shared.config.lease;
+        self.retry.succeeded();
+        self.due = self.shared.clock.boottime() + config.forbidden.mul_f64(1.0 + 0.1 * self.luck.draw());
+        if config.mode == LeaseMode::Always {
+            let message =
+                format!("{failure}; grant `create` and `patch` on `leases` in namespace {:?}", object::NAMESPACE);
+            self.shared.health.failed(Lane::Lease, message);
+        } else {
+            tracing::info!(%failure, "no Lease for us: the heartbeat of the conditions is the only sign of life");
+            self.shared.health.rests(Lane::Lease);
+        }
+    }
+}

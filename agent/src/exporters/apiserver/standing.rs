@@ -1,0 +1,135 @@
+//! What the server's answers say of the Node object: whether it is still the one we wrote to, and whether it says what we
+//! said; pure.
+
+use std::time::Duration;
+
+use nodewell_model::Name;
+
+use super::{
+    answer::Taken,
+    object::{Draft, Fields},
+};
+
+/// A whole answer (20 kB and more, against 4 kB of metadata) is asked for with one heartbeat in so long: what an
+/// admission policy changes shows nowhere else.
+const COMPARE_EVERY: Duration = Duration::from_hours(1);
+
+/// The Node as the server told us last.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    uid: Option<String>,
+    version: Option<u64>,
+    confirmed_at: Option<Duration>,
+    compared_at: Option<Duration>,
+    altered: Vec<Name>,
+}
+
+/// What an answer says of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It is the one that we know.
+    Same,
+    /// It was deleted and made again.
+    Another,
+    /// It has a past version: the server was restored from a backup.
+    Older,
+}
+
+impl Standing {
+    pub(super) fn learn(&mut self, taken: &Taken, now: Duration) -> Seen {
+        self.confirmed_at = Some(now);
+        let another = taken.uid.is_some() && self.uid.is_some() && taken.uid != self.uid;
+        let older = taken.version.is_some() && taken.version < self.version;
+        self.uid = taken.uid.clone().or(self.uid.take());
+        self.version = taken.version.or(self.version);
+        let seen = if another {
+            Seen::Another
+        } else if older {
+            Seen::Older
+        } else {
+            Seen::Same
+        };
+        if seen != Seen::Same {
+            self.compared_at = None;
+        }
+        seen
+    }
+
+    /// When the server spoke of this Node last.
+    pub(super) fn confirmed_at(&self) -> Option<Duration> {
+        self.confirmed_at
+    }
+
+    /// Whether the next heartbeat shall be answered with all that the Node says.
+    pub(super) fn wants_comparison(&self, now: Duration) -> bool {
+        !self.altered.is_empty() || self.compared_at.is_none_or(|at| now >= at + COMPARE_EVERY)
+    }
+
+    /// Compares what the server has now with what it was told; gives the conditions for which that is news.
+    pub(super) fn compare(&mut self, told: &Draft, answered: &[Fields], now: Duration) -> Vec<Name> {
+        self.compared_at = Some(now);
+        let altered: Vec<Name> =
+            told.iter().filter(|(_, fields)| !stands(fields, answered)).map(|(name, _)| name.clone()).collect();
+        let known = std::mem::replace(&mut self.altered, altered);
+        self.altered.iter().filter(|name| !known.contains(name)).cloned().collect()
+    }
+
+    /// For people; empty if the server has our words.
+    pub(super) fn message(&self) -> String {
+        let names: Vec<&str> = self.altered.iter().map(Name::as_str).collect();
+        if names.is_empty() {
+            return String::new();
+        }
+        format!("{}: the Node says something else than we wrote; does an admission policy change it?", names.join(", "))
+    }
+}
+
+/// Whether every field that was said is there as it was said.
+fn stands(fields: &Fields, answered: &[Fields]) -> bool {
+    let same = |one: &&Fields| one.get("type") == fields.get("type");
+    answered.iter().find(same).is_some_and(|one| fields.iter().all(|(key, value)| one.get(key) == Some(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    const fn at(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    fn taken(uid: &str, version: u64) -> Taken {
+        Taken { uid: Some(uid.into()), version: Some(version), ..Taken::default() }
+    }
+
+    fn fields(name: &str, message: &str) -> Fields {
+        let pairs = [("type", name), ("message", message)];
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
+    }
+
+    #[test]
+    fn another_object_and_a_past_version_are_told_once() {
+        let mut standing = Standing::default();
+        let seen = [taken("a", 7), taken("a", 9), taken("a", 8), taken("a", 8), taken("b", 20), Taken::default()]
+            .map(|taken| standing.learn(&taken, at(0)));
+        assert_eq!(seen, [Seen::Same, Seen::Same, Seen::Older, Seen::Same, Seen::Another, Seen::Same]);
+        assert_eq!(standing.learn(&taken("b", 21), at(0)), Seen::Same, "an answer without words changes nothing");
+    }
+
+    #[test]
+    fn words_that_were_changed_or_left_out_are_named_until_they_stand() {
+        let told: Draft = ["A", "B", "C"].map(|name| (Name::fixed(name), fields(name, "ours"))).into();
+        let mut standing = Standing::default();
+        assert!(standing.wants_comparison(at(0)));
+        let answered = [fields("A", "ours"), fields("Ready", "kubelet's"), fields("B", "theirs")];
+        assert_eq!(standing.compare(&told, &answered, at(0)), [Name::fixed("B"), Name::fixed("C")]);
+        assert!(standing.message().starts_with("B, C: the Node says something else"));
+        assert!(standing.wants_comparison(at(300)), "what differs is looked at again with every heartbeat");
+        assert_eq!(standing.compare(&told, &answered, at(300)), [], "news is told once");
+        standing.compare(&told, &["A", "B", "C"].map(|name| fields(name, "ours")), at(600));
+        assert_eq!(standing.message(), "");
+        assert!(!standing.wants_comparison(at(4199)) && standing.wants_comparison(at(4200)));
+    }
+}

@@ -1,0 +1,124 @@
+//! The Lease lane.
+
+use nodewell_model::view::ApiserverState;
+use serde_json::json;
+
+use super::*;
+use ConditionStatus::False;
+
+const NODE: &str = "PATCH /api/v1/nodes/n1/status";
+const LEASE: &str = "/namespaces/nodewell/leases";
+
+fn with_lease(server: &Server, mode: LeaseMode) -> ApiserverConfig {
+    let ms = Duration::from_millis;
+    let lease = LeaseConfig { mode, renew: ms(40), forbidden: ms(100), vanished: ms(10) };
+    ApiserverConfig { lease, ..config(server.kubeconfig()) }
+}
+
+fn start(server: &Server, mode: LeaseMode) -> Bench {
+    let bench = Bench::start(with_lease(server, mode));
+    bench.say(&[("A", False)]);
+    bench
+}
+
+fn renewals(server: &Server) -> usize {
+    server.seen(&format!("PATCH /apis/coordination.k8s.io/v1{LEASE}/n1")).len()
+}
+
+fn owner(server: &Server) -> Option<String> {
+    Some(server.lease()?["metadata"]["ownerReferences"][0]["uid"].as_str()?.to_owned())
+}
+
+#[tokio::test]
+async fn a_lease_is_made_for_the_node_and_renewed_without_node_writes() {
+    let server = Server::start().await;
+    let _bench = start(&server, LeaseMode::Auto);
+    server.until("renewals", |server| renewals(server) >= 4).await;
+    let lease = server.lease().unwrap();
+    assert_eq!(owner(&server).unwrap(), "uid-1");
+    assert_eq!((&lease["spec"]["holderIdentity"], &lease["metadata"]["name"]), (&json!("n1"), &json!("n1")));
+    assert!(lease["spec"]["renewTime"].as_str() > lease["spec"]["acquireTime"].as_str());
+    assert_eq!(server.seen("POST").len(), 1);
+    assert_eq!(server.seen(NODE).len(), 1);
+    assert_eq!(server.seen("GET").len(), 0);
+}
+
+#[tokio::test]
+async fn a_lease_from_before_is_taken_up_and_its_owner_put_right() {
+    let server = Server::start().await;
+    let mut bench = start(&server, LeaseMode::Auto);
+    server.until("a lease", |server| server.lease().is_some()).await;
+    bench.stop().await;
+    server.set_uid("uid-2");
+    let _bench = start(&server, LeaseMode::Auto);
+    server.until("the new owner", |server| owner(server).as_deref() == Some("uid-2")).await;
+    assert_eq!(server.seen("POST").len(), 1);
+}
+
+#[tokio::test]
+async fn a_lease_that_has_gone_is_made_again_and_the_conditions_are_confirmed() {
+    let server = Server::start().await;
+    let _bench = start(&server, LeaseMode::Auto);
+    server.until("renewals", |server| renewals(server) >= 2).await;
+    // The Node was deleted, the garbage collector took its Lease, and the kubelet came back.
+    server.set_uid("uid-2");
+    server.delete_leases();
+    server
+        .until("confirmed, and made again", |server| {
+            server.seen(NODE).len() >= 2 && owner(server).as_deref() == Some("uid-2")
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_lease_that_is_not_as_we_left_it_lets_the_conditions_be_confirmed() {
+    let server = Server::start().await;
+    let bench = start(&server, LeaseMode::Auto);
+    server.until("renewals", |server| renewals(server) >= 6).await;
+    assert_eq!(server.seen(NODE).len(), 1);
+    server.touch_lease();
+    let before = renewals(&server);
+    server
+        .until("confirmed, and renewed", |server| server.seen(NODE).len() >= 2 && renewals(server) > before + 2)
+        .await;
+    assert_eq!(bench.answers(409), 1);
+}
+
+#[tokio::test]
+async fn without_the_right_there_is_no_lease_and_no_complaint_and_it_is_tried_again() {
+    let server = Server::start().await;
+    server.script(LEASE, [Reply::Status(403, json!({"message": "no"}))]);
+    let bench = start(&server, LeaseMode::Auto);
+    server.until("refused", |server| renewals(server) == 1).await;
+    let view = bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    assert_eq!(view.message, "");
+    server.until("tried again", |server| server.lease().is_some()).await;
+}
+
+#[tokio::test]
+async fn a_lease_that_must_be_says_what_to_grant() {
+    let server = Server::start().await;
+    server.script(LEASE, [Reply::Status(403, json!({"message": "no"}))]);
+    let bench = start(&server, LeaseMode::Always);
+    bench.until("said", |view| view.message.contains("on `leases` in namespace \"nodewell\"")).await;
+    bench.until("granted", |view| view.message.is_empty() && view.state == ApiserverState::Connected).await;
+}
+
+#[tokio::test]
+async fn a_missing_namespace_is_as_good_as_forbidden() {
+    let server = Server::start().await;
+    server.script("POST", [Reply::Status(404, json!({"message": "namespaces \"nodewell\" not found"}))]);
+    let bench = start(&server, LeaseMode::Always);
+    bench.until("said", |view| view.message.contains("namespaces \"nodewell\" not found")).await;
+    server.until("made in the end", |server| server.lease().is_some()).await;
+}
+
+#[tokio::test]
+async fn whoever_does_not_want_a_lease_has_none() {
+    let server = Server::start().await;
+    let heartbeat = Duration::from_millis(30);
+    let bench = Bench::start(ApiserverConfig { heartbeat, ..with_lease(&server, LeaseMode::Never) });
+    bench.say(&[("A", False)]);
+    server.until("heartbeats", |server| server.seen(NODE).len() >= 4).await;
+    assert_eq!(server.seen(LEASE).len(), 0);
+}

@@ -1,0 +1,70 @@
+//! What the scripted server answers where no script says otherwise.
+
+use serde_json::{Value, json};
+
+use super::{Seen, State};
+
+impl State {
+    pub(super) fn friendly(&mut self, seen: &Seen) -> (u16, Value) {
+        self.version += 1;
+        if seen.path.contains("/nodes/") {
+            return self.node(seen);
+        }
+        if seen.path.contains("/leases") {
+            return self.lease(seen);
+        }
+        if seen.method == "POST" {
+            return self.create(&seen.body);
+        }
+        let path = seen.path.split('?').next().unwrap_or_default();
+        let Some(event) = path.rsplit('/').next().and_then(|name| self.events.get_mut(name)) else {
+            return (404, json!({"reason": "NotFound", "message": "no such event"}));
+        };
+        for (key, value) in seen.body.as_object().unwrap() {
+            event[key] = value.clone();
+        }
+        (200, event.clone())
+    }
+
+    fn node(&mut self, seen: &Seen) -> (u16, Value) {
+        if let Some(told) = seen.body["status"]["conditions"].as_array() {
+            if told.iter().any(|one| self.refused.iter().any(|refused| one["type"] == *refused)) {
+                return (422, json!({"reason": "Invalid", "message": "denied by policy"}));
+            }
+            self.conditions = self.altered.clone().unwrap_or_else(|| told.clone().into());
+        }
+        let mut answer = json!({"metadata": {"uid": self.uid, "resourceVersion": self.version.to_string()}});
+        if seen.accept == "application/json" {
+            answer["status"] = json!({"conditions": self.conditions});
+        }
+        (200, answer)
+    }
+
+    fn lease(&mut self, seen: &Seen) -> (u16, Value) {
+        let name = if seen.method == "POST" { seen.body["metadata"]["name"].as_str().unwrap() } else { "n1" };
+        if seen.method != "POST" && !self.leases.contains_key(name) {
+            return (404, json!({"reason": "NotFound", "message": "no such lease"}));
+        }
+        let (expected, stands) = (&seen.body["metadata"]["resourceVersion"], self.leases.get(name));
+        if !expected.is_null() && stands.is_some_and(|lease| lease["metadata"]["resourceVersion"] != *expected) {
+            return (409, json!({"reason": "Conflict", "message": "the object has been modified"}));
+        }
+        let lease = self.leases.entry(name.to_owned()).or_insert_with(|| json!({"metadata": {}, "spec": {}}));
+        for part in ["metadata", "spec"] {
+            for (key, value) in seen.body[part].as_object().into_iter().flatten() {
+                lease[part][key] = value.clone();
+            }
+        }
+        lease["metadata"]["resourceVersion"] = self.version.to_string().into();
+        (if seen.method == "POST" { 201 } else { 200 }, lease.clone())
+    }
+
+    fn create(&mut self, event: &Value) -> (u16, Value) {
+        let name = event["metadata"]["name"].as_str().unwrap().to_owned();
+        if self.events.contains_key(&name) {
+            return (409, json!({"reason": "AlreadyExists"}));
+        }
+        self.events.insert(name, event.clone());
+        (201, json!({"metadata": {"uid": "e"}}))
+    }
+}
