@@ -5,6 +5,7 @@ mod check;
 mod clear;
 mod completion;
 mod doctor;
+mod enroll;
 mod events;
 mod explain;
 mod failure;
@@ -44,7 +45,8 @@ Examples:
   sudo nodewell inject KernelOops       see the whole way from the kernel log to the API server
 
 Exit codes: 0 done; 64 wrong usage; 66 a file cannot be read; 69 the agent cannot
-be reached; 70 it failed; 77 no permission; 78 mistakes in configuration or rules.
+be reached; 70 it failed; 75 not yet, try again; 77 no permission; 78 mistakes in
+configuration or rules.
 `doctor` ends with 1 when a check fails.";
 
 #[derive(Debug, Args)]
@@ -65,6 +67,7 @@ enum Command {
     Explain(explain::Explain),
     Inject(inject::Inject),
     Doctor(doctor::Doctor),
+    Enroll(enroll::Enroll),
     Version(version::Version),
     Withdraw(withdraw::Withdraw),
     Completion(completion::Completion),
@@ -103,6 +106,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
             Command::Explain(explain) => explain.run(out)?,
             Command::Inject(inject) => inject.run(&client, out).await?,
             Command::Doctor(doctor) => return doctor.run(&client, out).await,
+            Command::Enroll(enroll) => return enroll.run(out).await,
             Command::Version(version) => version.run(&client, out).await?,
             Command::Withdraw(withdraw) => withdraw.run(out).await?,
             Command::Completion(completion) => completion.run(out)?,

@@ -18,13 +18,15 @@ use crate::{
 };
 
 pub use flags::{Command, Flags};
-pub use settings::{MetricsAddress, Satellites, Settings};
+pub use settings::{IdentityMode, MetricsAddress, Satellites, Settings};
 
 pub mod flags;
 pub mod settings;
 
 /// Where the config is looked for if nobody says otherwise; its absence is no mistake.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
+/// Where the package keeps state.
+pub const STATE_DIR: &str = "/var/lib/nodewell";
 /// The kernel log, unless `[kmsg] path` or `--kmsg` says otherwise.
 pub const KERNEL_LOG: &str = "/dev/kmsg";
 /// Where the package installs the rules. Without that folder the built-in copy of the same rules is used.
@@ -50,6 +52,7 @@ pub struct Config {
     pub kmsg: KmsgConfig,
     pub journal: JournalConfig,
     pub apiserver: ApiserverSettings,
+    pub identity: IdentityConfig,
     pub socket_limits: socket::Limits,
     /// Who else may report, in the order of the files.
     pub grants: Vec<socket::Grant>,
@@ -83,6 +86,20 @@ pub struct ApiserverSettings {
     /// Take conditions of our types from other writers.
     pub take_over: bool,
     pub lease: LeaseConfig,
+}
+
+/// `[identity]`: who the agent is to the API server, where no kubeconfig is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityConfig {
+    pub mode: IdentityMode,
+    /// `None`: where distributions keep it.
+    pub kubelet_kubeconfig: Option<PathBuf>,
+    /// Asks for certificates in place of the kubelet's.
+    pub bootstrap_kubeconfig: Option<PathBuf>,
+    /// What is asked for; the cluster's signer may give less.
+    pub certificate_lifetime: Duration,
+    /// Where the agent finds what is meant for it.
+    pub folder: PathBuf,
 }
 
 impl Config {
@@ -139,6 +156,7 @@ impl Config {
                 take_over: said.take_over.unwrap_or(false),
                 lease: lease(said.lease, said.lease_renew),
             },
+            identity: said.identity.settled(),
             grants: said.grants,
         }
     }
@@ -225,7 +243,7 @@ fn files(flags: &Flags) -> Vec<PathBuf> {
 fn default_state_dir() -> Option<PathBuf> {
     let made = std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute());
     made.or_else(|| {
-        let usual = PathBuf::from("/var/lib/nodewell");
+        let usual = PathBuf::from(STATE_DIR);
         access(&usual, AccessFlags::W_OK | AccessFlags::X_OK).is_ok().then_some(usual)
     })
 }

@@ -22,6 +22,7 @@ use crate::{
         apiserver::{ApiStats, ApiserverConfig, Memory, Ports},
         metrics::Shown,
     },
+    identity::Way,
     injection::RuleInjector,
     ledger::{Inputs, Keeper, LedgerTask, keeper},
     monitors::{
@@ -130,6 +131,27 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -
     outcome
 }
 
+/// Waits for a kubeconfig, then keeps the API server's account true until it is told to stop.
+async fn export_to_apiserver(way: Way, settings: Config, ports: Ports, stop: Stop) {
+    let kubeconfig = tokio::select! {
+        found = way.found() => found,
+        () = stop.said() => return,
+    };
+    ports.board.set_apiserver(ApiserverView {
+        state: ApiserverState::Connecting,
+        last_success: None,
+        message: String::new(),
+        undelivered: 0,
+    });
+    tracing::info!(kubeconfig = %kubeconfig.display(), "talking to the API server");
+    let mut config = ApiserverConfig::new(kubeconfig, &settings.node_name);
+    config.event_namespace = settings.apiserver.event_namespace;
+    config.heartbeat = settings.apiserver.heartbeat;
+    config.take_over = settings.apiserver.take_over;
+    config.lease = settings.apiserver.lease;
+    exporters::apiserver::run(config, ports, async move { stop.said().await }).await;
+}
+
 impl Agent {
     async fn start(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> Result<Self, Fatal> {
         let store = open_store(&config)?;
@@ -184,7 +206,7 @@ impl Agent {
         let reported_subjects = self.config.socket_limits.subjects_per_daemon;
         let limits = nodewell_ledger::Limits { reported_subjects, ..nodewell_ledger::Limits::default() };
         let monitors = self.rules.borrow().rules.iter().map(|rule| Arc::clone(&rule.monitor)).collect();
-        let delivers = self.config.kubeconfig.is_some() && !self.config.standalone;
+        let delivers = Way::of(&self.config) != Way::Standalone;
         let keeper = Keeper::new(self.board.store().clone(), monitors, delivers);
         let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone(), keeper).with_limits(limits);
         self.vital.spawn_local(task.resumed(kept).run(Inputs { reports, commands, catalogues }));
@@ -281,29 +303,21 @@ impl Agent {
 
     fn spawn_apiserver(&mut self) -> Arc<ApiStats> {
         let stats = Arc::<ApiStats>::default();
-        let Some(kubeconfig) = self.config.kubeconfig.clone().filter(|_| !self.config.standalone) else {
-            if !self.config.standalone {
-                tracing::warn!("no kubeconfig: running standalone; name one with --kubeconfig or in nodewell.toml");
-            }
+        let way = Way::of(&self.config);
+        if way.now().is_none() && !self.config.standalone {
+            tracing::warn!(
+                "no kubeconfig: running standalone until nodewell-identity finds one, or --kubeconfig names one"
+            );
+        }
+        if way == Way::Standalone {
             return stats;
-        };
-        self.board.set_apiserver(ApiserverView {
-            state: ApiserverState::Connecting,
-            last_success: None,
-            message: String::new(),
-            undelivered: 0,
-        });
-        let mut config = ApiserverConfig::new(kubeconfig, &self.config.node_name);
-        config.event_namespace = self.config.apiserver.event_namespace.clone();
-        config.heartbeat = self.config.apiserver.heartbeat;
-        config.take_over = self.config.apiserver.take_over;
-        config.lease = self.config.apiserver.lease;
+        }
+        let settings = self.config.clone();
         let memory = Memory::default();
         let ports = Ports { board: self.board.clone(), stats: stats.clone(), notices: None, memory };
         let stop = self.tasks.stop().clone();
         self.tasks.supervise(("apiserver", AtStop::Finish), move || {
-            let stop = stop.clone();
-            exporters::apiserver::run(config.clone(), ports.clone(), async move { stop.said().await })
+            export_to_apiserver(way.clone(), settings.clone(), ports.clone(), stop.clone())
         });
         stats
     }

@@ -10,6 +10,7 @@ pub mod detectors;
 pub mod exporters;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod identity;
 pub mod injection;
 pub mod lastwords;
 pub mod ledger;

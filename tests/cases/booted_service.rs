@@ -2,6 +2,7 @@
 //! at, killed, hung, restarted, reloaded, stopped, upgraded, removed, purged.
 
 mod faults;
+mod identity;
 mod life;
 mod looks;
 mod reports;
@@ -105,7 +106,7 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 18] = [
+    let steps: [(&str, Step); 19] = [
         ("installed, it runs and says that it stands alone", life::installed),
         ("anybody may read", looks::anybody_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
@@ -123,6 +124,7 @@ fn whole(release: Release) {
         ("a restart loses no report", reports::a_restart_loses_no_report),
         ("stopped, it stays stopped", life::stopped),
         ("an upgrade restarts once and keeps what is there", life::upgraded),
+        ("the kubelet's credentials are handed over and followed", identity::handed_over),
         ("removed, it is gone; purged, nothing is left", life::removed),
     ];
     for (number, (step, run)) in steps.into_iter().enumerate() {

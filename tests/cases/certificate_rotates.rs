@@ -18,7 +18,7 @@ use crate::{
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("certificate_rotates")
-        .on_own_real("a_client_certificate_runs_out_and_is_renewed", a_client_certificate_runs_out_and_is_renewed)
+        .real_alone("a_client_certificate_runs_out_and_is_renewed", a_client_certificate_runs_out_and_is_renewed)
         .on_double("a_token_refused_and_replaced_costs_no_wait", a_token_refused_and_replaced_costs_no_wait)
         .on_double("a_token_file_is_read_again", a_token_file_is_read_again);
 }

@@ -16,9 +16,13 @@ mod file_copytruncate;
 mod clock_jumps;
 mod events_10000;
 mod certificate_rotates;
+mod doctor_identity;
+mod enroll;
 mod harness;
 mod hostile_clients;
 mod hostile_lines;
+mod identity_handed_over;
+mod identity_rights;
 mod inject;
 mod journal_entries;
 mod killed_at_random;
@@ -34,6 +38,7 @@ mod log_files;
 mod memory_limit_hit;
 mod metrics;
 mod monitor_panics;
+mod node_bound;
 mod node_recreated;
 mod npd_stock_configs;
 mod openapi;
@@ -70,11 +75,16 @@ fn main() -> std::process::ExitCode {
         certificate_rotates::list,
         lease::list,
         api_events::list,
+        node_bound::list,
         node_recreated::list,
         hostile_clients::list,
         api_double::list,
         killed_between_any_two_steps::list,
         killed_at_random::list,
+        enroll::list,
+        doctor_identity::list,
+        identity_handed_over::list,
+        identity_rights::list,
         kmsg_overrun::list,
         memory_limit_hit::list,
         root_disk_hangs::list,

@@ -34,6 +34,7 @@ pub struct Plan {
     kmsg: FakeKmsg,
     flags: Vec<OsString>,
     kubeconfig: Option<PathBuf>,
+    finds_identity: bool,
     device: Option<PathBuf>,
     wrapper: Vec<OsString>,
     metrics_port: u16,
@@ -63,7 +64,7 @@ impl Plan {
         let metrics_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let node = node.to_owned();
         let (flags, wrapper) = (Vec::new(), Vec::new());
-        Self { dir, node, kmsg, flags, kubeconfig: None, device: None, wrapper, metrics_port }
+        Self { dir, node, kmsg, flags, kubeconfig: None, finds_identity: false, device: None, wrapper, metrics_port }
     }
 
     /// The agent's folder; it is gone when the agent is.
@@ -121,6 +122,12 @@ impl Plan {
         Self { kubeconfig: Some(path), ..self }
     }
 
+    /// Not standalone: it looks for an identity as `[identity]` of its configuration says.
+    #[must_use]
+    pub fn with_identity(self) -> Self {
+        Self { finds_identity: true, ..self }
+    }
+
     /// Another kernel log than the made-up one.
     #[must_use]
     pub fn kernel_log(self, path: impl Into<PathBuf>) -> Self {
@@ -173,6 +180,7 @@ impl Plan {
         args.extend(["--kmsg".into(), device.into()]);
         match &self.kubeconfig {
             Some(kubeconfig) => args.extend(["--kubeconfig".into(), kubeconfig.into()]),
+            None if self.finds_identity => {}
             None => args.push("--standalone".into()),
         }
         args.extend(self.flags.iter().cloned());

@@ -25,6 +25,10 @@ pub enum Identity {
     Admin,
     /// `system:node:NAME` in `system:nodes`, as a kubelet.
     Node(String),
+    /// `nodewell:node:NAME` in `nodewell:nodes`: an agent that was enrolled.
+    Agent(String),
+    /// Whoever has this token.
+    Bearer(String),
     /// Known, and may do nothing.
     Stranger,
     /// Not known to the server.
@@ -92,7 +96,7 @@ impl Cluster {
         }
     }
 
-    /// The real server, for what only certificates can play.
+    /// The real server, for what the double does not know: roles, policies, certificates.
     ///
     /// # Panics
     /// On the double.
@@ -134,6 +138,18 @@ impl Cluster {
             Server::Double(double) => double.restore(),
             Server::Real(real) => real.restore(),
         }
+    }
+
+    /// A kubeconfig of `identity`.
+    #[must_use]
+    pub fn kubeconfig(&self, identity: &Identity) -> Value {
+        self.server.kubeconfig(identity)
+    }
+
+    /// One request of the administrator's.
+    #[must_use]
+    pub fn admin(&self, call: &Call) -> (u16, Value) {
+        self.admin.call(call)
     }
 
     /// SIGKILL for the server.

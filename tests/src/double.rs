@@ -115,6 +115,8 @@ impl Double {
         let token = match identity {
             Identity::Admin => "admin".to_owned(),
             Identity::Node(name) => format!("node:{name}"),
+            Identity::Agent(name) => format!("node:{name}"),
+            Identity::Bearer(token) => token.clone(),
             Identity::Stranger => "stranger".to_owned(),
             Identity::Unknown => "unknown".to_owned(),
         };

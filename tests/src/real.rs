@@ -1,6 +1,7 @@
 //! The real API server: etcd and kube-apiserver on loopback, where envtest's folder has them, with the authorization
 //! that a cluster has (Node, RBAC, NodeRestriction).
 
+mod control;
 mod pki;
 
 use std::{
@@ -180,6 +181,8 @@ impl RealServer {
         let user = match identity {
             Identity::Admin => self.pki.client("admin", "system:masters"),
             Identity::Node(name) => self.pki.client(&format!("system:node:{name}"), "system:nodes"),
+            Identity::Agent(name) => self.pki.client(&format!("nodewell:node:{name}"), "nodewell:nodes"),
+            Identity::Bearer(token) => json!({ "token": token }),
             Identity::Stranger => self.pki.client("stranger", "strangers"),
             Identity::Unknown => json!({ "token": "unknown" }),
         };
@@ -189,6 +192,18 @@ impl RealServer {
     fn endpoint(&self) -> Value {
         let server = format!("https://127.0.0.1:{}", self.ports.apiserver);
         json!({ "server": server, "certificate-authority": self.pki.path("ca.crt") })
+    }
+
+    /// A certificate and its key for `(name, group)`, valid from and to these days from now, as a kubeconfig's user.
+    #[must_use]
+    pub fn certificate(&self, subject: (&str, &str), days: (i64, i64)) -> Value {
+        self.pki.dated(subject, days)
+    }
+
+    /// Its authority, as a file.
+    #[must_use]
+    pub fn authority(&self) -> PathBuf {
+        self.pki.path("ca.crt")
     }
 
     fn apiserver_argv(&self) -> Vec<OsString> {
@@ -212,6 +227,7 @@ impl RealServer {
             "--enable-admission-plugins=NodeRestriction",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--allow-privileged=true",
+            "--enable-bootstrap-token-auth=true",
             "--event-ttl=1h",
             "--shutdown-delay-duration=0s",
             "--v=1",

@@ -130,8 +130,13 @@ impl Suite {
         self
     }
 
-    /// A case that only a real server can play, on one of its own.
-    pub fn on_own_real(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
+    /// A case that only the real server can show; it may be shared.
+    pub fn real(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        self.on_real(name, Cluster::shared_real, case)
+    }
+
+    /// The same on a server of its own.
+    pub fn real_alone(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
         self.on_real(name, Cluster::own_real, case)
     }
 

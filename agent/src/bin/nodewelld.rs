@@ -7,6 +7,7 @@ use clap::Parser;
 use nodewell_agent::{
     config::{Command, Config, Flags},
     daemon,
+    identity::IdentityFlags,
     lastwords::{self, LastWordsFlags},
     logging,
     runtime::handed::Handed,
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     match flags.command {
         Some(Command::Monitor(flags)) => return monitor(flags),
         Some(Command::LastWords(flags)) => return last_words(&flags),
+        Some(Command::Identity(flags)) => return identity(&flags),
         None => {}
     }
     match settled(&flags) {
@@ -83,6 +85,14 @@ fn last_words(flags: &LastWordsFlags) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => failed(&error),
+    }
+}
+
+/// One look after this node's credentials.
+fn identity(flags: &IdentityFlags) -> ExitCode {
+    match Config::load(&flags.of_config()) {
+        Ok(config) => started(|runtime| runtime.block_on(flags.run(&config))),
+        Err(mistakes) => mistaken(&mistakes),
     }
 }
 

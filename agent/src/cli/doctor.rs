@@ -5,13 +5,20 @@ mod check;
 mod cluster;
 mod host;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
 use nodewell_client::Client;
 
 use super::{failure::Failure, out::Out, render::Look};
-use crate::config::{Config, Flags};
+use crate::{
+    config::{Config, Flags},
+    identity::{SAID, Way},
+};
 use check::{Check, Verdict, shown, summary};
 use cluster::Cluster;
 use host::Host;
@@ -38,14 +45,17 @@ pub(super) struct Doctor {
     /// This node's name in the cluster [default: the config's, else the host name in lower case].
     #[arg(long, value_name = "NAME")]
     node_name: Option<String>,
+    /// Another Node of the cluster, to see that it is out of reach (a dry run).
+    #[arg(long, value_name = "NAME")]
+    other_node: Option<String>,
 }
 
 impl Doctor {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, Failure> {
-        let json = self.json;
+        let (json, other_node) = (self.json, self.other_node);
         let flags =
             Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
-        let checks = examine(&flags, client).await;
+        let checks = examine(&flags, other_node, client).await;
         let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
         if json {
             out.json(&checks)?;
@@ -59,7 +69,7 @@ impl Doctor {
 }
 
 /// Looks at what the agent would see if it were started with these flags.
-async fn examine(flags: &Flags, client: &Client) -> Vec<Check> {
+async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> Vec<Check> {
     let mut checks = Vec::new();
     let config = Config::load(flags).unwrap_or_else(|mistakes| {
         let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -67,13 +77,19 @@ async fn examine(flags: &Flags, client: &Client) -> Vec<Check> {
         // The rest is examined as if there were no config file.
         Config::of_flags(flags)
     });
-    checks.extend(Host { kmsg: config.kmsg.path, ..Host::this() }.examine());
+    checks.extend(Host { kmsg: config.kmsg.path.clone(), ..Host::this() }.examine());
     checks.extend(agent::examine(client, config.metrics_address).await);
-    match config.kubeconfig.filter(|_| !config.standalone) {
-        Some(kubeconfig) => checks.extend(Cluster { kubeconfig, node: config.node_name }.examine().await),
-        None => {
-            checks.push(Check::ok("API server", "not asked: no kubeconfig is configured; try one with --kubeconfig"))
-        }
+    checks.extend(left_by_root(&config.identity.folder));
+    match Way::of(&config).now() {
+        Some(kubeconfig) => checks.extend(Cluster { kubeconfig, node: config.node_name, other_node }.examine().await),
+        None => checks.push(Check::ok("API server", "not asked: no kubeconfig can be read; try one with --kubeconfig")),
     }
     checks
+}
+
+/// What nodewell-identity.service could not do, as it said at its last run.
+fn left_by_root(folder: &Path) -> Vec<Check> {
+    let said = fs::read_to_string(folder.join(SAID)).unwrap_or_default();
+    let remedy = "see: journalctl -u nodewell-identity";
+    said.lines().map(|line| Check::warn("nodewell-identity", line, remedy)).collect()
 }

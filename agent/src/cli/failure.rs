@@ -11,6 +11,7 @@ pub(super) const USAGE: u8 = 64;
 pub(super) const NO_INPUT: u8 = 66;
 pub(super) const UNAVAILABLE: u8 = 69;
 pub(super) const SOFTWARE: u8 = 70;
+pub(super) const TEMPORARY: u8 = 75;
 pub(super) const NO_PERMISSION: u8 = 77;
 pub(super) const CONFIG: u8 = 78;
 

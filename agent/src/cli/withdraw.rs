@@ -12,6 +12,7 @@ use super::{
 use crate::{
     config::{Config, Flags},
     exporters::apiserver::{self, ApiserverConfig},
+    identity::Way,
 };
 
 /// Take the agent's conditions off the Node; removing the package does it.
@@ -47,7 +48,7 @@ impl Withdraw {
             let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
             Failure::said(CONFIG, told.join("\n"))
         })?;
-        let Some(kubeconfig) = config.kubeconfig.filter(|_| !config.standalone) else {
+        let Some(kubeconfig) = Way::of(&config).now() else {
             return Ok(out.line("no API server is configured: there is nothing to withdraw")?);
         };
         let node = config.node_name;

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     config::settings::{MetricsAddress, Settings, SocketSettings},
+    identity::IdentityFlags,
     lastwords::LastWordsFlags,
     satellite::MonitorFlags,
 };
@@ -65,6 +66,8 @@ pub enum Command {
     Monitor(MonitorFlags),
     /// Copy what the last boot's kernel left in pstore to where the agent may read it; runs as root
     LastWords(LastWordsFlags),
+    /// Find or renew this node's credentials and hand them to the agent; done by root, to the end
+    Identity(IdentityFlags),
 }
 
 impl Flags {

@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod grant;
+mod identity;
 mod rate;
 mod socket;
 
@@ -13,6 +14,7 @@ use nodewell_rules::{
 };
 
 use crate::{exporters::apiserver::LeaseMode, socket::Grant};
+pub use identity::{IdentityMode, IdentitySettings};
 pub use socket::SocketSettings;
 
 /// A config of more than this is not one.
@@ -44,6 +46,7 @@ pub struct Settings {
     pub take_over: Option<bool>,
     pub lease: Option<LeaseMode>,
     pub lease_renew: Option<Duration>,
+    pub identity: IdentitySettings,
     /// Of all places together: one more file never takes a grant away.
     pub grants: Vec<Grant>,
 }
@@ -139,6 +142,7 @@ const TOP_KEYS: &[&str] = &[
     "kmsg",
     "journal",
     "apiserver",
+    "identity",
     "grant",
 ];
 
@@ -162,6 +166,7 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
     kmsg(file, &mut settings, report);
     journal(file, &mut settings, report);
     apiserver::read(file, &mut settings, report);
+    settings.identity = identity::read(file, report);
     let grants = tables(file, "grant", report).into_iter();
     settings.grants = grants.filter_map(|table| grant::read(table, report)).collect();
     settings
@@ -232,6 +237,7 @@ impl Settings {
             take_over: later.take_over.or(self.take_over),
             lease: later.lease.or(self.lease),
             lease_renew: later.lease_renew.or(self.lease_renew),
+            identity: self.identity.overridden_by(later.identity),
             grants: self.grants.into_iter().chain(later.grants).collect(),
         }
     }

@@ -21,6 +21,8 @@ use crate::{
 /// The tables that this task reads at its start. Events are read by whoever delivers them.
 pub const READ: [Table; 6] =
     [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger, Table::Places];
+/// How many events wait for whoever delivers them.
+const EVENTS_LIMIT: u64 = 10_000;
 /// The tables of which it puts every row.
 const OWNED: [Table; 6] = READ;
 
@@ -112,7 +114,7 @@ impl Keeper {
         }
         let mut rows = ledger.take_rows();
         if self.keeps_events {
-            rows.extend(events.iter().map(event_row));
+            rows.extend(events.iter().flat_map(event_rows));
         }
         let matters = !rows.is_empty();
         let moved = std::mem::take(&mut self.moved);
@@ -175,6 +177,8 @@ pub fn places(rows: &[Row]) -> Places {
     of_places.filter_map(place).collect()
 }
 
-fn event_row(event: &EventRecord) -> Row {
-    Row { table: Table::Events, key: event.id.to_string(), value: serde_json::to_string(event).ok() }
+/// While nobody takes events over (there is no kubeconfig yet), the oldest make room.
+fn event_rows(event: &EventRecord) -> [Row; 2] {
+    let row = |id: u64, value| Row { table: Table::Events, key: id.to_string(), value };
+    [row(event.id.saturating_sub(EVENTS_LIMIT), None), row(event.id, serde_json::to_string(event).ok())]
 }

@@ -40,6 +40,14 @@ const SOCKET: Guide = Guide {
     see_also: "nodewell(1), nodewelld(8), nodewell.toml(5), curl(1)",
 };
 
+const IDENTITY: Guide = Guide {
+    name: "nodewell-identity",
+    section: "7",
+    about: "who the agent is to the API server",
+    text: include_str!("../../../docs/identity.md"),
+    see_also: "nodewell-enroll(1), nodewell-doctor(1), nodewell.toml(5), nodewelld(8)",
+};
+
 /// What could not be done.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
@@ -82,7 +90,7 @@ fn pages(folder: &Path) -> Result<(), Failure> {
 fn every_page() -> io::Result<Vec<Page>> {
     let mut pages = commands::pages(cli::command(), "1", "nodewelld(8), nodewell.toml(5), nodewell-socket(7)")?;
     pages.extend(commands::pages(Flags::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
-    pages.extend([CONFIGURATION.page(), SOCKET.page()]);
+    pages.extend([CONFIGURATION.page(), SOCKET.page(), IDENTITY.page()]);
     Ok(pages)
 }
 
@@ -110,7 +118,7 @@ mod tests {
         for command in cli::command().get_subcommands() {
             assert!(names.contains(&format!("nodewell-{}.1", command.get_name())), "{}", command.get_name());
         }
-        for page in ["nodewell.1", "nodewelld.8", "nodewell.toml.5", "nodewell-socket.7"] {
+        for page in ["nodewell.1", "nodewelld.8", "nodewell.toml.5", "nodewell-socket.7", "nodewell-identity.7"] {
             assert!(names.iter().any(|name| name == page), "{page} of {names:?}");
         }
     }

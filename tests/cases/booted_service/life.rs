@@ -68,6 +68,7 @@ pub(super) fn removed(node: &Node) {
     let states = machine.run(["sh", "-c", &format!("systemctl is-active {UNITS}")]).stdout;
     assert_eq!(states, "inactive\n".repeat(3));
     machine.sh("test -e /etc/nodewell/nodewell.toml && test -e /var/lib/nodewell/kept");
+    machine.sh("test ! -e /run/nodewell/identity");
     machine.sh("apt-get purge --yes --quiet nodewell 2>&1");
     // dpkg's and apt's own records of what was there are theirs.
     let left = machine.sh(

@@ -44,12 +44,11 @@ pub(super) fn exposure(node: &Node) {
         figure.parse().unwrap_or_else(|error| panic!("{unit}: {error} in {table:?}"))
     };
     assert!(figure("nodewell.service") <= 1.5);
-    let others = ["check", "last-words", "disk", "gpu"].map(|name| format!("nodewell-{name}.service"));
+    let others = ["identity", "check", "last-words", "disk", "gpu"].map(|name| format!("nodewell-{name}.service"));
     for unit in &others {
         assert!(figure(unit) <= 3.0, "{unit}");
     }
-    let units =
-        "cd /usr/lib/systemd/system && systemd-analyze verify nodewell*.service nodewell*.socket nodewell.slice";
+    let units = "cd /usr/lib/systemd/system && systemd-analyze verify nodewell*.service nodewell*.socket nodewell*.path nodewell*.timer nodewell.slice";
     let said = node.machine.sh(&format!("{units} 2>&1 || true"));
     // There is no man in a minimal system.
     let complaints: Vec<&str> =

@@ -61,6 +61,16 @@ impl Call {
         Self::new(Method::PATCH, path, "application/merge-patch+json", body)
     }
 
+    fn request(&self) -> Request<Body> {
+        Request::builder()
+            .method(self.method.clone())
+            .uri(&self.path)
+            .header(header::CONTENT_TYPE, self.content_type)
+            .header(header::ACCEPT, self.accept)
+            .body(Body::from(self.body.clone()))
+            .unwrap()
+    }
+
     /// The same with a content type that nobody knows.
     #[must_use]
     pub fn as_nonsense(self) -> Self {
@@ -97,16 +107,18 @@ impl Client {
         })
     }
 
+    /// A header of the answer; empty if there was no answer, or none such.
+    #[must_use]
+    pub fn header(&self, call: &Call, name: &str) -> String {
+        let answer = block_on(async { timeout(PATIENCE, self.0.send(call.request())).await });
+        let header = answer.ok().and_then(Result::ok).and_then(|answer| answer.headers().get(name).cloned());
+        header.and_then(|value| value.to_str().map(str::to_owned).ok()).unwrap_or_default()
+    }
+
     /// The code and the JSON of the answer; code 0 and the reason if there was none.
     #[must_use]
     pub fn call(&self, call: &Call) -> (u16, Value) {
-        let request = Request::builder()
-            .method(call.method.clone())
-            .uri(&call.path)
-            .header(header::CONTENT_TYPE, call.content_type)
-            .header(header::ACCEPT, call.accept)
-            .body(Body::from(call.body.clone()))
-            .unwrap();
+        let request = call.request();
         let exchange = async {
             let answer = self.0.send(request).await.map_err(|error| error.to_string())?;
             let code = answer.status().as_u16();

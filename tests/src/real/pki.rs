@@ -6,8 +6,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use k8s_openapi::ByteString;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
 };
 use serde_json::{Value, json};
 
@@ -33,6 +36,8 @@ impl Pki {
         let key = KeyPair::generate().unwrap();
         let params = authority_params();
         fs::write(folder.join("ca.crt"), params.self_signed(&key).unwrap().pem()).unwrap();
+        // What signs requests for certificates has it as a file.
+        fs::write(folder.join("ca.key"), key.serialize_pem()).unwrap();
         let pki = Self { folder, authority: Authority(Issuer::new(params, key)) };
         pki.issue("server", server_params());
         let accounts = KeyPair::generate().unwrap();
@@ -61,6 +66,22 @@ impl Pki {
         let now = rcgen::date_time_ymd(1970, 1, 1) + SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         (params.not_before, params.not_after) = (now - Duration::from_secs(60), now + life);
         self.issue_to(folder, "client", params);
+    }
+
+    /// A client certificate that is good from and to these days from now, all in the kubeconfig itself.
+    pub(super) fn dated(&self, (name, group): (&str, &str), (from, to): (i64, i64)) -> Value {
+        let key = KeyPair::generate().unwrap();
+        let mut params = client_params(name, group);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let day = |from_now: i64| {
+            let time = Timestamp::now() + SignedDuration::from_hours(24 * from_now);
+            let date = time.to_zoned(TimeZone::UTC).date();
+            date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
+        };
+        (params.not_before, params.not_after) = (day(from), day(to));
+        let certificate = params.signed_by(&key, &self.authority.0).unwrap();
+        let data = |pem: String| json!(ByteString(pem.into_bytes()));
+        json!({ "client-certificate-data": data(certificate.pem()), "client-key-data": data(key.serialize_pem()) })
     }
 
     /// The key first: a certificate that is there has its key.

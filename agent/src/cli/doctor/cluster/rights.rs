@@ -4,13 +4,15 @@ use hyper::Request;
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::{Trouble, ask};
+use crate::identity::{Trouble, ask};
 
 /// Something the agent does on the API server.
 pub(super) struct Right {
     pub(super) name: &'static str,
     attributes: Value,
     remedy: &'static str,
+    /// The agent does its work without it.
+    pub(super) is_optional: bool,
 }
 
 impl Right {
@@ -19,7 +21,8 @@ impl Right {
         Self {
             name: "patch nodes/status",
             attributes: json!({"verb": "patch", "resource": "nodes", "subresource": "status", "name": node}),
-            remedy: "let the identity patch nodes/status of its own Node: the role in packaging/rbac, or the kubelet's identity",
+            remedy: "let the identity patch nodes/status of its own Node: the role in /usr/share/nodewell/kubernetes, or the kubelet's identity",
+            is_optional: false,
         }
     }
 
@@ -28,7 +31,19 @@ impl Right {
         Self {
             name: if verb == "create" { "create events" } else { "patch events" },
             attributes: json!({"verb": verb, "resource": "events", "namespace": "default"}),
-            remedy: "let the identity create and patch events in the namespace default: the role in packaging/rbac",
+            remedy: "let the identity create and patch events in the namespace default: the role in /usr/share/nodewell/kubernetes",
+            is_optional: false,
+        }
+    }
+
+    /// A Lease of the agent's own, which kubelets may not have.
+    pub(super) fn own_lease(node: &str) -> Self {
+        let group = "coordination.k8s.io";
+        Self {
+            name: "own Lease",
+            attributes: json!({"verb": "patch", "group": group, "resource": "leases", "namespace": "nodewell", "name": node}),
+            remedy: "an agent that died is seen by lastHeartbeatTime only; an identity of its own may have one",
+            is_optional: true,
         }
     }
 

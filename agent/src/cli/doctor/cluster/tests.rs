@@ -6,7 +6,7 @@ use hyper_util::rt::TokioIo;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use super::*;
+use super::{reach::NOBODY, *};
 use crate::cli::doctor::check::Verdict;
 
 /// How the scripted identity, Node n1's, stands.
@@ -72,7 +72,7 @@ async fn cluster(identity: Identity, node: &str) -> (TempDir, Cluster) {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, kubeconfig_for(&format!("http://{address}"))).unwrap();
-    (folder, Cluster { kubeconfig, node: node.to_owned() })
+    (folder, Cluster { kubeconfig, node: node.to_owned(), other_node: None })
 }
 
 fn kubeconfig_for(server: &str) -> String {
@@ -129,14 +129,15 @@ async fn a_server_that_is_not_there_is_one_failure() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, kubeconfig_for("http://127.0.0.1:1")).unwrap();
-    let checks = Cluster { kubeconfig, node: "n1".to_owned() }.examine().await;
+    let checks = Cluster { kubeconfig, node: "n1".to_owned(), other_node: None }.examine().await;
     assert_eq!(verdict(&checks, "API server").0, Verdict::Fail);
     assert_eq!(checks.len(), 2);
 }
 
 #[tokio::test]
 async fn an_unreadable_kubeconfig_says_what_to_do() {
-    let checks = Cluster { kubeconfig: "/nowhere/kubeconfig".into(), node: "n1".to_owned() }.examine().await;
+    let checks =
+        Cluster { kubeconfig: "/nowhere/kubeconfig".into(), node: "n1".to_owned(), other_node: None }.examine().await;
     assert_eq!(checks.len(), 1);
     assert!(checks[0].verdict == Verdict::Fail && !checks[0].remedy.is_empty());
 }

@@ -1,0 +1,252 @@
+//! `nodewell enroll`: gets this node an identity of its own, which can touch nothing but this node.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::Args;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use nix::unistd::geteuid;
+use nodewell_rules::duration;
+use serde::Serialize;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    failure::{CONFIG, Failure, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE},
+    out::Out,
+};
+use crate::{
+    config::{Config, Flags},
+    identity::{
+        Cluster, Credentials, EnrolError, FolderError, Keeper, KeeperError, Kept, Progress, Secret, Server, Trouble,
+        user_name,
+    },
+};
+
+/// Get this node an identity of its own: a key made here, a certificate from the cluster.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell enroll
+  sudo nodewell enroll --timeout 1h --json
+  sudo NODEWELL_TOKEN=abcdef.0123456789abcdef nodewell enroll --server https://10.0.0.1:6443 --certificate-authority ca.crt
+
+It asks as this node's kubelet, or as whom --bootstrap-kubeconfig or a bootstrap
+token says. An administrator looks at the request (nodewell-identity(7) says at
+what) and approves it: kubectl certificate approve NAME. Whoever does not want to
+wait ends this with Ctrl-C: nodewell-identity.service goes on waiting, and renews
+the certificate in its time.
+
+Exit codes: 0 enrolled, or was already; 64 wrong usage; 66 no credentials to ask
+with; 69 the API server cannot be reached; 70 it failed; 75 nobody has approved
+it yet; 77 denied, forbidden, or not root; 78 mistakes in the configuration.")]
+pub(super) struct Enroll {
+    /// Ask as whom this kubeconfig says [default: the kubelet's].
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "server"])]
+    bootstrap_kubeconfig: Option<PathBuf>,
+    /// Ask with this bootstrap token; better by the variable, which other users cannot see.
+    #[arg(long, env = "NODEWELL_TOKEN", hide_env_values = true, requires = "server")]
+    token: Option<String>,
+    /// The API server's address, for a token.
+    #[arg(long, value_name = "URL", requires = "token")]
+    server: Option<String>,
+    /// The API server's authority, for a token [default: those that this machine trusts].
+    #[arg(long, value_name = "FILE", requires = "token")]
+    certificate_authority: Option<PathBuf>,
+    /// Ask for a new key and certificate although there is a good one.
+    #[arg(long)]
+    renew: bool,
+    /// How long to wait for the approval.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
+    timeout: Duration,
+    /// As JSON: {node, user, state, request, expires}.
+    #[arg(long)]
+    json: bool,
+    /// The agent's config file [default: /etc/nodewell/nodewell.toml, if it exists].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// This node's name in the cluster [default: the config's, else the host name in lower case].
+    #[arg(long, value_name = "NAME")]
+    node_name: Option<String>,
+}
+
+/// Between two looks whether it was approved; it doubles up to the second.
+const LOOK_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+
+/// How it ended.
+#[derive(Debug, Serialize)]
+struct Account {
+    node: String,
+    user: String,
+    /// `enrolled`, `pending` or `denied`.
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl Enroll {
+    pub(super) async fn run(self, out: &mut Out) -> Result<ExitCode, Failure> {
+        let config = self.config()?;
+        let keeper = Keeper::open(&config, "/".as_ref()).map_err(unopened)?;
+        if let Some(kept) = self.good_one(&keeper).await {
+            let account = Account { expires: Some(kept.certificate.not_after), ..account(&config.node_name) };
+            return self.end(out, account);
+        }
+        let asker = self.asker(&keeper).await?;
+        let server = Server::of(&asker).await.map_err(|trouble| refused(&trouble))?;
+        let mut account = account(&config.node_name);
+        let stuck = |error: FolderError| Failure::said(SOFTWARE, error.to_string());
+        keeper.enrolment().forget_denial().map_err(stuck)?;
+        match self.answer(&keeper, &server, out).await? {
+            Progress::Issued { name, secret } => {
+                let credentials = Credentials { cluster: asker.cluster, secret };
+                keeper.keep(&credentials).map_err(|error| Failure::said(SOFTWARE, error.to_string()))?;
+                account.expires = credentials.certificate().map(|certificate| certificate.not_after);
+                account.request = Some(name);
+            }
+            Progress::Waiting { name } => {
+                (account.state, account.request) = ("pending", Some(name));
+            }
+            Progress::Denied { name, why } => {
+                (account.state, account.request, account.why) = ("denied", Some(name), Some(why));
+            }
+        }
+        self.end(out, account)
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        let flags = Flags { config: self.config.clone(), node_name: self.node_name.clone(), ..Flags::default() };
+        Config::load(&flags).map_err(|mistakes| {
+            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            Failure::said(CONFIG, told.join("\n"))
+        })
+    }
+
+    /// What is there already and needs no successor yet.
+    async fn good_one(&self, keeper: &Keeper) -> Option<Kept> {
+        // One that cannot be read is what this command replaces.
+        let kept = keeper.kept().await.ok().flatten()?;
+        let is_good = keeper.is_this_nodes(&kept) && Timestamp::now() < kept.renewal();
+        (is_good && !self.renew).then_some(kept)
+    }
+
+    async fn asker(&self, keeper: &Keeper) -> Result<Credentials, Failure> {
+        let unread = |error: &dyn std::error::Error| Failure::said(NO_INPUT, error.to_string());
+        if let (Some(server), Some(token)) = (&self.server, &self.token) {
+            return self.by_token(server, token);
+        }
+        if let Some(path) = &self.bootstrap_kubeconfig {
+            return Credentials::read(path).await.map_err(|error| unread(&error));
+        }
+        let nobody = || {
+            Failure::said(
+                NO_INPUT,
+                "no kubelet's kubeconfig was found on this machine: name one with --bootstrap-kubeconfig, or give --server and a bootstrap token",
+            )
+        };
+        let found = keeper.asker().await.map_err(|error| unread(&error))?.ok_or_else(nobody)?;
+        Ok(found.credentials)
+    }
+
+    fn by_token(&self, server: &str, token: &str) -> Result<Credentials, Failure> {
+        let read = |path: &PathBuf| {
+            std::fs::read(path).map_err(|error| Failure::said(NO_INPUT, format!("{}: {error}", path.display())))
+        };
+        let authority = self.certificate_authority.as_ref().map(read).transpose()?.map(ByteString);
+        let (tls_server_name, insecure_skip_tls_verify, proxy_url) = (None, None, None);
+        let cluster =
+            Cluster { server: server.to_owned(), authority, tls_server_name, insecure_skip_tls_verify, proxy_url };
+        Ok(Credentials { cluster, secret: Secret { certificate: None, token: Some(token.to_owned()) } })
+    }
+
+    /// Asks, says how to approve it, and waits.
+    async fn answer(&self, keeper: &Keeper, server: &Server, out: &mut Out) -> Result<Progress, Failure> {
+        let (deadline, mut pause, mut told) = (Instant::now() + self.timeout, LOOK_EVERY.0, String::new());
+        loop {
+            let progress = match keeper.enrolment().locked_step(server).await {
+                // A server that comes and goes is waited for, once it has taken the request.
+                Err(EnrolError::Server(trouble)) if !told.is_empty() && trouble.code().is_none() => {
+                    Progress::Waiting { name: told.clone() }
+                }
+                step => step.map_err(|error| failed(&error))?,
+            };
+            let Progress::Waiting { name } = &progress else { return Ok(progress) };
+            if *name != told && !self.json {
+                out.line(&format!("{name} waits for approval, by an administrator of the cluster:"))?;
+                out.line(&format!("  kubectl certificate approve {name}"))?;
+                out.flush()?;
+            }
+            told.clone_from(name);
+            if Instant::now() + pause > deadline {
+                return Ok(progress);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LOOK_EVERY.1);
+        }
+    }
+
+    fn end(&self, out: &mut Out, account: Account) -> Result<ExitCode, Failure> {
+        let code = match account.state {
+            "pending" => TEMPORARY,
+            "denied" => NO_PERMISSION,
+            _ => 0,
+        };
+        if self.json {
+            out.json(&account)?
+        } else {
+            out.line(&account.words())?
+        }
+        Ok(ExitCode::from(code))
+    }
+}
+
+fn account(node: &str) -> Account {
+    let (request, expires, why) = (None, None, None);
+    Account { node: node.to_owned(), user: user_name(node), state: "enrolled", request, expires, why }
+}
+
+impl Account {
+    fn words(&self) -> String {
+        let request = self.request.as_deref().unwrap_or_default();
+        match (self.state, self.expires) {
+            ("pending", _) => {
+                format!("{request} is not approved yet; nodewell-identity.service goes on waiting, or: nodewell enroll")
+            }
+            ("denied", _) => format!("{request} was refused: {}", self.why.as_deref().unwrap_or_default()),
+            (_, Some(expires)) => {
+                format!("enrolled: this node is {} until {expires}, and renews it by itself", self.user)
+            }
+            (_, None) => format!("enrolled: this node is {}", self.user),
+        }
+    }
+}
+
+fn unopened(error: KeeperError) -> Failure {
+    if geteuid().is_root() {
+        return Failure::said(SOFTWARE, error.to_string());
+    }
+    Failure::said(NO_PERMISSION, format!("{error}; the key is root's: run it with sudo"))
+}
+
+fn failed(error: &EnrolError) -> Failure {
+    match error {
+        EnrolError::Server(trouble) => refused(trouble),
+        other => Failure::said(SOFTWARE, other.to_string()),
+    }
+}
+
+fn refused(trouble: &Trouble) -> Failure {
+    let (code, what) = match trouble.code() {
+        Some(401) => (NO_PERMISSION, "; the credentials to ask with have expired, or are another cluster's"),
+        Some(403) => (
+            NO_PERMISSION,
+            "; who asks must be let create and get certificatesigningrequests: kubelets are, others by \
+             nodewell-enroll.yaml in /usr/share/nodewell/kubernetes",
+        ),
+        Some(_) => (SOFTWARE, ""),
+        None => (UNAVAILABLE, ""),
+    };
+    Failure::said(code, format!("cannot ask for a certificate: {trouble}{what}"))
+}

@@ -1,0 +1,28 @@
+//! Who the agent is to the API server: finds the kubelet's credentials or gets some of its own, and leaves what the
+//! agent may read where it looks. All of this but [`Way`] is done by root, in the oneshot `nodewell-identity`; the core
+//! never reads root's files.
+
+mod certificate;
+mod credentials;
+mod enrolment;
+mod exec;
+mod flags;
+mod folder;
+mod keeper;
+mod kubelet;
+mod request;
+mod server;
+mod token;
+mod way;
+
+pub use certificate::{Certificate, CertificateError};
+pub use credentials::{Cluster, Credentials, CredentialsError, KeyedCertificate, Secret};
+pub use enrolment::{EnrolError, Enrolment, Progress};
+pub use flags::IdentityFlags;
+pub use folder::{Access, Folder, FolderError};
+pub use keeper::{Keeper, KeeperError, Kept, Published, SAID};
+pub use kubelet::{Found, find as find_kubelet};
+pub use request::{GROUP, SigningRequest, USER_PREFIX, user_name};
+pub use server::{Server, Trouble, ask, client_of};
+pub use token::TokenClaims;
+pub use way::{KUBECONFIG, Way};

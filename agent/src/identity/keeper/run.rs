@@ -1,0 +1,207 @@
+//! One run: looks at what there is, hands over the best of it, and asks for a new certificate when its time has come.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Keeper, KeeperError, Kept, Published};
+use crate::{
+    config::IdentityMode,
+    identity::{
+        credentials::Credentials,
+        enrolment::{EnrolError, Progress},
+        kubelet::Found,
+        request::user_name,
+        server::{Server, Trouble},
+        way::KUBECONFIG,
+    },
+};
+
+/// Between two looks whether a request was approved.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// A run under way.
+pub(super) struct Run<'a> {
+    keeper: &'a Keeper,
+    /// What is not as it should be, each with what to do.
+    pub(super) notes: Vec<String>,
+    pub(super) changed: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(keeper: &'a Keeper) -> Self {
+        Self { keeper, notes: Vec::new(), changed: false }
+    }
+
+    pub(super) async fn all(&mut self, patience: Duration) -> Result<Published, KeeperError> {
+        let keeper = self.keeper;
+        if keeper.mode == IdentityMode::None {
+            return self.withdraw();
+        }
+        let kubelet = keeper.kubelet().await.unwrap_or_else(|error| {
+            self.notes.push(format!("the kubelet's credentials cannot be used: {error}"));
+            None
+        });
+        self.look_at_kubelet(kubelet.as_ref());
+        let kept = self.own(kubelet.as_ref()).await?;
+        let now = Timestamp::now();
+        let valid = kept.as_ref().filter(|kept| kept.certificate.is_valid_at(now));
+        let published = self.hand_over(valid, kubelet.as_ref())?;
+        if !self.wants_a_new_one(kept.as_ref(), now)? {
+            return Ok(published);
+        }
+        Ok(self.renewed(patience).await?.unwrap_or(published))
+    }
+
+    fn withdraw(&mut self) -> Result<Published, KeeperError> {
+        self.changed = self.keeper.shown.remove(KUBECONFIG)?;
+        Ok(Published::Nobody)
+    }
+
+    /// This node's own identity, if that is wanted and the kubelet's cluster still takes it.
+    async fn own(&mut self, kubelet: Option<&Found>) -> Result<Option<Kept>, KeeperError> {
+        if self.keeper.mode == IdentityMode::Kubelet {
+            return Ok(None);
+        }
+        let kept = match self.keeper.kept().await {
+            Err(error @ KeeperError::Kept(_)) => {
+                self.notes.push(format!("{error}; enroll again: nodewell enroll --renew"));
+                None
+            }
+            kept => kept?,
+        };
+        let kept = kept.filter(|kept| self.is_this_nodes(kept));
+        match (kept, kubelet) {
+            (Some(kept), Some(found)) if kept.credentials.cluster != found.credentials.cluster => {
+                self.follow(kept, found).await
+            }
+            (kept, _) => Ok(kept),
+        }
+    }
+
+    fn is_this_nodes(&mut self, kept: &Kept) -> bool {
+        let fits = self.keeper.is_this_nodes(kept);
+        if !fits {
+            let (told, wanted) = (&kept.certificate.common_name, user_name(&self.keeper.node));
+            self.notes.push(format!("the certificate in {} is {told}'s, and this is {wanted}: it is not used; enroll again: nodewell enroll --renew", self.keeper.pki.path().display()));
+        }
+        fits
+    }
+
+    /// The kubelet goes by another address or authority than when we enrolled: so do we, if we are known there.
+    async fn follow(&mut self, kept: Kept, found: &Found) -> Result<Option<Kept>, KeeperError> {
+        let moved = Credentials { cluster: found.credentials.cluster.clone(), secret: kept.credentials.secret.clone() };
+        match whoami(&moved).await {
+            Ok(()) => {
+                self.keeper.pki.replace(KUBECONFIG, moved.kubeconfig().as_bytes())?;
+                Ok(Some(Kept { credentials: moved, ..kept }))
+            }
+            Err(trouble) if trouble.code() == Some(401) => {
+                let server = &moved.cluster.server;
+                self.notes.push(format!(
+                    "{server}, the kubelet's API server, does not know this node's certificate: it is another cluster's, \
+                     and not used; enroll again: nodewell enroll --renew"
+                ));
+                Ok(None)
+            }
+            // Not to be asked now: what was good before is good for now.
+            Err(_) => Ok(Some(kept)),
+        }
+    }
+
+    fn look_at_kubelet(&mut self, kubelet: Option<&Found>) {
+        let Some(found) = kubelet else { return };
+        let (path, node) = (found.path.display(), &self.keeper.node);
+        let Some(certificate) = found.credentials.certificate() else { return };
+        if certificate.kubelet_of().is_some_and(|other| other != node) {
+            let other = certificate.kubelet_of().unwrap_or_default();
+            self.notes.push(format!("{path} is Node {other}'s, and this is {node}: say node-name = \"{other}\" in nodewell.toml, if that is this machine"));
+        }
+        if certificate.not_after <= Timestamp::now() {
+            self.notes.push(format!("the certificate in {path} has been over since {}: the kubelet did not renew it; see: journalctl -u kubelet", certificate.not_after));
+        }
+    }
+
+    fn hand_over(&mut self, own: Option<&Kept>, kubelet: Option<&Found>) -> Result<Published, KeeperError> {
+        match (own, kubelet) {
+            (Some(own), _) => {
+                self.changed = self.keeper.publish(&own.credentials)?;
+                Ok(Published::Own { until: own.certificate.not_after })
+            }
+            (None, Some(found)) => {
+                self.changed = self.keeper.publish(&found.credentials)?;
+                Ok(Published::Kubelet { path: found.path.clone() })
+            }
+            // A copy shall not outlive its original; one whose original cannot be read just now stays.
+            (None, None) if self.notes.is_empty() => self.withdraw(),
+            (None, None) => Ok(Published::Nobody),
+        }
+    }
+
+    fn wants_a_new_one(&mut self, kept: Option<&Kept>, now: Timestamp) -> Result<bool, KeeperError> {
+        let due = kept.is_none_or(|kept| kept.renewal() <= now);
+        Ok(match self.keeper.mode {
+            IdentityMode::Enroll => due,
+            IdentityMode::Auto => due && (kept.is_some() || self.keeper.enrolment().is_under_way()?),
+            IdentityMode::Kubelet | IdentityMode::None => false,
+        })
+    }
+
+    async fn renewed(&mut self, patience: Duration) -> Result<Option<Published>, KeeperError> {
+        let asker = match self.keeper.asker().await {
+            Ok(Some(asker)) => asker,
+            Ok(None) => {
+                self.notes.push("nobody to ask for a certificate with: no kubelet's kubeconfig was found; name one as bootstrap-kubeconfig in [identity]".to_owned());
+                return Ok(None);
+            }
+            Err(error) => {
+                self.notes.push(format!("nobody to ask for a certificate with: {error}"));
+                return Ok(None);
+            }
+        };
+        match self.answer(&asker, patience).await {
+            Ok(Progress::Issued { secret, .. }) => {
+                self.take(Credentials { cluster: asker.credentials.cluster, secret })
+            }
+            Ok(Progress::Waiting { name }) => {
+                self.notes.push(format!("{name} waits for approval: kubectl certificate approve {name}"));
+                Ok(None)
+            }
+            Ok(Progress::Denied { name, why }) => {
+                self.notes
+                    .push(format!("{name} was refused ({why}); it is asked again after a day, or by: nodewell enroll"));
+                Ok(None)
+            }
+            Err(EnrolError::Folder(error)) => Err(error.into()),
+            Err(error) => {
+                self.notes.push(error.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    fn take(&mut self, credentials: Credentials) -> Result<Option<Published>, KeeperError> {
+        self.keeper.keep(&credentials)?;
+        self.changed = true;
+        Ok(credentials.certificate().map(|certificate| Published::Own { until: certificate.not_after }))
+    }
+
+    async fn answer(&self, asker: &Found, patience: Duration) -> Result<Progress, EnrolError> {
+        let server = Server::of(&asker.credentials).await?;
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let progress = self.keeper.enrolment().locked_step(&server).await?;
+            let is_over = tokio::time::Instant::now() + LOOK_EVERY > deadline;
+            if is_over || !matches!(progress, Progress::Waiting { .. }) {
+                return Ok(progress);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+async fn whoami(credentials: &Credentials) -> Result<(), Trouble> {
+    let review = serde_json::json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let server = Server::of(credentials).await?;
+    server.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review).await.map(drop)
+}

@@ -1,0 +1,101 @@
+//! Where the kubelet of each distribution keeps its kubeconfig.
+
+use std::path::{Path, PathBuf};
+
+use super::credentials::{Credentials, CredentialsError};
+
+/// In the order in which they are tried.
+const PLACES: [(&str, &str); 8] = [
+    ("kubeadm", "etc/kubernetes/kubelet.conf"),
+    // EKS, AKS, GKE, kOps, OpenShift.
+    ("kubelet", "var/lib/kubelet/kubeconfig"),
+    ("Bottlerocket", "etc/kubernetes/kubelet/kubeconfig"),
+    ("k3s", "var/lib/rancher/k3s/agent/kubelet.kubeconfig"),
+    ("RKE2", "var/lib/rancher/rke2/agent/kubelet.kubeconfig"),
+    ("k0s", "var/lib/k0s/kubelet.conf"),
+    ("MicroK8s", "var/snap/microk8s/current/credentials/kubelet.config"),
+    ("MicroK8s", "var/snap/microk8s/current/credentials/client.config"),
+];
+
+/// The kubelet's credentials, and where they were.
+#[derive(Debug)]
+pub struct Found {
+    pub path: PathBuf,
+    pub credentials: Credentials,
+}
+
+/// The places below `root` where a kubeconfig may be; or only the one that was `named`.
+pub(super) fn places(root: &Path, named: Option<&Path>) -> Vec<PathBuf> {
+    let known = || PLACES.iter().map(|(_, place)| root.join(place)).collect();
+    named.map_or_else(known, |path| vec![path.to_owned()])
+}
+
+/// The first credentials that can be used. A place that cannot be used is an error only if no other can, and the first
+/// such one is told; `None` if there is none at all.
+pub async fn find(root: &Path, named: Option<&Path>) -> Result<Option<Found>, CredentialsError> {
+    let mut trouble = None;
+    for path in places(root, named) {
+        match Credentials::read(&path).await {
+            Ok(credentials) => return Ok(Some(Found { path, credentials })),
+            Err(error) if error.is_absence() && named.is_none() => {}
+            Err(error) => trouble = trouble.or(Some(error)),
+        }
+    }
+    trouble.map_or(Ok(None), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn kubeconfig(user: &str) -> String {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{{"name": "c", "cluster": {{"server": "https://h"}}}}],
+            "users": [{{"name": "u", "user": {user}}}],
+            "contexts": [{{"name": "c", "context": {{"cluster": "c", "user": "u"}}}}]}}"#
+        )
+    }
+
+    fn put(root: &Path, place: &str, text: &str) {
+        let path = root.join(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[tokio::test]
+    async fn every_distribution_is_found() {
+        for (distribution, place) in PLACES {
+            let root = tempfile::tempdir().unwrap();
+            put(root.path(), place, &kubeconfig(r#"{"token": "t"}"#));
+            let found = find(root.path(), None).await.unwrap().expect(distribution);
+            assert_eq!(found.path, root.path().join(place));
+            assert_eq!(found.credentials.secret.token.as_deref(), Some("t"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_machine_without_a_kubelet_is_no_trouble() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(find(root.path(), None).await.unwrap().is_none());
+        let named = root.path().join("kubelet.conf");
+        assert!(find(root.path(), Some(&named)).await.is_err(), "one that was named must be there");
+    }
+
+    #[tokio::test]
+    async fn what_a_former_distribution_left_is_passed_over() {
+        let root = tempfile::tempdir().unwrap();
+        put(
+            root.path(),
+            "etc/kubernetes/kubelet.conf",
+            &kubeconfig(r#"{"client-certificate": "/gone", "client-key": "/gone"}"#),
+        );
+        let error = find(root.path(), None).await.unwrap_err().to_string();
+        assert!(error.contains("kubelet.conf") && error.contains("/gone"), "{error}");
+        put(root.path(), "var/lib/k0s/kubelet.conf", &kubeconfig(r#"{"token": "k0s"}"#));
+        let found = find(root.path(), None).await.unwrap().unwrap();
+        assert_eq!(found.credentials.secret.token.as_deref(), Some("k0s"));
+    }
+}
