@@ -17,6 +17,8 @@ use crate::runtime::crash;
 pub(super) const FILE: &str = "state.db";
 /// In pages of 4 KiB: 64 MiB.
 const PAGES_LIMIT: u32 = 16 * 1024;
+/// A log that a burst has made longer than this is cut at once.
+const LOG_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
 /// Free pages are given back from here on: 1 MiB after a burst.
 const FREE_PAGES_LIMIT: u32 = 256;
 
@@ -86,6 +88,7 @@ impl Database {
     /// Writes all of it or nothing; when it returns, it is on the disk.
     pub(super) fn write(&mut self, batch: &Pending) -> Result<(), Failure> {
         self.is_still_there()?;
+        self.cut_log()?;
         crash::point("store.before-begin");
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for table in batch.cleared() {
@@ -98,7 +101,8 @@ impl Database {
         crash::point("store.before-commit");
         transaction.commit()?;
         crash::point("store.after-commit");
-        self.shrink()
+        self.shrink()?;
+        self.cut_log()
     }
 
     /// Writes something that changes nothing: only that tells whether the disk takes it.
@@ -114,6 +118,16 @@ impl Database {
             return Err(Failure::Replaced);
         }
         self.identity = now;
+        Ok(())
+    }
+
+    /// SQLite takes the log into the file by itself, but leaves its length, and keeps quiet if it cannot: then the log
+    /// would grow for ever, so this is done before a write, too.
+    fn cut_log(&self) -> Result<(), Failure> {
+        let log = fs::metadata(with_suffix(&self.path, "-wal"));
+        if log.is_ok_and(|log| log.len() > LOG_LIMIT_BYTES) {
+            self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+        }
         Ok(())
     }
 

@@ -100,6 +100,23 @@ async fn all_rows_replace_what_was_there() {
 }
 
 #[tokio::test]
+async fn a_burst_leaves_no_long_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let big = |number: usize| row(Table::Events, &number.to_string(), &"x".repeat(10_000));
+    let ticket = store.put_all(&[Table::Events], (0..2000).map(big).collect());
+    until(&store, |state| state.durable >= ticket).await;
+    let log = || std::fs::metadata(directory.path().join("state.db-wal")).unwrap().len();
+    assert!(log() <= 2 * 1024 * 1024, "{} bytes of log are left", log());
+    let ticket = store.put_all(&[Table::Events], Vec::new());
+    until(&store, |state| state.durable >= ticket).await;
+    assert!(log() <= 2 * 1024 * 1024, "{} bytes of log are left", log());
+    assert!(store.close(LONG).await);
+    let left = std::fs::metadata(directory.path().join("state.db")).unwrap().len();
+    assert!(left <= 2 * 1024 * 1024, "{left} bytes are left");
+}
+
+#[tokio::test]
 async fn nowhere_keeps_nothing_and_stops_nobody() {
     let store = Store::nowhere();
     assert!(!store.is_somewhere() && !store.is_full());
