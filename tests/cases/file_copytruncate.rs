@@ -28,6 +28,9 @@ const ROTATIONS: usize = 20;
 /// Between two lines: some thousand a second.
 const PACE: Duration = Duration::from_micros(200);
 
+/// Whoever looks at a change only now was not told of it at once.
+const LATE: Duration = Duration::from_millis(300);
+
 /// A program that has its log open, and opens it anew when it is told.
 struct Writer {
     path: PathBuf,
@@ -50,6 +53,11 @@ impl Writer {
 
     fn beside(&self, end: &str) -> PathBuf {
         self.path.with_extension(end)
+    }
+
+    /// How long ago the file was changed.
+    fn rest(&self) -> Duration {
+        self.file.metadata().unwrap().modified().unwrap().elapsed().unwrap_or_default()
     }
 
     fn copy_and_truncate(&self) {
@@ -124,6 +132,7 @@ fn what_was_cut_off_unread_is_said_to_be_lost() {
     agent.pause();
     (3..6).for_each(|number| writer.say(number));
     writer.copy_and_truncate();
+    until("it was a while ago", || writer.rest().gt(&LATE).then_some(()));
     agent.resume();
     // Only once it was noticed: a longer file would be another story.
     until("the loss is told", || (confessions(&agent) == 1).then_some(()));

@@ -134,9 +134,11 @@ fn settle_memory() {
     // With a limit in force every later mapping past it would fail: then it is better not to lock at all.
     let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
         .is_ok_and(|(soft, _)| soft == nix::libc::RLIM_INFINITY);
-    if (unlimited || nix::unistd::geteuid().is_root())
-        && let Err(error) = lock_memory(Locking::Touched).and_then(|()| load_program())
-    {
+    if !unlimited && !nix::unistd::geteuid().is_root() {
+        tracing::info!(
+            "memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall the agent"
+        );
+    } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| load_program()) {
         tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
     }
 }

@@ -11,6 +11,7 @@ pub const POINTS: &[&str] = &[
     "store.after-told",
     "store.before-aside",
     "store.before-close",
+    "exporter.after-take-in",
     "exporter.before-post",
     "exporter.after-post",
     "exporter.after-put",

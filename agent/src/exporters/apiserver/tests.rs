@@ -4,6 +4,7 @@ mod conditions;
 mod events;
 mod lease;
 mod outage;
+mod restarts;
 mod server;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -30,7 +31,7 @@ struct Bench {
     notices: mpsc::Receiver<Notice>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
-    _commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<Command>,
 }
 
 /// All waits in milliseconds; those that a test does not look at never end.
@@ -60,16 +61,18 @@ fn config(kubeconfig: PathBuf) -> ApiserverConfig {
 
 impl Bench {
     fn start(config: ApiserverConfig) -> Self {
-        let (board, commands) = Board::new("n1");
+        Self::start_on(Board::new("n1"), Memory::default(), config)
+    }
+
+    fn start_on((board, commands): (Board, mpsc::Receiver<Command>), memory: Memory, config: ApiserverConfig) -> Self {
         let stats = Arc::<ApiStats>::default();
         let (sender, notices) = mpsc::channel(8);
-        let ports =
-            Ports { board: board.clone(), stats: stats.clone(), notices: Some(sender), memory: Memory::default() };
+        let ports = Ports { board: board.clone(), stats: stats.clone(), notices: Some(sender), memory };
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(run(config, ports, async {
             let _ = stopped.await;
         }));
-        Self { board, stats, notices, stop: Some(stop), task, _commands: commands }
+        Self { board, stats, notices, stop: Some(stop), task, commands }
     }
 
     fn say(&self, conditions: &[(&str, ConditionStatus)]) {
@@ -96,6 +99,12 @@ impl Bench {
         let mut view = self.board.watch();
         let reached = timeout(DEADLINE, view.wait_for(|view| reached(&view.apiserver))).await;
         reached.unwrap_or_else(|_| panic!("{what}: {:?}", self.board.view().apiserver)).unwrap().apiserver.clone()
+    }
+
+    /// Ends it as a panic does.
+    async fn abort(&mut self) {
+        self.task.abort();
+        assert!((&mut self.task).await.unwrap_err().is_cancelled());
     }
 
     async fn stop(&mut self) {

@@ -93,6 +93,9 @@ fn play(steps: Vec<Step>, returns: &[Return]) -> World {
         }
     }
     world.settle();
+    // A last restart finds nothing that is to be told once more.
+    crash(&mut world);
+    world.settle();
     world
 }
 
