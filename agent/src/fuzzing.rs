@@ -2,11 +2,13 @@
 //! are replayed through the same functions by an ordinary test.
 
 mod kmsg;
+mod lastwords;
 mod replay;
 mod report;
 mod rules;
 
 pub use kmsg::kmsg;
+pub use lastwords::lastwords;
 pub use replay::replay;
 pub use report::report;
 pub use rules::rules;
@@ -34,6 +36,11 @@ mod tests {
     #[test]
     fn the_corpus_of_kernel_records_is_harmless() {
         replay_corpus("kmsg", super::kmsg);
+    }
+
+    #[test]
+    fn the_corpus_of_last_words_is_harmless() {
+        replay_corpus("lastwords", super::lastwords);
     }
 
     #[test]

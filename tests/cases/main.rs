@@ -43,6 +43,7 @@ mod node_recreated;
 mod npd_stock_configs;
 mod openapi;
 mod reboot_is_judged;
+mod reboot_on_systemd;
 mod recovery;
 mod report_api;
 mod report_cli;
@@ -66,6 +67,7 @@ fn main() -> std::process::ExitCode {
     let behaviours = [
         booted_service::list,
         container_runtime_restarts::list,
+        reboot_on_systemd::list,
         events_10000::list,
         api_faults::list,
         api_conditions::list,

@@ -5,6 +5,7 @@
 
 mod boot;
 mod cgroup;
+mod disk;
 mod package;
 mod tree;
 
@@ -29,6 +30,7 @@ use crate::{
 };
 
 pub use self::{
+    disk::Disk,
     package::Package,
     tree::{Release, unmet},
 };
@@ -55,6 +57,24 @@ impl Machine {
     #[must_use]
     pub fn boot(release: Release) -> Self {
         boot::boot(release)
+    }
+
+    /// Boots one from `disk`, where everything stays that is written: it can boot again.
+    ///
+    /// # Panics
+    /// If it does not come up; what it said is shown.
+    #[must_use]
+    pub fn boot_from(disk: &Disk) -> Self {
+        boot::start(disk.path(), &[])
+    }
+
+    /// Shuts it down as its administrator would.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub fn power_off(mut self) {
+        self.sh("systemctl poweroff");
+        until_within(LONG, "the machine is off", || self.nspawn.ended());
     }
 
     /// Where its root lies, seen from outside.

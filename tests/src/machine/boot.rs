@@ -22,13 +22,18 @@ const BOOT_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn boot(release: Release) -> Machine {
     let tree = release.tree().unwrap_or_else(|reason| panic!("{reason}"));
+    start(&tree, &["--volatile=overlay"])
+}
+
+/// Boots from `tree` itself: what is written stays.
+pub(super) fn start(tree: &Path, flags: &[&str]) -> Machine {
     let folder = TempDir::with_prefix("nodewell-machine-").unwrap();
     let node = folder.path().join("kmsg");
     // A node of our own: the outer machine's is the same inode for everybody, and a program inside may change its mode.
     mknod(&node, SFlag::S_IFCHR, Mode::from_bits_truncate(0o600), makedev(1, 11)).unwrap();
     let cgroup = Cgroup::make().unwrap();
     let log = folder.path().join("console");
-    let mut nspawn = Process::start(&argv(&tree, &node, &cgroup), &log).unwrap();
+    let mut nspawn = Process::start(&argv((tree, flags), &node, &cgroup), &log).unwrap();
     let leader = until("the container has an init", || {
         assert!(nspawn.ended().is_none(), "{}", fs::read_to_string(&log).unwrap_or_default());
         init_of(nspawn.pid())
@@ -42,14 +47,14 @@ pub(super) fn boot(release: Release) -> Machine {
     machine
 }
 
-fn argv(tree: &Path, kmsg: &Path, cgroup: &Cgroup) -> Vec<OsString> {
+fn argv((tree, more): (&Path, &[&str]), kmsg: &Path, cgroup: &Cgroup) -> Vec<OsString> {
     let script = format!("{}exec env SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn \"$@\"", cgroup.enter());
     let mut argv: Vec<OsString> = vec!["sh".into(), "-c".into(), script.into(), "sh".into()];
     // Without bpf(2) the kernel's side of DeviceAllow= and IPAddressDeny= would silently be left out; without
     // CAP_SYSLOG the machine's own root could not open the kernel log.
     let flags = "--quiet --machine=node --register=no --keep-unit --private-network --console=pipe --boot \
-                 --volatile=overlay --capability=all --system-call-filter=bpf";
-    argv.extend(flags.split_whitespace().map(OsString::from));
+                 --capability=all --system-call-filter=bpf";
+    argv.extend(flags.split_whitespace().chain(more.iter().copied()).map(OsString::from));
     argv.push(format!("--directory={}", tree.display()).into());
     argv.push(format!("--bind={}:/dev/kmsg", kmsg.display()).into());
     argv

@@ -4,7 +4,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use nodewell_model::{BootId, text};
 use nodewell_sys::{
     bus_error,
@@ -13,8 +13,9 @@ use nodewell_sys::{
 
 /// A shutdown logs a hundred units that stop; twice that is enough to find its begin.
 const ENTRIES_LIMIT: usize = 400;
-/// Of the kernel's last complaints.
+/// Of the kernel's last complaints, and how long before the end they may have been said.
 const WORDS_LIMIT: usize = 3;
+const WORDS_AGE: SignedDuration = SignedDuration::from_mins(5);
 
 /// systemd.journal-fields(7), sd-messages.h: a unit was started, was stopped; journald stopped; logind shuts down.
 const STARTED: &str = "39f53479d3a045ac8e11786248231fbf";
@@ -88,8 +89,8 @@ pub fn end_of(question: &Question) -> Result<Option<JournalEnd>, JournalError> {
 
 fn judge(newest_first: &[Entry]) -> Option<JournalEnd> {
     let last = newest_first.first()?.time;
-    let mut kernel: Vec<String> =
-        newest_first.iter().filter_map(|entry| entry.complaint.clone()).take(WORDS_LIMIT).collect();
+    let late = newest_first.iter().filter(|entry| last.duration_since(entry.time) <= WORDS_AGE);
+    let mut kernel: Vec<String> = late.filter_map(|entry| entry.complaint.clone()).take(WORDS_LIMIT).collect();
     kernel.reverse();
     Some(JournalEnd { last, shutdown: is_shutdown(newest_first), kernel })
 }

@@ -89,7 +89,8 @@ impl Evidence {
 
     fn unexpected(&self, mark: &Mark, panic: Option<String>) -> Finding {
         let (seen, by) = self.last_sign(mark);
-        let began = self.began();
+        // A clock that was set in between does not make it come back before it went.
+        let began = self.began().max(seen);
         let why = panic.map(|panic| format!("the kernel panicked: {panic}")).or_else(|| self.kernels_last_words());
         let why = why.unwrap_or_else(|| "nothing was left that tells why (power, a watchdog, a reset)".to_owned());
         let mut message = format!(

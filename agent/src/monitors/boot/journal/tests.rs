@@ -43,6 +43,19 @@ fn an_end_in_the_middle_is_no_shutdown() {
 }
 
 #[test]
+fn only_late_complaints_are_last_words() {
+    let said = |secs: i64, text: &str| Entry {
+        time: Timestamp::from_second(secs).unwrap(),
+        complaint: Some(text.to_owned()),
+        ..Entry::default()
+    };
+    let newest_first: Vec<Entry> =
+        [1000, 900, 800, 750, 100].into_iter().map(|secs| said(secs, &secs.to_string())).collect();
+    assert_eq!(judge(&newest_first).unwrap().kernel, ["800", "900", "1000"]);
+    assert_eq!(judge(&newest_first[3..]).unwrap().kernel, ["750"]);
+}
+
+#[test]
 fn nobody_else_speaks_of_a_shutdown() {
     let forged = Entry { is_systemd: false, ..entry(STARTED, "reboot.target") };
     assert!(!shutdown(&[forged]));

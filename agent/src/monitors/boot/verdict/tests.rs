@@ -63,6 +63,13 @@ fn an_agent_that_was_not_stopped_saw_an_unexpected_reboot() {
 }
 
 #[test]
+fn a_clock_that_was_set_does_not_bring_it_back_before_it_went() {
+    let journal = ended("2026-11-20T10:20:40Z", false, &[]);
+    let findings = Evidence { journal, ..evidence(Some(mark(false))) }.findings();
+    assert_eq!(findings[0].time, at("2026-11-20T10:20:40Z"));
+}
+
+#[test]
 fn the_journal_overrules_the_agents_own_note() {
     let journal = ended("2026-11-20T10:19:00Z", true, &[]);
     assert_eq!(reasons(&Evidence { journal, ..evidence(Some(mark(false))) }), [""; 0], "only the agent was killed");

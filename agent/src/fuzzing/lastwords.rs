@@ -1,0 +1,37 @@
+//! What firmware and a dying kernel left behind: any name, any bytes, as the kernel's folder and the archive have them.
+
+use std::{path::PathBuf, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_model::{BootId, text::MESSAGE_LIMIT_BYTES};
+
+use crate::{
+    lastwords::{Kept, gather::Words},
+    monitors::boot::{mark::Mark, pstore::LastWords, verdict::Evidence},
+};
+
+/// The first line is the record's name. Nothing is made up, everything told is fit to show, and is told but once.
+pub fn lastwords(input: &[u8]) {
+    let (name, text) = input.split_at(input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len()));
+    let path = PathBuf::from(String::from_utf8_lossy(name).into_owned());
+    let file = Words { path, text: text.to_vec(), written: Some(Timestamp::UNIX_EPOCH) };
+    let both = Kept { pstore: vec![file.clone()], archive: vec![file] };
+    let words = LastWords::read(&both);
+    let kept: usize = words.dumps.iter().map(|dump| dump.text.len()).sum();
+    assert!(kept <= text.len(), "{kept} bytes of {}", text.len());
+    let mark = Mark { boot_id: BootId::default(), stopped: false, alive: Timestamp::UNIX_EPOCH, told: Vec::new() };
+    let all = Mark::all_told(words.dumps.iter().map(|dump| dump.id));
+    let evidence = |mark| Evidence {
+        mark: Some(mark),
+        words: words.clone(),
+        journal: None,
+        now: Timestamp::now(),
+        up: Duration::ZERO,
+    };
+    for finding in evidence(mark.clone()).findings() {
+        assert!(finding.message.len() <= MESSAGE_LIMIT_BYTES && finding.time <= Timestamp::now());
+    }
+    let complete = all.len() == words.dumps.len();
+    let again = evidence(Mark { told: all, stopped: true, ..mark }).findings();
+    assert!(again.is_empty() || !complete, "told again: {again:?}");
+}
