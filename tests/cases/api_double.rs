@@ -19,6 +19,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .api("events_are_made_once_and_counted", events_are_made_once_and_counted)
         .api("an_access_review_tells_the_rights", an_access_review_tells_the_rights)
         .api("a_new_node_has_a_new_uid", a_new_node_has_a_new_uid)
+        .api("a_patch_of_nothing_makes_no_version", a_patch_of_nothing_makes_no_version)
+        .api("leases_are_made_and_locked_by_version", leases_are_made_and_locked_by_version)
         .api_alone("a_killed_server_comes_back_with_its_content", a_killed_server_comes_back_with_its_content)
         .on_double("faults_come_as_scripted", faults_come_as_scripted);
 }
@@ -217,6 +219,47 @@ fn an_access_review_tells_the_rights(cluster: &Cluster) {
     assert!(allowed(&kubelet, "create", ("events", "")));
     assert!(!allowed(&kubelet, "delete", ("events", "")));
     assert!(!allowed(&cluster.client(&Identity::Stranger), "patch", ("nodes", "status")));
+}
+
+fn a_patch_of_nothing_makes_no_version(cluster: &Cluster) {
+    let kubelet = node(cluster, "looked-at");
+    let (_, told) = kubelet.call(&apply("looked-at", "us", &json!([{ "type": "A", "status": "True" }])));
+    let look = Call::merge("/api/v1/nodes/looked-at/status?fieldManager=us", &json!({})).metadata_only();
+    let (code, seen) = kubelet.call(&look);
+    assert_eq!((code, &seen["metadata"]["uid"]), (200, &told["metadata"]["uid"]), "{seen}");
+    assert_eq!(seen["metadata"]["resourceVersion"], told["metadata"]["resourceVersion"]);
+    assert_eq!(kubelet.call(&Call::merge("/api/v1/nodes/nobody/status", &json!({}))).0, 404);
+}
+
+fn leases_are_made_and_locked_by_version(cluster: &Cluster) {
+    let kubelet = node(cluster, "leasing");
+    let admin = cluster.client(&Identity::Admin);
+    cluster.create_namespace("nodewell");
+    let leases = |namespace: &str| format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "leasing" },
+        "spec": { "holderIdentity": "leasing", "renewTime": "2026-11-21T03:00:00.000001Z" },
+    });
+    let patch = |version: &Value, second: u8| {
+        let time = format!("2026-11-21T03:00:{second:02}.000000Z");
+        let body = json!({ "metadata": { "resourceVersion": version }, "spec": { "renewTime": time } });
+        Call::merge(&format!("{}/leasing", leases("nodewell")), &body)
+    };
+    assert_eq!(admin.call(&patch(&Value::Null, 1)).0, 404);
+    assert_eq!(admin.call(&Call::post(&leases("nowhere"), &lease)).0, 404);
+    let (code, made) = admin.call(&Call::post(&leases("nodewell"), &lease));
+    assert_eq!((code, &made["spec"]["renewTime"]), (201, &json!("2026-11-21T03:00:00.000001Z")), "{made}");
+    let (code, again) = admin.call(&Call::post(&leases("nodewell"), &lease));
+    assert_eq!((code, again["reason"].as_str()), (409, Some("AlreadyExists")), "{again}");
+    let version = &made["metadata"]["resourceVersion"];
+    assert_eq!(admin.call(&patch(version, 2)).0, 200);
+    let (code, late) = admin.call(&patch(version, 3));
+    assert_eq!((code, late["reason"].as_str()), (409, Some("Conflict")), "{late}");
+    let (code, refused) = kubelet.call(&patch(&Value::Null, 4));
+    let message = refused["message"].as_str().unwrap();
+    assert_eq!((code, message.contains("can only access leases in the \"kube-node-lease\"")), (403, true), "{message}");
+    cluster.delete_lease("leasing");
+    assert!(cluster.lease("leasing").is_none());
 }
 
 fn a_new_node_has_a_new_uid(cluster: &Cluster) {

@@ -111,5 +111,5 @@ fn what_waits_is_delivered_soon_after_the_return(cluster: &Cluster) {
         let told = cluster.condition(node, "KernelUnhealthy").is_some_and(|told| told["status"] == "True");
         (told && cluster.events(node, "KernelOops").len() == 1).then_some(())
     });
-    println!("delivered {:?} after the server was ready", ready.elapsed());
+    eprintln!("delivered {:?} after the server was ready", ready.elapsed());
 }

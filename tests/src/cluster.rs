@@ -1,6 +1,7 @@
 //! The cluster a case runs on: the double or the real server, behind the same words.
 
 mod client;
+mod policy;
 
 use std::{
     fs,
@@ -11,6 +12,8 @@ use std::{
 use serde_json::{Value, json};
 
 pub use client::{Call, Client};
+use policy::refusing_policy;
+pub(crate) use policy::{POLICY, POLICY_WORDS};
 
 use crate::{
     double::{Double, Fault},
@@ -300,32 +303,6 @@ impl Cluster {
 
 fn lease_path(node: &str) -> String {
     format!("/apis/coordination.k8s.io/v1/namespaces/nodewell/leases/{node}")
-}
-
-/// The name of the policy that [`Cluster::refuse_condition`] makes, and what it says.
-pub(crate) const POLICY: &str = "nodewell-tests";
-pub(crate) const POLICY_WORDS: &str = "not this condition";
-
-/// A policy against Nodes with `condition`, and what puts it in force.
-fn refusing_policy(condition: &str) -> [(&'static str, Value); 2] {
-    let nodes =
-        json!([{ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes/status"] }]);
-    let expression =
-        format!("!has(object.status.conditions) || !object.status.conditions.exists(c, c.type == '{condition}')");
-    let object = |kind: &str, spec: Value| {
-        let group = "admissionregistration.k8s.io/v1";
-        json!({ "apiVersion": group, "kind": kind, "metadata": { "name": POLICY }, "spec": spec })
-    };
-    let policy = json!({
-        "failurePolicy": "Fail",
-        "matchConstraints": { "resourceRules": nodes },
-        "validations": [{ "expression": expression, "message": POLICY_WORDS }],
-    });
-    let binding = json!({ "policyName": POLICY, "validationActions": ["Deny"] });
-    [
-        ("validatingadmissionpolicies", object("ValidatingAdmissionPolicy", policy)),
-        ("validatingadmissionpolicybindings", object("ValidatingAdmissionPolicyBinding", binding)),
-    ]
 }
 
 impl Server {

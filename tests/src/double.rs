@@ -49,6 +49,12 @@ impl Double {
         Self { address, shared, serving, backup: Mutex::default() }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// As a killed server: nobody listens, open connections break.
     pub fn stop(&self) {
         if let Some(serving) = self.serving.lock().unwrap().take() {

@@ -25,3 +25,4 @@ pub mod satellite;
 pub mod suite;
 pub mod tally;
 pub mod wait;
+pub mod wire;

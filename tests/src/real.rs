@@ -113,7 +113,7 @@ impl RealServer {
 
     /// Keeps what etcd has; the pair is away meanwhile.
     pub fn back_up(&self) {
-        self.with_etcd_away(|etcd, backup| copy(etcd, backup));
+        self.with_etcd_away(copy);
     }
 
     /// Has what it had at the backup.

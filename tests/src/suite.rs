@@ -13,6 +13,7 @@ use crate::{
     disk, journal, kmsg,
     machine::{self, Release},
     real::{self, RealServer},
+    wire,
 };
 
 /// What a machine may lack.
@@ -33,6 +34,8 @@ pub enum Need {
     ShiftedClock,
     /// Root, and a tree of this release that boots in a container.
     Machine(Release),
+    /// Root, and network namespaces that can be made.
+    Wire,
     /// Time: only the long suite takes it.
     LongSuite,
     /// A package whose programs run on glibc 2.28 and later, named by `NODEWELL_DEB`.
@@ -51,6 +54,7 @@ impl Need {
             Self::Journald => journal::unmet(),
             Self::ShiftedClock => clock::unmet(),
             Self::Machine(release) => machine::unmet(release),
+            Self::Wire => wire::unmet(),
             Self::LongSuite => std::env::var_os("NODEWELL_LONG").is_none().then(|| LONG.to_owned()),
             Self::OldGlibc => std::env::var_os("NODEWELL_DEB").is_none().then(|| OLD_GLIBC.to_owned()),
         }

@@ -6,6 +6,8 @@ mod keeping;
 
 pub use keeping::Memory;
 
+use std::time::Duration;
+
 use super::{
     aggregate::{Delivery, Next},
     answer::{Failure, Taken},
@@ -28,6 +30,8 @@ struct Events<'a> {
     keeper: Keeper,
     retry: Retry,
     luck: Luck,
+    /// When the last write was begun.
+    sent_at: Duration,
     /// An object that the server refused was told once.
     refusal_told: bool,
 }
@@ -77,6 +81,7 @@ impl<'a> Events<'a> {
             keeper,
             retry: Retry::new(shared.config.retry),
             luck: Luck::new(&shared.config.node_name),
+            sent_at: Duration::ZERO,
             refusal_told: false,
         }
     }
@@ -141,6 +146,7 @@ impl<'a> Events<'a> {
         let shared = self.shared;
         let (store, ticket) = self.keeper.place();
         self.meanwhile(Keeper::settled(store, ticket)).await;
+        self.sent_at = shared.clock.boottime();
         let call = if delivery.created {
             object::count_event(&shared.config, delivery)
         } else {
@@ -218,7 +224,7 @@ impl<'a> Events<'a> {
     }
 
     fn failed(&mut self, failure: &Failure) {
-        self.retry.failed(failure, self.shared.clock.boottime(), self.luck.draw());
+        self.retry.failed_since(failure, (self.sent_at, self.shared.clock.boottime()), self.luck.draw());
         let namespace = &self.shared.config.event_namespace;
         let message = match failure {
             Failure::Forbidden(_) => {

@@ -73,12 +73,8 @@ impl Retry {
         self.failed = None;
     }
 
-    /// `luck` is a random number in 0..1: it spreads the nodes of a cluster.
-    pub(super) fn failed(&mut self, failure: &Failure, now: Duration, luck: f64) {
-        self.failed_since(failure, (now, now), luck);
-    }
-
-    /// The same for a try that took from `started` to `ended`: one that waited long enough need not wait again.
+    /// For a try that took from `started` to `ended`: one that waited long enough need not wait again. `luck` is a random
+    /// number in 0..1: it spreads the nodes of a cluster.
     pub(super) fn failed_since(&mut self, failure: &Failure, (started, ended): (Duration, Duration), luck: f64) {
         let attempts = self.failed.as_ref().map_or(0, |failed| failed.attempts).saturating_add(1);
         self.failed = Some(Failed { started, ended, attempts, kind: self.kind(failure), luck });
@@ -141,7 +137,7 @@ mod tests {
     fn waits(failure: &Failure, urgent: bool, luck: f64) -> Vec<f64> {
         let mut retry = Retry::new(RetryTiming::default());
         let wait = |retry: &mut Retry| {
-            retry.failed(failure, secs(100), luck);
+            retry.failed_since(failure, (secs(100), secs(100)), luck);
             (retry.due(urgent).unwrap() - secs(100)).as_secs_f64()
         };
         (0..7).map(|_| wait(&mut retry)).collect()
@@ -173,7 +169,7 @@ mod tests {
                 let mut retry = Retry::new(timing);
                 let mut now = secs(100);
                 while now < back {
-                    retry.failed(&down, now, luck);
+                    retry.failed_since(&down, (now, now), luck);
                     now = retry.due(false).unwrap();
                 }
                 let late = now - back;
@@ -215,7 +211,7 @@ mod tests {
     #[test]
     fn a_success_starts_over() {
         let mut retry = Retry::new(RetryTiming::default());
-        retry.failed(&Failure::Unreachable(String::new()), secs(1), 0.0);
+        retry.failed_since(&Failure::Unreachable(String::new()), (secs(1), secs(1)), 0.0);
         retry.succeeded();
         assert_eq!(retry.due(true), None);
     }
