@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use nodewell_agent::{
     board::{Board, Command},
-    exporters::apiserver::{self, ApiStats, ApiserverConfig, Ports},
+    exporters::apiserver::{self, ApiStats, ApiserverConfig, Memory, Ports},
 };
 use nodewell_model::{
     BootId, ConditionSpec, ConditionStatus, EventRecord, Name, Origin, Severity,
@@ -37,7 +37,7 @@ impl Exporter {
         let name = config.node_name.clone();
         let (board, commands) = Board::new(&name);
         let stats = Arc::<ApiStats>::default();
-        let ports = Ports { board: board.clone(), stats: Arc::clone(&stats), notices: None };
+        let ports = Ports { board: board.clone(), stats: Arc::clone(&stats), notices: None, memory: Memory::default() };
         let task = tokio::spawn(apiserver::run(config, ports, std::future::pending()));
         Self { name, stats, board, task, _commands: commands }
     }

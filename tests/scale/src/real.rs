@@ -2,6 +2,7 @@
 //! and a watch that sees what the server shows.
 
 use std::{
+    collections::BTreeMap,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -38,6 +39,8 @@ use crate::{
 
 /// A kubelet lists so many images by default; with them a Node has the 15 kB that KEP-589 speaks of.
 const IMAGES: usize = 50;
+/// Shorter than the second by which is counted.
+const SAMPLE_EVERY: Duration = Duration::from_millis(200);
 
 /// What must be there before any exporter runs; made outside of the runtime, because the harness blocks.
 #[derive(Debug)]
@@ -210,15 +213,12 @@ impl Admin {
     }
 }
 
-/// The exporters' own counts, by second.
+/// The exporters' own counts: what was added since the last look.
 async fn sample(stats: Arc<Mutex<Vec<Arc<ApiStats>>>>, counter: Counter) {
-    let mut before = std::collections::BTreeMap::new();
+    let mut before = BTreeMap::new();
     loop {
-        sleep(Duration::from_millis(200)).await;
-        let mut now = std::collections::BTreeMap::<&'static str, u64>::new();
-        for (verb, code, count) in stats.lock().unwrap().iter().flat_map(|stats| stats.requests()) {
-            *now.entry(if code == 0 { UNANSWERED } else { verb.as_str() }).or_default() += count;
-        }
+        sleep(SAMPLE_EVERY).await;
+        let now = totals(&stats.lock().unwrap());
         for (verb, count) in &now {
             let requests = count - before.get(verb).unwrap_or(&0);
             counter.meter.count(counter.start.elapsed(), verb, Traffic { requests, ..Traffic::default() });
@@ -227,27 +227,36 @@ async fn sample(stats: Arc<Mutex<Vec<Arc<ApiStats>>>>, counter: Counter) {
     }
 }
 
+fn totals(stats: &[Arc<ApiStats>]) -> BTreeMap<&'static str, u64> {
+    let mut totals = BTreeMap::new();
+    for (verb, code, count) in stats.iter().flat_map(|stats| stats.requests()) {
+        *totals.entry(if code == 0 { UNANSWERED } else { verb.as_str() }).or_default() += count;
+    }
+    totals
+}
+
 /// Follows all Nodes; a watch that ends begins again.
 async fn follow(admin: Admin, truth: Arc<Truth>, start: Instant) {
     loop {
         let request = Request::get("/api/v1/nodes?watch=true").body(Body::empty()).unwrap();
-        let Ok(response) = admin.0.send(request).await else {
-            sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        let (mut body, mut line) = (response.into_body(), Vec::new());
-        while let Some(Ok(frame)) = body.frame().await {
-            for byte in frame.data_ref().into_iter().flatten() {
-                if *byte != b'\n' {
-                    line.push(*byte);
-                    continue;
-                }
-                let event: Value = serde_json::from_slice(&line).unwrap_or_default();
-                line.clear();
-                let node = &event["object"];
-                let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
-                truth.shown(node["metadata"]["name"].as_str().unwrap_or_default(), &conditions, start.elapsed());
-            }
+        if let Ok(response) = admin.0.send(request).await {
+            read_watch(response.into_body(), &truth, start).await;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Each line is an event with a whole Node.
+async fn read_watch(mut body: Body, truth: &Truth, start: Instant) {
+    let mut unread = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        unread.extend(frame.into_data().into_iter().flatten());
+        while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
+            let event: Value = serde_json::from_slice(&unread[..end]).unwrap_or_default();
+            unread.drain(..=end);
+            let node = &event["object"];
+            let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            truth.shown(node["metadata"]["name"].as_str().unwrap_or_default(), &conditions, start.elapsed());
         }
     }
 }

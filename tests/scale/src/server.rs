@@ -19,9 +19,9 @@ use std::{
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Bytes, header::RETRY_AFTER, http::request::Parts};
 use kube::client::Body;
-use nodewell_tests::double::InProcess;
+use nodewell_tests::double::{Answer, InProcess};
 use tokio::{
-    sync::{Semaphore, watch},
+    sync::{Semaphore, SemaphorePermit, watch},
     time::{Instant, sleep, timeout},
 };
 use tower::{BoxError, Service};
@@ -63,6 +63,7 @@ impl Server {
     #[must_use]
     pub fn new(names: &[String], limits: Limits, open: watch::Receiver<bool>) -> Self {
         let double = InProcess::default();
+        double.create_namespace("nodewell");
         names.iter().for_each(|name| double.create_node(name));
         Self {
             double,
@@ -81,27 +82,30 @@ impl Server {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let bytes_up = (head_bytes(&parts) + body.len()) as u64;
-        let count = |verb, bytes_down| {
-            self.meter.count(arrived, verb, Traffic { requests: 1, bytes_up, bytes_down });
+        let outcome = self.outcome(node, &parts, body).await;
+        let (verb, bytes_down) = match &outcome {
+            Outcome::Away => (UNANSWERED, 0),
+            Outcome::TurnedAway => (TURNED_AWAY, 0),
+            Outcome::Answered(answer) => (verb(&parts), answer.body.len() as u64),
         };
-        if !*self.open.borrow() {
-            count(UNANSWERED, 0);
-            return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
-        }
-        let Some(_seat) = self.seat().await else {
-            count(TURNED_AWAY, 0);
-            return Ok(Response::builder().status(429).header(RETRY_AFTER, 1).body(Full::default())?);
-        };
-        sleep(self.limits.work).await;
-        let answer = self.double.answer(node, &parts, body);
-        count(verb(&parts), answer.body.len() as u64);
-        if answer.code == 200 && is_status(&parts) {
-            self.truth.shown(node, &self.double.conditions(node), self.start.elapsed());
-        }
-        Ok(Response::builder().status(answer.code).body(Full::from(answer.body))?)
+        self.meter.count(arrived, verb, Traffic { requests: 1, bytes_up, bytes_down });
+        outcome.response()
     }
 
-    async fn seat(&self) -> Option<tokio::sync::SemaphorePermit<'_>> {
+    async fn outcome(&self, node: &str, parts: &Parts, body: Bytes) -> Outcome {
+        if !*self.open.borrow() {
+            return Outcome::Away;
+        }
+        let Some(_seat) = self.seat().await else { return Outcome::TurnedAway };
+        sleep(self.limits.work).await;
+        let answer = self.double.answer(node, parts, body);
+        if answer.code == 200 && is_status(parts) {
+            self.truth.shown(node, &self.double.conditions(node), self.start.elapsed());
+        }
+        Outcome::Answered(answer)
+    }
+
+    async fn seat(&self) -> Option<SemaphorePermit<'_>> {
         if let Ok(seat) = self.seats.try_acquire() {
             return Some(seat);
         }
@@ -112,6 +116,24 @@ impl Server {
         let seat = timeout(LONGEST_WAIT, self.seats.acquire()).await;
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         seat.ok()?.ok()
+    }
+}
+
+/// What becomes of a request.
+enum Outcome {
+    Away,
+    TurnedAway,
+    Answered(Answer),
+}
+
+impl Outcome {
+    fn response(self) -> Result<Response<Full<Bytes>>, BoxError> {
+        let (response, body) = match self {
+            Self::Away => return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
+            Self::TurnedAway => (Response::builder().status(429).header(RETRY_AFTER, 1), Vec::new()),
+            Self::Answered(answer) => (Response::builder().status(answer.code), answer.body),
+        };
+        Ok(response.body(Full::from(body))?)
     }
 }
 
@@ -153,7 +175,10 @@ fn verb(parts: &Parts) -> &'static str {
     let path = parts.uri.path();
     match parts.method.as_str() {
         "GET" => "read",
-        _ if path.contains("/leases") => "lease",
+        "POST" if path.contains("/leases") => "create-lease",
+        _ if path.contains("/leases") => "renew-lease",
+        // An apply says whether it forces; a patch that changes nothing does not.
+        _ if is_status(parts) && !parts.uri.query().is_some_and(|query| query.contains("force=")) => "look-at-node",
         _ if is_status(parts) => "patch-node-status",
         "POST" if path.ends_with("/events") => "create-event",
         "PATCH" if path.contains("/events/") => "patch-event",

@@ -15,7 +15,8 @@ const NODES: usize = 300;
 const LIMITS: Limits = Limits { seats: 24, queue: 3200, work: Duration::from_millis(10) };
 
 fn on_virtual_time<T>(story: impl Future<Output = T>) -> T {
-    Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(story)
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime needs no more than memory").block_on(story)
 }
 
 fn assert_kept(reports: &[Report]) {
