@@ -27,6 +27,10 @@ pub(crate) fn list(suite: &mut Suite) {
         .real("a_bootstrap_token_is_enough", a_bootstrap_token_is_enough)
         .real("a_denial_is_told_and_not_asked_again", a_denial_is_told_and_not_asked_again)
         .real("the_oneshot_enrols_by_itself_and_renews", the_oneshot_enrols_by_itself_and_renews)
+        .real_alone(
+            "a_node_that_joined_another_cluster_is_its_kubelet_again",
+            a_node_that_joined_another_cluster_is_its_kubelet_again,
+        )
         .real("who_may_not_ask_is_told_so", who_may_not_ask_is_told_so)
         .case("without_credentials_there_is_one_clear_line", without_credentials_there_is_one_clear_line);
 }
@@ -187,6 +191,9 @@ fn a_bootstrap_token_is_enough(cluster: &Cluster) {
     let machine = Machine::with_kubelet(Plan::new("by-token"), ("by-token", "auto"), &json!({}));
     let address = cluster.kubeconfig(&Identity::Admin)["clusters"][0]["cluster"]["server"].clone();
     let (token, authority) = (format!("{id}.{secret}"), server.authority().display().to_string());
+    let asker = cluster.client(&Identity::Bearer(token.clone()));
+    let none = Call::get("/apis/certificates.k8s.io/v1/certificatesigningrequests/none");
+    until("the token and its role are in force", || (asker.call(&none).0 == 404).then_some(()));
     let (config, address) = (machine.config(), address.as_str().unwrap().to_owned());
     let enrolling = meanwhile(move || {
         let way = ["--token", &token, "--server", &address, "--certificate-authority", &authority, "--timeout", "60s"];
@@ -245,6 +252,21 @@ fn the_oneshot_enrols_by_itself_and_renews(cluster: &Cluster) {
     });
     assert_ne!(fs::read_to_string(machine.own()).unwrap(), before, "with a new key");
     assert_eq!(whoami(&machine.handed_client()), "nodewell:node:by-itself");
+}
+
+/// It was enrolled in the cluster that all cases share, and its kubelet is in this one now.
+fn a_node_that_joined_another_cluster_is_its_kubelet_again(cluster: &Cluster) {
+    let node = "moved-node";
+    let machine = Machine::new(cluster, node, "auto");
+    let before = RealServer::shared().kubeconfig(&Identity::Agent(node.to_owned()));
+    assert_eq!(machine.oneshot().code, 0);
+    fs::write(machine.own(), before.to_string()).unwrap();
+    let outcome = machine.oneshot();
+    assert!(outcome.stderr.contains("it is another cluster's, and not used; enroll again"), "{outcome:?}");
+    assert_eq!(whoami(&machine.handed_client()), "system:node:moved-node");
+    // While the server is away nothing is decided.
+    cluster.stop();
+    assert!(!machine.oneshot().stderr.contains("another cluster's"));
 }
 
 fn who_may_not_ask_is_told_so(cluster: &Cluster) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::credentials::{Credentials, CredentialsError};
 
 /// In the order in which they are tried.
-const PLACES: [(&str, &str); 8] = [
+const PLACES: [(&str, &str); 7] = [
     ("kubeadm", "etc/kubernetes/kubelet.conf"),
     // EKS, AKS, GKE, kOps, OpenShift.
     ("kubelet", "var/lib/kubelet/kubeconfig"),
@@ -14,7 +14,6 @@ const PLACES: [(&str, &str); 8] = [
     ("RKE2", "var/lib/rancher/rke2/agent/kubelet.kubeconfig"),
     ("k0s", "var/lib/k0s/kubelet.conf"),
     ("MicroK8s", "var/snap/microk8s/current/credentials/kubelet.config"),
-    ("MicroK8s", "var/snap/microk8s/current/credentials/client.config"),
 ];
 
 /// The kubelet's credentials, and where they were.

@@ -18,14 +18,22 @@ enum Identity {
     Restricted,
     Mighty,
     Powerless,
+    /// Its own, on a cluster that has no admission policies.
+    OwnOnOld,
 }
 
 fn answer(identity: Identity, method: &str, path: &str, body: &str) -> (u16, Value) {
     match (method, path) {
-        ("GET", "/version") => (200, json!({"gitVersion": "v1.33.1"})),
+        ("GET", "/version") if identity == Identity::OwnOnOld => {
+            (200, json!({"gitVersion": "v1.29.4", "major": "1", "minor": "29+"}))
+        }
+        ("GET", "/version") => (200, json!({"gitVersion": "v1.33.1", "major": "1", "minor": "33"})),
         ("GET", "/api/v1/nodes/n1") => (200, json!({"metadata": {"name": "n1"}})),
         ("GET", "/api/v1/nodes") => {
             (200, json!({"items": [{"metadata": {"name": "n1"}}, {"metadata": {"name": "n2"}}]}))
+        }
+        ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews") if identity == Identity::OwnOnOld => {
+            (201, json!({"status": {"userInfo": {"username": "nodewell:node:n1"}}}))
         }
         ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews") => {
             (201, json!({"status": {"userInfo": {"username": "system:node:n1"}}}))
@@ -35,11 +43,13 @@ fn answer(identity: Identity, method: &str, path: &str, body: &str) -> (u16, Val
             let allowed = match identity {
                 Identity::Narrow => !other,
                 Identity::Powerless => false,
-                Identity::Restricted | Identity::Mighty => true,
+                Identity::Restricted | Identity::Mighty | Identity::OwnOnOld => true,
             };
             (201, json!({"status": {"allowed": allowed}}))
         }
-        ("PATCH", "/api/v1/nodes/n2/status") if identity == Identity::Mighty => (200, json!({})),
+        ("PATCH", "/api/v1/nodes/n2/status") if [Identity::Mighty, Identity::OwnOnOld].contains(&identity) => {
+            (200, json!({}))
+        }
         ("PATCH", "/api/v1/nodes/n2/status") => (403, refusal(403, "node \"n1\" is not allowed to modify node \"n2\"")),
         _ => (404, refusal(404, "not found")),
     }
@@ -140,4 +150,24 @@ async fn an_unreadable_kubeconfig_says_what_to_do() {
         Cluster { kubeconfig: "/nowhere/kubeconfig".into(), node: "n1".to_owned(), other_node: None }.examine().await;
     assert_eq!(checks.len(), 1);
     assert!(checks[0].verdict == Verdict::Fail && !checks[0].remedy.is_empty());
+}
+
+#[tokio::test]
+async fn what_an_old_cluster_cannot_enforce_is_said() {
+    let (_folder, cluster) = cluster(Identity::OwnOnOld, "n1").await;
+    let checks = cluster.examine().await;
+    let (verdict_told, detail) = verdict(&checks, "admission policies");
+    assert_eq!(verdict_told, Verdict::Warn);
+    assert!(detail.starts_with("Kubernetes 1.29 cannot keep"), "{detail}");
+    assert_eq!(verdict(&checks, "other Nodes").0, Verdict::Warn);
+    assert_eq!(verdict(&checks, "other Nodes' Events").0, Verdict::Warn);
+}
+
+#[test]
+fn versions_are_compared_as_numbers() {
+    let version = |minor: &str| Version::of(&json!({"major": "1", "minor": minor}));
+    assert!(!version("9").has(1, 30) && !version("29+").has(1, 30));
+    assert!(version("30").has(1, 30) && version("36").has(1, 30));
+    assert!(Version::of(&json!({"major": "2", "minor": "0"})).has(1, 30));
+    assert!(Version::of(&Value::Null).has(1, 30), "one that hides its version is believed to be new");
 }
