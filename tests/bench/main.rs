@@ -6,6 +6,7 @@ mod burst;
 mod corpus;
 mod daemon;
 mod flood;
+mod hang;
 mod idle;
 mod kernel_log;
 mod kills;
@@ -50,7 +51,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, outage, kills, flood.
+    /// burst, hang, outage, kills, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -58,7 +59,7 @@ struct Arguments {
 type Group = (&'static str, fn(&Setting) -> Vec<Row>);
 
 /// In the order in which they disturb each other least: the flood leaves a kernel log full of its lines.
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     ("throughput", throughput::rows),
     ("start", start::rows),
     ("idle", idle::rows),
@@ -66,6 +67,7 @@ const GROUPS: [Group; 10] = [
     ("socket-reports", reports::rows),
     ("api", latency::to_api),
     ("burst", burst::rows),
+    ("hang", hang::rows),
     ("outage", outage::rows),
     ("kills", kills::rows),
     ("flood", flood::rows),

@@ -25,7 +25,8 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("killed_between_any_two_steps")
         .case("the_steps_are_found", the_steps_are_found)
-        .on_double("each_line_is_counted_once", each_line_is_counted_once);
+        .on_double("each_line_is_counted_once", each_line_is_counted_once)
+        .long("a_real_server_counts_each_line_once", each_line_is_counted_once);
 }
 
 /// Every name in the list of the agent's source.

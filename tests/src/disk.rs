@@ -187,7 +187,8 @@ pub(crate) fn said(program: &str, args: &[&str], path: &Path) -> String {
 }
 
 /// Why there can be no loop device here.
-pub(crate) fn unmet() -> Option<String> {
+#[must_use]
+pub fn unmet() -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root, for a loop device".to_owned());
     }

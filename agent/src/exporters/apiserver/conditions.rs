@@ -60,6 +60,10 @@ pub(super) async fn run(shared: &Shared) {
             return lane.last_words().await;
         }
         let due = lane.due();
+        if due.is_none() {
+            // Nothing to apply, and so no answer that would name the Node's UID.
+            shared.go_without_uid();
+        }
         if due.is_some_and(|due| due <= shared.clock.boottime()) {
             lane.apply().await;
             continue;

@@ -1,4 +1,4 @@
-//! What waits for delivery, in order of time and bounded; pure. In memory now: the database will keep the same entries.
+//! What waits for delivery, in order of time and bounded; pure. It is made from the series, which the store keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 

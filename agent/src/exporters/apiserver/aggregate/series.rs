@@ -18,7 +18,8 @@ pub(super) struct Series {
     #[serde(skip)]
     pub(super) hash: u64,
     pub(super) first: EventRecord,
-    pub(super) message: String,
+    /// The words of the newest, where more than the first came.
+    newest: Option<String>,
     pub(super) last_time: Timestamp,
     pub(super) count: u64,
     /// When the hour began, by the wall clock: it goes on while nobody runs.
@@ -37,7 +38,7 @@ impl Series {
         Self {
             id,
             hash: hash(&first),
-            message: first.message.clone(),
+            newest: None,
             last_time: first.last_time,
             count: first.count,
             opened: now.wall,
@@ -69,7 +70,7 @@ impl Series {
         self.count = self.count.saturating_add(record.count);
         if record.last_time >= self.last_time {
             self.last_time = record.last_time;
-            self.message = record.message;
+            self.newest = Some(record.message);
         }
     }
 
@@ -90,7 +91,7 @@ impl Series {
             created: self.created,
             hash: self.hash,
             first: self.first.clone(),
-            message: self.message.clone(),
+            message: self.newest.as_ref().unwrap_or(&self.first.message).clone(),
             last_time: self.last_time,
             count: self.count,
         }

@@ -4,6 +4,8 @@
 //! The ledger puts a row for every record it tells; the book strikes it with the very rows that count the record. So in
 //! whatever state the store comes back, a record either has a row of its own or is counted in a series.
 
+mod restore;
+
 use std::time::Duration;
 
 use nodewell_ledger::Now;
@@ -165,8 +167,6 @@ pub(super) enum Outcome {
     /// The server will never take it.
     Refused,
 }
-
-mod restore;
 
 #[cfg(test)]
 mod tests;
