@@ -70,6 +70,9 @@ pub struct ApiserverConfig {
     pub min_change_interval: Duration,
     /// A problem must be gone for so long before the Node says so.
     pub clear_hold: Duration,
+    /// A request without an answer may still be carried out, late, over what we said since: longer than this no server
+    /// keeps one. Then everything is said once more, each node within as long again by luck.
+    pub late_answer: Duration,
     /// An Event about a Node that nobody has spoken of for so long, and the Node is looked at: it may be another one.
     pub doubtful_after: Duration,
     /// From connecting to the last byte of the answer.
@@ -100,6 +103,7 @@ impl ApiserverConfig {
             heartbeat: Duration::from_secs(300),
             min_change_interval: Duration::from_secs(10),
             clear_hold: Duration::from_secs(30),
+            late_answer: Duration::from_secs(30),
             doubtful_after: Duration::from_mins(1),
             request_timeout: Duration::from_secs(10),
             retry: RetryTiming::default(),

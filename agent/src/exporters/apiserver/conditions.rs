@@ -25,10 +25,6 @@ use super::{
 /// Each round of a conflict names all fields in conflict, and a round may uncover those that we fall back to.
 const CONFLICT_ROUNDS: usize = 4;
 
-/// A request without an answer may still be carried out, late, over what we said since: longer than this no server
-/// keeps one. Then everything is said once more, each node within as long again by luck.
-const LATE_ANSWER: Duration = Duration::from_secs(30);
-
 struct Conditions<'a> {
     shared: &'a Shared,
     schedule: Schedule,
@@ -178,7 +174,7 @@ impl<'a> Conditions<'a> {
         self.schedule.taken(set, now, self.luck.draw());
         self.retry.succeeded();
         if std::mem::take(&mut self.unanswered) {
-            self.schedule.confirm_by(now + LATE_ANSWER.mul_f64(1.0 + self.luck.draw()));
+            self.schedule.confirm_by(now + self.shared.config.late_answer.mul_f64(1.0 + self.luck.draw()));
         }
         self.compare(&draft, taken, now);
         self.conflicts.taken(draft, now + self.shared.config.heartbeat);

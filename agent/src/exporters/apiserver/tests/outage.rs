@@ -99,3 +99,16 @@ async fn a_silent_server_that_speaks_to_new_connections_again_is_noticed_by_them
     assert_eq!(server.seen(NODE).len(), 3);
     assert_eq!(bench.answers(0), 1, "the second one was not waited for to its end");
 }
+
+#[tokio::test]
+async fn after_a_request_without_an_answer_everything_is_said_once_more() {
+    let server = Server::start().await;
+    server.script(NODE, [Reply::Hang]);
+    let (request_timeout, late_answer) = (Duration::from_millis(300), Duration::from_millis(50));
+    let bench = Bench::start(ApiserverConfig { request_timeout, late_answer, ..config(server.kubeconfig()) });
+    bench.say(&[("A", True)]);
+    server.until("the lost one, its repetition, and one more", |server| told(server).len() == 3).await;
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+    bench.say(&[("A", True), ("B", False)]);
+    server.until("a change, and no more", |server| told(server).len() == 4).await;
+}
