@@ -10,7 +10,7 @@ use std::{
 
 use nodewell_tests::{
     agent::{Agent, Plan},
-    cli::{Outcome, nodewell, nodewelld},
+    cli::{Outcome, binary, nodewell, nodewelld},
     cluster::{Call, Client, Cluster, Identity},
     real::RealServer,
     suite::Suite,
@@ -51,6 +51,8 @@ impl Machine {
     }
 
     fn with_kubelet(plan: Plan, (node, mode): (&str, &str), kubelet: &Value) -> Self {
+        // Built now, if it must be: that takes longer than a case waits.
+        let _ = binary("nodewell");
         let path = plan.file("kubelet.conf", &kubelet.to_string());
         let state = plan.folder().join("state");
         fs::create_dir(&state).unwrap();
@@ -125,8 +127,13 @@ fn approve(server: &RealServer, request: &Value) {
     assert_eq!(outcome.code, 0, "{outcome:?}");
 }
 
+/// What it said is shown if the case fails.
 fn meanwhile(work: impl FnOnce() -> Outcome + Send + 'static) -> JoinHandle<Outcome> {
-    thread::spawn(work)
+    thread::spawn(|| {
+        let outcome = work();
+        eprintln!("nodewell enroll: {outcome:?}");
+        outcome
+    })
 }
 
 fn a_node_is_enrolled_and_the_agent_changes_over(cluster: &Cluster) {

@@ -12,6 +12,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("identity_rights")
         .real("own_conditions_and_nothing_else_of_the_node", own_conditions_and_nothing_else_of_the_node)
         .real("no_other_node", no_other_node)
+        .real("no_role_takes_it_further", no_role_takes_it_further)
         .real("own_events_only", own_events_only)
         .real("own_lease_only", own_lease_only)
         .real("nothing_else_in_the_cluster", nothing_else_in_the_cluster)
@@ -157,6 +158,36 @@ fn no_other_node(cluster: &Cluster) {
     // In the group, but with a name that is no node's.
     let odd = cluster.client(&Identity::Agent(String::new()));
     refused(&odd, "no name", (&apply("rights-mine", "KernelUnhealthy"), "(none)"));
+}
+
+/// The policies hold whatever else somebody lets it do.
+fn no_role_takes_it_further(cluster: &Cluster) {
+    let node = "rights-wide";
+    let agent = node_with_agent(cluster, node);
+    let path = format!("/api/v1/nodes/{node}");
+    let cordon = Call::merge(&path, &json!({ "spec": { "unschedulable": true } }));
+    refused(&agent, "before", (&cordon, "cannot"));
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": node },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": format!("nodewell:node:{node}") }],
+    });
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    assert_eq!(cluster.admin(&Call::post(bindings, &binding)).0, 201);
+    nodewell_tests::wait::until("the role is in force", || (agent.call(&Call::get(&path)).0 == 200).then_some(()));
+    refused(&agent, "cordoning", (&cordon, "writes the status of its Node only"));
+    let made = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "rights-made" } });
+    refused(&agent, "making a Node", (&Call::post("/api/v1/nodes", &made), "writes the status of its Node only"));
+    let labels = json!({ "metadata": { "labels": { "a": "b" } } });
+    refused(&agent, "a label", (&Call::merge(&path, &labels), "writes the status of its Node only"));
+    let elsewhere = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    let uid = cluster.node_uid(node);
+    refused(
+        &agent,
+        "the kubelet's Lease",
+        (&Call::post(elsewhere, &lease(node, (node, &uid))), "in namespace nodewell only"),
+    );
+    assert_eq!(cluster.admin(&Call::delete(&format!("{bindings}/{node}"))).0, 200);
 }
 
 pub(crate) const EVENTS: &str = "/api/v1/namespaces/default/events";

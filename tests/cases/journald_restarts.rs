@@ -13,7 +13,7 @@ use nodewell_tests::{
 
 use crate::{
     journal_entries::{RULES, US},
-    lines::TEST_RULES,
+    lines::{LINE_RULE, TEST_RULES},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -91,18 +91,6 @@ fn one_that_hangs_stops_nobody() {
     let (entries, skipped) = (told("NODEWELL_REASON=TestLine"), told(SKIPPED));
     assert!(entries + skipped >= FLOOD, "{entries} in the journal and {skipped} counted of {FLOOD}");
 }
-
-/// An event for each line.
-const LINE_RULE: &str = r#"
-[[rule]]
-reason = "TestLine"
-type = "temporary"
-source = "kmsg"
-severity = "warn"
-pattern = '^test: line (?P<subject>\w+)'
-matches = [{ text = "test: line n1", subject = "n1" }]
-ignores = ["a test: line n1"]
-"#;
 
 /// With stdout and stderr on the journal and told so, as systemd does it.
 fn as_a_service() -> Vec<OsString> {

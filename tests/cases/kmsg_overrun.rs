@@ -6,7 +6,7 @@ use nodewell_tests::{
     agent::Plan,
     kmsg::RealKmsg,
     suite::{Need, Suite},
-    wait::{settled, until},
+    wait::until,
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -27,21 +27,32 @@ fn lines_seen_and_lines_lost_are_lines_written() {
     agent.wait_condition("KernelDeadlock", "False");
     let monitor = || agent.daemon("kernel-monitor").unwrap();
     let known = || monitor().records + monitor().lost;
-    let first = kmsg.say_numbered("nodewell tests: before the flood");
-    let before = settled("the log is read to its end", known);
+    // Others write to the same log, and the kernel has lines of its own to say: how far what is known is behind the
+    // newest number counts, once it stays the same.
+    let look = |text: &str| {
+        let newest = kmsg.say_numbered(text);
+        thread::sleep(Duration::from_millis(100));
+        (newest, newest.cast_signed() - known().cast_signed())
+    };
+    let (first, behind) = until("the log is read to its end", || {
+        let (_, before) = look("nodewell tests: before the flood");
+        let (newest, behind) = look("nodewell tests: still before the flood");
+        (before == behind).then_some((newest, behind))
+    });
     agent.pause();
     (0..FLOOD).for_each(|n| kmsg.say(&format!("nodewell tests: flood {n}")));
     agent.resume();
-    // The kernel has lines of its own to say meanwhile, such as another case's mount: the newest number of all counts.
     let last = until("all are seen or counted", || {
-        let last = kmsg.say_numbered("nodewell tests: after the flood");
-        thread::sleep(Duration::from_millis(100));
-        (known() - before == last - first).then_some(last)
+        let (newest, now_behind) = look("nodewell tests: after the flood");
+        (now_behind == behind).then_some(newest)
     });
     let lost = monitor().lost;
     assert!(lost > 0 && last - first > FLOOD, "{lost} lost of {}", last - first);
-    let gap = agent.wait_event("RecordsLost");
-    assert!(gap.message.contains(&lost.to_string()), "{gap:?}");
+    // On a busy machine the reader falls behind more than once.
+    until("every gap is told with its count", || {
+        let told: u64 = agent.events("RecordsLost").iter().map(|gap| gap.count).sum();
+        (told == lost).then_some(())
+    });
     let metric = format!("nodewell_records_lost_total{{monitor=\"kernel-monitor\"}} {lost}\n");
     assert!(agent.metrics().contains(&metric), "no {metric}");
 }

@@ -43,3 +43,15 @@ clears = { quiet = "1s" }
 matches = ["test: noise"]
 ignores = ["test: no noise"]
 "#;
+
+/// An event for each line, with all of its text.
+pub(crate) const LINE_RULE: &str = r#"
+[[rule]]
+reason = "TestLine"
+type = "temporary"
+source = "kmsg"
+severity = "warn"
+pattern = '^test: line (?P<subject>\w+)'
+matches = [{ text = "test: line n1", subject = "n1" }]
+ignores = ["a test: line n1"]
+"#;

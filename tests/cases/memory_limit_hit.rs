@@ -13,7 +13,10 @@ use nodewell_tests::{
     wait::{settled, until, until_within},
 };
 
-use crate::{api_conditions::plan_on, lines::TEST_RULES};
+use crate::{
+    api_conditions::plan_on,
+    lines::{LINE_RULE, TEST_RULES},
+};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("memory_limit_hit").case_with(
@@ -30,18 +33,6 @@ const LINES: usize = 10_000;
 
 /// An unoptimised agent on a busy machine.
 const LONG: Duration = Duration::from_secs(90);
-
-/// An event for each line, with all of its text.
-const LINE_RULE: &str = r#"
-[[rule]]
-reason = "TestLine"
-type = "temporary"
-source = "kmsg"
-severity = "warn"
-pattern = '^test: line (?P<subject>\w+)'
-matches = [{ text = "test: line n1", subject = "n1" }]
-ignores = ["a test: line n1"]
-"#;
 
 fn it_sheds_counts_and_lives() {
     let cluster = Cluster::double();

@@ -36,7 +36,7 @@ fn what_is_there_is_read() {
 
 /// As a disk does it that fails under a running agent: the filesystem takes no more writes, and is mounted anew.
 fn a_filesystem_that_broke() {
-    let disk = Disk::mounted();
+    let mut disk = Disk::mounted();
     disk.unmount();
     disk.mount("errors=remount-ro");
     let mut agent = plan_on(&disk.mount_point()).start();
@@ -47,8 +47,7 @@ fn a_filesystem_that_broke() {
     agent.kmsg().say(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     // Meanwhile the agent may find the empty mount point, and later the disk again: it fills whatever it finds.
-    disk.unmount();
-    disk.mount("rw");
+    disk.replace();
     wait_kept(&agent);
     until("what waited is on the disk", || {
         (report_array(&agent, "later") && disk.mount_point().join("state.db-wal").exists()).then_some(())

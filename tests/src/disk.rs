@@ -93,6 +93,20 @@ impl Disk {
         said("umount", &[], &self.mount_point());
     }
 
+    /// Takes it out and puts a copy in, on another device. The old one may live on unseen: whoever made a mount namespace
+    /// meanwhile has a mount of it.
+    ///
+    /// # Panics
+    /// If a step fails.
+    pub fn replace(&mut self) {
+        self.unmount();
+        let (image, copy) = (self.folder.path().join("image"), self.folder.path().join("copy"));
+        fs::copy(&image, &copy).unwrap();
+        let old = std::mem::replace(&mut self.device, said("losetup", &["--find", "--show"], &copy));
+        let _ = Command::new("losetup").args(["--detach", &old]).status();
+        self.mount("rw");
+    }
+
     /// The root of its files.
     #[must_use]
     pub fn mount_point(&self) -> PathBuf {

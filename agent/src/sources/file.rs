@@ -1,5 +1,6 @@
 //! Log files: followed by device and inode through rotation by rename and by copytruncate, new ones found by glob.
 
+mod generations;
 mod line;
 mod tail;
 mod timestamp;
@@ -11,7 +12,7 @@ use std::{
     io::{self, ErrorKind},
     os::unix::fs::OpenOptionsExt,
     path::Path,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use jiff::Timestamp;
@@ -92,6 +93,8 @@ pub struct LogFiles {
     /// What went wrong with a file at the last reading.
     unreadable: Option<String>,
     scanned_at: Option<Duration>,
+    /// The same by the clock that files have.
+    looked_at: Option<SystemTime>,
     state: StateTeller,
 }
 
@@ -115,6 +118,7 @@ impl LogFiles {
             denied: HashSet::new(),
             unreadable: None,
             scanned_at: None,
+            looked_at: None,
             state: StateTeller::default(),
         })
     }
@@ -123,6 +127,7 @@ impl LogFiles {
     fn rescan(&mut self, sink: &mut dyn Sink) {
         let first = self.scanned_at.is_none();
         self.scanned_at = Some(clock::monotonic());
+        let last_look = self.looked_at.replace(SystemTime::now());
         self.lines.look_up_zone();
         if let Some(watch) = &mut self.watch {
             watch.folders(&self.patterns);
@@ -136,6 +141,7 @@ impl LogFiles {
         if first {
             self.return_to_renamed(&keys, sink);
         }
+        self.read_left_behind(last_look, sink);
         for (key, path) in found {
             if !self.tails.iter().any(|tail| tail.key == key) {
                 self.attach(&path, key, first, sink);

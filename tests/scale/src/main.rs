@@ -17,6 +17,8 @@ use tokio::runtime::Builder;
 
 /// Long enough for back-offs to reach their longest.
 const EVERYBODYS_OUTAGE: Duration = Duration::from_secs(60);
+/// Of a server that is busy with something else.
+const SLOW: Duration = Duration::from_secs(2);
 /// In real time, where everybody started together: the heartbeats of all fall into it.
 const REAL_OUTAGE: Duration = Duration::from_secs(240);
 
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         at_rest(&arguments, &mut show);
         at_once(&arguments, &mut show);
         one_after_the_other(&arguments, &mut show);
+        slow_server(&arguments, &mut |report| arguments.show(report));
     }
     if arguments.real > 0 {
         real_time(&arguments, &mut |report| arguments.show(report));
@@ -128,6 +131,16 @@ fn one_after_the_other(arguments: &Arguments, show: Show<'_>) {
         show(&scenario::idle(&world, "idle, after an outage", arguments.window()).await);
         let all = Outage { lasting: EVERYBODYS_OUTAGE, one_in: 1, is_limited: false };
         scenario::outage(&mut world, all).await.iter().for_each(show);
+    });
+}
+
+/// A server that needs seconds for an answer has to be waited for: whoever gives up and asks anew makes it slower yet.
+/// No limit: what a server so slow does to us is told.
+fn slow_server(arguments: &Arguments, show: Show<'_>) {
+    on_virtual_time(async {
+        let limits = Limits { work: SLOW, ..arguments.limits() };
+        let mut world = World::virtual_time(arguments.nodes.min(300), limits);
+        show(&scenario::start(&mut world, Duration::ZERO).await);
     });
 }
 

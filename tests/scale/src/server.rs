@@ -162,7 +162,9 @@ impl Service<Request<Body>> for Door {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let door = self.clone();
-        Box::pin(async move { door.server.serve(&door.node, request).await })
+        // Whoever gives up waiting does not end the server's work.
+        let work = tokio::spawn(async move { door.server.serve(&door.node, request).await });
+        Box::pin(async move { work.await? })
     }
 }
 

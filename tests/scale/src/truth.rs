@@ -21,7 +21,7 @@ struct Node {
     wanted: Vec<Arc<ConditionView>>,
     /// When the server first showed all of it.
     right_at: Option<Duration>,
-    /// When the Node was last written.
+    /// When the Node was first written since the counting began.
     written_at: Option<Duration>,
 }
 
@@ -44,7 +44,7 @@ impl Truth {
     pub fn shown(&self, name: &str, conditions: &[Value], at: Duration) {
         let Some(&place) = self.places.get(name) else { return };
         let node = &mut self.lock()[place];
-        node.written_at = Some(at);
+        node.written_at.get_or_insert(at);
         let right = node.wanted.iter().all(|wanted| conditions.iter().any(|shown| says(shown, wanted)));
         node.right_at = right.then(|| node.right_at.unwrap_or(at));
     }
@@ -62,11 +62,16 @@ impl Truth {
         nodes.iter().map(|&node| known[node].right_at).collect()
     }
 
-    /// When each was written, if that was not before `since`.
+    /// First writes count from now on.
+    pub fn expect_writes(&self) {
+        self.lock().iter_mut().for_each(|node| node.written_at = None);
+    }
+
+    /// When each was first written since [`Truth::expect_writes`].
     #[must_use]
-    pub fn written_since(&self, nodes: &[usize], since: Duration) -> Vec<Option<Duration>> {
+    pub fn written_at(&self, nodes: &[usize]) -> Vec<Option<Duration>> {
         let known = self.lock();
-        nodes.iter().map(|&node| known[node].written_at.filter(|at| *at >= since)).collect()
+        nodes.iter().map(|&node| known[node].written_at).collect()
     }
 
     /// How many of them are not right.

@@ -7,7 +7,7 @@ use std::{
         fd::AsFd,
         unix::fs::{FileExt, MetadataExt},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use jiff::Timestamp;
@@ -125,6 +125,11 @@ impl Tail {
 
     pub(crate) fn fd(&self) -> impl AsFd + '_ {
         &self.file
+    }
+
+    /// When somebody wrote to it last.
+    pub(crate) fn written(&self) -> io::Result<SystemTime> {
+        self.file.metadata()?.modified()
     }
 
     /// Reads what is new; true if there is more than one turn's.

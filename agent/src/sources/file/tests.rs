@@ -201,6 +201,35 @@ fn a_cursor_goes_on_behind_its_line_and_new_files_are_read_whole() {
 }
 
 #[test]
+fn what_came_and_went_while_nobody_read_comes_in_between() {
+    let log = Log::new("");
+    let told = {
+        let running = log.follow();
+        log.append("1\n");
+        running.until(|told| told.records.len() == 1)
+    };
+    let cursors = vec![cursor(&told, "1")];
+    fs::write(log.beside("app.log.7"), "long ago\n").unwrap();
+    fs::write(log.beside("app.log-debug"), "another log\n").unwrap();
+    let generations = ["2\n", "3\n", "4\n", "5\n", "6\n"];
+    log.append(generations[0]);
+    for (number, text) in (1..).zip(&generations[1..]) {
+        fs::rename(&log.path, log.beside(&format!("app.log-{number}"))).unwrap();
+        log.append(text);
+    }
+    // So that order does not hang on the granularity of the file system's clock.
+    let names = ["app.log.7", "app.log-1", "app.log-2", "app.log-3", "app.log-4"];
+    for (age, name) in (1..).zip(names.iter().rev()) {
+        let written = std::time::SystemTime::now() - Duration::from_secs(age);
+        File::options().append(true).open(log.beside(name)).unwrap().set_modified(written).unwrap();
+    }
+    fs::rename(log.beside("app.log-3"), log.beside("app.log-3.gz")).unwrap();
+    let again = log.start(TimestampFormat::None, FileStart::End, cursors).until(|told| told.records.len() >= 4);
+    assert_eq!(again.texts(), ["2", "3", "5", "6"]);
+    assert!(again.gaps.len() == 1 && again.gaps[0].message.contains("app.log-3.gz"), "{:?}", again.gaps);
+}
+
+#[test]
 fn a_file_that_shrank_while_nobody_read_it_is_a_gap() {
     let log = Log::new("");
     let told = {

@@ -20,14 +20,20 @@ const COMPRESSED: [&str; 5] = ["gz", "xz", "bz2", "zst", "lz4"];
 /// The files that match now, in order, without what is compressed.
 pub(crate) fn matching(patterns: &[String]) -> Vec<PathBuf> {
     let paths = patterns.iter().filter_map(|pattern| glob::glob(pattern).ok()).flatten().flatten();
-    let wanted = paths.filter(|path| {
-        let compressed = path.extension().is_some_and(|end| COMPRESSED.iter().any(|other| end == *other));
-        !compressed && path.metadata().is_ok_and(|metadata| metadata.is_file())
-    });
+    let wanted = paths.filter(|path| !is_compressed(path) && path.metadata().is_ok_and(|metadata| metadata.is_file()));
     let mut files: Vec<PathBuf> = wanted.take(FILES_LIMIT).collect();
     files.sort();
     files.dedup();
     files
+}
+
+pub(crate) fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| COMPRESSED.iter().any(|other| end == *other))
+}
+
+/// Whether the pattern names one file.
+pub(crate) fn is_fixed(pattern: &str) -> bool {
+    !Path::new(pattern).components().any(has_wildcard)
 }
 
 /// The file in the folders of `patterns` that is `key`, under whatever name rotation gave it.

@@ -45,6 +45,7 @@ pub async fn outage(world: &mut World, plan: Outage) -> [Report; 2] {
     sleep(back.saturating_sub(world.now())).await;
     let title = format!("outage of {} s, {} nodes have something to say", plan.lasting.as_secs(), eager.len());
     let away = report(world, format!("{title}: away"), (from, back));
+    world.truth.expect_writes();
     world.open.send_replace(true);
     let mut facts = recovery(world, (&eager, &idle), back, plan).await;
     let mut after = report(world, format!("{title}: back"), (back, back + WINDOW));
@@ -61,7 +62,7 @@ async fn recovery(world: &World, (eager, idle): (&[usize], &[usize]), back: Dura
     let delivered = world.delivered(eager, PATIENCE).await;
     let mut facts = vec![median, last, Fact::new("their Events there after", delivered - back.as_secs_f64(), "s")];
     sleep((back + WINDOW).saturating_sub(world.now())).await;
-    let written = world.truth.written_since(idle, back);
+    let written = world.truth.written_at(idle);
     if written.iter().any(Option::is_some) {
         let heard: Vec<Option<Duration>> = written.iter().copied().filter(Option::is_some).collect();
         facts.push(Fact::new("nothing to say: written", count(heard.len()), ""));
