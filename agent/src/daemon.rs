@@ -1,6 +1,6 @@
 //! The agent put together: the parts in the order of the data's path, the signals, and the end.
 
-use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
+use std::{io, os::fd::OwnedFd, path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_model::{
     ConditionSpec, Row,
@@ -133,10 +133,33 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -
 
 /// Waits for a kubeconfig, then keeps the API server's account true until it is told to stop.
 async fn export_to_apiserver(way: Way, settings: Config, ports: Ports, stop: Stop) {
-    let kubeconfig = tokio::select! {
-        found = way.found() => found,
-        () = stop.said() => return,
-    };
+    if way.look().await.is_none() {
+        tracing::warn!(
+            "no kubeconfig: running standalone until nodewell-identity finds one, or --kubeconfig names one"
+        );
+    }
+    loop {
+        let kubeconfig = tokio::select! {
+            found = way.found() => found,
+            () = stop.said() => return,
+        };
+        let another = way.other_than(&kubeconfig);
+        tokio::pin!(another);
+        let ended = async {
+            tokio::select! {
+                () = stop.said() => {}
+                () = &mut another => tracing::info!("another kubeconfig is the one to go by now"),
+            }
+        };
+        export_as(kubeconfig.clone(), &settings, ports.clone(), ended).await;
+        if stop.is_set() {
+            return;
+        }
+    }
+}
+
+/// Talks to the API server as this kubeconfig says, until `ended`.
+async fn export_as(kubeconfig: PathBuf, settings: &Config, ports: Ports, ended: impl Future<Output = ()>) {
     ports.board.set_apiserver(ApiserverView {
         state: ApiserverState::Connecting,
         last_success: None,
@@ -145,11 +168,11 @@ async fn export_to_apiserver(way: Way, settings: Config, ports: Ports, stop: Sto
     });
     tracing::info!(kubeconfig = %kubeconfig.display(), "talking to the API server");
     let mut config = ApiserverConfig::new(kubeconfig, &settings.node_name);
-    config.event_namespace = settings.apiserver.event_namespace;
+    config.event_namespace.clone_from(&settings.apiserver.event_namespace);
     config.heartbeat = settings.apiserver.heartbeat;
     config.take_over = settings.apiserver.take_over;
     config.lease = settings.apiserver.lease;
-    exporters::apiserver::run(config, ports, async move { stop.said().await }).await;
+    exporters::apiserver::run(config, ports, ended).await;
 }
 
 impl Agent {
@@ -304,11 +327,6 @@ impl Agent {
     fn spawn_apiserver(&mut self) -> Arc<ApiStats> {
         let stats = Arc::<ApiStats>::default();
         let way = Way::of(&self.config);
-        if way.now().is_none() && !self.config.standalone {
-            tracing::warn!(
-                "no kubeconfig: running standalone until nodewell-identity finds one, or --kubeconfig names one"
-            );
-        }
         if way == Way::Standalone {
             return stats;
         }

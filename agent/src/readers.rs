@@ -121,7 +121,11 @@ impl Readers {
     }
 
     fn end_unwanted(&mut self, wanted: &[Reader]) {
-        self.running.iter().filter(|running| !wanted.contains(&running.reader)).for_each(|running| running.stop.set());
+        for running in self.running.iter().filter(|running| !wanted.contains(&running.reader)) {
+            running.stop.set();
+            // Another reader of the same log goes on from there.
+            self.places.insert(log_name(&running.reader).to_string(), running.memory.get().places);
+        }
     }
 
     /// Lets the monitors of the running readers say what they watch now; returns the names that are gone.

@@ -11,7 +11,7 @@ mod testing;
 mod wait;
 
 use jiff::Timestamp;
-use nodewell_model::{Name, Record};
+use nodewell_model::{Name, Origin, Record};
 
 use crate::runtime::Stop;
 
@@ -29,6 +29,10 @@ pub trait Sink {
     /// One record that an earlier run has judged: it is only shown for what comes after it.
     fn known(&mut self, record: &Record<'_>) {
         let _ = record;
+    }
+    /// Nothing more will be read from the log file of this place: it has gone, and was read to its end.
+    fn finished(&mut self, place: &Origin) {
+        let _ = place;
     }
     /// A record was read that is not for the rules: of another facility, or not a record at all. It is counted.
     fn passed_over(&mut self);

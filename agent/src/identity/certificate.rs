@@ -42,11 +42,14 @@ impl Certificate {
             |seconds| Timestamp::from_second(seconds).map_err(|error| CertificateError::Unreadable(error.to_string()));
         let usage = parsed.extended_key_usage().ok().flatten();
         Ok(Self {
-            common_name: subject.iter_common_name().filter_map(|name| name.as_str().ok()).collect(),
+            // Of several the server would choose one: whoever has several is nobody we know.
+            common_name: match subject.iter_common_name().collect::<Vec<_>>()[..] {
+                [one] => one.as_str().unwrap_or_default().to_owned(),
+                _ => String::new(),
+            },
             organizations: subject
                 .iter_organization()
-                .filter_map(|name| name.as_str().ok())
-                .map(str::to_owned)
+                .map(|name| name.as_str().unwrap_or_default().to_owned())
                 .collect(),
             not_before: time(parsed.validity().not_before.timestamp())?,
             not_after: time(parsed.validity().not_after.timestamp())?,

@@ -219,6 +219,7 @@ fn fits(pem: &[u8], public_key: &[u8], (node, now): (&str, Timestamp)) -> Result
         () if certificate.organizations != [GROUP] => foreign("has other groups"),
         () if certificate.has_alternative_names => foreign("names hosts"),
         () if !certificate.is_for_clients => foreign("is not for clients"),
+        () if certificate.not_before > now => foreign("is not good yet (is this machine's clock right?)"),
         () if certificate.not_after <= now => foreign("is over already (is this machine's clock right?)"),
         () => Ok(()),
     }

@@ -1,12 +1,13 @@
 //! Which kubeconfig the agent goes by: the one it was told, the one that root left for it, or the kubelet's own.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use tokio::time::sleep;
+use kube::config::Kubeconfig;
+use tokio::{task::spawn_blocking, time::sleep};
 
 use super::kubelet;
 use crate::config::{Config, IdentityMode};
@@ -15,6 +16,8 @@ use crate::config::{Config, IdentityMode};
 pub const KUBECONFIG: &str = "kubeconfig";
 /// How often a machine without credentials looks for some; it costs a handful of failing opens.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often one that has some looks for better ones.
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// Where the agent's kubeconfig is, or will be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,26 +54,52 @@ impl Way {
         match self {
             Self::Standalone => None,
             Self::Told(path) => Some(path.clone()),
-            Self::Looked(places) => places.iter().find(|path| File::open(path).is_ok()).cloned(),
+            Self::Looked(places) => places.iter().find(|path| is_usable(path)).cloned(),
         }
     }
 
     /// Waits until there is one: forever, if none is wanted.
     pub async fn found(&self) -> PathBuf {
         loop {
-            match self.now() {
+            match self.look().await {
                 Some(path) => return path,
                 None if *self == Self::Standalone => std::future::pending().await,
                 None => sleep(LOOK_EVERY).await,
             }
         }
     }
+
+    /// Returns once another kubeconfig than `current` is the one to go by: root has left one meanwhile, most likely.
+    pub async fn other_than(&self, current: &Path) {
+        loop {
+            sleep(LOOK_AGAIN_EVERY).await;
+            if self.look().await.is_some_and(|path| path != current) {
+                return;
+            }
+        }
+    }
+
+    /// [`Self::now`] on a thread of its own: the disks under these places may hang.
+    pub async fn look(&self) -> Option<PathBuf> {
+        let way = self.clone();
+        spawn_blocking(move || way.now()).await.ok().flatten()
+    }
+}
+
+/// Whether everything that a kubeconfig names can be read by us. Plug-ins are root's to run.
+fn is_usable(path: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(path) else { return false };
+    let Ok(kubeconfig) = Kubeconfig::from_yaml(&text) else { return false };
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut users = kubeconfig.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
+    users.all(|user| {
+        let mut files = [&user.client_certificate, &user.client_key, &user.token_file].into_iter().flatten();
+        user.exec.is_none() && files.all(|file| File::open(folder.join(file)).is_ok())
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::config::Flags;
 
@@ -104,10 +133,14 @@ mod tests {
         assert!(!waiting.is_finished());
         let kubelets = root.path().join("etc/kubernetes/kubelet.conf");
         fs::create_dir_all(kubelets.parent().unwrap()).unwrap();
-        fs::write(&kubelets, "").unwrap();
+        fs::write(&kubelets, "{users: [{name: a, user: {client-key: missing.pem}}]}").unwrap();
+        sleep(LOOK_EVERY * 3).await;
+        assert!(!waiting.is_finished(), "a key that we cannot read is none");
+        fs::write(&kubelets, "{}").unwrap();
         assert_eq!(waiting.await.unwrap(), kubelets);
         fs::create_dir(root.path().join("identity")).unwrap();
-        fs::write(root.path().join("identity/kubeconfig"), "").unwrap();
+        fs::write(root.path().join("identity/kubeconfig"), "{}").unwrap();
+        way.other_than(&kubelets).await;
         assert_eq!(way.now(), Some(root.path().join("identity/kubeconfig")));
     }
 }

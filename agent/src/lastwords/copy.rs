@@ -23,7 +23,9 @@ impl Shelf {
         let mut name = place.as_os_str().to_owned();
         name.push(".new");
         let path = PathBuf::from(name);
-        remove_folder(&path).and_then(|()| folder(&path)).map_err(LastWordsError::at(&path))?;
+        // Made by us, or not used: in a place that others write to, somebody may be faster.
+        let made = remove_folder(&path).and_then(|()| DirBuilder::new().mode(FOLDER_MODE).create(&path));
+        made.map_err(LastWordsError::at(&path))?;
         Ok(Self(path))
     }
 

@@ -19,7 +19,7 @@ Exit codes: 0 copied, or there was nothing; 64 wrong usage; 70 the copies could 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LastWordsFlags {
-    /// Where the copies go; the folder is replaced in one step
+    /// Where the copies go, in a folder that only root writes to; what is there is replaced
     #[arg(long, value_name = "DIR", default_value = PLACE)]
     pub to: PathBuf,
     /// The kernel's own folder

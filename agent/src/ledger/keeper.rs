@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use nodewell_ledger::Ledger;
+use nodewell_ledger::{Gap, Ledger};
 use nodewell_model::{EventRecord, Origin, Row, Table};
 use tokio::sync::watch;
 
@@ -132,6 +132,7 @@ impl Keeper {
     /// Waits for something that the store has to say.
     pub(super) async fn news(&mut self) -> News {
         loop {
+            let is_late = self.late.is_some();
             let late = async {
                 match &mut self.late {
                     Some(late) => late.await,
@@ -140,7 +141,12 @@ impl Keeper {
             };
             tokio::select! {
                 rows = late => return News::Rows(rows),
-                changed = self.state.changed() => if changed.is_err() { std::future::pending().await },
+                // A reset has to wait for the rows that may still come: it puts all there is.
+                changed = self.state.changed(), if !is_late => {
+                    if changed.is_err() {
+                        std::future::pending().await
+                    }
+                }
             }
             let resets = self.state.borrow_and_update().resets;
             if std::mem::replace(&mut self.resets, resets) != resets {
@@ -153,13 +159,28 @@ impl Keeper {
         match news {
             News::Rows(rows) => {
                 self.late = None;
+                self.tell_unread(&rows, ledger);
                 self.take_in(rows, ledger);
             }
             News::Reset => {
                 let mut rows = ledger.all_rows();
                 rows.extend(self.places.keys().filter_map(|log| self.place_row(log)));
                 self.ticket = self.store.put_all(&OWNED, rows);
+                // Whoever delivers has taken them over; the store need not wait for more.
+                self.store.put_all(&[Table::Events], Vec::new());
             }
+        }
+    }
+
+    /// The logs have been read without knowing where an earlier run had stopped.
+    fn tell_unread(&self, rows: &[Row], ledger: &mut Ledger) {
+        let now = clock::now();
+        for (log, _) in places(rows) {
+            let message = format!(
+                "the state directory could not be read at the start: what {log} was told while the agent was away, and \
+                 longer ago than its look-back, was not read"
+            );
+            ledger.gap(Gap { source: log.into(), lost: None, message, time: now.wall, origin: None }, now);
         }
     }
 

@@ -35,7 +35,7 @@ const TTL: Duration = Duration::from_secs(180);
 /// What there was at the start is read first; a log that never pauses is not waited for.
 const CATCH_UP_GRACE: Duration = Duration::from_secs(10);
 /// Files of one log whose place is remembered across a restart of the thread.
-const PLACES_LIMIT: usize = 64;
+const PLACES_LIMIT: usize = 256;
 
 /// What a log monitor needs from outside.
 #[derive(Clone)]
@@ -197,8 +197,13 @@ impl LogMonitor {
     fn note_place(&mut self, origin: &Origin) {
         match self.places.iter().position(|place| is_same_log(place, origin)) {
             Some(known) => self.places[known].clone_from(origin),
-            None if self.places.len() < PLACES_LIMIT => self.places.push(origin.clone()),
-            None => {}
+            None => {
+                // The one that was known for longest has not been seen for longest, more often than not.
+                if self.places.len() == PLACES_LIMIT {
+                    self.places.remove(0);
+                }
+                self.places.push(origin.clone());
+            }
         }
     }
 }
@@ -238,6 +243,10 @@ impl Sink for LogMonitor {
         }
     }
 
+    fn finished(&mut self, place: &Origin) {
+        self.places.retain(|known| !is_same_log(known, place));
+    }
+
     fn passed_over(&mut self) {
         self.setup.stats.saw_record();
     }
@@ -246,7 +255,9 @@ impl Sink for LogMonitor {
         self.setup.stats.lost_records(gap.lost.unwrap_or(1));
         // The findings from before the gap must not arrive after it.
         self.flush();
-        let origin = Some(&self.places).filter(|places| places.len() == 1).and_then(|places| places.first().cloned());
+        // The kernel's log has one gap behind each record; one that a panic left is another.
+        let behind = self.places.first().filter(|place| matches!(place, Origin::Kmsg { .. }) && !self.judging);
+        let origin = behind.cloned();
         let first = monitor_names(&self.setup.rules.borrow(), &self.setup.reader).into_keys().next();
         if let Some(source) = first {
             self.setup.outlet.send(Report::Gap(nodewell_ledger::Gap {

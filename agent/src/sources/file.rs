@@ -17,7 +17,7 @@ use std::{
 
 use jiff::Timestamp;
 use nix::fcntl::OFlag;
-use nodewell_model::Name;
+use nodewell_model::{Name, Origin};
 use nodewell_rules::rule::FileReader;
 
 pub use self::timestamp::{Stamped, rfc3339, syslog};
@@ -161,7 +161,13 @@ impl LogFiles {
                 tail.finish_line(&self.lines, sink);
             }
         }
-        self.tails.retain(|tail| tail.detached_at.is_none_or(|at| now < at + DETACHED_KEPT));
+        self.tails.retain(|tail| {
+            let is_kept = tail.detached_at.is_none_or(|at| now < at + DETACHED_KEPT);
+            if !is_kept {
+                sink.finished(&Origin::File { device: tail.key.device, inode: tail.key.inode, offset: 0 });
+            }
+            is_kept
+        });
     }
 
     /// What an earlier run was reading may have been rotated since: its rest comes first.

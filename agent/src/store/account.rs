@@ -60,6 +60,8 @@ pub(super) struct Account {
     /// Tables whose owners shall put all rows again, and how long that is waited for.
     owed: BTreeSet<Table>,
     owed_until: Option<Instant>,
+    /// The trouble that there was when the disk stopped answering.
+    before_hang: Option<Trouble>,
 }
 
 impl Account {
@@ -143,7 +145,8 @@ impl Account {
     pub(super) fn work_ended(&mut self) -> bool {
         let hung = self.at_work.take().is_some_and(|(_, said)| said);
         if hung {
-            self.state.trouble = None;
+            // What was wrong before has not ended by an answer.
+            self.state.trouble = self.before_hang.take();
         }
         hung
     }
@@ -157,6 +160,7 @@ impl Account {
     pub(super) fn hangs(&mut self, message: String) {
         if let Some((_, said)) = &mut self.at_work {
             *said = true;
+            self.before_hang = self.state.trouble.take();
             self.fails(Trouble::new("StateHangs", message));
         }
     }

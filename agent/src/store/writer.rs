@@ -172,10 +172,14 @@ impl Writer {
 
     /// Nothing is written on an idle node: a file that was removed must not be noticed by the next crash.
     fn look(&mut self) {
-        if let Some(database) = &mut self.database
-            && let Err(failure) = self.shared.at_work(|| database.is_still_there())
-        {
-            self.failed(&failure);
+        let Some(database) = &mut self.database else { return };
+        match self.shared.at_work(|| database.is_still_there()) {
+            // Given up on while the disk kept us waiting, though no write has failed.
+            Ok(()) if self.shared.lock().is_full() => {
+                self.shared.change_and_show(|account| account.works(Instant::now()))
+            }
+            Ok(()) => {}
+            Err(failure) => self.failed(&failure),
         }
     }
 

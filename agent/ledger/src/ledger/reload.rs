@@ -40,7 +40,10 @@ impl Ledger {
 
     /// After a restart: claims of monitors that exist no longer end; external daemons are expected to come again.
     pub fn retire_all_but(&mut self, monitors: &[Arc<str>], now: Now) -> usize {
-        let is_known = |source: &Arc<str>| self.daemons.contains_key(source) || monitors.contains(source);
+        // Whoever reports over the socket takes its word back itself.
+        let is_external = |source: &Arc<str>| source.contains('@');
+        let is_known =
+            |source: &Arc<str>| is_external(source) || self.daemons.contains_key(source) || monitors.contains(source);
         let claims = self.claims_where(|claimant, _| !is_known(&claimant.source));
         let gone: BTreeSet<Arc<str>> = claims.into_iter().map(|(_, claimant)| claimant.source).collect();
         gone.iter().map(|source| self.retire(source, now)).sum()

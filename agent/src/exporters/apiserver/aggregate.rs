@@ -12,7 +12,7 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_ledger::Now;
-use nodewell_model::{EventRecord, Name, Severity};
+use nodewell_model::{EventRecord, Name, Origin, Severity};
 
 pub(super) use kept::TakenBack;
 pub use limiter::EventLimits;
@@ -198,7 +198,9 @@ impl Aggregate {
     }
 
     fn merge(&mut self, id: u64, record: EventRecord) {
-        if let Some(series) = self.series.get_mut(&id) {
+        let is_same = |series: &Series| series.first.origin == record.origin && is_unique(&record.origin);
+        // The very record that began it: whoever told it was not sure that it was taken.
+        if let Some(series) = self.series.get_mut(&id).filter(|series| !is_same(series)) {
             series.merge(record);
             self.changed.insert(series.hash);
         }
@@ -277,6 +279,11 @@ impl Aggregate {
         let ids: Vec<u64> = delivered.map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| _ = self.remove(id));
     }
+}
+
+/// Whether no other record has this origin: a file that was cut off begins anew at its first byte.
+fn is_unique(origin: &Origin) -> bool {
+    !matches!(origin, Origin::File { .. })
 }
 
 impl Key {

@@ -214,7 +214,6 @@ impl<'a> Conditions<'a> {
     /// The server has been away for long, or has lost something: all is said again.
     fn doubt(&mut self) {
         self.schedule.confirm_by(self.shared.clock.boottime());
-        self.retry.succeeded();
     }
 
     /// What another or an older Node was told it no longer has, and its conflicts were not this one's.

@@ -18,10 +18,11 @@ use hyper::{
 };
 use hyper_util::client::legacy;
 use kube::{Client, client::Body};
+use nodewell_client::random;
 use tokio::{
-    sync::Semaphore,
+    sync::{Semaphore, watch},
     task::spawn_blocking,
-    time::{Instant, interval_at, timeout},
+    time::{sleep, timeout},
 };
 
 use super::{
@@ -41,9 +42,9 @@ const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 /// Reading the credentials waits for a disk, perhaps a dying one; past this it hangs.
 const FILES_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Once a server has been silent, a request is tried again so often on a connection of its own while the patient one
-/// waits: what takes connections and never answers (a balancer without servers, a stopped process) gives no other sign
-/// of its recovery. Well below the two seconds that recovery may take.
+/// Once a server has been silent, a request is tried again so soon, and once more, on connections of their own while the
+/// patient one waits: what takes connections and never answers (a balancer without servers) gives no other sign of its
+/// recovery. Well below the two seconds that recovery may take.
 const PROBE: Duration = Duration::from_millis(1500);
 
 /// One request.
@@ -66,6 +67,8 @@ pub(super) struct Connection {
     /// At most one thread reads files: a hung disk must not collect threads.
     reader: Arc<Semaphore>,
     resolver: Resolver,
+    /// Counts changes of the credentials on disk.
+    pub(super) changes: watch::Sender<u64>,
 }
 
 /// A client and its number.
@@ -99,7 +102,15 @@ impl Connection {
         let stack = way.client().map(|client| Arc::new(Stack::given(client.clone())));
         let slot = Mutex::new(Slot { files, stack, ..Slot::default() });
         let reader = Arc::new(Semaphore::new(1));
-        Self { way, request_timeout, stats, slot, reader, resolver: Resolver::default() }
+        Self {
+            way,
+            request_timeout,
+            stats,
+            slot,
+            reader,
+            resolver: Resolver::default(),
+            changes: watch::Sender::new(0),
+        }
     }
 
     /// Sends `call` and reads the answer, all within the request timeout.
@@ -125,8 +136,13 @@ impl Connection {
         self.slot().files = after;
         match self.connect().await {
             Ok(_) => tracing::info!(kubeconfig = %kubeconfig.display(), "credentials changed on disk"),
-            Err(error) => tracing::warn!(%error, "the credentials changed on disk and cannot be used yet"),
+            Err(error) => {
+                tracing::warn!(%error, "the credentials changed on disk and cannot be used yet");
+                // They are looked at again, changed or not.
+                self.slot().files.values_mut().for_each(|stamp| *stamp = None);
+            }
         }
+        self.changes.send_modify(|count| *count += 1);
         true
     }
 
@@ -147,20 +163,25 @@ impl Connection {
         }
         tokio::select! {
             answer = patient => answer,
-            answer = self.probe(call) => answer,
+            answer = self.probe(call, PROBE) => answer,
+            answer = self.probe(call, PROBE * 3) => answer,
         }
     }
 
-    /// Short tries, each on a connection of its own, until one is answered.
-    async fn probe(&self, call: &Call) -> Result<Taken, Failure> {
-        let mut period = interval_at(Instant::now() + PROBE, PROBE);
+    /// The same on a connection of its own, begun a little later, and again as long as nobody takes connections. What
+    /// was sent is waited for: a server that is only slow would otherwise work for nobody, and never be done.
+    async fn probe(&self, call: &Call, after: Duration) -> Result<Taken, Failure> {
+        // Not all nodes at once.
+        sleep(after.mul_f64(1.0 + f64::from(random() as u8) / 1024.0)).await;
         loop {
-            period.tick().await;
-            let Some(fresh) = self.slot().renewed() else { continue };
-            match self.once(call, fresh, PROBE).await {
-                Err(Failure::Unreachable(_) | Failure::Unanswered(_)) => {}
-                answer => return answer,
+            let fresh = self.slot().renewed();
+            if let Some(fresh) = fresh {
+                match self.once(call, fresh, self.request_timeout).await {
+                    Err(Failure::Unreachable(_) | Failure::Unanswered(_)) => {}
+                    answer => return answer,
+                }
             }
+            sleep(PROBE).await;
         }
     }
 

@@ -14,7 +14,7 @@ use super::{
     answer::{Failure, Taken},
     health::Lane,
     luck::Luck,
-    retry::Retry,
+    retry::{Retry, RetryTiming},
     shared::Shared,
 };
 
@@ -104,8 +104,16 @@ pub(super) async fn run(shared: &Shared) {
 impl<'a> Lease<'a> {
     fn new(shared: &'a Shared) -> Self {
         let luck = Luck::new(&shared.config.node_name);
-        let (retry, due) = (Retry::new(shared.config.retry), Duration::ZERO);
-        Self { shared, retry, luck, due, owner: None, renewed_at: None, version: None }
+        // A failed renewal must not cost the Lease: whatever failed, the next try is one renewal later at most.
+        let (usual, renew) = (shared.config.retry, shared.config.lease.renew);
+        let retry = Retry::new(RetryTiming {
+            spread: usual.spread.min(renew),
+            most: usual.most.min(renew),
+            forbidden: usual.forbidden.min(renew),
+            missing: usual.missing.min(renew),
+            ..usual
+        });
+        Self { shared, retry, luck, due: Duration::ZERO, owner: None, renewed_at: None, version: None }
     }
 
     /// A single lost renewal does no harm, so none is urgent.
@@ -148,8 +156,10 @@ impl<'a> Lease<'a> {
         if ran_out {
             self.shared.doubt();
         }
+        // Nodes that were switched on together fall out of step with their second renewal.
+        let periods = if self.renewed_at.is_none() { self.luck.draw() } else { 1.0 + 0.05 * self.luck.draw() };
         (self.owner, self.renewed_at, self.version) = (owner, Some(now), taken.version);
-        self.due = now + self.shared.config.lease.renew.mul_f64(1.0 + 0.05 * self.luck.draw());
+        self.due = now + self.shared.config.lease.renew.mul_f64(periods);
         self.retry.succeeded();
         self.shared.health.succeeded(Lane::Lease);
     }
@@ -172,9 +182,16 @@ impl<'a> Lease<'a> {
 
     fn failed(&mut self, failure: &Failure, started: Duration) {
         match failure {
-            // Without a right, without the namespace, with a policy against it.
-            Failure::Forbidden(_) | Failure::Missing(_) | Failure::Refused { .. } => self.not_allowed(failure),
+            // Without a right, without the namespace, with a policy against it. One that was renewed before has a server
+            // that has just started, more likely.
+            Failure::Forbidden(_) | Failure::Missing(_) | Failure::Refused { .. } if self.renewed_at.is_none() => {
+                self.not_allowed(failure);
+            }
             failure => {
+                if matches!(failure, Failure::Unanswered(_)) {
+                    // It may have been carried out all the same.
+                    self.version = None;
+                }
                 let now = self.shared.clock.boottime();
                 self.retry.failed_since(failure, (started, now), self.luck.draw());
                 self.shared.health.failed(Lane::Lease, failure.to_string());

@@ -44,13 +44,13 @@ impl Shared {
         let connection = Connection::new(config.way.clone(), config.request_timeout, stats.clone());
         Self {
             health: Health::new(board.clone(), config.clock),
+            identity: connection.changes.clone(),
             connection,
             clock: config.clock,
             config,
             board,
             stats,
             uid: watch::Sender::new(None),
-            identity: watch::Sender::new(0),
             doubts: watch::Sender::new(0),
             stop: watch::Sender::new(false),
             notices,
@@ -100,9 +100,7 @@ impl Shared {
         loop {
             let failing = self.health.is_failing();
             sleep(if failing { self.config.file_check_failing } else { self.config.file_check }).await;
-            if self.connection.refresh().await {
-                self.identity.send_modify(|count| *count += 1);
-            }
+            self.connection.refresh().await;
         }
     }
 
