@@ -8,6 +8,7 @@ use std::{
 use nodewell_model::ConditionStatus;
 use nodewell_tests::{
     agent::Plan,
+    cluster::{Cluster, Identity},
     disk::{self, Disk},
     fire::RULES,
     http::over_socket,
@@ -22,6 +23,7 @@ use crate::{
     wait,
 };
 
+const NODE: &str = "bench-hang";
 const CONDITION: &str = "FireUnhealthy";
 const UNWRITABLE: &str = "AgentStateUnwritable";
 /// What a look at the socket costs, and the machine's mood.
@@ -30,18 +32,22 @@ const REPORT: &str = r#"{"source": "bench", "events":
     [{"severity": "warn", "timestamp": "2026-01-02T03:04:05Z", "reason": "BenchSeen", "message": "m"}]}"#;
 
 pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
-    let measure = "line → condition on the socket, state disk frozen";
+    let measure = "  the same, state disk frozen and API server away";
     if let Some(missing) = disk::unmet() {
         return vec![Row::not_run(measure, missing)];
     }
-    let disk = Disk::mounted();
-    let plan = Plan::new("bench-hang").rules(RULES);
+    let (disk, cluster) = (Disk::mounted(), Cluster::double());
+    let plan = Plan::new(NODE).rules(RULES);
     symlink(disk.mount_point(), plan.folder().join("state")).unwrap();
-    let daemon = Daemon::start(plan);
+    cluster.create_node(NODE);
+    let kubeconfig = cluster.write_kubeconfig(&Identity::Node(NODE.to_owned()), plan.folder());
+    let daemon = Daemon::start(plan.kubeconfig(kubeconfig));
     let mut probe = daemon.probe();
     wait_for(&mut probe, UNWRITABLE, ConditionStatus::False);
     let times = setting.times(300, 50);
     let healthy = Samples::millis(&latencies(&daemon, &mut probe, times));
+    // The API server is away too: what is said has no other place than memory.
+    cluster.stop();
     let frozen = disk.freeze();
     // From the first write on that does not return: the store has not said yet that it hangs.
     let hanging = Samples::millis(&latencies(&daemon, &mut probe, times));
