@@ -79,6 +79,9 @@ impl Keeper {
         for (log, places) in self::places(&places) {
             self.places.entry(log.into()).or_insert(places);
         }
+        if rows.is_empty() {
+            return;
+        }
         let now = clock::now();
         let taken = ledger.take_in(rows, now);
         let retired = ledger.retire_all_but(&self.monitors, now);
