@@ -34,7 +34,8 @@ fn an_idle_cluster_costs_no_more_than_its_heartbeats() {
         // In ten minutes each node has one or two heartbeats to send, and nothing but those.
         let writes = idle.figures.requests("patch-node-status");
         assert!((NODES as u64..=2 * NODES as u64).contains(&writes), "{}", idle.text());
-        assert!(idle.figures.all.peak <= NODES as u64 / 20, "{}", idle.text());
+        // Six a second on average, at random moments: thirty in one are no chance.
+        assert!(idle.figures.all.peak <= NODES as u64 / 10, "{}", idle.text());
         assert_kept(&[start, idle]);
     });
 }
