@@ -48,7 +48,9 @@ impl Writer {
     }
 
     fn say(&mut self, number: usize) {
-        writeln!(self.file, "{} host app: fault n{number}", Timestamp::now()).unwrap();
+        // In one write, as a logger does it: half a line at the moment of a rename is a line.
+        let line = format!("{} host app: fault n{number}\n", Timestamp::now());
+        self.file.write_all(line.as_bytes()).unwrap();
     }
 
     fn reopen(&mut self) {
