@@ -1,11 +1,11 @@
 //! The agent put together: the parts in the order of the data's path, the signals, and the end.
 
-use std::{io, os::fd::OwnedFd, path::PathBuf, sync::Arc, time::Duration};
+mod cluster;
+mod state;
 
-use nodewell_model::{
-    ConditionSpec, Row,
-    view::{ApiserverState, ApiserverView},
-};
+use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
+
+use nodewell_model::{ConditionSpec, Row};
 use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples_where, load, shipped};
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -19,7 +19,7 @@ use crate::{
     detectors::proof::{HostRoots, Prover},
     exporters::{
         self,
-        apiserver::{ApiStats, ApiserverConfig, Memory, Ports},
+        apiserver::{ApiStats, Memory, Ports},
         metrics::Shown,
     },
     identity::Way,
@@ -35,13 +35,10 @@ use crate::{
     satellite::{Children, Group},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
-    store::{Store, StoreOptions},
 };
 
 /// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// How long the start waits for what an earlier run has left: a disk that takes longer is in trouble.
-const KEPT_WITHIN: Duration = Duration::from_secs(2);
 
 /// What ends the agent although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
@@ -86,15 +83,6 @@ struct Ends {
     catalogues: mpsc::Receiver<Vec<ConditionSpec>>,
 }
 
-/// The store, if there is a place for it.
-fn open_store(config: &Config) -> Result<Store, Fatal> {
-    let Some(directory) = config.state_dir.clone() else {
-        tracing::info!("no state directory: what is known now is forgotten at the end; name one with --state-dir");
-        return Ok(Store::nowhere());
-    };
-    Ok(Store::open(StoreOptions { directory })?)
-}
-
 /// The rules that `config` names, if they are good as a whole, do what their examples show, and know what its grants
 /// name.
 pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
@@ -131,54 +119,10 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -
     outcome
 }
 
-/// Waits for a kubeconfig, then keeps the API server's account true until it is told to stop.
-async fn export_to_apiserver(way: Way, settings: Config, ports: Ports, stop: Stop) {
-    if way.look().await.is_none() {
-        tracing::warn!(
-            "no kubeconfig: running standalone until nodewell-identity finds one, or --kubeconfig names one"
-        );
-    }
-    loop {
-        let kubeconfig = tokio::select! {
-            found = way.found() => found,
-            () = stop.said() => return,
-        };
-        let another = way.other_than(&kubeconfig);
-        tokio::pin!(another);
-        let ended = async {
-            tokio::select! {
-                () = stop.said() => {}
-                () = &mut another => tracing::info!("another kubeconfig is the one to go by now"),
-            }
-        };
-        export_as(kubeconfig.clone(), &settings, ports.clone(), ended).await;
-        if stop.is_set() {
-            return;
-        }
-    }
-}
-
-/// Talks to the API server as this kubeconfig says, until `ended`.
-async fn export_as(kubeconfig: PathBuf, settings: &Config, ports: Ports, ended: impl Future<Output = ()>) {
-    ports.board.set_apiserver(ApiserverView {
-        state: ApiserverState::Connecting,
-        last_success: None,
-        message: String::new(),
-        undelivered: 0,
-    });
-    tracing::info!(kubeconfig = %kubeconfig.display(), "talking to the API server");
-    let mut config = ApiserverConfig::new(kubeconfig, &settings.node_name);
-    config.event_namespace.clone_from(&settings.apiserver.event_namespace);
-    config.heartbeat = settings.apiserver.heartbeat;
-    config.take_over = settings.apiserver.take_over;
-    config.lease = settings.apiserver.lease;
-    exporters::apiserver::run(config, ports, ended).await;
-}
-
 impl Agent {
     async fn start(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> Result<Self, Fatal> {
-        let store = open_store(&config)?;
-        let kept = store.kept(&keeper::READ, KEPT_WITHIN).await;
+        let store = state::open(&config)?;
+        let kept = store.kept(&keeper::READ, state::KEPT_WITHIN).await;
         let (board, commands) = Board::with_store(&config.node_name, store);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
@@ -335,7 +279,7 @@ impl Agent {
         let ports = Ports { board: self.board.clone(), stats: stats.clone(), notices: None, memory };
         let stop = self.tasks.stop().clone();
         self.tasks.supervise(("apiserver", AtStop::Finish), move || {
-            export_to_apiserver(way.clone(), settings.clone(), ports.clone(), stop.clone())
+            cluster::export(way.clone(), settings.clone(), ports.clone(), stop.clone())
         });
         stats
     }
@@ -406,22 +350,10 @@ impl Agent {
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
-        keep_everything(self.outlet, self.board.store()).await;
+        state::keep_everything(self.outlet, self.board.store(), SHUTDOWN_GRACE / 4).await;
         self.readers.leave_kernel_log();
         if let Some(file) = self.socket_file {
             file.remove();
         }
-    }
-}
-
-/// What the sources said last is taken in, and all of it goes to the disk.
-async fn keep_everything(outlet: Option<Outlet>, store: &Store) {
-    if let Some(outlet) = outlet {
-        let (done, settled) = oneshot::channel();
-        outlet.tell(Report::Settled(done)).await;
-        let _ = tokio::time::timeout(SHUTDOWN_GRACE / 4, settled).await;
-    }
-    if !store.close(SHUTDOWN_GRACE / 4).await {
-        tracing::warn!("the state directory did not take our last words in time");
     }
 }

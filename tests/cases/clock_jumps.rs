@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api_conditions::{plan_on, same_second, wait_told},
-    lines::{QUIET_RULES, TEST_RULES},
+    lines::{LINE_RULE, QUIET_RULES, TEST_RULES},
     report_api::RAID_RULE,
 };
 
@@ -30,19 +30,8 @@ pub(crate) fn list(suite: &mut Suite) {
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
 
-const LINES: &str = r#"
-[[rule]]
-reason = "TestLine"
-type = "temporary"
-source = "kmsg"
-severity = "warn"
-pattern = '^test: line (?P<subject>\w+)'
-matches = [{ text = "test: line a", subject = "a" }]
-ignores = ["a test: line a"]
-"#;
-
 fn start(cluster: &Cluster, node: &str, clocks: &Clocks, config: &str) -> Agent {
-    let rules = format!("{TEST_RULES}{QUIET_RULES}{LINES}{RAID_RULE}");
+    let rules = format!("{TEST_RULES}{QUIET_RULES}{LINE_RULE}{RAID_RULE}");
     plan_on(cluster, node).rules(&rules).config(config).wrapped_in(clocks.enter()).start()
 }
 

@@ -7,7 +7,7 @@ use nodewell_tests::{
     wait::until,
 };
 
-use crate::lines::TEST_RULES;
+use crate::lines::{LINE_RULE, TEST_RULES};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -16,21 +16,10 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("nothing_is_lost_in_silence_or_told_twice", nothing_is_lost_in_silence_or_told_twice);
 }
 
-const LINES: &str = r#"
-[[rule]]
-reason = "TestLine"
-type = "temporary"
-source = "kmsg"
-severity = "warn"
-pattern = '^test: line (?P<subject>\w+)'
-matches = [{ text = "test: line a", subject = "a" }]
-ignores = ["a test: line a"]
-"#;
-
 /// Panics where `orders` says: see `runtime/panics.rs` of the agent.
 fn start(orders: &str) -> Agent {
     let wrapper = ["env".into(), format!("NODEWELL_PANIC_AT={orders}").into()];
-    Plan::default().rules(&format!("{TEST_RULES}{LINES}")).wrapped_in(wrapper.to_vec()).start()
+    Plan::default().rules(&format!("{TEST_RULES}{LINE_RULE}")).wrapped_in(wrapper.to_vec()).start()
 }
 
 fn told(agent: &Agent) -> Vec<(String, u64)> {

@@ -1,0 +1,56 @@
+//! The API server's exporter under whichever kubeconfig is the one to go by: waited for, and changed for a better one.
+
+use std::path::PathBuf;
+
+use nodewell_model::view::{ApiserverState, ApiserverView};
+
+use crate::{
+    config::Config,
+    exporters::apiserver::{self, ApiserverConfig, Ports},
+    identity::Way,
+    runtime::Stop,
+};
+
+/// Waits for a kubeconfig, then keeps the API server's account true until it is told to stop.
+pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop) {
+    if way.look().await.is_none() {
+        tracing::warn!(
+            "no kubeconfig: running standalone until nodewell-identity finds one, or --kubeconfig names one"
+        );
+    }
+    loop {
+        let kubeconfig = tokio::select! {
+            found = way.found() => found,
+            () = stop.said() => return,
+        };
+        let another = way.other_than(&kubeconfig);
+        tokio::pin!(another);
+        let ended = async {
+            tokio::select! {
+                () = stop.said() => {}
+                () = &mut another => tracing::info!("another kubeconfig is the one to go by now"),
+            }
+        };
+        export_as(kubeconfig.clone(), &settings, ports.clone(), ended).await;
+        if stop.is_set() {
+            return;
+        }
+    }
+}
+
+/// Talks to the API server as this kubeconfig says, until `ended`.
+async fn export_as(kubeconfig: PathBuf, settings: &Config, ports: Ports, ended: impl Future<Output = ()>) {
+    ports.board.set_apiserver(ApiserverView {
+        state: ApiserverState::Connecting,
+        last_success: None,
+        message: String::new(),
+        undelivered: 0,
+    });
+    tracing::info!(kubeconfig = %kubeconfig.display(), "talking to the API server");
+    let mut config = ApiserverConfig::new(kubeconfig, &settings.node_name);
+    config.event_namespace.clone_from(&settings.apiserver.event_namespace);
+    config.heartbeat = settings.apiserver.heartbeat;
+    config.take_over = settings.apiserver.take_over;
+    config.lease = settings.apiserver.lease;
+    apiserver::run(config, ports, ended).await;
+}

@@ -1,0 +1,35 @@
+//! The store at both ends of the agent's life.
+
+use std::{io, time::Duration};
+
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::{
+    config::Config,
+    monitors::outlet::{Outlet, Report},
+    store::{Store, StoreOptions},
+};
+
+/// How long the start waits for what an earlier run has left: a disk that takes longer is in trouble.
+pub(super) const KEPT_WITHIN: Duration = Duration::from_secs(2);
+
+/// The store, if there is a place for it.
+pub(super) fn open(config: &Config) -> io::Result<Store> {
+    let Some(directory) = config.state_dir.clone() else {
+        tracing::info!("no state directory: what is known now is forgotten at the end; name one with --state-dir");
+        return Ok(Store::nowhere());
+    };
+    Store::open(StoreOptions { directory })
+}
+
+/// What the sources said last is taken in, and all of it goes to the disk.
+pub(super) async fn keep_everything(outlet: Option<Outlet>, store: &Store, grace: Duration) {
+    if let Some(outlet) = outlet {
+        let (done, settled) = oneshot::channel();
+        outlet.tell(Report::Settled(done)).await;
+        let _ = timeout(grace, settled).await;
+    }
+    if !store.close(grace).await {
+        tracing::warn!("the state directory did not take our last words in time");
+    }
+}
