@@ -171,6 +171,7 @@ fn empty(node: &str) -> NodeView {
             message: String::new(),
             undelivered: 0,
         },
+        hardware: Vec::new(),
         refused: Vec::new(),
     }
 }

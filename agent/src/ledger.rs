@@ -181,7 +181,7 @@ impl LedgerTask {
     fn account(&mut self) -> NodeView {
         let (conditions, daemons) = (self.ledger.shared_conditions(), self.ledger.daemons());
         let apiserver = self.board.view().apiserver.clone();
-        NodeView { node: self.node.clone(), conditions, daemons, apiserver, refused: Vec::new() }
+        NodeView { node: self.node.clone(), conditions, daemons, apiserver, hardware: Vec::new(), refused: Vec::new() }
     }
 }
 

@@ -93,7 +93,8 @@ pub struct ConditionProblem {
     pub condition: Name,
     #[serde(flatten)]
     pub problem: ProblemView,
-    /// The look at the host that ends it, by the rule that raised it: `filesystem-writable`, `device-present`.
+    /// The look at the host that ends it, by the rule that raised it: `filesystem-writable`, `device-present`,
+    /// `device-recovered`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
 }

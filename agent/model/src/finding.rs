@@ -70,10 +70,18 @@ pub enum Action {
     None,
     Watch,
     RestartService,
+    /// The program that used the device: nothing else is needed.
+    RestartApp,
+    /// `nvidia-smi --gpu-reset` and its like, after `nodewell pause gpu`.
+    ResetGpu,
     Reboot,
+    /// A reboot is not enough: standby power must go too.
+    PowerCycle,
     ReplaceDisk,
     ReplaceMemory,
     ReplaceHardware,
+    /// A person has to look: seat, slot, vendor's diagnosis.
+    InspectHardware,
     CheckCabling,
     CheckCooling,
     CheckFilesystem,
@@ -83,6 +91,27 @@ pub enum Action {
 }
 
 impl Action {
+    /// Every one, for what reads them from text.
+    pub const ALL: [Self; 17] = [
+        Self::None,
+        Self::Watch,
+        Self::RestartService,
+        Self::RestartApp,
+        Self::ResetGpu,
+        Self::Reboot,
+        Self::PowerCycle,
+        Self::ReplaceDisk,
+        Self::ReplaceMemory,
+        Self::ReplaceHardware,
+        Self::InspectHardware,
+        Self::CheckCabling,
+        Self::CheckCooling,
+        Self::CheckFilesystem,
+        Self::CheckConfiguration,
+        Self::CheckWorkload,
+        Self::UpdateKernel,
+    ];
+
     /// The word used in JSON and TOML.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -90,10 +119,14 @@ impl Action {
             Self::None => "none",
             Self::Watch => "watch",
             Self::RestartService => "restart-service",
+            Self::RestartApp => "restart-app",
+            Self::ResetGpu => "reset-gpu",
             Self::Reboot => "reboot",
+            Self::PowerCycle => "power-cycle",
             Self::ReplaceDisk => "replace-disk",
             Self::ReplaceMemory => "replace-memory",
             Self::ReplaceHardware => "replace-hardware",
+            Self::InspectHardware => "inspect-hardware",
             Self::CheckCabling => "check-cabling",
             Self::CheckCooling => "check-cooling",
             Self::CheckFilesystem => "check-filesystem",

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Action, Name, Severity};
+use crate::{Action, Inventory, Name, Severity};
 
 /// One report of a problem daemon. Without events and conditions it is a heartbeat.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub struct Status {
     /// Lasting states, each for one condition and subject.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+    /// The devices it looks after, where it counts them; what it said before stands if it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inventory: Option<Vec<Inventory>>,
     /// For how many seconds this word holds without a further report.
     #[serde(default, rename = "ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_secs: Option<u64>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConditionStatus, Name, Severity};
+use crate::{ConditionStatus, Inventory, Name, Severity};
 
 /// The whole account of one node: what `nodewell status --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct NodeView {
     pub conditions: Vec<Arc<ConditionView>>,
     pub daemons: Vec<DaemonView>,
     pub apiserver: ApiserverView,
+    /// The devices that daemons look after, by class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hardware: Vec<Inventory>,
     /// Who tried to report, clear or inject and may not, newest first; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,

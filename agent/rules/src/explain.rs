@@ -107,5 +107,6 @@ fn check_phrase(check: Check) -> &'static str {
     match check {
         Check::FilesystemWritable => "when the filesystem takes writes again or is gone",
         Check::DevicePresent => "when the device answers again or is gone",
+        Check::DeviceRecovered => "when the device's monitor sees that it has recovered or was replaced",
     }
 }

@@ -165,10 +165,12 @@ pub enum Check {
     FilesystemWritable,
     /// The block device of the subject is gone or answers again.
     DevicePresent,
+    /// The monitor of such devices has evidence: a reset, a replacement, the device's own word.
+    DeviceRecovered,
 }
 
 impl Check {
-    pub(crate) const ALL: [Self; 2] = [Self::FilesystemWritable, Self::DevicePresent];
+    pub(crate) const ALL: [Self; 3] = [Self::FilesystemWritable, Self::DevicePresent, Self::DeviceRecovered];
 
     /// The word in rule files and on the socket.
     #[must_use]
@@ -176,6 +178,7 @@ impl Check {
         match self {
             Self::FilesystemWritable => "filesystem-writable",
             Self::DevicePresent => "device-present",
+            Self::DeviceRecovered => "device-recovered",
         }
     }
 

@@ -170,7 +170,7 @@ mod tests {
             ApiserverView { state, last_success: None, message: "connection refused".to_owned(), undelivered };
         let conditions = conditions.into_iter().map(Into::into).collect();
         let (daemons, refused) = (Vec::new(), Vec::new());
-        summary(&NodeView { node: "n".to_owned(), conditions, daemons, refused, apiserver })
+        summary(&NodeView { node: "n".to_owned(), conditions, daemons, refused, apiserver, hardware: Vec::new() })
     }
 
     #[test]

@@ -203,7 +203,11 @@ fn denied(device: &str) -> Event {
 
 /// `None` for a problem that no look at the host ends.
 fn watched(problem: &ConditionProblem) -> Option<(Watched, Told)> {
-    let check = problem.check.as_deref().and_then(Check::named).filter(|_| !problem.problem.test)?;
+    let check = problem.check.as_deref().and_then(Check::named)?;
+    // Of recovered devices their own monitors speak.
+    if check == Check::DeviceRecovered || problem.problem.test {
+        return None;
+    }
     let subject = problem.problem.subject.clone();
     let watched = Watched {
         condition: problem.condition.clone(),

@@ -46,22 +46,6 @@ const MOST_COUNTED: u32 = 10_000;
 const SEVERITIES: [(&str, Severity); 4] =
     [("info", Severity::Info), ("warn", Severity::Warn), ("error", Severity::Error), ("critical", Severity::Critical)];
 
-const ACTIONS: [Action; 13] = [
-    Action::None,
-    Action::Watch,
-    Action::RestartService,
-    Action::Reboot,
-    Action::ReplaceDisk,
-    Action::ReplaceMemory,
-    Action::ReplaceHardware,
-    Action::CheckCabling,
-    Action::CheckCooling,
-    Action::CheckFilesystem,
-    Action::CheckConfiguration,
-    Action::CheckWorkload,
-    Action::UpdateKernel,
-];
-
 /// How long a rule's word holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -93,7 +77,7 @@ pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, repor
 fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
     let reason = section.required_name("reason", report);
     let kind = read_kind(section, report);
-    let actions = ACTIONS.map(|action| (action.as_str(), action));
+    let actions = Action::ALL.map(|action| (action.as_str(), action));
     Head {
         reason,
         kind,

@@ -91,6 +91,7 @@ impl Bench {
             conditions,
             daemons: Vec::new(),
             apiserver,
+            hardware: Vec::new(),
             refused: Vec::new(),
         });
     }

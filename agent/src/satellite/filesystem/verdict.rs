@@ -94,7 +94,7 @@ impl Watch {
             return verdict;
         };
         self.seen_mounted |= !reading.mount_ids.is_empty();
-        if reading.check == Check::DevicePresent {
+        if reading.check != Check::FilesystemWritable {
             let gone = first.exists && !reading.exists;
             return if gone { over("the device is gone") } else { Verdict::Stays };
         }
@@ -115,7 +115,7 @@ impl Watch {
     fn judge_first(&self, reading: &Reading) -> Verdict {
         let gone = match reading.check {
             Check::FilesystemWritable => reading.mount_ids.is_empty(),
-            Check::DevicePresent => !reading.exists,
+            Check::DevicePresent | Check::DeviceRecovered => !reading.exists,
         };
         if self.is_old && gone { over("it is not there any more") } else { Verdict::Stays }
     }

@@ -205,6 +205,7 @@ pub(super) fn view() -> NodeView {
             message: "connection refused".to_owned(),
             undelivered: 3,
         },
+        hardware: Vec::new(),
         refused: Vec::new(),
     }
 }

@@ -64,6 +64,7 @@ fn sick() -> NodeView {
             message: String::new(),
             undelivered: 2,
         },
+        hardware: Vec::new(),
         refused: Vec::new(),
     }
 }

@@ -1,0 +1,90 @@
+//! The catalogue of reasons that monitors of hardware give: what each means, how sure it is, what to do.
+
+use std::sync::LazyLock;
+
+use nodewell_model::{Action, Name, Severity};
+use serde::{Deserialize, Serialize};
+
+/// One file for each family of devices.
+const FILES: [&str; 6] = [
+    include_str!("../reasons/disk.toml"),
+    include_str!("../reasons/memory.toml"),
+    include_str!("../reasons/cpu.toml"),
+    include_str!("../reasons/pcie.toml"),
+    include_str!("../reasons/fabric.toml"),
+    include_str!("../reasons/gpu.toml"),
+];
+
+/// One reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reason {
+    pub name: Name,
+    /// The condition that it holds True; `None`: an Event only.
+    #[serde(default)]
+    pub condition: Option<Name>,
+    pub severity: Severity,
+    pub action: Action,
+    /// How sure: whose word it is, and when it may be wrong.
+    pub sure: String,
+    /// What it means.
+    pub meaning: String,
+    /// What to do.
+    pub advice: String,
+    /// When the problem ends; empty for Events.
+    #[serde(default)]
+    pub ends: String,
+    /// Where the fact comes from: a specification, a kernel file.
+    pub source: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    reason: Vec<Reason>,
+}
+
+/// All reasons, in the order of their files.
+#[must_use]
+pub fn all() -> &'static [Reason] {
+    static ALL: LazyLock<Vec<Reason>> = LazyLock::new(|| FILES.iter().flat_map(|text| read(text)).collect());
+    &ALL
+}
+
+/// The reason of that name.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Reason> {
+    all().iter().find(|reason| reason.name.as_str() == name)
+}
+
+fn read(text: &str) -> Vec<Reason> {
+    // The files are part of the program; a test reads them.
+    toml::from_str::<File>(text).map(|file| file.reason).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_file_is_read_and_no_reason_stands_twice() {
+        for text in FILES {
+            toml::from_str::<File>(text).unwrap();
+        }
+        let names: BTreeSet<_> = all().iter().map(|reason| &reason.name).collect();
+        assert_eq!(names.len(), all().len());
+    }
+
+    #[test]
+    fn what_holds_a_condition_says_when_it_ends() {
+        for reason in all() {
+            assert_eq!(reason.condition.is_some(), !reason.ends.is_empty(), "{}", reason.name);
+            for words in [&reason.sure, &reason.meaning, &reason.advice, &reason.source] {
+                assert!(!words.is_empty(), "{}", reason.name);
+            }
+        }
+    }
+}

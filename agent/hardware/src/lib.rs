@@ -1,0 +1,25 @@
+//! Hardware: readers that ask devices how they are, and judges that say what it means.
+//!
+//! A [`Reader`] runs in a worker process, because what it calls may never return. A [`Judge`] runs in the satellite that
+//! supervises the worker: it is pure, and keeps what a verdict needs to remember. Both are chosen by [`Family`].
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod cpu;
+pub mod disk;
+pub mod fabric;
+pub mod family;
+pub mod gpu;
+pub mod judge;
+pub mod memory;
+pub mod pcie;
+pub mod reader;
+pub mod roots;
+pub mod settings;
+pub mod verdict;
+
+pub use family::Family;
+pub use judge::{Answer, Judge, Now, Round, Silence, Trouble};
+pub use reader::{ReadError, Reader};
+pub use roots::Roots;
+pub use settings::Settings;
+pub use verdict::{Ended, Fault, Findings, Happening, State, Verdict};

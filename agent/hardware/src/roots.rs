@@ -1,0 +1,20 @@
+//! Where the host's own files are: tests put a tree of their own there.
+
+use std::path::PathBuf;
+
+/// The roots of what readers read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    pub proc: PathBuf,
+    pub sys: PathBuf,
+    pub dev: PathBuf,
+    /// tracefs, usually `/sys/kernel/tracing`.
+    pub tracing: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        let path = PathBuf::from;
+        Self { proc: path("/proc"), sys: path("/sys"), dev: path("/dev"), tracing: path("/sys/kernel/tracing") }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a judge says: how each device is, and what happened.
+
+use jiff::Timestamp;
+use nodewell_faults::reason;
+use nodewell_model::{Action, Inventory, Name, Severity};
+
+/// The whole account of one family.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Findings {
+    /// Every device that is known; one that is not named any more is forgotten.
+    pub verdicts: Vec<Verdict>,
+    /// What happened since the last account.
+    pub happenings: Vec<Happening>,
+    /// Evidence that problems are over which others claim, such as rules of the kernel log.
+    pub ended: Vec<Ended>,
+    /// One for each class of devices.
+    pub inventory: Vec<Inventory>,
+}
+
+/// How one device is, in the eyes of one condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub condition: Name,
+    pub subject: String,
+    pub state: State,
+}
+
+/// How a device is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// The message is for people: `17 % worn, 31 °C`.
+    Well { message: String },
+    /// Each of its faults, in any order; at least one.
+    Faulty(Vec<Fault>),
+    /// Nobody can tell: `DeviceNotAnswering`.
+    Unknown { reason: Name, message: String },
+}
+
+/// One fault of one device; a reason of the catalogue ([`nodewell_faults::reason`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    pub reason: Name,
+    pub severity: Severity,
+    pub action: Option<Action>,
+    /// With the figures: `spare 3 %, the device's threshold is 10 %`.
+    pub message: String,
+    /// When it became so, if that is known better than from the first verdict.
+    pub since: Option<Timestamp>,
+}
+
+/// Something that happened; leaves no state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Happening {
+    pub reason: Name,
+    pub severity: Severity,
+    pub subject: Option<String>,
+    pub message: String,
+    pub time: Timestamp,
+}
+
+/// The evidence that problems of a subject are over, whoever claims them: those whose rule says `check =
+/// "device-recovered"` and that nobody has claimed since.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    pub condition: Name,
+    /// `None`: every reason.
+    pub reason: Option<Name>,
+    pub subject: String,
+    /// Problems last seen after this stay.
+    pub seen_before: Timestamp,
+    pub evidence: String,
+}
+
+impl Fault {
+    /// A fault with severity and action as the catalogue has them.
+    ///
+    /// # Panics
+    /// In debug builds, if the catalogue does not know `name`: a mistake of ours that tests find.
+    #[must_use]
+    pub fn new(name: &'static str, message: impl Into<String>) -> Self {
+        let known = reason::named(name);
+        debug_assert!(known.is_some(), "{name} is not in the catalogue");
+        Self {
+            reason: Name::fixed(name),
+            severity: known.map_or(Severity::Error, |known| known.severity),
+            action: known.map(|known| known.action),
+            message: message.into(),
+            since: None,
+        }
+    }
+}
+
+impl Happening {
+    /// Something that happened at `time`, with its severity as the catalogue has it.
+    ///
+    /// # Panics
+    /// In debug builds, if the catalogue does not know `name`: a mistake of ours that tests find.
+    #[must_use]
+    pub fn new(name: &'static str, subject: &str, message: impl Into<String>, time: Timestamp) -> Self {
+        let known = reason::named(name);
+        debug_assert!(known.is_some(), "{name} is not in the catalogue");
+        Self {
+            reason: Name::fixed(name),
+            severity: known.map_or(Severity::Info, |known| known.severity),
+            subject: Some(subject.to_owned()),
+            message: message.into(),
+            time,
+        }
+    }
+}

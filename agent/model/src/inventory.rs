@@ -1,0 +1,26 @@
+//! How many devices of a class there are, and how many of them are not well: one line of `nodewell status`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One class of devices of one daemon, such as `8 GPUs: 1 lost`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inventory {
+    /// In the plural, as people say it: `disks`, `GPUs`, `memory modules`.
+    pub class: String,
+    /// All of them, also those that are expected and gone.
+    pub total: u32,
+    /// Those that are not well, by one word each: `lost`, `failing`, `not answering`. The others are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub states: BTreeMap<String, u32>,
+}
+
+impl Inventory {
+    /// How many are well.
+    #[must_use]
+    pub fn well(&self) -> u32 {
+        self.total.saturating_sub(self.states.values().sum())
+    }
+}
