@@ -179,9 +179,14 @@ impl LedgerTask {
     }
 
     fn account(&mut self) -> NodeView {
-        let (conditions, daemons) = (self.ledger.shared_conditions(), self.ledger.daemons());
-        let apiserver = self.board.view().apiserver.clone();
-        NodeView { node: self.node.clone(), conditions, daemons, apiserver, hardware: Vec::new(), refused: Vec::new() }
+        NodeView {
+            node: self.node.clone(),
+            conditions: self.ledger.shared_conditions(),
+            daemons: self.ledger.daemons(),
+            hardware: self.ledger.hardware(),
+            apiserver: self.board.view().apiserver.clone(),
+            refused: Vec::new(),
+        }
     }
 }
 

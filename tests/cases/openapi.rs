@@ -44,7 +44,9 @@ fn busy() -> Agent {
     agent.kmsg().say(OOPS);
     agent.wait_event("KernelOops");
     let event = json!({"severity": "info", "timestamp": "2026-11-21T02:00:00Z", "reason": "RaidSeen", "message": "m", "subject": "md0"});
-    let unsure = json!([{"source": "raid", "conditions": [raid("True", "md0")], "events": [event]},
+    let inventory =
+        json!([{"class": "RAID arrays", "total": 2, "states": {"degraded": 1}}, {"class": "disks", "total": 4}]);
+    let unsure = json!([{"source": "raid", "conditions": [raid("True", "md0")], "events": [event], "inventory": inventory},
                         {"source": "raid", "conditions": [raid("Unknown", "md0")]}]);
     assert_eq!(agent.post("/v1/status", &unsure.to_string()).status.as_u16(), 200);
     agent

@@ -5,8 +5,10 @@
 //! them: at the start, after a restart of the agent, after a long silence. Heartbeats go by themselves.
 
 mod compose;
+mod ids;
 mod link;
 mod outbox;
+mod states;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +18,8 @@ use std::{
     time::Duration,
 };
 
-use nodewell_model::{Condition, Event};
+use jiff::Timestamp;
+use nodewell_model::{Condition, Event, Inventory, Name};
 use tokio::{
     sync::Notify,
     task::JoinHandle,
@@ -40,6 +43,9 @@ pub struct ReporterSettings {
     pub batch_for: Duration,
     /// Events that may wait; the oldest of the mildest go first, and are counted.
     pub events_limit: usize,
+    /// Whether what is said in the first moment is all there is. If not, an agent that heard an earlier run of this
+    /// daemon keeps what that run said, until [`Reporter::all_said`].
+    pub starts_whole: bool,
 }
 
 impl ReporterSettings {
@@ -51,6 +57,7 @@ impl ReporterSettings {
             ttl: Duration::from_secs(nodewell_model::report::DEFAULT_TTL_SECS),
             batch_for: Duration::from_millis(20),
             events_limit: 1024,
+            starts_whole: true,
         }
     }
 }
@@ -89,13 +96,43 @@ impl Reporter {
 
     /// Says how a condition is. The same again is no news.
     pub fn set(&self, condition: Condition) {
-        self.shared.lock().set(condition, Instant::now());
+        self.set_all(condition.condition.clone(), condition.subject.clone(), vec![condition]);
+    }
+
+    /// Says all that is to be said of `condition` on `subject`: each of its faults, with reasons of their own, or one
+    /// word that it is well or that nobody can tell. It replaces what was said of them before; the same again is no
+    /// news. Type and subject of the entries are made to agree, of two with one reason the later one counts, and beside
+    /// a fault nothing but faults is said. No entry at all is [`Reporter::forget`].
+    pub fn set_all(&self, condition: Name, subject: Option<String>, conditions: Vec<Condition>) {
+        if conditions.is_empty() {
+            return self.forget(condition, subject);
+        }
+        self.shared.lock().set_all((condition, subject), conditions, Instant::now());
+        self.shared.news.notify_one();
+    }
+
+    /// `subject` is not looked after any more: what was said of it is over. With the last subject of a type, or without
+    /// a subject, the type is not looked after any more either, and not published for this daemon's sake.
+    pub fn forget(&self, condition: Name, subject: Option<String>) {
+        self.shared.lock().forget(&(condition, subject), Timestamp::now(), Instant::now());
+        self.shared.news.notify_one();
+    }
+
+    /// Counts the devices that this daemon looks after: all its classes, each time. The same again is no news.
+    pub fn inventory(&self, inventory: Vec<Inventory>) {
+        self.shared.lock().inventory(inventory, Instant::now());
         self.shared.news.notify_one();
     }
 
     /// Says that something happened.
     pub fn event(&self, event: Event) {
         self.shared.lock().event(event, Instant::now());
+        self.shared.news.notify_one();
+    }
+
+    /// Every condition has been said at least once: what an earlier run said and this one does not is over.
+    pub fn all_said(&self) {
+        self.shared.lock().all_said(Instant::now());
         self.shared.news.notify_one();
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{Action, BootId, Finding, Severity, api::Seen};
+use nodewell_model::{Action, BootId, Finding, Severity, api::Seen, text};
 use serde::{Deserialize, Serialize};
 
 use crate::Now;
@@ -119,20 +119,22 @@ impl Claim {
 
 impl Claim {
     /// The daemon says it once more, by a report. Its words replace the former ones, whatever they were; only a new
-    /// transition is another occurrence.
+    /// transition is another occurrence, and other figures in the same words (a temperature, a count) are no news.
     pub(crate) fn restate(&mut self, said: Restated, now: Now) -> Restatement {
         let again = self.transition != Some(said.transition);
-        let same = (self.severity, self.action, &self.message) == (said.severity, said.action, &said.message);
+        let alike = (self.severity, self.action) == (said.severity, said.action);
+        let same = alike && self.message == said.message;
         let old = now.age_of(self.last_seen) >= SEEN_EVERY;
         if same && !again && !old {
             return Restatement::Nothing;
         }
+        let news = again || !alike || !text::differ_in_figures_only(&self.message, &said.message);
         self.count = self.count.saturating_add(u64::from(again));
         self.since = self.since.min(said.transition.min(now.wall));
         self.transition = Some(said.transition);
         self.last_seen = self.last_seen.max(now.wall);
         (self.severity, self.action, self.message) = (said.severity, said.action, said.message);
-        if same && !again { Restatement::Confirmed } else { Restatement::News }
+        if news { Restatement::News } else { Restatement::Confirmed }
     }
 }
 
@@ -140,7 +142,7 @@ impl Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restatement {
     Nothing,
-    /// Only the time at which it was last seen: shown, and not worth a write.
+    /// Only the time at which it was last seen, and figures: shown, and not worth a write.
     Confirmed,
     News,
 }

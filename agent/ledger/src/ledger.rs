@@ -15,7 +15,7 @@ use nodewell_model::{
     BootId, ConditionSpec, EventRecord, Finding, FindingKind, Name, ProblemKey,
     api::Seen,
     text::{MESSAGE_LIMIT_BYTES, cut},
-    view::{ConditionView, DaemonView},
+    view::{ConditionView, DaemonView, HardwareView},
 };
 
 use crate::{
@@ -25,6 +25,7 @@ use crate::{
     daemon::Daemon,
     dirty::Dirty,
     events::{EventQueue, Run, event_of},
+    hardware,
     page::{Cause, Page},
     reporter::Ids,
     timers::{Due, Timers},
@@ -59,7 +60,7 @@ pub enum Refusal {
     TooManySources(Name),
     #[error("too many problem daemons; {0} is not taken")]
     TooManyDaemons(Arc<str>),
-    #[error("{0} speaks of {1} types and subjects already, which is all it may; report that some are over first")]
+    #[error("{0} may speak of {1} types, subjects and reasons, and this is more; report that some are over first")]
     TooManySubjects(Arc<str>, usize),
     #[error("too many problems are active on this node; clear some")]
     TooManyProblems,
@@ -101,7 +102,7 @@ pub struct Ledger {
     pub(crate) events: EventQueue,
     pub(crate) totals: BTreeMap<Name, u64>,
     pub(crate) version: u64,
-    /// Grows with what [`Ledger::shared_conditions`] and [`Ledger::daemons`] show.
+    /// Grows with what [`Ledger::shared_conditions`], [`Ledger::daemons`] and [`Ledger::hardware`] show.
     pub(crate) account: u64,
     /// Daemons that said goodbye, with the ids of their last reports: one of these may still come again.
     pub(crate) departed: VecDeque<(Arc<str>, Ids)>,
@@ -259,13 +260,19 @@ impl Ledger {
         self.daemons.iter().map(|(name, daemon)| daemon.view(name)).collect()
     }
 
+    /// The devices that daemons count, by class.
+    #[must_use]
+    pub fn hardware(&self) -> Vec<HardwareView> {
+        hardware::of(&self.daemons)
+    }
+
     /// Grows when anything changes that is shown: conditions, daemons, events, counters.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Grows when a condition or a daemon changes. Events and counters do not move it.
+    /// Grows when a condition, a daemon or a count of devices changes. Events and counters do not move it.
     #[must_use]
     pub fn account_version(&self) -> u64 {
         self.account

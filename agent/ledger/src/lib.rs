@@ -21,6 +21,7 @@ mod counters;
 mod daemon;
 mod dirty;
 mod events;
+mod hardware;
 mod kept;
 mod ledger;
 mod limits;

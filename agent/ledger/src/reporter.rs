@@ -2,12 +2,12 @@
 //! its last reports.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
 };
 
 use jiff::Timestamp;
-use nodewell_model::{Name, ProblemKey};
+use nodewell_model::{Inventory, Name, ProblemKey};
 use serde::{Deserialize, Serialize};
 
 /// Ids remembered for each daemon: more than a client has on their way at once, little enough for hundreds of daemons.
@@ -26,8 +26,11 @@ pub enum OnStale {
     Clear,
 }
 
-/// A condition type and a subject: for these a daemon has one status.
+/// A condition type and a subject: for these a daemon has one status, and if that is True, one or more reasons.
 pub(crate) type Spot = (Name, Option<String>);
+
+/// Reasons by what they are about.
+pub(crate) type Held = BTreeMap<Spot, BTreeSet<Name>>;
 
 /// The part of a daemon that only external ones have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,9 +39,12 @@ pub(crate) struct Reporter {
     pub(crate) ids: Ids,
     /// What it cannot tell, by its own word.
     pub(crate) unsure: Vec<Unsure>,
-    /// The reason it claims for each spot: the same claims as on the pages, found by subject.
+    /// The devices that it counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inventory: Vec<Inventory>,
+    /// The reasons it claims for each spot, one at least: the same claims as on the pages, found by subject.
     #[serde(skip)]
-    pub(crate) held: BTreeMap<Spot, Name>,
+    pub(crate) held: Held,
 }
 
 /// One `Unknown` of a daemon.
@@ -75,15 +81,31 @@ impl Reporter {
         self.held.keys().chain(only_unsure)
     }
 
+    /// How much that is: each reason counts.
+    pub(crate) fn spoken_of(&self) -> usize {
+        let reasons = |spot| self.held.get(spot).map_or(1, BTreeSet::len);
+        self.spots().map(reasons).sum()
+    }
+
     /// Its spots of `condition`.
     pub(crate) fn spots_of(&self, condition: &Name) -> Vec<Spot> {
         self.spots().filter(|(name, _)| name == condition).cloned().collect()
     }
 
-    /// Its claim on `spot`.
-    pub(crate) fn key(&self, spot: &Spot) -> Option<ProblemKey> {
-        let reason = self.held.get(spot)?.clone();
-        Some(ProblemKey { condition: spot.0.clone(), reason, subject: spot.1.clone() })
+    /// Its claims on `spot`.
+    pub(crate) fn keys(&self, spot: &Spot) -> Vec<ProblemKey> {
+        self.held.get(spot).into_iter().flatten().map(|reason| key(spot, reason)).collect()
+    }
+
+    /// Everything that it claims.
+    pub(crate) fn all_keys(&self) -> Vec<ProblemKey> {
+        self.held.iter().flat_map(|(spot, reasons)| reasons.iter().map(|reason| key(spot, reason))).collect()
+    }
+
+    /// It claims `key`.
+    pub(crate) fn hold(&mut self, key: &ProblemKey) {
+        let spot = (key.condition.clone(), key.subject.clone());
+        self.held.entry(spot).or_default().insert(key.reason.clone());
     }
 
     /// Says that it cannot tell; returns whether that is new.
@@ -118,8 +140,14 @@ impl Reporter {
     /// The claim on `key` is gone, whoever ended it.
     pub(crate) fn lost(&mut self, key: &ProblemKey) {
         let spot = (key.condition.clone(), key.subject.clone());
-        if self.held.get(&spot) == Some(&key.reason) {
+        let Some(reasons) = self.held.get_mut(&spot) else { return };
+        reasons.remove(&key.reason);
+        if reasons.is_empty() {
             self.held.remove(&spot);
         }
     }
+}
+
+fn key(spot: &Spot, reason: &Name) -> ProblemKey {
+    ProblemKey { condition: spot.0.clone(), reason: reason.clone(), subject: spot.1.clone() }
 }

@@ -6,6 +6,7 @@ mod ends;
 mod floods;
 mod oracle;
 mod properties;
+mod reasons;
 mod reporting;
 mod reports;
 mod restarts;

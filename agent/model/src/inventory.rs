@@ -21,6 +21,6 @@ impl Inventory {
     /// How many are well.
     #[must_use]
     pub fn well(&self) -> u32 {
-        self.total.saturating_sub(self.states.values().sum())
+        self.states.values().fold(self.total, |well, count| well.saturating_sub(*count))
     }
 }

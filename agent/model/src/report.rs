@@ -1,7 +1,9 @@
 //! What a report may say: the checks that its JSON shape cannot make, each naming the field and what it takes.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    Condition, Event, Status,
+    Condition, ConditionStatus, Event, Inventory, Status,
     text::{SUBJECT_LIMIT_BYTES, cut},
 };
 
@@ -13,6 +15,12 @@ pub const TTL_LIMIT_SECS: u64 = 86_400;
 pub const ID_LIMIT_BYTES: usize = 128;
 /// The longest `source`, in bytes.
 pub const SOURCE_LIMIT_BYTES: usize = 64;
+/// Classes of devices that one daemon may count: more than there are kinds of hardware.
+pub const CLASSES_LIMIT: usize = 16;
+/// States that devices of one class may be in.
+pub const STATES_LIMIT: usize = 16;
+/// The longest name of a class or a state, in bytes: a column of `nodewell status`.
+pub const WORD_LIMIT_BYTES: usize = 32;
 
 /// A field that says what it must not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +57,8 @@ impl Status {
         for (n, condition) in self.conditions.iter().enumerate() {
             condition.check().map_err(|problem| Invalid::new(format!("conditions[{n}].subject"), problem))?;
         }
-        self.check_twins()
+        self.check_twins()?;
+        self.check_inventory()
     }
 
     fn check_source(&self) -> Result<(), Invalid> {
@@ -80,18 +89,42 @@ impl Status {
         }
     }
 
-    /// A condition has one status for each subject: a report that names one twice contradicts itself.
-    fn check_twins(&self) -> Result<(), Invalid> {
-        let mut seen = std::collections::BTreeMap::new();
-        for (n, condition) in self.conditions.iter().enumerate() {
-            if let Some(first) = seen.insert((&condition.condition, &condition.subject), n) {
-                let twin =
-                    format!("names the same type and subject as `conditions[{first}]`; send one status for each");
-                return Err(Invalid::new(format!("conditions[{n}]"), twin));
+    fn check_inventory(&self) -> Result<(), Invalid> {
+        let Some(inventory) = &self.inventory else { return Ok(()) };
+        if inventory.len() > CLASSES_LIMIT {
+            return Err(Invalid::new("inventory", format!("takes {CLASSES_LIMIT} classes, not {}", inventory.len())));
+        }
+        for (n, one) in inventory.iter().enumerate() {
+            one.check().map_err(|problem| Invalid::new(format!("inventory[{n}]"), problem))?;
+            if inventory[..n].iter().any(|other| other.class == one.class) {
+                return Err(Invalid::new(format!("inventory[{n}]"), format!("counts {:?} a second time", one.class)));
             }
         }
         Ok(())
     }
+
+    /// A type and subject have one status, and may have several reasons to be True.
+    fn check_twins(&self) -> Result<(), Invalid> {
+        let mut seen: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (n, condition) in self.conditions.iter().enumerate() {
+            let twins = seen.entry((&condition.condition, &condition.subject)).or_default();
+            for first in twins.iter().copied() {
+                if let Some(problem) = contradiction(&self.conditions[first], condition) {
+                    let twin = format!("names the same type and subject as `conditions[{first}]`{problem}");
+                    return Err(Invalid::new(format!("conditions[{n}]"), twin));
+                }
+            }
+            twins.push(n);
+        }
+        Ok(())
+    }
+}
+
+fn contradiction(first: &Condition, second: &Condition) -> Option<&'static str> {
+    if [first.status, second.status] != [ConditionStatus::True; 2] {
+        return Some("; send one status for each, or several that are True");
+    }
+    (first.reason == second.reason).then_some(" and the same reason; send each reason once")
 }
 
 impl Event {
@@ -104,6 +137,35 @@ impl Condition {
     fn check(&self) -> Result<(), String> {
         check_subject(self.subject.as_deref())
     }
+}
+
+impl Inventory {
+    fn check(&self) -> Result<(), String> {
+        for word in self.states.keys().chain([&self.class]) {
+            check_word(word)?;
+        }
+        if self.states.contains_key("ok") {
+            return Err("counts those that are `ok`: they are the rest".to_owned());
+        }
+        if self.states.len() > STATES_LIMIT {
+            return Err(format!("takes {STATES_LIMIT} states, not {}", self.states.len()));
+        }
+        let unwell = self.states.values().fold(0, |sum: u64, count| sum + u64::from(*count));
+        if unwell > u64::from(self.total) {
+            return Err(format!("has {unwell} that are not well of {} in all", self.total));
+        }
+        Ok(())
+    }
+}
+
+/// What stands in a column and in a label of a metric.
+fn check_word(word: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || " -_/.".contains(c);
+    if (1..=WORD_LIMIT_BYTES).contains(&word.len()) && word.chars().all(plain) && word.trim() == word {
+        return Ok(());
+    }
+    let given = cut(word, WORD_LIMIT_BYTES);
+    Err(format!("takes names of 1 to {WORD_LIMIT_BYTES} letters, digits, spaces and any of `-_/.`, not {given:?}"))
 }
 
 fn check_subject(subject: Option<&str>) -> Result<(), String> {
@@ -144,6 +206,17 @@ mod tests {
     }
 
     #[test]
+    fn several_reasons_of_one_subject_are_good() {
+        let slow = RAID.replace("RaidDegraded", "RaidSlow");
+        status(&format!(
+            r#"{{"source":"a","conditions":[{{{RAID},"status":true}},{{{slow},"status":true}}],
+            "inventory":[{{"class":"RAID arrays","total":2,"states":{{"degraded":1}}}}]}}"#
+        ))
+        .check()
+        .unwrap();
+    }
+
+    #[test]
     fn a_bad_field_is_named_with_what_it_takes() {
         let long = "x".repeat(300);
         for (json, start) in [
@@ -162,7 +235,27 @@ mod tests {
             ),
             (
                 format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true}},{{{RAID},"status":false}}]}}"#),
-                "field `conditions[1]` names the same type",
+                "field `conditions[1]` names the same type and subject as `conditions[0]`; send one status for each",
+            ),
+            (
+                format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true}},{{{RAID},"status":true}}]}}"#),
+                "field `conditions[1]` names the same type and subject as `conditions[0]` and the same reason",
+            ),
+            (
+                r#"{"source":"a","inventory":[{"class":"disks","total":1},{"class":"disks","total":1}]}"#.to_owned(),
+                r#"field `inventory[1]` counts "disks" a second time"#,
+            ),
+            (
+                r#"{"source":"a","inventory":[{"class":"disks","total":2,"states":{"lost":2,"hot":1}}]}"#.to_owned(),
+                "field `inventory[0]` has 3 that are not well of 2 in all",
+            ),
+            (
+                r#"{"source":"a","inventory":[{"class":"disks","total":2,"states":{"ok":2}}]}"#.to_owned(),
+                "field `inventory[0]` counts those that are `ok`",
+            ),
+            (
+                r#"{"source":"a","inventory":[{"class":"disks=","total":2}]}"#.to_owned(),
+                "field `inventory[0]` takes names of 1 to 32 letters",
             ),
         ] {
             assert!(told(&json).starts_with(start), "{}", told(&json));

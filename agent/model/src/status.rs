@@ -16,10 +16,11 @@ pub struct Status {
     /// Things that happened; they leave no lasting state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// Lasting states, each for one condition and subject.
+    /// Lasting states. A condition and subject have one status here; if it is True, each of its reasons has an entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// The devices it looks after, where it counts them; what it said before stands if it says nothing.
+    /// The devices it looks after, where it counts them: all classes. What it said before stands if it says nothing,
+    /// except in a full report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<Vec<Inventory>>,
     /// For how many seconds this word holds without a further report.

@@ -24,6 +24,32 @@ pub fn cut(text: &str, limit_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(limit_bytes)]
 }
 
+/// Whether two messages are the same words with other figures in them: `31 °C`, `32 °C`. Equal ones are, too.
+#[must_use]
+pub fn differ_in_figures_only(one: &str, other: &str) -> bool {
+    words(one).eq(words(other))
+}
+
+/// Every figure, with its decimals, is one `0`.
+fn words(text: &str) -> impl Iterator<Item = char> {
+    let mut rest = text.chars().peekable();
+    std::iter::from_fn(move || {
+        let first = rest.next()?;
+        if !first.is_ascii_digit() {
+            return Some(first);
+        }
+        while rest.next_if(char::is_ascii_digit).is_some() || next_decimal(&mut rest) {}
+        Some('0')
+    })
+}
+
+/// Steps over a point or comma that stands between digits.
+fn next_decimal(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    let mut ahead = rest.clone();
+    let is_decimal = matches!(ahead.next(), Some('.' | ',')) && ahead.next().is_some_and(|c| c.is_ascii_digit());
+    is_decimal && rest.next().is_some()
+}
+
 fn cleaned(raw: &[u8], limit_bytes: usize, newlines: bool) -> String {
     // A byte becomes at most three (U+FFFD), so a bounded prefix is enough: a line of 1 MB costs no more than 1 kB.
     let bounded = &raw[..raw.len().min(limit_bytes + 4)];
@@ -66,6 +92,23 @@ mod tests {
         assert_eq!(kept.len(), MESSAGE_LIMIT_BYTES);
         let odd = format!("x{long}");
         assert_eq!(message(odd.as_bytes()).len(), MESSAGE_LIMIT_BYTES - 1);
+    }
+
+    #[test]
+    fn figures_are_told_from_words() {
+        for (one, other, alike) in [
+            ("31 °C, 17 % worn", "42 °C, 9 % worn", true),
+            ("9.5 errors an hour", "10 errors an hour", true),
+            ("1,024 sectors", "7 sectors", true),
+            ("same", "same", true),
+            ("31 °C", "hot", false),
+            ("spare 3 %", "spare 3", false),
+            ("sda failed", "sdb failed", false),
+            ("1. first", "1 first", false),
+            ("error 5", "error 5.", false),
+        ] {
+            assert_eq!(differ_in_figures_only(one, other), alike, "{one} / {other}");
+        }
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //!
 //! The JSON of these types is a promise to scripts: fields are only ever added.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConditionStatus, Inventory, Name, Severity};
+use crate::{ConditionStatus, Name, Severity};
 
 /// The whole account of one node: what `nodewell status --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,10 +19,27 @@ pub struct NodeView {
     pub apiserver: ApiserverView,
     /// The devices that daemons look after, by class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hardware: Vec<Inventory>,
+    pub hardware: Vec<HardwareView>,
     /// Who tried to report, clear or inject and may not, newest first; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,
+}
+
+/// The devices of one class on this node, over all daemons that count some.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HardwareView {
+    /// In the plural, as people say it: `disks`, `GPUs`, `memory modules`.
+    pub class: String,
+    /// All of them, also those that are expected and gone.
+    pub total: u32,
+    /// As far as is known.
+    pub well: u32,
+    /// The others, by one word each: `lost`, `failing`, `not answering`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub states: BTreeMap<String, u32>,
+    /// A daemon that counts some of them went silent at this time; its last count stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfirmed_since: Option<Timestamp>,
 }
 
 /// Somebody who was refused on the socket.

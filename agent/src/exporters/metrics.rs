@@ -17,7 +17,7 @@ use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nodewell_model::{
     Name,
-    view::{ApiserverState, ConditionView, DaemonState},
+    view::{ApiserverState, ConditionView, DaemonState, HardwareView},
 };
 use nodewell_rules::RuleSet;
 use tokio::{
@@ -147,8 +147,20 @@ fn write_page(page: &mut Page, board: &Board) {
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         page.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
     }
+    write_devices(page, &view.hardware);
     write_monitors(page, board);
     write_process(page);
+}
+
+/// A state that no device of a class is in any more is not there: `ok` always is.
+fn write_devices(page: &mut Page, hardware: &[HardwareView]) {
+    page.metric("nodewell_devices", Kind::Gauge, "Devices of each class by state; `ok` as far as is known.");
+    for HardwareView { class, well, states, .. } in hardware {
+        let states = states.iter().map(|(state, count)| (state.as_str(), *count));
+        for (state, count) in [("ok", *well)].into_iter().chain(states) {
+            page.sample("nodewell_devices", &[("class", class), ("state", state)], count.into());
+        }
+    }
 }
 
 fn write_apiserver(page: &mut Page, shown: &Shown) {
@@ -167,15 +179,17 @@ fn write_apiserver(page: &mut Page, shown: &Shown) {
     page.sample("nodewell_events_dropped_total", &[], precise(shown.api.dropped_events()));
 }
 
-/// Like Node Problem Detector, every reason that a rule could find is there from the start, with 0.
+/// Like Node Problem Detector, every reason that a rule could find is there from the start, with 0. Not those that a
+/// table decides, hundreds of them, nor gauges of hardware that the node may not have.
 fn write_problems(page: &mut Page, shown: &Shown) {
     let mut tallies = shown.board.tallies();
     let rules = shown.rules.borrow();
-    for rule in &rules.rules {
+    let plain = || rules.rules.iter().filter(|rule| rule.decoder.is_none());
+    for rule in plain() {
         tallies.raised.entry(rule.reason.clone()).or_default();
     }
     let mut gauges: BTreeMap<(Name, Name), bool> = BTreeMap::new();
-    for rule in &rules.rules {
+    for rule in plain().filter(|rule| rule.watches) {
         gauges.extend(rule.condition.clone().map(|condition| ((condition, rule.reason.clone()), false)));
     }
     gauges.extend(tallies.gauges.into_iter().map(|gauge| ((gauge.condition, gauge.reason), gauge.active)));

@@ -1,11 +1,11 @@
 //! One report, filled up to what the agent takes in one body.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use nodewell_model::{Condition, Event, Status, text::cut};
+use nodewell_model::{Condition, ConditionStatus, Event, Inventory, Status, text::cut};
 use serde::Serialize;
 
-use super::{ReporterSettings, outbox::Spot};
+use super::{ReporterSettings, states::Changed};
 
 /// What a body may have; the agent takes 64 KiB.
 const BODY_LIMIT_BYTES: usize = 60 * 1024;
@@ -32,21 +32,35 @@ impl Composer {
         Self { report, bytes }
     }
 
-    /// Takes as many as fit; gives back the others. With short messages, if whole ones are too much.
-    pub(super) fn add_all(&mut self, mut conditions: BTreeMap<Spot, Condition>) -> BTreeMap<Spot, Condition> {
-        if self.bytes + conditions.values().map(|one| size(one) + 1).sum::<usize>() > BODY_LIMIT_BYTES {
+    pub(super) fn add_inventory(&mut self, inventory: Option<Vec<Inventory>>) {
+        self.bytes += inventory.as_ref().map_or(0, |inventory| size(inventory) + 16);
+        self.report.inventory = inventory;
+    }
+
+    /// Takes as many as fit, all of one spot or none; gives back the others. With short messages, if whole ones are too
+    /// much.
+    pub(super) fn add_all(&mut self, mut changed: Changed) -> Changed {
+        if self.bytes + changed.values().map(|group| size_of_all(group)).sum::<usize>() > BODY_LIMIT_BYTES {
             let shorten = |one: &mut Condition| one.message = cut(&one.message, SHORT_MESSAGE_BYTES).to_owned();
-            conditions.values_mut().for_each(shorten);
+            changed.values_mut().flatten().for_each(shorten);
         }
-        while let Some(entry) = conditions.first_entry() {
-            let bytes = size(entry.get()) + 1;
-            if self.bytes + bytes > BODY_LIMIT_BYTES {
+        // A full report ends what it does not name: what is wrong goes before what is well.
+        let (wrong, well) = changed.into_iter().partition(|(_, group)| group.iter().any(|one| !is_false(one)));
+        let mut left: Changed = self.add_some(wrong);
+        left.extend(self.add_some(well));
+        left
+    }
+
+    fn add_some(&mut self, mut changed: Changed) -> Changed {
+        while let Some(entry) = changed.first_entry() {
+            let bytes = size_of_all(entry.get());
+            if self.bytes + bytes > BODY_LIMIT_BYTES && !self.is_empty() {
                 break;
             }
             self.bytes += bytes;
-            self.report.conditions.push(entry.remove());
+            self.report.conditions.extend(entry.remove());
         }
-        conditions
+        changed
     }
 
     /// Takes as many as fit, oldest first.
@@ -70,6 +84,14 @@ impl Composer {
     fn is_empty(&self) -> bool {
         self.report.events.is_empty() && self.report.conditions.is_empty()
     }
+}
+
+fn size_of_all(conditions: &[Condition]) -> usize {
+    conditions.iter().map(|one| size(one) + 1).sum()
+}
+
+fn is_false(condition: &Condition) -> bool {
+    condition.status == ConditionStatus::False
 }
 
 fn size(value: &impl Serialize) -> usize {

@@ -1,16 +1,18 @@
 //! What a daemon has to say and what of it the agent knows: decides what is sent next, and when. No clock, no socket.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
-use nodewell_model::{Condition, ConditionStatus, Event, Name, Status, api::AcceptedView};
+use jiff::Timestamp;
+use nodewell_model::{Condition, Event, Inventory, Status, api::AcceptedView};
 use tokio::time::Instant;
 
-use super::{ReporterSettings, compose::Composer};
-use crate::ClientError;
-use crate::random;
+use super::{
+    ReporterSettings,
+    compose::Composer,
+    ids::Ids,
+    states::{Changed, Forgotten, Spot, States},
+};
+use crate::{ClientError, random};
 
 /// The first pause after a failure; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -38,19 +40,14 @@ pub struct Discarded {
     pub error: ClientError,
 }
 
-/// What a condition is about.
-pub(super) type Spot = (Name, Option<String>);
-
 /// The state of one reporter.
 #[derive(Debug)]
 pub(super) struct Outbox {
     settings: ReporterSettings,
-    /// What is so, as far as it is worth saying again: everything that is True or Unknown.
-    pub(super) state: BTreeMap<Spot, Condition>,
-    /// The last word on each type that was about nothing being wrong: a full report names every type with it.
-    pub(super) calm: BTreeMap<Name, Condition>,
-    /// What the agent does not know yet.
-    pub(super) changed: BTreeMap<Spot, Condition>,
+    pub(super) states: States,
+    /// The devices that the daemon counts; `None`: it has never counted any.
+    inventory: Option<Vec<Inventory>>,
+    inventory_changed: bool,
     pub(super) events: VecDeque<Event>,
     dropped: u64,
     /// Since when something waits.
@@ -58,6 +55,8 @@ pub(super) struct Outbox {
     /// Sent, and not answered for good.
     under_way: Option<Status>,
     full: Full,
+    /// Whether all that it says is all there is.
+    whole: bool,
     instance: Option<String>,
     heard_at: Option<Instant>,
     retry_at: Option<Instant>,
@@ -82,27 +81,14 @@ enum Phase {
     Done,
 }
 
-/// Ids that no other run of any daemon has.
-#[derive(Debug)]
-struct Ids {
-    run: u64,
-    last: u64,
-}
-
-impl Ids {
-    fn next(&mut self) -> String {
-        self.last += 1;
-        format!("{:016x}-{}", self.run, self.last)
-    }
-}
-
 impl Outbox {
     pub(super) fn new(settings: ReporterSettings, now: Instant) -> Self {
         Self {
+            whole: settings.starts_whole,
             settings,
-            state: BTreeMap::new(),
-            calm: BTreeMap::new(),
-            changed: BTreeMap::new(),
+            states: States::default(),
+            inventory: None,
+            inventory_changed: false,
             events: VecDeque::new(),
             dropped: 0,
             // The first full report leaves the daemon a moment to say how things are.
@@ -114,26 +100,32 @@ impl Outbox {
             retry_at: None,
             failures: 0,
             phase: Phase::Reporting,
-            ids: Ids { run: random(), last: 0 },
+            ids: Ids::default(),
         }
     }
 
-    pub(super) fn set(&mut self, condition: Condition, now: Instant) {
-        let spot = (condition.condition.clone(), condition.subject.clone());
-        if condition.status == ConditionStatus::False {
-            let calm = Condition { subject: None, ..condition.clone() };
-            if spot.1.is_none() {
-                self.state.retain(|other, _| other.0 != spot.0);
-                self.changed.retain(|other, _| other.0 != spot.0);
-            } else {
-                self.state.remove(&spot);
-            }
-            self.calm.insert(spot.0.clone(), calm);
-        } else if self.state.insert(spot.clone(), condition.clone()).as_ref() == Some(&condition) {
-            return;
+    pub(super) fn set_all(&mut self, spot: Spot, conditions: Vec<Condition>, now: Instant) {
+        if self.states.set(spot, conditions) {
+            self.waiting_since.get_or_insert(now);
         }
-        self.changed.insert(spot, condition);
+    }
+
+    pub(super) fn forget(&mut self, spot: &Spot, wall: Timestamp, now: Instant) {
+        match self.states.forget(spot, wall) {
+            Forgotten::Nothing => return,
+            Forgotten::Subject => {}
+            // Only a full report says that the daemon does not look after a type any more.
+            Forgotten::Type => self.full = Full::Now,
+        }
         self.waiting_since.get_or_insert(now);
+    }
+
+    pub(super) fn inventory(&mut self, inventory: Vec<Inventory>, now: Instant) {
+        if self.inventory.as_ref() != Some(&inventory) {
+            self.inventory = Some(inventory);
+            self.inventory_changed = true;
+            self.waiting_since.get_or_insert(now);
+        }
     }
 
     pub(super) fn event(&mut self, event: Event, now: Instant) {
@@ -145,6 +137,12 @@ impl Outbox {
             self.dropped += 1;
         }
         self.waiting_since.get_or_insert(now);
+    }
+
+    pub(super) fn all_said(&mut self, now: Instant) {
+        if !std::mem::replace(&mut self.whole, true) && self.full == Full::Now {
+            self.waiting_since.get_or_insert(now);
+        }
     }
 
     /// Something is due now, whatever was planned.
@@ -163,7 +161,7 @@ impl Outbox {
     }
 
     pub(super) fn is_settled(&self) -> bool {
-        self.under_way.is_none() && self.full != Full::Now && self.changed.is_empty() && self.events.is_empty()
+        self.under_way.is_none() && !(self.whole && self.full == Full::Now) && !self.has_news()
     }
 
     pub(super) fn next(&mut self, now: Instant) -> Next {
@@ -196,33 +194,30 @@ impl Outbox {
     /// must not take long.
     fn beat(&self) -> Duration {
         let beat = self.settings.ttl / 3;
-        if !self.state.is_empty() { beat.min(BEAT_WITH_PROBLEM) } else { beat }
+        if self.states.is_worth_repeating() { beat.min(BEAT_WITH_PROBLEM) } else { beat }
     }
 
     fn compose(&mut self) -> Status {
-        let full = self.full != Full::No && self.phase == Phase::Reporting;
+        let finishing = self.phase == Phase::Finishing;
+        let full = self.full != Full::No && self.whole && !finishing;
         let mut composer = Composer::new(&self.settings, self.ids.next());
-        if self.phase == Phase::Finishing {
-            // A goodbye withdraws them anyway.
-            self.changed.clear();
-        } else if full {
-            self.changed = composer.add_all(self.everything());
-            self.full = Full::No;
-        } else {
-            self.changed = composer.add_all(std::mem::take(&mut self.changed));
+        if full || std::mem::take(&mut self.inventory_changed) {
+            composer.add_inventory(self.inventory.clone());
         }
+        if full {
+            self.states.say_everything();
+            (self.full, self.inventory_changed) = (Full::No, false);
+        }
+        // A goodbye withdraws them anyway.
+        let changed = std::mem::take(&mut self.states.changed);
+        self.states.changed = if finishing { Changed::new() } else { composer.add_all(changed) };
         composer.add_events(&mut self.events);
-        let nothing_left = self.changed.is_empty() && self.events.is_empty();
-        self.waiting_since = if nothing_left { None } else { self.waiting_since };
-        composer.report(full, self.phase == Phase::Finishing && nothing_left)
+        self.waiting_since = self.waiting_since.filter(|_| self.has_news());
+        composer.report(full, finishing && !self.has_news())
     }
 
-    /// What a full report says.
-    fn everything(&self) -> BTreeMap<Spot, Condition> {
-        let types: BTreeSet<&Name> = self.state.keys().map(|(name, _)| name).collect();
-        let calm = self.calm.iter().filter(|(name, _)| !types.contains(name));
-        let calm = calm.map(|(name, condition)| ((name.clone(), None), condition.clone()));
-        self.state.clone().into_iter().chain(calm).collect()
+    fn has_news(&self) -> bool {
+        !self.states.changed.is_empty() || !self.events.is_empty() || self.inventory_changed
     }
 
     /// Takes the answer in; gives back what is lost.
@@ -247,6 +242,9 @@ impl Outbox {
         let another = self.instance.as_ref().is_some_and(|known| *known != accepted.instance);
         self.instance = Some(accepted.instance);
         self.heard(now);
+        if report.full {
+            self.states.all_heard();
+        }
         if report.last {
             self.phase = Phase::Done;
         } else if (another || long_ago) && !report.full {
@@ -258,9 +256,10 @@ impl Outbox {
     fn refused(&mut self, error: ClientError, now: Instant) -> Option<Discarded> {
         let report = self.under_way.take()?;
         self.heard(now);
+        self.states.refused(&report.conditions);
         if report.last {
             self.phase = Phase::Done;
-        } else if report.full {
+        } else if report.full || !report.conditions.is_empty() || report.inventory.is_some() {
             self.full = Full::WithHeartbeat;
         }
         Some(Discarded { report, error })

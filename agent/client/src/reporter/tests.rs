@@ -1,7 +1,9 @@
 //! The reporter: what it decides, on a paused clock; and what it does, against scripted agents.
 
+mod agrees;
 mod decides;
 mod scripted;
+mod sets;
 
 use nodewell_model::{Condition, ConditionStatus, Event, Name, Severity};
 

@@ -125,7 +125,7 @@ impl Ledger {
             for claimant in problem.claims.keys().filter(|claimant| !claimant.test) {
                 let daemon = self.daemons.get_mut(&claimant.source);
                 if let Some(reporter) = daemon.and_then(|daemon| daemon.reporter.as_mut()) {
-                    reporter.held.insert((key.condition.clone(), key.subject.clone()), key.reason.clone());
+                    reporter.hold(key);
                 }
             }
         }

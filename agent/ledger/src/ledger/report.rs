@@ -1,26 +1,29 @@
 //! What external daemons report: claims for each type and subject, doubts, full accounts, goodbyes.
 //!
-//! A report is a set, not a sequence: what it says of a type without a subject holds for every subject that it does
-//! not name.
+//! A report is a set, not a sequence: its faults of one type and subject are all that there are, and what it says of a
+//! type without a subject holds for every subject that it does not name.
 
 mod admit;
+mod faults;
 mod roster;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use nodewell_model::{
-    Condition, ConditionStatus, Event, Finding, FindingKind, Guard, Origin, ProblemKey, Severity, Status, text,
+    Condition, ConditionStatus, Event, Finding, FindingKind, Guard, Origin, ProblemKey, Status, text,
 };
 
 use super::{Ledger, ReportRefusal};
 use crate::{
     Now, OnStale,
-    claim::{Claimant, Lasting, Restated, Restatement},
+    claim::Claimant,
     events::Ending,
     page::Cause,
-    reporter::{FORGOTTEN_AFTER, Spot, Unsure},
-    timers::Due,
+    reporter::{Spot, Unsure},
 };
 
 /// One report on its way into the ledger: who says it, under which id, and when.
@@ -35,6 +38,9 @@ impl Word<'_> {
         Claimant { source: Arc::clone(&self.daemon), test: false }
     }
 }
+
+/// A condition of a report, with its place there.
+type Entry<'a> = (usize, &'a Condition);
 
 impl Ledger {
     /// Takes a batch of reports of `principal`, all or none. Each is of the daemon `source@principal`, and changes
@@ -64,7 +70,8 @@ impl Ledger {
         let unsettled = self.hear(&word, &status, on_stale);
         let named = named(&status);
         events.iter().enumerate().for_each(|(n, event)| self.report_event(&word, n, event));
-        conditions.iter().enumerate().for_each(|(n, condition)| self.report_condition(&word, (n, condition), &named));
+        by_spot(conditions).iter().for_each(|(spot, said)| self.report_spot(&word, spot, said, &named));
+        self.take_inventory(&word, &status);
         if status.full {
             self.withdraw_unnamed(&word, &named);
         }
@@ -103,17 +110,18 @@ impl Ledger {
         self.happened(&finding);
     }
 
-    fn report_condition(&mut self, word: &Word<'_>, (n, condition): (usize, &Condition), named: &BTreeSet<Spot>) {
-        let spot = spot_of(condition);
+    /// All that the report says of `spot`: one word, or several faults.
+    fn report_spot(&mut self, word: &Word<'_>, spot: &Spot, said: &[Entry<'_>], named: &BTreeSet<Spot>) {
+        let [(n, condition), ..] = *said else { return };
         match condition.status {
-            ConditionStatus::True => self.report_true(word, (n, condition), &spot),
+            ConditionStatus::True => self.report_faults(word, spot, said),
             ConditionStatus::False => {
-                let spots = self.spots_meant(word, &spot, named);
+                let spots = self.spots_meant(word, spot, named);
                 spots.iter().for_each(|spot| self.report_false(word, (n, condition), spot));
             }
             ConditionStatus::Unknown => {
-                let mut spots = self.spots_meant(word, &spot, named);
-                spots.push(spot);
+                let mut spots = self.spots_meant(word, spot, named);
+                spots.push(spot.clone());
                 self.report_unknown(word, condition, spots);
             }
         }
@@ -127,97 +135,27 @@ impl Ledger {
         spots
     }
 
-    fn report_true(&mut self, word: &Word<'_>, (n, condition): (usize, &Condition), spot: &Spot) {
+    fn report_false(&mut self, word: &Word<'_>, (n, condition): Entry<'_>, spot: &Spot) {
         self.trust_again(word, spot);
-        let before = self.reporter(&word.daemon).and_then(|reporter| reporter.key(spot));
-        let key = ProblemKey { condition: spot.0.clone(), reason: condition.reason.clone(), subject: spot.1.clone() };
-        if before.as_ref() == Some(&key) {
-            return self.restate(word, condition, &key);
-        }
-        self.claim_reported(word, (n, condition), &key);
-        // The new one first: the condition stays True in between.
-        if let Some(old) = before {
-            let evidence = format!("{} took its place", condition.reason);
-            let ending = self.ending(word, n, (condition.transition, &evidence));
-            self.withdraw(&old, &word.claimant(), &ending);
-        }
-    }
-
-    fn claim_reported(&mut self, word: &Word<'_>, (n, condition): (usize, &Condition), key: &ProblemKey) {
-        let Some(page) = self.pages.get_mut(&key.condition) else { return };
-        // Admitted before: this only makes room for the reason.
-        if page.admit(key, &word.claimant(), &self.limits).is_err() {
-            return;
-        }
-        let finding = Finding {
-            source: Arc::clone(&word.daemon),
-            kind: FindingKind::Raise,
-            condition: Some(key.condition.clone()),
-            reason: key.reason.clone(),
-            subject: key.subject.clone(),
-            severity: condition.severity.unwrap_or(Severity::Warn),
-            message: text::message(condition.message.as_bytes()),
-            time: condition.transition.min(word.now.wall),
-            last_time: word.now.wall,
-            count: 1,
-            origin: self.origin_of(word, "condition", n),
-            boot_id: self.run.boot_id,
-            quiet: None,
-            ends_at_boot: false,
-            action: condition.action,
-            guard: Guard::None,
-            test: false,
-        };
-        self.count(&finding);
-        let start = self.claim(finding, Lasting::Open, key.clone(), word.now);
-        self.note_claim(word, condition.transition, key);
-        start.into_iter().for_each(|event| self.emit(event));
-    }
-
-    fn note_claim(&mut self, word: &Word<'_>, transition: Timestamp, key: &ProblemKey) {
-        let problem = self.pages.get_mut(&key.condition).and_then(|page| page.problems.get_mut(key));
-        if let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&word.claimant())) {
-            claim.transition = Some(transition);
-        }
-        if let Some(reporter) = self.reporter_mut(&word.daemon) {
-            reporter.held.insert((key.condition.clone(), key.subject.clone()), key.reason.clone());
-        }
-    }
-
-    fn restate(&mut self, word: &Word<'_>, condition: &Condition, key: &ProblemKey) {
-        let Some(page) = self.pages.get_mut(&key.condition) else { return };
-        let problem = page.problems.get_mut(key);
-        let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&word.claimant())) else { return };
-        let said = Restated {
-            transition: condition.transition,
-            severity: condition.severity.unwrap_or(Severity::Warn),
-            action: condition.action,
-            message: text::message(condition.message.as_bytes()),
-        };
-        let before = claim.count;
-        let came = claim.restate(said, word.now);
-        if came == Restatement::Nothing {
-            return;
-        }
-        let again = claim.count - before;
-        page.settle(&self.daemons, Cause::Record(condition.transition.min(word.now.wall)));
-        if again > 0 {
-            self.count_reason(&key.reason, again);
-        }
-        if came == Restatement::News {
-            self.dirty.claim(key, &word.claimant());
-        }
-        self.changed();
-    }
-
-    fn report_false(&mut self, word: &Word<'_>, (n, condition): (usize, &Condition), spot: &Spot) {
-        self.trust_again(word, spot);
-        let Some(key) = self.reporter(&word.daemon).and_then(|reporter| reporter.key(spot)) else { return };
-        let since = self.held(&key, &word.claimant()).map(|claim| claim.since);
-        let time = since.map_or(condition.transition, |since| condition.transition.max(since));
         let message = text::message(condition.message.as_bytes());
-        let ending = self.ending(word, n, (time, &message));
-        self.withdraw(&key, &word.claimant(), &ending);
+        for key in self.keys_of(word, spot) {
+            self.end_by_report(word, n, &key, (condition.transition, &message));
+        }
+    }
+
+    /// Withdraws the daemon's own claim, never dated before it began.
+    fn end_by_report(&mut self, word: &Word<'_>, n: usize, key: &ProblemKey, (time, evidence): (Timestamp, &str)) {
+        let since = self.held(key, &word.claimant()).map(|claim| claim.since);
+        let time = since.map_or(time, |since| time.max(since)).min(word.now.wall);
+        // Several may end by one entry: each has an origin of its own.
+        let part = format!("end of {}", key.reason);
+        let origin = word.id.map(|_| self.origin_of(word, &part, n));
+        let ending = Ending { time, origin, ..self.conclusion(&word.daemon, evidence, word.now) };
+        self.withdraw(key, &word.claimant(), &ending);
+    }
+
+    fn keys_of(&self, word: &Word<'_>, spot: &Spot) -> Vec<ProblemKey> {
+        self.reporter(&word.daemon).map(|reporter| reporter.keys(spot)).unwrap_or_default()
     }
 
     fn report_unknown(&mut self, word: &Word<'_>, condition: &Condition, spots: Vec<Spot>) {
@@ -247,6 +185,17 @@ impl Ledger {
         self.changed();
     }
 
+    /// Counts stand until there are others; a full report without any takes them back.
+    fn take_inventory(&mut self, word: &Word<'_>, status: &Status) {
+        let Some(counted) = status.inventory.clone().or_else(|| status.full.then(Vec::new)) else { return };
+        let Some(reporter) = self.reporter_mut(&word.daemon) else { return };
+        if reporter.inventory != counted {
+            reporter.inventory = counted;
+            self.dirty.daemon(&word.daemon);
+            self.changed();
+        }
+    }
+
     /// What a full report does not name is over. A doubt about a whole type names all its subjects.
     fn withdraw_unnamed(&mut self, word: &Word<'_>, named: &BTreeSet<Spot>) {
         let Some(reporter) = self.reporter(&word.daemon) else { return };
@@ -256,20 +205,7 @@ impl Ledger {
         let ending = self.conclusion(&word.daemon, "its full report does not name it any more", word.now);
         for spot in unnamed {
             self.trust_again(word, &spot);
-            if let Some(key) = self.reporter(&word.daemon).and_then(|reporter| reporter.key(&spot)) {
-                self.withdraw(&key, &word.claimant(), &ending);
-            }
-        }
-    }
-
-    fn ending(&mut self, word: &Word<'_>, n: usize, (time, evidence): (Timestamp, &str)) -> Ending {
-        Ending {
-            time: time.min(word.now.wall),
-            origin: word.id.map(|_| self.origin_of(word, "condition", n)),
-            boot_id: self.run.boot_id,
-            source: word.daemon.to_string(),
-            evidence: evidence.to_owned(),
-            test: false,
+            self.keys_of(word, &spot).iter().for_each(|key| _ = self.withdraw(key, &word.claimant(), &ending));
         }
     }
 
@@ -280,40 +216,6 @@ impl Ledger {
             None => self.run.next_origin(),
         }
     }
-
-    /// A reporter's deadline has come: it goes silent, or has been silent for a day.
-    pub(super) fn reporter_is_late(&mut self, name: &str, (deadline, time): (Duration, Timestamp), now: Now) {
-        let Some((name, daemon)) = self.daemons.get_key_value(name) else { return };
-        let (name, silent) = (Arc::clone(name), daemon.silent_since.is_some());
-        let clears = daemon.reporter.as_ref().is_some_and(|reporter| reporter.on_stale == OnStale::Clear);
-        if silent && daemon.claims_nothing() {
-            return self.forget(&name, now);
-        }
-        let next = deadline.saturating_add(FORGOTTEN_AFTER);
-        if let Some(daemon) = self.daemons.get_mut(&name) {
-            if !silent {
-                daemon.go_stale(time);
-            }
-            daemon.deadline = Some(next);
-        }
-        self.timers.reset(Due::Daemon(Arc::clone(&name)), None, Some(next));
-        if silent {
-            return;
-        }
-        self.dirty.daemon(&name);
-        self.settle_all(time);
-        if clears {
-            self.end_all_of(&name, (time, "its daemon went silent, and its grant says that this ends it"), now);
-        }
-    }
-
-    fn end_all_of(&mut self, name: &Arc<str>, (time, evidence): (Timestamp, &str), now: Now) {
-        let Some(reporter) = self.reporter(name) else { return };
-        let keys: Vec<ProblemKey> = reporter.held.keys().filter_map(|spot| reporter.key(spot)).collect();
-        let ending = Ending { time, ..self.conclusion(name, evidence, now) };
-        let claimant = Claimant { source: Arc::clone(name), test: false };
-        keys.iter().for_each(|key| _ = self.withdraw(key, &claimant, &ending));
-    }
 }
 
 fn spot_of(condition: &Condition) -> Spot {
@@ -322,4 +224,19 @@ fn spot_of(condition: &Condition) -> Spot {
 
 fn named(status: &Status) -> BTreeSet<Spot> {
     status.conditions.iter().map(spot_of).collect()
+}
+
+/// What a report says of each spot, by the spot that it names first.
+fn by_spot(conditions: &[Condition]) -> Vec<(Spot, Vec<Entry<'_>>)> {
+    let mut spots: Vec<(Spot, Vec<Entry<'_>>)> = Vec::new();
+    let mut places = BTreeMap::new();
+    for (n, condition) in conditions.iter().enumerate() {
+        let spot = spot_of(condition);
+        let place = *places.entry(spot.clone()).or_insert(spots.len());
+        if place == spots.len() {
+            spots.push((spot, Vec::new()));
+        }
+        spots[place].1.push((n, condition));
+    }
+    spots
 }

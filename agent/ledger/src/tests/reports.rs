@@ -5,7 +5,7 @@ use nodewell_model::{Condition, Event, Status};
 use super::*;
 use crate::{Limits, OnStale, Refusal};
 
-fn said(subject: Option<&str>, status: ConditionStatus, secs: i64) -> Condition {
+pub(super) fn said(subject: Option<&str>, status: ConditionStatus, secs: i64) -> Condition {
     Condition {
         condition: Name::fixed("DiskUnhealthy"),
         status,
@@ -18,19 +18,19 @@ fn said(subject: Option<&str>, status: ConditionStatus, secs: i64) -> Condition 
     }
 }
 
-fn broken(subject: &str, secs: i64) -> Condition {
+pub(super) fn broken(subject: &str, secs: i64) -> Condition {
     said(Some(subject), ConditionStatus::True, secs)
 }
 
-fn raid(conditions: Vec<Condition>) -> Status {
+pub(super) fn raid(conditions: Vec<Condition>) -> Status {
     Status { source: "raid".to_owned(), conditions, ttl_secs: Some(30), ..Status::default() }
 }
 
-fn take(ledger: &mut Ledger, status: Status, secs: i64) {
+pub(super) fn take(ledger: &mut Ledger, status: Status, secs: i64) {
     ledger.report(vec![status], "root", OnStale::Keep, at(secs)).unwrap();
 }
 
-fn subjects(ledger: &mut Ledger) -> Vec<String> {
+pub(super) fn subjects(ledger: &mut Ledger) -> Vec<String> {
     let views = ledger.conditions();
     let problems = views.iter().flat_map(|view| &view.problems);
     let mut subjects: Vec<_> = problems.filter_map(|problem| problem.subject.clone()).collect();
@@ -239,8 +239,11 @@ fn a_batch_with_a_stranger_in_it_changes_nothing() {
 fn subjects_of_one_daemon_are_bounded_and_may_be_exchanged() {
     let mut ledger = ledger().with_limits(Limits { reported_subjects: 2, ..Limits::default() });
     take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5)]), 6);
-    let refused = ledger.report(vec![raid(vec![broken("md2", 5)])], "root", OnStale::Keep, at(6)).unwrap_err();
-    assert_eq!(refused.why, Refusal::TooManySubjects("raid@root".into(), 2));
+    let slow = Condition { reason: Name::fixed("RaidSlow"), ..broken("md0", 5) };
+    for more in [raid(vec![broken("md2", 5)]), raid(vec![broken("md0", 5), slow])] {
+        let refused = ledger.report(vec![more], "root", OnStale::Keep, at(6)).unwrap_err();
+        assert_eq!(refused.why, Refusal::TooManySubjects("raid@root".into(), 2));
+    }
     take(&mut ledger, Status { full: true, ..raid(vec![broken("md2", 5), broken("md3", 5)]) }, 7);
     assert_eq!(subjects(&mut ledger), ["md2", "md3"]);
 }

@@ -1,5 +1,6 @@
 //! The table that `nodewell status` shows, laid out for the width there is.
 
+mod hardware;
 mod refused;
 
 use std::{fmt::Write, sync::Arc};
@@ -32,6 +33,7 @@ fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
     let mut text = header(view, now, look);
     text.push('\n');
     conditions(&mut text, &view.conditions, now, look);
+    hardware::block(&mut text, &view.hardware, now, look);
     daemons(&mut text, &view.daemons, look);
     reporters(&mut text, &view.daemons, now, look);
     refused::block(&mut text, &view.refused, now, look);

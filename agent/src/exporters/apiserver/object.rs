@@ -160,6 +160,7 @@ mod tests {
             reason: Name::fixed("IOError"),
             message: "sda".into(),
             since: "2026-01-02T03:04:05.678Z".parse().unwrap(),
+            about: 0,
         };
         let set = ApplySet::from([(Name::fixed("DiskUnhealthy"), words)]);
         let call = apply_conditions("n1", &draft(&set, "2026-01-02T04:00:00Z".parse().unwrap()), false);

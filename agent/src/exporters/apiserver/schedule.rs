@@ -3,7 +3,7 @@
 //! A change goes out at once; a further change of the same condition waits until the last one is
 //! [`ScheduleTiming::min_change_interval`] old; "it is over" waits [`ScheduleTiming::clear_hold`], so that a flapping
 //! disk writes the Node rarely; "nobody can tell" waits one interval, because it often mends itself. With nothing to
-//! change there is a heartbeat.
+//! change there is a heartbeat; other figures in the same words (a temperature, a sector) wait for it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{ConditionStatus, Name, text, view::ConditionView};
+use nodewell_model::{ConditionStatus, Name, problem::stable_hash, text, view::ConditionView};
 
 /// The longest message written to a Node: every heartbeat of every node stores it again.
 pub const NODE_MESSAGE_LIMIT_BYTES: usize = 256;
@@ -31,6 +31,8 @@ pub(super) struct Words {
     pub(super) reason: Name,
     pub(super) message: String,
     pub(super) since: Timestamp,
+    /// Which problems hold it, worst first: the same words about another disk are a change.
+    pub(super) about: u64,
 }
 
 /// Everything one apply carries.
@@ -63,12 +65,18 @@ impl Words {
             reason: view.reason.clone(),
             message: text::cut(&view.message, NODE_MESSAGE_LIMIT_BYTES).to_owned(),
             since: view.since,
+            about: stable_hash(&view.problems.iter().map(|problem| &problem.id).collect::<Vec<_>>()),
         }
     }
 
     /// The transition time belongs to the status: a status that came back within the hold never left.
     fn differs_from(&self, sent: &Self) -> bool {
-        self.status != sent.status || self.reason != sent.reason || self.message != sent.message
+        let alike = (self.status, &self.reason) == (sent.status, &sent.reason);
+        !alike || (self.message != sent.message && !self.differs_in_figures_only(sent))
+    }
+
+    fn differs_in_figures_only(&self, sent: &Self) -> bool {
+        self.about == sent.about && text::differ_in_figures_only(&self.message, &sent.message)
     }
 }
 
@@ -172,7 +180,8 @@ impl Entry {
 
     fn words(&self, timing: &ScheduleTiming, now: Duration) -> Words {
         let Some(sent) = &self.sent else { return self.wanted.clone() };
-        if self.due(timing).is_none_or(|due| due > now) {
+        // What is not due at all may still have newer figures.
+        if self.due(timing).is_some_and(|due| due > now) {
             return sent.clone();
         }
         let since = if sent.status == self.wanted.status { sent.since } else { self.wanted.since };

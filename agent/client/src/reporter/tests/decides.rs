@@ -11,13 +11,17 @@ use crate::{ClientError, ReporterSettings};
 const TTL: Duration = Duration::from_secs(30);
 const MOMENT: Duration = Duration::from_millis(20);
 
-fn outbox() -> Outbox {
+pub(super) fn outbox() -> Outbox {
     let settings = ReporterSettings { ttl: TTL, events_limit: 4, ..ReporterSettings::new("raid") };
     Outbox::new(settings, Instant::now())
 }
 
+pub(super) fn set(outbox: &mut Outbox, condition: Condition) {
+    outbox.set_all((condition.condition.clone(), condition.subject.clone()), vec![condition], Instant::now());
+}
+
 /// What is sent when its time has come.
-async fn sent(outbox: &mut Outbox) -> Status {
+pub(super) async fn sent(outbox: &mut Outbox) -> Status {
     for _ in 0..4 {
         match outbox.next(Instant::now()) {
             Next::Send(report) => return *report,
@@ -28,12 +32,12 @@ async fn sent(outbox: &mut Outbox) -> Status {
     panic!("nothing is sent")
 }
 
-fn taken(outbox: &mut Outbox, instance: &str) {
+pub(super) fn taken(outbox: &mut Outbox, instance: &str) {
     let accepted = AcceptedView { durable: false, instance: instance.to_owned() };
     assert!(outbox.answered(Ok(accepted), Instant::now()).is_none());
 }
 
-async fn started() -> Outbox {
+pub(super) async fn started() -> Outbox {
     let mut outbox = outbox();
     let first = sent(&mut outbox).await;
     assert!(first.full && first.conditions.is_empty());
@@ -41,17 +45,17 @@ async fn started() -> Outbox {
     outbox
 }
 
-fn refusal(code: u16, retry_after: Option<Duration>) -> ClientError {
+pub(super) fn refusal(code: u16, retry_after: Option<Duration>) -> ClientError {
     ClientError::Status { code, error: "no".to_owned(), retry_after }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_report_is_full_and_has_what_was_said_in_a_moment() {
     let mut outbox = outbox();
-    outbox.set(broken("md0"), Instant::now());
+    set(&mut outbox, broken("md0"));
     assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + MOMENT));
     advance(Duration::from_millis(10)).await;
-    outbox.set(broken("md1"), Instant::now());
+    set(&mut outbox, broken("md1"));
     outbox.event(event(Severity::Info, 1), Instant::now());
     let first = sent(&mut outbox).await;
     assert!(first.full && !first.last);
@@ -61,11 +65,11 @@ async fn the_first_report_is_full_and_has_what_was_said_in_a_moment() {
 #[tokio::test(start_paused = true)]
 async fn news_go_alone_and_the_same_again_is_no_news() {
     let mut outbox = started().await;
-    outbox.set(broken("md0"), Instant::now());
+    set(&mut outbox, broken("md0"));
     let report = sent(&mut outbox).await;
     assert_eq!((report.full, report.conditions), (false, vec![broken("md0")]));
     taken(&mut outbox, "a");
-    outbox.set(broken("md0"), Instant::now());
+    set(&mut outbox, broken("md0"));
     let beat = Duration::from_secs(5);
     assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + beat), "an agent anew has to hear of it soon");
 }
@@ -123,7 +127,7 @@ async fn a_refused_report_is_given_back_and_not_sent_again() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_full_report_comes_again_with_the_heartbeat() {
     let mut outbox = outbox();
-    outbox.set(broken("md0"), Instant::now());
+    set(&mut outbox, broken("md0"));
     sent(&mut outbox).await;
     assert!(outbox.answered(Err(refusal(409, None)), Instant::now()).is_some());
     let again = sent(&mut outbox).await;
@@ -134,7 +138,7 @@ async fn a_refused_full_report_comes_again_with_the_heartbeat() {
 async fn another_instance_is_told_everything_that_still_is_so() {
     let mut outbox = started().await;
     for word in [broken("md0"), broken("md1"), condition(Some("md0"), ConditionStatus::False)] {
-        outbox.set(word, Instant::now());
+        set(&mut outbox, word);
     }
     sent(&mut outbox).await;
     taken(&mut outbox, "a");
@@ -150,10 +154,11 @@ async fn another_instance_is_told_everything_that_still_is_so() {
 #[tokio::test(start_paused = true)]
 async fn a_full_report_names_types_that_are_well() {
     let mut outbox = started().await;
-    outbox.set(broken("md0"), Instant::now());
-    outbox.set(condition(None, ConditionStatus::False), Instant::now());
+    set(&mut outbox, broken("md0"));
+    set(&mut outbox, condition(None, ConditionStatus::False));
     let report = sent(&mut outbox).await;
-    assert_eq!(report.conditions, [condition(None, ConditionStatus::False)], "what came before it is over");
+    let over = [None, Some("md0")].map(|subject| condition(subject, ConditionStatus::False));
+    assert_eq!(report.conditions, over, "what came before it is over");
     taken(&mut outbox, "b");
     let full = sent(&mut outbox).await;
     assert_eq!((full.full, full.conditions), (true, vec![condition(None, ConditionStatus::False)]));
@@ -162,7 +167,7 @@ async fn a_full_report_names_types_that_are_well() {
 #[tokio::test(start_paused = true)]
 async fn after_a_long_silence_everything_is_said_again() {
     let mut outbox = started().await;
-    outbox.set(broken("md0"), Instant::now());
+    set(&mut outbox, broken("md0"));
     sent(&mut outbox).await;
     advance(TTL * 2).await;
     taken(&mut outbox, "a");
@@ -184,7 +189,7 @@ async fn of_too_many_events_the_oldest_of_the_mildest_go() {
 #[tokio::test(start_paused = true)]
 async fn a_goodbye_brings_the_events_that_wait() {
     let mut outbox = started().await;
-    outbox.set(broken("md0"), Instant::now());
+    set(&mut outbox, broken("md0"));
     outbox.event(event(Severity::Info, 1), Instant::now());
     outbox.finish();
     let Next::Send(goodbye) = outbox.next(Instant::now()) else { panic!("it does not wait") };
@@ -199,7 +204,7 @@ async fn more_than_a_body_holds_goes_in_several() {
     let mut outbox = Outbox::new(settings, Instant::now());
     for n in 0..256 {
         let long = Condition { message: "m".repeat(1000), ..broken(&format!("md{n}")) };
-        outbox.set(long, Instant::now());
+        set(&mut outbox, long);
         outbox.event(event(Severity::Info, n), Instant::now());
     }
     let mut events = 0;

@@ -9,14 +9,18 @@ use std::{
 
 use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status};
 
-use super::{super::Ledger, ReportRefusal, named, roster::principal, spot_of};
-use crate::{Refusal, page::Page, reporter::Spot};
+use super::{super::Ledger, ReportRefusal, by_spot, named, roster::principal, spot_of};
+use crate::{
+    Refusal,
+    page::Page,
+    reporter::{Held, Reporter, Spot},
+};
 
 /// What the ledger would hold with the batch so far.
 #[derive(Default)]
 struct Draft<'a> {
     /// What each daemon would speak of.
-    spots: BTreeMap<&'a str, BTreeSet<Spot>>,
+    spoken: BTreeMap<&'a str, Held>,
     ids: BTreeSet<(&'a str, &'a str)>,
     /// Who would claim these too.
     claims: BTreeMap<ProblemKey, BTreeSet<&'a str>>,
@@ -105,28 +109,39 @@ impl Ledger {
 
     fn admit_spots<'a>(&self, draft: &mut Draft<'a>, name: &'a Arc<str>, status: &Status) -> Result<(), Refusal> {
         let limit = self.limits.reported_subjects;
-        let known = || self.reporter(name).into_iter().flat_map(|reporter| reporter.spots());
+        let known = self.reporter(name).map_or(0, Reporter::spoken_of);
         // Far from the limit, as nearly always, there is nothing to look at.
-        if known().count() + draft.conditions <= limit {
+        if known + draft.conditions <= limit {
             return Ok(());
         }
-        let spots = draft.spots.entry(name).or_insert_with(|| known().cloned().collect());
-        speak(spots, status);
-        if spots.len() > limit { Err(Refusal::TooManySubjects(Arc::clone(name), limit)) } else { Ok(()) }
+        let spoken = draft.spoken.entry(name).or_insert_with(|| self.reporter(name).map(all).unwrap_or_default());
+        speak(spoken, status);
+        let count: usize = spoken.values().map(|reasons| reasons.len().max(1)).sum();
+        if count > limit { Err(Refusal::TooManySubjects(Arc::clone(name), limit)) } else { Ok(()) }
     }
 }
 
-/// What `status` makes of the spots that its daemon speaks of.
-fn speak(spots: &mut BTreeSet<Spot>, status: &Status) {
+/// Everything that a daemon speaks of; what it only doubts has no reason.
+fn all(reporter: &Reporter) -> Held {
+    let doubted = reporter.unsure.iter().map(|unsure| (unsure.spot.clone(), BTreeSet::new()));
+    let held = reporter.held.iter().map(|(spot, reasons)| (spot.clone(), reasons.clone()));
+    doubted.chain(held).collect()
+}
+
+/// What `status` makes of what its daemon speaks of.
+fn speak(spoken: &mut Held, status: &Status) {
     let named = named(status);
-    for condition in &status.conditions {
-        let spot = spot_of(condition);
-        if condition.status != ConditionStatus::False {
-            spots.insert(spot);
-        } else if spot.1.is_some() {
-            spots.remove(&spot);
-        } else {
-            spots.retain(|other| *other != spot && (other.0 != spot.0 || named.contains(other)));
+    for (spot, said) in by_spot(&status.conditions) {
+        let Some((_, first)) = said.first() else { continue };
+        match first.status {
+            ConditionStatus::True => {
+                spoken.insert(spot, said.iter().map(|(_, fault)| fault.reason.clone()).collect());
+            }
+            ConditionStatus::Unknown => _ = spoken.entry(spot).or_default(),
+            ConditionStatus::False if spot.1.is_some() => _ = spoken.remove(&spot),
+            ConditionStatus::False => {
+                spoken.retain(|other, _| *other != spot && (other.0 != spot.0 || named.contains(other)));
+            }
         }
     }
     if status.full {
@@ -134,10 +149,10 @@ fn speak(spots: &mut BTreeSet<Spot>, status: &Status) {
             let whole = |other: &Condition| other.condition == spot.0 && other.subject.is_none();
             status.conditions.iter().any(|other| whole(other) && other.status == ConditionStatus::Unknown)
         };
-        spots.retain(|spot| named.contains(spot) || doubted(spot));
+        spoken.retain(|spot, _| named.contains(spot) || doubted(spot));
     }
     if status.last {
-        spots.clear();
+        spoken.clear();
     }
 }
 

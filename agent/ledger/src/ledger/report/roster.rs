@@ -1,14 +1,17 @@
 //! Who reports: daemons come with their first report, and leave by a goodbye or by a day of silence.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use nodewell_model::{Status, view::DaemonState};
 
 use super::{super::Ledger, Word};
 use crate::{
     Now, OnStale,
+    claim::Claimant,
     daemon::Daemon,
-    reporter::{Ids, Reporter},
+    events::Ending,
+    reporter::{FORGOTTEN_AFTER, Ids, Reporter},
     timers::Due,
 };
 
@@ -145,5 +148,44 @@ impl Ledger {
     fn take_departed(&mut self, name: &str) -> Ids {
         let place = self.departed.iter().position(|(departed, _)| **departed == *name);
         place.and_then(|place| self.departed.remove(place)).map(|(_, ids)| ids).unwrap_or_default()
+    }
+
+    /// A reporter's deadline has come: it goes silent, or has been silent for a day.
+    pub(in crate::ledger) fn reporter_is_late(
+        &mut self,
+        name: &str,
+        (deadline, time): (Duration, Timestamp),
+        now: Now,
+    ) {
+        let Some((name, daemon)) = self.daemons.get_key_value(name) else { return };
+        let (name, silent) = (Arc::clone(name), daemon.silent_since.is_some());
+        let clears = daemon.reporter.as_ref().is_some_and(|reporter| reporter.on_stale == OnStale::Clear);
+        if silent && daemon.claims_nothing() {
+            return self.forget(&name, now);
+        }
+        let next = deadline.saturating_add(FORGOTTEN_AFTER);
+        if let Some(daemon) = self.daemons.get_mut(&name) {
+            if !silent {
+                daemon.go_stale(time);
+            }
+            daemon.deadline = Some(next);
+        }
+        self.timers.reset(Due::Daemon(Arc::clone(&name)), None, Some(next));
+        if silent {
+            return;
+        }
+        self.dirty.daemon(&name);
+        self.settle_all(time);
+        if clears {
+            self.end_all_of(&name, (time, "its daemon went silent, and its grant says that this ends it"), now);
+        }
+    }
+
+    fn end_all_of(&mut self, name: &Arc<str>, (time, evidence): (Timestamp, &str), now: Now) {
+        let Some(reporter) = self.reporter(name) else { return };
+        let keys = reporter.all_keys();
+        let ending = Ending { time, ..self.conclusion(name, evidence, now) };
+        let claimant = Claimant { source: Arc::clone(name), test: false };
+        keys.iter().for_each(|key| _ = self.withdraw(key, &claimant, &ending));
     }
 }

@@ -1,6 +1,6 @@
 //! The table at fixed widths, held to golden text.
 
-use nodewell_model::{Name, Severity};
+use nodewell_model::{Name, Severity, view::HardwareView};
 
 use super::*;
 
@@ -178,6 +178,38 @@ Daemons that report over the socket:
 ";
     assert!(shown.ends_with(expected), "{shown}");
     assert!(!shown.contains("Monitors that do not see everything"));
+}
+
+fn class(class: &str, total: u32, states: &[(&str, u32)]) -> HardwareView {
+    let bad: u32 = states.iter().map(|(_, count)| count).sum();
+    let states = states.iter().map(|(state, count)| ((*state).to_owned(), *count)).collect();
+    HardwareView { class: class.to_owned(), total, well: total - bad, states, unconfirmed_since: None }
+}
+
+#[test]
+fn devices_have_a_line_for_each_class() {
+    let mut view = sick();
+    view.hardware = vec![
+        class("disks", 4, &[]),
+        class("GPUs", 8, &[("lost", 1)]),
+        class("memory modules", 16, &[("failing", 2), ("not answering", 14)]),
+        HardwareView { unconfirmed_since: Some(at(300)), ..class("ports", 0, &[]) },
+    ];
+    let expected = "
+Hardware:
+   4 disks           ok
+   8 GPUs            1 lost, 7 ok
+  16 memory modules  2 failing, 14 not answering
+   0 ports           none  unconfirmed for 5m
+
+Monitors that do not see everything:
+";
+    let shown = table(&view, at(0), &Look::PLAIN);
+    assert!(shown.contains(expected), "{shown}");
+    let narrow = table(&view, at(0), &Look { width: Some(40), unicode: false, ..Look::PLAIN });
+    assert!(narrow.contains("\n  16 memory modules  2 failing, 14 no...\n"), "{narrow}");
+    let colours = table(&view, at(0), &Look { colours: true, ..Look::PLAIN });
+    assert!(colours.contains("\x1b[32mok\x1b[0m") && colours.contains("\x1b[1;31m1 lost, 7 ok\x1b[0m"));
 }
 
 #[test]

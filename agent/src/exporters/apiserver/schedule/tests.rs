@@ -1,5 +1,7 @@
 //! The schedule on made-up time.
 
+use nodewell_model::{Severity, view::ProblemView};
+
 use super::*;
 use ConditionStatus::{False, True, Unknown};
 
@@ -173,6 +175,45 @@ fn a_change_that_failed_stays_due() {
     assert!(schedule.is_urgent(at(1)));
     assert!(schedule.is_urgent(at(60)));
     assert_eq!(step(&mut schedule, 60).unwrap(), "True/IOError");
+}
+
+#[test]
+fn other_figures_of_the_same_problems_wait_for_the_heartbeat() {
+    let hot = |celsius: u32, problems: &[&str]| {
+        let message = format!("{celsius} degrees");
+        let problems = problems.iter().map(|id| problem(id)).collect();
+        vec![ConditionView { message, problems, ..view("DiskUnhealthy", True, "Hot", 2) }]
+    };
+    let mut schedule = healthy_at_zero();
+    schedule.want(&hot(81, &["a"]), at(1));
+    step(&mut schedule, 1);
+    for secs in 12..300 {
+        schedule.want(&hot(70 + secs, &["a"]), at(secs.into()));
+        assert_eq!(step(&mut schedule, secs.into()), None);
+    }
+    assert_eq!(step(&mut schedule, 301).unwrap(), "True/Hot");
+    let set = schedule.apply_set(at(302));
+    assert_eq!((set["DiskUnhealthy"].message.as_str(), set["DiskUnhealthy"].since.as_second()), ("369 degrees", 2));
+    schedule.want(&hot(99, &["b"]), at(303));
+    assert!(schedule.is_urgent(at(303)), "the same words about another disk");
+}
+
+fn problem(id: &str) -> ProblemView {
+    let time = Timestamp::from_second(1).unwrap();
+    ProblemView {
+        id: id.to_owned(),
+        reason: Name::fixed("Hot"),
+        subject: None,
+        severity: Severity::Warn,
+        since: time,
+        last_seen: time,
+        count: 1,
+        message: String::new(),
+        source: "disk".to_owned(),
+        action: None,
+        unconfirmed_since: None,
+        test: false,
+    }
 }
 
 #[test]

@@ -1,0 +1,233 @@
+//! Whatever the daemon says, and whatever becomes of its reports: in the end the agent's ledger holds what was said last.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use nodewell_ledger::{Ledger, Now, OnStale};
+use nodewell_model::{ConditionSpec, Inventory, Status, api::AcceptedView};
+use proptest::prelude::*;
+use tokio::time::Instant;
+
+use super::{
+    super::outbox::{Next, Outbox},
+    decides::refusal,
+    *,
+};
+use crate::{ClientError, ReporterSettings};
+
+const TYPES: [&str; 2] = ["FanProblem", "RaidProblem"];
+const REASONS: [&str; 3] = ["RaidDegraded", "RaidSlow", "RaidWorn"];
+
+type Spot = (Name, Option<String>);
+
+/// One thing that the daemon says, or that becomes of its next report.
+#[derive(Debug, Clone)]
+enum Step {
+    Faults(usize, Option<u8>, BTreeSet<usize>),
+    Word(usize, Option<u8>, bool),
+    Forget(usize, Option<u8>),
+    Count(u32),
+    Send(Fate),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Taken,
+    /// It arrived; the answer did not.
+    Unanswered,
+    NotArrived,
+    Refused,
+    /// The agent was restarted before it, and remembers nothing.
+    TakenByAnother,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let spot = || (0_usize..2, prop::option::weighted(0.8, 0_u8..3));
+    let fates = [Fate::Taken, Fate::Unanswered, Fate::NotArrived, Fate::Refused, Fate::TakenByAnother];
+    let step = prop_oneof![
+        4 => (spot(), prop::collection::btree_set(0_usize..3, 1..4)).prop_map(|((t, s), set)| Step::Faults(t, s, set)),
+        3 => (spot(), prop::bool::weighted(0.3)).prop_map(|((t, s), unknown)| Step::Word(t, s, unknown)),
+        2 => spot().prop_map(|(t, s)| Step::Forget(t, s)),
+        1 => (0_u32..3).prop_map(Step::Count),
+        5 => prop::sample::select(fates.to_vec()).prop_map(Step::Send),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+fn spot(condition: usize, subject: Option<u8>) -> Spot {
+    (Name::fixed(TYPES[condition]), subject.map(|n| format!("md{n}")))
+}
+
+fn word((condition, subject): &Spot, status: ConditionStatus, reason: &'static str) -> Condition {
+    let (condition, reason) = (condition.clone(), Name::fixed(reason));
+    Condition { condition, reason, subject: subject.clone(), ..super::condition(None, status) }
+}
+
+fn disks(total: u32) -> Vec<Inventory> {
+    vec![Inventory { class: "disks".to_owned(), total, states: BTreeMap::new() }]
+}
+
+/// The daemon's last words: reasons of what is wrong; none where it is well, or cannot be told.
+#[derive(Debug, Default)]
+struct Said {
+    faults: BTreeMap<Spot, BTreeSet<&'static str>>,
+    unknown: BTreeSet<Spot>,
+    well: BTreeSet<Spot>,
+    disks: Option<u32>,
+}
+
+impl Said {
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Faults(condition, subject, reasons) => {
+                let spot = self.clear(*condition, *subject, false);
+                self.faults.insert(spot, reasons.iter().map(|n| REASONS[*n]).collect());
+            }
+            Step::Word(condition, subject, true) => {
+                let spot = self.clear(*condition, *subject, false);
+                self.unknown.insert(spot);
+            }
+            Step::Word(condition, subject, false) => {
+                let spot = self.clear(*condition, *subject, true);
+                self.well.insert(spot);
+            }
+            Step::Forget(condition, subject) => drop(self.clear(*condition, *subject, true)),
+            Step::Count(total) => self.disks = Some(*total),
+            Step::Send(_) => {}
+        }
+    }
+
+    /// Nothing is known of the spot; with `whole`, one without a subject stands for its type.
+    fn clear(&mut self, condition: usize, subject: Option<u8>, whole: bool) -> Spot {
+        let spot = spot(condition, subject);
+        let over = |other: &Spot| *other == spot || (whole && spot.1.is_none() && other.0 == spot.0);
+        self.faults.retain(|other, _| !over(other));
+        self.unknown.retain(|other| !over(other));
+        self.well.retain(|other| !over(other));
+        spot
+    }
+
+    fn types(&self) -> BTreeSet<Name> {
+        let spots = self.faults.keys().chain(&self.unknown).chain(&self.well);
+        spots.map(|(condition, _)| condition.clone()).collect()
+    }
+}
+
+fn say(outbox: &mut Outbox, step: &Step, now: Instant) {
+    match step {
+        Step::Faults(condition, subject, reasons) => {
+            let spot = spot(*condition, *subject);
+            let faults = reasons.iter().map(|n| word(&spot, ConditionStatus::True, REASONS[*n])).collect();
+            outbox.set_all(spot, faults, now);
+        }
+        Step::Word(condition, subject, unknown) => {
+            let spot = spot(*condition, *subject);
+            let status = if *unknown { ConditionStatus::Unknown } else { ConditionStatus::False };
+            outbox.set_all(spot.clone(), vec![word(&spot, status, "RaidSeen")], now);
+        }
+        Step::Forget(condition, subject) => outbox.forget(&spot(*condition, *subject), wall(), now),
+        Step::Count(total) => outbox.inventory(disks(*total), now),
+        Step::Send(_) => {}
+    }
+}
+
+fn wall() -> jiff::Timestamp {
+    "2026-11-21T03:00:00Z".parse().unwrap()
+}
+
+/// The agent, and the moment.
+struct World {
+    ledger: Ledger,
+    instance: u32,
+    now: Instant,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { ledger: empty(), instance: 0, now: Instant::now() }
+    }
+
+    fn send(&mut self, outbox: &mut Outbox, fate: Fate) {
+        let report = loop {
+            match outbox.next(self.now) {
+                Next::Send(report) => break *report,
+                Next::Wait(until) => self.now = until,
+                Next::Done => unreachable!("nobody says goodbye"),
+            }
+        };
+        report.check().unwrap();
+        let answer = self.answer(report, fate);
+        outbox.answered(answer, self.now);
+    }
+
+    fn answer(&mut self, report: Status, fate: Fate) -> Result<AcceptedView, ClientError> {
+        let lost = || Err(ClientError::Broken { message: "gone".to_owned() });
+        match fate {
+            Fate::NotArrived => return lost(),
+            Fate::Refused => return Err(refusal(409, None)),
+            Fate::TakenByAnother => (self.ledger, self.instance) = (empty(), self.instance + 1),
+            Fate::Taken | Fate::Unanswered => {}
+        }
+        let now = Now { wall: wall(), boottime: Duration::from_secs(60) };
+        self.ledger.report(vec![report], "root", OnStale::Keep, now).unwrap();
+        match fate {
+            Fate::Unanswered => lost(),
+            _ => Ok(AcceptedView { durable: false, instance: self.instance.to_string() }),
+        }
+    }
+
+    /// What the ledger holds, but for what the daemon cannot tell: there an older verdict may stand.
+    fn faults(&mut self, unknown: &BTreeSet<Spot>) -> BTreeMap<Spot, BTreeSet<String>> {
+        let mut faults: BTreeMap<Spot, BTreeSet<String>> = BTreeMap::new();
+        for view in self.ledger.conditions() {
+            for problem in view.problems {
+                let spot = (view.condition.clone(), problem.subject);
+                faults.entry(spot).or_default().insert(problem.reason.to_string());
+            }
+        }
+        faults.retain(|spot, _| !unknown.contains(spot));
+        faults
+    }
+}
+
+fn empty() -> Ledger {
+    let spec = |name| ConditionSpec {
+        condition: Name::fixed(name),
+        healthy_reason: Name::fixed("AllIsWell"),
+        healthy_message: String::new(),
+    };
+    Ledger::new(TYPES.map(spec).to_vec(), Now { wall: wall(), boottime: Duration::from_secs(60) })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
+
+    #[test]
+    fn in_the_end_the_ledger_holds_what_was_said_last(steps in steps(), starts_whole in any::<bool>()) {
+        let settings = ReporterSettings { starts_whole, ..ReporterSettings::new("raid") };
+        let (mut world, mut said) = (World::new(), Said::default());
+        let mut outbox = Outbox::new(settings, world.now);
+        for step in &steps {
+            said.take(step);
+            say(&mut outbox, step, world.now);
+            if let Step::Send(fate) = step {
+                world.send(&mut outbox, *fate);
+            }
+        }
+        outbox.all_said(world.now);
+        // What waits, a full report with the next heartbeat where one was refused, and one more.
+        for _ in 0..6 {
+            world.send(&mut outbox, Fate::Taken);
+        }
+        let expected: BTreeMap<Spot, BTreeSet<String>> = said.faults.iter()
+            .map(|(spot, reasons)| (spot.clone(), reasons.iter().map(|reason| (*reason).to_owned()).collect()))
+            .collect();
+        prop_assert_eq!(world.faults(&said.unknown), expected);
+        let shown: BTreeSet<Name> = world.ledger.conditions().into_iter().map(|view| view.condition).collect();
+        prop_assert_eq!(shown, said.types());
+        let total = world.ledger.hardware().first().map(|class| class.total);
+        prop_assert_eq!(total, said.disks);
+    }
+}

@@ -1,0 +1,35 @@
+//! The devices of the node, as the daemons that look after them count them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use nodewell_model::{Inventory, view::HardwareView};
+
+use crate::daemon::Daemon;
+
+/// One for each class, in the order of the alphabet; a class that several daemons count is added up.
+pub(crate) fn of(daemons: &BTreeMap<Arc<str>, Daemon>) -> Vec<HardwareView> {
+    let mut classes: BTreeMap<String, HardwareView> = BTreeMap::new();
+    for daemon in daemons.values() {
+        let counted = daemon.reporter.iter().flat_map(|reporter| &reporter.inventory);
+        counted.for_each(|inventory| add(&mut classes, inventory, daemon));
+    }
+    classes.into_values().collect()
+}
+
+fn add(classes: &mut BTreeMap<String, HardwareView>, inventory: &Inventory, daemon: &Daemon) {
+    let class = classes.entry(inventory.class.to_lowercase()).or_insert_with(|| HardwareView {
+        class: inventory.class.clone(),
+        total: 0,
+        well: 0,
+        states: BTreeMap::new(),
+        unconfirmed_since: None,
+    });
+    class.total = class.total.saturating_add(inventory.total);
+    class.well = class.well.saturating_add(inventory.well());
+    for (state, count) in &inventory.states {
+        let sum = class.states.entry(state.clone()).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    // The oldest silence: since then not all of these figures are confirmed.
+    class.unconfirmed_since = class.unconfirmed_since.into_iter().chain(daemon.silent_since).min();
+}

@@ -1,0 +1,102 @@
+//! Random reports of a few daemons on a few things, so that everything meets everything.
+
+use std::collections::BTreeMap;
+
+use nodewell_model::{Condition, Event, Inventory, Status};
+use proptest::prelude::*;
+
+use super::{
+    super::{steps::CONDITIONS, *},
+    OnStale,
+};
+
+/// One thing that happens.
+#[derive(Debug, Clone)]
+pub(super) enum Deed {
+    Report(Status, &'static str, OnStale),
+    Wait(u8),
+}
+
+const SOURCES: [&str; 2] = ["raid", "smart"];
+const PRINCIPALS: [&str; 2] = ["root", "uid:7"];
+const REASONS: [&str; 3] = ["IOError", "SpareLow", "TaskHung"];
+const MESSAGES: [&str; 3] = ["31 degrees", "32 degrees", "hot"];
+
+pub(super) fn histories() -> impl Strategy<Value = Vec<Deed>> {
+    prop::collection::vec(prop_oneof![5 => reported(), 1 => (0_u8..40).prop_map(Deed::Wait)], 1..40)
+}
+
+fn reported() -> impl Strategy<Value = Deed> {
+    let flags = (prop::bool::weighted(0.2), prop::bool::weighted(0.1), any::<bool>(), 0_usize..2);
+    let conditions = prop::collection::btree_map((0_usize..2, prop::option::of(0_u8..3)), said(), 0..4);
+    let id = prop::option::of(0_u8..12);
+    let inventory = prop::option::weighted(0.3, inventory());
+    (0_usize..2, conditions, 1_u64..50, id, (0_usize..2, inventory), flags).prop_map(
+        |(source, conditions, ttl, id, (events, inventory), (full, last, clears, principal))| {
+            let status = Status {
+                source: SOURCES[source].to_owned(),
+                events: vec![event(); events],
+                conditions: conditions.into_iter().flat_map(entries).collect(),
+                inventory,
+                ttl_secs: Some(ttl),
+                id: id.map(|id| id.to_string()),
+                full,
+                last,
+            };
+            assert_eq!(status.check(), Ok(()));
+            let on_stale = if clears { OnStale::Clear } else { OnStale::Keep };
+            Deed::Report(status, PRINCIPALS[principal], on_stale)
+        },
+    )
+}
+
+fn inventory() -> impl Strategy<Value = Vec<Inventory>> {
+    let class = (3_u32..6, prop::option::of(1_u32..3)).prop_map(|(total, lost)| {
+        let states = lost.map(|lost| ("lost".to_owned(), lost)).into_iter().collect();
+        Inventory { class: String::new(), total, states }
+    });
+    let classes = prop::collection::btree_map(prop::sample::select(vec!["disks", "GPUs"]), class, 0..3);
+    classes.prop_map(|classes| {
+        classes.into_iter().map(|(class, one)| Inventory { class: class.to_owned(), ..one }).collect()
+    })
+}
+
+/// What is said of one spot: False, Unknown, or True for some reasons.
+type Said = (u8, BTreeMap<usize, Word>);
+/// Transition and message.
+type Word = (i64, usize);
+
+fn said() -> impl Strategy<Value = Said> {
+    (0_u8..5, prop::collection::btree_map(0_usize..3, (0_i64..3, 0_usize..3), 1..4))
+}
+
+fn entries(((condition, subject), (status, reasons)): ((usize, Option<u8>), Said)) -> Vec<Condition> {
+    let status = match status {
+        0 => ConditionStatus::False,
+        1 => ConditionStatus::Unknown,
+        _ => ConditionStatus::True,
+    };
+    let entry = |(reason, (transition, message)): (usize, Word)| Condition {
+        condition: Name::fixed(CONDITIONS[condition]),
+        status,
+        transition: wall(transition * 100 - 50),
+        reason: Name::fixed(REASONS[reason]),
+        message: MESSAGES[message].to_owned(),
+        subject: subject.map(|n| format!("md{n}")),
+        severity: None,
+        action: None,
+    };
+    let several = if status == ConditionStatus::True { reasons.len() } else { 1 };
+    // In any order: a set has none.
+    reasons.into_iter().rev().take(several).map(entry).collect()
+}
+
+fn event() -> Event {
+    Event {
+        severity: Severity::Info,
+        timestamp: wall(3),
+        reason: Name::fixed("Seen"),
+        message: "m".to_owned(),
+        subject: None,
+    }
+}

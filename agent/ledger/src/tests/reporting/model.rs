@@ -1,0 +1,164 @@
+//! Daemons as one would write them down: for each spot and reason the last word, every question answered by looking at
+//! everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_model::{Condition, Inventory, Status};
+
+use super::super::*;
+
+type Spot = (Name, Option<String>);
+
+fn spot(condition: &Condition) -> Spot {
+    (condition.condition.clone(), condition.subject.clone())
+}
+
+/// A claim: transition, count, message.
+type Claim = (Timestamp, u64, String);
+
+/// A daemon as one would write it down: for each spot and reason the last word.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    claims: BTreeMap<(Spot, Name), Claim>,
+    doubts: BTreeSet<Spot>,
+    watches: BTreeSet<Name>,
+    inventory: Vec<Inventory>,
+    silent: bool,
+    ends: u64,
+    clears: bool,
+    ids: BTreeSet<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) daemons: BTreeMap<String, Known>,
+    departed: BTreeMap<String, BTreeSet<String>>,
+    pub(super) events: u64,
+}
+
+impl Model {
+    pub(super) fn report(&mut self, status: &Status, name: String, clears: bool, second: u64) {
+        let seen = self.daemons.get(&name).map(|known| &known.ids).or(self.departed.get(&name));
+        if status.id.as_ref().is_some_and(|id| seen.is_some_and(|seen| seen.contains(id))) {
+            return;
+        }
+        let ids = self.departed.remove(&name);
+        let known = self.daemons.entry(name.clone()).or_default();
+        known.ids.extend(ids.into_iter().flatten().chain(status.id.clone()));
+        (known.silent, known.clears, known.ends) = (false, clears, second + status.ttl_secs.unwrap());
+        self.events += status.events.len() as u64;
+        known.speak(status);
+        if status.last {
+            let gone = self.daemons.remove(&name).unwrap();
+            self.departed.insert(name, gone.ids);
+        }
+    }
+
+    pub(super) fn second(&mut self, second: u64) {
+        for known in self.daemons.values_mut().filter(|known| !known.silent && known.ends <= second) {
+            known.silent = true;
+            if known.clears {
+                known.claims.clear();
+            }
+        }
+    }
+
+    pub(super) fn status(&self, condition: &Name) -> Option<ConditionStatus> {
+        if self.daemons.values().any(|known| known.claims.keys().any(|(spot, _)| spot.0 == *condition)) {
+            return Some(ConditionStatus::True);
+        }
+        let mut watching = self.daemons.values().filter(|known| known.watches.contains(condition)).peekable();
+        watching.peek()?;
+        let blind = watching.any(|known| known.silent || known.doubts.iter().any(|(name, _)| name == condition));
+        Some(if blind { ConditionStatus::Unknown } else { ConditionStatus::False })
+    }
+
+    /// For each problem: how often, and whether nobody confirms it.
+    pub(super) fn problems(&self, condition: &Name) -> BTreeMap<(Name, Option<String>), (u64, bool)> {
+        let mut problems = BTreeMap::new();
+        for known in self.daemons.values() {
+            for ((spot, reason), (_, count, _)) in known.claims.iter().filter(|((spot, _), _)| spot.0 == *condition) {
+                let (total, unconfirmed) = problems.entry((reason.clone(), spot.1.clone())).or_insert((0, true));
+                *total += count;
+                *unconfirmed &= known.silent || known.doubts.contains(spot);
+            }
+        }
+        problems
+    }
+
+    /// What somebody says of each problem.
+    pub(super) fn messages(&self) -> BTreeSet<(Name, Name, Option<String>, String)> {
+        let claims = self.daemons.values().flat_map(|known| &known.claims);
+        let told = |((spot, reason), (_, _, message)): (&(Spot, Name), &Claim)| {
+            (spot.0.clone(), reason.clone(), spot.1.clone(), message.clone())
+        };
+        claims.map(told).collect()
+    }
+
+    /// For each class: all, well, lost, and whether a count is unconfirmed.
+    pub(super) fn hardware(&self) -> BTreeMap<String, (u32, u32, u32, bool)> {
+        let mut classes = BTreeMap::new();
+        for known in self.daemons.values() {
+            for one in &known.inventory {
+                let lost = one.states.get("lost").copied().unwrap_or_default();
+                let sums = classes.entry(one.class.clone()).or_insert((0, 0, 0, false));
+                *sums = (sums.0 + one.total, sums.1 + one.total - lost, sums.2 + lost, sums.3 || known.silent);
+            }
+        }
+        classes
+    }
+}
+
+impl Known {
+    fn speak(&mut self, status: &Status) {
+        let named: BTreeSet<Spot> = status.conditions.iter().map(spot).collect();
+        let all: BTreeSet<Spot> = self.claims.keys().map(|(spot, _)| spot).chain(&self.doubts).cloned().collect();
+        let before = std::mem::take(&mut self.claims);
+        self.claims = before.iter().filter(|((spot, _), _)| !is_true(status, spot)).map(clone).collect();
+        if status.full {
+            self.watches.clear();
+        }
+        if status.full || status.inventory.is_some() {
+            self.inventory = status.inventory.clone().unwrap_or_default();
+        }
+        for condition in &status.conditions {
+            self.watches.insert(condition.condition.clone());
+            let own = spot(condition);
+            let others = all.iter().filter(|other| other.0 == own.0 && own.1.is_none() && !named.contains(*other));
+            let meant: BTreeSet<Spot> = others.cloned().chain([own.clone()]).collect();
+            match condition.status {
+                ConditionStatus::True => self.claim(own, condition, &before),
+                ConditionStatus::False => {
+                    self.claims.retain(|(spot, _), _| !meant.contains(spot));
+                    self.doubts.retain(|spot| !meant.contains(spot));
+                }
+                ConditionStatus::Unknown => self.doubts.extend(meant),
+            }
+        }
+        if status.full {
+            let whole = |spot: &Spot| {
+                status.conditions.iter().any(|one| {
+                    one.status == ConditionStatus::Unknown && one.subject.is_none() && one.condition == spot.0
+                })
+            };
+            self.claims.retain(|(spot, _), _| named.contains(spot) || whole(spot));
+            self.doubts.retain(|spot| named.contains(spot) || whole(spot));
+        }
+    }
+
+    fn claim(&mut self, spot: Spot, condition: &Condition, before: &BTreeMap<(Spot, Name), Claim>) {
+        self.doubts.remove(&spot);
+        let key = (spot, condition.reason.clone());
+        let count = before.get(&key).map_or(1, |known| known.1 + u64::from(known.0 != condition.transition));
+        self.claims.insert(key, (condition.transition, count, condition.message.clone()));
+    }
+}
+
+/// Whether the report says faults of `spot`: they are all there are.
+fn is_true(status: &Status, of: &Spot) -> bool {
+    status.conditions.iter().any(|one| spot(one) == *of && one.status == ConditionStatus::True)
+}
+
+fn clone<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
+    (key.clone(), value.clone())
+}

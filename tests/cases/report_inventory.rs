@@ -1,0 +1,110 @@
+//! Counts of devices: in the account, the table and the metrics, for as long as a daemon stands for them.
+
+use nodewell_model::view::HardwareView;
+use nodewell_tests::{agent::Agent, suite::Suite, wait::until};
+use serde_json::{Value, json};
+
+use crate::report_api::agent;
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("report_inventory")
+        .case("devices_are_shown_by_class", devices_are_shown_by_class)
+        .case("a_count_stands_while_its_daemon_is_silent", a_count_stands_while_its_daemon_is_silent)
+        .case(
+            "a_count_outlives_the_agent_and_goes_with_its_daemon",
+            a_count_outlives_the_agent_and_goes_with_its_daemon,
+        )
+        .case("a_count_that_cannot_be_is_refused", a_count_that_cannot_be_is_refused);
+}
+
+fn post(agent: &Agent, body: &Value) -> (u16, Value) {
+    let answer = agent.post("/v1/status", &body.to_string());
+    (answer.status.as_u16(), answer.json())
+}
+
+fn count(agent: &Agent, source: &str, inventory: Value) {
+    let (code, answer) = post(agent, &json!({"source": source, "ttl": 60, "inventory": inventory}));
+    assert_eq!(code, 200, "{answer}");
+}
+
+fn class(agent: &Agent, class: &str) -> Option<HardwareView> {
+    agent.view().hardware.into_iter().find(|one| one.class == class)
+}
+
+fn devices_are_shown_by_class() {
+    let agent = agent();
+    assert!(!agent.nodewell(&["status"]).stdout.contains("Hardware:"), "nobody counts");
+    count(&agent, "disks", json!([{"class": "disks", "total": 4}]));
+    count(&agent, "more-disks", json!([{"class": "disks", "total": 2, "states": {"failing": 1}}]));
+    count(&agent, "gpus", json!([{"class": "GPUs", "total": 8, "states": {"lost": 1, "not answering": 2}}]));
+    let table = agent.nodewell(&["status"]).stdout;
+    let block = "\nHardware:\n  6 disks  1 failing, 5 ok\n  8 GPUs   1 lost, 2 not answering, 5 ok\n";
+    assert!(table.contains(block), "{table}");
+    let account: Value = serde_json::from_str(&agent.nodewell(&["status", "--json"]).stdout).unwrap();
+    assert_eq!(
+        account["hardware"],
+        json!([{"class": "disks", "total": 6, "well": 5, "states": {"failing": 1}},
+               {"class": "GPUs", "total": 8, "well": 5, "states": {"lost": 1, "not answering": 2}}])
+    );
+    let metrics = agent.metrics();
+    for line in [
+        "nodewell_devices{class=\"disks\",state=\"ok\"} 5",
+        "nodewell_devices{class=\"disks\",state=\"failing\"} 1",
+        "nodewell_devices{class=\"GPUs\",state=\"not answering\"} 2",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "no {line} in:\n{metrics}");
+    }
+    count(&agent, "gpus", json!([{"class": "GPUs", "total": 8}]));
+    assert!(agent.nodewell(&["status"]).stdout.contains("\n  8 GPUs   ok\n"));
+    assert!(!agent.metrics().contains("class=\"GPUs\",state=\"lost\""));
+}
+
+fn a_count_stands_while_its_daemon_is_silent() {
+    let agent = agent();
+    let fleeting = json!({"source": "disks", "ttl": 1, "inventory": [{"class": "disks", "total": 4}]});
+    assert_eq!(post(&agent, &fleeting).0, 200);
+    let silent = || class(&agent, "disks").filter(|disks| disks.unconfirmed_since.is_some());
+    let disks = until("the count is unconfirmed", silent);
+    assert_eq!((disks.total, disks.well), (4, 4));
+    let table = agent.nodewell(&["status"]).stdout;
+    assert!(table.contains("\n  4 disks  ok  unconfirmed for "), "{table}");
+    assert_eq!(post(&agent, &json!({"source": "disks", "ttl": 60})).0, 200);
+    assert_eq!(class(&agent, "disks").unwrap().unconfirmed_since, None, "a sign of life confirms it");
+}
+
+fn a_count_outlives_the_agent_and_goes_with_its_daemon() {
+    let mut agent = agent();
+    count(&agent, "disks", json!([{"class": "disks", "total": 4, "states": {"failing": 1}}]));
+    agent.restart();
+    assert_eq!(class(&agent, "disks").map(|disks| (disks.total, disks.well)), Some((4, 3)));
+    count(&agent, "disks", json!([]));
+    assert_eq!(class(&agent, "disks"), None, "none are left");
+    count(&agent, "disks", json!([{"class": "disks", "total": 4}]));
+    assert_eq!(post(&agent, &json!({"source": "disks", "last": true})).0, 200);
+    assert_eq!(class(&agent, "disks"), None);
+}
+
+fn a_count_that_cannot_be_is_refused() {
+    let agent = agent();
+    let many: Vec<Value> = (0..17).map(|n| json!({"class": format!("class {n}"), "total": 1})).collect();
+    for (inventory, words) in [
+        (
+            json!([{"class": "disks", "total": 1, "states": {"lost": 2}}]),
+            "field `inventory[0]` has 2 that are not well",
+        ),
+        (json!([{"class": "disks", "total": 1, "states": {"ok": 1}}]), "counts those that are `ok`"),
+        (
+            json!([{"class": "disks", "total": 1}, {"class": "disks", "total": 1}]),
+            "field `inventory[1]` counts \"disks\"",
+        ),
+        (json!([{"class": "a\nb", "total": 1}]), "takes names of 1 to 32 letters"),
+        (json!([{"class": "disks", "total": -1}]), "field `inventory[0].total`"),
+        (json!(many), "field `inventory` takes 16 classes, not 17"),
+    ] {
+        let (code, answer) = post(&agent, &json!({"source": "disks", "inventory": inventory}));
+        let error = answer["error"].as_str().unwrap();
+        assert!(code == 400 && error.contains(words), "{code} {words}: {error}");
+    }
+    assert!(agent.view().hardware.is_empty());
+}
