@@ -1,12 +1,14 @@
 //! What the fuzzer calls (`tests/fuzz`): each function takes any bytes and panics if a promise is broken. The corpora
 //! are replayed through the same functions by an ordinary test.
 
+mod faults;
 mod kmsg;
 mod lastwords;
 mod replay;
 mod report;
 mod rules;
 
+pub use faults::faults;
 pub use kmsg::kmsg;
 pub use lastwords::lastwords;
 pub use replay::replay;
@@ -36,6 +38,11 @@ mod tests {
     #[test]
     fn the_corpus_of_kernel_records_is_harmless() {
         replay_corpus("kmsg", super::kmsg);
+    }
+
+    #[test]
+    fn the_corpus_of_hardwares_lines_is_harmless() {
+        replay_corpus("faults", super::faults);
     }
 
     #[test]

@@ -37,32 +37,44 @@ impl RuleInjector {
 
 impl Injector for RuleInjector {
     fn check_of(&self, reason: &Name) -> Option<&'static str> {
-        let rules = self.rules.borrow();
-        let mut lasting = rules.rules.iter().filter(|rule| rule.reason == *reason && rule.condition.is_some());
-        lasting.find_map(|rule| rule.clears.check).map(Check::as_str)
+        self.rules.borrow().check_of(reason).map(Check::as_str)
     }
 
     fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String> {
         let rules = self.rules.borrow();
-        let (rule, example) = choose(&rules, request)?;
+        let Chosen { example, reason, condition, severity } = choose(&rules, request)?;
         let nonce = nonce().map_err(|error| format!("the kernel gave no random bytes: {error}"))?;
         self.expectations.expect(nonce.clone(), clock::boottime() + EXPECTED_FOR);
         Ok(InjectAnswer {
-            line: format!("<{}>{INJECTION_MARK}{nonce}: {example}", priority(rule.severity)),
+            line: format!("<{}>{INJECTION_MARK}{nonce}: {example}", priority(severity)),
             kmsg: self.kmsg.clone(),
-            reason: rule.reason.clone(),
-            condition: rule.condition.clone(),
-            severity: rule.severity,
+            reason,
+            condition,
+            severity,
             expires_secs: EXPECTED_FOR.as_secs(),
             clears_secs: TEST_LIFE.as_secs(),
         })
     }
 }
 
+/// A line, and what the agent will say of it.
+struct Chosen {
+    example: String,
+    reason: Name,
+    condition: Option<Name>,
+    severity: Severity,
+}
+
+fn choose(rules: &RuleSet, request: &InjectRequest) -> Result<Chosen, String> {
+    by_rule(rules, request).or_else(|told| decoded(rules, request).ok_or(told))
+}
+
 /// A kernel log rule of that reason with an example of one line; one that holds a condition is shown first.
-fn choose<'a>(rules: &'a RuleSet, request: &InjectRequest) -> Result<(&'a Rule, &'a str), String> {
+fn by_rule(rules: &RuleSet, request: &InjectRequest) -> Result<Chosen, String> {
     let reason = &request.reason;
-    let named: Vec<&Rule> = rules.rules.iter().filter(|rule| rule.reason == *reason).collect();
+    // What a decoder finds has reasons of its own.
+    let of_reason = rules.rules.iter().filter(|rule| rule.reason == *reason && rule.decoder.is_none());
+    let named: Vec<&Rule> = of_reason.collect();
     if named.is_empty() {
         return Err(format!("no rule has the reason {reason}; `nodewell explain --list` shows them all"));
     }
@@ -71,10 +83,29 @@ fn choose<'a>(rules: &'a RuleSet, request: &InjectRequest) -> Result<(&'a Rule, 
     let mut candidates: Vec<(&Rule, &str)> =
         from_kernel.filter_map(|rule| Some((*rule, single_line_example(rule)?))).collect();
     candidates.sort_by_key(|(rule, _)| rule.condition.is_none());
-    candidates.first().copied().ok_or_else(|| match &request.condition {
+    candidates.first().map(|(rule, example)| Chosen::of_rule(rule, example)).ok_or_else(|| match &request.condition {
         Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
         None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
     })
+}
+
+/// A line that a decoder of the kernel log's rules takes for that reason.
+fn decoded(rules: &RuleSet, request: &InjectRequest) -> Option<Chosen> {
+    let from_kernel = rules.rules.iter().filter(|rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg));
+    let decoder = from_kernel.filter_map(|rule| rule.decoder).find(|decoder| decoder.gives(&request.reason))?;
+    let tables = rules.tables();
+    let example = tables.example(decoder, &request.reason)?;
+    let found = tables.decode(decoder, &example, None).into_iter().next()?;
+    let fits = request.condition.is_none() || found.condition == request.condition;
+    let (reason, condition, severity) = (found.reason, found.condition, found.severity);
+    fits.then_some(Chosen { example, reason, condition, severity })
+}
+
+impl Chosen {
+    fn of_rule(rule: &Rule, example: &str) -> Self {
+        let (reason, condition) = (rule.reason.clone(), rule.condition.clone());
+        Self { example: example.to_owned(), reason, condition, severity: rule.severity }
+    }
 }
 
 /// A counting rule's example may be as many lines as it counts; for a test it takes the last one at its word.
@@ -99,4 +130,30 @@ fn nonce() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(BootId::from_bytes(bytes).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_rules::{LoadPlan, load};
+
+    use super::*;
+
+    fn chosen(reason: &str, condition: Option<&str>) -> Result<Chosen, String> {
+        let condition = condition.map(|name| Name::new(name).unwrap());
+        let request = InjectRequest { reason: Name::new(reason).unwrap(), condition };
+        choose(&load(&LoadPlan::default()).set, &request)
+    }
+
+    #[test]
+    fn a_reason_of_a_table_has_a_line_as_one_of_a_rule_has() {
+        let oops = chosen("KernelOops", None).ok().unwrap();
+        assert!(oops.condition.is_some() && !oops.example.is_empty());
+        let firmware = chosen("GpuXid119GspRpcTimeout", None).ok().unwrap();
+        assert!(firmware.example.starts_with("NVRM: Xid (PCI:0000:00:00.0): 119"), "{}", firmware.example);
+        assert_eq!(firmware.condition.unwrap().as_str(), "GpuUnhealthy");
+        let switch = chosen("NvSwitchSXid24007SourcetrackTimeout", Some("GpuFabricUnhealthy")).ok().unwrap();
+        assert_eq!(switch.severity, Severity::Critical);
+        assert!(chosen("GpuXid31MemoryPageFault", Some("GpuUnhealthy")).is_err(), "it is an Event");
+        assert!(chosen("GpuXid", None).is_err(), "the rule's own name is no reason");
+    }
 }

@@ -4,6 +4,17 @@
 //! three say the same.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod advice;
+pub mod branch;
+pub mod codes;
+pub mod decode;
+pub mod nvlink5;
+pub mod pci;
 pub mod reason;
+pub mod smart;
+pub mod sxid;
+pub mod xid;
 
+pub use branch::Branch;
+pub use decode::{Decoded, Decoder, Tables};
 pub use reason::Reason;

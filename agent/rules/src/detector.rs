@@ -2,6 +2,7 @@
 
 mod conclude;
 mod counting;
+mod decode;
 mod fields;
 mod ring;
 mod start;
@@ -9,7 +10,8 @@ mod start;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{Finding, Record};
+use nodewell_faults::Branch;
+use nodewell_model::{Finding, Name, Record};
 
 pub(crate) use fields::Known;
 
@@ -33,6 +35,8 @@ pub struct Detector {
     claimed: Selected,
     /// `None`: nothing is too old, as in a replay.
     start: Option<Start>,
+    /// The branch of NVIDIA's driver, for decoders.
+    branch: Option<Branch>,
 }
 
 /// One record on its way through the rules.
@@ -51,7 +55,7 @@ impl Detector {
         let ring = Ring::new(matcher.depth() - 1);
         let slots = slots(&set);
         let (counters, selected, claimed) = Default::default();
-        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, start: None })
+        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, start: None, branch: None })
     }
 
     /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
@@ -60,6 +64,12 @@ impl Detector {
     #[must_use]
     pub fn with_start(self, started: Timestamp, default_lookback: Duration) -> Self {
         Self { start: Some(Start { at: started, default_lookback }), ..self }
+    }
+
+    /// NVIDIA's driver is of this branch, until its own line says another.
+    #[must_use]
+    pub fn with_driver(self, branch: Option<Branch>) -> Self {
+        Self { branch, ..self }
     }
 
     /// All that was there at the start has been read: what comes now is news, whatever a clock that jumps says.
@@ -84,6 +94,7 @@ impl Detector {
     pub fn forget(&mut self) {
         self.counters.clear();
         self.ring = Ring::new(self.matcher.depth() - 1);
+        self.branch = None;
     }
 
     pub(crate) fn matcher(&self) -> &Matcher {
@@ -114,10 +125,11 @@ impl Detector {
         let Some(found) = pattern.find(&judged.haystack) else { return };
         let index = pattern.rule;
         match pattern.role {
+            Role::Match if rule.decoder.is_some() => self.decode((rule, slot), &found, judged, out),
             Role::Match => {
                 let counted = self.count(index, &found.subject_text(), judged.record);
                 // Another rule of the same reason may look further back.
-                if !self.is_history(rule, judged.record) {
+                if !self.is_history(rule, rule.condition.as_ref(), judged.record) {
                     self.claimed.add(slot);
                     out.extend(counted.and_then(|counted| judged.raise(rule, &found, counted)));
                 }
@@ -137,8 +149,8 @@ impl Detector {
         self.start.is_some_and(|start| start.ignores(rule, record))
     }
 
-    fn is_history(&self, rule: &Rule, record: &Record<'_>) -> bool {
-        self.start.is_some_and(|start| start.is_history(rule, record))
+    fn is_history(&self, rule: &Rule, condition: Option<&Name>, record: &Record<'_>) -> bool {
+        self.start.is_some_and(|start| start.is_history(rule, condition, record))
     }
 
     /// What the count says of one more match: `None` while it is too small.

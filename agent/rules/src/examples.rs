@@ -100,6 +100,10 @@ impl Checked<'_> {
             let words = format!("must have the subject {:?}, but it has {:?}", example.subject, finding.subject);
             mistakes.push(self.mistake(example, &words));
         }
+        if example.reason.as_deref().is_some_and(|reason| reason != finding.reason.as_str()) {
+            let words = format!("must have the reason {:?}, but it has {}", example.reason, finding.reason);
+            mistakes.push(self.mistake(example, &words));
+        }
         // In the company of its kin the message tells whose pattern it was: severity and monitor are the rule's.
         let Some(together) = &mut self.together else { return };
         let said = fire(together, example, how);
@@ -171,7 +175,7 @@ mod tests {
     use crate::testing::*;
 
     fn example(text: &str, line: usize) -> Example {
-        Example { text: text.to_owned(), subject: None, fields: Vec::new(), line }
+        Example { text: text.to_owned(), subject: None, reason: None, fields: Vec::new(), line }
     }
 
     fn link() -> Rule {

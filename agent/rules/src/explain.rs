@@ -57,10 +57,10 @@ pub fn explain(set: &RuleSet, reason: &str) -> Option<Explanation> {
     Some(Explanation { reason: name.clone(), rules })
 }
 
-/// The reason that an unknown one was probably meant to be.
+/// The word that an unknown one was probably meant to be.
 #[must_use]
-pub fn nearest_reason<'a>(set: &'a RuleSet, reason: &str) -> Option<&'a str> {
-    nearest(reason, set.rules.iter().map(|rule| rule.reason.as_str()))
+pub fn nearest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(word, known)
 }
 
 fn explained(set: &RuleSet, rule: &Rule) -> ExplainedRule {

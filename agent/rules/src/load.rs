@@ -8,7 +8,12 @@ mod monitors;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use nodewell_faults::Tables;
 
 use crate::{Mistake, Note, RuleSet, draft::Draft, native, npd, shipped};
 use files::{Format, RuleFile};
@@ -24,6 +29,8 @@ pub struct LoadPlan {
     pub npd: Vec<PathBuf>,
     /// `/etc/nodewell/monitors.d`: `*.json` is Node Problem Detector's, `*.toml` is ours. It need not exist.
     pub monitors_dir: Option<PathBuf>,
+    /// An operator's own words on Xids and SXids, over the shipped tables.
+    pub xids: Option<PathBuf>,
 }
 
 /// Where the base of the rules is.
@@ -66,8 +73,14 @@ pub fn load(plan: &LoadPlan) -> Loaded {
         trouble.extend(empty(&plan.rules));
     }
     let mut loaded = join::join(read_all(found), &[]);
+    loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut trouble));
     loaded.mistakes.splice(0..0, trouble);
     loaded
+}
+
+fn read_tables(path: &Path, trouble: &mut Vec<Mistake>) -> Option<Arc<Tables>> {
+    let read = Tables::with_overrides(path);
+    read.inspect_err(|error| trouble.extend(error.told().into_iter().map(|told| Mistake::of_file(path, &told)))).ok()
 }
 
 /// Reads one file, by its extension (`.json` is Node Problem Detector's, anything else is ours), or all of a

@@ -14,7 +14,7 @@ mod through;
 
 use literal::Required;
 
-pub(crate) use haystack::{Haystack, PAST_LIMIT_BYTES, Past, PastLine};
+pub(crate) use haystack::{Blanks, Haystack, PAST_LIMIT_BYTES, Past, PastLine};
 pub use pattern::Role;
 pub(crate) use pattern::{Found, Pattern};
 pub(crate) use scan::Scan;

@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use nodewell_faults::{Decoder, Tables};
 use nodewell_model::{Action, ConditionSpec, Name, Severity};
 
 /// Everything that was loaded and found good.
@@ -12,6 +13,29 @@ pub struct RuleSet {
     /// Where records come from; a rule names one by its index.
     pub readers: Vec<Reader>,
     pub rules: Vec<Rule>,
+    /// What decoders go by, with an operator's words; `None`: the shipped tables, which are not read before the first line
+    /// that needs them.
+    pub tables: Option<Arc<Tables>>,
+}
+
+impl RuleSet {
+    /// What decoders go by.
+    #[must_use]
+    pub fn tables(&self) -> Arc<Tables> {
+        self.tables.clone().unwrap_or_else(Tables::shipped)
+    }
+
+    /// The look at the host that ends problems of `reason`, whichever rule finds them.
+    #[must_use]
+    pub fn check_of(&self, reason: &Name) -> Option<Check> {
+        let mut lasting = self.rules.iter().filter(|rule| rule.reason == *reason && rule.condition.is_some());
+        lasting.find_map(|rule| rule.clears.check).or_else(|| self.check_of_decoded(reason))
+    }
+
+    fn check_of_decoded(&self, reason: &Name) -> Option<Check> {
+        let mut decoding = self.rules.iter().filter(|rule| rule.decoder.is_some_and(|decoder| decoder.gives(reason)));
+        decoding.find_map(|rule| rule.clears.check)
+    }
 }
 
 /// One physical source that has to be read once, however many rules listen to it.
@@ -92,6 +116,12 @@ pub struct Rule {
     /// `None`: temporary, an Event only.
     pub condition: Option<Name>,
     pub severity: Severity,
+    /// Reads the line and says reason, condition, severity, action and subject; `reason` is then only the rule's own
+    /// name, and `condition` is `None`.
+    pub decoder: Option<Decoder>,
+    /// Whether the condition is shown as False while nothing is wrong. A rule for hardware that most nodes do not have
+    /// does not watch: its condition is there with its first problem.
+    pub watches: bool,
     /// Alternatives, for the wordings of different kernels. Any of them matching is one match.
     pub patterns: Vec<String>,
     /// How many of the newest lines the patterns may look at; 1 for nearly all rules.
@@ -206,6 +236,8 @@ pub struct Example {
     pub text: String,
     /// The subject that must be found, where the example says.
     pub subject: Option<String>,
+    /// The reason that must be found, where the example says: for rules whose decoder chooses it.
+    pub reason: Option<String>,
     /// Fields of the record, for rules that ask for them.
     pub fields: Vec<(String, String)>,
     pub line: usize,

@@ -6,6 +6,8 @@ use nodewell_model::ConditionSpec;
 
 /// The folder that embedded files are told to lie in, where their mistakes and rules are named.
 pub const FOLDER: &str = "built-in";
+/// The file that declares what the agent says of itself.
+const OWN: &str = "agent.toml";
 
 /// One shipped rule file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,7 @@ macro_rules! shipped {
 pub const FILES: &[ShippedFile] = shipped![
     "agent.toml",
     "filesystem.toml",
+    "gpu.toml",
     "hardware.toml",
     "kernel.toml",
     "memory.toml",
@@ -34,10 +37,33 @@ pub const FILES: &[ShippedFile] = shipped![
     "storage.toml",
 ];
 
-/// The conditions that the agent itself raises: part of every catalogue, whatever rules are used.
+/// The conditions that monitors of hardware raise without any rule.
+const HARDWARE: [&str; 7] = [
+    "DiskUnhealthy",
+    "MemoryUnhealthy",
+    "CpuUnhealthy",
+    "PcieUnhealthy",
+    "NetworkUnhealthy",
+    "GpuUnhealthy",
+    "GpuFabricUnhealthy",
+];
+
+/// The conditions that the agent itself and our monitors of hardware raise: part of every catalogue, whatever rules are
+/// used.
 #[must_use]
 pub fn own_conditions() -> Vec<ConditionSpec> {
-    crate::load::load_text(&Path::new(FOLDER).join("agent.toml"), include_str!("../shipped/agent.toml")).set.conditions
+    FILES.iter().flat_map(conditions).filter(|(file, spec)| is_own(file, spec)).map(|(_, spec)| spec).collect()
+}
+
+fn is_own(file: &ShippedFile, spec: &ConditionSpec) -> bool {
+    file.name == OWN || HARDWARE.contains(&spec.condition.as_str())
+}
+
+/// What a shipped file declares. All declarations stand before its rules, which are not read for this.
+fn conditions(file: &'static ShippedFile) -> impl Iterator<Item = (&'static ShippedFile, ConditionSpec)> {
+    let declared = file.text.split_once("[[rule]]").map_or(file.text, |(before, _)| before);
+    let loaded = crate::load::load_text(&Path::new(FOLDER).join(file.name), declared);
+    loaded.set.conditions.into_iter().map(move |spec| (file, spec))
 }
 
 #[cfg(test)]
@@ -47,7 +73,30 @@ mod tests {
     #[test]
     fn the_agent_speaks_of_its_own_state() {
         let own: Vec<String> = own_conditions().into_iter().map(|spec| spec.condition.to_string()).collect();
-        assert_eq!(own, ["AgentStateUnwritable"]);
+        assert_eq!(
+            own.iter().filter(|name| !HARDWARE.contains(&name.as_str())).collect::<Vec<_>>(),
+            ["AgentStateUnwritable"]
+        );
+        assert_eq!(own.len(), 1 + HARDWARE.len(), "{own:?}");
+    }
+
+    #[test]
+    fn what_monitors_of_hardware_raise_is_in_every_catalogue() {
+        let tables = nodewell_faults::Tables::shipped();
+        let codes = tables.xids.codes().all().chain(tables.sxids.codes().all());
+        let decoded = codes.flat_map(|meaning| meaning.conditions());
+        for condition in
+            nodewell_faults::reason::all().iter().filter_map(|reason| reason.condition.clone()).chain(decoded)
+        {
+            assert!(HARDWARE.contains(&condition.as_str()), "{condition} is not declared for rules that are not ours");
+        }
+    }
+
+    #[test]
+    fn every_condition_is_declared_before_the_rules_of_its_file() {
+        let all = crate::load(&crate::LoadPlan::default()).set.conditions;
+        let declared: Vec<_> = FILES.iter().flat_map(conditions).map(|(_, spec)| spec).collect();
+        assert_eq!(declared, all);
     }
 
     #[test]

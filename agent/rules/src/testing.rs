@@ -20,6 +20,8 @@ pub(crate) fn rule(reason: &str, pattern: &str) -> Rule {
         reason: Name::new(reason).unwrap(),
         condition: None,
         severity: Severity::Warn,
+        decoder: None,
+        watches: true,
         patterns: vec![pattern.to_owned()],
         lines: 1,
         fields: FieldFilter::default(),
@@ -52,7 +54,7 @@ pub(crate) fn counting(rule: Rule, count: u32, within_secs: u64, revert: &[&str]
 
 pub(crate) fn set_of(rules: Vec<Rule>) -> Arc<RuleSet> {
     let readers = vec![Reader::Kmsg, Reader::Journal { directory: None }];
-    Arc::new(RuleSet { conditions: Vec::new(), readers, rules })
+    Arc::new(RuleSet { readers, rules, ..RuleSet::default() })
 }
 
 pub(crate) fn detector(rules: Vec<Rule>) -> Detector {

@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
 }
 
 fn shipped() -> Arc<RuleSet> {
-    let plan = LoadPlan { rules: RulesFrom::BuiltIn, overrides: None, npd: Vec::new(), monitors_dir: None };
+    let plan = LoadPlan { rules: RulesFrom::BuiltIn, ..LoadPlan::default() };
     let loaded = load(&plan);
     assert_eq!(loaded.mistakes, []);
     Arc::new(loaded.set)

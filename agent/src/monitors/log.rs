@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use nodewell_faults::Branch;
 use nodewell_ledger::DaemonReport;
 use nodewell_model::{Finding, Name, Origin, Record, view::DaemonState};
 use nodewell_rules::{Detector, Reader, RuleSet};
@@ -322,9 +323,15 @@ fn detector(setup: &mut Setup) -> Option<Detector> {
     let rules = Arc::clone(&setup.rules.borrow_and_update());
     let reader = rules.readers.iter().position(|reader| *reader == setup.reader)?;
     Detector::new(rules, reader)
-        .map(|detector| detector.with_start(started(setup), setup.lookback))
+        .map(|detector| detector.with_start(started(setup), setup.lookback).with_driver(nvidia_branch()))
         .inspect_err(|mistakes| mistakes.iter().for_each(|mistake| tracing::error!(%mistake, "a rule cannot be run")))
         .ok()
+}
+
+/// The branch of NVIDIA's driver if it is loaded: its own line, which says so too, may have left the log long ago.
+fn nvidia_branch() -> Option<Branch> {
+    let version = std::fs::read_to_string("/sys/module/nvidia/version").ok()?;
+    Branch::of_version(&version)
 }
 
 /// What was written while the agent was away is news, however old it is; what was there before its first start is not.
@@ -338,9 +345,9 @@ pub fn monitor_names(rules: &RuleSet, reader: &Reader) -> BTreeMap<Arc<str>, Vec
     let mut monitors: BTreeMap<Arc<str>, Vec<Name>> = BTreeMap::new();
     for rule in rules.rules.iter().filter(|rule| rules.readers.get(rule.reader) == Some(reader)) {
         let watches = monitors.entry(Arc::clone(&rule.monitor)).or_default();
-        watches.extend(
-            rule.condition.iter().filter(|condition| !watches.contains(condition)).cloned().collect::<Vec<_>>(),
-        );
+        let watched = rule.condition.iter().filter(|condition| rule.watches && !watches.contains(condition));
+        let watched: Vec<Name> = watched.cloned().collect();
+        watches.extend(watched);
     }
     monitors
 }

@@ -35,7 +35,7 @@ impl Judged<'_, '_> {
         self.finding(FindingKind::Clear, rule, found)
     }
 
-    fn finding(&self, kind: FindingKind, rule: &Rule, found: &Found) -> Finding {
+    pub(super) fn finding(&self, kind: FindingKind, rule: &Rule, found: &Found) -> Finding {
         let record = self.record;
         Finding {
             source: rule.monitor.clone(),

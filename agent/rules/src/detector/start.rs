@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_model::Record;
+use nodewell_model::{Name, Record};
 
 use crate::rule::{Format, Rule, RuleSet};
 
@@ -25,9 +25,10 @@ impl Start {
         delayed || self.is_before(npd_lookback(rule), record)
     }
 
-    /// Whether a match of `rule` is history: an event was told when it was news, but what lasts may still last.
-    pub(super) fn is_history(&self, rule: &Rule, record: &Record<'_>) -> bool {
-        let event = rule.format == Format::Native && rule.condition.is_none();
+    /// Whether a finding of `rule` that holds `condition` is history: an event was told when it was news, but what lasts
+    /// may still last.
+    pub(super) fn is_history(&self, rule: &Rule, condition: Option<&Name>, record: &Record<'_>) -> bool {
+        let event = rule.format == Format::Native && condition.is_none();
         event && !record.test && self.is_before(self.default_lookback, record)
     }
 

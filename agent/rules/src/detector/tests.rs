@@ -1,5 +1,6 @@
 //! What a detector concludes.
 
+mod decode;
 mod property;
 mod start;
 

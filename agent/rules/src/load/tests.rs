@@ -249,7 +249,25 @@ fn a_reason_is_explained_by_all_its_rules() {
     assert_eq!(explanation.rules[0].ends, ["when nothing repeats it for 5m", "with a new boot", "by `nodewell clear`"]);
     assert_eq!((explanation.rules[0].line, &*explanation.rules[0].source), (5, "kmsg"));
     assert!(explain(&loaded.set, "Nobody").is_none());
-    assert_eq!(crate::explain::nearest_reason(&loaded.set, "Ors"), Some("Ours"));
+    assert_eq!(crate::explain::nearest_word("Ors", reasons(&loaded)), Some("Ours"));
     let json = serde_json::to_value(&explanation).unwrap();
     assert_eq!(json["rules"][0]["type"], "permanent");
+}
+
+#[test]
+fn an_operators_words_on_xids_are_read_and_their_mistakes_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("xids.toml");
+    let loaded = |words: &str| {
+        fs::write(&file, words).unwrap();
+        load(&LoadPlan { xids: Some(file.clone()), ..LoadPlan::default() })
+    };
+    let good = loaded("[[xid]]\ncode = 63\ncondition = 'GpuUnhealthy'\naction = 'reset-gpu'");
+    assert_eq!(good.mistakes, []);
+    assert!(good.set.tables().xids.classify(63, None).unwrap().condition.is_some());
+    let bad = loaded("[[xid]]\ncode = 63\nname = 'Other'\n[[xid]]\ncode = 62\ncondition = 'DiskUnhealthy'");
+    assert_eq!(bad.mistakes.len(), 2, "{:?}", bad.mistakes);
+    assert!(bad.set.tables.is_none(), "the shipped tables go on");
+    let missing = load(&LoadPlan { xids: Some(folder.path().join("none.toml")), ..LoadPlan::default() });
+    assert!(missing.mistakes[0].message.contains("cannot be read"), "{:?}", missing.mistakes);
 }

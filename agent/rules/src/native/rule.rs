@@ -1,10 +1,12 @@
 //! `[[rule]]`: what one kind of line means.
 
 mod clears;
+mod decoder;
 mod examples;
 mod filter;
 mod patterns;
 
+use nodewell_faults::Decoder;
 use nodewell_model::{Action, Name, Severity};
 use toml::de::DeTable;
 
@@ -21,7 +23,9 @@ const KEYS: &[&str] = &[
     "type",
     "condition",
     "source",
+    "watches",
     "severity",
+    "decoder",
     "pattern",
     "lines",
     "where",
@@ -61,6 +65,8 @@ struct Head<'a> {
     source: Word<'a>,
     severity: Option<Severity>,
     action: Option<Action>,
+    decoder: Option<Decoder>,
+    watches: bool,
 }
 
 pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
@@ -76,7 +82,8 @@ pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, repor
 
 fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
     let reason = section.required_name("reason", report);
-    let kind = read_kind(section, report);
+    let decoder = decoder::read(section, report);
+    let kind = if section.has("decoder") { None } else { read_kind(section, report) };
     let actions = Action::ALL.map(|action| (action.as_str(), action));
     Head {
         reason,
@@ -85,6 +92,8 @@ fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
         source: section.string("source", report).unwrap_or(Word { text: "kmsg", at: section.at }),
         severity: section.choice("severity", &SEVERITIES, report),
         action: section.choice("action", &actions, report),
+        decoder,
+        watches: section.boolean("watches", report).unwrap_or(true),
     }
 }
 
@@ -113,6 +122,9 @@ fn read_condition(section: Section<'_>, kind: Option<Kind>, report: &mut Report<
 fn note_uses(head: &Head<'_>, section: Section<'_>, draft: &mut Draft, report: &Report<'_>) {
     if let Some(condition) = &head.condition {
         draft.uses.push(Use::Condition(condition.clone(), report.location(section.place("condition"))));
+    }
+    if head.decoder.is_some() {
+        draft.uses.extend(decoder::conditions().map(|name| Use::Condition(name, report.location(section.at))));
     }
     if let ReaderDraft::Named(name) = reader(head.source) {
         draft.uses.push(Use::Source(name, report.location(head.source.at)));
@@ -149,7 +161,13 @@ fn read_rule(section: Section<'_>, head: Head<'_>, report: &mut Report<'_>) -> O
         monitor: monitor(head.source).into(),
         reader: 0,
         reason: head.reason?,
-        severity: head.severity.unwrap_or(default_severity(head.kind?)),
+        severity: head.severity.unwrap_or(if head.decoder.is_some() {
+            Severity::Warn
+        } else {
+            default_severity(head.kind?)
+        }),
+        decoder: head.decoder,
+        watches: head.watches,
         condition: head.condition,
         patterns: body.patterns.texts(),
         lines: body.lines,

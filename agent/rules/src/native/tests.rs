@@ -44,6 +44,21 @@ fn good_files_have_no_mistakes() {
 }
 
 #[test]
+fn decoders_do_what_their_examples_show() {
+    for name in ["06-decoder.toml", "07-fabric-manager.toml"] {
+        assert_eq!(crate::check_examples(&succeeding(name).set), [], "{name}");
+    }
+}
+
+#[test]
+fn the_rule_that_the_guide_shows_is_a_rule() {
+    const GUIDE: &str = include_str!("../../../../docs/xids.md");
+    let shown = fixtures("succeeds").into_iter().find(|path| path.ends_with("07-fabric-manager.toml")).unwrap();
+    let rule = fs::read_to_string(shown).unwrap();
+    assert!(GUIDE.contains(&rule), "docs/xids.md shows another rule than 07-fabric-manager.toml");
+}
+
+#[test]
 fn every_mistake_of_a_bad_file_is_told_with_its_line() {
     for file in fixtures("fails") {
         let mut told = String::new();

@@ -43,6 +43,8 @@ fn read_rule(object: &Object<'_>, monitor: &Monitor, report: &mut Report<'_>) ->
         reason: reason?,
         severity: if condition.is_some() { Severity::Error } else { Severity::Warn },
         condition,
+        decoder: None,
+        watches: true,
         patterns: vec![pattern.text],
         lines: lines?,
         fields: monitor.plugin.fields.clone(),

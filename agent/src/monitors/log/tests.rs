@@ -37,10 +37,14 @@ struct Bench {
 }
 
 fn bench(kept: Vec<Origin>) -> Bench {
+    bench_of(RULES, kept)
+}
+
+fn bench_of(rules: &str, kept: Vec<Origin>) -> Bench {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("test.toml"), RULES).unwrap();
+    std::fs::write(folder.path().join("test.toml"), rules).unwrap();
     let rules = RulesFrom::Dirs(vec![folder.path().to_owned()]);
-    let loaded = load(&LoadPlan { rules, overrides: None, npd: Vec::new(), monitors_dir: None });
+    let loaded = load(&LoadPlan { rules, ..LoadPlan::default() });
     assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
     let (sender, rules) = watch::channel(Arc::new(loaded.set));
     let (outlet, reports) = Outlet::channel();
@@ -82,6 +86,25 @@ impl Bench {
             }
         }
         (states, found)
+    }
+}
+
+/// By reason and subject.
+type Counted = BTreeMap<(Name, Option<String>), u64>;
+
+impl Bench {
+    /// Adds what was found since the last look; how many reports that were.
+    fn count(&mut self, counted: &mut Counted) -> u32 {
+        let mut reports = 0;
+        while let Ok(report) = self.reports.try_recv() {
+            let Report::Found(told) = report else { continue };
+            reports += 1;
+            assert!(told.findings.len() <= 29, "{}", told.findings.len());
+            for finding in told.findings {
+                *counted.entry((finding.reason, finding.subject)).or_default() += finding.count;
+            }
+        }
+        reports
     }
 }
 
@@ -170,4 +193,60 @@ fn what_a_thread_panicked_at_is_not_shown_to_the_next() {
     next.record(&fault(3));
     next.idle();
     assert!(bench.told().1.is_empty(), "one fault is none");
+}
+
+const GPU_RULES: &str = r#"
+[[condition]]
+type = "GpuUnhealthy"
+healthy-reason = "GpusAreHealthy"
+healthy-message = "all is well"
+
+[[condition]]
+type = "GpuFabricUnhealthy"
+healthy-reason = "GpuFabricIsHealthy"
+healthy-message = "all is well"
+
+[[rule]]
+reason = "GpuXid"
+decoder = "nvidia-xid"
+pattern = '^NVRM: Xid \('
+clears = { boot = true }
+matches = ["NVRM: Xid (PCI:0000:05:00): 79, fallen"]
+
+[[rule]]
+reason = "GpuLost"
+type = "permanent"
+condition = "GpuUnhealthy"
+watches = false
+pattern = '^gpu: lost'
+clears = { boot = true }
+matches = ["gpu: lost"]
+"#;
+
+#[test]
+fn a_flood_of_29_xids_is_counted_and_not_enqueued() {
+    let mut bench = bench_of(GPU_RULES, Vec::new());
+    let lines: Vec<String> = (0..29)
+        .map(|n| format!("NVRM: Xid (PCI:0000:{:02x}:00): {}, flood", n % 8, [95, 79, 31, 154][n / 8]))
+        .collect();
+    let (mut reports, mut counted) = (0, BTreeMap::new());
+    for sequence in 1..=29_000u64 {
+        let text = lines[usize::try_from(sequence % 29).unwrap()].as_bytes();
+        bench.monitor().record(&Record { text, ..fault(sequence) });
+        if sequence % 1000 == 0 {
+            bench.monitor().idle();
+            reports += bench.count(&mut counted);
+        }
+    }
+    // Each is sent once for every FLUSH_EVERY_RECORDS records and once for every pause, whatever the flood.
+    assert!(reports <= 29_000 / FLUSH_EVERY_RECORDS + 29, "{reports}");
+    assert_eq!(counted.len(), 29);
+    assert!(counted.values().all(|count| *count == 1000), "{counted:?}");
+}
+
+#[test]
+fn a_rule_may_leave_its_condition_to_others() {
+    let bench = bench_of(GPU_RULES, Vec::new());
+    let rules = Arc::clone(&bench.setup.rules.borrow());
+    assert_eq!(monitor_names(&rules, &Reader::Kmsg)["kernel-monitor"], Vec::<Name>::new());
 }

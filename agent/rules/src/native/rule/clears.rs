@@ -27,7 +27,11 @@ pub(super) fn read(
     if !said {
         report.mistake(section.at, "\"clears\" names no way to end; say pattern, quiet, boot = true or check");
     }
-    check_subjects(section, patterns, report);
+    if !rule.has("decoder") {
+        check_subjects(section, patterns, report);
+    } else if section.has("pattern") {
+        report.mistake(section.place("pattern"), "the decoder knows which lines end a problem: leave \"pattern\" out");
+    }
     clears
 }
 

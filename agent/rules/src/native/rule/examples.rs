@@ -11,7 +11,7 @@ use crate::{
     rule::{Clears, Example, Examples},
 };
 
-const KEYS: &[&str] = &["text", "subject", "fields"];
+const KEYS: &[&str] = &["text", "subject", "reason", "fields"];
 
 pub(super) fn read(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) -> Examples {
     if !rule.has("matches") {
@@ -27,6 +27,8 @@ pub(super) fn read(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) 
 
 fn check_recovers(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) {
     match (rule.has("recovers"), clears.patterns.is_empty()) {
+        // Its decoder knows what ends.
+        _ if rule.has("decoder") => {}
         (true, true) => {
             report.mistake(rule.place("recovers"), "\"recovers\" needs a recovery: clears = { pattern = '…' }");
         }
@@ -58,16 +60,17 @@ fn read_example(item: &Spanned<DeValue<'_>>, key: &str, report: &mut Report<'_>)
 }
 
 fn plain(text: &str, line: usize) -> Example {
-    Example { text: text.to_owned(), subject: None, fields: Vec::new(), line }
+    Example { text: text.to_owned(), subject: None, reason: None, fields: Vec::new(), line }
 }
 
 fn read_table<'a>(found: (usize, &'a DeTable<'a>), report: &mut Report<'_>) -> Option<Example> {
     let section = Section::new("an example", found, KEYS, report);
     let text = section.required("text", report);
     let subject = section.string("subject", report).map(|word| word.text.to_owned());
+    let reason = section.string("reason", report).map(|word| word.text.to_owned());
     let fields = read_fields(section, report);
     let text = text?;
-    Some(Example { subject, fields, ..plain(text.text, report.line(text.at)) })
+    Some(Example { subject, reason, fields, ..plain(text.text, report.line(text.at)) })
 }
 
 fn read_fields(section: Section<'_>, report: &mut Report<'_>) -> Vec<(String, String)> {

@@ -1,0 +1,164 @@
+//! An operator's own words over a shipped table. The reasons stay as they are: scripts rely on them.
+//!
+//! ```toml
+//! [[xid]]
+//! code = 63
+//! condition = "GpuUnhealthy"   # "none": an Event only
+//! severity = "error"
+//! action = "reset-gpu"
+//! from = 575                   # only drivers of branch 575 and newer; `before` is the other end
+//! ```
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use nodewell_model::{Action, Name, Severity};
+use serde::Deserialize;
+
+use super::{
+    Codes,
+    entry::{Changes, Difference, Entry},
+};
+use crate::Branch;
+
+/// The conditions that a code may hold.
+const CONDITIONS: [&str; 2] = ["GpuUnhealthy", "GpuFabricUnhealthy"];
+
+/// A file of such words.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Overrides {
+    #[serde(default)]
+    pub(crate) xid: Vec<Override>,
+    #[serde(default)]
+    pub(crate) sxid: Vec<Override>,
+}
+
+/// What an operator says of one code.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Override {
+    code: u32,
+    /// Only for a code that the shipped table does not have.
+    name: Option<String>,
+    condition: Option<String>,
+    severity: Option<Severity>,
+    action: Option<Action>,
+    meaning: Option<String>,
+    from: Option<Branch>,
+    before: Option<Branch>,
+}
+
+/// Why an operator's file is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum OverrideError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{}: {source}", path.display())]
+    Toml { path: PathBuf, source: Box<toml::de::Error> },
+    /// Every mistake of the file.
+    #[error("{}: {}", path.display(), mistakes.join("; "))]
+    Words { path: PathBuf, mistakes: Vec<String> },
+}
+
+impl OverrideError {
+    /// Each mistake by itself, without the file's name.
+    #[must_use]
+    pub fn told(&self) -> Vec<String> {
+        match self {
+            Self::Read { source, .. } => vec![format!("cannot be read: {source}")],
+            Self::Toml { source, .. } => vec![source.to_string()],
+            Self::Words { mistakes, .. } => mistakes.clone(),
+        }
+    }
+}
+
+/// The text of the file at `path`.
+pub(crate) fn read(path: &Path) -> Result<String, OverrideError> {
+    std::fs::read_to_string(path).map_err(|source| OverrideError::Read { path: path.to_owned(), source })
+}
+
+impl Overrides {
+    /// Reads the words of `text`, which the file at `path` holds.
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, OverrideError> {
+        toml::from_str(text).map_err(|source| OverrideError::Toml { path: path.to_owned(), source: Box::new(source) })
+    }
+}
+
+impl Codes {
+    /// Lays `words` of the file at `path` over the table.
+    pub(crate) fn overridden(&self, words: &[Override], path: &Path) -> Result<Self, OverrideError> {
+        let mut codes = self.clone();
+        let table: Arc<str> = path.display().to_string().into();
+        let applied = words.iter().map(|word| codes.apply(word, &table));
+        let mistakes: Vec<String> = applied.filter_map(Result::err).collect();
+        if mistakes.is_empty() { Ok(codes) } else { Err(OverrideError::Words { path: path.to_owned(), mistakes }) }
+    }
+
+    fn apply(&mut self, word: &Override, table: &Arc<str>) -> Result<(), String> {
+        let difference = word.difference(table)?;
+        let prefix = self.prefix;
+        match (self.entries.get_mut(&word.code), &word.name) {
+            (Some(_), Some(_)) => Err(format!("code {}: its name is fixed, scripts rely on it", word.code)),
+            (Some(entry), None) => {
+                entry.differences.push(difference);
+                Ok(())
+            }
+            (None, name) => {
+                let entry = word.entry(prefix, name.as_deref().unwrap_or("Unlisted"), table, difference)?;
+                self.entries.insert(word.code, entry);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Override {
+    fn difference(&self, table: &Arc<str>) -> Result<Difference, String> {
+        let condition = self.condition.as_deref().map(|word| self.condition(word)).transpose()?;
+        let meaning = self.meaning.as_deref().map(Arc::from);
+        if self.from.zip(self.before).is_some_and(|(from, before)| from >= before) {
+            return Err(format!("code {}: no branch is from and before these", self.code));
+        }
+        let changes = Changes {
+            condition,
+            severity: self.severity,
+            action: self.action,
+            meaning,
+            table: Some(Arc::clone(table)),
+        };
+        Ok(Difference { from: self.from, before: self.before, changes })
+    }
+
+    fn condition(&self, word: &str) -> Result<Option<Name>, String> {
+        match CONDITIONS.into_iter().find(|known| *known == word) {
+            Some(known) => Ok(Some(Name::fixed(known))),
+            None if word == "none" => Ok(None),
+            None => Err(format!("code {}: condition takes {} or none, not {word:?}", self.code, CONDITIONS.join(", "))),
+        }
+    }
+
+    /// An entry for a code that the shipped table does not have.
+    fn entry(&self, prefix: &str, name: &str, table: &Arc<str>, difference: Difference) -> Result<Entry, String> {
+        let reason = format!("{prefix}{}{name}", self.code);
+        let sound = name.starts_with(|c: char| c.is_ascii_uppercase()) && Name::new(&reason).is_ok();
+        if !sound {
+            return Err(format!("code {}: name takes a CamelCase word, not {name:?}", self.code));
+        }
+        Ok(Entry {
+            name: name.to_owned(),
+            condition: None,
+            severity: Severity::Warn,
+            action: Action::Watch,
+            fatal: None,
+            nonfatal: None,
+            meaning: "A code that the shipped table does not have.".into(),
+            choice: "".into(),
+            vendor: "none".into(),
+            table: Arc::clone(table),
+            differences: vec![difference],
+        })
+    }
+}

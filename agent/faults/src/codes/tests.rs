@@ -1,0 +1,101 @@
+//! The tables as they are shipped, and an operator's words over them.
+
+use std::path::Path;
+
+use nodewell_model::{Action, Severity};
+
+use crate::{Branch, codes::Overrides, xid};
+
+fn xids(words: &str) -> Result<super::Codes, String> {
+    let overrides: Overrides = toml::from_str(words).map_err(|error| error.to_string())?;
+    let path = Path::new("/etc/nodewell/xids.toml");
+    xid::Table::shipped().codes().overridden(&overrides.xid, path).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_code_has_a_stable_reason_and_a_verdict() {
+    let fallen = xid::classify(79, None).unwrap();
+    assert_eq!(fallen.reason.as_str(), "GpuXid79FallenOffBus");
+    assert_eq!(fallen.condition.unwrap().as_str(), "GpuUnhealthy");
+    assert_eq!((fallen.severity, fallen.action), (Severity::Critical, Action::Reboot));
+    // Words that only the kernel's line has decide; NVML tells the code alone.
+    for by_line in [145, 154] {
+        let alone = xid::classify(by_line, None).unwrap();
+        assert_eq!((alone.condition.clone(), alone.severity), (None, Severity::Warn));
+        assert!(alone.said(true).condition.is_some());
+    }
+    let page_fault = xid::classify(31, None).unwrap();
+    assert_eq!((page_fault.condition, page_fault.action), (None, Action::RestartApp));
+}
+
+#[test]
+fn engines_of_a_kind_are_numbered() {
+    let reason = |code| xid::classify(code, None).unwrap().reason.to_string();
+    assert_eq!(reason(133), "GpuXid133CopyEngine17");
+    assert_eq!(reason(85), "GpuXid85CopyEngine9");
+    assert_eq!(reason(105), "GpuXid105JpegEngine7");
+    assert_eq!(reason(88), "GpuXid88VideoDecoder3");
+    assert_eq!(reason(139), "GpuXid139OpticalFlow1");
+}
+
+#[test]
+fn every_xid_up_to_173_is_in_the_table_and_others_are_events() {
+    let codes = xid::Table::shipped().codes();
+    assert_eq!((1..=173).filter(|code| !codes.has(*code)).collect::<Vec<_>>(), Vec::<u32>::new());
+    let unlisted = xid::classify(999, None).unwrap();
+    assert_eq!((unlisted.reason.as_str(), unlisted.condition), ("GpuXid999Unlisted", None));
+    assert_eq!(xid::classify(0, None), None);
+}
+
+#[test]
+fn what_holds_a_condition_says_what_to_do() {
+    for meaning in xid::Table::shipped().codes().all().filter(|meaning| meaning.condition.is_some()) {
+        assert!(!matches!(meaning.action, Action::None | Action::RestartApp), "{meaning:?}");
+        assert!(meaning.severity >= Severity::Warn, "{meaning:?}");
+    }
+}
+
+#[test]
+fn a_verdict_that_the_vendor_does_not_publish_says_why() {
+    for meaning in xid::Table::shipped().codes().all().filter(|meaning| meaning.condition.is_some()) {
+        assert!(&*meaning.vendor != "none published" || !meaning.choice.is_empty(), "{meaning:?}");
+    }
+}
+
+#[test]
+fn an_operators_words_win_and_say_whose_they_are() {
+    let codes = xids("[[xid]]\ncode = 63\ncondition = 'GpuUnhealthy'\naction = 'reset-gpu'").unwrap();
+    let meaning = codes.classify(63, None);
+    assert_eq!(meaning.condition.unwrap().as_str(), "GpuUnhealthy");
+    assert_eq!((meaning.action, meaning.severity), (Action::ResetGpu, Severity::Warn));
+    assert_eq!(&*meaning.table, "/etc/nodewell/xids.toml");
+    assert_eq!(meaning.reason.as_str(), "GpuXid63RetirementRecorded");
+    let quiet = xids("[[xid]]\ncode = 109\ncondition = 'none'").unwrap().classify(109, None);
+    assert_eq!(quiet.condition, None);
+}
+
+#[test]
+fn words_for_some_branches_leave_the_others() {
+    let codes = xids("[[xid]]\ncode = 109\ncondition = 'none'\nfrom = 550\nbefore = 575").unwrap();
+    let holds = |branch| codes.classify(109, branch).condition.is_some();
+    assert_eq!([535, 550, 574, 575].map(|branch| holds(Some(Branch(branch)))), [true, false, false, true]);
+    assert!(holds(None), "an unknown branch is the newest");
+}
+
+#[test]
+fn a_new_code_gets_a_name() {
+    let codes = xids("[[xid]]\ncode = 200\nname = 'NewThing'\ncondition = 'GpuFabricUnhealthy'").unwrap();
+    assert_eq!(codes.classify(200, None).reason.as_str(), "GpuXid200NewThing");
+    assert!(codes.named("gpuxid200newthing").is_some());
+}
+
+#[test]
+fn every_mistake_of_a_file_is_told() {
+    let words = "[[xid]]\ncode = 79\nname = 'Other'\n[[xid]]\ncode = 200\nname = 'new thing'\n\
+        [[xid]]\ncode = 62\ncondition = 'DiskUnhealthy'\n[[xid]]\ncode = 62\nfrom = 575\nbefore = 575";
+    let told = xids(words).unwrap_err();
+    for mistake in ["code 79: its name is fixed", "code 200: name takes", "code 62: condition takes", "no branch is"] {
+        assert!(told.contains(mistake), "{told}");
+    }
+    assert!(xids("[[xid]]\ncode = 79\nseverty = 'warn'").unwrap_err().contains("unknown field"));
+}

@@ -1,0 +1,77 @@
+//! Rules whose decoder says what is found.
+
+use std::collections::BTreeSet;
+
+use nodewell_faults::{Branch, Decoder};
+
+use super::*;
+use crate::rule::{Check, Clears};
+
+fn xids() -> Rule {
+    Rule {
+        decoder: Some(Decoder::Xid),
+        clears: Clears { boot: true, check: Some(Check::DeviceRecovered), ..Clears::default() },
+        ..rule("GpuXid", r"^NVRM: (?:Xid \(|loading NVIDIA UNIX )")
+    }
+}
+
+fn found(detector: &mut Detector, text: &str) -> Vec<Finding> {
+    push_all(detector, &[text]).remove(0)
+}
+
+#[test]
+fn the_table_says_what_an_xid_is() {
+    let mut detector = detector(vec![xids()]);
+    let [fallen] = <[Finding; 1]>::try_from(found(&mut detector, "NVRM: Xid (PCI:0000:05:00): 79, fell")).unwrap();
+    assert_eq!((fallen.reason.as_str(), fallen.subject.as_deref()), ("GpuXid79FallenOffBus", Some("0000:05:00.0")));
+    assert_eq!(fallen.condition.as_ref().map(|name| name.as_str()), Some("GpuUnhealthy"));
+    assert_eq!((fallen.ends_at_boot, fallen.message.as_str()), (true, "NVRM: Xid (PCI:0000:05:00): 79, fell"));
+    let [event] = <[Finding; 1]>::try_from(found(&mut detector, "NVRM: Xid (PCI:0000:05:00): 31, fault")).unwrap();
+    assert_eq!((event.condition, event.ends_at_boot), (None, false));
+    assert!(found(&mut detector, "NVRM: Xid (PCI:0000:05:00): abc").is_empty());
+}
+
+#[test]
+fn what_is_taken_back_ends_what_was_raised() {
+    let mut detector = detector(vec![xids()]);
+    let line = |from, to| format!("NVRM: Xid (PCI:0000:05:00): 154, GPU recovery action changed from {from} to {to}");
+    let raised = found(&mut detector, &line("0x0 (None)", "0x1 (GPU Reset Required)")).remove(0);
+    let ended = found(&mut detector, &line("0x1 (GPU Reset Required)", "0x0 (None)"));
+    assert!(ended.iter().all(|finding| finding.kind == FindingKind::Clear && !finding.ends_at_boot));
+    assert!(ended.iter().any(|finding| finding.key() == raised.key()));
+    let keys: BTreeSet<_> = ended.iter().map(Finding::key).collect();
+    assert_eq!(keys.len(), ended.len(), "each once");
+}
+
+#[test]
+fn the_drivers_own_line_says_which_layout_its_nvlink_reports_have() {
+    // Of the new layout: the old one has other bits for this unit, so that the cartridge's subcode is not believed.
+    let line = "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x00402411 0x0 0x0)";
+    let action = |detector: &mut Detector| found(detector, line)[0].action.unwrap().as_str();
+    let load = |branch| format!("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {branch}  Release Build");
+    let mut detector = detector(vec![xids()]).with_driver(Some(Branch(570)));
+    assert_eq!(action(&mut detector), "reset-gpu");
+    assert!(found(&mut detector, &load("580.65.06")).is_empty());
+    assert_eq!(action(&mut detector), "inspect-hardware");
+    found(&mut detector, &load("570.86.10"));
+    assert_eq!(action(&mut detector), "reset-gpu");
+    detector.forget();
+    assert_eq!(action(&mut detector), "inspect-hardware", "an unknown driver may be of either layout");
+}
+
+#[test]
+fn events_of_before_the_start_are_history_and_what_lasts_is_not() {
+    let late = Timestamp::from_second(1_000_000).unwrap();
+    let mut detector = detector(vec![xids()]).with_start(late, Duration::ZERO);
+    assert!(found(&mut detector, "NVRM: Xid (PCI:0000:05:00): 31, fault").is_empty());
+    assert_eq!(found(&mut detector, "NVRM: Xid (PCI:0000:05:00): 79, fell").len(), 1);
+}
+
+#[test]
+fn a_decoded_problem_is_ended_by_its_rules_check() {
+    let set = set_of(vec![xids(), lasting(rule("IOError", "^x"), "DiskUnhealthy")]);
+    let check = |reason| set.check_of(&Name::new(reason).unwrap());
+    assert_eq!(check("GpuXid79FallenOffBus"), Some(Check::DeviceRecovered));
+    assert_eq!(check("GpuXid999Unlisted"), Some(Check::DeviceRecovered));
+    assert_eq!(["IOError", "GpuXidiots", "NvSwitchSXid24007SourcetrackTimeout"].map(check), [None; 3]);
+}

@@ -1,0 +1,33 @@
+//! `decoder`: a rule whose lines say more than a pattern can, such as NVIDIA's Xids.
+
+use nodewell_faults::Decoder;
+use nodewell_model::Name;
+
+use super::super::section::Section;
+use crate::report::Report;
+
+/// What the decoder says in their place.
+const SAID_BY_DECODERS: [&str; 10] =
+    ["type", "condition", "severity", "action", "proof", "lines", "count", "within", "revert", "watches"];
+
+/// The decoder that the rule names, and what such a rule must and must not say.
+pub(super) fn read(section: Section<'_>, report: &mut Report<'_>) -> Option<Decoder> {
+    if !section.has("decoder") {
+        return None;
+    }
+    for key in SAID_BY_DECODERS.into_iter().filter(|key| section.has(key)) {
+        report.mistake(section.place(key), format!("a rule with a \"decoder\" has no {key:?}: the decoder says it"));
+    }
+    if !section.has("clears") {
+        report.mistake(
+            section.at,
+            "a rule with a \"decoder\" lacks \"clears\": how its problems end (boot, quiet, check)",
+        );
+    }
+    section.choice("decoder", &Decoder::ALL.map(|decoder| (decoder.as_str(), decoder)), report)
+}
+
+/// What decoders may hold True.
+pub(super) fn conditions() -> impl Iterator<Item = Name> {
+    ["GpuUnhealthy", "GpuFabricUnhealthy"].into_iter().map(Name::fixed)
+}

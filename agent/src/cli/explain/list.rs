@@ -1,0 +1,62 @@
+//! `nodewell explain --list`: every reason that may be given, by rules, by monitors of hardware, by tables of codes.
+
+use nodewell_faults::{reason, xid::Meaning};
+use nodewell_model::{Name, Severity};
+use nodewell_rules::RuleSet;
+use serde::Serialize;
+
+use super::super::{failure::Failure, out::Out};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Listed {
+    reason: Name,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    condition: Option<Name>,
+    severity: Severity,
+}
+
+pub(super) fn write(set: &RuleSet, json: bool, out: &mut Out) -> Result<(), Failure> {
+    let listed = listed(set);
+    if json {
+        return out.json(&listed);
+    }
+    let width = listed.iter().map(|entry| entry.reason.as_str().len()).max().unwrap_or_default();
+    for entry in &listed {
+        let holds = entry.condition.as_ref().map_or("event only", |name| name.as_str());
+        out.line(&format!("{:<width$}  {:<8}  {holds}", entry.reason, entry.severity))?;
+    }
+    Ok(())
+}
+
+/// In the order of their names, each once.
+pub(super) fn listed(set: &RuleSet) -> Vec<Listed> {
+    // What a rule with a decoder gives is in the tables.
+    let rules = set.rules.iter().filter(|rule| rule.decoder.is_none());
+    let rules = rules.map(|rule| line(&rule.reason, rule.condition.as_ref(), rule.severity));
+    let monitors = reason::all().iter().map(|known| line(&known.name, known.condition.as_ref(), known.severity));
+    let tables = set.tables();
+    let codes = tables.xids.codes().all().chain(tables.sxids.codes().all()).filter(|code| !is_reserved(code));
+    let codes = codes.flat_map(|code| of_code(&code));
+    let mut listed: Vec<Listed> = rules.chain(monitors).chain(codes).collect();
+    listed.sort();
+    listed.dedup();
+    listed
+}
+
+fn line(reason: &Name, condition: Option<&Name>, severity: Severity) -> Listed {
+    let kind = if condition.is_some() { "permanent" } else { "temporary" };
+    Listed { reason: reason.clone(), kind, condition: condition.cloned(), severity }
+}
+
+/// Codes without a public meaning would only hide the others.
+fn is_reserved(code: &Meaning) -> bool {
+    code.reason.as_str().ends_with("Reserved")
+}
+
+/// A code whose line has the last word may be both, an Event and a condition.
+fn of_code(code: &Meaning) -> Vec<Listed> {
+    let fatal = code.fatal.as_ref().map(|fatal| line(&code.reason, fatal.condition.as_ref(), fatal.severity));
+    [line(&code.reason, code.condition.as_ref(), code.severity)].into_iter().chain(fatal).collect()
+}

@@ -1,0 +1,94 @@
+//! What people read of reasons and codes.
+
+use nodewell_rules::{LoadPlan, RuleSet};
+
+use super::{list, text, topic::Topic};
+
+fn shipped() -> RuleSet {
+    nodewell_rules::load(&LoadPlan::default()).set
+}
+
+fn explained(word: &str) -> Result<String, String> {
+    Topic::parse(word)?.explain(&shipped()).map(|explained| text::shown(&explained))
+}
+
+fn says(word: &str, expected: &[&str]) {
+    let text = explained(word).unwrap();
+    for words in expected {
+        assert!(text.contains(words), "{words:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_reason_is_found_in_any_case_and_a_near_one_suggested() {
+    says("kerneloops", &["KernelOops\n", "KernelUnhealthy True", "ends      by `nodewell clear`"]);
+    for (slip, meant) in [
+        ("KernelOop", "KernelOops"),
+        ("GpuXid79FalenOffBus", "GpuXid79FallenOffBus"),
+        ("xdi:79", "xid:79"),
+        ("nvme:critical-warnin", "nvme:critical-warning"),
+    ] {
+        let told = explained(slip).unwrap_err();
+        assert!(told.contains(&format!("Did you mean {meant}?")), "{told}");
+    }
+}
+
+#[test]
+fn a_code_says_what_it_means_how_sure_that_is_and_what_to_do() {
+    let fallen = [
+        "GpuXid79FallenOffBus\n",
+        "critical: holds GpuUnhealthy True, action reboot",
+        "sure ",
+        "RESTART_BM",
+        "advice ",
+    ];
+    says("xid:79", &fallen);
+    says("XID:79", &fallen);
+    says("gpuxid79fallenoffbus", &[&fallen[..], &["NVRM: GPU 0000:29:00.0: GPU has fallen off the bus."]].concat());
+    says("sxid:24007", &["NvSwitchSXid24007SourcetrackTimeout\n", "if fatal  critical: holds GpuFabricUnhealthy True"]);
+    says("xid:999", &["GpuXid999Unlisted\n", "an event only"]);
+    says("GpuXid999Unlisted", &["an event only"]);
+}
+
+#[test]
+fn what_disks_count_is_explained() {
+    says("smart:197", &["smart:197 (PendingSectors)\n", "growth announces a failing disk", "rising "]);
+    says("nvme:critical_warning", &["nvme:critical-warning", "NvmeSpareLow", "log page 02h"]);
+}
+
+#[test]
+fn what_is_no_code_is_told_so() {
+    for (word, told) in [
+        ("xid:", "takes a number, as in xid:79"),
+        ("xid:0", "zero is no Xid"),
+        ("smart:1970", "takes a number"),
+        ("smart:255", "no meaning that vendors share"),
+        ("nvme:colour", "has no field"),
+        ("disk:1", "There are xid, sxid, smart and nvme"),
+        ("Nonsense", "--list"),
+    ] {
+        let error = explained(word).unwrap_err();
+        assert!(error.contains(told), "{word}: {error}");
+    }
+}
+
+#[test]
+fn every_listed_reason_can_be_explained() {
+    let listed = serde_json::to_value(list::listed(&shipped())).unwrap();
+    let reasons: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|line| line["reason"].as_str()).collect();
+    for wanted in ["KernelOops", "GpuXid79FallenOffBus", "NvSwitchSXid24007SourcetrackTimeout"] {
+        assert!(reasons.contains(&wanted), "{wanted} is not listed");
+    }
+    assert!(!reasons.contains(&"GpuXid"), "a decoder's rule is no reason");
+    let set = shipped();
+    for reason in reasons {
+        assert!(Topic::parse(reason).unwrap().explain(&set).is_ok(), "{reason}");
+    }
+}
+
+#[test]
+fn words_are_wrapped() {
+    let text = text::wrapped(&"word ".repeat(40));
+    assert!(text.lines().all(|line| line.len() <= 100 && line.starts_with("    word")), "{text}");
+    assert_eq!(text.split_whitespace().count(), 40);
+}
