@@ -1,41 +1,87 @@
-//! disk
+//! Disks: NVMe controllers, SATA and SAS disks, software RAID and multipath maps, asked without a program's help.
+//!
+//! [`DiskReader`] runs in a worker and asks; [`DiskJudge`] compares with what it remembers of each disk, by serial number.
 
+pub mod ata;
+mod baseline;
+#[doc(hidden)]
+pub mod fuzzing;
+mod judge;
+mod list;
+pub mod nvme;
+pub mod page;
+pub mod part;
+pub mod raid;
+pub mod reading;
+pub mod scsi;
+mod sysfs;
+
+pub use judge::DiskJudge;
+
+use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{Findings, Judge, ReadError, Reader, Roots, Round, settings::DiskSettings};
+use crate::{ReadError, Reader, Roots, settings::DiskSettings};
+use list::{Kind, Listed};
+use reading::{Health, Identity, Reading};
 
 /// Reads in a worker.
-pub struct DiskReader;
-
-/// Judges in the satellite.
-pub struct DiskJudge;
+pub struct DiskReader {
+    roots: Roots,
+    ignored: list::Ignored,
+}
 
 impl DiskReader {
     #[must_use]
-    pub fn new(_roots: Roots, _settings: &DiskSettings) -> Self {
-        Self
-    }
-}
-
-impl DiskJudge {
-    #[must_use]
-    pub fn new(_settings: DiskSettings) -> Self {
-        Self
+    pub fn new(roots: Roots, settings: &DiskSettings) -> Self {
+        Self { roots, ignored: list::Ignored::new(&settings.ignore) }
     }
 }
 
 impl Reader for DiskReader {
     fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        Ok(Vec::new())
+        Ok(list::disks(&self.roots, &self.ignored).into_iter().map(|disk| disk.name).collect())
     }
 
     fn read(&mut self, device: &str) -> Result<Value, ReadError> {
-        Err(ReadError::Gone { what: device.to_owned() })
+        let asked = Timestamp::now();
+        let Some(disk) = Listed::named(&self.roots, device) else {
+            return Err(ReadError::Gone { what: device.to_owned() });
+        };
+        let (identity, health) = ask(&self.roots, &disk)?;
+        serde_json::to_value(Reading { asked, identity, health })
+            .map_err(|error| ReadError::Failed { message: error.to_string() })
     }
 }
 
-impl Judge for DiskJudge {
-    fn judge(&mut self, _round: Round) -> Findings {
-        Findings::default()
+fn ask(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadError> {
+    let nameless = |health| (Identity::default(), health);
+    match disk.kind {
+        Kind::Nvme => nvme::read(roots, &disk.name).map(|(identity, reading)| (identity, Health::Nvme(reading))),
+        Kind::Array => raid::array(roots, &disk.name).map(Health::Array).map(nameless),
+        Kind::Map => raid::map(roots, &disk.name).map(Health::Map).map(nameless),
+        Kind::Ata | Kind::Scsi | Kind::Usb | Kind::Plain => ask_block(roots, disk),
     }
+}
+
+fn ask_block(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadError> {
+    let known = list::identity(roots, disk);
+    // Opening a disk that the kernel has suspended would wake it.
+    if let Some(health) = list::without_asking(roots, disk) {
+        return Ok((known, health));
+    }
+    let mut device = scsi::open(&roots.dev.join(&disk.name), &disk.name)?;
+    if disk.kind == Kind::Scsi {
+        return Ok((known, scsi::read(&mut device)?));
+    }
+    let (said, health) = ata::read(&mut device)?;
+    Ok((joined(known, said), health))
+}
+
+/// What sysfs has of a SATA disk is cut to SCSI's shorter fields; but its serial number is there while the disk sleeps, too,
+/// and must not change then.
+fn joined(known: Identity, said: Option<Identity>) -> Identity {
+    let Some(said) = said else { return known };
+    let serial = if known.serial.is_empty() { said.serial } else { known.serial };
+    Identity { serial, ..said }
 }

@@ -1,0 +1,236 @@
+//! What readings mean: each disk against its own baseline, and the account of all of them.
+
+mod assessment;
+mod ata;
+mod memory;
+mod nvme;
+mod raid;
+mod scsi;
+mod self_test;
+
+use std::collections::BTreeMap;
+
+use nodewell_model::{Inventory, Name};
+use serde_json::Value;
+
+use super::{
+    baseline::{Baseline, Moment},
+    reading::{Health, Reading},
+};
+use crate::{
+    Answer, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, settings::DiskSettings,
+};
+use assessment::Assessment;
+use memory::Memory;
+
+const CONDITION: &str = "DiskUnhealthy";
+
+/// Judges in the satellite.
+pub struct DiskJudge {
+    memory: Memory,
+    /// How each device is that has been asked since this process began.
+    known: BTreeMap<String, Known>,
+}
+
+/// The latest verdict on a device.
+struct Known {
+    state: State,
+    class: Class,
+}
+
+impl Known {
+    /// Volumes of pods come and go on a node, so that a disk is told only if something was wrong with it, or if it hung on
+    /// a SATA or SAS bus (or on what looks like one), where disks drop off.
+    fn gone(&self, device: &str, now: &Now) -> Option<Happening> {
+        let last = match &self.state {
+            _ if self.class != Class::Disk => return None,
+            State::Well { .. } if !device.starts_with("sd") => return None,
+            State::Well { .. } => "nothing was wrong with it".to_owned(),
+            State::Unknown { message, .. } => format!("how it was could not be told: {message}"),
+            State::Faulty(faults) => {
+                let faults: Vec<_> =
+                    faults.iter().map(|fault| format!("{}: {}", fault.reason, fault.message)).collect();
+                format!("it had {}", faults.join("; "))
+            }
+        };
+        Some(Happening::new("DiskGone", device, format!("the disk is not there any more; {last}"), now.wall))
+    }
+}
+
+/// What people count together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Disk,
+    Array,
+    Map,
+}
+
+impl DiskJudge {
+    #[must_use]
+    pub fn new(_settings: DiskSettings) -> Self {
+        Self { memory: Memory::default(), known: BTreeMap::new() }
+    }
+
+    /// Forgets what is not there any more, and tells of disks whose problems end by that.
+    fn list(&mut self, listed: &[String], now: &Now, findings: &mut Findings) {
+        let gone = self.known.extract_if(.., |device, _| !listed.contains(device));
+        findings.happenings.extend(gone.filter_map(|(device, known)| known.gone(&device, now)));
+    }
+
+    fn answered(&mut self, device: String, answer: Answer, now: &Now, findings: &mut Findings) {
+        let state = match answer.map_err(from_trouble).and_then(|value| parse(value).map_err(Some)) {
+            Ok(reading) => self.assess(&device, &reading, now, findings),
+            Err(Some(unknown)) => unknown,
+            // Gone between the list and the question: the same as when the next list has it not.
+            Err(None) => {
+                let known = self.known.remove(&device);
+                findings.happenings.extend(known.and_then(|known| known.gone(&device, now)));
+                return;
+            }
+        };
+        let class = class(&device);
+        self.known.insert(device, Known { state, class });
+    }
+
+    fn assess(&mut self, device: &str, reading: &Reading, now: &Now, findings: &mut Findings) -> State {
+        let (baseline, moment) = self.memory.of(device, &reading.identity, now);
+        let mut found = assessed(&reading.health, baseline, moment);
+        if found.can_tell() {
+            baseline.keep_faults(&found.faults);
+        }
+        findings.happenings.extend(
+            found
+                .happenings
+                .drain(..)
+                .map(|happened| Happening::new(happened.reason, device, happened.message, now.wall)),
+        );
+        findings.ended.extend(found.ended(device, reading.asked));
+        found.state(&reading.identity)
+    }
+}
+
+fn assessed(health: &Health, baseline: &mut Baseline, moment: Moment) -> Assessment {
+    let mut found = Assessment::default();
+    match health {
+        Health::Nvme(reading) => nvme::assess(reading, baseline, moment, &mut found),
+        Health::Ata(reading) => ata::assess(reading, baseline, moment, &mut found),
+        Health::Scsi(reading) => scsi::assess(reading, baseline, moment, &mut found),
+        Health::Array(reading) => raid::assess_array(reading, &mut found),
+        Health::Map(reading) => raid::assess_map(reading, baseline, &mut found),
+        Health::Stopped { state } => stopped(state, &mut found),
+        // What it had it has still: it was not asked.
+        Health::Asleep => {
+            found.faults = baseline.kept_faults();
+            found.say("asleep, not asked");
+        }
+        Health::Plain { why } => found.say(why),
+    }
+    found
+}
+
+/// `offline` is what the kernel's error handling leaves behind when nothing helped; the other states pass.
+fn stopped(state: &str, found: &mut Assessment) {
+    match state {
+        "offline" | "transport-offline" => {
+            found.fault("DiskOffline", format!("the kernel has taken the disk out of service: {state}"));
+        }
+        _ => found.cannot_tell("DeviceNotAnswering", format!("the kernel holds the disk back: {state}")),
+    }
+}
+
+impl Judge for DiskJudge {
+    fn judge(&mut self, round: Round) -> Findings {
+        let mut findings = Findings::default();
+        match round.listed.map_err(from_trouble) {
+            Ok(listed) => self.list(&listed, &round.now, &mut findings),
+            Err(None) => self.known.clear(),
+            // Nobody knows which there are, nor how those are that were.
+            Err(Some(unknown)) => self.known.values_mut().for_each(|known| known.state = unknown.clone()),
+        }
+        for (device, answer) in round.answers {
+            self.answered(device, answer, &round.now, &mut findings);
+        }
+        self.memory.prune(&self.known);
+        findings.verdicts = self.known.iter().map(|(device, known)| verdict(device, known)).collect();
+        findings.inventory = inventory(&self.known);
+        findings
+    }
+
+    fn keep(&mut self) -> Option<Value> {
+        self.memory.keep()
+    }
+
+    fn resume(&mut self, kept: Value) {
+        self.memory.resume(kept);
+    }
+}
+
+fn verdict(device: &str, known: &Known) -> Verdict {
+    Verdict { condition: Name::fixed(CONDITION), subject: device.to_owned(), state: known.state.clone() }
+}
+
+fn parse(value: Value) -> Result<Reading, State> {
+    serde_json::from_value(value).map_err(|error| unknown("DeviceUnreadable", format!("its reading: {error}")))
+}
+
+/// `None`: it is not there.
+fn from_trouble(trouble: Trouble) -> Option<State> {
+    match trouble {
+        Trouble::Silent(silence) => Some(unknown("DeviceNotAnswering", silence.message)),
+        Trouble::Read(ReadError::Gone { .. }) => None,
+        Trouble::Read(error @ ReadError::Denied { .. }) => Some(unknown("PermissionDenied", error.to_string())),
+        Trouble::Read(error) => Some(unknown("DeviceUnreadable", error.to_string())),
+    }
+}
+
+fn unknown(reason: &'static str, message: String) -> State {
+    State::Unknown { reason: Name::fixed(reason), message }
+}
+
+fn class(device: &str) -> Class {
+    match device {
+        array if array.starts_with("md") => Class::Array,
+        map if map.starts_with("dm-") => Class::Map,
+        _ => Class::Disk,
+    }
+}
+
+/// `4 disks: 1 failing`.
+fn inventory(known: &BTreeMap<String, Known>) -> Vec<Inventory> {
+    let mut classes: BTreeMap<Class, Inventory> = BTreeMap::new();
+    for Known { state, class } in known.values() {
+        let line = classes.entry(*class).or_insert_with(|| Inventory {
+            class: class.in_words().0.to_owned(),
+            total: 0,
+            states: BTreeMap::new(),
+        });
+        line.total += 1;
+        if let Some(word) = state_word(state, *class) {
+            *line.states.entry(word.to_owned()).or_default() += 1;
+        }
+    }
+    classes.into_values().collect()
+}
+
+fn state_word(state: &State, class: Class) -> Option<&'static str> {
+    match state {
+        State::Well { .. } => None,
+        State::Faulty(_) => Some(class.in_words().1),
+        State::Unknown { reason, .. } if reason.as_str() == "DeviceNotAnswering" => Some("not answering"),
+        State::Unknown { .. } => Some("unreadable"),
+    }
+}
+
+impl Class {
+    /// What they are called, and one that is faulty.
+    fn in_words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Disk => ("disks", "failing"),
+            Self::Array => ("disk arrays", "degraded"),
+            Self::Map => ("multipath disks", "degraded"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! What is found out about one device while its reading is gone through.
+
+use jiff::Timestamp;
+use nodewell_model::Name;
+
+use super::{CONDITION, unknown};
+use crate::{
+    Ended, Fault, State,
+    disk::{
+        baseline::{Baseline, Growth},
+        part::Part,
+        reading::Identity,
+    },
+};
+
+/// Grows while a reading is judged.
+#[derive(Default)]
+pub(super) struct Assessment {
+    pub(super) faults: Vec<Fault>,
+    pub(super) happenings: Vec<Happened>,
+    /// Why the device's health cannot be told, if it cannot.
+    trouble: Option<State>,
+    words: Vec<String>,
+    /// Reasons that nobody can tell this time, because what carries them could not be read.
+    untold: Vec<&'static str>,
+    /// What is proven to be over, and by what.
+    ended: Option<(&'static str, String)>,
+}
+
+/// Something that happened, at the time of the reading.
+pub(super) struct Happened {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+impl Assessment {
+    pub(super) fn fault(&mut self, reason: &'static str, message: String) {
+        self.faults.push(Fault::new(reason, message));
+    }
+
+    /// A fault if the counter grew; a figure for people if it stands at something.
+    pub(super) fn growth(&mut self, reason: &'static str, what: &str, growth: Growth) {
+        let total = growth.base.saturating_add(growth.grown);
+        if growth.grown > 0 {
+            let message = format!("{total} {what}, {} more than the {} known before", growth.grown, growth.base);
+            self.faults.push(Fault { since: growth.since, ..Fault::new(reason, message) });
+        } else if total > 0 {
+            self.say(format!("{total} {what}, not growing"));
+        }
+    }
+
+    pub(super) fn happened(&mut self, reason: &'static str, message: String) {
+        self.happenings.push(Happened { reason, message });
+    }
+
+    /// A figure or a word for people.
+    pub(super) fn say(&mut self, words: impl Into<String>) {
+        let words = words.into();
+        if !self.words.contains(&words) {
+            self.words.push(words);
+        }
+    }
+
+    /// What others claim is over.
+    pub(super) fn is_over(&mut self, reason: &'static str, evidence: impl Into<String>) {
+        self.ended = Some((reason, evidence.into()));
+    }
+
+    /// The part without which nobody can say how the device is.
+    pub(super) fn need<'a, T>(&mut self, part: &'a Part<T>) -> Option<&'a T> {
+        match part {
+            Part::Read(value) => return Some(value),
+            Part::Unreadable(message) => self.cannot_tell("DeviceUnreadable", message.clone()),
+            Part::Denied(message) => self.cannot_tell("PermissionDenied", message.clone()),
+            Part::Absent => self.say("it offers no health data"),
+        }
+        None
+    }
+
+    /// A part that others do without; if it should be there and cannot be read, faults of these reasons are not over.
+    pub(super) fn carried<'a, T>(&mut self, part: &'a Part<T>, reasons: &[&'static str]) -> Option<&'a T> {
+        if part.is_lost() {
+            self.untold.extend_from_slice(reasons);
+        }
+        part.read()
+    }
+
+    /// What the disk had and nobody could ask for this time it has still. Where nothing at all can be told, the verdict
+    /// is that, and whoever holds the faults keeps them.
+    pub(super) fn keep_untold(&mut self, baseline: &Baseline) {
+        if self.faults.is_empty() && !self.can_tell() {
+            return;
+        }
+        let is_untold = |fault: &Fault| {
+            self.untold.contains(&fault.reason.as_str())
+                && !self.faults.iter().any(|found| found.reason == fault.reason)
+        };
+        let kept: Vec<_> = baseline.kept_faults().into_iter().filter(is_untold).collect();
+        self.faults.extend(kept);
+    }
+
+    /// A part that may be missing if another is there.
+    pub(super) fn need_either<'a, T>(&mut self, part: &'a Part<T>, has_other: bool) -> Option<&'a T> {
+        if has_other { part.read() } else { self.need(part) }
+    }
+
+    pub(super) fn cannot_tell(&mut self, reason: &'static str, message: String) {
+        self.trouble = Some(unknown(reason, message));
+    }
+
+    /// Whether what was read is enough for a verdict.
+    pub(super) fn can_tell(&self) -> bool {
+        self.trouble.is_none()
+    }
+
+    pub(super) fn ended(&self, subject: &str, seen_before: Timestamp) -> Option<Ended> {
+        let (reason, evidence) = self.ended.clone()?;
+        Some(Ended {
+            condition: Name::fixed(CONDITION),
+            reason: Some(Name::fixed(reason)),
+            subject: subject.to_owned(),
+            seen_before,
+            evidence,
+        })
+    }
+
+    /// A fault is one whatever else cannot be read.
+    pub(super) fn state(mut self, identity: &Identity) -> State {
+        if !self.faults.is_empty() {
+            for fault in &mut self.faults {
+                fault.message = join(&fault.message, identity);
+            }
+            return State::Faulty(self.faults);
+        }
+        self.trouble.unwrap_or_else(|| {
+            let words = if self.words.is_empty() { "no fault is known".to_owned() } else { self.words.join(", ") };
+            State::Well { message: words }
+        })
+    }
+}
+
+/// Who it is stands with what it has: that is the disk to pull out.
+fn join(message: &str, identity: &Identity) -> String {
+    match (identity.model.as_str(), identity.serial.as_str()) {
+        ("", "") => message.to_owned(),
+        (model, "") => format!("{message} ({model})"),
+        ("", serial) => format!("{message} (serial number {serial})"),
+        (model, serial) => format!("{message} ({model}, serial number {serial})"),
+    }
+}

@@ -1,0 +1,87 @@
+//! A SCSI or SAS disk: its own prediction, its limits, error counters against the baseline.
+
+use super::{assessment::Assessment, self_test};
+use crate::disk::{
+    baseline::{Baseline, Counter, Moment},
+    reading::ScsiReading,
+    scsi::log::Predicted,
+};
+
+/// Below its limit by so much before it is cool again.
+const COOL_BY_CELSIUS: i16 = 5;
+
+/// All that the log pages can tell.
+const BY_PAGES: [&str; 5] = ["SmartPrefail", HOT, "MediaErrorsGrowing", "DiskWornOut", "SelfTestFailed"];
+const HOT: &str = "DiskOverheating";
+
+pub(super) fn assess(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+    judge_all(reading, baseline, moment, found);
+    found.keep_untold(baseline);
+}
+
+fn judge_all(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+    found.carried(&reading.pages, &BY_PAGES);
+    let predicted = [reading.said.as_ref(), found.carried(&reading.predicted, &["SmartPrefail", HOT])];
+    let says = |is: fn(&Predicted) -> bool| predicted.into_iter().flatten().find(|predicted| is(predicted));
+    if let Some(predicted) = says(Predicted::is_failure) {
+        let code = format!("{:02x}/{:02x}", predicted.code, predicted.qualifier);
+        found.fault("SmartPrefail", format!("the disk predicts its failure (sense code {code})"));
+    }
+    judge_temperature(reading, says(Predicted::is_heat).is_some(), baseline, found);
+    // Without its list of pages no more is known than the defects.
+    let has_pages = found.need(&reading.pages).is_some();
+    judge_counters(reading, baseline, moment, found);
+    if !has_pages {
+        return;
+    }
+    // How long ago a test was is not known: the disk's hours are in none of the pages that are read.
+    self_test::judge(&reading.self_test, |_| None, baseline, found);
+}
+
+impl Predicted {
+    /// "Failure prediction threshold exceeded", whatever the part; FFh is what a test of the alarm says.
+    fn is_failure(&self) -> bool {
+        self.code == 0x5d && self.qualifier != 0xff
+    }
+
+    /// "Warning: specified temperature exceeded".
+    fn is_heat(&self) -> bool {
+        (self.code, self.qualifier) == (0x0b, 0x01)
+    }
+}
+
+fn judge_temperature(reading: &ScsiReading, warns: bool, baseline: &mut Baseline, found: &mut Assessment) {
+    let read = found.carried(&reading.temperature, &[HOT]);
+    if read.is_none() && !warns && (reading.temperature.is_lost() || reading.pages.is_lost()) {
+        // As hot as it was.
+        return;
+    }
+    let now = read.and_then(|read| read.celsius);
+    let limit = read.and_then(|read| read.limit_celsius);
+    let by = if baseline.is_hot { COOL_BY_CELSIUS } else { 0 };
+    let is_above = matches!((now, limit), (Some(now), Some(limit)) if now >= limit - by);
+    baseline.is_hot = warns || is_above;
+    let words = now.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
+    match (baseline.is_hot, limit) {
+        (true, Some(limit)) => found.fault(HOT, format!("{words}, its limit is {limit} °C")),
+        (true, None) => found.fault(HOT, format!("{words}, the disk says that it is too hot")),
+        (false, _) if now.is_some() => found.say(words),
+        (false, _) => {}
+    }
+}
+
+fn judge_counters(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+    if let Some(errors) = found.carried(&reading.uncorrected_errors, &["MediaErrorsGrowing"]) {
+        let growth = baseline.counted(Counter::MediaErrors, *errors, moment);
+        found.growth("MediaErrorsGrowing", "uncorrected errors", growth);
+    }
+    if let Some(defects) = found.carried(&reading.grown_defects, &["ReallocatedSectorsGrowing"]) {
+        let growth = baseline.counted(Counter::Reallocated, *defects, moment);
+        found.growth("ReallocatedSectorsGrowing", "grown defects", growth);
+    }
+    match found.carried(&reading.used_percent, &["DiskWornOut"]) {
+        Some(used @ 100..) => found.fault("DiskWornOut", format!("{used} % of its rated life is used")),
+        Some(used) => found.say(format!("{used} % worn")),
+        None => {}
+    }
+}

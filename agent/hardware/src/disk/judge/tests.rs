@@ -1,0 +1,235 @@
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+use crate::{
+    Fault, Silence,
+    disk::{
+        nvme::log::{HealthLog, Limits},
+        part::Part,
+        reading::{Identity, NvmeReading},
+    },
+};
+
+mod ata;
+mod nvme;
+mod raid;
+mod scsi;
+
+/// A judge and a clock that goes on by itself.
+struct Bench {
+    judge: DiskJudge,
+    now: Now,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let now = Now { wall: start(), boottime: Duration::from_secs(100), boot_id: "boot".to_owned() };
+        Self { judge: DiskJudge::new(DiskSettings::default()), now }
+    }
+
+    fn round(&mut self, answers: Vec<(&str, Answer)>) -> Findings {
+        let listed = answers.iter().map(|(name, _)| (*name).to_owned()).collect();
+        self.round_of(Ok(listed), answers)
+    }
+
+    fn round_of(&mut self, listed: Result<Vec<String>, Trouble>, answers: Vec<(&str, Answer)>) -> Findings {
+        self.pass(Duration::from_secs(300));
+        let answers = answers.into_iter().map(|(name, answer)| (name.to_owned(), answer)).collect();
+        self.judge.judge(Round { now: self.now.clone(), listed, answers })
+    }
+
+    fn one(&mut self, name: &str, health: Health) -> State {
+        let mut findings = self.round(vec![(name, reading(health))]);
+        assert_eq!(findings.verdicts.len(), 1);
+        findings.verdicts.remove(0).state
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now.boottime += time;
+        self.now.wall += SignedDuration::try_from(time).unwrap();
+    }
+
+    /// The satellite begins anew with what was kept.
+    fn restart(&mut self) {
+        let kept = self.judge.keep();
+        self.judge = DiskJudge::new(DiskSettings::default());
+        if let Some(kept) = kept {
+            self.judge.resume(kept);
+        }
+    }
+}
+
+fn start() -> Timestamp {
+    "2026-05-01T12:00:00Z".parse().unwrap()
+}
+
+fn reading(health: Health) -> Answer {
+    reading_of("S1", health)
+}
+
+fn reading_of(serial: &str, health: Health) -> Answer {
+    let identity = Identity { model: "M".to_owned(), serial: serial.to_owned(), firmware: "1".to_owned() };
+    Ok(serde_json::to_value(Reading { asked: start(), identity, health }).unwrap())
+}
+
+fn reasons(state: &State) -> Vec<String> {
+    match state {
+        State::Faulty(faults) => faults.iter().map(|fault: &Fault| fault.reason.to_string()).collect(),
+        State::Unknown { reason, .. } => vec![format!("? {reason}")],
+        State::Well { .. } => Vec::new(),
+    }
+}
+
+fn well_nvme() -> NvmeReading {
+    let limits = Limits { warning_celsius: Some(70), critical_celsius: Some(80) };
+    let health = HealthLog {
+        celsius: Some(35),
+        spare_percent: 100,
+        spare_threshold_percent: 10,
+        used_percent: 3,
+        power_on_hours: 5000,
+        ..HealthLog::default()
+    };
+    NvmeReading {
+        state: "live".to_owned(),
+        health: Part::Read(health),
+        limits: Part::Read(limits),
+        errors: Part::Read(Vec::new()),
+        self_test: Part::Absent,
+    }
+}
+
+fn nvme_with(change: impl FnOnce(&mut HealthLog)) -> Health {
+    let mut reading = well_nvme();
+    if let Part::Read(health) = &mut reading.health {
+        change(health);
+    }
+    Health::Nvme(reading)
+}
+
+fn silent() -> Answer {
+    Err(Trouble::Silent(Silence { since: start(), message: "no answer within 20 s".to_owned() }))
+}
+
+#[test]
+fn a_silent_disk_is_unknown_and_the_others_go_on() {
+    let mut bench = Bench::new();
+    let well = || reading(nvme_with(|_| {}));
+    let findings = bench.round(vec![("nvme0", well()), ("nvme1", silent())]);
+    assert_eq!(reasons(&findings.verdicts[0].state), [""; 0]);
+    assert_eq!(reasons(&findings.verdicts[1].state), ["? DeviceNotAnswering"]);
+    let states = BTreeMap::from([("not answering".to_owned(), 1)]);
+    assert_eq!(findings.inventory, [Inventory { class: "disks".to_owned(), total: 2, states }]);
+}
+
+#[test]
+fn what_was_not_asked_is_as_it_was_and_what_is_gone_is_forgotten() {
+    let mut bench = Bench::new();
+    bench.one("nvme0", nvme_with(|health| health.warning = 4));
+    let kept = bench.round_of(Ok(vec!["nvme0".to_owned()]), Vec::new());
+    assert_eq!(reasons(&kept.verdicts[0].state), ["NvmeReliabilityDegraded"]);
+    let gone = bench.round(vec![("nvme0", Err(Trouble::Read(ReadError::Gone { what: "nvme0".to_owned() })))]);
+    assert_eq!((gone.verdicts, gone.inventory), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_disk_that_goes_with_its_problems_is_told_once() {
+    let mut bench = Bench::new();
+    let told = |findings: Findings| -> Vec<String> {
+        findings
+            .happenings
+            .into_iter()
+            .map(|happened| format!("{} {}", happened.subject.unwrap(), happened.message))
+            .collect()
+    };
+    let failing = || reading_of("S1", nvme_with(|health| health.warning = 8));
+    let plain = || reading_of("S2", Health::Plain { why: "USB".to_owned() });
+    bench.round(vec![("nvme0", failing()), ("nvme1", reading_of("S3", nvme_with(|_| {}))), ("sda", plain())]);
+    let gone = told(bench.round(Vec::new()));
+    assert_eq!(gone.len(), 2, "a volume that was well goes without a word: {gone:?}");
+    assert!(gone[0].starts_with("nvme0 the disk is not there any more; it had NvmeReadOnly: "), "{gone:?}");
+    assert_eq!(gone[1], "sda the disk is not there any more; nothing was wrong with it");
+    assert_eq!(told(bench.round(Vec::new())), [""; 0]);
+    // Between the list and the question.
+    bench.one("nvme0", nvme_with(|health| health.warning = 8));
+    let went = || Err(Trouble::Read(ReadError::Gone { what: "nvme0".to_owned() }));
+    assert_eq!(told(bench.round(vec![("nvme0", went())])).len(), 1);
+    assert_eq!(told(bench.round(vec![("nvme0", went())])), [""; 0]);
+}
+
+#[test]
+fn a_machine_without_disks_publishes_nothing() {
+    let mut bench = Bench::new();
+    bench.one("nvme0", nvme_with(|_| {}));
+    let gone = Trouble::Read(ReadError::Gone { what: "disks".to_owned() });
+    assert_eq!(bench.round_of(Err(gone), Vec::new()), Findings::default());
+}
+
+#[test]
+fn without_a_list_nobody_can_tell_and_nothing_is_forgotten() {
+    let silence = Trouble::Silent(Silence { since: start(), message: String::new() });
+    let denied = Trouble::Read(ReadError::Denied { message: "/sys".to_owned() });
+    let failed = Trouble::Read(ReadError::Failed { message: "its reader ended".to_owned() });
+    let reasons_of =
+        [(silence, "? DeviceNotAnswering"), (denied, "? PermissionDenied"), (failed, "? DeviceUnreadable")];
+    for (trouble, expected) in reasons_of {
+        let mut bench = Bench::new();
+        bench.one("nvme0", nvme_with(|health| health.warning = 8));
+        let findings = bench.round_of(Err(trouble), Vec::new());
+        assert_eq!(reasons(&findings.verdicts[0].state), [expected]);
+        assert_eq!(reasons(&bench.one("nvme0", nvme_with(|health| health.warning = 8))), ["NvmeReadOnly"]);
+    }
+}
+
+#[test]
+fn readings_of_another_version_and_refusals_are_unknown() {
+    let mut bench = Bench::new();
+    let strange = Ok(serde_json::json!({"health": {"kind": "tape"}}));
+    let denied = Err(Trouble::Read(ReadError::Denied { message: "nvme1: CAP_SYS_ADMIN".to_owned() }));
+    let findings = bench.round(vec![("nvme0", strange), ("nvme1", denied)]);
+    let found: Vec<_> = findings.verdicts.iter().flat_map(|verdict| reasons(&verdict.state)).collect();
+    assert_eq!(found, ["? DeviceUnreadable", "? PermissionDenied"]);
+}
+
+#[test]
+fn what_is_kept_is_told_only_when_it_changed() {
+    let mut bench = Bench::new();
+    bench.one("nvme0", nvme_with(|_| {}));
+    assert!(bench.judge.keep().is_some());
+    bench.one("nvme0", nvme_with(|health| health.celsius = Some(36)));
+    assert_eq!(bench.judge.keep(), None);
+    bench.one("nvme0", nvme_with(|health| health.media_errors = 1));
+    assert!(bench.judge.keep().is_some());
+}
+
+#[test]
+fn what_an_unknown_version_kept_is_forgotten() {
+    let mut bench = Bench::new();
+    for kept in [Value::Null, serde_json::json!({"version": 2, "disks": {}}), serde_json::json!({"disks": [1]})] {
+        bench.judge.resume(kept);
+        assert_eq!(reasons(&bench.one("nvme0", nvme_with(|_| {}))), [""; 0]);
+    }
+}
+
+#[test]
+fn a_disk_is_known_by_its_serial_number_not_by_its_slot() {
+    let mut bench = Bench::new();
+    let errors = |count| nvme_with(|health| health.media_errors = count);
+    bench.round(vec![("nvme0", reading_of("A", errors(0))), ("nvme1", reading_of("B", errors(40)))]);
+    // Their names swap with the next boot.
+    bench.restart();
+    let findings = bench.round(vec![("nvme0", reading_of("B", errors(40))), ("nvme1", reading_of("A", errors(0)))]);
+    assert!(findings.verdicts.iter().all(|verdict| reasons(&verdict.state).is_empty()), "{findings:?}");
+}
+
+#[test]
+fn two_disks_that_give_the_same_serial_number_are_two() {
+    let mut bench = Bench::new();
+    let errors = |count| reading_of("SAME", nvme_with(|health| health.media_errors = count));
+    for _ in 0..4 {
+        let findings = bench.round(vec![("nvme0", errors(0)), ("nvme1", errors(7))]);
+        assert!(findings.verdicts.iter().all(|verdict| reasons(&verdict.state).is_empty()), "{findings:?}");
+    }
+}
