@@ -1,41 +1,97 @@
-//! cpu
+//! CPUs: which are online, how hot they run, which microcode they run.
+//!
+//! Machine checks are the kernel log's (rules/shipped/hardware.toml); those that are about memory are the memory family's.
+
+mod heat;
+pub mod judge;
+pub mod list;
+pub mod microcode;
+pub mod reading;
+mod throttle;
+
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Findings, Judge, ReadError, Reader, Roots, Round, settings::CpuSettings};
+use self::{
+    list::CpuSet,
+    reading::{ALL, CpuReading},
+};
+use crate::{ReadError, Reader, Roots, attribute, settings::CpuSettings};
+
+pub use judge::CpuJudge;
 
 /// Reads in a worker.
-pub struct CpuReader;
-
-/// Judges in the satellite.
-pub struct CpuJudge;
+#[derive(Debug)]
+pub struct CpuReader {
+    roots: Roots,
+}
 
 impl CpuReader {
     #[must_use]
-    pub fn new(_roots: Roots, _settings: &CpuSettings) -> Self {
-        Self
+    pub fn new(roots: Roots, _settings: &CpuSettings) -> Self {
+        Self { roots }
     }
-}
 
-impl CpuJudge {
-    #[must_use]
-    pub fn new(_settings: CpuSettings) -> Self {
-        Self
+    fn cpus(&self) -> PathBuf {
+        self.roots.sys.join("devices/system/cpu")
+    }
+
+    fn reading(&self) -> Result<CpuReading, ReadError> {
+        let directory = self.cpus();
+        let online = set(&directory.join("online"))?.ok_or_else(gone)?;
+        let present = set(&directory.join("present"))?.unwrap_or_else(|| online.clone());
+        let cpus = attribute::numbered(&directory, "cpu")?;
+        let smt = attribute::text(&directory.join("smt/control"))?.unwrap_or_default();
+        // Reading it does not disturb the CPUs since 5.18; before, once a minute is what people do by hand.
+        let cpuinfo = attribute::text(&self.roots.proc.join("cpuinfo"))?.unwrap_or_default();
+        Ok(CpuReading {
+            online,
+            present,
+            siblings: siblings(&cpus),
+            siblings_off: matches!(smt.trim(), "off" | "forceoff"),
+            microcode: microcode::revisions(&cpuinfo),
+            heat: heat::read(&cpus),
+        })
     }
 }
 
 impl Reader for CpuReader {
     fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        Ok(Vec::new())
+        match attribute::text(&self.cpus().join("online"))? {
+            Some(_) => Ok(vec![ALL.to_owned()]),
+            None => Err(gone()),
+        }
     }
 
     fn read(&mut self, device: &str) -> Result<Value, ReadError> {
-        Err(ReadError::Gone { what: device.to_owned() })
+        if device != ALL {
+            return Err(ReadError::Gone { what: device.to_owned() });
+        }
+        serde_json::to_value(self.reading()?).map_err(|error| ReadError::Failed { message: error.to_string() })
     }
 }
 
-impl Judge for CpuJudge {
-    fn judge(&mut self, _round: Round) -> Findings {
-        Findings::default()
-    }
+/// A kernel without sysfs for CPUs: nothing is published.
+fn gone() -> ReadError {
+    ReadError::Gone { what: ALL.to_owned() }
 }
+
+fn set(path: &Path) -> Result<Option<CpuSet>, ReadError> {
+    let Some(text) = attribute::text(path)? else { return Ok(None) };
+    let parsed = CpuSet::parse(&text);
+    parsed.map(Some).map_err(|error| ReadError::Failed { message: format!("{}: {error}", path.display()) })
+}
+
+/// CPUs that are not the first of their core. One that is offline shows nothing.
+fn siblings(cpus: &[(u32, PathBuf)]) -> CpuSet {
+    let is_sibling = |(cpu, path): &&(u32, PathBuf)| {
+        let text = attribute::text(&path.join("topology/thread_siblings_list")).ok().flatten();
+        let core = text.and_then(|text| CpuSet::parse(&text).ok()).unwrap_or_default();
+        core.0.first().is_some_and(|first| first < cpu)
+    };
+    CpuSet(cpus.iter().filter(is_sibling).map(|(cpu, _)| *cpu).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,41 +1,80 @@
-//! memory
+//! Memory: what EDAC counts for each module, and what the kernel took out of use.
+//!
+//! Sources, none of which has to be there: EDAC in sysfs, `HardwareCorrupted` and `memory_failure`, RAS trace events.
+//! The kernel's log has rules for the same faults (rules/shipped/memory.toml) with the same reasons and subjects.
+
+pub mod bucket;
+pub mod edac;
+mod join;
+pub mod judge;
+pub mod pages;
+pub mod ras;
+pub mod reading;
+mod state;
+pub mod trace;
+mod whole;
+
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{Findings, Judge, ReadError, Reader, Roots, Round, settings::MemorySettings};
+use self::{
+    reading::{MemoryReading, WHOLE},
+    trace::Tracing,
+};
+use crate::{ReadError, Reader, Roots, settings::MemorySettings};
+
+pub use judge::MemoryJudge;
 
 /// Reads in a worker.
-pub struct MemoryReader;
-
-/// Judges in the satellite.
-pub struct MemoryJudge;
+#[derive(Debug)]
+pub struct MemoryReader {
+    roots: Roots,
+    /// Opened by the first reading that finds it; one that refuses is not asked again.
+    tracing: Option<Tracing>,
+    refused: bool,
+}
 
 impl MemoryReader {
     #[must_use]
-    pub fn new(_roots: Roots, _settings: &MemorySettings) -> Self {
-        Self
+    pub fn new(roots: Roots, _settings: &MemorySettings) -> Self {
+        Self { roots, tracing: None, refused: false }
     }
-}
 
-impl MemoryJudge {
-    #[must_use]
-    pub fn new(_settings: MemorySettings) -> Self {
-        Self
+    fn whole(&mut self) -> Result<MemoryReading, ReadError> {
+        let mut whole = pages::read(&self.roots.proc, &self.roots.sys)?;
+        if self.tracing.is_none() && !self.refused && Tracing::is_there(&self.roots.tracing) {
+            self.tracing = Tracing::open(&self.roots.tracing);
+            self.refused = self.tracing.is_none();
+        }
+        whole.events = self.tracing.as_mut().map(Tracing::drain).unwrap_or_default();
+        Ok(MemoryReading::Whole(whole))
     }
 }
 
 impl Reader for MemoryReader {
     fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        Ok(Vec::new())
+        let controllers = edac::controllers(&self.roots.sys)?;
+        let names = controllers.into_iter().map(|(number, _)| format!("MC{number}"));
+        Ok(std::iter::once(WHOLE.to_owned()).chain(names).collect())
     }
 
     fn read(&mut self, device: &str) -> Result<Value, ReadError> {
-        Err(ReadError::Gone { what: device.to_owned() })
+        let reading = match device {
+            WHOLE => self.whole()?,
+            _ => controller(&self.roots.sys, device)?,
+        };
+        serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
     }
 }
 
-impl Judge for MemoryJudge {
-    fn judge(&mut self, _round: Round) -> Findings {
-        Findings::default()
-    }
+fn controller(sys: &Path, device: &str) -> Result<MemoryReading, ReadError> {
+    let gone = || ReadError::Gone { what: device.to_owned() };
+    let number = device.strip_prefix("MC").and_then(|digits| digits.parse::<u32>().ok()).ok_or_else(gone)?;
+    let directory = edac::controllers(sys)?.into_iter().find(|(known, _)| *known == number);
+    let (_, directory) = directory.ok_or_else(gone)?;
+    edac::read(&directory)?.map(MemoryReading::Controller).ok_or_else(gone)
 }
+
+#[cfg(test)]
+mod tests;

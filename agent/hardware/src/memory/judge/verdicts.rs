@@ -1,0 +1,142 @@
+//! From what is remembered of memory to verdicts, an inventory and evidence.
+
+use std::collections::BTreeMap;
+
+use nodewell_model::{Inventory, Name};
+
+use super::{MemoryJudge, Standing};
+use crate::{
+    Fault, Findings, Happening, Now, State, Verdict,
+    memory::{reading::WHOLE, state::ModuleState, whole::plural},
+};
+
+const CONDITION: &str = "MemoryUnhealthy";
+
+impl MemoryJudge {
+    pub(super) fn findings(&self, now: &Now, happenings: Vec<Happening>) -> Findings {
+        let mut verdicts: Vec<_> =
+            self.module_states().into_iter().map(|(label, state)| verdict(label, state)).collect();
+        verdicts.extend(self.whole.as_ref().map(|standing| verdict(WHOLE.to_owned(), self.whole_state(standing))));
+        let ended = self.memory.whole.ended(now);
+        Findings { inventory: inventory(&verdicts), verdicts, happenings, ended }
+    }
+
+    fn whole_state(&self, standing: &Standing) -> State {
+        match standing {
+            Standing::Read => self.memory.whole.state(self.capacity),
+            Standing::Unknown { reason, message } => unknown(reason, message),
+        }
+    }
+
+    /// How each module is, by label: modules that are called the same cannot be told apart in the kernel's log either.
+    fn module_states(&self) -> BTreeMap<String, State> {
+        let mut states = BTreeMap::new();
+        for (name, controller) in &self.controllers {
+            let modules = controller.slots.iter().filter_map(|slot| self.memory.modules.get(slot));
+            let unplaced = self.memory.modules.get(name);
+            let unplaced = unplaced.filter(|module| controller.slots.is_empty() || !module.is_blank());
+            for module in modules.chain(unplaced) {
+                let state = self.module_state(module, &controller.standing);
+                states.entry(module.label.clone()).and_modify(|known| merge(known, &state)).or_insert(state);
+            }
+            if let (Standing::Unknown { reason, message }, true) = (&controller.standing, controller.slots.is_empty()) {
+                states.entry(name.clone()).or_insert_with(|| unknown(reason, message));
+            }
+        }
+        states.extend(self.remembered_faults(&states));
+        states
+    }
+
+    /// A driver that was unloaded takes its modules with it, but not what they lost.
+    fn remembered_faults(&self, known: &BTreeMap<String, State>) -> Vec<(String, State)> {
+        let lossy = self.memory.modules.values().filter(|module| module.lost > 0 && !known.contains_key(&module.label));
+        lossy.map(|module| (module.label.clone(), self.module_state(module, &Standing::Read))).collect()
+    }
+
+    fn module_state(&self, module: &ModuleState, standing: &Standing) -> State {
+        if let Standing::Unknown { reason, message } = standing {
+            return unknown(reason, message);
+        }
+        let mut faults = Vec::new();
+        if module.lost > 0 {
+            faults.push(Fault::new("MemoryUncorrectedError", self.loss_message(module)));
+        }
+        if module.bucket.is_full() {
+            faults.push(Fault::new("MemoryCorrectedError", self.worn_message(module)));
+        }
+        match faults.is_empty() {
+            true => State::Well { message: well_message(module) },
+            false => State::Faulty(faults),
+        }
+    }
+
+    fn loss_message(&self, module: &ModuleState) -> String {
+        let detail = self.details.get(&module.label).map(|detail| format!(", last a {detail}")).unwrap_or_default();
+        format!("{} uncorrected {}{detail}", module.lost, plural(module.lost, "error"))
+    }
+
+    /// What changes with time alone is not in it: it would be told again and again.
+    fn worn_message(&self, module: &ModuleState) -> String {
+        let counted = module.corrected.unwrap_or(0);
+        format!("{} or more corrected errors within a day; its counter stands at {counted}", self.capacity.max(1))
+    }
+}
+
+fn verdict(subject: String, state: State) -> Verdict {
+    Verdict { condition: Name::fixed(CONDITION), subject, state }
+}
+
+fn unknown(reason: &'static str, message: &str) -> State {
+    State::Unknown { reason: Name::fixed(reason), message: message.to_owned() }
+}
+
+fn well_message(module: &ModuleState) -> String {
+    match module.corrected.unwrap_or(0) {
+        0 => "no error".to_owned(),
+        counted => format!("no uncorrected error; {counted} corrected"),
+    }
+}
+
+/// The worse of two: what is faulty says so, and nothing is well beside what is unknown.
+fn merge(known: &mut State, other: &State) {
+    match (&mut *known, other) {
+        (State::Faulty(faults), State::Faulty(others)) => {
+            let is_new = |fault: &&Fault| !faults.iter().any(|known| known.reason == fault.reason);
+            let new: Vec<_> = others.iter().filter(is_new).cloned().collect();
+            faults.extend(new);
+        }
+        (State::Faulty(_), _) | (_, State::Well { .. }) => {}
+        _ => *known = other.clone(),
+    }
+}
+
+/// Of what has a name of its own: neither the whole nor a controller is a module.
+fn inventory(verdicts: &[Verdict]) -> Vec<Inventory> {
+    let is_module = |verdict: &&Verdict| verdict.subject != WHOLE && !is_controller(&verdict.subject);
+    let modules: Vec<_> = verdicts.iter().filter(is_module).collect();
+    let mut states = BTreeMap::new();
+    for word in modules.iter().filter_map(|verdict| word(&verdict.state)) {
+        *states.entry(word.to_owned()).or_insert(0) += 1;
+    }
+    let total = u32::try_from(modules.len()).unwrap_or(u32::MAX);
+    let inventory = Inventory { class: "memory modules".to_owned(), total, states };
+    (total > 0).then_some(inventory).into_iter().collect()
+}
+
+/// `MC0`
+fn is_controller(subject: &str) -> bool {
+    subject
+        .strip_prefix("MC")
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn word(state: &State) -> Option<&'static str> {
+    match state {
+        State::Well { .. } => None,
+        State::Faulty(faults) if faults.iter().any(|fault| fault.reason.as_str() == "MemoryUncorrectedError") => {
+            Some("failing")
+        }
+        State::Faulty(_) => Some("degrading"),
+        State::Unknown { .. } => Some("not answering"),
+    }
+}

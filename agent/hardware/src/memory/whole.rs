@@ -1,0 +1,144 @@
+//! The node's memory as a whole: pages that lost data, and those that were given up in time.
+
+use nodewell_model::Name;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    bucket::Bucket,
+    join::{Recent, exonerated},
+    ras::RasEvent,
+    reading::{WHOLE, Whole},
+};
+use crate::{Ended, Fault, Happening, Now, State};
+
+const PAGE_KB: u64 = 4;
+
+/// What is remembered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct WholeState {
+    /// As last read in this boot.
+    pages: Option<u64>,
+    corrupted_kb: Option<u64>,
+    /// Pages of this boot that no module answers for.
+    unexplained: u64,
+    /// Whether the kernel counts pages that lost data, not only pages that are out of use.
+    counts_losses: bool,
+    /// Corrected errors that machine checks told of, where no driver knows modules.
+    pub(super) bucket: Bucket,
+    #[serde(skip)]
+    recent: Recent,
+}
+
+/// What a round brought, beside the reading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beside<'a> {
+    pub(super) now: &'a Now,
+    /// The module that lost data in this round.
+    pub(super) loss: Option<&'a str>,
+    /// Whether a driver names modules.
+    pub(super) has_modules: bool,
+    pub(super) capacity: u32,
+}
+
+impl WholeState {
+    pub(super) fn begin_boot(&mut self) {
+        *self = Self { bucket: std::mem::take(&mut self.bucket), ..Self::default() };
+    }
+
+    /// What is kept has no part that is forgotten.
+    pub(super) fn settled(&self) -> Self {
+        let unexplained = self.unexplained.saturating_add(self.recent.unexplained());
+        Self { unexplained, recent: Recent::default(), ..self.clone() }
+    }
+
+    /// Takes a round in; `reading` is `None` if there was none.
+    pub(super) fn take(&mut self, reading: Option<&Whole>, beside: Beside<'_>) -> Vec<Happening> {
+        let at = beside.now.boottime;
+        beside.loss.into_iter().for_each(|label| self.recent.add_loss(at, label));
+        let happenings = reading.map(|reading| self.read(reading, beside)).unwrap_or_default();
+        self.recent.explain(at);
+        self.unexplained = self.unexplained.saturating_add(self.recent.age(at));
+        happenings
+    }
+
+    fn read(&mut self, reading: &Whole, beside: Beside<'_>) -> Vec<Happening> {
+        reading.events.iter().for_each(|event| self.event(event, beside));
+        self.counts_losses |= reading.lost_pages.is_some();
+        // Neither counter begins anew within a boot: one that goes back is that of less memory.
+        let retired_kb = reading.corrupted_kb.map_or(0, |kb| kb.saturating_sub(self.corrupted_kb.unwrap_or(kb)));
+        let retired = reading.corrupted_kb.map(|kb| kb / PAGE_KB).filter(|_| !self.counts_losses);
+        let pages = reading.lost_pages.or(retired);
+        let lost = pages.map_or(0, |pages| pages.saturating_sub(self.pages.unwrap_or(0)));
+        self.recent.add_pages(beside.now.boottime, lost);
+        self.pages = pages.or(self.pages);
+        self.corrupted_kb = reading.corrupted_kb.or(self.corrupted_kb);
+        let told = if self.counts_losses { lost } else { reading.failed_pages() };
+        let silent_kb = retired_kb.saturating_sub(told.saturating_mul(PAGE_KB));
+        (silent_kb > 0).then(|| retired_pages(silent_kb, beside.now)).into_iter().collect()
+    }
+
+    fn event(&mut self, event: &RasEvent, beside: Beside<'_>) {
+        let at = beside.now.boottime;
+        match event {
+            RasEvent::Page { frame } => self.recent.add_failed_page(at, *frame),
+            RasEvent::Memory(memory) if !memory.corrected => self.recent.add_frame(at, memory.frame()),
+            RasEvent::MachineCheck(check) if check.is_uncorrected() => self.recent.add_check(at, check),
+            RasEvent::MachineCheck(check) if check.is_of_memory() && !beside.has_modules => {
+                self.bucket.add(1, beside.capacity);
+            }
+            RasEvent::Memory(_) | RasEvent::MachineCheck(_) | RasEvent::Lost { .. } => {}
+        }
+    }
+
+    /// How it is.
+    pub(super) fn state(&self, capacity: u32) -> State {
+        let pages = self.unexplained.saturating_add(self.recent.unexplained());
+        let mut faults = Vec::new();
+        if self.counts_losses && pages > 0 {
+            let message = format!("data was lost in {pages} {}; no module is named", plural(pages, "page"));
+            faults.push(Fault::new("MemoryUncorrectedError", message));
+        }
+        if self.bucket.is_full() {
+            let message = format!("{} or more corrected errors within a day; no module is named", capacity.max(1));
+            faults.push(Fault::new("MemoryCorrectedError", message));
+        }
+        match faults.is_empty() {
+            true => State::Well { message: self.well() },
+            false => State::Faulty(faults),
+        }
+    }
+
+    fn well(&self) -> String {
+        match self.corrupted_kb {
+            Some(kb @ 1..) => format!("{kb} kB are out of use until the next boot"),
+            Some(0) | None => "no page is known to have lost data".to_owned(),
+        }
+    }
+
+    /// Problems that others claim and that are explained.
+    pub(super) fn ended(&self, now: &Now) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        if let Some(label) = self.recent.joined_module(now.boottime).filter(|_| self.unexplained == 0) {
+            let evidence = format!("the memory controller names the module: {label}");
+            ended.push(Ended {
+                condition: Name::fixed("MemoryUnhealthy"),
+                reason: Some(Name::fixed("MemoryUncorrectedError")),
+                subject: WHOLE.to_owned(),
+                seen_before: now.wall,
+                evidence,
+            });
+        }
+        ended.extend(self.recent.messengers().into_iter().flat_map(|cpu| exonerated(cpu, now)));
+        ended
+    }
+}
+
+fn retired_pages(kb: u64, now: &Now) -> Happening {
+    let message = format!("{kb} kB of memory were taken out of use");
+    Happening::new("MemoryPagesRetired", WHOLE, message, now.wall)
+}
+
+pub(super) fn plural(count: u64, word: &str) -> String {
+    if count == 1 { word.to_owned() } else { format!("{word}s") }
+}
