@@ -1,41 +1,13 @@
-//! fabric
+//! Fabrics: ports of InfiniBand and RoCE cards that go down, flap, slow down or make errors.
 
-use serde_json::Value;
+mod counters;
+mod downs;
+mod judge;
+mod port;
+mod reader;
+mod reading;
+mod recovery;
 
-use crate::{Findings, Judge, ReadError, Reader, Roots, Round, settings::FabricSettings};
-
-/// Reads in a worker.
-pub struct FabricReader;
-
-/// Judges in the satellite.
-pub struct FabricJudge;
-
-impl FabricReader {
-    #[must_use]
-    pub fn new(_roots: Roots, _settings: &FabricSettings) -> Self {
-        Self
-    }
-}
-
-impl FabricJudge {
-    #[must_use]
-    pub fn new(_settings: FabricSettings) -> Self {
-        Self
-    }
-}
-
-impl Reader for FabricReader {
-    fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        Ok(Vec::new())
-    }
-
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
-        Err(ReadError::Gone { what: device.to_owned() })
-    }
-}
-
-impl Judge for FabricJudge {
-    fn judge(&mut self, _round: Round) -> Findings {
-        Findings::default()
-    }
-}
+pub use judge::FabricJudge;
+pub use reader::FabricReader;
+pub use reading::{Interface, PortReading, Rate, parse_number, parse_rate};

@@ -1,41 +1,16 @@
-//! pcie
+//! PCI Express: error counters, links that run below what both ends can do, devices that vanish or fall silent.
+//!
+//! The counters are the truth and the kernel log is the time: from 6.16 on it writes ten lines in five seconds for a
+//! device at most. A fatal error is the same problem in both (`PcieAerFatal`); a single nonfatal or corrected one is an
+//! event of the log alone, and their rates are judged here.
 
-use serde_json::Value;
+mod errors;
+mod judge;
+mod link;
+mod presence;
+mod reader;
+mod reading;
 
-use crate::{Findings, Judge, ReadError, Reader, Roots, Round, settings::PcieSettings};
-
-/// Reads in a worker.
-pub struct PcieReader;
-
-/// Judges in the satellite.
-pub struct PcieJudge;
-
-impl PcieReader {
-    #[must_use]
-    pub fn new(_roots: Roots, _settings: &PcieSettings) -> Self {
-        Self
-    }
-}
-
-impl PcieJudge {
-    #[must_use]
-    pub fn new(_settings: PcieSettings) -> Self {
-        Self
-    }
-}
-
-impl Reader for PcieReader {
-    fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        Ok(Vec::new())
-    }
-
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
-        Err(ReadError::Gone { what: device.to_owned() })
-    }
-}
-
-impl Judge for PcieJudge {
-    fn judge(&mut self, _round: Round) -> Findings {
-        Findings::default()
-    }
-}
+pub use judge::PcieJudge;
+pub use reader::PcieReader;
+pub use reading::{Aer, Errors, Lanes, Link, PcieReading, Slot, parse_errors, parse_speed, parse_width};

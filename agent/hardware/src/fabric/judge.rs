@@ -1,0 +1,244 @@
+//! Judges all ports: takes rounds in, keeps what a verdict needs to remember.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use glob::Pattern;
+use jiff::Timestamp;
+use nodewell_model::{Inventory, Name};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{port::Port, reading::PortReading};
+use crate::{
+    Answer, Ended, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict,
+    settings::FabricSettings, unknown::unknown,
+};
+
+/// Judges in the satellite.
+#[derive(Debug)]
+pub struct FabricJudge {
+    expected: BTreeSet<String>,
+    ignored: Vec<Pattern>,
+    memory: Memory,
+    /// As it was last handed out to be kept.
+    kept: Value,
+    listing: Option<Trouble>,
+    troubles: BTreeMap<String, Trouble>,
+}
+
+/// What outlives a restart.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Memory {
+    boot_id: String,
+    ports: BTreeMap<String, Port>,
+}
+
+impl FabricJudge {
+    #[must_use]
+    pub fn new(settings: FabricSettings) -> Self {
+        let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
+        let expected = settings.expected.into_iter().collect();
+        let (memory, kept) = (Memory::default(), Value::Null);
+        Self { expected, ignored, memory, kept, listing: None, troubles: BTreeMap::new() }
+    }
+
+    fn is_ignored(&self, port: &str) -> bool {
+        self.ignored.iter().any(|glob| glob.matches(port))
+    }
+
+    /// What happened, and what is over.
+    fn take(&mut self, round: Round) -> Findings {
+        self.memory.enter_boot(&round.now.boot_id);
+        match round.listed {
+            Ok(listed) => self.take_list(listed, round.now.boottime),
+            Err(trouble) => self.listing = Some(trouble),
+        }
+        let mut findings = Findings::default();
+        for (port, answer) in round.answers {
+            if !self.is_ignored(&port) {
+                self.answer(&port, answer, &round.now, &mut findings);
+            }
+        }
+        findings
+    }
+
+    fn take_list(&mut self, listed: Vec<String>, now: Duration) {
+        self.listing = None;
+        let listed: BTreeSet<String> = listed.into_iter().filter(|port| !self.is_ignored(port)).collect();
+        for port in listed.union(&self.expected) {
+            self.memory.ports.entry(port.clone()).or_default();
+        }
+        for (name, port) in &mut self.memory.ports {
+            port.list(listed.contains(name), self.expected.contains(name), now);
+        }
+        self.memory.forget_renamed(&self.expected);
+    }
+
+    fn answer(&mut self, name: &str, answer: Answer, now: &Now, findings: &mut Findings) {
+        self.troubles.remove(name);
+        match answer.and_then(parsed) {
+            Ok(reading) => self.read(name, reading, now, findings),
+            // It went between the list and the question: the next list says.
+            Err(Trouble::Read(ReadError::Gone { .. })) => {}
+            Err(trouble) => {
+                self.troubles.insert(name.to_owned(), trouble);
+            }
+        }
+    }
+
+    fn read(&mut self, name: &str, reading: PortReading, now: &Now, findings: &mut Findings) {
+        let is_expected = self.expected.contains(name);
+        let Some(port) = self.memory.ports.get_mut(name) else { return };
+        let told = port.take(reading, is_expected, now);
+        let words = |counter| format!("{counter} stands at its limit and counts no further");
+        let full = told.full.into_iter();
+        findings
+            .happenings
+            .extend(full.map(|counter| Happening::new("FabricCounterFull", name, words(counter), now.wall)));
+        let card = port.address().zip(told.back);
+        findings.ended.extend(card.map(|(address, since)| recovered(name, address, since)));
+    }
+
+    fn account(&self) -> Findings {
+        let verdicts = self.memory.ports.iter().filter_map(|(name, port)| self.verdict(name, port)).collect();
+        Findings { verdicts, inventory: self.inventory(), ..Findings::default() }
+    }
+
+    fn verdict(&self, name: &str, port: &Port) -> Option<Verdict> {
+        let state = self.state(name, port);
+        let is_told = self.is_told(port);
+        is_told.then(|| Verdict { condition: Name::fixed("NetworkUnhealthy"), subject: name.to_owned(), state })
+    }
+
+    /// Ports that are there, and those that are missed.
+    fn is_told(&self, port: &Port) -> bool {
+        port.is_listed() || port.is_missing() || (self.listing.is_some() && port.was_seen())
+    }
+
+    fn state(&self, name: &str, port: &Port) -> State {
+        let own = self.troubles.get(name).filter(|_| port.is_listed());
+        let trouble = self.listing.as_ref().or(own);
+        if let Some(trouble) = trouble {
+            return unknown(trouble);
+        }
+        let faults = port.faults();
+        if faults.is_empty() { State::Well { message: port.words() } } else { State::Faulty(faults) }
+    }
+
+    /// The ports that somebody uses; none: no line.
+    fn inventory(&self) -> Vec<Inventory> {
+        let counts =
+            |name: &String, port: &Port| self.is_told(port) && (port.is_used() || self.expected.contains(name));
+        let used: Vec<_> = self.memory.ports.iter().filter(|(name, port)| counts(name, port)).collect();
+        let mut states = BTreeMap::new();
+        for word in used.iter().filter_map(|(name, port)| word(&self.state(name, port), port)) {
+            *states.entry(word.to_owned()).or_default() += 1;
+        }
+        let total = u32::try_from(used.len()).unwrap_or(u32::MAX);
+        if total == 0 { Vec::new() } else { vec![Inventory { class: "fabric ports".to_owned(), total, states }] }
+    }
+
+    fn is_absent(&self) -> bool {
+        self.expected.is_empty() && matches!(&self.listing, Some(Trouble::Read(ReadError::Gone { .. })))
+    }
+}
+
+impl Judge for FabricJudge {
+    fn judge(&mut self, mut round: Round) -> Findings {
+        if matches!(&round.listed, Err(Trouble::Read(ReadError::Gone { .. }))) && !self.expected.is_empty() {
+            // The driver shows nothing at all, and the operator expects ports.
+            round.listed = Ok(Vec::new());
+        }
+        let Findings { happenings, ended, .. } = self.take(round);
+        if self.is_absent() {
+            return Findings::default();
+        }
+        Findings { happenings, ended, ..self.account() }
+    }
+
+    fn keep(&mut self) -> Option<Value> {
+        let memory = serde_json::to_value(&self.memory).ok()?;
+        (memory != self.kept).then(|| self.kept.clone_from(&memory)).map(|()| memory)
+    }
+
+    fn resume(&mut self, kept: Value) {
+        let Ok(mut memory) = serde_json::from_value::<Memory>(kept.clone()) else { return };
+        memory.ports.retain(|port, _| !self.is_ignored(port));
+        (self.memory, self.kept) = (memory, kept);
+    }
+}
+
+impl Memory {
+    fn enter_boot(&mut self, boot_id: &str) {
+        if self.boot_id == boot_id {
+            return;
+        }
+        boot_id.clone_into(&mut self.boot_id);
+        self.ports.retain(|_, port| port.was_seen());
+        for port in self.ports.values_mut() {
+            *port = port.of_new_boot();
+        }
+    }
+
+    /// Ports that are there under another name are not missing.
+    fn forget_renamed(&mut self, expected: &BTreeSet<String>) {
+        let listed: Vec<_> = self.ports.iter().filter(|(_, port)| port.is_listed()).collect();
+        let is_there = |missing: (&String, &Port)| listed.iter().any(|there| is_same(missing, *there));
+        let is_renamed = |(name, port): &(&String, &Port)| !port.is_listed() && is_there((name, port));
+        let renamed: Vec<String> = self.ports.iter().filter(is_renamed).map(|(name, _)| name.clone()).collect();
+        self.ports.retain(|name, _| expected.contains(name) || !renamed.contains(name));
+    }
+}
+
+/// udev gives cards their names while they are already there. And the driver shows the ports of one card that are bonded
+/// (RoCE LAG) as one, `mlx5_bond_0`, and as their own again when the bond is dissolved.
+fn is_same(missing: (&String, &Port), there: (&String, &Port)) -> bool {
+    let is_bond = |name: &str| name.contains("_bond_");
+    let is_renamed = !missing.1.guid().is_empty() && identity(missing.0, missing.1) == identity(there.0, there.1);
+    let is_merged = is_bond(missing.0) != is_bond(there.0);
+    is_renamed || (is_merged && card(missing.1).is_some() && card(missing.1) == card(there.1))
+}
+
+/// Domain, bus and slot: the ports of a card are its functions.
+fn card(port: &Port) -> Option<&str> {
+    Some(port.address()?.rsplit_once('.')?.0)
+}
+
+/// A port that is up again proves its card: what the kernel log said of the card before is over.
+fn recovered(name: &str, address: &str, since: Timestamp) -> Ended {
+    Ended {
+        condition: Name::fixed("NetworkUnhealthy"),
+        reason: None,
+        subject: address.to_owned(),
+        seen_before: since,
+        evidence: format!("its port {name} is up again and has stayed so for a minute"),
+    }
+}
+
+/// The card's number and that of its port.
+fn identity(name: &str, port: &Port) -> (String, String) {
+    let number = name.rsplit_once('/').map_or("", |(_, number)| number);
+    (port.guid().to_owned(), number.to_owned())
+}
+
+fn parsed(value: Value) -> Result<PortReading, Trouble> {
+    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
+    serde_json::from_value(value).map_err(|error| Trouble::Read(failed(error)))
+}
+
+/// For the inventory.
+fn word(state: &State, port: &Port) -> Option<&'static str> {
+    match state {
+        State::Well { .. } => None,
+        State::Unknown { .. } => Some("not answering"),
+        State::Faulty(_) if port.is_missing() => Some("missing"),
+        State::Faulty(_) if port.is_down() => Some("down"),
+        State::Faulty(_) => Some("failing"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! Judges one port against what it has been: up or down, how fast, how often it went down.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    counters::CounterState,
+    downs::Downs,
+    reading::{PortReading, Rate},
+    recovery::Recovery,
+};
+use crate::{
+    Fault, Now,
+    lasting::{Lasting, Patience},
+};
+
+/// A port that trains anew, a switch that restarts or a card whose firmware is reset is back before.
+pub(crate) const DOWN: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(60) };
+const SLOW: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(240) };
+
+/// One port.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Port {
+    guid: String,
+    /// The card's PCI address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// Whether it has ever been up.
+    #[serde(default)]
+    was_up: bool,
+    /// Whether it has been on the list in this boot, or the operator expects it.
+    #[serde(default)]
+    seen: bool,
+    #[serde(default)]
+    best: Rate,
+    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
+    missing: Lasting,
+    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
+    down: Lasting,
+    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
+    slow: Lasting,
+    #[serde(default)]
+    downs: Downs,
+    #[serde(default)]
+    counters: CounterState,
+    #[serde(default, skip_serializing_if = "Recovery::is_nothing")]
+    recovery: Recovery,
+    #[serde(skip)]
+    is_listed: bool,
+    #[serde(skip)]
+    reading: Option<PortReading>,
+}
+
+/// What a reading told once.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Counters that have reached their limit since the reading before.
+    pub(crate) full: Vec<&'static str>,
+    /// Since when the port has been back.
+    pub(crate) back: Option<Timestamp>,
+}
+
+impl Port {
+    /// A new boot: what hardware there is shows anew, what it can do is remembered.
+    pub(crate) fn of_new_boot(&self) -> Self {
+        let (guid, address) = (self.guid.clone(), self.address.clone());
+        Self { guid, address, was_up: self.was_up, best: self.best.clone(), ..Self::default() }
+    }
+
+    pub(crate) fn list(&mut self, is_listed: bool, is_expected: bool, now: Duration) {
+        self.is_listed = is_listed;
+        self.seen |= is_listed || is_expected;
+        let is_missed = self.seen && !is_listed && (is_expected || self.was_up);
+        self.missing.observe(is_missed, now, DOWN);
+        if self.seen && !is_listed {
+            self.recovery.is_away();
+        }
+    }
+
+    pub(crate) fn take(&mut self, reading: PortReading, is_expected: bool, now: &Now) -> Told {
+        if !self.guid.is_empty() && self.guid != reading.guid {
+            *self = Self { seen: true, is_listed: true, ..Self::default() };
+        }
+        self.guid.clone_from(&reading.guid);
+        self.address.clone_from(&reading.address);
+        self.was_up |= reading.is_up();
+        let back = self.take_state(&reading, is_expected, now);
+        self.take_rate(&reading, now.boottime);
+        self.downs.observe(&reading, now.boottime);
+        let full = self.counters.observe(&reading.counters, now.boottime);
+        self.reading = Some(reading);
+        Told { full, back }
+    }
+
+    fn take_state(&mut self, reading: &PortReading, is_expected: bool, now: &Now) -> Option<Timestamp> {
+        let has_to_be_up = is_expected || (self.was_up && !reading.is_switched_off());
+        self.down.observe(has_to_be_up && !reading.is_up(), now.boottime, DOWN);
+        if reading.is_up() {
+            return self.recovery.is_up(now);
+        }
+        self.recovery.is_away();
+        None
+    }
+
+    fn take_rate(&mut self, reading: &PortReading, now: Duration) {
+        if !reading.is_up() || reading.rate.tenths == 0 {
+            return;
+        }
+        if reading.rate.tenths >= self.best.tenths {
+            self.best = reading.rate.clone();
+        }
+        self.slow.observe(reading.rate.tenths < self.best.tenths, now, SLOW);
+    }
+
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        if self.is_missing() {
+            return vec![Fault::new("FabricPortMissing", "its card or its driver does not show it any more")];
+        }
+        let Some(reading) = &self.reading else { return Vec::new() };
+        let mut faults: Vec<Fault> = [self.down_fault(reading), self.slow_fault(reading), self.flap_fault(reading)]
+            .into_iter()
+            .flatten()
+            .collect();
+        faults.extend(self.counters.faults());
+        faults
+    }
+
+    fn down_fault(&self, reading: &PortReading) -> Option<Fault> {
+        if !self.down.holds() {
+            return None;
+        }
+        let place = place(reading);
+        Some(match reading.state {
+            2 | 3 => Fault::new("FabricPortNotActive", format!("linked, and no subnet manager activates it{place}")),
+            4.. => Fault::new("FabricPortDown", format!("up again, not for a minute yet{place}")),
+            _ => Fault::new("FabricPortDown", format!("down ({}){place}", physical(reading))),
+        })
+    }
+
+    fn slow_fault(&self, reading: &PortReading) -> Option<Fault> {
+        let words = || format!("{}, and has been {}{}", reading.rate.text, self.best.text, place(reading));
+        self.slow.holds().then(|| Fault::new("FabricPortSlow", words()))
+    }
+
+    fn flap_fault(&self, reading: &PortReading) -> Option<Fault> {
+        let words = |count| format!("went down {count} times within 12 hours{}", place(reading));
+        self.downs.flaps().map(|count| Fault::new("FabricPortFlapping", words(count)))
+    }
+
+    pub(crate) fn is_listed(&self) -> bool {
+        self.is_listed
+    }
+
+    pub(crate) fn is_missing(&self) -> bool {
+        self.missing.holds()
+    }
+
+    /// Whether it is down and that is a fault.
+    pub(crate) fn is_down(&self) -> bool {
+        self.down.holds()
+    }
+
+    /// Whether anybody has used it.
+    pub(crate) fn is_used(&self) -> bool {
+        self.was_up
+    }
+
+    pub(crate) fn was_seen(&self) -> bool {
+        self.seen
+    }
+
+    pub(crate) fn guid(&self) -> &str {
+        &self.guid
+    }
+
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    pub(crate) fn words(&self) -> String {
+        let Some(reading) = &self.reading else { return "not read yet".to_owned() };
+        match reading.is_up() {
+            true => format!("{}{}", reading.rate.text, place(reading)),
+            false if !self.was_up => "not in use".to_owned(),
+            false if reading.is_switched_off() => format!("switched off{}", place(reading)),
+            false => format!("down for a moment{}", place(reading)),
+        }
+    }
+}
+
+fn physical(reading: &PortReading) -> &'static str {
+    match reading.physical {
+        // The only word that drivers have for it there.
+        3 if reading.is_ethernet() => "no carrier",
+        1 => "asleep",
+        2 => "polling: no partner",
+        3 => "disabled",
+        4 => "training",
+        5 => "linked",
+        6 => "recovering from errors",
+        _ => "no word on the link",
+    }
+}
+
+/// For people who have to find it.
+fn place(reading: &PortReading) -> String {
+    let interface = reading.interface.as_ref().map(|interface| format!(", interface {}", interface.name));
+    let address = reading.address.as_ref().map(|address| format!(", card {address}"));
+    format!("{}{}", interface.unwrap_or_default(), address.unwrap_or_default())
+}

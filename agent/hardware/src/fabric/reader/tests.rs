@@ -1,0 +1,108 @@
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A sysfs made from what the kernel's ABI documents say.
+pub(crate) struct Tree(TempDir);
+
+impl Tree {
+    pub(crate) fn new() -> Self {
+        let tree = Self(TempDir::new().unwrap());
+        fs::create_dir_all(tree.0.path().join("class/infiniband")).unwrap();
+        tree
+    }
+
+    /// A card with its PCI device.
+    pub(crate) fn card(&self, name: &str, address: &str) -> &Self {
+        let device = self.0.path().join("devices").join(address);
+        fs::create_dir_all(&device).unwrap();
+        self.write(&format!("class/infiniband/{name}/node_guid"), "b859:9f03:00fa:0001");
+        symlink(device, self.0.path().join("class/infiniband").join(name).join("device")).unwrap();
+        self
+    }
+
+    pub(crate) fn port(&self, port: &str, files: &[(&str, &str)]) -> &Self {
+        let (card, number) = port.split_once('/').unwrap();
+        for (name, text) in files {
+            self.write(&format!("class/infiniband/{card}/ports/{number}/{name}"), text);
+        }
+        self
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        let path = self.0.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    pub(crate) fn remove(&self, card: &str) {
+        fs::remove_dir_all(self.0.path().join("class/infiniband").join(card)).unwrap();
+    }
+
+    pub(crate) fn reader(&self) -> FabricReader {
+        let roots = Roots { sys: self.0.path().to_owned(), ..Roots::default() };
+        FabricReader::new(roots, &FabricSettings::default())
+    }
+
+    fn read(&self, port: &str) -> PortReading {
+        serde_json::from_value(self.reader().read(port).unwrap()).unwrap()
+    }
+}
+
+pub(crate) const UP: [(&str, &str); 4] = [
+    ("state", "4: ACTIVE"),
+    ("phys_state", "5: LinkUp"),
+    ("rate", "400 Gb/sec (4X NDR)"),
+    ("link_layer", "InfiniBand"),
+];
+
+#[test]
+fn a_port_of_infiniband_is_read() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP);
+    let counters =
+        [("counters/symbol_error", "7"), ("counters/link_downed", "N/A (no PMA)"), ("counters/port_rcv_data", "9")];
+    tree.port("mlx5_0/1", &counters);
+    let reading = tree.read("mlx5_0/1");
+    assert_eq!((reading.state, reading.physical, reading.rate.tenths), (4, 5, 4_000));
+    assert_eq!((reading.guid.as_str(), reading.address.as_deref()), ("b859:9f03:00fa:0001", Some("0000:18:00.0")));
+    assert_eq!(reading.counters, BTreeMap::from([("symbol_error".to_owned(), 7)]));
+    assert_eq!(reading.interface, None);
+}
+
+#[test]
+fn a_port_on_ethernet_knows_its_interface() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP).port("mlx5_0/1", &[("link_layer", "Ethernet")]);
+    tree.port("mlx5_0/1", &[("gid_attrs/ndevs/0", "ens1f0np0")]);
+    assert_eq!(tree.read("mlx5_0/1").interface, None);
+    tree.write("class/net/ens1f0np0/flags", "0x1002");
+    tree.write("class/net/ens1f0np0/carrier_down_count", "3");
+    let interface = Interface { name: "ens1f0np0".to_owned(), is_wanted: false, carrier_downs: Some(3) };
+    assert_eq!(tree.read("mlx5_0/1").interface, Some(interface));
+    tree.write("class/net/ens1f0np0/flags", "0x1003");
+    assert!(tree.read("mlx5_0/1").interface.unwrap().is_wanted);
+}
+
+#[test]
+fn virtual_functions_and_software_are_left_out() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP).port("mlx5_0/2", &UP);
+    tree.card("mlx5_1", "0000:18:00.2").port("mlx5_1/1", &UP);
+    tree.write("devices/0000:18:00.2/physfn/vendor", "0x15b3");
+    tree.port("rxe0/1", &UP);
+    assert_eq!(tree.reader().list().unwrap(), ["mlx5_0/1", "mlx5_0/2"]);
+}
+
+#[test]
+fn what_is_not_there_is_gone() {
+    let folder = TempDir::new().unwrap();
+    let roots = Roots { sys: folder.path().to_owned(), ..Roots::default() };
+    let mut reader = FabricReader::new(roots, &FabricSettings::default());
+    assert!(matches!(reader.list(), Err(ReadError::Gone { .. })));
+    for port in ["mlx5_0/1", "mlx5_0", ""] {
+        assert!(matches!(reader.read(port), Err(ReadError::Gone { .. })), "{port:?}");
+    }
+}

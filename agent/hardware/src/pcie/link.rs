@@ -1,0 +1,105 @@
+//! Judges a link by what both of its ends can do, and by what it has been.
+
+use std::time::Duration;
+
+use nodewell_model::Severity;
+use serde::{Deserialize, Serialize};
+
+use super::reading::{Lanes, Link};
+use crate::{
+    Fault,
+    lasting::{Lasting, Patience},
+};
+
+/// A link that trains anew, because its device was reset, is there again within seconds.
+const PATIENCE: Patience = Patience { onset: Duration::from_secs(180), end: Duration::from_secs(300) };
+
+/// What may be judged: drivers of GPUs lower speeds, some of them widths, while there is nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub(crate) width: bool,
+    pub(crate) speed: bool,
+}
+
+/// One link.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct LinkState {
+    /// The most that it has run at.
+    best: Lanes,
+    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
+    narrow: Lasting,
+    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
+    slow: Lasting,
+    #[serde(skip)]
+    last: Option<Link>,
+}
+
+impl LinkState {
+    /// As a boot leaves it to the next one.
+    pub(crate) fn of_new_boot(&self) -> Self {
+        Self { best: self.best, ..Self::default() }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self { last: self.last, ..Self::default() }
+    }
+
+    /// Takes a reading in. One that knows no width has no link at this moment: nothing is learnt from it.
+    pub(crate) fn observe(&mut self, link: Link, judged: Judged, now: Duration) {
+        if link.now.width == 0 || link.now.speed == 0 {
+            return;
+        }
+        self.best.width = self.best.width.max(link.now.width);
+        self.best.speed = self.best.speed.max(link.now.speed);
+        let most = link.most();
+        self.narrow.observe(judged.width && link.now.width < most.width, now, PATIENCE);
+        self.slow.observe(judged.speed && link.now.speed < most.speed, now, PATIENCE);
+        self.last = Some(link);
+    }
+
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        let Some(link) = self.last else { return Vec::new() };
+        [self.narrow_fault(link), self.slow_fault(link)].into_iter().flatten().collect()
+    }
+
+    /// For people: `x16`.
+    pub(crate) fn words(&self) -> Option<String> {
+        self.last.map(|link| format!("x{}", link.now.width))
+    }
+
+    fn narrow_fault(&self, link: Link) -> Option<Fault> {
+        let (now, most) = (link.now.width, link.most().width);
+        let message = format!("x{now}, both ends can do x{most}; {}", history(self.best.width > now));
+        self.narrow.holds().then(|| graded(Fault::new("PcieLinkNarrow", message), self.best.width > now))
+    }
+
+    fn slow_fault(&self, link: Link) -> Option<Fault> {
+        let (now, most) = (link.now.speed, link.most().speed);
+        let message =
+            format!("{} GT/s, both ends can do {}; {}", gigas(now), gigas(most), history(self.best.speed > now));
+        self.slow.holds().then(|| graded(Fault::new("PcieLinkSlow", message), self.best.speed > now))
+    }
+}
+
+impl Link {
+    /// What both ends can do; zero where one does not say, which nothing is below.
+    fn most(&self) -> Lanes {
+        Lanes { width: self.device.width.min(self.port.width), speed: self.device.speed.min(self.port.speed) }
+    }
+}
+
+/// What has run better has got worse; what never has may be built so.
+fn graded(mut fault: Fault, has_been_better: bool) -> Fault {
+    if has_been_better {
+        fault.severity = Severity::Error;
+    }
+    fault
+}
+
+fn history(has_been_better: bool) -> &'static str {
+    if has_been_better { "it has been better" } else { "it has never been seen better" }
+}
+
+fn gigas(mega: u32) -> String {
+    format!("{}.{}", mega / 1_000, mega % 1_000 / 100)
+}
