@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Judge, Reader, Roots, Settings,
     cpu::{CpuJudge, CpuReader},
@@ -13,7 +15,8 @@ use crate::{
 };
 
 /// Devices that are read and judged alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Family {
     Disk,
     Memory,

@@ -1,41 +1,21 @@
-//! gpu
+//! GPUs: NVIDIA's by its management library and the PCI bus, AMD's by the counters that its driver keeps in sysfs.
+//!
+//! A GPU is known by its PCI address, which a reset does not change as it may change the index. NVML is opened in the
+//! worker when the first GPU is asked, never to list them: a library that hangs silences GPUs one by one, and the bus
+//! still tells which of them are off it.
 
-use serde_json::Value;
+mod bus;
+mod judge;
+mod library;
+mod probe;
+mod ras;
+mod reader;
+mod reading;
 
-use crate::{Findings, Judge, ReadError, Reader, Roots, Round, settings::GpuSettings};
+pub use judge::GpuJudge;
+pub use reader::GpuReader;
+pub use reading::{Access, DriverReading, Ecc, FabricState, GpuReading, Identity, Mig, News, Reading, Remap, Retired};
 
-/// Reads in a worker.
-pub struct GpuReader;
-
-/// Judges in the satellite.
-pub struct GpuJudge;
-
-impl GpuReader {
-    #[must_use]
-    pub fn new(_roots: Roots, _settings: &GpuSettings) -> Self {
-        Self
-    }
-}
-
-impl GpuJudge {
-    #[must_use]
-    pub fn new(_settings: GpuSettings) -> Self {
-        Self
-    }
-}
-
-impl Reader for GpuReader {
-    fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        Ok(Vec::new())
-    }
-
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
-        Err(ReadError::Gone { what: device.to_owned() })
-    }
-}
-
-impl Judge for GpuJudge {
-    fn judge(&mut self, _round: Round) -> Findings {
-        Findings::default()
-    }
-}
+/// NVIDIA's driver as a device: a mismatch with its library, GPUs that are missing and have no address. It is the name
+/// of the kernel's module.
+pub const DRIVER: &str = "nvidia";

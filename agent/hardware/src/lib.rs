@@ -4,17 +4,22 @@
 //! supervises the worker: it is pure, and keeps what a verdict needs to remember. Both are chosen by [`Family`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod attribute;
+mod clock;
 pub mod cpu;
 pub mod disk;
 pub mod fabric;
 pub mod family;
 pub mod gpu;
+mod growth;
 pub mod judge;
+mod lasting;
 pub mod memory;
 pub mod pcie;
 pub mod reader;
 pub mod roots;
 pub mod settings;
+mod unknown;
 pub mod verdict;
 
 pub use family::Family;

@@ -2,8 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// One part for each family.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Settings {
     pub disk: DiskSettings,
     pub memory: MemorySettings,
@@ -14,7 +16,7 @@ pub struct Settings {
 }
 
 /// `[disk]`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiskSettings {
     pub enabled: bool,
     /// At least a minute: less would keep disks awake.
@@ -24,7 +26,7 @@ pub struct DiskSettings {
 }
 
 /// `[memory]`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemorySettings {
     pub enabled: bool,
     pub interval: Duration,
@@ -33,14 +35,14 @@ pub struct MemorySettings {
 }
 
 /// `[cpu]`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuSettings {
     pub enabled: bool,
     pub interval: Duration,
 }
 
 /// `[pcie]`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PcieSettings {
     pub enabled: bool,
     pub interval: Duration,
@@ -51,7 +53,7 @@ pub struct PcieSettings {
 }
 
 /// `[fabric]`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FabricSettings {
     pub enabled: bool,
     pub interval: Duration,
@@ -62,7 +64,7 @@ pub struct FabricSettings {
 }
 
 /// `[gpu]`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GpuSettings {
     pub enabled: bool,
     pub interval: Duration,

@@ -1,0 +1,206 @@
+//! Judges GPUs: takes answers in, remembers what was there, gives the whole account.
+
+mod account;
+mod device;
+mod fabric;
+mod faults;
+mod history;
+mod memory;
+mod presence;
+mod recovery;
+#[cfg(test)]
+mod tests;
+mod words;
+mod xids;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_faults::{Branch, xid::Table};
+use serde_json::Value;
+
+use self::{
+    device::{Device, Standing},
+    memory::{Known, Memory},
+    presence::Short,
+};
+use super::{
+    DRIVER,
+    reading::{Access, DriverReading, GpuReading, News, Reading},
+};
+use crate::{Answer, Ended, Findings, Happening, Judge, Now, ReadError, Round, Trouble, settings::GpuSettings};
+
+/// Judges in the satellite.
+#[derive(Debug)]
+pub struct GpuJudge {
+    settings: GpuSettings,
+    table: Table,
+    /// What is kept across restarts.
+    memory: Memory,
+    devices: BTreeMap<String, Device>,
+    driver: Driver,
+    /// What is listed, while a round is taken in.
+    listed: Option<BTreeSet<String>>,
+    /// GPUs that are expected and were never seen.
+    short: Short,
+    /// No GPU's driver is there: nothing is published.
+    is_bare: bool,
+    happenings: Vec<Happening>,
+    ended: Vec<Ended>,
+}
+
+/// What is known of NVIDIA's driver.
+#[derive(Debug, Default)]
+struct Driver {
+    reading: Option<DriverReading>,
+    /// Why there is no reading in this round, and whether that is silence.
+    trouble: Option<Standing>,
+}
+
+impl GpuJudge {
+    #[must_use]
+    pub fn new(settings: GpuSettings) -> Self {
+        let table = xids::table(settings.xids.as_deref());
+        Self {
+            settings,
+            table,
+            memory: Memory::default(),
+            devices: BTreeMap::new(),
+            driver: Driver::default(),
+            listed: None,
+            short: Short::default(),
+            is_bare: true,
+            happenings: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    fn take_list(&mut self, listed: &Result<Vec<String>, Trouble>) {
+        match listed {
+            Ok(listed) => {
+                self.is_bare = false;
+                self.take_presence(listed);
+            }
+            Err(Trouble::Read(ReadError::Gone { .. })) => self.is_bare = true,
+            Err(trouble) => self.take_no_list(&Standing::of_trouble(trouble)),
+        }
+    }
+
+    /// Nobody knows which GPUs are there: what was known of those that are gone holds.
+    fn take_no_list(&mut self, trouble: &Standing) {
+        self.is_bare = false;
+        let is_there = |standing: &Standing| !matches!(standing, Standing::Missing | Standing::Released);
+        let there = self.devices.values_mut().filter(|device| is_there(&device.standing));
+        there.for_each(|device| device.standing = trouble.clone());
+        if self.driver.reading.is_some() {
+            self.driver.trouble = Some(trouble.clone());
+        }
+    }
+
+    fn take_answer(&mut self, name: &str, answer: Answer, now: &Now) {
+        let reading = answer.and_then(|value| {
+            let failed = |error| Trouble::Read(ReadError::Failed { message: format!("a reading of it: {error}") });
+            serde_json::from_value::<Reading>(value).map_err(failed)
+        });
+        match reading {
+            Ok(Reading::Driver(driver)) => self.take_driver(driver),
+            Ok(Reading::Gpu(gpu)) => self.take_gpu(name, *gpu, now),
+            Err(trouble) if name == DRIVER => self.driver.trouble = Some(Standing::of_trouble(&trouble)),
+            Err(trouble) => self.device(name).standing = Standing::of_trouble(&trouble),
+        }
+    }
+
+    fn take_gpu(&mut self, name: &str, reading: GpuReading, now: &Now) {
+        let is_another = |known: &Known| known.is_another(&reading.identity);
+        if self.memory.get(name).is_some_and(is_another) {
+            self.memory.forget(name);
+            self.devices.remove(name);
+        }
+        if reading.access == Access::Answers {
+            self.tell_persistence(name, &reading);
+            self.tell_contained(name, &reading);
+            self.memory.learn(name, &reading);
+        }
+        self.take_recovery(name, &reading, now);
+        let down = self.memory.get(name).is_some_and(|known| !fabric::links_down(known, &reading).is_empty());
+        self.device(name).take(reading, now.boottime, down);
+    }
+
+    /// Without persistence mode the driver lets go of a GPU that nobody uses: each start takes seconds then, and what the
+    /// counters said is gone.
+    fn tell_persistence(&mut self, name: &str, reading: &GpuReading) {
+        let was_off = self.memory.get(name).and_then(|known| known.persistence) == Some(false);
+        if reading.persistence == Some(false) && !was_off {
+            let message = format!("{name}: persistence mode is off");
+            self.happenings.push(Happening::new("GpuPersistenceOff", name, message, reading.read_at));
+        }
+    }
+
+    /// A GPU that remaps rows goes on after an uncorrectable error: that it happened is an Event. What is not over then it
+    /// says by a row that waits, or an Xid.
+    fn tell_contained(&mut self, name: &str, reading: &GpuReading) {
+        let Some(count) = reading.ecc.and_then(|ecc| ecc.uncorrected.or(ecc.uncorrected_ever)) else { return };
+        let last = self.device(name).uncorrected_last.replace(count);
+        let new = last.and_then(|last| count.checked_sub(last)).unwrap_or(0);
+        if reading.remap.is_some() && new > 0 {
+            let identity = words::identity(&reading.identity);
+            let message = format!("{new} more uncorrectable memory errors, {count} in all{identity}");
+            self.happenings.push(Happening::new("GpuEccContained", name, message, reading.read_at));
+        }
+    }
+
+    fn take_driver(&mut self, driver: DriverReading) {
+        if let Some(seen_before) = self.memory.take_module(&driver) {
+            self.end_by_reload(seen_before, &driver.switches);
+        }
+        self.driver = Driver { reading: Some(driver), trouble: None };
+    }
+
+    /// The driver branch that Xids are read for.
+    fn branch(&self) -> Option<Branch> {
+        Branch::of_version(self.driver.reading.as_ref()?.version.as_deref()?)
+    }
+
+    fn device(&mut self, name: &str) -> &mut Device {
+        self.devices.entry(name.to_owned()).or_default()
+    }
+
+    fn findings(&mut self) -> Findings {
+        let (verdicts, inventory) = if self.is_bare { Default::default() } else { self.account() };
+        let happenings = std::mem::take(&mut self.happenings);
+        Findings { verdicts, happenings, ended: std::mem::take(&mut self.ended), inventory }
+    }
+}
+
+impl Judge for GpuJudge {
+    fn judge(&mut self, round: Round) -> Findings {
+        self.memory.begin_boot(&round.now.boot_id);
+        self.take_list(&round.listed);
+        for (name, answer) in round.answers {
+            self.take_answer(&name, answer, &round.now);
+        }
+        self.take_absence();
+        self.findings()
+    }
+
+    fn news(&mut self, news: Vec<Value>, now: &Now) -> Findings {
+        self.memory.begin_boot(&now.boot_id);
+        for value in news {
+            // What is not understood is told by the kernel log, too.
+            if let Ok(news) = serde_json::from_value::<News>(value) {
+                self.take_xid(&news, now);
+            }
+        }
+        self.findings()
+    }
+
+    fn keep(&mut self) -> Option<Value> {
+        self.memory.keep()
+    }
+
+    fn resume(&mut self, kept: Value) {
+        self.memory = Memory::resume(kept);
+        for name in self.memory.names() {
+            self.device(&name);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! One GPU in the judge: how it stands, and what the last readings of it were.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+
+use super::{
+    fabric,
+    history::{Corrected, Slowdown, Streak, Uncorrected},
+};
+use crate::{
+    ReadError, Trouble,
+    gpu::{Access, GpuReading},
+};
+
+/// What the judge knows of a device in this life.
+#[derive(Debug, Default)]
+pub(super) struct Device {
+    pub(super) standing: Standing,
+    /// The last list without it, and how many before.
+    pub(super) absent: Streak,
+    pub(super) slowdown: Slowdown,
+    pub(super) corrected: Corrected,
+    pub(super) uncorrected: Uncorrected,
+    /// What the counter of uncorrectable errors showed last.
+    pub(super) uncorrected_last: Option<u64>,
+    /// On the bus and not offered by the driver.
+    pub(super) unlisted: Streak,
+    pub(super) links_down: Streak,
+    pub(super) mig_pending: Streak,
+    /// Since when the fabric has not been ready, and for how long that is.
+    fabric_waits: Option<Duration>,
+    pub(super) fabric_waited: Duration,
+    pub(super) recovery: Recovery,
+    pub(super) told: Told,
+}
+
+/// Xids that are Events: when each was told last, and how often it came since.
+pub(super) type Told = BTreeMap<u32, (Duration, u64)>;
+
+/// How a device stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Standing {
+    /// Remembered, and not asked yet.
+    #[default]
+    Unasked,
+    Answered(Box<GpuReading>),
+    /// The message is for people.
+    Silent(String),
+    Unreadable(String),
+    /// Not on the bus any more.
+    Missing,
+    /// Its driver is gone, or it was given to another: nobody's fault.
+    Released,
+}
+
+/// When the GPU last answered, and when the driver said last that it needs nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Recovery {
+    pub(super) answered: Option<Timestamp>,
+    pub(super) energy_millijoules: Option<u64>,
+    pub(super) content: Option<Timestamp>,
+    pub(super) told: Option<Evidence>,
+}
+
+/// What was told of it, in time since the boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Evidence {
+    /// The driver said that the GPU needs nothing.
+    pub(super) is_well: bool,
+    pub(super) first: Duration,
+    pub(super) last: Duration,
+}
+
+impl Standing {
+    pub(super) fn of_trouble(trouble: &Trouble) -> Self {
+        match trouble {
+            Trouble::Silent(silence) => Self::Silent(silence.message.clone()),
+            Trouble::Read(ReadError::Gone { .. }) => Self::Released,
+            Trouble::Read(error) => Self::Unreadable(error.to_string()),
+        }
+    }
+
+    pub(super) fn reading(&self) -> Option<&GpuReading> {
+        if let Self::Answered(reading) = self { Some(reading) } else { None }
+    }
+
+    /// Whether it counts as a GPU of this machine.
+    pub(super) fn is_counted(&self) -> bool {
+        !matches!(self, Self::Unasked | Self::Released)
+    }
+}
+
+impl Device {
+    /// Takes a reading in. `links_down`: NVLinks are down that were up once.
+    pub(super) fn take(&mut self, reading: GpuReading, at: Duration, links_down: bool) {
+        if reading.access == Access::Asleep && self.standing.reading().is_some() {
+            // What was said of it before it fell asleep still holds.
+            return;
+        }
+        self.unlisted.count(reading.access == Access::Unlisted);
+        if reading.access == Access::Answers {
+            self.slowdown.take(at, reading.slowdown);
+            let ecc = reading.ecc.unwrap_or_default();
+            self.corrected.take(at, ecc.corrected.or(ecc.corrected_ever));
+            self.uncorrected.take(at, ecc.uncorrected);
+            self.links_down.count(links_down);
+            self.mig_pending.count(reading.mig.is_some_and(|mig| mig.current != mig.pending));
+            self.take_fabric(&reading, at);
+        }
+        self.standing = Standing::Answered(Box::new(reading));
+    }
+
+    fn take_fabric(&mut self, reading: &GpuReading, at: Duration) {
+        let waits = reading.fabric.is_some_and(fabric::is_unready);
+        self.fabric_waits = if waits { self.fabric_waits.or(Some(at)) } else { None };
+        self.fabric_waited = self.fabric_waits.map_or(Duration::ZERO, |since| at.saturating_sub(since));
+    }
+}

@@ -1,0 +1,90 @@
+//! Which GPUs are there, which are missing: by their addresses, by their UUIDs, by the count that is expected.
+
+use std::collections::BTreeSet;
+
+use super::{DRIVER, GpuJudge, device::Standing, history::Streak};
+
+/// GPUs that are expected and that nobody has ever seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Short {
+    count: u32,
+    streak: Streak,
+}
+
+impl Short {
+    /// How many, once it is sure.
+    pub(super) fn count(self) -> u32 {
+        if self.streak.is_sure() { self.count } else { 0 }
+    }
+}
+
+impl GpuJudge {
+    pub(super) fn take_presence(&mut self, listed: &[String]) {
+        if !listed.iter().any(|name| name == DRIVER) {
+            self.driver = super::Driver::default();
+        }
+        for name in listed.iter().filter(|name| *name != DRIVER) {
+            let device = self.device(name);
+            device.absent.clear();
+            if matches!(device.standing, Standing::Missing | Standing::Released) {
+                device.standing = Standing::Unasked;
+            }
+        }
+        self.listed = Some(listed.iter().cloned().collect());
+    }
+
+    /// What is not listed: known after the answers, which tell of boards that moved and of GPUs given to others.
+    pub(super) fn take_absence(&mut self) {
+        let Some(listed) = self.listed.take() else { return };
+        let absent: Vec<_> = self.devices.keys().filter(|name| !listed.contains(*name)).cloned().collect();
+        for name in &absent {
+            self.take_absent(name, listed.contains(DRIVER));
+        }
+        let present = listed.iter().filter(|name| *name != DRIVER).count();
+        self.take_count(u32::try_from(present).unwrap_or(u32::MAX));
+    }
+
+    fn take_absent(&mut self, name: &str, has_driver: bool) {
+        let Some(known) = self.memory.get(name) else {
+            self.devices.remove(name);
+            return;
+        };
+        let (is_nvidias, was_missing) = (known.vendor == "NVIDIA", known.is_missing);
+        let driver = self.driver.reading.as_ref();
+        let elsewhere = driver.is_some_and(|driver| driver.elsewhere.iter().any(|other| other == name));
+        let can_tell = driver.is_some();
+        let device = self.device(name);
+        device.absent.count(can_tell);
+        if !is_nvidias || !has_driver || elsewhere {
+            device.standing = Standing::Released;
+        } else if device.absent.is_sure() || was_missing {
+            device.standing = Standing::Missing;
+            self.memory.update(name, |known| known.is_missing = true);
+        }
+    }
+
+    /// Holds the count against what the operator expects: missing GPUs that nobody expects are forgotten.
+    fn take_count(&mut self, present: u32) {
+        let (Some(expected), true) = (self.settings.expected, self.driver.reading.is_some()) else {
+            self.short = Short::default();
+            return;
+        };
+        let mut missing: BTreeSet<String> = self.missing().map(str::to_owned).collect();
+        while present.saturating_add(count(missing.len())) > expected {
+            let Some(name) = missing.pop_last() else { break };
+            self.memory.forget(&name);
+            self.devices.remove(&name);
+        }
+        self.short.count = expected.saturating_sub(present.saturating_add(count(missing.len())));
+        self.short.streak.count(self.short.count > 0);
+    }
+
+    fn missing(&self) -> impl Iterator<Item = &str> {
+        let missing = self.devices.iter().filter(|(_, device)| device.standing == Standing::Missing);
+        missing.map(|(name, _)| name.as_str())
+    }
+}
+
+pub(super) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,136 @@
+//! Evidence that a GPU is well again: it answers, the driver says that it needs nothing, or started it anew.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nodewell_faults::codes::Meaning;
+use nodewell_model::Name;
+
+use super::{
+    GpuJudge,
+    device::{Evidence, Recovery},
+    xids::FALLEN_OFF_BUS,
+};
+use crate::{
+    Ended, Now,
+    gpu::{Access, GpuReading},
+};
+
+/// `NVML_GPU_RECOVERY_ACTION_NONE`
+const NOTHING: u64 = 0;
+
+/// Problems of the kernel log that nobody here knows of are ended within this time.
+const TELL_EVERY: Duration = Duration::from_secs(600);
+
+/// Evidence of so many problems is given in one account, which some thirty GPUs have; the others' waits for the next.
+/// A quarter of what the satellite keeps for an agent that is away.
+const MOST_AT_ONCE: usize = 1024;
+
+/// What a GPU that answers does not have: off the bus, never started (143, and the words in the kernel log), no answer
+/// over PCIe for good (167).
+const NOT_ANSWERING: [u32; 3] = [FALLEN_OFF_BUS, 143, 167];
+const RELOADED: &str = "NVIDIA's driver was loaded anew";
+const INIT_FAILED: &str = "GpuInitFailed";
+
+/// A problem that is over.
+struct Over {
+    /// An Xid's, if it is one.
+    code: Option<u32>,
+    condition: Name,
+    reason: Name,
+}
+
+impl GpuJudge {
+    /// Two readings in a row end what they contradict, if that was seen before the first.
+    pub(super) fn take_recovery(&mut self, name: &str, reading: &GpuReading, now: &Now) {
+        let (is_full, recovery) = (self.ended.len() >= MOST_AT_ONCE, &mut self.device(name).recovery);
+        match reading.access {
+            Access::Answers => {}
+            Access::Asleep => return,
+            _ => return *recovery = Recovery::default(),
+        }
+        let answers = recovery.answered.replace(reading.read_at);
+        let energy = std::mem::replace(&mut recovery.energy_millijoules, reading.energy_millijoules);
+        let is_new = energy.zip(reading.energy_millijoules).is_some_and(|(before, now)| now < before);
+        let is_content = (reading.recovery == Some(NOTHING)).then_some(reading.read_at);
+        let was_content = std::mem::replace(&mut recovery.content, is_content);
+        let well = was_content.filter(|_| is_content.is_some());
+        let Some(answers) = answers else { return };
+        if is_new {
+            recovery.told = None;
+            self.end(name, answers, self.ended_by_reset(), "the driver started the GPU anew");
+            return;
+        }
+        if is_full || recovery.is_told(well.is_some(), now.boottime) {
+            return;
+        }
+        self.end(name, answers, self.contradicted(), "the GPU answers");
+        if let Some(well) = well {
+            self.end(name, well, self.ended_by_reset(), "the driver says that the GPU needs no recovery");
+        }
+    }
+
+    /// A driver that is loaded starts every GPU from the beginning, and says anew what is still wrong.
+    pub(super) fn end_by_reload(&mut self, seen_before: Timestamp, switches: &[String]) {
+        for name in self.memory.names() {
+            self.end(&name, seen_before, self.ended_by_reset(), RELOADED);
+        }
+        // Nothing but SXids is told of a switch.
+        self.ended.extend(switches.iter().map(|switch| Ended {
+            condition: Name::fixed("GpuFabricUnhealthy"),
+            reason: None,
+            subject: switch.clone(),
+            seen_before,
+            evidence: RELOADED.to_owned(),
+        }));
+        self.memory.begin_driver();
+    }
+
+    fn end(&mut self, name: &str, seen_before: Timestamp, over: Vec<Over>, evidence: &str) {
+        let is_over = |code: u32| over.iter().any(|over| over.code == Some(code));
+        self.memory.update(name, |known| known.xids.retain(|code, _| !is_over(*code)));
+        self.ended.extend(over.into_iter().map(|over| Ended {
+            condition: over.condition,
+            reason: Some(over.reason),
+            subject: name.to_owned(),
+            seen_before,
+            evidence: evidence.to_owned(),
+        }));
+    }
+
+    fn contradicted(&self) -> Vec<Over> {
+        let meanings = NOT_ANSWERING.into_iter().filter_map(|code| self.meaning(code));
+        let condition = Name::fixed("GpuUnhealthy");
+        let in_words = Over { code: None, condition, reason: Name::fixed(INIT_FAILED) };
+        meanings.flat_map(|meaning| Over::of(&meaning)).chain([in_words]).collect()
+    }
+
+    /// What asks for a reset. What asks for a reboot or for hands is not over because the driver is content.
+    fn ended_by_reset(&self) -> Vec<Over> {
+        let by_reset = self.table.codes().all_of(self.branch()).filter(Meaning::wants_reset);
+        by_reset.flat_map(|meaning| Over::of(&meaning)).collect()
+    }
+}
+
+impl Recovery {
+    /// Whether that was told a short time ago; it is told now if not.
+    ///
+    /// Evidence that has just come may be older than the last claim of a problem by the time that a claim or a reading
+    /// takes on a busy machine: it is told again when it has held twice as long, and every ten minutes in the end.
+    fn is_told(&mut self, is_well: bool, at: Duration) -> bool {
+        let told = self.told.filter(|told| told.is_well == is_well && at >= told.last);
+        let wait = told.map(|told| told.last.saturating_sub(told.first).min(TELL_EVERY));
+        let is_told = told.zip(wait).is_some_and(|(told, wait)| at.saturating_sub(told.last) < wait);
+        if !is_told {
+            self.told = Some(Evidence { is_well, first: told.map_or(at, |told| told.first), last: at });
+        }
+        is_told
+    }
+}
+
+impl Over {
+    fn of(meaning: &Meaning) -> Vec<Self> {
+        let over = |condition| Self { code: Some(meaning.code), condition, reason: meaning.reason.clone() };
+        meaning.conditions().into_iter().map(over).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! Xids that NVML tells of: those that hold a condition are kept until they are over, the others are Events.
+
+use std::{path::Path, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_faults::{codes::Meaning, xid::Table};
+use nodewell_model::Name;
+
+use super::{GpuJudge, device::Told, memory::Known, words};
+use crate::{Fault, Happening, Now, gpu::News};
+
+/// The same Xid of the same GPU is told once a minute: a program that fails in a loop prints thousands.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// What a GPU needs, said by the driver beside another Xid; its word is not in the event, and is read with the GPU.
+pub(super) const RECOVERY_ACTION: u32 = 154;
+pub(super) const FALLEN_OFF_BUS: u32 = 79;
+pub(super) const NO_POWER: u32 = 54;
+/// The power smoothing circuit is back, and was off.
+const SMOOTHING_BACK: u32 = 162;
+const SMOOTHING_OFF: u32 = 163;
+
+/// Memory errors that the counters show, too.
+const ECC: [u32; 3] = [48, 95, 140];
+
+/// The table, with an operator's words over it. A file that cannot be read is refused where the configuration is.
+pub(super) fn table(overrides: Option<&Path>) -> Table {
+    let overridden = overrides.and_then(|path| Table::with_overrides(path).ok());
+    overridden.unwrap_or_else(|| Table::shipped().clone())
+}
+
+impl GpuJudge {
+    pub(super) fn take_xid(&mut self, news: &News, now: &Now) {
+        let Ok(code) = u32::try_from(news.xid) else { return };
+        if code == SMOOTHING_BACK {
+            self.memory.update(&news.device, |known| _ = known.xids.remove(&SMOOTHING_OFF));
+        }
+        let Some(meaning) = self.table.classify(code, self.branch()) else { return };
+        if code == RECOVERY_ACTION {
+            return;
+        }
+        match &meaning.condition {
+            Some(_) => self.hold(&news.device, code, now),
+            None => self.tell_xid(news, &meaning, now),
+        }
+    }
+
+    /// What was seen of the GPU before says nothing of it now. Of a mere Event it does: a program that fails in a loop
+    /// must not keep the evidence away.
+    fn hold(&mut self, name: &str, code: u32, now: &Now) {
+        self.device(name).recovery = Default::default();
+        self.memory.update(name, |known| _ = known.xids.entry(code).or_insert(now.wall));
+    }
+
+    fn tell_xid(&mut self, news: &News, meaning: &Meaning, now: &Now) {
+        let Some(times) = due(&mut self.device(&news.device).told, meaning.code, news.times, now.boottime) else {
+            return;
+        };
+        let identity = self.memory.get(&news.device).map(|known| words::identity(&known.identity)).unwrap_or_default();
+        let often = if times > 1 { format!(" ({times} times)") } else { String::new() };
+        self.happenings.push(Happening {
+            reason: meaning.reason.clone(),
+            severity: meaning.severity,
+            subject: Some(news.device.clone()),
+            message: format!("Xid {} by NVML{often}{identity}: {}", meaning.code, meaning.meaning),
+            time: now.wall,
+        });
+    }
+
+    /// The faults of a condition that Xids of NVML hold.
+    pub(super) fn xid_faults(&self, known: &Known, condition: &Name) -> Vec<Fault> {
+        let held = known.xids.iter().filter_map(|(code, since)| Some((self.meaning(*code)?, *since)));
+        let fitting = held.filter(|(meaning, _)| meaning.condition.as_ref() == Some(condition));
+        fitting.map(|(meaning, since)| fault(&meaning, known, since)).collect()
+    }
+
+    pub(super) fn meaning(&self, code: u32) -> Option<Meaning> {
+        self.table.classify(code, self.branch())
+    }
+}
+
+fn fault(meaning: &Meaning, known: &Known, since: Timestamp) -> Fault {
+    let identity = words::identity(&known.identity);
+    Fault {
+        reason: meaning.reason.clone(),
+        severity: meaning.severity,
+        action: Some(meaning.action),
+        message: format!("Xid {} by NVML{identity}: {}", meaning.code, meaning.meaning),
+        since: Some(since),
+    }
+}
+
+/// Whether an Xid says already what the counters of memory errors say.
+pub(super) fn explains_ecc(known: &Known) -> bool {
+    ECC.iter().any(|code| known.xids.contains_key(code))
+}
+
+/// How often a code came since it was last told, if that was long enough ago.
+fn due(told: &mut Told, code: u32, times: u64, at: Duration) -> Option<u64> {
+    // More codes than there are: numbers made up by something broken.
+    if told.len() > 512 {
+        told.clear();
+    }
+    let (last, held_back) = told.get(&code).copied().unzip();
+    let times = held_back.unwrap_or(0).saturating_add(times);
+    if last.is_some_and(|last: Duration| at.saturating_sub(last) < TELL_EVERY && at >= last) {
+        told.insert(code, (last.unwrap_or(at), times));
+        return None;
+    }
+    told.insert(code, (at, 0));
+    Some(times)
+}

@@ -1,0 +1,63 @@
+//! AMD GPUs: the error counters that amdgpu keeps for each block (`Documentation/gpu/amdgpu/ras.rst`).
+
+use std::{fs, path::Path};
+
+use super::{bus, reading::Ecc};
+
+/// What one file says: `ue: 0` and `ce: 0`, on newer kernels `de: 0` below (`amdgpu_ras_sysfs_read`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counts {
+    pub(super) uncorrected: u64,
+    pub(super) corrected: u64,
+}
+
+/// Whether the GPU counts errors at all: most of those in laptops do not.
+pub(super) fn is_counted(sys: &Path, address: &str) -> bool {
+    bus::device(sys, address).join("ras").is_dir()
+}
+
+/// The sum over all blocks since the driver was loaded; `None` if no file could be read.
+pub(super) fn read(sys: &Path, address: &str) -> Option<Ecc> {
+    let entries = fs::read_dir(bus::device(sys, address).join("ras")).ok()?.flatten();
+    let files = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with("_err_count"));
+    let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    let total = texts.filter_map(|text| parse(&text)).reduce(Counts::plus)?;
+    Some(Ecc { corrected: Some(total.corrected), uncorrected: Some(total.uncorrected), ..Ecc::default() })
+}
+
+/// Reads one file. A block that is switched off says something else.
+#[must_use]
+pub(super) fn parse(text: &str) -> Option<Counts> {
+    let count = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    Some(Counts { uncorrected: count("ue:")?, corrected: count("ce:")? })
+}
+
+impl Counts {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            uncorrected: self.uncorrected.saturating_add(other.uncorrected),
+            corrected: self.corrected.saturating_add(other.corrected),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_words_are_read_and_others_are_not() {
+        let counts = |uncorrected, corrected| Some(Counts { uncorrected, corrected });
+        for (text, expected) in [
+            ("ue: 0\nce: 3\n", counts(0, 3)),
+            ("ue: 18446744073709551615\nce: 1\nde: 7\n", counts(u64::MAX, 1)),
+            ("Query currently inaccessible\n", None),
+            ("ue: -1\nce: 0\n", None),
+            ("ue: 1\n", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(text), expected, "{text:?}");
+        }
+        assert_eq!(Counts::plus(counts(u64::MAX, 1).unwrap(), counts(1, 1).unwrap()), counts(u64::MAX, 2).unwrap());
+    }
+}

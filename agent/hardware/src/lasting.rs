@@ -1,0 +1,94 @@
+//! Signs that count once they have lasted, and are over once their absence has: a verdict that does not flap.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How long it takes to believe it, and to believe that it is over. It takes two readings at least where this is not
+/// zero, however rarely they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Patience {
+    pub(crate) onset: Duration,
+    pub(crate) end: Duration,
+}
+
+/// One sign.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Lasting {
+    holds: bool,
+    /// Since when the readings have said the opposite of `holds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contrary_secs: Option<u64>,
+}
+
+impl Lasting {
+    /// Takes a reading in, and says whether the sign is to be believed.
+    pub(crate) fn observe(&mut self, present: bool, now: Duration, patience: Patience) -> bool {
+        if present == self.holds {
+            self.contrary_secs = None;
+            return self.holds;
+        }
+        let needed = if present { patience.onset } else { patience.end };
+        // A clock behind the first reading is that of another boot.
+        let since = self.contrary_secs.map_or(now.as_secs(), |since| since.min(now.as_secs()));
+        if now.as_secs() - since >= needed.as_secs() && (self.contrary_secs.is_some() || needed.is_zero()) {
+            *self = Self { holds: present, contrary_secs: None };
+        } else {
+            self.contrary_secs = Some(since);
+        }
+        self.holds
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        self.holds
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience { onset: Duration::from_secs(180), end: Duration::from_secs(300) };
+
+    fn replay(readings: &[(u64, bool)]) -> Vec<bool> {
+        let mut sign = Lasting::default();
+        readings.iter().map(|(secs, present)| sign.observe(*present, Duration::from_secs(*secs), PATIENCE)).collect()
+    }
+
+    #[test]
+    fn it_is_believed_once_it_has_lasted_and_until_it_has_been_gone_for_long() {
+        let readings = [(0, true), (60, true), (180, true), (240, false), (539, false), (540, false)];
+        assert_eq!(replay(&readings), [false, false, true, true, true, false]);
+    }
+
+    #[test]
+    fn one_contrary_reading_starts_the_wait_again() {
+        assert_eq!(
+            replay(&[(0, true), (170, false), (180, true), (359, true), (360, true)])[2..],
+            [false, false, true]
+        );
+    }
+
+    #[test]
+    fn two_readings_are_enough_however_rare() {
+        assert_eq!(replay(&[(0, true), (100_000, true)]), [false, true]);
+        assert_eq!(replay(&[(100_000, true)]), [false]);
+    }
+
+    #[test]
+    fn no_patience_believes_at_once() {
+        let mut sign = Lasting::default();
+        let none = Patience { onset: Duration::ZERO, end: Duration::ZERO };
+        assert!(sign.observe(true, Duration::from_secs(7), none));
+        assert!(!sign.observe(false, Duration::from_secs(7), none));
+    }
+
+    #[test]
+    fn a_clock_that_starts_again_waits_again() {
+        assert_eq!(replay(&[(100_000, true), (10, true), (20, true), (190, true)]), [false, false, false, true]);
+    }
+}
