@@ -11,6 +11,7 @@ mod explain;
 mod failure;
 mod inject;
 mod out;
+mod pause;
 pub mod render;
 mod replay;
 mod report;
@@ -22,8 +23,9 @@ mod withdraw;
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use nodewell_client::Client;
+use nodewell_client::{Client, DEFAULT_SOCKET};
 
+use crate::config::{Config, Flags};
 use failure::Failure;
 use out::Out;
 
@@ -51,9 +53,9 @@ configuration or rules.
 
 #[derive(Debug, Args)]
 struct Global {
-    /// The agent's socket.
-    #[arg(long, global = true, value_name = "PATH", env = "NODEWELL_SOCKET", default_value = nodewell_client::DEFAULT_SOCKET)]
-    socket: PathBuf,
+    /// The agent's socket [default: the config's, else /run/nodewell/nodewell.sock]
+    #[arg(long, global = true, value_name = "PATH", env = "NODEWELL_SOCKET")]
+    socket: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -70,6 +72,8 @@ enum Command {
     Enroll(enroll::Enroll),
     Version(version::Version),
     Withdraw(withdraw::Withdraw),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
     Completion(completion::Completion),
 }
 
@@ -92,8 +96,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// As the agent takes it. Who may not read the config asks where agents usually listen.
+fn configured_socket() -> PathBuf {
+    Config::load(&Flags::default()).map_or_else(|_| DEFAULT_SOCKET.into(), |config| config.socket)
+}
+
 fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
-    let client = Client::new(arguments.global.socket);
+    let client = Client::new(arguments.global.socket.unwrap_or_else(configured_socket));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::runtime)?;
     let outcome = runtime.block_on(async {
         match arguments.command {
@@ -109,6 +118,8 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
             Command::Enroll(enroll) => return enroll.run(out).await,
             Command::Version(version) => version.run(&client, out).await?,
             Command::Withdraw(withdraw) => withdraw.run(out).await?,
+            Command::Pause(pause) => pause.run(&client, out).await?,
+            Command::Resume(resume) => resume.run(&client, out)?,
             Command::Completion(completion) => completion.run(out)?,
         }
         Ok(ExitCode::SUCCESS)

@@ -53,6 +53,8 @@ pub struct Config {
     pub journal: JournalConfig,
     pub apiserver: ApiserverSettings,
     pub identity: IdentityConfig,
+    /// For the satellites.
+    pub hardware: nodewell_hardware::Settings,
     pub socket_limits: socket::Limits,
     /// Who else may report, in the order of the files.
     pub grants: Vec<socket::Grant>,
@@ -157,6 +159,7 @@ impl Config {
                 lease: lease(said.lease, said.lease_renew),
             },
             identity: said.identity.settled(),
+            hardware: said.hardware.settled(),
             grants: said.grants,
         }
     }
@@ -199,7 +202,13 @@ impl Config {
         } else {
             (RulesFrom::Dirs(self.rules.clone()), None)
         };
-        LoadPlan { rules, overrides, npd: self.npd_config.clone(), monitors_dir: Some(self.monitors_dir.clone()) }
+        LoadPlan {
+            rules,
+            overrides,
+            npd: self.npd_config.clone(),
+            monitors_dir: Some(self.monitors_dir.clone()),
+            xids: self.hardware.gpu.xids.clone(),
+        }
     }
 }
 

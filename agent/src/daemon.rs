@@ -40,6 +40,10 @@ use crate::{
 /// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
+/// Each in a process of its own.
+const SATELLITES: [(&str, Group); 3] =
+    [("satellite-check", Group::Check), ("satellite-disk", Group::Disk), ("satellite-gpu", Group::Gpu)];
+
 /// What ends the agent although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
 pub enum Fatal {
@@ -202,8 +206,17 @@ impl Agent {
             Satellites::Auto => !notify::is_service(),
         };
         if spawn {
-            let children = Children { socket: self.config.socket.clone(), outlet, stop: self.tasks.stop().clone() };
-            self.tasks.supervise(("satellite-check", AtStop::Finish), move || children.clone().keep(Group::Check));
+            let children = Children {
+                socket: self.config.socket.clone(),
+                config: self.flags.config.clone(),
+                state_dir: self.config.state_dir.clone(),
+                outlet,
+                stop: self.tasks.stop().clone(),
+            };
+            for (name, group) in SATELLITES {
+                let children = children.clone();
+                self.tasks.supervise((name, AtStop::Finish), move || children.clone().keep(group));
+            }
         }
     }
 
@@ -233,7 +246,7 @@ impl Agent {
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
         let limits = self.config.socket_limits.clone();
         let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
-        let features = ["events-follow", "clear", "inject", "report"];
+        let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory"];
         let api = socket::Api::new(self.board.clone(), injector, access, &features);
         let limits = (limits, Arc::clone(&self.socket_counters));
         let (stop, stopped) = oneshot::channel();

@@ -11,16 +11,15 @@ use nodewell_agent::{
     lastwords::{self, LastWordsFlags},
     logging,
     runtime::handed::Handed,
-    satellite::{self, MonitorFlags},
+    satellite::{self, Errand, MonitorFlags, WorkerFlags},
 };
 use nodewell_client::Client;
 use nodewell_rules::{Mistake, RuleSet};
 use nodewell_sys::memory::{Locking, load_program, lock_memory, one_malloc_arena};
 use tokio::{runtime::Runtime, task::LocalSet};
 
-/// `EX_USAGE`, `EX_UNAVAILABLE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
+/// `EX_USAGE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
 const USAGE: u8 = 64;
-const UNAVAILABLE: u8 = 69;
 const SOFTWARE: u8 = 70;
 const CONFIG: u8 = 78;
 
@@ -40,6 +39,7 @@ fn main() -> ExitCode {
     handed.log_complaints();
     match flags.command {
         Some(Command::Monitor(flags)) => return monitor(flags),
+        Some(Command::Worker(flags)) => return worker(&flags),
         Some(Command::LastWords(flags)) => return last_words(&flags),
         Some(Command::Identity(flags)) => return identity(&flags),
         None => {}
@@ -59,22 +59,31 @@ fn mistaken(mistakes: &[Mistake]) -> ExitCode {
 
 /// One of the satellites.
 fn monitor(flags: MonitorFlags) -> ExitCode {
-    if let Err(not_yet) = flags.group.is_there() {
-        let _ = writeln!(std::io::stderr(), "nodewelld: {not_yet}");
-        return ExitCode::from(UNAVAILABLE);
-    }
     if flags.parent.is_some_and(|parent| !satellite::end_with(parent)) {
         return ExitCode::SUCCESS;
     }
-    let socket = match flags.socket {
-        Some(socket) => socket,
-        None => match Config::load(&Flags { config: flags.config, ..Flags::default() }) {
-            Ok(config) => config.socket,
-            Err(mistakes) => return mistaken(&mistakes),
-        },
+    let config = match Config::load(&Flags { config: flags.config, ..Flags::default() }) {
+        Ok(config) => config,
+        Err(mistakes) => return mistaken(&mistakes),
+    };
+    let errand = Errand {
+        group: flags.group,
+        client: Client::new(flags.socket.unwrap_or(config.socket)),
+        settings: config.hardware,
+        state_dir: flags.state_dir.or_else(satellite::default_state_dir),
+        trial: flags.trial,
     };
     let _ = one_malloc_arena();
-    started(|runtime| LocalSet::new().block_on(runtime, satellite::run(Client::new(socket))))
+    started(|runtime| LocalSet::new().block_on(runtime, satellite::run(errand)))
+}
+
+/// What a satellite starts for calls that may never return.
+fn worker(flags: &WorkerFlags) -> ExitCode {
+    if !satellite::end_with(flags.parent) {
+        return ExitCode::SUCCESS;
+    }
+    let _ = one_malloc_arena();
+    satellite::worker::run(flags.group).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The oneshot that copies what the last boot left.

@@ -8,7 +8,7 @@ use crate::{
     config::settings::{MetricsAddress, Settings, SocketSettings},
     identity::IdentityFlags,
     lastwords::LastWordsFlags,
-    satellite::MonitorFlags,
+    satellite::{MonitorFlags, WorkerFlags},
 };
 
 const EXAMPLES: &str = "\
@@ -64,6 +64,9 @@ pub struct Flags {
 pub enum Command {
     /// Run a group of monitors in this process; they report to the agent over its socket
     Monitor(MonitorFlags),
+    /// Call devices for a satellite, which starts it; a call may never return
+    #[command(hide = true)]
+    Worker(WorkerFlags),
     /// Copy what the last boot's kernel left in pstore to where the agent may read it; runs as root
     LastWords(LastWordsFlags),
     /// Find or renew this node's credentials and hand them to the agent; done by root, to the end

@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod grant;
+mod hardware;
 mod identity;
 mod rate;
 mod socket;
@@ -14,6 +15,7 @@ use nodewell_rules::{
 };
 
 use crate::{exporters::apiserver::LeaseMode, socket::Grant};
+pub use hardware::HardwareSettings;
 pub use identity::{IdentityMode, IdentitySettings};
 pub use socket::SocketSettings;
 
@@ -47,6 +49,7 @@ pub struct Settings {
     pub lease: Option<LeaseMode>,
     pub lease_renew: Option<Duration>,
     pub identity: IdentitySettings,
+    pub hardware: HardwareSettings,
     /// Of all places together: one more file never takes a grant away.
     pub grants: Vec<Grant>,
 }
@@ -143,6 +146,12 @@ const TOP_KEYS: &[&str] = &[
     "journal",
     "apiserver",
     "identity",
+    "disk",
+    "memory",
+    "cpu",
+    "pcie",
+    "fabric",
+    "gpu",
     "grant",
 ];
 
@@ -167,6 +176,7 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
     journal(file, &mut settings, report);
     apiserver::read(file, &mut settings, report);
     settings.identity = identity::read(file, report);
+    settings.hardware = hardware::read(file, report);
     let grants = tables(file, "grant", report).into_iter();
     settings.grants = grants.filter_map(|table| grant::read(table, report)).collect();
     settings
@@ -238,6 +248,7 @@ impl Settings {
             lease: later.lease.or(self.lease),
             lease_renew: later.lease_renew.or(self.lease_renew),
             identity: self.identity.overridden_by(later.identity),
+            hardware: self.hardware.overridden_by(later.hardware),
             grants: self.grants.into_iter().chain(later.grants).collect(),
         }
     }

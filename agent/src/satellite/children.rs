@@ -37,6 +37,10 @@ const OUR_OWN: [&str; 6] =
 pub struct Children {
     /// The agent's socket.
     pub socket: PathBuf,
+    /// The agent's config file, if it was named.
+    pub config: Option<PathBuf>,
+    /// Where the agent keeps its state; they have a folder in it.
+    pub state_dir: Option<PathBuf>,
     pub outlet: Outlet,
     pub stop: Stop,
 }
@@ -71,6 +75,12 @@ impl Children {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("nodewelld").args(["monitor", group.as_str(), "--socket"]).arg(&self.socket);
         command.arg("--parent").arg(std::process::id().to_string());
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        if let Some(state_dir) = &self.state_dir {
+            command.arg("--state-dir").arg(state_dir.join("hardware"));
+        }
         for name in OUR_OWN {
             command.env_remove(name);
         }

@@ -1,20 +1,22 @@
 //! The command line of `nodewelld monitor NAME`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
+use nodewell_hardware::{Family, Roots};
+use nodewell_rules::duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld monitor check                    look after read-only filesystems and vanished devices
+  nodewelld monitor check                    look after filesystems, memory, CPUs, PCI Express and fabrics
+  nodewelld monitor disk                     ask disks how they are; needs root
   nodewelld monitor check --socket /tmp/nodewell.sock
                                              for an agent that listens elsewhere
 
 It waits for the agent however long that is away. Under systemd it is nodewell-NAME.service; without, the agent
 starts it by itself (`satellites` in nodewell.toml).
 
-Exit codes: 0 stopped when asked; 64 wrong usage; 69 this version has no such monitors yet; 70 a fault of ours;
-78 a mistake in the configuration.";
+Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 a mistake in the configuration.";
 
 /// What to run, and where the agent is.
 #[derive(Debug, Clone, Args)]
@@ -23,25 +25,66 @@ pub struct MonitorFlags {
     /// The group of monitors
     #[arg(value_name = "NAME")]
     pub group: Group,
-    /// The config file, for the agent's socket [default: /etc/nodewell/nodewell.toml, if it exists]
+    /// The config file, for the agent's socket and the parts [disk], [gpu] and so on [default:
+    /// /etc/nodewell/nodewell.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The agent's socket; then no config file is read [default: /run/nodewell/nodewell.sock]
-    #[arg(long, value_name = "PATH", conflicts_with = "config")]
+    /// The agent's socket [default: the config's, else /run/nodewell/nodewell.sock]
+    #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
+    /// Where it remembers what has to outlive a restart [default: $STATE_DIRECTORY, else nowhere]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub trial: TrialFlags,
     /// End with this process, which started us
     #[arg(long, value_name = "PID", hide = true)]
     pub parent: Option<i32>,
 }
 
+/// Another machine than the one we are on, and another pace: for tests.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TrialFlags {
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub proc: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub sys: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub dev: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub tracing: Option<PathBuf>,
+    /// Between two rounds of any family
+    #[arg(long, value_name = "TIME", hide = true, value_parser = duration::parse)]
+    pub interval: Option<Duration>,
+    /// For one device of any family
+    #[arg(long, value_name = "TIME", hide = true, value_parser = duration::parse)]
+    pub deadline: Option<Duration>,
+}
+
+impl TrialFlags {
+    /// Where the readers look.
+    #[must_use]
+    pub fn roots(&self) -> Roots {
+        let usual = Roots::default();
+        let or = |said: &Option<PathBuf>, usual| said.clone().unwrap_or(usual);
+        Roots {
+            proc: or(&self.proc, usual.proc),
+            sys: or(&self.sys, usual.sys),
+            dev: or(&self.dev, usual.dev),
+            tracing: or(&self.tracing, usual.tracing),
+        }
+    }
+}
+
 /// Monitors that share a process because they share privileges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Group {
-    /// Looks at the host that must be taken outside the agent's sandbox, such as a write to a filesystem
+    /// Looks at the host that must be taken outside the agent's sandbox: writes to filesystems, memory, CPUs, PCI Express,
+    /// fabrics
     Check,
-    /// SMART, NVMe and arrays (not in this version)
+    /// Disks and arrays: SMART, NVMe
     Disk,
-    /// GPUs (not in this version)
+    /// GPUs
     Gpu,
 }
 
@@ -56,15 +99,36 @@ impl Group {
         }
     }
 
-    /// What there is of it in this version; the error is for the person who asked.
-    pub fn is_there(self) -> Result<(), NotYet> {
-        if self == Self::Check { Ok(()) } else { Err(NotYet { group: self.as_str() }) }
+    /// The families of devices that it looks after.
+    #[must_use]
+    pub fn families(self) -> &'static [Family] {
+        match self {
+            Self::Check => &[Family::Memory, Family::Cpu, Family::Pcie, Family::Fabric],
+            Self::Disk => &[Family::Disk],
+            Self::Gpu => &[Family::Gpu],
+        }
+    }
+
+    /// Whose family it is.
+    #[must_use]
+    pub fn of(family: Family) -> Self {
+        match family {
+            Family::Memory | Family::Cpu | Family::Pcie | Family::Fabric => Self::Check,
+            Family::Disk => Self::Disk,
+            Family::Gpu => Self::Gpu,
+        }
     }
 }
 
-/// A group whose monitors come with a later version.
-#[derive(Debug, thiserror::Error)]
-#[error("the {group} monitors come with a later version: nothing was started. Leave nodewell-{group}.service disabled")]
-pub struct NotYet {
-    group: &'static str,
+/// The command line of `nodewelld worker GROUP`.
+#[derive(Debug, Clone, Args)]
+pub struct WorkerFlags {
+    /// Whose it is, for people who look at processes
+    pub group: Group,
+    /// End with this process, which started us
+    #[arg(long, value_name = "PID")]
+    pub parent: i32,
+    /// The socket of the agent that it works for, for people too
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
 }

@@ -5,11 +5,12 @@ use std::{cell::Cell, collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
 use nodewell_model::{
-    Event, Name,
+    Condition, Event, Inventory, Name,
     api::{ClearRequest, ClearedView, ConditionProblem},
+    view::{DaemonState, DaemonView},
 };
 use serde::Deserialize;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 use crate::satellite::words::Words;
 
@@ -23,6 +24,8 @@ const TTL: Duration = Duration::from_secs(90);
 const REFUSALS_LIMIT: usize = 16;
 /// For the last word. An agent that is away hears none.
 const LAST_WORD: Duration = Duration::from_secs(1);
+/// The monitor of the shipped rules for the kernel log.
+const KERNEL_MONITOR: &str = "kernel-monitor";
 
 /// One agent, for as long as this process lives; the agent may come and go.
 pub(super) struct Link {
@@ -31,6 +34,9 @@ pub(super) struct Link {
     words: Words,
     news: Notify,
     since: Cell<Timestamp>,
+    /// Whether it has said of anything that it is not well.
+    holds: Cell<bool>,
+    counts: Cell<bool>,
 }
 
 /// What is read of an event.
@@ -44,9 +50,10 @@ struct News {
 impl Link {
     /// Reports as the problem daemon `source`. Must be called within a runtime.
     pub(super) fn new(client: Client, source: &str, words: Words) -> Self {
-        let settings = ReporterSettings { ttl: TTL, ..ReporterSettings::new(source) };
+        let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(source) };
         let reporter = Reporter::start(client.clone(), settings, refusals());
-        Self { client, reporter, words, news: Notify::new(), since: Cell::new(Timestamp::now()) }
+        let since = Cell::new(Timestamp::now());
+        Self { client, reporter, words, news: Notify::new(), since, holds: Cell::default(), counts: Cell::default() }
     }
 
     /// Follows the agent's events, over and over; never returns.
@@ -117,9 +124,57 @@ impl Link {
         self.reporter.event(event);
     }
 
-    /// A clean stop: says goodbye.
+    /// Says how a device is.
+    pub(super) fn set_all(&self, (condition, subject): &(Name, String), conditions: Vec<Condition>) {
+        self.reporter.set_all(condition.clone(), Some(subject.clone()), conditions);
+    }
+
+    /// A device is there no more.
+    pub(super) fn forget(&self, (condition, subject): &(Name, String)) {
+        self.reporter.forget(condition.clone(), Some(subject.clone()));
+    }
+
+    /// How many devices there are.
+    pub(super) fn inventory(&self, inventory: Vec<Inventory>) {
+        self.counts.set(true);
+        self.reporter.inventory(inventory);
+    }
+
+    /// Whether devices were ever counted.
+    pub(super) fn counts(&self) -> bool {
+        self.counts.get()
+    }
+
+    /// What an earlier run said and this one does not is over.
+    pub(super) fn all_said(&self) {
+        self.reporter.all_said();
+    }
+
+    /// Whether something is said that must not be lost by a stop.
+    pub(super) fn holds(&self, holds: bool) {
+        self.holds.set(holds);
+    }
+
+    /// Whether a stop says no goodbye.
+    pub(super) fn is_held(&self) -> bool {
+        self.holds.get()
+    }
+
+    /// Whether the agent reads the kernel log; false if it does not say.
+    pub(super) async fn reads_kernel_log(&self) -> bool {
+        let daemons = self.client.get::<Vec<DaemonView>>("/v1/daemons").await.unwrap_or_default();
+        daemons.iter().any(|daemon| daemon.name == KERNEL_MONITOR && daemon.state == DaemonState::Running)
+    }
+
+    /// A clean stop: says goodbye. With a goodbye what was said is over: what is not well stays, and is Unknown to
+    /// others once our word is too old.
     pub(super) async fn finish(self) {
-        if !self.reporter.finish(LAST_WORD).await {
+        let heard = if self.is_held() {
+            timeout(LAST_WORD, self.reporter.settled()).await.is_ok()
+        } else {
+            self.reporter.finish(LAST_WORD).await
+        };
+        if !heard {
             tracing::info!("the agent did not hear the last word");
         }
     }

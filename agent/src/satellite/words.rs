@@ -13,12 +13,14 @@ pub(super) struct Words(Rc<watch::Sender<Told>>);
 pub(super) struct Told {
     away: Option<String>,
     work: String,
+    /// Of the devices; empty where there is nothing to say.
+    hardware: String,
 }
 
 impl Words {
     /// At first nobody has answered.
     pub(super) fn new(work: &str) -> Self {
-        let told = Told { away: Some("not asked yet".to_owned()), work: work.to_owned() };
+        let told = Told { away: Some("not asked yet".to_owned()), work: work.to_owned(), hardware: String::new() };
         Self(Rc::new(watch::Sender::new(told)))
     }
 
@@ -41,9 +43,20 @@ impl Words {
         });
     }
 
+    /// What is known of the devices.
+    pub(super) fn hardware(&self, hardware: String) {
+        self.0.send_if_modified(|told| {
+            let changed = told.hardware != hardware;
+            told.hardware = hardware;
+            changed
+        });
+    }
+
     pub(super) fn line(&self) -> String {
         let told = self.0.borrow();
-        told.away.as_ref().map_or_else(|| told.work.clone(), |why| format!("waits for the agent: {why}"))
+        let parts = [told.hardware.as_str(), told.work.as_str()].into_iter().filter(|part| !part.is_empty());
+        let work = || parts.collect::<Vec<_>>().join("; ");
+        told.away.as_ref().map_or_else(work, |why| format!("waits for the agent: {why}"))
     }
 
     /// Returns with every change of the line.
@@ -66,6 +79,9 @@ mod tests {
         assert!(words.away("nobody listens"));
         assert!(!words.away("nobody listens"), "told once");
         words.work("looks after 1 problem".to_owned());
+        words.hardware("memory: 4".to_owned());
         assert_eq!(words.line(), "waits for the agent: nobody listens");
+        words.back();
+        assert_eq!(words.line(), "memory: 4; looks after 1 problem");
     }
 }

@@ -142,10 +142,15 @@ impl LogFiles {
             self.return_to_renamed(&keys, sink);
         }
         self.read_left_behind(last_look, sink);
+        let mut has_missed = false;
         for (key, path) in found {
             if !self.tails.iter().any(|tail| tail.key == key) {
-                self.attach(&path, key, first, sink);
+                has_missed |= !self.attach(&path, key, first, sink);
             }
+        }
+        if has_missed {
+            // What went between finding and opening was made before this look: the next one looks as far back.
+            self.looked_at = last_look.or(self.looked_at);
         }
         self.tell_state(sink);
     }
@@ -189,15 +194,21 @@ impl LogFiles {
         }
     }
 
-    fn attach(&mut self, path: &Path, key: FileKey, first: bool, sink: &mut dyn Sink) {
+    /// Whether it was still there: a rotation may come between finding and opening.
+    fn attach(&mut self, path: &Path, key: FileKey, first: bool, sink: &mut dyn Sink) -> bool {
         match self.open(path, self.begin(key, first), sink) {
             Ok(tail) => {
+                let is_it = tail.key == key;
                 self.denied.remove(&key);
                 self.tails.push(tail);
+                is_it
             }
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => drop(self.denied.insert(key)),
-            // It went again between finding and opening.
-            Err(_) => {}
+            Err(error) => {
+                if error.kind() == ErrorKind::PermissionDenied {
+                    self.denied.insert(key);
+                }
+                error.kind() != ErrorKind::NotFound
+            }
         }
     }
 

@@ -70,9 +70,7 @@ fn the_example_of_grants_may_be_copied_as_it_is() {
     let settings = parse(Path::new("grants.toml"), GRANTS).unwrap();
     let loaded = nodewell_rules::load(&nodewell_rules::LoadPlan {
         rules: nodewell_rules::RulesFrom::BuiltIn,
-        overrides: None,
-        npd: Vec::new(),
-        monitors_dir: None,
+        ..nodewell_rules::LoadPlan::default()
     });
     let known = |name: &nodewell_model::Name| loaded.set.conditions.iter().any(|spec| spec.condition == *name);
     let grants = settings.grants;

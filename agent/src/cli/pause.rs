@@ -1,0 +1,116 @@
+//! `nodewell pause` and `nodewell resume`: a satellite lets go of its devices, for a reset or another driver.
+
+mod readers;
+
+use std::{path::Path, time::Duration};
+
+use clap::{Args, ValueEnum};
+use nodewell_client::Client;
+use nodewell_rules::duration;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    failure::{Failure, NO_PERMISSION, TEMPORARY, USAGE},
+    out::Out,
+};
+use crate::satellite::{Group, PauseError, PauseFile};
+
+/// Whoever forgets it shall not be blind for longer.
+const LONGEST: Duration = Duration::from_hours(24);
+const LOOKS_APART: Duration = Duration::from_millis(100);
+
+/// What can be paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Devices {
+    /// GPUs: their library is closed, so that they can be reset and their driver replaced
+    Gpu,
+    /// Disks
+    Disk,
+}
+
+impl Devices {
+    fn group(self) -> Group {
+        match self {
+            Self::Gpu => Group::Gpu,
+            Self::Disk => Group::Disk,
+        }
+    }
+}
+
+/// Let go of the GPUs (or disks) for a while, for a reset or another driver (root).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell pause gpu
+  sudo nodewell pause gpu --for 1h && nvidia-smi --gpu-reset; nodewell resume gpu
+
+It returns once nothing of nodewell holds a device any more: exit code 75 if a
+reader hangs in the kernel, which only a reboot may help. Until the end of the
+pause what was known of the devices is Unknown, with the reason MonitorPaused.
+It ends by itself, and with a reboot; a restart of the agent does not end it.")]
+pub(super) struct Pause {
+    /// What to let go of.
+    #[arg(value_name = "DEVICES")]
+    devices: Devices,
+    /// For how long, at most 24h.
+    #[arg(long = "for", value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
+    length: Duration,
+    /// How long to wait for a reader that is at work.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
+    wait: Duration,
+}
+
+/// End a pause.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell resume gpu")]
+pub(super) struct Resume {
+    /// What to look after again.
+    #[arg(value_name = "DEVICES")]
+    devices: Devices,
+}
+
+impl Pause {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+        if self.length > LONGEST {
+            return Err(Failure::said(USAGE, "a pause is at most 24h long"));
+        }
+        let group = self.devices.group();
+        let pause = PauseFile::of(client.path(), group).write(self.length).map_err(denied)?;
+        self.released(client.path()).await?;
+        Ok(out.line(&format!("{}: {pause}; nothing of nodewell holds its devices", group.as_str()))?)
+    }
+
+    async fn released(&self, socket: &Path) -> Result<(), Failure> {
+        let give_up = Instant::now() + self.wait;
+        let group = self.devices.group();
+        loop {
+            let left = readers::of(group, socket);
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= give_up {
+                let message = format!(
+                    "the {} monitor is paused, but its readers are still there: {}; one that hangs in the kernel \
+                     holds its device until the kernel lets it go",
+                    group.as_str(),
+                    left.join(", ")
+                );
+                return Err(Failure::said(TEMPORARY, message));
+            }
+            sleep(LOOKS_APART).await;
+        }
+    }
+}
+
+impl Resume {
+    pub(super) fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+        let group = self.devices.group();
+        let was_paused = PauseFile::of(client.path(), group).remove().map_err(denied)?;
+        let said = if was_paused { "goes on" } else { "was not paused" };
+        Ok(out.line(&format!("the {} monitor {said}", group.as_str()))?)
+    }
+}
+
+fn denied(error: PauseError) -> Failure {
+    Failure::said(NO_PERMISSION, error.to_string())
+}

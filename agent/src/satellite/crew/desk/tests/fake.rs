@@ -1,0 +1,200 @@
+//! Workers that are threads, and do as they are told; and one that is a shell.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, BufReader, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::{Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use nodewell_hardware::{Roots, Settings};
+use serde_json::json;
+
+use super::super::{Desk, Start, Task};
+use crate::satellite::protocol::{Ask, Brief, Question, Reply, Said, read_line};
+
+/// What a worker does with a question.
+#[derive(Clone)]
+pub(in crate::satellite::crew) enum Act {
+    Answer,
+    Hang,
+    /// And survives SIGKILL.
+    HangForGood,
+    Die,
+    Say(Vec<u8>),
+    SayAndAnswer(Vec<u8>),
+    AnswerAndSay(Vec<u8>),
+}
+
+type Script = Arc<dyn Fn(&Question) -> Act + Send + Sync>;
+
+/// Starts workers of one script.
+#[derive(Clone)]
+pub(in crate::satellite::crew) struct Fake {
+    script: Script,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    brief: Option<Brief>,
+    asked: Vec<Question>,
+    started: u32,
+    killed: u32,
+    /// By pid; pids count from 1.
+    unkillable: BTreeSet<u32>,
+    dead: BTreeSet<u32>,
+    refuses: bool,
+}
+
+struct FakeTask {
+    pid: u32,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Fake {
+    pub(in crate::satellite::crew) fn new(script: impl Fn(&Question) -> Act + Send + Sync + 'static) -> Self {
+        Self { script: Arc::new(script), seen: Arc::default() }
+    }
+
+    pub(in crate::satellite::crew) fn started(&self) -> u32 {
+        self.seen.lock().unwrap().started
+    }
+
+    pub(in crate::satellite::crew) fn killed(&self) -> u32 {
+        self.seen.lock().unwrap().killed
+    }
+
+    pub(in crate::satellite::crew) fn asked(&self) -> Vec<String> {
+        self.seen.lock().unwrap().asked.iter().map(name_of).collect()
+    }
+
+    pub(super) fn heard_brief(&self) -> Option<Brief> {
+        self.seen.lock().unwrap().brief.clone()
+    }
+
+    pub(super) fn refuse(&self) {
+        self.seen.lock().unwrap().refuses = true;
+    }
+
+    /// The kernel lets go of the one that hung for good.
+    pub(in crate::satellite::crew) fn let_go(&self, pid: u32) {
+        self.seen.lock().unwrap().dead.insert(pid);
+    }
+}
+
+impl Start for Fake {
+    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
+        let mut seen = self.seen.lock().unwrap();
+        if seen.refuses {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+        }
+        let (ours, theirs) = UnixStream::pair()?;
+        seen.started += 1;
+        let pid = seen.started;
+        let fake = self.clone();
+        // One that hangs stays behind, as the real one would.
+        thread::spawn(move || fake.work(pid, &theirs));
+        Ok((Box::new(FakeTask { pid, seen: Arc::clone(&self.seen) }), ours))
+    }
+}
+
+impl Fake {
+    fn work(&self, pid: u32, satellite: &UnixStream) {
+        let mut lines = BufReader::new(satellite);
+        let brief = read_line(&mut lines).unwrap().unwrap();
+        self.seen.lock().unwrap().brief = serde_json::from_str(&brief).ok();
+        while let Ok(Some(line)) = read_line(&mut lines) {
+            let question: Question = serde_json::from_str(&line).unwrap();
+            self.seen.lock().unwrap().asked.push(question.clone());
+            let mut said = Vec::new();
+            match (self.script)(&question) {
+                Act::Answer => said.extend(answer(&question)),
+                Act::Hang => continue,
+                Act::HangForGood => {
+                    self.seen.lock().unwrap().unkillable.insert(pid);
+                    continue;
+                }
+                Act::Die => {
+                    self.seen.lock().unwrap().dead.insert(pid);
+                    return;
+                }
+                Act::Say(bytes) => said.extend(bytes),
+                Act::SayAndAnswer(bytes) => said.extend([bytes, answer(&question)].concat()),
+                Act::AnswerAndSay(bytes) => said.extend([answer(&question), bytes].concat()),
+            }
+            // The desk may have hung up in the middle of nonsense.
+            if (&*satellite).write_all(&said).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Task for FakeTask {
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn kill(&mut self) {
+        let mut seen = self.seen.lock().unwrap();
+        seen.killed += 1;
+        if !seen.unkillable.contains(&self.pid) {
+            seen.dead.insert(self.pid);
+        }
+    }
+
+    fn ended(&mut self) -> Option<String> {
+        self.seen.lock().unwrap().dead.contains(&self.pid).then(|| "signal: 11".to_owned())
+    }
+}
+
+fn answer(question: &Question) -> Vec<u8> {
+    let said = match &question.ask {
+        Ask::List => Said::Devices { names: vec!["sda".to_owned()], has_news: false },
+        Ask::Read { device } => Said::Reading(json!({ "of": device })),
+        Ask::Wait { .. } => Said::News(Vec::new()),
+    };
+    line(question.id, said)
+}
+
+/// One reply as it is sent.
+pub(in crate::satellite::crew) fn line(id: u64, said: Said) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Reply { id, said }).unwrap();
+    line.push(b'\n');
+    line
+}
+
+pub(in crate::satellite::crew) fn name_of(question: &Question) -> String {
+    match &question.ask {
+        Ask::Read { device } => device.clone(),
+        Ask::List => "list".to_owned(),
+        Ask::Wait { .. } => "wait".to_owned(),
+    }
+}
+
+pub(in crate::satellite::crew) fn brief() -> Brief {
+    Brief { roots: Roots::default(), settings: Settings::default() }
+}
+
+pub(in crate::satellite::crew) fn desk_with(fake: &Fake) -> Desk {
+    Desk::new(Box::new(fake.clone()), brief())
+}
+
+/// A worker that is a real process.
+pub(super) struct Shell(&'static str);
+
+pub(super) fn shell(script: &'static str) -> Shell {
+    Shell(script)
+}
+
+impl Start for Shell {
+    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = Command::new("sh");
+        command.args(["-c", self.0]).stdin(Stdio::from(OwnedFd::from(theirs)));
+        Ok((Box::new(command.spawn()?), ours))
+    }
+}

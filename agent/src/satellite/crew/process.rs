@@ -1,0 +1,73 @@
+//! Worker processes: how one is started, killed and seen to be gone. What hangs in the kernel survives being killed.
+
+use std::{
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::CommandExt},
+    },
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use crate::satellite::Group;
+
+/// Starts workers; the tests have one of their own.
+pub(in crate::satellite) trait Start {
+    /// A fresh worker, and the socket to it.
+    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)>;
+}
+
+/// A process of ours, or of an earlier life of ours.
+pub(in crate::satellite) trait Task {
+    fn pid(&self) -> u32;
+
+    /// SIGKILL; what hangs in the kernel dies when the kernel lets it go.
+    fn kill(&mut self);
+
+    /// How it ended; `None` while it is there.
+    fn ended(&mut self) -> Option<String>;
+}
+
+/// Starts this very program as a worker.
+#[derive(Debug)]
+pub(in crate::satellite) struct OwnProgram {
+    pub(in crate::satellite) group: Group,
+    /// The agent's: `nodewell pause` tells by it whose reader it is.
+    pub(in crate::satellite) socket: PathBuf,
+}
+
+impl Start for OwnProgram {
+    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        // Whatever lies at its path by now: both sides have to speak one language.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("nodewelld").args(["worker", self.group.as_str(), "--parent"]).arg(std::process::id().to_string());
+        command.arg("--socket").arg(&self.socket);
+        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
+        // The watchdog and the readiness are the satellite's.
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] {
+            command.env_remove(name);
+        }
+        Ok((Box::new(command.spawn()?), ours))
+    }
+}
+
+impl Task for Child {
+    fn pid(&self) -> u32 {
+        self.id()
+    }
+
+    fn kill(&mut self) {
+        // It has not been waited for: the pid is still its own.
+        let _ = Child::kill(self);
+    }
+
+    fn ended(&mut self) -> Option<String> {
+        match self.try_wait() {
+            Ok(status) => status.map(|status| status.to_string()),
+            // Nobody but us waits for it.
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What judges find, told to the agent: conditions of each device, what happened, what is over, how many there are.
+
+mod compose;
+mod ending;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use nodewell_hardware::{Family, Findings, Happening, ReadError, State, Trouble, Verdict};
+use nodewell_model::{Event, Inventory, Name};
+
+use super::{course::Rest, keeping::Said, pause::Pause};
+use crate::satellite::link::Link;
+
+use compose::{Since, compose, joined, paused};
+use ending::Endings;
+
+/// Tells of all families of a group.
+pub(super) struct Speaker<'a> {
+    link: &'a Link,
+    told: BTreeMap<Family, Told>,
+    endings: Endings,
+    pause: Option<Timestamp>,
+}
+
+/// What was said of one family.
+#[derive(Debug, Default)]
+struct Told {
+    spots: BTreeMap<Spot, Since>,
+    inventory: Vec<Inventory>,
+}
+
+/// A condition and a device.
+type Spot = (Name, String);
+
+impl<'a> Speaker<'a> {
+    pub(super) fn new(link: &'a Link) -> Self {
+        Self { link, told: BTreeMap::new(), endings: Endings::default(), pause: None }
+    }
+
+    /// What an earlier run said, for the times in it. It is not said again before somebody has looked.
+    pub(super) fn resume(&mut self, family: Family, said: Vec<Said>) {
+        let told = self.told.entry(family).or_default();
+        for Said { condition, subject, reason, since } in said {
+            told.spots.entry((condition, subject)).or_default().insert(reason, since);
+        }
+        // A stop before the first round must withdraw nothing either.
+        self.note_held();
+    }
+
+    /// What is said now, for a later run.
+    pub(super) fn said(&self, family: Family) -> Vec<Said> {
+        let spots = self.told.get(&family).into_iter().flat_map(|told| &told.spots);
+        let of_spot = |((condition, subject), since): (&Spot, &Since)| {
+            let said = |(reason, since): (&Name, &Timestamp)| Said {
+                condition: condition.clone(),
+                subject: subject.clone(),
+                reason: reason.clone(),
+                since: *since,
+            };
+            since.iter().map(said).collect::<Vec<_>>()
+        };
+        spots.flat_map(of_spot).collect()
+    }
+
+    /// Tells the account of a family, whole but for `rest`.
+    pub(super) async fn tell(&mut self, family: Family, findings: Findings, rest: &Rest) {
+        self.pause = None;
+        let Findings { verdicts, happenings, ended, inventory } = findings;
+        self.conditions(family, verdicts, rest);
+        self.happened(family, happenings).await;
+        self.inventory(family, inventory);
+        self.endings.end(self.link, ended).await;
+    }
+
+    /// Nobody looks after what is known so far.
+    pub(super) fn pause(&mut self, pause: &Pause) {
+        if self.pause.replace(pause.until) == Some(pause.until) {
+            return;
+        }
+        for spot in self.told.values().flat_map(|told| told.spots.keys()) {
+            self.link.set_all(spot, vec![paused(spot, pause)]);
+        }
+    }
+
+    /// Each family was judged once.
+    pub(super) fn all_said(&self) {
+        self.link.all_said();
+    }
+
+    fn conditions(&mut self, family: Family, verdicts: Vec<Verdict>, rest: &Rest) {
+        let told = self.told.entry(family).or_default();
+        let verdicts = joined(verdicts);
+        let gone: BTreeSet<Spot> = told.spots.keys().filter(|spot| !verdicts.contains_key(spot)).cloned().collect();
+        for (spot, state) in verdicts {
+            self.say(family, spot, state);
+        }
+        for spot in gone {
+            match rest {
+                Rest::None => self.forget(family, &spot),
+                // What an earlier run said of it, the agent still has.
+                Rest::Some => {}
+                Rest::All(trouble) => self.say(family, spot, unknown(trouble)),
+            }
+        }
+        self.note_held();
+    }
+
+    fn say(&mut self, family: Family, spot: Spot, state: State) {
+        let told = self.told.entry(family).or_default();
+        let before = told.spots.remove(&spot).unwrap_or_default();
+        let (conditions, since) = compose(&spot, state, &before);
+        self.link.set_all(&spot, conditions);
+        told.spots.insert(spot, since);
+    }
+
+    fn forget(&mut self, family: Family, spot: &Spot) {
+        self.told.entry(family).or_default().spots.remove(spot);
+        self.link.forget(spot);
+    }
+
+    /// A stop from now on takes nothing back.
+    pub(super) fn hold(&self) {
+        self.link.holds(true);
+    }
+
+    fn note_held(&self) {
+        let mut all = self.told.values().flat_map(|told| told.spots.values());
+        self.link.holds(all.any(|since| !compose::is_well(since)));
+    }
+
+    /// A kernel line of the same Xid makes an Event of its own: ours is for a node whose kernel log cannot be read.
+    async fn happened(&self, family: Family, happenings: Vec<Happening>) {
+        let is_xid = |happening: &Happening| family == Family::Gpu && happening.reason.as_str().starts_with("GpuXid");
+        let is_double = happenings.iter().any(is_xid) && self.link.reads_kernel_log().await;
+        for happening in happenings.into_iter().filter(|happening| !(is_double && is_xid(happening))) {
+            let Happening { reason, severity, subject, message, time } = happening;
+            self.link.tell(Event { severity, timestamp: time, reason, message, subject });
+        }
+    }
+
+    fn inventory(&mut self, family: Family, inventory: Vec<Inventory>) {
+        self.told.entry(family).or_default().inventory = inventory;
+        let all: Vec<Inventory> = self.told.values().flat_map(|told| told.inventory.clone()).collect();
+        if !all.is_empty() || self.link.counts() {
+            self.link.inventory(all);
+        }
+    }
+}
+
+/// What is said of a device that was not even listed.
+fn unknown(trouble: &Trouble) -> State {
+    let (reason, message) = match trouble {
+        Trouble::Silent(silence) => ("DeviceNotAnswering", silence.message.clone()),
+        Trouble::Read(error @ ReadError::Denied { .. }) => ("PermissionDenied", error.to_string()),
+        Trouble::Read(error) => ("DeviceUnreadable", error.to_string()),
+    };
+    State::Unknown { reason: Name::fixed(reason), message }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! What is said, and what stays, when a run begins with the memory of an earlier one.
+
+use nodewell_client::Client;
+use nodewell_hardware::Silence;
+
+use super::*;
+use crate::satellite::words::Words;
+
+/// Nobody listens there.
+fn link() -> Link {
+    Link::new(Client::new("/nonexistent/nodewell.sock"), "disk", Words::new(""))
+}
+
+fn said() -> Said {
+    Said {
+        condition: Name::fixed("DiskUnhealthy"),
+        subject: "nvme0".to_owned(),
+        reason: Name::fixed("NvmeSpareLow"),
+        since: "2026-01-01T00:00:00Z".parse().unwrap(),
+    }
+}
+
+fn silent() -> Trouble {
+    Trouble::Silent(Silence { since: said().since, message: "no answer within 20 s".to_owned() })
+}
+
+#[tokio::test]
+async fn a_stop_before_the_first_round_withdraws_nothing() {
+    let link = link();
+    let mut speaker = Speaker::new(&link);
+    assert!(!link.is_held());
+    speaker.resume(Family::Disk, vec![said()]);
+    assert!(link.is_held());
+}
+
+#[tokio::test]
+async fn what_was_not_looked_at_is_remembered() {
+    let link = link();
+    let mut speaker = Speaker::new(&link);
+    speaker.resume(Family::Disk, vec![said()]);
+    for rest in [Rest::Some, Rest::All(silent())] {
+        speaker.tell(Family::Disk, Findings::default(), &rest).await;
+        assert!(speaker.said(Family::Disk).contains(&said()), "{rest:?}");
+        assert!(link.is_held());
+    }
+    speaker.tell(Family::Disk, Findings::default(), &Rest::None).await;
+    assert_eq!(speaker.said(Family::Disk), []);
+    assert!(!link.is_held());
+}

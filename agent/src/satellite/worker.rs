@@ -1,0 +1,91 @@
+//! `nodewelld worker`: answers the questions of the satellite that started it, one at a time, by calls that may never
+//! return. It has no runtime, reads no configuration and holds nothing but its readers.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufReader, Write},
+    os::{fd::AsFd, unix::net::UnixStream},
+    time::Duration,
+};
+
+use nodewell_hardware::{Family, ReadError, Reader};
+
+use super::{
+    Group,
+    place::Place,
+    protocol::{Ask, Brief, Question, Reply, Said, read_line},
+};
+
+/// Why a worker cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    #[error("standard input is no socket to a satellite: {0}; `nodewelld monitor` starts workers by itself")]
+    NoSocket(io::Error),
+    #[error("the satellite cannot be heard: {0}")]
+    Hearing(io::Error),
+    #[error("the satellite cannot be told: {0}")]
+    Telling(io::Error),
+    #[error("this is not a satellite's question: {0}")]
+    NoQuestion(serde_json::Error),
+}
+
+/// What is told of an answer that cannot be written as JSON.
+const UNWRITABLE: &str = "its reading cannot be written down";
+
+/// Answers until the satellite is gone.
+pub fn run(group: Group) -> Result<(), WorkerError> {
+    let idle = Place::idle(group);
+    called(idle.as_str());
+    let input = io::stdin().as_fd().try_clone_to_owned().map_err(WorkerError::NoSocket)?;
+    let mut satellite = UnixStream::from(input);
+    let mut lines = BufReader::new(satellite.try_clone().map_err(WorkerError::NoSocket)?);
+    let Some(first) = read_line(&mut lines).map_err(WorkerError::Hearing)? else { return Ok(()) };
+    let brief = serde_json::from_str(&first).map_err(WorkerError::NoQuestion)?;
+    let mut desk = Desk { brief, readers: BTreeMap::new(), idle };
+    while let Some(line) = read_line(&mut lines).map_err(WorkerError::Hearing)? {
+        let question: Question = serde_json::from_str(&line).map_err(WorkerError::NoQuestion)?;
+        satellite.write_all(&desk.answer(&question)).map_err(WorkerError::Telling)?;
+    }
+    Ok(())
+}
+
+/// The readers that were asked for so far: making one may already call what hangs.
+struct Desk {
+    brief: Brief,
+    readers: BTreeMap<Family, Box<dyn Reader>>,
+    /// Between two questions, and while its readers' libraries are left.
+    idle: Place,
+}
+
+impl Desk {
+    fn answer(&mut self, question: &Question) -> Vec<u8> {
+        let place = Place::of(question.family, &question.ask);
+        called(place.as_str());
+        let said = self.said(question);
+        called(self.idle.as_str());
+        let reply = |said| serde_json::to_vec(&Reply { id: question.id, said });
+        let unwritable = |_| reply(Said::Trouble(ReadError::Failed { message: UNWRITABLE.to_owned() }));
+        let mut line = reply(said).or_else(unwritable).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    fn said(&mut self, question: &Question) -> Said {
+        let Self { brief, readers, .. } = self;
+        let family = question.family;
+        let reader = readers.entry(family).or_insert_with(|| family.reader(brief.roots.clone(), &brief.settings));
+        let said = match &question.ask {
+            Ask::List => reader.list().map(|names| Said::Devices { names, has_news: reader.has_news() }),
+            Ask::Read { device } => reader.read(device).map(Said::Reading),
+            Ask::Wait { within_millis } => reader.wait(Duration::from_millis(*within_millis)).map(Said::News),
+        };
+        said.unwrap_or_else(Said::Trouble)
+    }
+}
+
+/// Only a null byte could be refused, and no device has one.
+fn called(name: &str) {
+    if let Ok(name) = std::ffi::CString::new(name) {
+        let _ = nix::sys::prctl::set_name(&name);
+    }
+}
