@@ -18,6 +18,9 @@ mod doctor_identity;
 mod enroll;
 mod events_10000;
 mod file_copytruncate;
+mod gpu_faults;
+mod gpu_hangs;
+mod gpu_xids;
 mod harness;
 mod hostile_clients;
 mod hostile_lines;
@@ -42,6 +45,7 @@ mod node_bound;
 mod node_recreated;
 mod npd_stock_configs;
 mod openapi;
+mod pcie_and_fabric;
 mod reboot_is_judged;
 mod reboot_on_systemd;
 mod recovery;
@@ -49,9 +53,13 @@ mod report_api;
 mod report_cli;
 mod report_docs;
 mod report_grants;
+mod report_inventory;
+mod report_reasons;
 mod report_restart;
 mod root_disk_hangs;
 mod rule_commands;
+mod satellite_hardware;
+mod satellite_pause;
 mod satellites;
 mod sighup_reload;
 mod state;
@@ -94,7 +102,13 @@ fn main() -> std::process::ExitCode {
         monitor_panics::list,
         clock_jumps::list,
         reboot_is_judged::list,
+        satellite_hardware::list,
+        satellite_pause::list,
         satellites::list,
+        gpu_hangs::list,
+        gpu_faults::list,
+        gpu_xids::list,
+        pcie_and_fabric::list,
         inject::list,
         journal_entries::list,
         journal_rotates_and_vacuums::list,
@@ -112,6 +126,8 @@ fn main() -> std::process::ExitCode {
         report_docs::list,
         report_restart::list,
         report_grants::list,
+        report_inventory::list,
+        report_reasons::list,
         rule_commands::list,
         sighup_reload::list,
         metrics::list,

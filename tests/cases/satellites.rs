@@ -24,7 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::Root], "one_that_is_killed_is_started_again", one_that_is_killed_is_started_again)
         .case("one_ends_with_its_agent", one_ends_with_its_agent)
         .case_with(&[Need::Root], "one_stops_when_asked", one_stops_when_asked)
-        .case("names_that_come_later_are_told", names_that_come_later_are_told);
+        .case("other_names_are_told", other_names_are_told);
 }
 
 /// A satellite of root's, in no service.
@@ -115,12 +115,7 @@ fn one_stops_when_asked() {
     assert_eq!(agent.daemon(CHECK), None, "nothing more is expected of it");
 }
 
-fn names_that_come_later_are_told() {
-    for name in ["disk", "gpu"] {
-        let outcome = nodewelld(["monitor", name]);
-        assert_eq!(outcome.code, 69, "{outcome:?}");
-        assert!(outcome.stderr.contains("come with a later version"), "{outcome:?}");
-    }
+fn other_names_are_told() {
     let unknown = nodewelld(["monitor", "network"]);
     assert_eq!(unknown.code, 64, "{unknown:?}");
     assert!(unknown.stderr.contains("check, disk, gpu"), "{unknown:?}");

@@ -311,9 +311,17 @@ impl Agent {
         self.process.signal(Signal::SIGHUP);
     }
 
-    /// SIGSTOP.
+    /// SIGSTOP; returns once every thread has stopped.
     pub fn pause(&self) {
         self.process.signal(Signal::SIGSTOP);
+        let tasks = format!("/proc/{}/task", self.pid());
+        let is_stopped = |task: fs::DirEntry| {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        };
+        until("every thread has stopped", || {
+            fs::read_dir(&tasks).ok()?.filter_map(Result::ok).all(is_stopped).then_some(())
+        });
     }
 
     /// SIGCONT.

@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod disk;
 pub mod double;
 pub mod fire;
+pub mod gpus;
 pub mod http;
 pub mod journal;
 pub mod kmsg;

@@ -1,6 +1,11 @@
 //! `nodewelld monitor NAME`: started by hand beside an agent, or found among an agent's children.
 
-use std::{fs, path::PathBuf, process::ExitStatus};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+};
 
 use nix::sys::signal::Signal;
 
@@ -39,6 +44,14 @@ pub fn runs(pid: u32) -> bool {
     status.contains("State:") && !status.contains("State:\tZ")
 }
 
+fn worker_of(pid: u32) -> Option<u32> {
+    let is_it = |pid: &u32| {
+        let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        argv.starts_with(b"nodewelld\0worker\0")
+    };
+    children_of(pid).into_iter().find(is_it)
+}
+
 fn children_of(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
@@ -53,20 +66,36 @@ pub struct Satellite {
 
 impl Satellite {
     /// Starts `nodewelld monitor check` for `plan`'s agent, which need not run.
+    #[must_use]
+    pub fn check_of(plan: &Plan) -> Self {
+        Self::of(plan, "check", &[])
+    }
+
+    /// Starts `nodewelld monitor NAME FLAGS` for `plan`'s agent, with `plan`'s configuration. It remembers in
+    /// `hardware/` of the plan's folder.
     ///
     /// # Panics
     /// If it cannot be started.
     #[must_use]
-    pub fn check_of(plan: &Plan) -> Self {
-        let log = plan.folder().join("check.log");
-        let argv = [
-            binary("nodewelld").into_os_string(),
-            "monitor".into(),
-            "check".into(),
-            "--socket".into(),
-            plan.folder().join("socket").into_os_string(),
-        ];
+    pub fn of(plan: &Plan, name: &str, flags: &[(&str, &Path)]) -> Self {
+        let path = |name: &str| plan.folder().join(name).into_os_string();
+        let log = plan.folder().join(format!("{name}.log"));
+        let mut argv: Vec<OsString> = vec![binary("nodewelld").into_os_string(), "monitor".into(), name.into()];
+        argv.extend(["--socket".into(), path("socket"), "--config".into(), path("nodewell.toml")]);
+        argv.extend(["--state-dir".into(), path("hardware")]);
+        argv.extend(flags.iter().flat_map(|(flag, value)| [(*flag).into(), value.as_os_str().to_owned()]));
         Self { process: Process::start(&argv, &log).unwrap(), log }
+    }
+
+    /// The pid of its worker, once it has one.
+    pub fn worker(&self) -> u32 {
+        until("the satellite has a worker", || worker_of(self.process.pid()))
+    }
+
+    /// Whether it has a worker now.
+    #[must_use]
+    pub fn has_worker(&self) -> bool {
+        worker_of(self.process.pid()).is_some()
     }
 
     /// Waits until it has said `words` so many times.

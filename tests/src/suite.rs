@@ -10,14 +10,14 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use crate::{
     cgroup, clock,
     cluster::Cluster,
-    disk, journal, kmsg,
+    disk, gpus, journal, kmsg,
     machine::{self, Release},
     real::{self, RealServer},
     wire,
 };
 
 /// What a machine may lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Need {
     Root,
     /// Root, and a kernel log that takes writes.
@@ -36,10 +36,14 @@ pub enum Need {
     Machine(Release),
     /// Root, and network namespaces that can be made.
     Wire,
+    /// A GPU of NVIDIA's with its driver.
+    NvidiaGpu,
     /// Time: only the long suite takes it.
     LongSuite,
     /// A package whose programs run on glibc 2.28 and later, named by `NODEWELL_DEB`.
     OldGlibc,
+    /// What another harness needs: why this machine cannot, if it cannot.
+    Other(fn() -> Option<String>),
 }
 
 impl Need {
@@ -55,8 +59,10 @@ impl Need {
             Self::ShiftedClock => clock::unmet(),
             Self::Machine(release) => machine::unmet(release),
             Self::Wire => wire::unmet(),
+            Self::NvidiaGpu => gpus::unmet(),
             Self::LongSuite => std::env::var_os("NODEWELL_LONG").is_none().then(|| LONG.to_owned()),
             Self::OldGlibc => std::env::var_os("NODEWELL_DEB").is_none().then(|| OLD_GLIBC.to_owned()),
+            Self::Other(unmet) => unmet(),
         }
     }
 }
@@ -161,9 +167,15 @@ impl Suite {
     /// Runs what the command line asks for, ends what was shared, and says what ran where.
     #[must_use]
     pub fn run(self) -> std::process::ExitCode {
-        let mut arguments = Arguments::from_args();
         // Most cases wait for timers of the agent: more of them at once cost little.
-        arguments.test_threads.get_or_insert(AT_ONCE);
+        self.run_at_once(AT_ONCE)
+    }
+
+    /// The same, with no more than `most` cases at once if the command line does not say.
+    #[must_use]
+    pub fn run_at_once(self, most: usize) -> std::process::ExitCode {
+        let mut arguments = Arguments::from_args();
+        arguments.test_threads.get_or_insert(most);
         let conclusion = libtest_mimic::run(&arguments, self.trials);
         RealServer::end_shared();
         summary();

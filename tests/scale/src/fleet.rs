@@ -46,7 +46,14 @@ impl Exporter {
     pub fn publish(&self, conditions: Vec<Arc<ConditionView>>) {
         let apiserver = self.board.view().apiserver.clone();
         let node = self.name.clone();
-        self.board.publish(NodeView { node, conditions, daemons: Vec::new(), apiserver, refused: Vec::new() });
+        self.board.publish(NodeView {
+            node,
+            conditions,
+            daemons: Vec::new(),
+            apiserver,
+            hardware: Vec::new(),
+            refused: Vec::new(),
+        });
     }
 
     /// How many Events wait for their delivery.
