@@ -5,7 +5,7 @@ CARGO ?= cargo
 ARGS ?=
 DEB_PROFILE ?= release
 
-.PHONY: help run build test lint unit whole e2e scale fuzz bench deps deb rpm packages
+.PHONY: help run build test lint unit whole vm e2e scale fuzz bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,7 +17,7 @@ run: toolchain ## build nodewelld and watch this machine with it (needs no clust
 build: toolchain ## build both programs, optimised
 	$(CARGO) build --release --package nodewell-agent --bins
 
-test: toolchain deps lint unit whole ## everything that must pass before a change lands
+test: toolchain deps lint unit whole guests ## everything that must pass before a change lands
 
 lint:
 	$(CARGO) fmt --all --check
@@ -25,15 +25,25 @@ lint:
 	@packaging/licences
 
 unit: ## unit and property tests
-	$(CARGO) test --workspace --exclude nodewell-tests --locked
+	$(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked
 
 whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build --package nodewell-agent --bins --locked
 	$(CARGO) test -p nodewell-tests --locked
 
+guests:
+	$(CARGO) build --package nodewell-agent --bins --locked
+	$(CARGO) test -p nodewell-vm --locked
+.PHONY: guests
+
+vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)
+	$(CARGO) build --package nodewell-agent --bins --locked
+	NODEWELL_LONG=1 $(CARGO) test -p nodewell-vm --locked -- $(ARGS)
+
 e2e: toolchain deps ## the long proofs
 	$(CARGO) build --package nodewell-agent --bins --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
+	$(MAKE) vm
 	$(MAKE) packages
 	packaging/rpm-in-a-root
 	$(MAKE) scale
@@ -61,7 +71,8 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 	@packaging/lint/check
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
-DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv
+DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
+  qemu-system-x86 nbdkit busybox-static e2fsprogs xz-utils
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 

@@ -1,1 +1,39 @@
 //! Virtual machines for the tests: a Debian kernel under QEMU, our own programs in its first userland, faults by QMP.
+
+#![allow(clippy::unwrap_used)]
+
+mod agent;
+mod archive;
+pub mod disk;
+pub mod guest;
+mod initramfs;
+mod kernel;
+mod plan;
+mod qmp;
+mod shell;
+
+use std::path::Path;
+
+use nodewell_tests::suite::Need;
+
+/// A machine that can run guests.
+pub const GUEST: Need = Need::Other(unmet);
+
+const PROGRAMS: [(&str, &str); 4] = [
+    ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
+    ("/bin/busybox", "busybox-static"),
+    ("/usr/bin/nbdkit", "nbdkit"),
+    ("/usr/bin/strip", "binutils"),
+];
+
+/// Why this machine cannot run a guest.
+fn unmet() -> Option<String> {
+    if !cfg!(target_arch = "x86_64") {
+        return Some("needs x86-64: the guest runs our own programs".to_owned());
+    }
+    let missing = PROGRAMS.into_iter().find(|(path, _)| !Path::new(path).exists());
+    if let Some((path, package)) = missing {
+        return Some(format!("needs {path} (Debian's {package})"));
+    }
+    kernel::Kernel::of_debian().err()
+}

@@ -1,0 +1,35 @@
+//! Whole-program cases in virtual machines: a kernel meets real faults. A file for each behaviour; this one lists them.
+
+#![allow(clippy::unwrap_used)]
+
+mod block_errors;
+mod hung_task;
+mod machine_checks;
+mod many_disks;
+mod nvme_unplugged;
+mod nvme_warning;
+mod out_of_memory;
+mod pcie_errors;
+mod sata_smart;
+mod stuck_reader;
+
+/// Each takes a processor of its own while it boots.
+const AT_ONCE: usize = 2;
+
+fn main() -> std::process::ExitCode {
+    let mut suite = nodewell_tests::suite::Suite::default();
+    let behaviours = [
+        block_errors::list,
+        hung_task::list,
+        machine_checks::list,
+        many_disks::list,
+        nvme_unplugged::list,
+        nvme_warning::list,
+        out_of_memory::list,
+        pcie_errors::list,
+        sata_smart::list,
+        stuck_reader::list,
+    ];
+    behaviours.iter().for_each(|list| list(&mut suite));
+    suite.run_at_once(AT_ONCE)
+}

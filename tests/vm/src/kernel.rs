@@ -1,0 +1,143 @@
+//! The kernel of the guests: Debian's own package, unpacked once and kept in `target/machines`.
+
+use std::{
+    env,
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+    thread,
+};
+
+use nix::fcntl::{Flock, FlockArg};
+
+/// Names a kernel package to run in place of Debian's newest one.
+const NAMED: &str = "NODEWELL_KERNEL_DEB";
+/// The package that always depends on the newest kernel.
+const NEWEST: &str = "linux-image-amd64";
+/// How an xz stream begins.
+const XZ: &[u8] = b"\xfd7zXZ\0";
+const ELF: &[u8] = b"\x7fELF";
+
+/// An unpacked kernel.
+#[derive(Debug, Clone)]
+pub(crate) struct Kernel {
+    /// `6.1.0-50-amd64`
+    pub(crate) release: String,
+    folder: PathBuf,
+}
+
+impl Kernel {
+    /// The one that `NODEWELL_KERNEL_DEB` names, else Debian's newest; fetched at the first call on this machine.
+    ///
+    /// # Errors
+    /// In words, if it cannot be had.
+    pub(crate) fn of_debian() -> Result<Self, String> {
+        static KERNEL: OnceLock<Result<Kernel, String>> = OnceLock::new();
+        KERNEL.get_or_init(find).clone()
+    }
+
+    /// The unpacked image: QEMU starts it directly (PVH), which spares the guest seconds of unpacking.
+    pub(crate) fn image(&self) -> PathBuf {
+        self.folder.join("vmlinux")
+    }
+
+    /// `lib/modules/RELEASE`.
+    pub(crate) fn modules(&self) -> PathBuf {
+        self.folder.join("lib/modules").join(&self.release)
+    }
+}
+
+/// `target/machines` of this build.
+pub(crate) fn machines() -> PathBuf {
+    let own = env::current_exe().expect("a running program has a path");
+    own.ancestors().nth(3).expect("a test binary lies in target/PROFILE/deps").join("machines")
+}
+
+fn find() -> Result<Kernel, String> {
+    let package = env::var_os(NAMED).map(PathBuf::from);
+    let stem = package.as_deref().and_then(Path::file_stem).unwrap_or("newest".as_ref());
+    let folder = machines().join(format!("kernel-{}", stem.display()));
+    fs::create_dir_all(machines()).map_err(|error| told(&machines(), error))?;
+    // One at a time among processes.
+    let lock = File::create(machines().join("kernel.lock")).map_err(|error| error.to_string())?;
+    let _lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
+    if !folder.is_dir() {
+        make(package, &folder)?;
+    }
+    let release = first_name(&folder.join("lib/modules"))?;
+    Ok(Kernel { release, folder })
+}
+
+fn make(package: Option<PathBuf>, folder: &Path) -> Result<(), String> {
+    let unfinished = folder.with_extension("unfinished");
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).map_err(|error| told(&unfinished, error))?;
+    }
+    fs::create_dir_all(&unfinished).map_err(|error| told(&unfinished, error))?;
+    let package = package.map_or_else(|| download(&unfinished), Ok)?;
+    output(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&unfinished))?;
+    let release = first_name(&unfinished.join("lib/modules"))?;
+    // Paths relative to where it runs: busybox's looks below the folder that it is given.
+    output(Command::new("/bin/busybox").args(["depmod", "-b", "."]).arg(&release).current_dir(&unfinished))?;
+    unpack_image(&unfinished.join("boot").join(format!("vmlinuz-{release}")), &unfinished.join("vmlinux"))?;
+    fs::rename(&unfinished, folder).map_err(|error| told(folder, error))
+}
+
+fn download(folder: &Path) -> Result<PathBuf, String> {
+    let depends = output(Command::new("apt-cache").args(["depends", NEWEST]))?;
+    let depends = String::from_utf8_lossy(&depends);
+    let name = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: "));
+    let name =
+        name.ok_or_else(|| format!("apt-cache knows no {NEWEST}: run apt-get update, or name one in {NAMED}"))?;
+    output(Command::new("apt-get").args(["download", "--quiet", name]).current_dir(folder))?;
+    Ok(folder.join(first_name(folder)?))
+}
+
+/// A bzImage carries the image behind its loader, packed; Debian packs with xz.
+fn unpack_image(packed: &Path, image: &Path) -> Result<(), String> {
+    let bytes = fs::read(packed).map_err(|error| told(packed, error))?;
+    let start = bytes.windows(XZ.len()).position(|window| window == XZ);
+    let start = start.ok_or_else(|| format!("{}: no xz stream in it", packed.display()))?;
+    let unpacked = unxz(bytes[start..].to_vec())?;
+    if !unpacked.starts_with(ELF) {
+        return Err(format!("{}: what is packed in it is no ELF file", packed.display()));
+    }
+    fs::write(image, unpacked).map_err(|error| told(image, error))
+}
+
+fn unxz(packed: Vec<u8>) -> Result<Vec<u8>, String> {
+    let mut command = Command::new("xz");
+    // Behind the stream lies more of the bzImage.
+    command.args(["--decompress", "--stdout", "--single-stream"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| format!("xz: {error}"))?;
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // xz stops reading at the end of the stream.
+    let feeder = thread::spawn(move || drop(stdin.write_all(&packed)));
+    let output = child.wait_with_output().map_err(|error| format!("xz: {error}"))?;
+    feeder.join().expect("it does not panic");
+    Ok(output.stdout)
+}
+
+fn first_name(folder: &Path) -> Result<String, String> {
+    let entry = fs::read_dir(folder).map_err(|error| told(folder, error))?.next();
+    let entry = entry.ok_or_else(|| format!("{} is empty", folder.display()))?;
+    Ok(entry.map_err(|error| told(folder, error))?.file_name().to_string_lossy().into_owned())
+}
+
+/// Runs to its end; gives what it wrote.
+pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program}: {}", said.trim().lines().last().unwrap_or("it failed and gave no reason")))
+}
+
+fn told(path: &Path, error: std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}

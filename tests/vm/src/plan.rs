@@ -1,0 +1,123 @@
+//! Which machine a guest is: its memory, its devices, what its kernel is told.
+
+use std::{ffi::OsString, path::Path};
+
+use crate::{disk::Backing, initramfs, kernel::Kernel};
+
+/// The first userland lies in memory, and the agent runs beside it.
+const MEMORY_MIB: u32 = 768;
+
+/// A guest that is to boot.
+#[derive(Debug)]
+pub struct Plan {
+    memory_mib: u32,
+    modules: Vec<&'static str>,
+    kernel: Vec<String>,
+    devices: Vec<String>,
+    reboots: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { memory_mib: MEMORY_MIB, modules: Vec::new(), kernel: Vec::new(), devices: Vec::new(), reboots: false }
+    }
+}
+
+impl Plan {
+    /// Loads these modules at boot, in this order.
+    #[must_use]
+    pub fn modules(mut self, modules: &[&'static str]) -> Self {
+        self.modules.extend(modules);
+        self
+    }
+
+    /// More words on the kernel's command line.
+    #[must_use]
+    pub fn kernel(mut self, words: &str) -> Self {
+        self.kernel.push(words.to_owned());
+        self
+    }
+
+    #[must_use]
+    pub fn memory_mib(mut self, mib: u32) -> Self {
+        self.memory_mib = mib;
+        self
+    }
+
+    /// After a panic it boots again, which else ends it.
+    #[must_use]
+    pub fn reboots(mut self) -> Self {
+        self.reboots = true;
+        self
+    }
+
+    /// Any device, in QEMU's own words; `id=` is its name for QMP.
+    #[must_use]
+    pub fn device(mut self, words: &str) -> Self {
+        self.devices.extend(["-device".to_owned(), words.to_owned()]);
+        self
+    }
+
+    /// A PCI Express slot, where a device can be plugged and unplugged, and whose port reports errors.
+    #[must_use]
+    pub fn slot(self, id: &str, number: u8) -> Self {
+        self.device(&format!("pcie-root-port,id={id},chassis={number},slot={number}"))
+    }
+
+    /// An NVMe disk `id`; in `slot`, if it names one.
+    #[must_use]
+    pub fn nvme(self, id: &str, backing: &dyn Backing, slot: Option<&str>) -> Self {
+        let bus = slot.map_or_else(String::new, |slot| format!(",bus={slot}"));
+        self.drive(id, backing).device(&format!("nvme,id={id},serial={id},drive=drive-{id}{bus}"))
+    }
+
+    /// A SATA disk `id` at port `port` of the machine's AHCI controller.
+    #[must_use]
+    pub fn sata(self, id: &str, backing: &dyn Backing, port: u8) -> Self {
+        self.drive(id, backing).device(&format!("ide-hd,id={id},serial={id},drive=drive-{id},bus=ide.{port}"))
+    }
+
+    fn drive(mut self, id: &str, backing: &dyn Backing) -> Self {
+        // Nothing is waited for that a crash of this machine could lose.
+        let drive = format!("id=drive-{id},file={},format=raw,if=none,cache=unsafe", backing.file());
+        self.devices.extend(["-drive".to_owned(), drive]);
+        self
+    }
+
+    /// The whole command, with its sockets and logs in `folder`.
+    pub(crate) fn argv(&self, kernel: &Kernel, folder: &Path) -> Vec<OsString> {
+        let at = |name: &str| folder.join(name).display().to_string();
+        let mut argv: Vec<String> =
+            ["qemu-system-x86_64", "-accel", "tcg", "-machine", "q35"].map(str::to_owned).into();
+        // A processor with banks for machine checks; TCG leaves out what it cannot do, and warns.
+        argv.extend(["-cpu", "Haswell-v4", "-smp", "1", "-m", &self.memory_mib.to_string()].map(str::to_owned));
+        argv.extend(["-nodefaults", "-no-user-config", "-nographic"].map(str::to_owned));
+        argv.extend((!self.reboots).then(|| "-no-reboot".to_owned()));
+        argv.extend(["-chardev".to_owned(), format!("file,id=console,path={}", at(CONSOLE))]);
+        argv.extend(["-serial", "chardev:console", "-device", "virtio-serial-pci"].map(str::to_owned));
+        argv.extend(["-chardev".to_owned(), format!("socket,id=qmp,path={},server=on,wait=off", at(QMP))]);
+        argv.extend(["-mon", "chardev=qmp,mode=control"].map(str::to_owned));
+        argv.extend(["-chardev".to_owned(), format!("socket,id=shell,path={},server=on,wait=off", at(SHELL))]);
+        argv.extend(["-device", "virtserialport,chardev=shell,name=shell"].map(str::to_owned));
+        argv.extend(["-kernel".to_owned(), kernel.image().display().to_string()]);
+        argv.extend(["-initrd".to_owned(), initramfs::path(kernel).display().to_string()]);
+        argv.extend(["-append".to_owned(), self.command_line()]);
+        argv.extend(self.devices.iter().cloned());
+        argv.into_iter().map(OsString::from).collect()
+    }
+
+    fn command_line(&self) -> String {
+        // Errors and worse reach the console; the rest is for the agent alone.
+        let mut words = vec!["console=ttyS0 loglevel=4 panic=-1".to_owned()];
+        words.push(format!("nodewell.modules={}", self.modules.join(",")));
+        words.extend(self.kernel.iter().cloned());
+        words.join(" ")
+    }
+}
+
+/// Its serial console's log, in its folder.
+pub(crate) const CONSOLE: &str = "console";
+/// Where its monitor listens.
+pub(crate) const QMP: &str = "qmp";
+/// Where its shell is reached.
+pub(crate) const SHELL: &str = "shell";
