@@ -65,7 +65,8 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     ]
 }
 
-fn latencies(daemon: &Daemon, probe: &mut Probe, times: usize) -> Vec<Duration> {
+/// From a line of the kernel log to its condition on the socket, so many times.
+pub(crate) fn latencies(daemon: &Daemon, probe: &mut Probe, times: usize) -> Vec<Duration> {
     let toggle = |line: &str, wanted, probe: &mut Probe| {
         let start = Instant::now();
         daemon.plan().kmsg().say(line);

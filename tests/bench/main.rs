@@ -6,6 +6,7 @@ mod burst;
 mod corpus;
 mod daemon;
 mod flood;
+mod gpu_hang;
 mod hang;
 mod idle;
 mod kernel_log;
@@ -16,6 +17,7 @@ mod outage;
 mod probe;
 mod programs;
 mod reports;
+mod satellites;
 mod setting;
 mod start;
 mod statistics;
@@ -51,7 +53,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, hang, outage, kills, flood.
+    /// burst, hang, outage, kills, satellites, gpu-hang, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -59,7 +61,7 @@ struct Arguments {
 type Group = (&'static str, fn(&Setting) -> Vec<Row>);
 
 /// In the order in which they disturb each other least: the flood leaves a kernel log full of its lines.
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 13] = [
     ("throughput", throughput::rows),
     ("start", start::rows),
     ("idle", idle::rows),
@@ -70,6 +72,8 @@ const GROUPS: [Group; 11] = [
     ("hang", hang::rows),
     ("outage", outage::rows),
     ("kills", kills::rows),
+    ("satellites", satellites::rows),
+    ("gpu-hang", gpu_hang::rows),
     ("flood", flood::rows),
 ];
 
