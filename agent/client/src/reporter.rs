@@ -5,6 +5,7 @@
 //! them: at the start, after a restart of the agent, after a long silence. Heartbeats go by themselves.
 
 mod compose;
+mod doubts;
 mod ids;
 mod link;
 mod outbox;

@@ -126,6 +126,14 @@ impl Reporter {
         before != self.unsure.len()
     }
 
+    /// Forgets doubts that the one about the type of `whole` stands for; returns whether there were any.
+    pub(crate) fn take_in(&mut self, whole: &Spot, named: &BTreeSet<Spot>) -> bool {
+        let (before, held) = (self.unsure.len(), &self.held);
+        let is_meant = |spot: &Spot| spot.0 == whole.0 && spot.1.is_some() && !named.contains(spot);
+        self.unsure.retain(|unsure| !is_meant(&unsure.spot) || held.contains_key(&unsure.spot));
+        before != self.unsure.len()
+    }
+
     /// Why it cannot tell of `condition`, if it cannot.
     pub(crate) fn doubt_of(&self, condition: &Name) -> Option<&Unsure> {
         self.unsure.iter().find(|unsure| unsure.spot.0 == *condition)

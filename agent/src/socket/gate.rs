@@ -23,6 +23,9 @@ use crate::{bucket::Rate, runtime::clock};
 
 /// Where the example in a refusal goes.
 const CONFIG: &str = crate::config::DEFAULT_CONFIG;
+/// What no `[[grant]]` of the config gives.
+const COUNTING: &str = "devices of the node are counted only by nodewell's own satellites, root and the agent's own user, \
+                        because all counts are added up: leave the field `inventory` out";
 
 /// The one place that decides.
 pub(super) struct Gate {
@@ -157,14 +160,29 @@ fn what(missing: &Missing) -> String {
     if missing.events {
         parts.push("events".to_owned());
     }
+    if missing.inventory {
+        parts.push("an inventory".to_owned());
+    }
     if !missing.reasons.is_empty() {
         parts.push(format!("with reason {}", names(&missing.reasons)));
     }
     if parts.is_empty() { "anything".to_owned() } else { parts.join(", ") }
 }
 
-/// What is missing, and the TOML that would give it.
+/// What is missing, and what to do about it.
 fn ungranted(who: &Identity, missing: &Missing) -> String {
+    let what = what(missing);
+    let add = format!("add to {CONFIG} and reload nodewell:\n{}", example(who, missing));
+    if !missing.inventory {
+        return format!("{who} may not report {what}; to allow it, {add}");
+    }
+    let is_all = Missing { inventory: true, ..Missing::default() } == *missing;
+    let rest = if is_all { String::new() } else { format!("; to allow the rest, {add}") };
+    format!("{who} may not report {what}; {COUNTING}{rest}")
+}
+
+/// The TOML that would give it.
+fn example(who: &Identity, missing: &Missing) -> String {
     let to = match who.service() {
         Some(unit) => format!("unit = {unit:?}"),
         None => format!("user = {}", who.uid()),
@@ -183,8 +201,7 @@ fn ungranted(who: &Identity, missing: &Missing) -> String {
     if !missing.reasons.is_empty() {
         toml += &format!("reasons = [{}]\n", list(&missing.reasons));
     }
-    let what = what(missing);
-    format!("{who} may not report {what}; to allow it, add to {CONFIG} and reload nodewell:\n{toml}")
+    toml
 }
 
 #[cfg(test)]

@@ -127,6 +127,8 @@ pub(super) struct Missing {
     pub(super) conditions: Vec<Name>,
     pub(super) reasons: Vec<Name>,
     pub(super) events: bool,
+    /// It counts devices: no grant of the config gives that.
+    pub(super) inventory: bool,
 }
 
 impl Missing {
@@ -168,7 +170,13 @@ impl Rights<'_> {
         for event in reports.iter().flat_map(|report| &report.events) {
             self.event(&event.reason, &mut missing);
         }
+        missing.inventory = !self.may_count() && reports.iter().any(counts);
         missing
+    }
+
+    /// Counts of all daemons are added up for the node: only who speaks for any part of it may add to them.
+    fn may_count(&self) -> bool {
+        self.unbounded || self.grants.iter().any(|grant| grant.is_of_everything())
     }
 
     fn condition(&self, condition: &Name, reason: Option<&Name>, missing: &mut Missing) {
@@ -206,6 +214,10 @@ impl Rights<'_> {
 }
 
 impl Grant {
+    fn is_of_everything(&self) -> bool {
+        self.conditions == Types::All && self.reasons.is_none() && self.events
+    }
+
     fn takes(&self, reason: &Name) -> bool {
         self.reasons.as_ref().is_none_or(|reasons| reasons.contains(reason))
     }
@@ -217,6 +229,11 @@ impl Grant {
             .unwrap_or(u32::MAX);
         Rate { interval, burst: self.burst.unwrap_or(default.burst.max(lasting)) }
     }
+}
+
+/// Counts are taken back by an empty account, which everybody may give.
+fn counts(report: &Status) -> bool {
+    report.inventory.as_ref().is_some_and(|counted| !counted.is_empty())
 }
 
 fn push_new(names: &mut Vec<Name>, name: &Name) {

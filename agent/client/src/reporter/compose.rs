@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use nodewell_model::{Condition, ConditionStatus, Event, Inventory, Status, text::cut};
 use serde::Serialize;
 
-use super::{ReporterSettings, states::Changed};
+use super::{ReporterSettings, doubts::SPOKEN_LIMIT, states::Changed};
 
 /// What a body may have; the agent takes 64 KiB.
-const BODY_LIMIT_BYTES: usize = 60 * 1024;
+pub(super) const BODY_LIMIT_BYTES: usize = 60 * 1024;
 /// The agent takes no more in one report.
 const EVENTS_LIMIT: usize = 64;
 /// When everything does not fit, messages are the first to give.
@@ -44,17 +44,21 @@ impl Composer {
             let shorten = |one: &mut Condition| one.message = cut(&one.message, SHORT_MESSAGE_BYTES).to_owned();
             changed.values_mut().flatten().for_each(shorten);
         }
-        // A full report ends what it does not name: what is wrong goes before what is well.
-        let (wrong, well) = changed.into_iter().partition(|(_, group)| group.iter().any(|one| !is_false(one)));
-        let mut left: Changed = self.add_some(wrong);
-        left.extend(self.add_some(well));
+        // What is wrong goes first, what cannot be told next: of what does not fit, that is the least harm.
+        let mut left = Changed::new();
+        for status in [ConditionStatus::True, ConditionStatus::Unknown, ConditionStatus::False] {
+            let these = changed.extract_if(.., |_, group| group.iter().any(|one| one.status == status)).collect();
+            left.extend(self.add_some(these));
+        }
         left
     }
 
     fn add_some(&mut self, mut changed: Changed) -> Changed {
         while let Some(entry) = changed.first_entry() {
             let bytes = size_of_all(entry.get());
-            if self.bytes + bytes > BODY_LIMIT_BYTES && !self.is_empty() {
+            let is_too_much = self.bytes + bytes > BODY_LIMIT_BYTES
+                || self.report.conditions.len() + entry.get().len() > SPOKEN_LIMIT;
+            if is_too_much && !self.is_empty() {
                 break;
             }
             self.bytes += bytes;
@@ -90,8 +94,9 @@ fn size_of_all(conditions: &[Condition]) -> usize {
     conditions.iter().map(|one| size(one) + 1).sum()
 }
 
-fn is_false(condition: &Condition) -> bool {
-    condition.status == ConditionStatus::False
+/// With the shortest message that it may have to do with.
+pub(super) fn short_size(condition: &Condition) -> usize {
+    size(condition) + cut(&condition.message, SHORT_MESSAGE_BYTES).len() + 1 - condition.message.len()
 }
 
 fn size(value: &impl Serialize) -> usize {

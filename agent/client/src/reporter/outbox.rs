@@ -21,6 +21,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Between two signs of life while something is True or Unknown.
 const BEAT_WITH_PROBLEM: Duration = Duration::from_secs(5);
 
+/// The agent holds no more of this daemon, or of all.
+const CONFLICT: u16 = 409;
+
 /// What to do now.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Next {
@@ -72,6 +75,9 @@ enum Full {
     Now,
     /// The agent refused it: again with the next heartbeat.
     WithHeartbeat,
+    /// One report does not hold all that is wrong, and would end what it does not name: it goes in several that are not
+    /// full, until there is less of it.
+    InPieces,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,21 +205,38 @@ impl Outbox {
 
     fn compose(&mut self) -> Status {
         let finishing = self.phase == Phase::Finishing;
-        let full = self.full != Full::No && self.whole && !finishing;
+        let everything = !finishing && self.must_say_everything();
         let mut composer = Composer::new(&self.settings, self.ids.next());
-        if full || std::mem::take(&mut self.inventory_changed) {
+        if std::mem::take(&mut self.inventory_changed) || everything {
             composer.add_inventory(self.inventory.clone());
         }
-        if full {
+        if everything {
             self.states.say_everything();
-            (self.full, self.inventory_changed) = (Full::No, false);
         }
         // A goodbye withdraws them anyway.
         let changed = std::mem::take(&mut self.states.changed);
         self.states.changed = if finishing { Changed::new() } else { composer.add_all(changed) };
+        let full = everything && self.whole && !self.states.owes_wrong();
+        if everything && self.whole {
+            self.full = if full { Full::No } else { Full::InPieces };
+        }
         composer.add_events(&mut self.events);
         self.waiting_since = self.waiting_since.filter(|_| self.has_news());
         composer.report(full, finishing && !self.has_news())
+    }
+
+    /// Also for a doubt about a whole type: what is named beside it is not in doubt, so all of it has to be.
+    fn must_say_everything(&mut self) -> bool {
+        let is_told_anew = self.states.sum_up();
+        if is_told_anew {
+            self.full = Full::Now;
+        }
+        let is_wanted = match self.full {
+            Full::No => false,
+            Full::InPieces => self.states.fits(),
+            Full::Now | Full::WithHeartbeat => true,
+        };
+        is_told_anew || (is_wanted && self.whole)
     }
 
     fn has_news(&self) -> bool {
@@ -241,6 +264,9 @@ impl Outbox {
         let long_ago = self.heard_at.is_some_and(|heard_at| now - heard_at > self.settings.ttl);
         let another = self.instance.as_ref().is_some_and(|known| *known != accepted.instance);
         self.instance = Some(accepted.instance);
+        if another {
+            self.states.loosen();
+        }
         self.heard(now);
         if report.full {
             self.states.all_heard();
@@ -257,6 +283,9 @@ impl Outbox {
         let report = self.under_way.take()?;
         self.heard(now);
         self.states.refused(&report.conditions);
+        if matches!(error, ClientError::Status { code: CONFLICT, .. }) {
+            self.states.tighten();
+        }
         if report.last {
             self.phase = Phase::Done;
         } else if report.full || !report.conditions.is_empty() || report.inventory.is_some() {

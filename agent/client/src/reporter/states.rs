@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use nodewell_model::{Condition, ConditionStatus, Name};
 
+use super::doubts::{SPOKEN_LIMIT, Summing};
+
 /// What a condition is about.
 pub(super) type Spot = (Name, Option<String>);
 /// What is to be said, all entries of a spot together: they are a set that replaces the one before.
 pub(super) type Changed = BTreeMap<Spot, Vec<Condition>>;
 
 /// Every condition of one daemon.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct States {
     /// What is worth saying again: everything that is True or Unknown.
     bad: Changed,
@@ -23,6 +25,18 @@ pub(super) struct States {
     pub(super) changed: Changed,
     /// Ends that the agent may not have heard, until a full report is taken: each one that knows their type names them.
     unheard: Changed,
+    /// How many reasons the agent holds of each spot, also of one that cannot be told any more.
+    claimed: BTreeMap<Spot, usize>,
+    summing: Summing,
+    /// How much the agent holds of this daemon, as far as is known.
+    room: usize,
+}
+
+impl Default for States {
+    fn default() -> Self {
+        let (bad, well, calm, changed, unheard, claimed, summing) = Default::default();
+        Self { bad, well, calm, changed, unheard, claimed, summing, room: SPOKEN_LIMIT }
+    }
 }
 
 /// What came of forgetting.
@@ -44,6 +58,9 @@ impl States {
             _ => {}
         }
         self.well.remove(&spot);
+        if said.iter().any(|one| one.status == ConditionStatus::True) {
+            self.claimed.insert(spot.clone(), said.len());
+        }
         if self.bad.insert(spot.clone(), said.clone()).as_ref() == Some(&said) {
             return false;
         }
@@ -83,6 +100,7 @@ impl States {
     /// have heard. Each is named, because another word on the whole type may follow before this one is sent. Returns
     /// whether there was anything.
     fn end(&mut self, spot: &Spot, words: impl Fn(&Spot, &Condition) -> Condition) -> bool {
+        self.claimed.retain(|other, _| !is_meant(spot, other));
         let bad = self.bad.extract_if(.., |other, _| is_meant(spot, other));
         let mut held: Changed = bad.collect();
         let unsaid = self.changed.iter().filter(|(other, _)| is_meant(spot, other));
@@ -114,6 +132,36 @@ impl States {
         self.unheard.clear();
     }
 
+    /// Sums up what would be too much to say one by one; returns whether it is told in another way than before.
+    pub(super) fn sum_up(&mut self) -> bool {
+        let summing = Summing::of(&self.bad, &self.claimed, self.room);
+        self.changed.retain(|spot, _| !(summing.has(spot) && self.bad.contains_key(spot)));
+        let before = std::mem::replace(&mut self.summing, summing);
+        before.sums != self.summing.sums
+    }
+
+    /// Whether one report holds all that is wrong.
+    pub(super) fn fits(&self) -> bool {
+        self.summing.fits
+    }
+
+    /// The agent holds less of us than we thought: because of its configuration, or of what an earlier run said.
+    pub(super) fn tighten(&mut self) {
+        self.room = (self.room / 2).max(1);
+    }
+
+    /// Another agent may have other limits.
+    pub(super) fn loosen(&mut self) {
+        self.room = SPOKEN_LIMIT;
+    }
+
+    /// Whether something that is wrong is still to be said.
+    pub(super) fn owes_wrong(&self) -> bool {
+        self.changed
+            .keys()
+            .any(|spot| self.bad.contains_key(spot) || (spot.1.is_none() && self.summing.sums.contains_key(&spot.0)))
+    }
+
     /// Says everything that is so, in a full report. Ends are among it: a doubt about a whole type would keep what is not
     /// named. A type that nothing is known of any more is not.
     pub(super) fn say_everything(&mut self) {
@@ -125,7 +173,7 @@ impl States {
         let of_bad: BTreeSet<&Name> = self.bad.keys().map(|(name, _)| name).collect();
         let calm = self.calm.iter().filter(|(name, _)| !of_bad.contains(name));
         let calm = calm.map(|(name, condition)| ((name.clone(), None), vec![condition.clone()]));
-        self.changed = ends.chain(self.bad.clone()).chain(calm).collect();
+        self.changed = ends.chain(calm).chain(self.summing.told(&self.bad)).collect();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The reporter: what it decides, on a paused clock; and what it does, against scripted agents.
 
 mod agrees;
+mod crowds;
 mod decides;
 mod scripted;
 mod sets;

@@ -120,6 +120,7 @@ impl Ledger {
                 spots.iter().for_each(|spot| self.report_false(word, (n, condition), spot));
             }
             ConditionStatus::Unknown => {
+                self.take_in_doubts(word, spot, named);
                 let mut spots = self.spots_meant(word, spot, named);
                 spots.push(spot.clone());
                 self.report_unknown(word, condition, spots);
@@ -156,6 +157,18 @@ impl Ledger {
 
     fn keys_of(&self, word: &Word<'_>, spot: &Spot) -> Vec<ProblemKey> {
         self.reporter(&word.daemon).map(|reporter| reporter.keys(spot)).unwrap_or_default()
+    }
+
+    /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it says since
+    /// when they are unconfirmed.
+    fn take_in_doubts(&mut self, word: &Word<'_>, whole: &Spot, named: &BTreeSet<Spot>) {
+        if whole.1.is_some() {
+            return;
+        }
+        let Some(reporter) = self.reporter_mut(&word.daemon) else { return };
+        if reporter.take_in(whole, named) {
+            self.dirty.daemon(&word.daemon);
+        }
     }
 
     fn report_unknown(&mut self, word: &Word<'_>, condition: &Condition, spots: Vec<Spot>) {

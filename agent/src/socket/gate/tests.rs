@@ -61,6 +61,24 @@ fn a_refusal_names_what_is_missing_and_what_would_give_it() {
 }
 
 #[test]
+fn a_count_is_refused_with_what_to_do() {
+    let (gate, _grants) = gate(&[raid_grant()]);
+    let mut counted = report();
+    counted[0].inventory = serde_json::from_str(r#"[{"class":"disks","total":4}]"#).unwrap();
+    let refusal = gate.admit(&Peer::unit("raid-monitor.service", 7), &counted).unwrap_err();
+    assert_eq!(refusal.status, StatusCode::FORBIDDEN);
+    assert_eq!(refusal.error, format!("raid-monitor.service (uid 7) may not report an inventory; {COUNTING}"));
+    assert_eq!(gate.refusals()[0].why, "may not report an inventory");
+    let refusal = gate.admit(&Peer::user(1000), &counted).unwrap_err();
+    let words = "uid 1000 may not report condition RaidProblem, an inventory; devices of the node are counted only by";
+    assert!(refusal.error.starts_with(words), "{}", refusal.error);
+    let words = "`inventory` out; to allow the rest, add to /etc/nodewell/nodewell.toml and reload nodewell:\n\
+                 [[grant]]\nuser = 1000\nconditions = [\"RaidProblem\"]\n";
+    assert!(refusal.error.ends_with(words), "{}", refusal.error);
+    assert!(gate.admit(&Peer::unit("nodewell-disk.service", 7), &counted).is_ok());
+}
+
+#[test]
 fn a_containers_root_may_nothing() {
     let (gate, _grants) = gate(&[Grant { to: Grantee::User(0), ..raid_grant() }]);
     let pod = Peer::contained("cri-containerd-1.scope", 0);

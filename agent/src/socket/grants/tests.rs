@@ -92,9 +92,32 @@ fn what_is_missing_is_named() {
     assert!(ask(&[("RaidProblem", false, "RaidIsHealthy")], &[]).is_nothing(), "an end needs no reason");
     let expected = Missing { conditions: vec![name("DiskUnhealthy")], ..Missing::default() };
     assert_eq!(ask(&[("RaidProblem", true, "RaidDegraded"), ("DiskUnhealthy", false, "X")], &[]), expected);
-    let expected = Missing { conditions: vec![name("RaidProblem")], reasons: vec![name("X")], events: false };
+    let expected = Missing { conditions: vec![name("RaidProblem")], reasons: vec![name("X")], ..Missing::default() };
     assert_eq!(ask(&[("RaidProblem", true, "X"), ("RaidProblem", true, "X")], &[]), expected);
     assert_eq!(ask(&[], &["RaidDegraded"]), Missing { events: true, ..Missing::default() });
+}
+
+#[test]
+fn devices_are_counted_by_whose_grant_is_of_everything() {
+    let mut counted = report(&[], &[]);
+    counted[0].inventory = serde_json::from_str(r#"[{"class":"disks","total":4}]"#).unwrap();
+    let every_type = ["RaidProblem", "DiskUnhealthy", "GpuUnhealthy"];
+    let wide = Grant { events: true, ..grant(raid_unit(), &every_type) };
+    let narrow = Grant { conditions: Types::All, ..grant(Grantee::User(7), &[]) };
+    let grants = Grants::new(&[wide, narrow]);
+    for (peer, may) in [
+        (Peer::unit("nodewell-disk.service", 4711), true),
+        (Peer::user(0), true),
+        (Peer::user(OWNER), true),
+        (Peer::unit("raid-monitor.service", 7), false),
+        (Peer::user(1000), false),
+        (Peer::contained("nodewell-disk.service", 0), false),
+    ] {
+        assert_eq!(missing(&grants, &peer, &counted).inventory, !may, "{peer:?}");
+        counted[0].full = !counted[0].full;
+    }
+    counted[0].inventory = Some(Vec::new());
+    assert!(missing(&grants, &Peer::unit("raid-monitor.service", 7), &counted).is_nothing(), "that counts nothing");
 }
 
 #[test]

@@ -137,7 +137,13 @@ fn speak(spoken: &mut Held, status: &Status) {
             ConditionStatus::True => {
                 spoken.insert(spot, said.iter().map(|(_, fault)| fault.reason.clone()).collect());
             }
-            ConditionStatus::Unknown => _ = spoken.entry(spot).or_default(),
+            ConditionStatus::Unknown => {
+                if spot.1.is_none() {
+                    let stays = |other: &Spot| other.0 != spot.0 || named.contains(other);
+                    spoken.retain(|other, reasons| !reasons.is_empty() || stays(other));
+                }
+                spoken.entry(spot).or_default();
+            }
             ConditionStatus::False if spot.1.is_some() => _ = spoken.remove(&spot),
             ConditionStatus::False => {
                 spoken.retain(|other, _| *other != spot && (other.0 != spot.0 || named.contains(other)));

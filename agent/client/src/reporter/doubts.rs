@@ -1,0 +1,109 @@
+//! Doubts about so many subjects that the agent would refuse them: one word for their type stands for all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_model::{Condition, ConditionStatus, Name};
+
+use super::{
+    compose::{BODY_LIMIT_BYTES, short_size},
+    states::{Changed, Spot},
+};
+
+/// As many types, subjects and reasons the agent holds of one daemon, if its configuration says nothing else.
+pub(super) const SPOKEN_LIMIT: usize = 256;
+/// Left for the rest of a full report: counts, and what is over.
+const WRONG_LIMIT_BYTES: usize = BODY_LIMIT_BYTES - 8 * 1024;
+/// So many fit into any report: none is longer than 768 bytes with a short message, unless its words are full of quotes.
+const SURELY_FIT: usize = 64;
+
+/// What stands for the doubts about the subjects of one type.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sum {
+    pub(super) word: Condition,
+    subjects: BTreeSet<Spot>,
+}
+
+/// Everything that is wrong, as it is told: which doubts are summed up, and whether all of it fits into one report.
+#[derive(Debug, Default)]
+pub(super) struct Summing {
+    pub(super) sums: BTreeMap<Name, Sum>,
+    pub(super) fits: bool,
+}
+
+impl Summing {
+    /// Sums up doubts, most numerous first, until no more than `room` is spoken of, as the agent counts it: each reason, also
+    /// those that are `claimed` of a subject in doubt.
+    pub(super) fn of(bad: &Changed, claimed: &BTreeMap<Spot, usize>, room: usize) -> Self {
+        let mut left = doubts(bad);
+        let mut summing = Self::default();
+        loop {
+            let weight = summing.weight(bad, claimed);
+            summing.fits = weight <= SPOKEN_LIMIT && summing.fits_bytes(bad);
+            if summing.fits && weight <= room {
+                return summing;
+            }
+            let Some(most) = left.iter().max_by_key(|(_, doubts)| doubts.len()).map(|(name, _)| (*name).clone()) else {
+                return summing;
+            };
+            let doubts = left.remove(&most).unwrap_or_default();
+            if doubts.len() > 1 {
+                summing.sums.extend(Sum::of(&doubts).map(|sum| (most, sum)));
+            }
+        }
+    }
+
+    /// Whether a word about its type stands for the doubt about `spot`.
+    pub(super) fn has(&self, spot: &Spot) -> bool {
+        self.sums.get(&spot.0).is_some_and(|sum| sum.subjects.contains(spot))
+    }
+
+    /// What is told of what is wrong.
+    pub(super) fn told(&self, bad: &Changed) -> Changed {
+        let apart = bad.iter().filter(|(spot, _)| !self.has(spot)).map(|(spot, said)| (spot.clone(), said.clone()));
+        let words = self.sums.iter().map(|(name, sum)| ((name.clone(), None), vec![sum.word.clone()]));
+        apart.chain(words).collect()
+    }
+
+    fn weight(&self, bad: &Changed, claimed: &BTreeMap<Spot, usize>) -> usize {
+        let of = |spot: &Spot| claimed.get(spot).copied().unwrap_or(usize::from(!self.has(spot)));
+        bad.keys().map(of).sum::<usize>() + self.sums.len()
+    }
+
+    fn fits_bytes(&self, bad: &Changed) -> bool {
+        bad.len() <= SURELY_FIT || self.told(bad).values().flatten().map(short_size).sum::<usize>() <= WRONG_LIMIT_BYTES
+    }
+}
+
+impl Sum {
+    fn of(doubts: &[&Condition]) -> Option<Self> {
+        let spot = |doubt: &Condition| (doubt.condition.clone(), doubt.subject.clone());
+        let subjects = doubts.iter().map(|doubt| spot(doubt)).collect();
+        Some(Self { word: word(doubts)?, subjects })
+    }
+}
+
+/// By type, but where something is said of the type itself: nothing stands beside that.
+fn doubts(bad: &Changed) -> BTreeMap<&Name, Vec<&Condition>> {
+    let mut doubts: BTreeMap<&Name, Vec<&Condition>> = BTreeMap::new();
+    for ((name, subject), said) in bad {
+        if let ([one], Some(_)) = (said.as_slice(), subject)
+            && one.status == ConditionStatus::Unknown
+            && !bad.contains_key(&(name.clone(), None))
+        {
+            doubts.entry(name).or_default().push(one);
+        }
+    }
+    doubts
+}
+
+/// The commonest reason, since the first of them, in the words of one of those.
+fn word(doubts: &[&Condition]) -> Option<Condition> {
+    let mut reasons: BTreeMap<&Name, Vec<&Condition>> = BTreeMap::new();
+    doubts.iter().for_each(|doubt| reasons.entry(&doubt.reason).or_default().push(doubt));
+    let commonest = reasons.into_values().max_by_key(Vec::len).unwrap_or_default();
+    let one = commonest.into_iter().min_by_key(|doubt| doubt.transition)?;
+    let subject = one.subject.as_deref().unwrap_or_default();
+    let message = format!("{} cannot be told, such as {subject}: {}", doubts.len(), one.message);
+    let transition = doubts.iter().map(|doubt| doubt.transition).min().unwrap_or(one.transition);
+    Some(Condition { subject: None, message, transition, ..one.clone() })
+}
