@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Answer, Ended, Fault, Findings, Judge, Now, ReadError, Round, State, Trouble, Verdict, clock::Moment,
-    settings::CpuSettings,
+    settings::CpuSettings, unknown,
 };
 
 const CONDITION: &str = "CpuUnhealthy";
@@ -62,7 +62,7 @@ struct Kept {
 #[derive(Debug, Clone)]
 enum Standing {
     Read,
-    Unknown { reason: &'static str, message: String },
+    Unknown(State),
 }
 
 impl CpuJudge {
@@ -98,11 +98,8 @@ impl CpuJudge {
 
     fn take_trouble(&mut self, trouble: &Trouble) {
         self.standing = match trouble {
-            Trouble::Silent(silence) => {
-                Some(Standing::Unknown { reason: "DeviceNotAnswering", message: silence.message.clone() })
-            }
             Trouble::Read(ReadError::Gone { .. }) => None,
-            Trouble::Read(error) => Some(Standing::Unknown { reason: "DeviceUnreadable", message: error.to_string() }),
+            trouble => Some(Standing::Unknown(unknown(trouble))),
         };
     }
 
@@ -153,11 +150,10 @@ impl CpuJudge {
                 let verdicts = std::iter::once(verdict(ALL.to_owned(), self.all())).chain(self.each()).collect();
                 Findings { verdicts, inventory: vec![self.inventory()], ended: self.ended(now), ..Findings::default() }
             }
-            Some(Standing::Unknown { reason, message }) => {
-                let unknown = || State::Unknown { reason: Name::fixed(reason), message: message.clone() };
-                let told = self.boot.told.0.iter().map(|cpu| verdict(format!("CPU {cpu}"), unknown()));
-                let verdicts = std::iter::once(verdict(ALL.to_owned(), unknown())).chain(told).collect();
-                Findings { verdicts, ..Findings::default() }
+            Some(Standing::Unknown(state)) => {
+                let told = self.boot.told.0.iter().map(|cpu| verdict(format!("CPU {cpu}"), state.clone()));
+                let verdicts = std::iter::once(verdict(ALL.to_owned(), state.clone())).chain(told).collect();
+                Findings { verdicts, inventory: self.last_inventory().into_iter().collect(), ..Findings::default() }
             }
         }
     }
@@ -205,6 +201,13 @@ impl CpuJudge {
             evidence: format!("no CPU has counted throttling for {} min", calm.as_secs() / 60),
         };
         vec![ended("CpuThermalThrottle")]
+    }
+
+    /// CPUs that were counted are there, however they are.
+    fn last_inventory(&self) -> Option<Inventory> {
+        let inventory = self.inventory();
+        let states = BTreeMap::from([("not answering".to_owned(), inventory.total)]);
+        (inventory.total > 0 && !self.last.online.0.is_empty()).then_some(Inventory { states, ..inventory })
     }
 
     fn inventory(&self) -> Inventory {

@@ -213,3 +213,17 @@ fn silence_and_garbage_leave_it_unknown() {
         assert_eq!(reasons(&node.look(), "CPU"), ["well"]);
     }
 }
+
+#[test]
+fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
+    for (trouble, reason) in crate::unknown::tests::troubles() {
+        let mut node = Node::new();
+        let before = node.look();
+        let (now, answers) = (node.pass(60).now.clone(), Vec::new());
+        let findings = node.judge.judge(Round { now, listed: Err(trouble), answers });
+        assert_eq!(reasons(&findings, ALL), [format!("unknown: {reason}")]);
+        assert_eq!(findings.inventory[0].total, before.inventory[0].total);
+        assert_eq!(findings.inventory[0].states["not answering"], before.inventory[0].total);
+        assert_eq!(reasons(&node.look(), ALL), ["well"]);
+    }
+}

@@ -18,7 +18,7 @@ use super::{
     reading::{Health, Reading},
 };
 use crate::{
-    Answer, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, settings::DiskSettings,
+    Answer, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, settings::DiskSettings, unknown,
 };
 use assessment::Assessment;
 use memory::Memory;
@@ -170,21 +170,16 @@ fn verdict(device: &str, known: &Known) -> Verdict {
 }
 
 fn parse(value: Value) -> Result<Reading, State> {
-    serde_json::from_value(value).map_err(|error| unknown("DeviceUnreadable", format!("its reading: {error}")))
+    let failed = |error| ReadError::Failed { message: format!("its reading: {error}") };
+    serde_json::from_value(value).map_err(|error: serde_json::Error| unknown(&Trouble::Read(failed(error))))
 }
 
 /// `None`: it is not there.
 fn from_trouble(trouble: Trouble) -> Option<State> {
     match trouble {
-        Trouble::Silent(silence) => Some(unknown("DeviceNotAnswering", silence.message)),
         Trouble::Read(ReadError::Gone { .. }) => None,
-        Trouble::Read(error @ ReadError::Denied { .. }) => Some(unknown("PermissionDenied", error.to_string())),
-        Trouble::Read(error) => Some(unknown("DeviceUnreadable", error.to_string())),
+        trouble => Some(unknown(&trouble)),
     }
-}
-
-fn unknown(reason: &'static str, message: String) -> State {
-    State::Unknown { reason: Name::fixed(reason), message }
 }
 
 fn class(device: &str) -> Class {

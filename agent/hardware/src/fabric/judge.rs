@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::{port::Port, reading::PortReading};
 use crate::{
-    Answer, Ended, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict,
-    settings::FabricSettings, unknown::unknown,
+    Answer, Ended, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, kept::Kept,
+    settings::FabricSettings, unknown,
 };
 
 /// Judges in the satellite.
@@ -24,7 +24,7 @@ pub struct FabricJudge {
     ignored: Vec<Pattern>,
     memory: Memory,
     /// As it was last handed out to be kept.
-    kept: Value,
+    kept: Kept,
     listing: Option<Trouble>,
     troubles: BTreeMap<String, Trouble>,
 }
@@ -41,7 +41,7 @@ impl FabricJudge {
     pub fn new(settings: FabricSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
         let expected = settings.expected.into_iter().collect();
-        let (memory, kept) = (Memory::default(), Value::Null);
+        let (memory, kept) = (Memory::default(), Kept::default());
         Self { expected, ignored, memory, kept, listing: None, troubles: BTreeMap::new() }
     }
 
@@ -160,14 +160,13 @@ impl Judge for FabricJudge {
     }
 
     fn keep(&mut self) -> Option<Value> {
-        let memory = serde_json::to_value(&self.memory).ok()?;
-        (memory != self.kept).then(|| self.kept.clone_from(&memory)).map(|()| memory)
+        self.kept.news(&self.memory)
     }
 
     fn resume(&mut self, kept: Value) {
         let Ok(mut memory) = serde_json::from_value::<Memory>(kept.clone()) else { return };
         memory.ports.retain(|port, _| !self.is_ignored(port));
-        (self.memory, self.kept) = (memory, kept);
+        (self.memory, self.kept) = (memory, Kept::of(kept));
     }
 }
 

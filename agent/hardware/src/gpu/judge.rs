@@ -90,7 +90,7 @@ impl GpuJudge {
         self.is_bare = false;
         let is_there = |standing: &Standing| !matches!(standing, Standing::Missing | Standing::Released);
         let there = self.devices.values_mut().filter(|device| is_there(&device.standing));
-        there.for_each(|device| device.standing = trouble.clone());
+        there.for_each(|device| device.lose(trouble.clone()));
         if self.driver.reading.is_some() {
             self.driver.trouble = Some(trouble.clone());
         }
@@ -105,7 +105,7 @@ impl GpuJudge {
             Ok(Reading::Driver(driver)) => self.take_driver(driver),
             Ok(Reading::Gpu(gpu)) => self.take_gpu(name, *gpu, now),
             Err(trouble) if name == DRIVER => self.driver.trouble = Some(Standing::of_trouble(&trouble)),
-            Err(trouble) => self.device(name).standing = Standing::of_trouble(&trouble),
+            Err(trouble) => self.device(name).lose(Standing::of_trouble(&trouble)),
         }
     }
 

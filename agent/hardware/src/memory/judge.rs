@@ -13,7 +13,9 @@ use super::{
     state::{Counting, ModuleState},
     whole::{Beside, WholeState},
 };
-use crate::{Answer, Findings, Judge, Now, ReadError, Round, Trouble, clock::Moment, settings::MemorySettings};
+use crate::{
+    Answer, Findings, Judge, Now, ReadError, Round, State, Trouble, clock::Moment, settings::MemorySettings, unknown,
+};
 
 const HOUR_SECS: u64 = 60 * 60;
 /// More modules than any machine has; labels that name several at once add to them.
@@ -55,7 +57,7 @@ struct Kept {
 #[derive(Debug, Clone, PartialEq)]
 enum Standing {
     Read,
-    Unknown { reason: &'static str, message: String },
+    Unknown(State),
 }
 
 #[derive(Debug)]
@@ -179,14 +181,11 @@ impl MemoryJudge {
 
     fn take_trouble(&mut self, device: &str, trouble: &Trouble) {
         let standing = match trouble {
-            Trouble::Silent(silence) => {
-                Standing::Unknown { reason: "DeviceNotAnswering", message: silence.message.clone() }
-            }
             Trouble::Read(ReadError::Gone { .. }) => {
                 self.controllers.remove(device);
                 return;
             }
-            Trouble::Read(error) => Standing::Unknown { reason: "DeviceUnreadable", message: error.to_string() },
+            trouble => Standing::Unknown(unknown(trouble)),
         };
         match (device, self.controllers.get_mut(device)) {
             (WHOLE, _) => self.whole = Some(standing),

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Fault, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict,
+    kept::Kept,
     lasting::{Lasting, Patience},
     settings::PcieSettings,
 };
@@ -31,7 +32,7 @@ pub struct PcieJudge {
     ignored: Vec<Pattern>,
     memory: Memory,
     /// As it was last handed out to be kept.
-    kept: Value,
+    kept: Kept,
     listing: Option<Trouble>,
 }
 
@@ -72,7 +73,7 @@ impl PcieJudge {
     #[must_use]
     pub fn new(settings: PcieSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Self { settings, ignored, memory: Memory::default(), kept: Value::Null, listing: None }
+        Self { settings, ignored, memory: Memory::default(), kept: Kept::default(), listing: None }
     }
 
     fn is_ignored(&self, device: &str) -> bool {
@@ -117,14 +118,13 @@ impl Judge for PcieJudge {
     }
 
     fn keep(&mut self) -> Option<Value> {
-        let memory = serde_json::to_value(&self.memory).ok()?;
-        (memory != self.kept).then(|| self.kept.clone_from(&memory)).map(|()| memory)
+        self.kept.news(&self.memory)
     }
 
     fn resume(&mut self, kept: Value) {
         let Ok(mut memory) = serde_json::from_value::<Memory>(kept.clone()) else { return };
         memory.devices.retain(|address, _| !self.is_ignored(address));
-        (self.memory, self.kept) = (memory, kept);
+        (self.memory, self.kept) = (memory, Kept::of(kept));
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use nodewell_model::Name;
 
-use super::{CONDITION, unknown};
+use super::CONDITION;
 use crate::{
     Ended, Fault, State,
     disk::{
@@ -105,7 +105,7 @@ impl Assessment {
     }
 
     pub(super) fn cannot_tell(&mut self, reason: &'static str, message: String) {
-        self.trouble = Some(unknown(reason, message));
+        self.trouble = Some(State::Unknown { reason: Name::fixed(reason), message });
     }
 
     /// Whether what was read is enough for a verdict.

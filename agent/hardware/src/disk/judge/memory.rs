@@ -16,6 +16,7 @@ use crate::{
         baseline::{Baseline, Moment},
         reading::Identity,
     },
+    kept::Kept,
 };
 
 /// Baselines of disks that are not there any more go first when there are more than this: far more than a machine holds.
@@ -30,11 +31,11 @@ pub(super) struct Memory {
     names: BTreeMap<String, String>,
     /// When each disk was read last.
     read: BTreeMap<String, Now>,
-    kept: Option<Value>,
+    kept: Kept,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct Disks {
     version: u32,
     disks: BTreeMap<String, Baseline>,
 }
@@ -72,16 +73,11 @@ impl Memory {
     }
 
     pub(super) fn keep(&mut self) -> Option<Value> {
-        let kept = serde_json::to_value(Kept { version: VERSION, disks: self.disks.clone() }).ok()?;
-        if self.kept.as_ref() == Some(&kept) {
-            return None;
-        }
-        self.kept = Some(kept.clone());
-        Some(kept)
+        self.kept.news(&Disks { version: VERSION, disks: self.disks.clone() })
     }
 
     pub(super) fn resume(&mut self, kept: Value) {
-        if let Ok(Kept { version: VERSION, disks }) = serde_json::from_value(kept) {
+        if let Ok(Disks { version: VERSION, disks }) = serde_json::from_value(kept) {
             self.disks = disks;
         }
     }

@@ -10,8 +10,9 @@ use super::{
     presence, words,
 };
 use crate::{
-    Fault, State, Verdict,
+    Fault, State, Trouble, Verdict,
     gpu::{Access, GpuReading},
+    unknown,
 };
 
 impl GpuJudge {
@@ -40,7 +41,11 @@ impl GpuJudge {
                 faults.push(Fault::new("GpuMissing", message));
             }
             Standing::Answered(reading) => add(&mut faults, self.gpu_faults(device, known, reading)),
-            Standing::Silent(_) | Standing::Unreadable(_) => {}
+            Standing::Unknown(_) if faults.is_empty() => {}
+            Standing::Unknown(_) => {
+                let last = device.last.iter().flat_map(|reading| self.gpu_faults(device, known, reading));
+                add(&mut faults, last.collect());
+            }
         }
         Some(if faults.is_empty() { faultless(&device.standing, known) } else { State::Faulty(faults) })
     }
@@ -50,7 +55,12 @@ impl GpuJudge {
         let mut faults = self.xid_faults(known, &fabric_unhealthy());
         let has_fabric = match &device.standing {
             Standing::Unasked | Standing::Released | Standing::Missing => return None,
-            Standing::Silent(_) | Standing::Unreadable(_) => !known.links.is_empty(),
+            Standing::Unknown(_) => {
+                let is_said = !faults.is_empty();
+                let last = device.last.iter().filter(|last| is_said && last.access == Access::Answers);
+                add(&mut faults, last.flat_map(|reading| fabric::faults(device, known, reading)).collect());
+                !known.links.is_empty()
+            }
             Standing::Answered(reading) if reading.access == Access::Answers => {
                 add(&mut faults, fabric::faults(device, known, reading));
                 !known.links.is_empty() || reading.fabric.is_some()
@@ -122,13 +132,8 @@ fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
 
 /// The state of a device that has no fault.
 fn faultless(standing: &Standing, known: &Known) -> State {
-    let unknown = |reason: &'static str, message: &str| State::Unknown {
-        reason: Name::fixed(reason),
-        message: message.to_owned(),
-    };
     match standing {
-        Standing::Silent(message) => unknown("DeviceNotAnswering", message),
-        Standing::Unreadable(message) => unknown("DeviceUnreadable", message),
+        Standing::Unknown(trouble) => unknown(trouble),
         other => State::Well { message: well(other.reading(), known) },
     }
 }
@@ -145,8 +150,8 @@ fn word(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static st
     match &device.standing {
         Standing::Missing => Some("lost"),
         Standing::Answered(reading) if reading.access == Access::Lost => Some("lost"),
-        Standing::Silent(_) => Some("not answering"),
-        Standing::Unreadable(_) => Some("not readable"),
+        Standing::Unknown(Trouble::Silent(_)) => Some("not answering"),
+        Standing::Unknown(Trouble::Read(_)) => Some("not readable"),
         _ if verdicts.iter().any(is_failing) => Some("failing"),
         _ => None,
     }

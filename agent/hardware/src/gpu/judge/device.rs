@@ -17,6 +17,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Device {
     pub(super) standing: Standing,
+    /// The last reading before nobody could tell: what is said beside a new Xid must not end what it showed.
+    pub(super) last: Option<Box<GpuReading>>,
     /// The last list without it, and how many before.
     pub(super) absent: Streak,
     pub(super) slowdown: Slowdown,
@@ -45,9 +47,8 @@ pub(super) enum Standing {
     #[default]
     Unasked,
     Answered(Box<GpuReading>),
-    /// The message is for people.
-    Silent(String),
-    Unreadable(String),
+    /// Nobody knows how it is.
+    Unknown(Trouble),
     /// Not on the bus any more.
     Missing,
     /// Its driver is gone, or it was given to another: nobody's fault.
@@ -75,9 +76,8 @@ pub(super) struct Evidence {
 impl Standing {
     pub(super) fn of_trouble(trouble: &Trouble) -> Self {
         match trouble {
-            Trouble::Silent(silence) => Self::Silent(silence.message.clone()),
             Trouble::Read(ReadError::Gone { .. }) => Self::Released,
-            Trouble::Read(error) => Self::Unreadable(error.to_string()),
+            trouble => Self::Unknown(trouble.clone()),
         }
     }
 
@@ -92,6 +92,13 @@ impl Standing {
 }
 
 impl Device {
+    /// Nobody can tell how it is, or it is gone.
+    pub(super) fn lose(&mut self, standing: Standing) {
+        if let Standing::Answered(reading) = std::mem::replace(&mut self.standing, standing) {
+            self.last = Some(reading);
+        }
+    }
+
     /// Takes a reading in. `links_down`: NVLinks are down that were up once.
     pub(super) fn take(&mut self, reading: GpuReading, at: Duration, links_down: bool) {
         if reading.access == Access::Asleep && self.standing.reading().is_some() {

@@ -1,3 +1,5 @@
+mod trouble;
+
 use std::time::Duration;
 
 use jiff::Timestamp;

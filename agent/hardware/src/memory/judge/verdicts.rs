@@ -24,7 +24,7 @@ impl MemoryJudge {
     fn whole_state(&self, standing: &Standing) -> State {
         match standing {
             Standing::Read => self.memory.whole.state(self.capacity),
-            Standing::Unknown { reason, message } => unknown(reason, message),
+            Standing::Unknown(state) => state.clone(),
         }
     }
 
@@ -39,8 +39,8 @@ impl MemoryJudge {
                 let state = self.module_state(module, &controller.standing);
                 states.entry(module.label.clone()).and_modify(|known| merge(known, &state)).or_insert(state);
             }
-            if let (Standing::Unknown { reason, message }, true) = (&controller.standing, controller.slots.is_empty()) {
-                states.entry(name.clone()).or_insert_with(|| unknown(reason, message));
+            if let (Standing::Unknown(state), true) = (&controller.standing, controller.slots.is_empty()) {
+                states.entry(name.clone()).or_insert_with(|| state.clone());
             }
         }
         states.extend(self.remembered_faults(&states));
@@ -54,8 +54,8 @@ impl MemoryJudge {
     }
 
     fn module_state(&self, module: &ModuleState, standing: &Standing) -> State {
-        if let Standing::Unknown { reason, message } = standing {
-            return unknown(reason, message);
+        if let Standing::Unknown(state) = standing {
+            return state.clone();
         }
         let mut faults = Vec::new();
         if module.lost > 0 {
@@ -84,10 +84,6 @@ impl MemoryJudge {
 
 fn verdict(subject: String, state: State) -> Verdict {
     Verdict { condition: Name::fixed(CONDITION), subject, state }
-}
-
-fn unknown(reason: &'static str, message: &str) -> State {
-    State::Unknown { reason: Name::fixed(reason), message: message.to_owned() }
 }
 
 fn well_message(module: &ModuleState) -> String {

@@ -167,3 +167,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
+    for (trouble, reason) in crate::unknown::tests::troubles() {
+        let mut node = Node::new();
+        node.look();
+        node.mc("dimm1/dimm_ue_count", 1);
+        assert_eq!(reasons(&node.look(), DIMM), ["MemoryUncorrectedError"]);
+        let round = Round { now: node.now.clone(), listed: Err(trouble), answers: Vec::new() };
+        let findings = node.judge.judge(round);
+        for subject in [DIMM, "Memory"] {
+            assert_eq!(reasons(&findings, subject), [format!("unknown: {reason}")]);
+        }
+        assert_eq!(findings.inventory[0].total, 2);
+        assert_eq!(reasons(&node.look(), DIMM), ["MemoryUncorrectedError"], "it is not forgotten");
+    }
+}

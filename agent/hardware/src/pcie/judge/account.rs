@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_model::Inventory;
 
 use super::{Device, Fault, Findings, Name, PcieJudge, State, Trouble, Verdict};
-use crate::unknown::unknown;
+use crate::unknown;
 
 impl PcieJudge {
     pub(super) fn account(&mut self) -> Findings {

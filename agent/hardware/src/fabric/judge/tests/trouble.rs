@@ -82,3 +82,15 @@ fn a_port_that_goes_down_in_sysfs_becomes_a_verdict_and_then_its_card_goes() {
     tree.remove("mlx5_0");
     assert_eq!(said(&during(260), PORT), ["FabricPortMissing"]);
 }
+
+#[test]
+fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
+    for (trouble, reason) in crate::unknown::tests::troubles() {
+        let mut fabric = Fabric::ordinary();
+        let before = fabric.after(0);
+        let findings = fabric.judge.judge(Round { now: fabric.now(), listed: Err(trouble), answers: Vec::new() });
+        assert_eq!(said(&findings, PORT), [format!("Unknown: {reason}")]);
+        assert_eq!(findings.inventory[0].total, before.inventory[0].total);
+        assert!(is_well(&fabric.after(10)));
+    }
+}

@@ -6,13 +6,16 @@ fn what_does_not_parse_or_is_refused_is_unknown_and_the_others_go_on() {
     let mut bus = Bus::new();
     bus.after(0);
     let denied = Err(Trouble::Read(ReadError::Denied { message: "config".to_owned() }));
-    for bad in [Ok(Value::Null), Ok(serde_json::json!({"id": 7})), denied] {
+    let unreadable = "DeviceUnreadable";
+    for (bad, reason) in
+        [(Ok(Value::Null), unreadable), (Ok(serde_json::json!({"id": 7})), unreadable), (denied, "PermissionDenied")]
+    {
         let (mut answers, now) = (bus.answers(), bus.now());
         answers.retain(|(name, _)| name == PORT);
         answers.push((CARD.to_owned(), bad));
         let listed = Ok(vec![PORT.to_owned(), CARD.to_owned()]);
         let findings = bus.judge.judge(Round { now, listed, answers });
-        assert_eq!(reasons(&findings, CARD), ["Unknown: DeviceUnreadable"]);
+        assert_eq!(reasons(&findings, CARD), [format!("Unknown: {reason}")]);
         assert!(reasons(&findings, PORT).is_empty());
         assert_eq!(findings.inventory[0].states, BTreeMap::from([("not answering".to_owned(), 1)]));
     }
@@ -78,4 +81,16 @@ fn what_another_version_kept_is_forgotten() {
         bus.judge.resume(kept);
     }
     assert!(reasons(&bus.after(0), CARD).is_empty());
+}
+
+#[test]
+fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
+    for (trouble, reason) in crate::unknown::tests::troubles() {
+        let mut bus = Bus::new();
+        let before = bus.after(0);
+        let findings = bus.judge.judge(Round { now: bus.now(), listed: Err(trouble), answers: Vec::new() });
+        assert_eq!(reasons(&findings, CARD), [format!("Unknown: {reason}")]);
+        assert_eq!(findings.inventory[0].total, before.inventory[0].total);
+        assert!(reasons(&bus.after(60), CARD).is_empty());
+    }
 }

@@ -1,0 +1,37 @@
+//! GPUs of which nobody can tell how they are.
+
+use super::*;
+use crate::unknown::tests::troubles;
+
+#[test]
+fn without_a_list_all_are_unknown_and_counted_until_there_is_one() {
+    for (trouble, reason) in troubles() {
+        let mut bench = bench();
+        bench.set(TWO, |gpu| gpu.remap = Some(Remap { failed: true, ..Remap::default() }));
+        let total = bench.round().inventory[0].total;
+        let findings = bench.unlisted(trouble);
+        for subject in [ONE, TWO, DRIVER] {
+            assert_eq!(reasons(&findings, subject), [format!("unknown {reason}")]);
+        }
+        assert_eq!(findings.inventory[0].total, total);
+        let findings = bench.round();
+        assert_eq!(
+            (reasons(&findings, ONE), reasons(&findings, TWO)),
+            (vec!["well".into()], vec!["GpuRowRemapFailed".into()])
+        );
+    }
+}
+
+#[test]
+fn what_a_silent_gpu_had_is_said_beside_its_xid() {
+    let mut bench = bench();
+    bench.set(ONE, |gpu| gpu.remap = Some(Remap { failed: true, ..Remap::default() }));
+    bench.round();
+    bench.xid(ONE, 119, 1);
+    for (trouble, _) in troubles() {
+        bench.gpus.insert(ONE, Err(trouble.clone()));
+        for findings in [bench.round(), bench.round(), bench.unlisted(trouble)] {
+            assert_eq!(reasons(&findings, ONE), ["GpuXid119GspRpcTimeout", "GpuRowRemapFailed"]);
+        }
+    }
+}

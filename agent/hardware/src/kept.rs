@@ -1,0 +1,21 @@
+//! What a judge handed out last to be kept: the same again is not written again.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Nothing yet.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Value);
+
+impl Kept {
+    /// As an earlier run kept it.
+    pub(crate) fn of(kept: Value) -> Self {
+        Self(kept)
+    }
+
+    /// `memory` as JSON, if it is not what was handed out last.
+    pub(crate) fn news(&mut self, memory: &impl Serialize) -> Option<Value> {
+        let memory = serde_json::to_value(memory).ok()?;
+        (memory != self.0).then(|| self.0.clone_from(&memory)).map(|()| memory)
+    }
+}
