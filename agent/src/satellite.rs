@@ -24,6 +24,7 @@ pub use children::Children;
 pub use crew::{Pause, PauseError, PauseFile};
 pub use flags::{Group, MonitorFlags, TrialFlags, WorkerFlags};
 
+pub(crate) use crew::GPU_DRIVERS;
 pub(crate) use place::Place;
 pub(crate) use task::Stat;
 

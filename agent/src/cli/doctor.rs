@@ -4,6 +4,7 @@ mod agent;
 mod check;
 mod cluster;
 mod host;
+mod satellites;
 
 use std::{
     fs,
@@ -78,7 +79,7 @@ async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> 
         Config::of_flags(flags)
     });
     checks.extend(Host { kmsg: config.kmsg.path.clone(), ..Host::this() }.examine());
-    checks.extend(agent::examine(client, config.metrics_address).await);
+    checks.extend(agent::examine(client, &config).await);
     checks.extend(left_by_root(&config.identity.folder));
     match Way::of(&config).now() {
         Some(kubeconfig) => checks.extend(Cluster { kubeconfig, node: config.node_name, other_node }.examine().await),

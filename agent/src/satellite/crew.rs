@@ -28,6 +28,7 @@ use leftovers::Us;
 use process::OwnProgram;
 use speaker::Speaker;
 
+pub(crate) use drivers::GPU_DRIVERS;
 pub use pause::{Pause, PauseError, PauseFile};
 
 /// How often it looks whether it is to pause, whether a stuck reader is gone, whether a driver came or went.
@@ -56,6 +57,8 @@ pub(super) struct Crew<'a> {
     drivers: Drivers,
     pauses: PauseFile,
     paused: bool,
+    /// Whether everything was judged once.
+    is_settled: bool,
 }
 
 impl<'a> Crew<'a> {
@@ -67,7 +70,17 @@ impl<'a> Crew<'a> {
         let courses = wanted.map(|family| plan.course(*family)).collect();
         let drivers = Drivers::new(plan.group, &plan.brief.roots);
         let pauses = PauseFile::of(&plan.socket, plan.group);
-        Self { plan, words, desk, courses, speaker: Speaker::new(link), drivers, pauses, paused: false }
+        Self {
+            plan,
+            words,
+            desk,
+            courses,
+            speaker: Speaker::new(link),
+            drivers,
+            pauses,
+            paused: false,
+            is_settled: false,
+        }
     }
 
     /// Asks and tells; returns only where another process has to take over, which must find all that was said.
@@ -95,9 +108,14 @@ impl<'a> Crew<'a> {
         self.say_whether_all();
     }
 
-    fn say_whether_all(&self) {
-        if self.courses.iter().all(|course| course.was_judged) {
-            self.speaker.all_said();
+    fn say_whether_all(&mut self) {
+        if !self.courses.iter().all(|course| course.was_judged) {
+            return;
+        }
+        self.speaker.all_said();
+        if !std::mem::replace(&mut self.is_settled, true) {
+            // Without it the start's code stays as well: worth no word.
+            let _ = nodewell_sys::memory::let_go_of_code();
         }
     }
 
@@ -183,7 +201,7 @@ impl<'a> Crew<'a> {
     }
 
     fn summary(&self) -> String {
-        let known = self.courses.iter().map(Course::summary);
+        let known = self.courses.iter().filter_map(Course::summary);
         known.chain(self.desk.leftovers.summary()).collect::<Vec<_>>().join("; ")
     }
 }

@@ -10,9 +10,19 @@ const NAME_BYTES: usize = 15;
 /// Every name of a worker begins so: whose it is, for each group a letter.
 const MARK_BYTES: usize = "nwd:".len();
 
+/// In place of the beginning of a name that does not fit: `hash~tail`.
+const HASH_SIGN: char = '~';
+/// Six bits each. With the tail, a thousand long names of one ending meet by chance in one of two thousand machines.
+const HASH_BYTES: usize = 5;
+const HASH_LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 /// A device, or what is asked of a family as a whole. Nothing is asked of it while a reader hangs there.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(String);
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    tag: String,
+    /// In full; of a task that an earlier run left behind only the tag is known.
+    what: Option<String>,
+}
 
 impl Place {
     /// Where a worker is that is asked this.
@@ -22,35 +32,60 @@ impl Place {
             Ask::List => format!("{}/list", family.as_str()),
             Ask::Wait { .. } => format!("{}/wait", family.as_str()),
         };
-        Self::at(mark(Group::of(family)), &what)
+        Self::at(mark(Group::of(family)), what)
     }
 
     /// Where a worker of `group` is that is asked nothing: one that hangs while it ends is found there.
     pub(super) fn idle(group: Group) -> Self {
-        Self::at(mark(group), "idle")
+        Self::at(mark(group), "idle".to_owned())
     }
 
-    fn at(mark: &str, what: &str) -> Self {
-        let room = NAME_BYTES - MARK_BYTES;
-        // Long names differ at their ends: `CPU_SrcID#0_MC#1_Chan#0_DIMM#0`.
-        let start = (what.len().saturating_sub(room)..=what.len()).find(|at| what.is_char_boundary(*at));
-        Self(format!("{mark}{}", &what[start.unwrap_or(0)..]))
+    fn at(mark: &str, what: String) -> Self {
+        Self { tag: format!("{mark}{}", short(&what)), what: Some(what) }
+    }
+
+    /// Whether a worker that hangs there hangs here.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let may_be = self.what.is_none() || other.what.is_none() || self.what == other.what;
+        self.tag == other.tag && may_be
     }
 
     /// The place of the worker of `group` that is called `name`; `None` if nothing of the group is called so.
     pub(crate) fn named(name: &str, group: Group) -> Option<Self> {
-        name.starts_with(mark(group)).then(|| Self(name.to_owned()))
+        name.starts_with(mark(group)).then(|| Self { tag: name.to_owned(), what: None })
     }
 
     /// The task's name.
     pub(super) fn as_str(&self) -> &str {
-        &self.0
+        &self.tag
     }
 
-    /// What people call it.
+    /// What people call it, as far as it is known.
     pub(super) fn device(&self) -> &str {
-        self.0.get(MARK_BYTES..).unwrap_or(&self.0)
+        self.what.as_deref().or_else(|| self.tag.get(MARK_BYTES..)).unwrap_or(&self.tag)
     }
+}
+
+/// `what` where it fits, and a PCI address as `lspci` shows it; else its hash and its end, where long names differ.
+fn short(what: &str) -> String {
+    const ROOM: usize = NAME_BYTES - MARK_BYTES;
+    let what = what.strip_prefix("0000:").unwrap_or(what);
+    if what.len() <= ROOM && !what.contains(HASH_SIGN) {
+        return what.to_owned();
+    }
+    let tail = ROOM - HASH_BYTES - HASH_SIGN.len_utf8();
+    let start = (what.len().saturating_sub(tail)..=what.len()).find(|at| what.is_char_boundary(*at));
+    format!("{}{HASH_SIGN}{}", hash(what), &what[start.unwrap_or(0)..])
+}
+
+/// FNV-1a (draft-eastlake-fnv): a later version has to find what this one left behind, and the standard library's hash may
+/// change.
+fn hash(what: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let mut bits = what.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    bits ^= bits >> 32;
+    let letter = |n: usize| char::from(HASH_LETTERS[(bits >> (6 * n) & 63) as usize]);
+    (0..HASH_BYTES).map(letter).collect()
 }
 
 fn mark(group: Group) -> &'static str {
@@ -73,17 +108,39 @@ mod tests {
     fn a_place_is_the_name_of_a_task_and_back() {
         for (device, name) in [
             ("nvme0", "nwd:nvme0"),
-            ("0000:05:00.0", "nwd:000:05:00.0"),
-            ("CPU_SrcID#0_MC#1_Chan#0_DIMM#0", "nwd:an#0_DIMM#0"),
-            ("ÄÖÜÄÖÜÄÖÜ", "nwd:ÖÜÄÖÜ"),
-            ("xÄÖÜÄÖÜy", "nwd:ÖÜÄÖÜy"),
+            ("12345678901", "nwd:12345678901"),
+            ("0000:05:00.0", "nwd:05:00.0"),
+            ("10000:05:00.0", "nwd:5h8qj~:00.0"),
+            ("CPU_SrcID#0_MC#1_Chan#0_DIMM#0", "nwd:iRvIj~IMM#0"),
+            ("ÄÖÜÄÖÜÄÖÜ", "nwd:bHhKp~ÖÜ"),
+            ("x~y", "nwd:fsy-_~x~y"),
         ] {
             let place = at(device);
-            assert_eq!(place.as_str(), name);
-            assert_eq!(Place::named(name, Group::Disk), Some(place));
+            assert_eq!((place.as_str(), place.device()), (name, device));
+            assert!(name.len() <= NAME_BYTES, "{name}");
+            assert!(Place::named(name, Group::Disk).unwrap().is_same(&place));
         }
-        assert_eq!(Place::named("kworker/0:1", Group::Disk), None);
-        assert_eq!(Place::named("nwg:0", Group::Disk), None);
+        assert!(Place::named("kworker/0:1", Group::Disk).is_none());
+        assert!(Place::named("nwg:0", Group::Disk).is_none());
+    }
+
+    #[test]
+    fn devices_with_one_ending_are_told_apart() {
+        let addresses = (0..64).flat_map(|domain| ["01:00.0", "05:00.0"].map(|rest| format!("{domain:04x}:{rest}")));
+        let vmd = (0..64).map(|n| format!("1{n:04x}:01:00.0"));
+        let modules = (0..256).map(|n| format!("CPU_SrcID#{}_MC#{}_Chan#{}_DIMM#0", n / 32, n / 8 % 4, n % 8));
+        let cards = (0..64).map(|n| format!("irdma-rocep{n}s0f0/1"));
+        let devices: Vec<String> = addresses.chain(vmd).chain(modules).chain(cards).collect();
+        let tags: std::collections::BTreeSet<String> = devices.iter().map(|one| at(one).as_str().to_owned()).collect();
+        assert_eq!(tags.len(), devices.len());
+        assert!(!at("0000:01:00.0").is_same(&at("10000:01:00.0")));
+    }
+
+    #[test]
+    fn two_that_are_known_in_full_are_one_only_by_that() {
+        let (one, other) = (at("a"), Place { what: Some("b".to_owned()), ..at("a") });
+        assert!(one.is_same(&one) && !one.is_same(&other));
+        assert!(Place::named("nwd:a", Group::Disk).unwrap().is_same(&other));
     }
 
     #[test]

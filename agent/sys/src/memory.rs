@@ -57,6 +57,33 @@ fn populate(pages: &Range<usize>) -> io::Result<()> {
     Ok(())
 }
 
+/// Unmaps the code that was read in so far, of the program and its libraries: what is needed again is mapped again from
+/// the page cache, 64 KiB around it. A start runs much that no later round needs. Not for a process that has to go on
+/// while its disk is dead.
+pub fn let_go_of_code() -> io::Result<()> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    maps.lines().filter(|line| is_code(line)).filter_map(readable_file).try_for_each(|pages| drop_pages(&pages))
+}
+
+/// Whether the line of `/proc/self/maps` is of code. Everything else may have been written to before it was made
+/// read-only (relocations), and would be lost.
+fn is_code(line: &str) -> bool {
+    line.split_ascii_whitespace().nth(1) == Some("r-xp")
+}
+
+fn drop_pages(pages: &Range<usize>) -> io::Result<()> {
+    let start = ptr::with_exposed_provenance_mut(pages.start);
+    // SAFETY: pages of a file that nobody can have written to since they were mapped: they come back as they were.
+    if unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // Locked memory stays.
+        error if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        error => Err(error),
+    }
+}
+
 /// One malloc arena for all threads: glibc's default of eight a core keeps megabytes that a few quiet threads never
 /// need. Call it before the first thread. False where malloc is not glibc's.
 #[must_use]
@@ -96,6 +123,15 @@ mod tests {
         let size = own.find_map(|line| kib(line.strip_prefix("Size:").map(|_| line)?)).unwrap();
         let resident = own.find_map(|line| kib(line.strip_prefix("Rss:").map(|_| line)?)).unwrap();
         assert_eq!(size, resident);
+    }
+
+    #[test]
+    fn code_that_was_let_go_of_runs_again() {
+        let_go_of_code().unwrap();
+        assert_eq!(readable_file("7f00-7fff r-xp 00001000 fe:00 77   /usr/lib/a lib.so"), Some(0x7f00..0x7fff));
+        assert!(is_code("7f00-7fff r-xp 00001000 fe:00 77   /usr/lib/a lib.so"));
+        assert!(!is_code("7f00-7fff r--p 00001000 fe:00 77   /usr/lib/a lib.so"));
+        assert!(!is_code("7f00-7fff rwxp 00001000 fe:00 77   /usr/lib/a lib.so"));
     }
 
     #[test]

@@ -13,13 +13,14 @@ use tokio::{
     time::timeout,
 };
 
-use super::check::Check;
+use super::{check::Check, satellites};
+use crate::config::Config;
 
 const METRICS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Far more than the page has.
 const METRICS_LIMIT_BYTES: u64 = 4 << 20;
 
-pub(super) async fn examine(client: &Client, metrics: Option<SocketAddr>) -> Vec<Check> {
+pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
     let version = match client.get::<VersionView>("/v1/version").await {
         Ok(version) => version,
         Err(error) => return vec![absent(&error)],
@@ -29,12 +30,12 @@ pub(super) async fn examine(client: &Client, metrics: Option<SocketAddr>) -> Vec
     match client.get::<NodeView>("/v1/status").await {
         Ok(view) => {
             checks.extend(view.daemons.iter().map(daemon));
-            checks.extend(no_looks(&view.daemons));
+            checks.extend(satellites::missing(&view.daemons, config));
             checks.push(delivery(&view.apiserver));
         }
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
     }
-    if let Some(address) = metrics {
+    if let Some(address) = config.metrics_address {
         checks.push(metrics_page(address).await);
     }
     checks
@@ -71,13 +72,6 @@ fn daemon(daemon: &DaemonView) -> Check {
 
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Nobody to see that what a look at the host ends is over.
-fn no_looks(daemons: &[DaemonView]) -> Option<Check> {
-    let looks = daemons.iter().any(|daemon| daemon.name.starts_with("check@"));
-    let detail = "does not run: read-only filesystems and vanished devices stay problems until the next boot";
-    (!looks).then(|| Check::warn("check", detail, "systemctl enable --now nodewell-check"))
 }
 
 fn delivery(view: &ApiserverView) -> Check {
@@ -128,13 +122,15 @@ async fn page(address: SocketAddr) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::doctor::check::Verdict;
+    use crate::{cli::doctor::check::Verdict, config::Flags};
 
     #[tokio::test]
     async fn a_missing_agent_is_a_failure_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let client = Client::new(folder.path().join("s"));
-        let checks = examine(&client, Some(SocketAddr::from(([127, 0, 0, 1], 1)))).await;
+        let flags = Flags::default();
+        let metrics_address = Some(SocketAddr::from(([127, 0, 0, 1], 1)));
+        let checks = examine(&client, &Config { metrics_address, ..Config::of_flags(&flags) }).await;
         assert_eq!(checks.len(), 1);
         assert_eq!(checks[0].verdict, Verdict::Fail);
         assert!(checks[0].remedy.contains("nodewelld --standalone"));

@@ -36,6 +36,8 @@ pub(super) struct Course {
     pub(super) due: Instant,
     /// By the last list that there was.
     known: Vec<String>,
+    /// By the judge: of what is asked, a driver is no device.
+    counted: Option<u32>,
     troubled: BTreeMap<String, Troubled>,
     /// How long each took last; slow ones are asked last.
     took: BTreeMap<String, Duration>,
@@ -80,6 +82,7 @@ impl Course {
             keeping,
             due: Instant::now(),
             known: Vec::new(),
+            counted: None,
             troubled: BTreeMap::new(),
             took: BTreeMap::new(),
             unsupported: BTreeMap::new(),
@@ -128,9 +131,19 @@ impl Course {
             }
             Err(Trouble::Read(_)) => Vec::new(),
         };
+        self.note_time(began.elapsed(), answers.len());
         self.note_list(&listed);
         self.plan(began);
-        Some(self.judge.judge(Round { now: now(), listed, answers }))
+        let findings = self.judge.judge(Round { now: now(), listed, answers });
+        let totals = findings.inventory.iter().map(|class| class.total);
+        self.counted = (totals.len() > 0).then(|| totals.sum());
+        Some(findings)
+    }
+
+    /// From the first question to the last answer: what a deadline or an interval has to leave room for.
+    fn note_time(&self, took: Duration, devices: usize) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        tracing::debug!(family = self.family.as_str(), devices, micros, "a round is over");
     }
 
     fn note_list(&mut self, listed: &Result<Vec<String>, Trouble>) {
@@ -248,9 +261,13 @@ impl Course {
         self.due = next.max(Instant::now());
     }
 
-    pub(super) fn summary(&self) -> String {
-        let (name, count) = (self.family.as_str(), self.known.len());
-        if self.is_absent { format!("{name}: none") } else { format!("{name}: {count}") }
+    pub(super) fn summary(&self) -> Option<String> {
+        let name = self.family.as_str();
+        if self.is_absent {
+            Some(format!("{name}: none"))
+        } else {
+            self.counted.map(|count| format!("{name}: {count}"))
+        }
     }
 }
 

@@ -6,6 +6,9 @@ use nodewell_hardware::Roots;
 
 use crate::satellite::Group;
 
+/// The modules that bring GPUs which the satellite asks.
+pub(crate) const GPU_DRIVERS: [&str; 2] = ["nvidia", "amdgpu"];
+
 /// Those of one group.
 pub(super) struct Drivers {
     folders: Vec<PathBuf>,
@@ -22,7 +25,7 @@ pub(super) enum Change {
 
 impl Drivers {
     pub(super) fn new(group: Group, roots: &Roots) -> Self {
-        let modules: &[&str] = if group == Group::Gpu { &["nvidia", "amdgpu"] } else { &[] };
+        let modules: &[&str] = if group == Group::Gpu { &GPU_DRIVERS } else { &[] };
         let folders = modules.iter().map(|name| roots.sys.join("module").join(name)).collect();
         let mut drivers = Self { folders, loaded: Vec::new() };
         drivers.loaded = drivers.look();

@@ -61,7 +61,7 @@ impl LeftOvers {
 
     /// Why nothing is asked there.
     pub(super) fn forbid(&self, place: &Place) -> Option<Silence> {
-        if let Some(left) = self.stuck.iter().find(|left| left.place == *place) {
+        if let Some(left) = self.stuck.iter().find(|left| left.place.is_same(place)) {
             let message = format!("its reader, pid {}, is stuck in the kernel", left.task.pid());
             return Some(Silence { since: left.since, message });
         }

@@ -6,7 +6,7 @@ mod ending;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use nodewell_hardware::{Family, Findings, Happening, ReadError, State, Trouble, Verdict};
+use nodewell_hardware::{Family, Findings, Happening, State, Verdict};
 use nodewell_model::{Event, Inventory, Name};
 
 use super::{course::Rest, keeping::Said, pause::Pause};
@@ -100,7 +100,7 @@ impl<'a> Speaker<'a> {
                 Rest::None => self.forget(family, &spot),
                 // What an earlier run said of it, the agent still has.
                 Rest::Some => {}
-                Rest::All(trouble) => self.say(family, spot, unknown(trouble)),
+                Rest::All(trouble) => self.say(family, spot, nodewell_hardware::unknown(trouble)),
             }
         }
         self.note_held();
@@ -146,16 +146,6 @@ impl<'a> Speaker<'a> {
             self.link.inventory(all);
         }
     }
-}
-
-/// What is said of a device that was not even listed.
-fn unknown(trouble: &Trouble) -> State {
-    let (reason, message) = match trouble {
-        Trouble::Silent(silence) => ("DeviceNotAnswering", silence.message.clone()),
-        Trouble::Read(error @ ReadError::Denied { .. }) => ("PermissionDenied", error.to_string()),
-        Trouble::Read(error) => ("DeviceUnreadable", error.to_string()),
-    };
-    State::Unknown { reason: Name::fixed(reason), message }
 }
 
 #[cfg(test)]

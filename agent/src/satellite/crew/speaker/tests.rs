@@ -1,7 +1,7 @@
 //! What is said, and what stays, when a run begins with the memory of an earlier one.
 
 use nodewell_client::Client;
-use nodewell_hardware::Silence;
+use nodewell_hardware::{Silence, Trouble};
 
 use super::*;
 use crate::satellite::words::Words;

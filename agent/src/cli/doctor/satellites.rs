@@ -1,0 +1,120 @@
+//! Whether each satellite runs that this machine needs.
+
+use std::path::Path;
+
+use nodewell_hardware::{Family, Roots};
+use nodewell_model::view::DaemonView;
+
+use super::check::Check;
+use crate::{
+    config::{Config, Satellites},
+    satellite::{GPU_DRIVERS, Group},
+};
+
+/// A warning for each that nobody hears of and that would have something to do.
+pub(super) fn missing(daemons: &[DaemonView], config: &Config) -> Vec<Check> {
+    missing_at(&Roots::default().sys, daemons, config)
+}
+
+fn missing_at(sys: &Path, daemons: &[DaemonView], config: &Config) -> Vec<Check> {
+    let is_heard = |group: Group| {
+        let name = format!("{}@", group.as_str());
+        daemons.iter().any(|daemon| daemon.name.starts_with(&name))
+    };
+    let missing = [Group::Check, Group::Disk, Group::Gpu].into_iter().filter(|group| !is_heard(*group));
+    let needed = missing.filter(|group| is_needed(*group, sys, config));
+    needed.map(|group| Check::warn(group.as_str(), lacking(group), remedy(group, config.satellites))).collect()
+}
+
+/// One whose devices the configuration switches off would say nothing; nor would that of GPUs without their driver.
+fn is_needed(group: Group, sys: &Path, config: &Config) -> bool {
+    let is_wanted = |family: Family| family.is_enabled(&config.hardware);
+    match group {
+        Group::Check => true,
+        Group::Disk => is_wanted(Family::Disk),
+        Group::Gpu => is_wanted(Family::Gpu) && GPU_DRIVERS.iter().any(|name| sys.join("module").join(name).is_dir()),
+    }
+}
+
+fn lacking(group: Group) -> &'static str {
+    match group {
+        Group::Check => {
+            "does not run: read-only filesystems and vanished devices stay problems until the next boot, and nobody \
+             counts the errors of memory, CPUs, PCI Express and fabrics"
+        }
+        Group::Disk => "does not run: nobody asks the disks and arrays how they are",
+        Group::Gpu => "does not run: nobody asks the GPUs how they are, and what their resets mend stays a problem",
+    }
+}
+
+fn remedy(group: Group, satellites: Satellites) -> String {
+    let name = group.as_str();
+    match satellites {
+        Satellites::Spawn => format!("the agent starts it by itself: its log says why `nodewelld monitor {name}` ends"),
+        Satellites::Auto | Satellites::None => {
+            format!("systemctl enable --now nodewell-{name}; see also: journalctl -u nodewell-{name}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use nodewell_model::view::DaemonState;
+
+    use super::*;
+    use crate::config::Flags;
+
+    fn daemons(names: &[&str]) -> Vec<DaemonView> {
+        let view = |name: &&str| DaemonView {
+            name: (*name).to_owned(),
+            state: DaemonState::Running,
+            reason: String::new(),
+            message: String::new(),
+            records: 0,
+            lost: 0,
+            ttl_secs: Some(90),
+            silent_since: None,
+        };
+        names.iter().map(view).collect()
+    }
+
+    fn config() -> Config {
+        Config::of_flags(&Flags::default())
+    }
+
+    fn named(sys: &Path, heard: &[&str], config: &Config) -> Vec<String> {
+        missing_at(sys, &daemons(heard), config).into_iter().map(|check| check.name).collect()
+    }
+
+    #[test]
+    fn each_that_is_not_heard_is_named_but_for_gpus_without_a_driver() {
+        let sys = tempfile::tempdir().unwrap();
+        let named = |heard: &[&str]| named(sys.path(), heard, &config());
+        assert_eq!(named(&["kernel-monitor"]), ["check", "disk"]);
+        assert_eq!(named(&["check@nodewell-check.service", "disk@root"]), [""; 0]);
+        assert_eq!(named(&["check@root", "diskette@root"]), ["disk"]);
+        fs::create_dir_all(sys.path().join("module/nvidia")).unwrap();
+        assert_eq!(named(&["check@root", "disk@root"]), ["gpu"]);
+        assert_eq!(named(&["check@root", "disk@root", "gpu@nodewell-gpu.service"]), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_switched_off_is_not_missed() {
+        let sys = tempfile::tempdir().unwrap();
+        fs::create_dir_all(sys.path().join("module/amdgpu")).unwrap();
+        let mut config = config();
+        (config.hardware.disk.enabled, config.hardware.gpu.enabled) = (false, false);
+        assert_eq!(named(sys.path(), &[], &config), ["check"]);
+    }
+
+    #[test]
+    fn what_to_do_depends_on_who_starts_it() {
+        let sys = tempfile::tempdir().unwrap();
+        let remedy = |config: &Config| missing_at(sys.path(), &daemons(&["check@root"]), config).remove(0).remedy;
+        assert!(remedy(&config()).starts_with("systemctl enable --now nodewell-disk"));
+        let spawned = Config { satellites: Satellites::Spawn, ..config() };
+        assert!(remedy(&spawned).contains("`nodewelld monitor disk`"));
+    }
+}
