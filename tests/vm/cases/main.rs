@@ -3,14 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod block_errors;
+mod fabric_port;
 mod hung_task;
 mod machine_checks;
 mod many_disks;
+mod memory_errors;
 mod nvme_unplugged;
 mod nvme_warning;
 mod out_of_memory;
 mod pcie_errors;
 mod sata_smart;
+mod scsi_disk;
 mod stuck_reader;
 
 /// Each takes a processor of its own while it boots.
@@ -20,14 +23,17 @@ fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
     let behaviours = [
         block_errors::list,
+        fabric_port::list,
         hung_task::list,
         machine_checks::list,
         many_disks::list,
+        memory_errors::list,
         nvme_unplugged::list,
         nvme_warning::list,
         out_of_memory::list,
         pcie_errors::list,
         sata_smart::list,
+        scsi_disk::list,
         stuck_reader::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));

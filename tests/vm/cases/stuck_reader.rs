@@ -1,5 +1,6 @@
-//! A disk whose commands never come back: its reader hangs in the kernel and survives SIGKILL. The disk is told as not
-//! answering and left alone, the others go on being read, and all is well once the kernel lets go.
+//! Disks whose commands never come back: their readers hang in the kernel and survive SIGKILL, and also their satellite. A
+//! disk is told as not answering and left alone, the others go on being read; with two readers left over nothing is asked
+//! any more. All is well once the kernel lets go.
 
 use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{
@@ -9,37 +10,68 @@ use nodewell_vm::{
 };
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("stuck_reader").case_with(
-        &[Need::LongSuite, GUEST],
-        "is_left_alone_until_it_is_gone",
-        is_left_alone_until_it_is_gone,
-    );
+    suite
+        .behaviour("stuck_reader")
+        .case_with(&[Need::LongSuite, GUEST], "is_left_alone_until_it_is_gone", is_left_alone_until_it_is_gone)
+        .case_with(&[Need::LongSuite, GUEST], "two_of_them_end_all_questions", two_of_them_end_all_questions);
 }
 
 const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
-/// The controller takes no other command while a queued write is under way (`ata_std_qc_defer` in libata-core.c), so that
-/// one which asks for the disk's health waits for it, unkillable. The kernel would reset the controller after 30 s.
-const HANG: &str = "
-echo 3600 >/sys/block/sda/device/timeout
-dd if=/dev/zero of=/dev/sda bs=64k count=1 oflag=direct >/dev/null 2>&1 &
-";
+const SATA: [&str; 3] = ["ahci", "sd_mod", "sg"];
 /// The tasks that hang in the kernel, by name.
 const HANGING: &str = "cat /proc/[0-9]*/stat 2>/dev/null | sed -n 's/^[0-9]* (\\(.*\\)) D .*/\\1/p'";
+/// How often a satellite said so of a disk: of each left-over that it made, and of each that it found.
+const LEFT_OVERS: &str = "grep -c 'survives SIGKILL.* at=\"sd' /run/agent.log || true";
+/// Words of a command line are ended by zeros.
+const PID_OF_SATELLITE: &str = "grep -l '^nodewelld.monitor.disk' /proc/[0-9]*/cmdline 2>/dev/null | sed 's/[^0-9]//g'";
 
 fn is_left_alone_until_it_is_gone() {
     let server = Server::of(Image::empty(16));
     let (first, second) = (Image::empty(16), Image::empty(16));
     let plan = Plan::default().sata("stuck", &server, 0).nvme("first", &first, None).nvme("second", &second, None);
-    let guest = plan.modules(&["ahci", "sd_mod", "sg", "nvme"]).boot();
+    let guest = plan.modules(&SATA).modules(&["nvme"]).boot();
+    start(&guest);
+    server.fall_silent();
+    hang(&guest, "sda");
+    the_others_are_read(&guest);
+    restart_satellite(&guest);
+    wait_left_overs(&guest, 2);
+    the_others_are_read(&guest);
+    server.speak();
+    wait_release(&guest);
+}
+
+fn two_of_them_end_all_questions() {
+    let servers = [(); 3].map(|()| Server::of(Image::empty(16)));
+    let plan = (0..)
+        .zip(&servers)
+        .fold(Plan::default(), |plan, (port, server)| plan.sata(&format!("stuck{port}"), server, port));
+    let guest = plan.modules(&SATA).boot();
+    start(&guest);
+    servers.iter().for_each(Server::fall_silent);
+    ["sda", "sdb", "sdc"].iter().for_each(|disk| hang(&guest, disk));
+    nothing_is_asked(&guest);
+    restart_satellite(&guest);
+    // Those that it makes, and those that it finds.
+    wait_left_overs(&guest, 4);
+    nothing_is_asked(&guest);
+    servers.iter().for_each(Server::speak);
+    wait_release(&guest);
+}
+
+/// All three disks are read, and well.
+fn start(guest: &Guest) {
     guest.start_agent(CONFIG);
     guest.wait_hardware("disks", |disks| disks.well == 3);
     guest.wait_condition("DiskUnhealthy", "False");
-    server.fall_silent();
-    guest.sh(HANG);
-    the_others_are_read(&guest);
-    server.speak();
-    guest.until("nothing hangs", || guest.sh(HANGING).is_empty().then_some(()));
-    guest.wait_hardware("disks", |disks| !disks.states.contains_key("not answering"));
+}
+
+/// The controller takes no other command for a disk while a queued write to it is under way (`ata_std_qc_defer` in
+/// libata-core.c), so that one which asks for the disk's health waits for it, unkillable. The kernel would reset the
+/// controller after 30 s.
+fn hang(guest: &Guest, disk: &str) {
+    guest.sh(&format!("echo 3600 >/sys/block/{disk}/device/timeout"));
+    guest.sh(&format!("dd if=/dev/zero of=/dev/{disk} bs=64k count=1 oflag=direct >/dev/null 2>&1 &"));
 }
 
 fn the_others_are_read(guest: &Guest) {
@@ -55,4 +87,34 @@ fn the_others_are_read(guest: &Guest) {
         disks.problems.is_empty().then_some(())
     });
     assert_eq!(guest.sh(HANGING).matches("nwd:sda").count(), 1, "the stuck disk is asked no more");
+}
+
+fn nothing_is_asked(guest: &Guest) {
+    guest.wait_hardware("disks", |disks| disks.states.get("not answering") == Some(&3));
+    let disks = guest.until("somebody is told why", || {
+        let disks = guest.condition("DiskUnhealthy")?;
+        disks.message.contains("stuck in the kernel").then_some(disks)
+    });
+    assert_eq!((disks.status.as_str(), disks.reason.as_str()), ("Unknown", "DeviceNotAnswering"), "{disks:?}");
+    assert_eq!(guest.sh(HANGING).matches("nwd:").count(), 2, "no third reader");
+}
+
+/// Its word stays until another one speaks; the agent starts that.
+fn restart_satellite(guest: &Guest) {
+    let before = guest.sh(PID_OF_SATELLITE);
+    guest.sh(&format!("kill -9 {before}"));
+    guest.until("another satellite runs", || {
+        let now = guest.run(PID_OF_SATELLITE).stdout;
+        (!now.is_empty() && now.trim() != before).then_some(())
+    });
+}
+
+fn wait_left_overs(guest: &Guest, count: u32) {
+    guest.until("its left-overs are found", || (guest.sh(LEFT_OVERS).parse::<u32>() == Ok(count)).then_some(()));
+}
+
+fn wait_release(guest: &Guest) {
+    guest.until("nothing hangs", || guest.sh(HANGING).is_empty().then_some(()));
+    guest.wait_hardware("disks", |disks| disks.well == 3);
+    guest.wait_condition("DiskUnhealthy", "False");
 }

@@ -16,11 +16,12 @@ use crate::{
     kernel::Kernel,
     plan::{CONSOLE, QMP, SHELL},
     qmp::Qmp,
-    shell::Shell,
+    shell::{Shell, encode},
 };
 
-/// For one boot (7 s on a quiet machine), one script, or one state of the guest: it is emulated, on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+/// For one boot (7 s on a quiet machine), one script, or one state of the guest: it is emulated, on a machine that may have
+/// ten tasks to a processor.
+pub const PATIENCE: Duration = Duration::from_secs(420);
 /// Between two looks into the guest: each costs it a process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// What is asked of a guest that failed a case.
@@ -106,18 +107,36 @@ impl Guest {
         self.sh(&format!("cat >{path} <<'{END}'\n{content}\n{END}"));
     }
 
+    /// Writes a small file inside, of any content; the folder is there already.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    #[track_caller]
+    pub fn put(&self, path: &str, content: &[u8]) {
+        self.sh(&format!("echo {} | xxd -r -p >{path}", encode(content)));
+    }
+
     /// The first `Some` of `look`, which looks into the guest.
     ///
     /// # Panics
     /// With `what` if it takes too long.
     #[track_caller]
-    pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn until<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        self.until_within(PATIENCE, what, look)
+    }
+
+    /// The same for what takes its time on a quiet machine, too.
+    ///
+    /// # Panics
+    /// With `what` if it takes longer than `patience`.
+    #[track_caller]
+    pub fn until_within<T>(&self, patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + patience;
         loop {
             if let Some(found) = look() {
                 return found;
             }
-            assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
+            assert!(Instant::now() < deadline, "waited {patience:?} in vain: {what}");
             thread::sleep(LOOK_EVERY);
         }
     }
@@ -139,6 +158,10 @@ impl Guest {
     #[track_caller]
     pub fn monitor(&self, command: &str) -> String {
         self.qmp.lock().unwrap().human(command)
+    }
+
+    pub(crate) fn qemu_pid(&self) -> u32 {
+        self.qemu.pid()
     }
 
     /// Its serial console so far.

@@ -8,18 +8,22 @@ use std::{
     sync::OnceLock,
 };
 
-use nodewell_tests::cli::binary;
+use nodewell_tests::{cli::binary, machine::machines};
 
 use crate::{
     archive::Archive,
-    kernel::{Kernel, machines, output},
+    kernel::{Kernel, output},
 };
 
 const INIT: &str = include_str!("init.sh");
 const PROGRAMS: [&str; 2] = ["nodewelld", "nodewell"];
+/// Of this machine, if it has them; whoever needs one says so.
+const OTHERS: [&str; 1] = [RDMA];
+/// Makes ports of fabrics.
+pub(crate) const RDMA: &str = "/usr/bin/rdma";
 const FOLDERS: [&str; 9] = ["proc", "sys", "dev", "run", "tmp", "mnt", "etc", "root", "var/lib"];
 /// What cases load by name, with whatever these depend on. The generic sums are asked for by name in the kernel.
-const MODULES: [&str; 15] = [
+const MODULES: [&str; 18] = [
     "virtio_pci",
     "virtio_console",
     "virtio_blk",
@@ -32,9 +36,12 @@ const MODULES: [&str; 15] = [
     "crct10dif_generic",
     "crc64_rocksoft_generic",
     "loop",
-    "e1000e",
+    "virtio_net",
     "aer_inject",
     "edac_mce_amd",
+    "virtio_scsi",
+    "crc32_generic",
+    "rdma_rxe",
 ];
 
 /// Where it lies; made once for each run of the tests, from the programs as they are now.
@@ -69,6 +76,10 @@ fn add_programs(archive: &mut Archive) -> Result<(), String> {
         let program = binary(name);
         archive.file(&format!("usr/bin/{name}"), &stripped(&program)?);
         libraries.extend(libraries_of(&program)?);
+    }
+    for path in OTHERS.map(Path::new).into_iter().filter(|path| path.exists()) {
+        archive.file(&path.display().to_string(), &read(path)?);
+        libraries.extend(libraries_of(path)?);
     }
     for library in libraries {
         archive.file(&library, &read(Path::new(&library))?);

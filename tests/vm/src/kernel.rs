@@ -11,6 +11,7 @@ use std::{
 };
 
 use nix::fcntl::{Flock, FlockArg};
+use nodewell_tests::machine::machines;
 
 /// Names a kernel package to run in place of Debian's newest one.
 const NAMED: &str = "NODEWELL_KERNEL_DEB";
@@ -47,12 +48,6 @@ impl Kernel {
     pub(crate) fn modules(&self) -> PathBuf {
         self.folder.join("lib/modules").join(&self.release)
     }
-}
-
-/// `target/machines` of this build.
-pub(crate) fn machines() -> PathBuf {
-    let own = env::current_exe().expect("a running program has a path");
-    own.ancestors().nth(3).expect("a test binary lies in target/PROFILE/deps").join("machines")
 }
 
 fn find() -> Result<Kernel, String> {
@@ -138,6 +133,6 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     Err(format!("{program}: {}", said.trim().lines().last().unwrap_or("it failed and gave no reason")))
 }
 
-fn told(path: &Path, error: std::io::Error) -> String {
+pub(crate) fn told(path: &Path, error: std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }

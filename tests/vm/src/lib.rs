@@ -8,9 +8,11 @@ pub mod disk;
 pub mod guest;
 mod initramfs;
 mod kernel;
+pub mod module;
 mod plan;
 mod qmp;
 mod shell;
+mod smart;
 
 use std::path::Path;
 
@@ -18,6 +20,10 @@ use nodewell_tests::suite::Need;
 
 /// A machine that can run guests.
 pub const GUEST: Need = Need::Other(unmet);
+/// A compiler and headers, for a kernel module of our own; asked after [`GUEST`].
+pub const MODULE: Need = Need::Other(module::unmet);
+/// What makes a port of a fabric out of any network card; asked after [`GUEST`].
+pub const FABRIC: Need = Need::Other(fabric_unmet);
 
 const PROGRAMS: [(&str, &str); 4] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
@@ -26,8 +32,9 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("/usr/bin/strip", "binutils"),
 ];
 
-/// Why this machine cannot run a guest.
-fn unmet() -> Option<String> {
+/// Why this machine cannot run a guest, if it cannot.
+#[must_use]
+pub fn unmet() -> Option<String> {
     if !cfg!(target_arch = "x86_64") {
         return Some("needs x86-64: the guest runs our own programs".to_owned());
     }
@@ -36,4 +43,8 @@ fn unmet() -> Option<String> {
         return Some(format!("needs {path} (Debian's {package})"));
     }
     kernel::Kernel::of_debian().err()
+}
+
+fn fabric_unmet() -> Option<String> {
+    (!Path::new(initramfs::RDMA).exists()).then(|| format!("needs {} (Debian's iproute2)", initramfs::RDMA))
 }

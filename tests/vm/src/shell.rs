@@ -60,7 +60,8 @@ fn outcome(answer: &str) -> Option<Outcome> {
     Some(Outcome { code: code.parse().ok()?, stdout: text(stdout)?, stderr: text(stderr)? })
 }
 
-fn encode(bytes: &[u8]) -> String {
+/// Two hexadecimal digits for each byte.
+pub(crate) fn encode(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
         write!(digits, "{byte:02x}").expect("a String takes everything");
         digits
