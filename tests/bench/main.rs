@@ -3,8 +3,10 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod burst;
+mod checks;
 mod corpus;
 mod daemon;
+mod disks;
 mod flood;
 mod gpu_hang;
 mod hang;
@@ -17,6 +19,7 @@ mod outage;
 mod probe;
 mod programs;
 mod reports;
+mod round;
 mod satellites;
 mod setting;
 mod start;
@@ -53,7 +56,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, hang, outage, kills, satellites, gpu-hang, flood.
+    /// burst, hang, outage, kills, satellites, disks, gpu-hang, checks, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -61,7 +64,7 @@ struct Arguments {
 type Group = (&'static str, fn(&Setting) -> Vec<Row>);
 
 /// In the order in which they disturb each other least: the flood leaves a kernel log full of its lines.
-const GROUPS: [Group; 13] = [
+const GROUPS: [Group; 15] = [
     ("throughput", throughput::rows),
     ("start", start::rows),
     ("idle", idle::rows),
@@ -73,7 +76,9 @@ const GROUPS: [Group; 13] = [
     ("outage", outage::rows),
     ("kills", kills::rows),
     ("satellites", satellites::rows),
+    ("disks", disks::rows),
     ("gpu-hang", gpu_hang::rows),
+    ("checks", checks::rows),
     ("flood", flood::rows),
 ];
 

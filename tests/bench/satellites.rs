@@ -71,7 +71,8 @@ fn figures(what: &str, pid: u32, window: Duration) -> Vec<Row> {
     rows.flatten().collect()
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// The processes that `pid` has started.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }

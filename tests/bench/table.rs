@@ -185,6 +185,8 @@ impl Unit {
     fn show(self, value: f64) -> String {
         let digits = match self {
             Self::Count | Self::MegaBytesPerSecond | Self::KiloLinesPerSecond | Self::PerSecond => 0,
+            // Of a core: hundredths are what such budgets are made of.
+            Self::Percent if value < 1.0 => 3,
             Self::Percent | Self::MegaLinesPerSecond | Self::Micros => 1,
             Self::Millis | Self::MebiBytes => 2,
         };

@@ -1,0 +1,59 @@
+//! What a minute of all default checks costs: the satellite and its worker, as they come, on this machine.
+
+use std::{thread, time::Duration};
+
+use nodewell_tests::{agent::Plan, process::Process};
+
+use crate::{
+    daemon::Daemon,
+    programs, satellites,
+    setting::Setting,
+    statistics::Samples,
+    table::{Row, Unit},
+    usage::Usage,
+    wait,
+};
+
+/// Of one core.
+const CPU_LIMIT_PERCENT: f64 = 0.05;
+const RSS_LIMIT_MIB: f64 = 8.0;
+const MINUTE: Duration = Duration::from_secs(60);
+/// By then every check has had its first round.
+const SETTLING: Duration = Duration::from_secs(20);
+
+pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
+    let minutes = if setting.quick { 1 } else { 3 };
+    let daemon = Daemon::start(Plan::new("bench-checks").with_fifo());
+    let folder = daemon.plan().folder();
+    let mut argv = vec![programs::path("nodewelld").into_os_string(), "monitor".into(), "check".into()];
+    argv.extend(["--socket".into(), folder.join("socket").into_os_string()]);
+    argv.extend(["--state-dir".into(), folder.join("check-state").into_os_string()]);
+    let process = Process::start(&argv, &folder.join("check.log")).expect("it starts");
+    wait::until("its worker runs", || satellites::children(process.pid()).into_iter().next());
+    thread::sleep(SETTLING);
+    let all = || {
+        let workers = satellites::children(process.pid()).into_iter();
+        workers.chain([process.pid()]).map(Usage::of).collect::<Vec<_>>()
+    };
+    let percents: Vec<f64> = (0..minutes).map(|_| percent_of_a_minute(&all())).collect();
+    let own = Usage::of(process.pid()).memory();
+    vec![
+        Row::median("all default checks: CPU, of a core", &Samples::new(percents), Unit::Percent)
+            .at_most(CPU_LIMIT_PERCENT),
+        Row::new("  the satellite's RSS", own.resident_mib, Unit::MebiBytes)
+            .beside(format!("anonymous {:.2} MiB", own.anonymous_mib))
+            .at_most(RSS_LIMIT_MIB),
+        Row::new("  its workers' anonymous memory", workers_mib(process.pid()), Unit::MebiBytes),
+    ]
+}
+
+fn percent_of_a_minute(processes: &[Usage]) -> f64 {
+    let cpu = || processes.iter().map(Usage::cpu).sum::<Duration>();
+    let before = cpu();
+    thread::sleep(MINUTE);
+    (cpu() - before).as_secs_f64() / MINUTE.as_secs_f64() * 100.0
+}
+
+fn workers_mib(satellite: u32) -> f64 {
+    satellites::children(satellite).into_iter().map(|pid| Usage::of(pid).memory().anonymous_mib).sum()
+}
