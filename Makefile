@@ -58,7 +58,7 @@ fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and 
 
 bench: toolchain deps ## measure, and print a table with medians next to each target
 	$(CARGO) build --profile dist --package nodewell-agent --bins --locked
-	$(CARGO) run --release --locked -p nodewell-tests --bin bench -- $(ARGS)
+	$(CARGO) run --release --locked -p nodewell-bench -- $(ARGS)
 
 deb: toolchain ## Debian packages of this machine's build, in target/packages (DEB_PROFILE=dev: quick ones for tests)
 	@PROFILE=$(DEB_PROFILE) packaging/build deb
@@ -72,7 +72,7 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
-  qemu-system-x86 nbdkit busybox-static e2fsprogs xz-utils
+  qemu-system-x86 nbdkit busybox-static e2fsprogs xz-utils iproute2
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 

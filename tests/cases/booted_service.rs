@@ -6,6 +6,7 @@ mod identity;
 mod life;
 mod looks;
 mod reports;
+mod satellites;
 
 use nodewell_tests::{
     kmsg::RealKmsg,
@@ -106,7 +107,7 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 19] = [
+    let steps: [(&str, Step); 23] = [
         ("installed, it runs and says that it stands alone", life::installed),
         ("anybody may read", looks::anybody_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
@@ -122,6 +123,10 @@ fn whole(release: Release) {
         ("a taken metrics port is no fault", faults::metrics_port_taken),
         ("a report counts by the grant of its unit", reports::a_grant_counts),
         ("a restart loses no report", reports::a_restart_loses_no_report),
+        ("satellites may open what their units say", satellites::devices_are_those_of_the_unit),
+        ("a GPU driver may come late", satellites::a_gpu_driver_comes_late),
+        ("a reader that is killed for its memory is replaced", satellites::a_reader_over_its_memory_is_replaced),
+        ("a stopped satellite leaves no reader behind", satellites::a_stop_leaves_no_reader),
         ("stopped, it stays stopped", life::stopped),
         ("an upgrade restarts once and keeps what is there", life::upgraded),
         ("the kubelet's credentials are handed over and followed", identity::handed_over),

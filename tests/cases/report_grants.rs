@@ -28,6 +28,7 @@ pub(crate) fn list(suite: &mut Suite) {
             "a_wrong_grant_is_told_and_changes_nothing",
             a_wrong_grant_is_told_and_changes_nothing,
         )
+        .case_with(&[Need::Root], "no_grant_lets_anybody_count_devices", no_grant_lets_anybody_count_devices)
         .case_with(&[Need::Cgroup], "a_unit_reports_by_its_grant", a_unit_reports_by_its_grant)
         .case_with(&[Need::Cgroup], "a_containers_root_is_not_root", a_containers_root_is_not_root)
         .case_with(&[Need::Cgroup], "a_container_cannot_shut_others_out", a_container_cannot_shut_others_out);
@@ -154,6 +155,22 @@ fn a_wrong_grant_is_told_and_changes_nothing() {
     agent.reload();
     let told = format!("{}:1: the grant names TestUnheard", file.display());
     until("the type is told", || agent.log().contains(&told).then_some(()));
+}
+
+fn no_grant_lets_anybody_count_devices() {
+    let grant = format!("[[grant]]\nuser = {STRANGER}\nconditions = [\"TestUnhealthy\"]\nevents = true\n");
+    let agent = start(&grant);
+    let counts = r#"{"source":"raid","full":true,"inventory":[{"class":"disks","total":99,"states":{"failing":98}}]}"#;
+    let said = post(&agent, &stranger(), "/v1/status", counts);
+    assert!(said.code == 403 && said.whole.contains("leave the field `inventory` out"), "{said:?}");
+    // A batch is refused as a whole, and what is in it besides is not to blame.
+    let said = post(&agent, &stranger(), "/v1/status", &format!("[{REPORT},{counts}]"));
+    assert!(said.code == 403 && !said.whole.contains("[[grant]]"), "{said:?}");
+    assert!(agent.view().hardware.is_empty() && agent.condition("TestUnhealthy").unwrap().problems.is_empty());
+    assert_eq!(agent.view().refused[0].why, "may not report an inventory");
+    assert_eq!(report(&agent, &stranger()).code, 200);
+    assert_eq!(post(&agent, &[], "/v1/status", counts).code, 200, "root counts");
+    assert_eq!(agent.view().hardware[0].total, 99);
 }
 
 fn a_unit_reports_by_its_grant() {

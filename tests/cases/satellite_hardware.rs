@@ -24,6 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("satellite-hardware")
         .case("a_fault_is_told_counted_and_survives_restarts", a_fault_is_told_counted_and_survives_restarts)
         .case("a_device_that_hangs_takes_nobody_with_it", a_device_that_hangs_takes_nobody_with_it)
+        .case("more_devices_than_a_report_holds_hang_at_once", more_devices_than_a_report_holds_hang_at_once)
         .case("a_stopped_worker_is_replaced", a_stopped_worker_is_replaced)
         .case("a_worker_ends_with_its_satellite", a_worker_ends_with_its_satellite)
         .case("what_is_turned_off_is_not_read", what_is_turned_off_is_not_read)
@@ -124,6 +125,39 @@ fn a_fault_is_told_counted_and_survives_restarts() {
     let _satellite = started(agent.plan(), PLENTY);
     wait_counted(&agent, "CPUs", 4);
     is_the_same(&agent);
+}
+
+/// More than the agent holds of one daemon by their names.
+const MANY: u32 = 300;
+
+fn more_devices_than_a_report_holds_hang_at_once() {
+    let plan = machine();
+    for n in 1..MANY {
+        let module = format!("sys/devices/system/edac/mc/mc0/dimm{n}");
+        plan.file(&format!("{module}/dimm_label"), &format!("DIMM_B{n}\n"));
+        for (file, content) in [("dimm_ce_count", "0\n"), ("dimm_ue_count", "0\n"), ("size", "16384\n")] {
+            plan.file(&format!("{module}/{file}"), content);
+        }
+    }
+    let agent = plan.start();
+    let satellite = started(agent.plan(), "2s");
+    wait_counted(&agent, "memory modules", MANY);
+    hang(&agent, NAME);
+    let unknown = agent.wait_condition("MemoryUnhealthy", "Unknown");
+    assert!(unknown.message.contains("300 cannot be told, such as DIMM_A1: no answer within 2 s"), "{unknown:?}");
+    say(&agent, NAME, "skx_edac\n");
+    agent.wait_condition("MemoryUnhealthy", "False");
+    say(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
+    with_subject(&agent, "MemoryUnhealthy", "True", "DIMM_A1");
+    hang(&agent, NAME);
+    let is_unconfirmed = || {
+        let problem = with_subject(&agent, "MemoryUnhealthy", "True", "DIMM_A1").problems.remove(0);
+        problem.unconfirmed_since.is_some()
+    };
+    until("what was wrong is unconfirmed", || is_unconfirmed().then_some(()));
+    say(&agent, NAME, "skx_edac\n");
+    until("it is confirmed", || (!is_unconfirmed()).then_some(()));
+    assert!(!satellite.log().contains("does not take our report"), "{}", satellite.log());
 }
 
 fn a_device_that_hangs_takes_nobody_with_it() {

@@ -1,5 +1,7 @@
 //! Satellites: `nodewelld monitor NAME` works beside the agent, outlives it or is started again by it, and ends clean.
 
+use std::path::Path;
+
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -24,6 +26,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::Root], "one_that_is_killed_is_started_again", one_that_is_killed_is_started_again)
         .case("one_ends_with_its_agent", one_ends_with_its_agent)
         .case_with(&[Need::Root], "one_stops_when_asked", one_stops_when_asked)
+        .case("doctor_names_those_that_do_not_run", doctor_names_those_that_do_not_run)
         .case("other_names_are_told", other_names_are_told);
 }
 
@@ -113,6 +116,30 @@ fn one_stops_when_asked() {
     wait_running(&agent);
     assert!(satellite.stop().success(), "{}", satellite.log());
     assert_eq!(agent.daemon(CHECK), None, "nothing more is expected of it");
+}
+
+/// Names and remedies of the satellites that `nodewell doctor` misses.
+fn missed(agent: &Agent) -> Vec<(String, String)> {
+    let config = agent.plan().folder().join("nodewell.toml");
+    let said = agent.nodewell(&["doctor", "--json", "--config", config.to_str().unwrap()]).json();
+    let missed = said.as_array().unwrap().iter().filter(|check| check["verdict"] == "warn");
+    let of = |check: &serde_json::Value| ["name", "remedy"].map(|key| check[key].as_str().unwrap().to_owned());
+    let missed = missed.map(of).map(|[name, remedy]| (name, remedy));
+    missed.filter(|(name, _)| ["check", "disk", "gpu"].contains(&name.as_str())).collect()
+}
+
+fn doctor_names_those_that_do_not_run() {
+    let agent = Plan::default().start();
+    let names = |agent: &Agent| missed(agent).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let has_driver = ["nvidia", "amdgpu"].iter().any(|name| Path::new("/sys/module").join(name).is_dir());
+    let expected = if has_driver { vec!["check", "disk", "gpu"] } else { vec!["check", "disk"] };
+    assert_eq!(names(&agent), expected);
+    assert!(missed(&agent)[1].1.starts_with("systemctl enable --now nodewell-disk"), "{:?}", missed(&agent));
+    let nothing = agent.plan().folder().join("nothing");
+    let _disk = Satellite::of(agent.plan(), "disk", &[("--sys", &nothing), ("--dev", &nothing)]);
+    until("the one for disks is not missed", || (!names(&agent).contains(&"disk".to_owned())).then_some(()));
+    agent.plan().file("nodewell.toml.d/gpu.toml", "[gpu]\nenabled = false\n");
+    assert_eq!(names(&agent), ["check"]);
 }
 
 fn other_names_are_told() {

@@ -25,6 +25,15 @@ pub struct Gpus {
 }
 
 impl Gpus {
+    /// The library's file in the machine's folder.
+    pub const LIBRARY: &str = "libnvidia-ml.so.1";
+
+    /// The folder of all its files: the library and a sysfs tree.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     /// So many, at `0000:00:00.0`, `0000:01:00.0` and so on, which support what `values` say; the driver is loaded.
     ///
     /// # Panics
@@ -123,7 +132,7 @@ impl Gpus {
     }
 
     fn library(&self) -> PathBuf {
-        self.root.path().join("libnvidia-ml.so.1")
+        self.root.path().join(Self::LIBRARY)
     }
 
     fn device(&self, address: &str) -> PathBuf {

@@ -32,7 +32,7 @@ use crate::{
 pub use self::{
     disk::Disk,
     package::Package,
-    tree::{Release, unmet},
+    tree::{Release, machines, unmet},
 };
 
 /// Installing a package, or stopping a service that takes its time.
@@ -132,8 +132,17 @@ impl Machine {
     /// The agent's main process, as this machine numbers it; 0 if it does not run.
     #[must_use]
     pub fn agent_pid(&self) -> u32 {
-        let inside: u32 = self.property("nodewell.service", "MainPID").parse().unwrap();
-        if inside == 0 { 0 } else { boot::pid_outside(self.leader, inside).unwrap_or(0) }
+        self.main_pid("nodewell.service").unwrap_or(0)
+    }
+
+    /// The main process of a unit, as this machine numbers it, if it runs.
+    ///
+    /// # Panics
+    /// If systemd gives no number.
+    #[must_use]
+    pub fn main_pid(&self, unit: &str) -> Option<u32> {
+        let inside: u32 = self.property(unit, "MainPID").parse().unwrap();
+        (inside != 0).then(|| boot::pid_outside(self.leader, inside)).flatten()
     }
 
     /// One request to the agent's socket; `None` if nobody answers.
@@ -189,6 +198,16 @@ impl Machine {
     /// If it cannot be copied.
     pub fn copy(&self, from: &Path, inside: &str) {
         fs::copy(from, self.path(inside)).unwrap();
+    }
+
+    /// Copies a folder of ours to `inside`, for everybody to read.
+    ///
+    /// # Panics
+    /// If it cannot be copied.
+    pub fn copy_folder(&self, from: &Path, inside: &str) {
+        let copied = Command::new("cp").arg("-a").args([from.as_os_str(), self.path(inside).as_os_str()]).status();
+        assert!(copied.unwrap().success());
+        self.sh(&format!("chmod -R a+rX {inside}"));
     }
 
     fn command<A: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = A>) -> Command {

@@ -44,7 +44,9 @@ pub fn runs(pid: u32) -> bool {
     status.contains("State:") && !status.contains("State:\tZ")
 }
 
-fn worker_of(pid: u32) -> Option<u32> {
+/// The pid of the worker that satellite `pid` has now.
+#[must_use]
+pub fn worker_of(pid: u32) -> Option<u32> {
     let is_it = |pid: &u32| {
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         argv.starts_with(b"nodewelld\0worker\0")

@@ -54,7 +54,7 @@ impl Release {
         // One at a time, among threads and among processes.
         static MAKING: Mutex<()> = Mutex::new(());
         let _thread = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let folder = folder();
+        let folder = machines();
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let lock = File::create(folder.join("lock")).map_err(|error| error.to_string())?;
         let _process = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
@@ -86,10 +86,16 @@ impl Release {
     }
 }
 
-/// `target/machines` of this build.
-fn folder() -> PathBuf {
+/// `target/machines` of this build: what machines are made from, and what is kept for all runs.
+///
+/// # Panics
+/// If this program does not lie where cargo builds.
+#[must_use]
+pub fn machines() -> PathBuf {
     let own = std::env::current_exe().expect("a running program has a path");
-    own.ancestors().nth(3).expect("a test binary lies in target/PROFILE/deps").join("machines")
+    // Tests lie in target/PROFILE/deps, the bench in target/PROFILE.
+    let profile = own.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+    profile.and_then(Path::parent).expect("it lies in target/PROFILE").join("machines")
 }
 
 /// Why this machine cannot boot one of `release`.
@@ -103,7 +109,7 @@ pub fn unmet(release: Release) -> Option<String> {
     if let Some((path, package)) = missing {
         return Some(format!("needs {path} (Debian's {package})"));
     }
-    if !folder().join(release.name()).is_dir() && !Path::new("/usr/bin/mmdebstrap").exists() {
+    if !machines().join(release.name()).is_dir() && !Path::new("/usr/bin/mmdebstrap").exists() {
         return Some("needs /usr/bin/mmdebstrap (Debian's mmdebstrap)".to_owned());
     }
     release.tree().err()
