@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nodewell_model::{ConditionSpec, Name};
 
-use crate::{Location, Mistake, Note, Rule, rule::FileReader};
+use crate::{Location, Mistake, Note, Rule, npd::stats::SystemStats, plugin::PluginMonitor, rule::FileReader};
 
 /// One file's content.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(crate) struct Draft {
     pub(crate) conditions: Vec<ConditionDraft>,
     pub(crate) sources: Vec<SourceDraft>,
     pub(crate) rules: Vec<RuleDraft>,
+    pub(crate) plugins: Vec<PluginMonitor>,
+    pub(crate) statistics: Option<SystemStats>,
     /// Names that a native file's rules rely on. Kept apart from the rules, so that a rule with another mistake is
     /// still told of an unknown name.
     pub(crate) uses: Vec<Use>,

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::{
     Reader, Rule, RuleSet, duration,
     nearest::nearest,
+    plugin::{PluginMonitor, PluginTask, Task},
     rule::{Check, Clears},
 };
 
@@ -52,9 +53,12 @@ pub struct ExplainedRule {
 /// Explains `reason`, in any case; `None` if no rule reports it.
 #[must_use]
 pub fn explain(set: &RuleSet, reason: &str) -> Option<Explanation> {
-    let name = set.rules.iter().map(|rule| &rule.reason).find(|known| known.as_str().eq_ignore_ascii_case(reason))?;
-    let rules = set.rules.iter().filter(|rule| rule.reason == *name).map(|rule| explained(set, rule)).collect();
-    Some(Explanation { reason: name.clone(), rules })
+    let rules = set.rules.iter().map(|rule| &rule.reason);
+    let name = rules.chain(tasks(set).map(|(_, task)| &task.reason));
+    let name = name.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(reason))?;
+    let rules = set.rules.iter().filter(|rule| rule.reason == *name).map(|rule| explained(set, rule));
+    let tasks = tasks(set).filter(|(_, task)| task.reason == *name).map(|(monitor, task)| of_task(monitor, task));
+    Some(Explanation { reason: name.clone(), rules: rules.chain(tasks).collect() })
 }
 
 /// The word that an unknown one was probably meant to be.
@@ -80,6 +84,46 @@ fn explained(set: &RuleSet, rule: &Rule) -> ExplainedRule {
         examples: rule.examples.matches.iter().map(|example| example.text.clone()).collect(),
         file: rule.location.file.clone(),
         line: rule.location.line,
+    }
+}
+
+fn tasks(set: &RuleSet) -> impl Iterator<Item = (&PluginMonitor, &PluginTask)> {
+    set.plugins.iter().flat_map(|monitor| monitor.tasks.iter().map(move |task| (monitor, task)))
+}
+
+/// A plug-in, or a check that stands for one.
+fn of_task(monitor: &PluginMonitor, task: &PluginTask) -> ExplainedRule {
+    let is_lasting = task.condition.is_some();
+    let ends = ["when a run finds nothing wrong", "by `nodewell clear`"].map(str::to_owned).to_vec();
+    ExplainedRule {
+        kind: if is_lasting { "permanent" } else { "temporary" },
+        condition: task.condition.clone(),
+        severity: task.severity,
+        monitor: monitor.source.to_string(),
+        source: what_is_run(task),
+        patterns: Vec::new(),
+        counting: (task.failures > 1).then(|| format!("{} bad results in a row", task.failures)),
+        ends: if is_lasting { ends } else { Vec::new() },
+        action: None,
+        origin: String::new(),
+        explain: String::new(),
+        examples: Vec::new(),
+        file: task.location.file.clone(),
+        line: task.location.line,
+    }
+}
+
+fn what_is_run(task: &PluginTask) -> String {
+    let interval = duration::shown(task.interval);
+    match &task.task {
+        Task::Run { path, args, protocol } => {
+            let command = std::iter::once(path.display().to_string()).chain(args.iter().cloned());
+            let command = command.collect::<Vec<_>>().join(" ");
+            format!("every {interval} the program {command} ({})", protocol.as_str())
+        }
+        Task::Health(checker) => {
+            format!("every {interval} a look at {} ({})", checker.component.as_str(), checker.unit)
+        }
     }
 }
 

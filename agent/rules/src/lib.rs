@@ -14,6 +14,7 @@ pub mod mistake;
 pub mod native;
 pub mod npd;
 pub mod pattern;
+pub mod plugin;
 pub mod replay;
 pub mod rule;
 pub mod shipped;

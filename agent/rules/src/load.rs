@@ -5,6 +5,8 @@
 mod files;
 mod join;
 mod monitors;
+mod plugins;
+mod statistics;
 #[cfg(test)]
 mod tests;
 

@@ -1,9 +1,10 @@
-//! The native rule format: TOML tables `[[condition]]`, `[[source]]` and `[[rule]]`, every mistake told at once.
+//! The native rule format: TOML tables `[[condition]]`, `[[source]]`, `[[rule]]` and `[[plugin]]`, every mistake told at once.
 //!
 //! Keys are kebab-case and unknown ones are refused. What only other files can settle (is this condition declared,
 //! is this rule there twice) is settled by `load`.
 
 mod condition;
+mod plugin;
 mod rule;
 pub mod section;
 mod source;
@@ -20,7 +21,7 @@ use toml::{
 use crate::{draft::Draft, report::Report};
 use section::Section;
 
-const KEYS: &[&str] = &["condition", "source", "rule"];
+const KEYS: &[&str] = &["condition", "source", "rule", "plugin"];
 
 /// Reads one file's text.
 pub(crate) fn read(file: &Path, text: &str) -> Draft {
@@ -49,6 +50,9 @@ fn read_tables<'a>(document: &'a DeTable<'a>, draft: &mut Draft, report: &mut Re
     }
     for (at, table) in tables(file, "rule", report) {
         rule::read((at, table), draft, report);
+    }
+    for (at, table) in tables(file, "plugin", report) {
+        plugin::read((at, table), draft, report);
     }
 }
 
@@ -86,6 +90,7 @@ fn keep_what_stands_before(error: usize, text: &str, draft: &mut Draft, report: 
     let sound_lines = report.line(table_start);
     report.mistakes.retain(|mistake| mistake.location.line < sound_lines);
     draft.rules.retain(|rule| rule.rule.location.line < sound_lines);
+    draft.plugins.retain(|plugin| plugin.location.line < sound_lines);
     draft.uses.retain(|used| used.location().line < sound_lines);
 }
 

@@ -1,9 +1,10 @@
-//! Node Problem Detector's JSON configuration: its system-log-monitor files load unchanged.
+//! Node Problem Detector's JSON configuration: files of its system-log, custom-plugin and system-stats monitors load
+//! unchanged.
 //!
-//! Where its behaviour is a defect ours is the fixed one, and a note says so. Files of its other monitors are
-//! recognised and passed over, with a note.
+//! Where its behaviour is a defect ours is the fixed one, and a note says so.
 
 mod conditions;
+mod custom;
 pub mod golayout;
 mod json;
 mod names;
@@ -11,6 +12,7 @@ mod plugin;
 mod re2;
 mod recovery;
 mod rules;
+pub mod stats;
 #[cfg(test)]
 mod tests;
 
@@ -34,8 +36,6 @@ const KEYS: [&str; 10] = [
     "metricsReporting",
     "rules",
 ];
-/// Keys that only its system-stats-monitor has.
-const STATS_KEYS: [&str; 7] = ["invokeInterval", "cpu", "disk", "host", "memory", "osFeature", "net"];
 /// Its own default.
 const DEFAULT_LINES: usize = 10;
 /// A window of more lines would cost more than any multi-line rule is worth.
@@ -65,12 +65,8 @@ pub(crate) fn read(file: &Path, text: &str) -> Draft {
 fn read_any(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'_>) {
     let kind = object.text("plugin", report);
     match kind.text.as_str() {
-        "custom" => {
-            report.note(kind.at, "a custom-plugin monitor of Node Problem Detector: not run by this version");
-        }
-        "" if STATS_KEYS.iter().any(|key| object.value(key).is_some()) => {
-            report.note(object.at, "a system-stats monitor of Node Problem Detector: not run by this version");
-        }
+        "custom" => custom::read(object, draft, report),
+        "" if stats::KEYS.iter().any(|key| object.value(key).is_some()) => stats::read(object, draft, report),
         _ => read_log_monitor(object, draft, report),
     }
 }

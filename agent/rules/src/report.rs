@@ -53,6 +53,11 @@ impl<'a> Report<'a> {
         self.notes.push(Note::new(self.location(offset), bounded(message.into())));
     }
 
+    /// Mistakes of a file that this one names.
+    pub fn take(&mut self, mistakes: Vec<Mistake>) {
+        self.mistakes.extend(mistakes);
+    }
+
     /// How many mistakes were found so far, told or not: a part is good if this did not grow while reading it.
     pub fn count(&self) -> usize {
         self.mistakes.len() + self.left_out

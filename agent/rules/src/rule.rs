@@ -5,6 +5,8 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use nodewell_faults::{Decoder, Tables};
 use nodewell_model::{Action, ConditionSpec, Name, Severity};
 
+use crate::{npd::stats::SystemStats, plugin::PluginMonitor};
+
 /// Everything that was loaded and found good.
 #[derive(Debug, Clone, Default)]
 pub struct RuleSet {
@@ -13,6 +15,10 @@ pub struct RuleSet {
     /// Where records come from; a rule names one by its index.
     pub readers: Vec<Reader>,
     pub rules: Vec<Rule>,
+    /// Programs that are run, and checks that stand for one.
+    pub plugins: Vec<PluginMonitor>,
+    /// What Node Problem Detector's system-stats monitors export; no two metrics have one name.
+    pub statistics: Vec<SystemStats>,
     /// What decoders go by, with an operator's words; `None`: the shipped tables, which are not read before the first line
     /// that needs them.
     pub tables: Option<Arc<Tables>>,

@@ -31,14 +31,15 @@ pub const FILES: &[ShippedFile] = shipped![
     "gpu.toml",
     "hardware.toml",
     "kernel.toml",
+    "limits.toml",
     "memory.toml",
     "network.toml",
     "services.toml",
     "storage.toml",
 ];
 
-/// The conditions that monitors of hardware raise without any rule.
-const HARDWARE: [&str; 7] = [
+/// The conditions that monitors of hardware, checks and repairs raise without any rule.
+const HARDWARE: &[&str] = &[
     "DiskUnhealthy",
     "MemoryUnhealthy",
     "CpuUnhealthy",
@@ -46,6 +47,28 @@ const HARDWARE: [&str; 7] = [
     "NetworkUnhealthy",
     "GpuUnhealthy",
     "GpuFabricUnhealthy",
+    "KubeletUnhealthy",
+    "ContainerRuntimeUnhealthy",
+    "KubeProxyUnhealthy",
+    "ServiceUnhealthy",
+    "FrequentKubeletRestart",
+    "FrequentContainerdRestart",
+    "FrequentDockerRestart",
+    "FrequentCrioRestart",
+    "ServiceRepairFailed",
+    "FilesystemFull",
+    "MountHung",
+    "ReadonlyFilesystem",
+    "XfsShutdown",
+    "VolumeUnhealthy",
+    "ClockUnhealthy",
+    "ResourceExhausted",
+    "MemoryPressureHigh",
+    "CpuPressureHigh",
+    "IoPressureHigh",
+    "ResourceLeak",
+    "TasksUnhealthy",
+    "CertificateExpiring",
 ];
 
 /// The conditions that the agent itself and our monitors of hardware raise: part of every catalogue, whatever rules are

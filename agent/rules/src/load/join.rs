@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nodewell_model::{ConditionSpec, Name};
 
-use super::{Loaded, monitors};
+use super::{Loaded, monitors, plugins, statistics};
 use crate::{
     Location, Mistake, Note, Reader,
     draft::{ConditionDraft, Draft, ReaderDraft, RuleDraft, SourceDraft, Use},
@@ -52,8 +52,10 @@ pub(super) fn join(drafts: Vec<Draft>, known: &[ConditionSpec]) -> Loaded {
         joiner.broken.extend(draft.broken);
         draft.conditions.into_iter().for_each(|condition| joiner.declare(condition, draft.npd));
         draft.sources.into_iter().for_each(|source| joiner.declare_source(source));
+        joiner.loaded.set.statistics.extend(draft.statistics);
         uses.extend(draft.uses);
         rules.extend(draft.rules);
+        joiner.loaded.set.plugins.extend(draft.plugins);
     }
     uses.iter().for_each(|used| joiner.look_up(used));
     rules.into_iter().for_each(|rule| joiner.add(rule));
@@ -198,6 +200,8 @@ impl Joiner<'_> {
 
     fn finish(mut self) -> Loaded {
         monitors::make_distinct(&mut self.loaded);
+        plugins::settle(&mut self.loaded);
+        statistics::make_distinct(&mut self.loaded);
         self.loaded.mistakes.sort();
         self.loaded.mistakes.dedup();
         self.loaded.notes.sort();

@@ -47,7 +47,7 @@ const MOST_LINES: u32 = 64;
 /// Each counted match is remembered for as long as its window.
 const MOST_COUNTED: u32 = 10_000;
 
-const SEVERITIES: [(&str, Severity); 4] =
+pub(super) const SEVERITIES: [(&str, Severity); 4] =
     [("info", Severity::Info), ("warn", Severity::Warn), ("error", Severity::Error), ("critical", Severity::Critical)];
 
 /// How long a rule's word holds.

@@ -67,14 +67,19 @@ impl From<TimestampKind> for TimestampFormat {
 }
 
 fn check_name(name: Word<'_>, report: &mut Report<'_>) {
+    check_spelling(name, report);
+    let word = name.text;
+    if RESERVED.contains(&word) {
+        report.mistake(name.at, format!("the source {word:?} exists already; give this one another name"));
+    }
+}
+
+pub(super) fn check_spelling(name: Word<'_>, report: &mut Report<'_>) {
     let word = name.text;
     let fine = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'_'));
     if !fine || word.len() > NAME_LIMIT_BYTES || !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         let takes = format!("at most {NAME_LIMIT_BYTES} lower-case letters, digits and dashes");
         report.mistake(name.at, format!("\"name\" takes {takes}, not {word:?}"));
-    }
-    if RESERVED.contains(&word) {
-        report.mistake(name.at, format!("the source {word:?} exists already; give this one another name"));
     }
 }
 

@@ -141,3 +141,55 @@ proptest! {
         prop_assert!(draft.mistakes.iter().all(|mistake| (1..=lines).contains(&mistake.location.line)));
     }
 }
+
+const PLUGIN: &str = "[[condition]]\ntype = 'Sick'\nhealthy-reason = 'Well'\nhealthy-message = 'fine'\n[[plugin]]\n\
+                      name = 'disk-space'\ncommand = ['/usr/lib/nagios/plugins/check_disk', '-w', '10%']\n\
+                      protocol = 'nagios'\ncondition = 'Sick'\nreason = 'DiskFull'\n";
+
+#[test]
+fn a_plugin_is_read_with_its_defaults() {
+    let loaded = crate::load_text(Path::new("a.toml"), PLUGIN);
+    assert_eq!(loaded.mistakes, []);
+    let monitor = &loaded.set.plugins[0];
+    let task = &monitor.tasks[0];
+    assert_eq!((&*monitor.source, monitor.concurrency, task.name.as_str()), ("plugins", 1, "disk-space"));
+    let crate::plugin::Task::Run { path, args, protocol } = &task.task else { panic!() };
+    assert_eq!((path.to_str(), args.len()), (Some("/usr/lib/nagios/plugins/check_disk"), 2));
+    assert_eq!(*protocol, crate::plugin::Protocol::Nagios);
+    assert_eq!((task.interval.as_secs(), task.timeout.as_secs(), task.output_limit_bytes), (60, 10, 256));
+    assert_eq!((task.failures, task.successes, task.severity), (1, 1, nodewell_model::Severity::Error));
+}
+
+#[test]
+fn every_mistake_of_a_plugin_is_told_with_its_line() {
+    let said = |more: &str, replaced: (&str, &str)| {
+        let text = format!("{}{more}\n", PLUGIN.replace(replaced.0, replaced.1));
+        let loaded = crate::load_text(Path::new("a.toml"), &text);
+        loaded.mistakes.iter().map(|told| format!("{}: {}", told.location.line, told.message)).collect::<Vec<_>>()
+    };
+    let same = ("", "");
+    for (more, replaced, expected) in [
+        ("interval = '500ms'", same, "11: \"interval\" must be at least 1s"),
+        ("timeout = '2h'", same, "11: \"timeout\" must be at most 1h; what runs for longer reports over the socket"),
+        ("failures = 0", same, "11: \"failures\" takes a number from 1 to 1000, not 0"),
+        ("output-limit = 5000", same, "11: \"output-limit\" takes a number from 1 to 1024, not 5000"),
+        ("subject = \"a\\nb\"", same, "11: \"subject\" is one plain line, such as \"a\u{fffd}b\""),
+        ("", ("'nagios'", "'icinga'"), "8: \"protocol\" takes npd or nagios, not \"icinga\""),
+        ("", ("name = 'disk-space'\n", ""), "5: [[plugin]] lacks \"name\""),
+        ("", ("'Sick'\nreason", "'Ill'\nreason"), "9: unknown condition \"Ill\"; declare it with [[condition]]"),
+        (
+            "",
+            ("['/usr/lib/nagios/plugins/check_disk', '-w', '10%']", "'check_disk -w'"),
+            "7: \"command\" begins with an absolute path, not \"check_disk -w\"; no shell reads it",
+        ),
+    ] {
+        assert_eq!(said(more, replaced), [expected], "{more} {replaced:?}");
+    }
+    let twice = format!("{PLUGIN}{}", &PLUGIN[PLUGIN.find("[[plugin]]").unwrap()..]);
+    let told = crate::load_text(Path::new("a.toml"), &twice).mistakes;
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].message.starts_with("duplicate: a plug-in \"disk-space\" is there already, at a.toml:5"),
+        "{told:?}"
+    );
+}

@@ -69,7 +69,7 @@ impl<'a> Value<'a> {
         (self.raw.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize)
     }
 
-    fn is_null(self) -> bool {
+    pub(super) fn is_null(self) -> bool {
         self.raw == "null"
     }
 
@@ -111,6 +111,11 @@ impl<'a> Value<'a> {
             }
         }
     }
+
+    /// An array of objects.
+    pub(super) fn objects(self, key: &str, report: &mut Report<'_>) -> Vec<Object<'a>> {
+        self.array(key, report).into_iter().filter_map(|item| item.object(key, report)).collect()
+    }
 }
 
 impl<'a> Object<'a> {
@@ -119,6 +124,11 @@ impl<'a> Object<'a> {
         let found =
             self.entries.iter().rev().find(|(known, value)| known.eq_ignore_ascii_case(key) && !value.is_null());
         found.map(|(_, value)| *value)
+    }
+
+    /// All of them as they are in the file, for maps whose keys are names.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, Value<'a>)> {
+        self.entries.iter().map(|(key, value)| (key.as_str(), *value))
     }
 
     pub(super) fn place(&self, key: &str) -> usize {
@@ -132,8 +142,16 @@ impl<'a> Object<'a> {
     }
 
     pub(super) fn objects(&self, key: &str, report: &mut Report<'_>) -> Vec<Object<'a>> {
+        self.value(key).map(|value| value.objects(key, report)).unwrap_or_default()
+    }
+
+    /// The strings of an array.
+    pub(super) fn texts(&self, key: &str, report: &mut Report<'_>) -> Vec<Text> {
         let items = self.value(key).map(|value| value.array(key, report)).unwrap_or_default();
-        items.into_iter().filter_map(|item| item.object(key, report)).collect()
+        let text = |item: &Value<'_>, report: &mut Report<'_>| {
+            item.read(key, "strings", report).map(|text| Text { text, at: item.at() })
+        };
+        items.iter().filter_map(|item| text(item, report)).collect()
     }
 
     /// Go passes over keys it does not know; a slip is worth a note.

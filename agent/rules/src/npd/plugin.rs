@@ -74,26 +74,36 @@ fn journal(object: &Object<'_>, default_identifier: &str, report: &mut Report<'_
         report.mistake(identifier.at, "journald needs pluginConfig.source, the SYSLOG_IDENTIFIER to read");
         return None;
     }
+    let fields = identified(&identifier, report);
+    let reader = ReaderDraft::Journal { directory: journal_directory(object, report) };
+    Some(Plugin { reader, fields })
+}
+
+/// `None` for the system's own journal, wherever it is kept.
+fn journal_directory(object: &Object<'_>, report: &mut Report<'_>) -> Option<PathBuf> {
+    journal_in(&object.text("logPath", report), report)
+}
+
+/// The directory of another journal than the system's own.
+pub(super) fn journal_in(path: &Text, report: &mut Report<'_>) -> Option<PathBuf> {
+    if SYSTEM_JOURNALS.contains(&path.text.trim_end_matches('/')) {
+        let told = "the system's journal is read wherever it is kept, in /var/log/journal or /run/log/journal";
+        report.note(path.at, told);
+        return None;
+    }
+    (!path.text.is_empty()).then(|| PathBuf::from(&path.text))
+}
+
+/// What a record of the journal must be to count for `identifier`.
+pub(super) fn identified(identifier: &Text, report: &mut Report<'_>) -> FieldFilter {
     let told = format!(
         "SYSLOG_IDENTIFIER={} is what the writer calls itself: any process can. Native rules can ask for trusted \
          fields such as _SYSTEMD_UNIT",
         identifier.text
     );
     report.note(identifier.at, told);
-    let require = vec![("SYSLOG_IDENTIFIER".to_owned(), vec![identifier.text])];
-    let reader = ReaderDraft::Journal { directory: journal_directory(object, report) };
-    Some(Plugin { reader, fields: FieldFilter { require, without: Vec::new() } })
-}
-
-/// `None` for the system's own journal, wherever it is kept.
-fn journal_directory(object: &Object<'_>, report: &mut Report<'_>) -> Option<PathBuf> {
-    let path = object.text("logPath", report);
-    if SYSTEM_JOURNALS.contains(&path.text.trim_end_matches('/')) {
-        let told = "the system's journal is read wherever it is kept, in /var/log/journal or /run/log/journal";
-        report.note(path.at, told);
-        return None;
-    }
-    (!path.text.is_empty()).then(|| PathBuf::from(path.text))
+    let require = vec![("SYSLOG_IDENTIFIER".to_owned(), vec![identifier.text.clone()])];
+    FieldFilter { require, without: Vec::new() }
 }
 
 fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<Plugin> {

@@ -31,7 +31,7 @@ fn read_rule(object: &Object<'_>, monitor: &Monitor, report: &mut Report<'_>) ->
     let reason = names::read("reason", &object.text("reason", report), report);
     let condition = read_condition(object, report);
     let pattern = object.text("pattern", report);
-    let lines = judge_pattern(&pattern, monitor, report);
+    let lines = judge_pattern(&pattern, monitor.lines, report);
     let suffix = object.text("patternGeneratedMessageSuffix", report).text;
     let clears = condition.as_ref().map(|condition| recovers(object, condition, report)).unwrap_or_default();
     let pattern_lines = vec![report.line(pattern.at)];
@@ -90,8 +90,8 @@ fn recovers(object: &Object<'_>, condition: &Name, report: &mut Report<'_>) -> C
     clears
 }
 
-/// How many lines the pattern must see; `None` after a mistake.
-fn judge_pattern(text: &Text, monitor: &Monitor, report: &mut Report<'_>) -> Option<usize> {
+/// How many lines the pattern must see, at most `window`; `None` after a mistake.
+pub(super) fn judge_pattern(text: &Text, window: usize, report: &mut Report<'_>) -> Option<usize> {
     if text.text.is_empty() {
         report.mistake(text.at, "an empty \"pattern\" matches every line");
         return None;
@@ -109,12 +109,12 @@ fn judge_pattern(text: &Text, monitor: &Monitor, report: &mut Report<'_>) -> Opt
     }
     // A pattern that cannot cross a newline sees the newest line only: the same matches for less work.
     let several = pattern::may_match_newline(&hir);
-    if !several && monitor.lines > 1 && is_anchored(&hir) {
+    if !several && window > 1 && is_anchored(&hir) {
         let told =
             "^ is the start of the line; in Node Problem Detector it is the start of the oldest line of the buffer";
         report.note(text.at, told);
     }
-    Some(if several { monitor.lines } else { 1 })
+    Some(if several { window } else { 1 })
 }
 
 fn is_anchored(hir: &Hir) -> bool {

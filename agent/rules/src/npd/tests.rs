@@ -56,7 +56,7 @@ fn the_stock_files_load_unchanged() {
         ("kernel-monitor-filelog.json", 6, 1),
         ("disk-log-message-filelog.json", 1, 1),
         ("docker-monitor-filelog.json", 1, 0),
-        ("custom-plugin-monitor.json", 0, 0),
+        ("custom-plugin-monitor.json", 0, 1),
         ("system-stats-monitor.json", 0, 0),
     ] {
         let set = stock(name).set;

@@ -1,0 +1,28 @@
+//! System-stats monitors side by side: every name is exported once.
+
+use std::collections::HashMap;
+
+use super::Loaded;
+use crate::{Location, Mistake, Note, npd::stats::SystemStats};
+
+/// The first file that names a metric exports it. The same figure twice is told; two figures of one name are a mistake.
+pub(super) fn make_distinct(loaded: &mut Loaded) {
+    let mut names: HashMap<String, (&'static str, Location)> = HashMap::new();
+    for SystemStats { location, metrics, .. } in &mut loaded.set.statistics {
+        metrics.retain(|metric| {
+            let place = Location { file: location.file.clone(), line: metric.line };
+            let Some((id, first)) = names.get(&metric.name) else {
+                names.insert(metric.name.clone(), (metric.id, place));
+                return true;
+            };
+            if *id == metric.id {
+                loaded.notes.push(Note::new(place, format!("{id} is exported already, by {first}")));
+            } else {
+                let told =
+                    format!("{} would be called {} to Prometheus, as {id} is at {first}", metric.id, metric.name);
+                loaded.mistakes.push(Mistake::new(place, told));
+            }
+            false
+        });
+    }
+}

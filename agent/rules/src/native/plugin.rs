@@ -1,0 +1,150 @@
+//! `[[plugin]]`: a program that is run at intervals.
+
+use std::{path::PathBuf, time::Duration};
+
+use nodewell_model::{Name, Severity, text::MESSAGE_LIMIT_BYTES};
+use toml::de::DeTable;
+
+use super::{
+    rule::SEVERITIES,
+    section::{Section, Word},
+    source::{check_spelling, owned},
+};
+use crate::{
+    draft::{Draft, Use},
+    plugin::{PluginMonitor, PluginTask, Protocol, Task},
+    report::Report,
+    rule::Format,
+};
+
+const KEYS: &[&str] = &[
+    "name",
+    "command",
+    "protocol",
+    "interval",
+    "timeout",
+    "condition",
+    "reason",
+    "severity",
+    "subject",
+    "output-limit",
+    "skip-initial",
+    "follow-message",
+    "failures",
+    "successes",
+];
+/// The problem daemon that native plug-ins are.
+const SOURCE: &str = "plugins";
+const INTERVAL: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// A start costs a few milliseconds of CPU; oftener than this nobody's health changes.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
+/// One that runs for longer is a daemon, and reports over the socket.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
+/// A line of a terminal or two; the most is what an Event's message holds.
+const OUTPUT_LIMIT_BYTES: usize = 256;
+const MOST_IN_A_ROW: u32 = 1000;
+
+pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+    let before = report.count();
+    let section = Section::new("[[plugin]]", found, KEYS, report);
+    let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();
+    if let Some(condition) = &condition {
+        draft.uses.push(Use::Condition(condition.clone(), report.location(section.place("condition"))));
+    }
+    let task = read_task(section, condition, report);
+    let skip_initial = section.boolean("skip-initial", report).unwrap_or_default();
+    let follows_message = section.boolean("follow-message", report).unwrap_or_default();
+    let monitor = task.map(|task| PluginMonitor {
+        location: report.location(section.at),
+        format: Format::Native,
+        source: SOURCE.into(),
+        concurrency: 1,
+        skip_initial,
+        follows_message,
+        tasks: vec![task],
+    });
+    if report.count() == before {
+        draft.plugins.extend(monitor);
+    }
+}
+
+/// All of it is read before anything is given up, so that all mistakes are told.
+fn read_task(section: Section<'_>, condition: Option<Name>, report: &mut Report<'_>) -> Option<PluginTask> {
+    let name = section.required("name", report).inspect(|name| check_spelling(*name, report));
+    let reason = section.required_name("reason", report);
+    let command = read_command(section, report);
+    let default = if condition.is_some() { Severity::Error } else { Severity::Warn };
+    let task = PluginTask {
+        location: report.location(section.at),
+        name: name.map(|name| name.text.to_owned()).unwrap_or_default(),
+        task: Task::Run {
+            path: PathBuf::from(command.first().map_or("", |word| word.text)),
+            args: owned(command.get(1..).unwrap_or_default()),
+            protocol: read_protocol(section, report),
+        },
+        reason: reason?,
+        condition,
+        severity: section.choice("severity", &SEVERITIES, report).unwrap_or(default),
+        subject: read_subject(section, report),
+        interval: read_interval(section, report),
+        timeout: read_timeout(section, report),
+        output_limit_bytes: read_output_limit(section, report),
+        failures: section.number("failures", 1..=MOST_IN_A_ROW, report).unwrap_or(1),
+        successes: section.number("successes", 1..=MOST_IN_A_ROW, report).unwrap_or(1),
+    };
+    Some(task)
+}
+
+/// No shell reads it.
+fn read_command<'a>(section: Section<'a>, report: &mut Report<'_>) -> Vec<Word<'a>> {
+    if !section.has("command") {
+        report.mistake(section.at, "[[plugin]] lacks \"command\": [\"/path\", \"argument\", …]");
+    }
+    let command = section.strings("command", report);
+    if let Some(path) = command.first().filter(|path| !path.text.starts_with('/')) {
+        let hint = if path.text.contains(' ') { "; no shell reads it" } else { "" };
+        report.mistake(path.at, format!("\"command\" begins with an absolute path, not {:?}{hint}", path.text));
+    }
+    for word in command.iter().filter(|word| word.text.contains('\0')) {
+        report.mistake(word.at, "\"command\" must not hold a NUL");
+    }
+    command
+}
+
+fn read_protocol(section: Section<'_>, report: &mut Report<'_>) -> Protocol {
+    let choices = [Protocol::Npd, Protocol::Nagios].map(|protocol| (protocol.as_str(), protocol));
+    section.choice("protocol", &choices, report).unwrap_or(Protocol::Npd)
+}
+
+fn read_subject(section: Section<'_>, report: &mut Report<'_>) -> Option<String> {
+    let word = section.has("subject").then(|| section.required("subject", report)).flatten()?;
+    let shown = nodewell_model::text::subject(word.text.as_bytes());
+    if shown != word.text {
+        report.mistake(word.at, format!("\"subject\" is one plain line, such as {shown:?}"));
+    }
+    Some(shown)
+}
+
+fn read_interval(section: Section<'_>, report: &mut Report<'_>) -> Duration {
+    let interval = section.duration("interval", report).unwrap_or(INTERVAL);
+    if interval < SHORTEST_INTERVAL {
+        report.mistake(section.place("interval"), "\"interval\" must be at least 1s");
+    }
+    interval
+}
+
+fn read_timeout(section: Section<'_>, report: &mut Report<'_>) -> Duration {
+    let timeout = section.duration("timeout", report).unwrap_or(TIMEOUT);
+    if timeout > LONGEST_TIMEOUT {
+        let told = "\"timeout\" must be at most 1h; what runs for longer reports over the socket";
+        report.mistake(section.place("timeout"), told);
+    }
+    timeout
+}
+
+fn read_output_limit(section: Section<'_>, report: &mut Report<'_>) -> usize {
+    let most = u32::try_from(MESSAGE_LIMIT_BYTES).unwrap_or(u32::MAX);
+    let limit = section.number("output-limit", 1..=most, report);
+    limit.map_or(OUTPUT_LIMIT_BYTES, |limit| limit as usize)
+}
