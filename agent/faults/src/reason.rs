@@ -1,4 +1,4 @@
-//! The catalogue of reasons that monitors of hardware give: what each means, how sure it is, what to do.
+//! The catalogue of reasons that monitors of hardware and checks give: what each means, how sure it is, what to do.
 
 use std::sync::LazyLock;
 
@@ -6,13 +6,20 @@ use nodewell_model::{Action, Name, Severity};
 use serde::{Deserialize, Serialize};
 
 /// One file for each family of devices.
-const FILES: [&str; 6] = [
+const FILES: [&str; 13] = [
     include_str!("../reasons/disk.toml"),
     include_str!("../reasons/memory.toml"),
     include_str!("../reasons/cpu.toml"),
     include_str!("../reasons/pcie.toml"),
     include_str!("../reasons/fabric.toml"),
     include_str!("../reasons/gpu.toml"),
+    include_str!("../reasons/limits.toml"),
+    include_str!("../reasons/mounts.toml"),
+    include_str!("../reasons/clock.toml"),
+    include_str!("../reasons/network.toml"),
+    include_str!("../reasons/services.toml"),
+    include_str!("../reasons/repairs.toml"),
+    include_str!("../reasons/plugins.toml"),
 ];
 
 /// One reason.
