@@ -12,7 +12,7 @@ use crate::ReadError;
 const LIMIT_BYTES: u64 = 8 << 20;
 
 /// The text of the file, its last line break cut off; `None` if it is not there, or its device is not any more.
-pub(crate) fn text(path: &Path) -> Result<Option<String>, ReadError> {
+pub fn text(path: &Path) -> Result<Option<String>, ReadError> {
     match read(path) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
         Err(error) => forgive_absence(path, &error),
@@ -20,12 +20,12 @@ pub(crate) fn text(path: &Path) -> Result<Option<String>, ReadError> {
 }
 
 /// The number in the file; `None` if it is not there, cannot be read or is no number.
-pub(crate) fn number(path: &Path) -> Option<u64> {
+pub fn number(path: &Path) -> Option<u64> {
     text(path).ok().flatten()?.trim().parse().ok()
 }
 
 /// The entries of `directory` whose names are `prefix` and a number, by that number. None if there is no such directory.
-pub(crate) fn numbered(directory: &Path, prefix: &str) -> Result<Vec<(u32, PathBuf)>, ReadError> {
+pub fn numbered(directory: &Path, prefix: &str) -> Result<Vec<(u32, PathBuf)>, ReadError> {
     let entries = match directory.read_dir() {
         Ok(entries) => entries,
         Err(error) => return forgive_absence(directory, &error).map(Option::unwrap_or_default),
@@ -41,7 +41,7 @@ pub(crate) fn numbered(directory: &Path, prefix: &str) -> Result<Vec<(u32, PathB
 }
 
 /// What `error` at `path` is to the caller of a reader.
-pub(crate) fn failure(path: &Path, error: &io::Error) -> ReadError {
+pub fn failure(path: &Path, error: &io::Error) -> ReadError {
     let message = format!("{}: {error}", path.display());
     match error.kind() {
         io::ErrorKind::PermissionDenied => ReadError::Denied { message },

@@ -9,7 +9,7 @@ use crate::Now;
 
 /// When a round was, as it is remembered across restarts and reboots.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Moment {
+pub struct Moment {
     wall: Timestamp,
     boottime_secs: u64,
     boot_id: String,
@@ -17,9 +17,9 @@ pub(crate) struct Moment {
 
 /// What happened to the time since the round before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) elapsed: Duration,
-    pub(crate) new_boot: bool,
+pub struct Step {
+    pub elapsed: Duration,
+    pub new_boot: bool,
 }
 
 impl From<&Now> for Moment {
@@ -30,7 +30,7 @@ impl From<&Now> for Moment {
 
 impl Moment {
     /// The step from this moment to `now`. Across a reboot only the wall clock tells; one that went back tells nothing.
-    pub(crate) fn step_to(&self, now: &Now) -> Step {
+    pub fn step_to(&self, now: &Now) -> Step {
         if self.is_same_boot(now) {
             let elapsed = now.boottime.saturating_sub(Duration::from_secs(self.boottime_secs));
             return Step { elapsed, new_boot: false };

@@ -9,7 +9,7 @@ const PARTS: u64 = 12;
 
 /// What is known of a counter's life before it was first read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
+pub enum Start {
     /// It was zero when the kernel started.
     AtBoot,
     /// It may be as old as the device.
@@ -18,14 +18,14 @@ pub(crate) enum Start {
 
 /// The window of a rate, and where its counter starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) length: Duration,
-    pub(crate) start: Start,
+pub struct Window {
+    pub length: Duration,
+    pub start: Start,
 }
 
 /// The growth of one counter, on the clock that counts from boot and never jumps.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Growth {
+pub struct Growth {
     last: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     steps: Vec<Step>,
@@ -43,18 +43,18 @@ struct Step {
 
 impl Growth {
     /// As it is for a counter that was last read as zero.
-    pub(crate) fn from_zero() -> Self {
+    pub fn from_zero() -> Self {
         Self { last: Some(0), steps: Vec::new() }
     }
 
     /// Whether it is so: nothing that would have to be remembered.
-    pub(crate) fn is_from_zero(&self) -> bool {
+    pub fn is_from_zero(&self) -> bool {
         *self == Self::from_zero()
     }
 
     /// Takes a reading in, and says by how much the counter has grown. One that went back was reset (its device came
     /// anew, or an operator set it to zero): it is counted from there.
-    pub(crate) fn observe(&mut self, count: u64, now: Duration, window: Window) -> u64 {
+    pub fn observe(&mut self, count: u64, now: Duration, window: Window) -> u64 {
         let grown = self.since_last(count, now, window);
         self.last = Some(count);
         self.add(grown, now.as_secs(), window);
@@ -62,12 +62,12 @@ impl Growth {
     }
 
     /// Takes a reading in whose growth has a reason that is no fault.
-    pub(crate) fn excuse(&mut self, count: u64) {
+    pub fn excuse(&mut self, count: u64) {
         self.last = Some(count);
     }
 
     /// Growth that was found by other means than the counter.
-    pub(crate) fn add(&mut self, grown: u64, now_secs: u64, window: Window) {
+    pub fn add(&mut self, grown: u64, now_secs: u64, window: Window) {
         let oldest = now_secs.saturating_sub(window.length.as_secs());
         // What lies ahead of now is of another boot whose id nobody knows.
         self.steps.retain(|step| (oldest..=now_secs).contains(&step.last_secs));
@@ -82,12 +82,12 @@ impl Growth {
     }
 
     /// What came within the window; right to one part of it.
-    pub(crate) fn within(&self) -> u64 {
+    pub fn within(&self) -> u64 {
         self.steps.iter().fold(0, |sum, step| sum.saturating_add(step.count))
     }
 
     /// In how many readings of the window it had grown.
-    pub(crate) fn readings(&self) -> u64 {
+    pub fn readings(&self) -> u64 {
         self.steps.iter().fold(0, |sum, step| sum.saturating_add(step.readings))
     }
 
@@ -110,7 +110,7 @@ impl Step {
 }
 
 /// `count` to its first digit and downwards (1, 2 or 5): a message that does not change with every reading.
-pub(crate) fn rounded(count: u64) -> u64 {
+pub fn rounded(count: u64) -> u64 {
     let mut scale: u64 = 1;
     while count / scale >= 10 {
         scale = scale.saturating_mul(10);

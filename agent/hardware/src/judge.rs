@@ -49,6 +49,17 @@ pub struct Silence {
     pub message: String,
 }
 
+/// How the message of a [`Silence`] begins where it is others that do not answer.
+pub const NOT_ASKED: &str = "not asked: ";
+
+impl Silence {
+    /// Whether it was asked itself; if not, the readers of others hang, and nobody knows how it is.
+    #[must_use]
+    pub fn was_asked(&self) -> bool {
+        !self.message.starts_with(NOT_ASKED)
+    }
+}
+
 /// Judges one family.
 pub trait Judge {
     /// Takes a round in, and says how every device that it knows is: the whole account, each time.

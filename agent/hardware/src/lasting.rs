@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// How long it takes to believe it, and to believe that it is over. It takes two readings at least where this is not
 /// zero, however rarely they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Patience {
-    pub(crate) onset: Duration,
-    pub(crate) end: Duration,
+pub struct Patience {
+    pub onset: Duration,
+    pub end: Duration,
 }
 
 /// One sign.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Lasting {
+pub struct Lasting {
     holds: bool,
     /// Since when the readings have said the opposite of `holds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub(crate) struct Lasting {
 
 impl Lasting {
     /// Takes a reading in, and says whether the sign is to be believed.
-    pub(crate) fn observe(&mut self, present: bool, now: Duration, patience: Patience) -> bool {
+    pub fn observe(&mut self, present: bool, now: Duration, patience: Patience) -> bool {
         if present == self.holds {
             self.contrary_secs = None;
             return self.holds;
@@ -39,11 +39,11 @@ impl Lasting {
         self.holds
     }
 
-    pub(crate) fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         self.holds
     }
 
-    pub(crate) fn is_nothing(&self) -> bool {
+    pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }

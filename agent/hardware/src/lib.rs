@@ -1,30 +1,28 @@
 //! Hardware: readers that ask devices how they are, and judges that say what it means.
 //!
 //! A [`Reader`] runs in a worker process, because what it calls may never return. A [`Judge`] runs in the satellite that
-//! supervises the worker: it is pure, and keeps what a verdict needs to remember. Both are chosen by [`Family`].
+//! supervises the worker: it is pure, and keeps what a verdict needs to remember.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod attribute;
-mod clock;
+pub mod attribute;
+pub mod clock;
 pub mod cpu;
 pub mod disk;
 pub mod fabric;
-pub mod family;
 pub mod gpu;
-mod growth;
+pub mod growth;
 pub mod judge;
 mod kept;
-mod lasting;
+pub mod lasting;
 pub mod memory;
 pub mod pcie;
 pub mod reader;
 pub mod roots;
 pub mod settings;
-mod unknown;
+pub mod unknown;
 pub mod verdict;
 
-pub use family::Family;
-pub use judge::{Answer, Judge, Now, Round, Silence, Trouble};
+pub use judge::{Answer, Judge, NOT_ASKED, Now, Round, Silence, Trouble};
 pub use reader::{ReadError, Reader};
 pub use roots::Roots;
 pub use settings::Settings;

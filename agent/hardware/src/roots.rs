@@ -10,6 +10,8 @@ pub struct Roots {
     pub proc: PathBuf,
     pub sys: PathBuf,
     pub dev: PathBuf,
+    /// What programs of this boot leave for others: `/run`.
+    pub run: PathBuf,
     /// tracefs, usually `/sys/kernel/tracing`.
     pub tracing: PathBuf,
 }
@@ -17,6 +19,7 @@ pub struct Roots {
 impl Default for Roots {
     fn default() -> Self {
         let path = PathBuf::from;
-        Self { proc: path("/proc"), sys: path("/sys"), dev: path("/dev"), tracing: path("/sys/kernel/tracing") }
+        let (proc, sys, dev, run) = (path("/proc"), path("/sys"), path("/dev"), path("/run"));
+        Self { proc, sys, dev, run, tracing: path("/sys/kernel/tracing") }
     }
 }

@@ -21,6 +21,7 @@ pub struct Findings {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub condition: Name,
+    /// Empty where the condition is the node's as a whole.
     pub subject: String,
     pub state: State,
 }

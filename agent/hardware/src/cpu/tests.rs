@@ -79,7 +79,7 @@ impl Node {
 
     fn reader(&self) -> CpuReader {
         let at = |name| self.root.path().join(name);
-        let roots = Roots { proc: at("proc"), sys: at("sys"), dev: at("dev"), tracing: at("tracing") };
+        let roots = Roots { proc: at("proc"), sys: at("sys"), dev: at("dev"), run: at("run"), tracing: at("tracing") };
         CpuReader::new(roots, &CpuSettings::default())
     }
 

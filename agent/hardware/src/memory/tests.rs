@@ -129,7 +129,7 @@ impl Node {
 
 fn roots(root: &Path) -> Roots {
     let at = |name| root.join(name);
-    Roots { proc: at("proc"), sys: at("sys"), dev: at("dev"), tracing: at("tracing") }
+    Roots { proc: at("proc"), sys: at("sys"), dev: at("dev"), run: at("run"), tracing: at("tracing") }
 }
 
 fn state<'a>(findings: &'a Findings, subject: &str) -> Option<&'a State> {
