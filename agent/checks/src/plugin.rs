@@ -1,0 +1,16 @@
+//! Plug-ins: whether a program may be run, where it runs, when, what its end means, and what of that is reported. Running
+//! it is the satellite's.
+
+pub mod enclosure;
+pub mod machine;
+pub mod program;
+pub mod said;
+pub mod schedule;
+pub mod strays;
+
+pub use enclosure::{Enclosure, Limits, Room};
+pub use machine::Machine;
+pub use program::{Program, Refused};
+pub use said::{Ending, Said, Word, judge};
+pub use schedule::Schedule;
+pub use strays::Strays;

@@ -1,0 +1,204 @@
+//! Where a run is shut in: a cgroup of its own below the one that systemd has delegated to the service (cgroup v2), with
+//! limits for all of its processes together. Whatever it starts, however it detaches itself, is in there.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+/// Ours within the service's: processes live in leaves only ("no internal processes", cgroups(7)).
+const OURS: &str = "satellite";
+const THEIRS: &str = "plugins";
+const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
+/// The period of `cpu.max`, the kernel's own default.
+const CPU_PERIOD_MICROS: u64 = 100_000;
+
+/// What all processes of one run together may use at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub memory_bytes: u64,
+    pub tasks: u64,
+    /// Of one core.
+    pub cpu_percent: u64,
+}
+
+/// Our part of the cgroup tree.
+#[derive(Debug)]
+pub struct Enclosure {
+    /// Runs have theirs in here.
+    folder: PathBuf,
+    limits: Limits,
+}
+
+/// Why runs get no cgroups.
+#[derive(Debug, thiserror::Error)]
+pub enum NoEnclosure {
+    #[error("this system has no cgroups of version 2 for it")]
+    NoVersion2,
+    #[error("{0}: {1}")]
+    Refused(PathBuf, io::Error),
+}
+
+impl Enclosure {
+    /// Makes room below the service's own cgroup, into which nobody else's processes may come. This process moves into a
+    /// leaf of its own, in which it may use `own_memory_bytes`.
+    ///
+    /// # Errors
+    /// What the system does not have or allow; nothing is lost but the limits.
+    pub fn settle(proc: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, NoEnclosure> {
+        let service = own_cgroup(proc).ok_or(NoEnclosure::NoVersion2)?;
+        Self::below(&service, own_memory_bytes, limits)
+    }
+
+    fn below(service: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, NoEnclosure> {
+        let (ours, theirs) = (service.join(OURS), service.join(THEIRS));
+        for folder in [&ours, &theirs] {
+            make(folder)?;
+        }
+        // What an earlier life of ours left there would hold its memory.
+        left_over(&theirs).for_each(|room| room.kill());
+        put(&ours.join("cgroup.procs"), &std::process::id().to_string())?;
+        for controller in CONTROLLERS {
+            // One that the kernel or systemd does not give limits nothing.
+            let enabled = put(&service.join("cgroup.subtree_control"), &format!("+{controller}"));
+            let _ = enabled.and_then(|()| put(&theirs.join("cgroup.subtree_control"), &format!("+{controller}")));
+        }
+        limit(&ours, "memory.max", &own_memory_bytes.to_string());
+        Ok(Self { folder: theirs, limits })
+    }
+
+    /// A fresh room.
+    ///
+    /// # Errors
+    /// The folder that cannot be made.
+    pub fn room(&self, name: &str) -> Result<Room, NoEnclosure> {
+        let room = Room { folder: self.folder.join(name) };
+        make(&room.folder)?;
+        let Limits { memory_bytes, tasks, cpu_percent } = self.limits;
+        limit(&room.folder, "memory.max", &memory_bytes.to_string());
+        limit(&room.folder, "memory.swap.max", "0");
+        // A program that lost one of its processes says nothing that could be believed.
+        limit(&room.folder, "memory.oom.group", "1");
+        limit(&room.folder, "pids.max", &tasks.to_string());
+        let quota = CPU_PERIOD_MICROS * cpu_percent / 100;
+        limit(&room.folder, "cpu.max", &format!("{quota} {CPU_PERIOD_MICROS}"));
+        Ok(room)
+    }
+}
+
+impl Drop for Enclosure {
+    /// A service that starts anew starts in the service's own cgroup, which must be a leaf again if anything is left of
+    /// this life.
+    fn drop(&mut self) {
+        let Some(service) = self.folder.parent() else { return };
+        for controller in CONTROLLERS {
+            let disabled = put(&self.folder.join("cgroup.subtree_control"), &format!("-{controller}"));
+            let _ = disabled.and_then(|()| put(&service.join("cgroup.subtree_control"), &format!("-{controller}")));
+        }
+    }
+}
+
+/// The cgroup of one run.
+#[derive(Debug)]
+pub struct Room {
+    folder: PathBuf,
+}
+
+impl Room {
+    /// The file by which a process enters.
+    ///
+    /// # Errors
+    /// As the kernel has it.
+    pub fn entrance(&self) -> io::Result<OwnedFd> {
+        OpenOptions::new().write(true).open(self.folder.join("cgroup.procs")).map(OwnedFd::from)
+    }
+
+    /// SIGKILL for all that is in it.
+    pub fn kill(&self) {
+        // Linux 5.14: also what forks in this very moment.
+        if put(&self.folder.join("cgroup.kill"), "1").is_ok() {
+            return;
+        }
+        let inside = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+        for pid in inside.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 1) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+
+    /// Whether all is gone that was in it; the room is, too, then.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        match fs::remove_dir(&self.folder) {
+            Ok(()) => true,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Whether the kernel ended something in it for its memory.
+    #[must_use]
+    pub fn ran_out_of_memory(&self) -> bool {
+        let events = fs::read_to_string(self.folder.join("memory.events")).unwrap_or_default();
+        let killed = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        killed.is_some_and(|times| times != "0")
+    }
+}
+
+/// Rooms that are there already.
+fn left_over(theirs: &Path) -> impl Iterator<Item = Room> {
+    let entries = fs::read_dir(theirs).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| Room { folder: entry.path() })
+}
+
+/// Where this process is in the tree of version 2, as a folder.
+fn own_cgroup(proc: &Path) -> Option<PathBuf> {
+    let mounts = fs::read_to_string(proc.join("self/mountinfo")).ok()?;
+    let (root, at) = mounts.lines().find_map(version_2)?;
+    let groups = fs::read_to_string(proc.join("self/cgroup")).ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    // Satellites of earlier starts were moved; the service is one above.
+    let path = path.strip_suffix(&format!("/{OURS}")).unwrap_or(path);
+    let below = Path::new(path).strip_prefix(root).ok()?;
+    // The root of the tree is nobody's service.
+    (below != Path::new("")).then(|| Path::new(at).join(below))
+}
+
+/// Root and mount point of a line of mountinfo (proc_pid_mountinfo(5)) that mounts a tree of version 2.
+fn version_2(line: &str) -> Option<(&str, &str)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut fields = before.split(' ').skip(3);
+    after.starts_with("cgroup2 ").then_some((fields.next()?, fields.next()?))
+}
+
+fn make(folder: &Path) -> Result<(), NoEnclosure> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(NoEnclosure::Refused(folder.to_owned(), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Kernel files take a value in one write, and are never made by us.
+fn put(file: &Path, value: &str) -> Result<(), NoEnclosure> {
+    let open = |file: &Path| -> io::Result<File> { OpenOptions::new().write(true).open(file) };
+    let written = open(file).and_then(|mut open| open.write_all(value.as_bytes()));
+    written.map_err(|error| NoEnclosure::Refused(file.to_owned(), error))
+}
+
+/// A limit that the kernel does not have is none.
+fn limit(folder: &Path, file: &str, value: &str) {
+    if let Err(error) = put(&folder.join(file), value) {
+        tracing::debug!(%error, "not limited");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Rooms in a real tree of version 2 where this machine has one, and in a made-up folder.
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use nodewell_sys::contain::{Containment, Rlimits, contain};
+
+use super::*;
+
+const LIMITS: Limits = Limits { memory_bytes: 64 << 20, tasks: 8, cpu_percent: 50 };
+
+#[test]
+fn the_own_cgroup_is_found_below_its_mount() {
+    let proc = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        fs::create_dir_all(proc.path().join("self")).unwrap();
+        fs::write(proc.path().join("self").join(name), text).unwrap();
+    };
+    write("mountinfo", "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+    let at = |line: &str| {
+        write("cgroup", line);
+        own_cgroup(proc.path()).map(|path| path.to_string_lossy().into_owned())
+    };
+    let service = Some("/sys/fs/cgroup/nodewell.slice/nodewell-check.service".to_owned());
+    assert_eq!(at("0::/nodewell.slice/nodewell-check.service\n"), service);
+    assert_eq!(at("0::/nodewell.slice/nodewell-check.service/satellite\n"), service);
+    assert_eq!(at("1:name=systemd:/x\n0::/\n"), None);
+    assert_eq!(at("1:name=systemd:/x\n"), None);
+    write("mountinfo", "30 23 0:26 / /sys/fs/cgroup/unified rw - tmpfs tmpfs rw\n");
+    assert_eq!(own_cgroup(proc.path()), None);
+}
+
+#[test]
+fn limits_are_written_where_the_kernel_has_them() {
+    let service = tempfile::tempdir().unwrap();
+    let room = service.path().join("plugins/1");
+    fs::create_dir_all(&room).unwrap();
+    fs::create_dir_all(service.path().join("satellite")).unwrap();
+    for file in [
+        "satellite/cgroup.procs",
+        "satellite/memory.max",
+        "plugins/1/memory.max",
+        "plugins/1/pids.max",
+        "plugins/1/cpu.max",
+    ] {
+        fs::write(service.path().join(file), "").unwrap();
+    }
+    let enclosure = Enclosure::below(service.path(), 48 << 20, LIMITS).unwrap();
+    enclosure.room("1").unwrap();
+    let read = |file: &str| fs::read_to_string(service.path().join(file)).unwrap();
+    assert_eq!(read("satellite/cgroup.procs"), std::process::id().to_string());
+    assert_eq!(read("satellite/memory.max"), (48 << 20).to_string());
+    assert_eq!((read("plugins/1/memory.max"), read("plugins/1/pids.max")), ((64 << 20).to_string(), "8".to_owned()));
+    assert_eq!(read("plugins/1/cpu.max"), "50000 100000");
+    assert!(!room.join("memory.swap.max").exists(), "no file of the kernel's is ever made");
+}
+
+#[test]
+fn what_detaches_itself_is_still_in_its_room() {
+    let Some(tree) = Tree::mounted() else { return };
+    let room = Room { folder: tree.folder.path().join("nodewell-test-room") };
+    make(&room.folder).unwrap();
+    let mut command = Command::new("/bin/sh");
+    // A double fork into a session of its own, deaf to SIGTERM.
+    command.arg("-c").arg("(setsid sh -c 'trap \"\" TERM; sleep 100' & ) & exit 0").stdin(Stdio::null());
+    let rlimits = Rlimits { memory_bytes: 64 << 20, cpu_secs: 5, file_bytes: 1 << 20, open_files: 64 };
+    contain(&mut command, Containment { rlimits, cgroup: Some(room.entrance().unwrap()) });
+    assert!(command.status().unwrap().success());
+    assert!(!room.is_gone(), "it has left its session, not its room");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !room.is_gone() {
+        assert!(Instant::now() < deadline, "still there");
+        room.kill();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A tree of version 2, without controllers here; `None` where it cannot be mounted.
+struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    fn mounted() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount").args(["-t", "cgroup2", "none"]).arg(folder.path()).status();
+        mounted.is_ok_and(|status| status.success()).then_some(Self { folder })
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.folder.path()).status();
+    }
+}

@@ -1,0 +1,83 @@
+//! From results to what a daemon reports: problems that begin and end, what nobody can tell, Events. Pure.
+
+mod spot;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_hardware::{Happening, Verdict};
+use nodewell_model::Name;
+use nodewell_rules::plugin::PluginMonitor;
+
+use super::said::Said;
+use spot::state;
+use task::TaskState;
+
+/// A condition and a subject; empty for the node as a whole.
+type Spot = (Name, String);
+
+/// What is known of all tasks of one daemon.
+#[derive(Debug)]
+pub struct Machine {
+    tasks: Vec<TaskState>,
+    /// The tasks of each.
+    spots: BTreeMap<Spot, Vec<usize>>,
+}
+
+/// When a result came, by a clock for durations and one for people.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Now {
+    pub since_start: Duration,
+    pub wall: Timestamp,
+}
+
+/// What is to be reported after a run.
+#[derive(Debug)]
+pub struct Account {
+    /// How the condition is that its task is about; with a number, for whoever keeps account of several.
+    pub verdict: Option<(usize, Verdict)>,
+    pub happenings: Vec<Happening>,
+    /// Whether every condition has been looked at: only then is what an earlier run said, and this one does not, over.
+    pub is_whole: bool,
+}
+
+impl Machine {
+    /// The tasks of all `monitors`, numbered in their order.
+    #[must_use]
+    pub fn new(monitors: &[PluginMonitor]) -> Self {
+        let tasks: Vec<TaskState> = monitors
+            .iter()
+            .flat_map(|monitor| monitor.tasks.iter().map(move |task| TaskState::new(monitor, task.clone())))
+            .collect();
+        let mut spots: BTreeMap<Spot, Vec<usize>> = BTreeMap::new();
+        for (number, task) in tasks.iter().enumerate() {
+            if let Some(spot) = task.spot() {
+                spots.entry(spot).or_default().push(number);
+            }
+        }
+        Self { tasks, spots }
+    }
+
+    /// A run of `task` said this.
+    pub fn hear(&mut self, task: usize, said: Said, now: Now) -> Option<Account> {
+        let heard = self.tasks.get_mut(task)?;
+        let happenings = heard.hear(said, now);
+        let spot = heard.spot();
+        Some(Account { verdict: spot.and_then(|spot| self.verdict(spot)), happenings, is_whole: self.is_whole() })
+    }
+
+    fn verdict(&self, spot: Spot) -> Option<(usize, Verdict)> {
+        let tasks = self.spots.get(&spot)?;
+        let state = state(tasks.iter().map(|task| &self.tasks[*task]))?;
+        let number = self.spots.range(..&spot).count();
+        let (condition, subject) = spot;
+        Some((number, Verdict { condition, subject, state }))
+    }
+
+    fn is_whole(&self) -> bool {
+        self.spots.values().flatten().all(|task| self.tasks[*task].was_heard())
+    }
+}

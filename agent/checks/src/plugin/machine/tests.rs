@@ -1,0 +1,202 @@
+//! The state machine against Node Problem Detector's cases, and where ours is the fixed one.
+
+use nodewell_hardware::{Fault, State};
+use nodewell_model::Severity;
+use nodewell_rules::load_text;
+
+use super::*;
+use crate::plugin::said::{Ending, judge};
+
+/// The monitors of a native file.
+fn native(plugins: &str) -> Machine {
+    let text = format!("[[condition]]\ntype = 'Sick'\nhealthy-reason = 'Well'\nhealthy-message = 'fine'\n{plugins}");
+    let loaded = load_text(std::path::Path::new("a.toml"), &text);
+    assert_eq!(loaded.mistakes, []);
+    Machine::new(&loaded.set.plugins)
+}
+
+/// Node Problem Detector's file with these rules: type, reason.
+fn npd(config: &str, rules: &[(&str, &str)]) -> Machine {
+    let rule = |(kind, reason): &(&str, &str)| {
+        format!("{{\"type\": \"{kind}\", \"condition\": \"Sick\", \"reason\": \"{reason}\", \"path\": \"/x\"}}")
+    };
+    let rules: Vec<String> = rules.iter().map(rule).collect();
+    let text = format!(
+        "{{\"plugin\": \"custom\", \"source\": \"s\", \"pluginConfig\": {{{config}}}, \"conditions\": [{{\"type\": \"Sick\", \
+         \"reason\": \"Well\", \"message\": \"fine\"}}], \"rules\": [{}]}}",
+        rules.join(",")
+    );
+    let loaded = load_text(std::path::Path::new("a.json"), &text);
+    assert_eq!(loaded.mistakes, []);
+    Machine::new(&loaded.set.plugins)
+}
+
+fn now(secs: u64) -> Now {
+    Now { since_start: Duration::from_secs(secs), wall: Timestamp::from_second(secs.cast_signed()).unwrap() }
+}
+
+fn plugin(name: &str, reason: &str, more: &str) -> String {
+    format!("[[plugin]]\nname = '{name}'\ncommand = '/x'\nreason = '{reason}'\n{more}\n")
+}
+
+impl Machine {
+    fn exit(&mut self, task: usize, status: i32, output: &str, secs: u64) -> Account {
+        let protocol = nodewell_rules::plugin::Protocol::Npd;
+        let said = judge(protocol, &Ending::Exited(status), output.as_bytes(), 80);
+        self.hear(task, said, now(secs)).unwrap()
+    }
+
+    /// What is said of the one condition after a run.
+    fn said(&mut self, task: usize, status: i32, output: &str) -> String {
+        self.exit(task, status, output, 0).verdict.map_or("nothing".to_owned(), |(_, verdict)| shown(&verdict.state))
+    }
+
+    /// The events of a run.
+    fn told(&mut self, status: i32, output: &str, secs: u64) -> Vec<String> {
+        let happenings = self.exit(0, status, output, secs).happenings;
+        happenings
+            .iter()
+            .map(|event| format!("{} {}: {}", event.severity.as_str(), event.reason, event.message))
+            .collect()
+    }
+}
+
+fn shown(state: &State) -> String {
+    let fault = |fault: &Fault| format!("{} {}", fault.reason, fault.message);
+    match state {
+        State::Well { .. } => "well".to_owned(),
+        State::Unknown { reason, message } => format!("unknown {reason} {message}"),
+        State::Faulty(faults) => faults.iter().map(fault).collect::<Vec<_>>().join(" + "),
+    }
+}
+
+#[test]
+fn npd_case_12_a_permanent_rule_becomes_true_well_and_unknown() {
+    let mut machine = npd("", &[("permanent", "R")]);
+    assert_eq!(machine.said(0, 1, "boom"), "R boom");
+    assert_eq!(machine.said(0, 0, "all right"), "well");
+    assert_eq!(
+        machine.said(0, 2, "cannot exec"),
+        "unknown PluginSaysUnknown plug-in R: exit status 2; it said: cannot exec"
+    );
+}
+
+#[test]
+fn a_problem_that_nobody_can_confirm_is_still_claimed() {
+    let mut machine = npd("", &[("permanent", "R"), ("permanent", "S")]);
+    machine.exit(0, 1, "boom", 0);
+    machine.exit(1, 0, "", 0);
+    assert!(machine.said(0, 2, "?").starts_with("unknown PluginSaysUnknown"), "the ledger keeps what was claimed");
+    assert_eq!(machine.said(1, 1, "bang"), "R boom (unconfirmed: plug-in R: exit status 2; it said: ?) + S bang");
+    assert_eq!(machine.said(0, 0, "fine"), "S bang");
+}
+
+#[test]
+fn two_rules_on_one_condition_are_two_problems() {
+    let mut machine = npd("", &[("permanent", "A"), ("permanent", "B")]);
+    assert_eq!(machine.said(0, 1, "a"), "A a");
+    assert_eq!(machine.said(1, 1, "b"), "A a + B b");
+    assert_eq!(machine.said(0, 0, "fine"), "B b");
+    assert_eq!(machine.said(1, 0, "also"), "well");
+}
+
+#[test]
+fn well_is_said_when_all_have_looked() {
+    let mut machine = npd("", &[("permanent", "A"), ("permanent", "B")]);
+    assert_eq!(machine.said(0, 0, "a"), "nothing");
+    let account = machine.exit(1, 0, "b", 0);
+    assert!(account.is_whole);
+    assert_eq!(shown(&account.verdict.unwrap().1.state), "well");
+}
+
+#[test]
+fn skip_initial_status_says_nothing_before_something_was_wrong() {
+    let mut machine = npd("\"skip_initial_status\": true", &[("permanent", "R")]);
+    assert_eq!(machine.said(0, 0, "a"), "nothing");
+    assert_eq!(machine.said(0, 1, "b"), "R b");
+    assert_eq!(machine.said(0, 0, "c"), "well");
+}
+
+#[test]
+fn a_message_that_changes_is_shown_only_if_asked_for() {
+    let flag = "\"enable_message_change_based_condition_update\": true";
+    for (config, second) in [("", "R one"), (flag, "R two")] {
+        let mut machine = npd(config, &[("permanent", "R")]);
+        assert_eq!(machine.said(0, 1, "one"), "R one");
+        assert_eq!(machine.said(0, 1, "two"), second);
+    }
+}
+
+#[test]
+fn npd_case_13_a_temporary_rule_tells_edges() {
+    let mut machine = npd("", &[("temporary", "R")]);
+    assert_eq!(machine.told(0, "fine", 0), [""; 0]);
+    assert_eq!(machine.told(1, "boom", 30), ["warn R: boom"]);
+    assert_eq!(machine.told(1, "boom", 60), [""; 0], "the same again is no news");
+    assert_eq!(machine.told(0, "fine", 90), [""; 0]);
+    assert_eq!(machine.told(1, "bang", 120), ["warn R: bang"]);
+    assert_eq!(machine.told(2, "?", 150), ["warn PluginSaysUnknown: plug-in R: exit status 2; it said: ?"], "not R");
+    assert!(machine.exit(0, 0, "", 0).verdict.is_none(), "no condition moves");
+}
+
+#[test]
+fn what_stays_bad_is_told_once_an_hour() {
+    let mut machine = npd("", &[("temporary", "R")]);
+    let told: Vec<String> = (0..=240).flat_map(|n| machine.told(1, "boom", n * 30)).collect();
+    assert_eq!(
+        told,
+        ["warn R: boom", "warn R: boom (120 times more in 60 min)", "warn R: boom (120 times more in 60 min)"]
+    );
+}
+
+#[test]
+fn so_many_in_a_row_begin_and_end_a_problem() {
+    let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 3\nsuccesses = 2"));
+    assert_eq!(machine.said(0, 0, "fine"), "well");
+    assert_eq!(machine.said(0, 1, "1"), "well");
+    assert_eq!(machine.said(0, 0, "fine"), "well");
+    for (status, output, said) in [
+        (1, "1", "well"),
+        (2, "?", "well"),
+        (1, "2", "well"),
+        (1, "3", "R 3"),
+        (0, "x", "R 3"),
+        (1, "4", "R 3"),
+        (0, "x", "R 3"),
+        (0, "y", "well"),
+    ] {
+        assert_eq!(machine.said(0, status, output), said, "{status} {output}");
+    }
+}
+
+#[test]
+fn a_fault_before_the_count_is_reached_is_not_well_either() {
+    let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 2"));
+    let account = machine.exit(0, 1, "1", 0);
+    assert!(account.verdict.is_none() && !account.is_whole);
+    assert_eq!(machine.said(0, 1, "2"), "R 2");
+}
+
+#[test]
+fn a_warning_is_no_more_than_that() {
+    let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nseverity = 'critical'\nprotocol = 'nagios'"));
+    let mut severity = |status: i32| {
+        let said = judge(nodewell_rules::plugin::Protocol::Nagios, &Ending::Exited(status), b"x", 80);
+        let account = machine.hear(0, said, now(0)).unwrap();
+        let State::Faulty(faults) = account.verdict.unwrap().1.state else { panic!() };
+        faults[0].severity
+    };
+    assert_eq!([severity(1), severity(2), severity(1)], [Severity::Warn, Severity::Critical, Severity::Warn]);
+}
+
+#[test]
+fn subjects_are_looked_at_by_themselves() {
+    let more = |subject: &str| format!("condition = 'Sick'\nsubject = '{subject}'");
+    let mut machine = native(&(plugin("a", "R", &more("md0")) + &plugin("b", "R", &more("md1"))));
+    let mut said = |task: usize, status: i32| {
+        let (number, verdict) = machine.exit(task, status, "x", 0).verdict.unwrap();
+        (number, verdict.subject, shown(&verdict.state))
+    };
+    assert_eq!(said(0, 1), (0, "md0".to_owned(), "R x".to_owned()));
+    assert_eq!(said(1, 0), (1, "md1".to_owned(), "well".to_owned()));
+}

@@ -1,0 +1,113 @@
+//! When each task is due: at its own pace, never over itself, at most so many at once. Pure; time is a clock that stands
+//! still while the machine sleeps, so that a wake-up brings no burst.
+
+use std::time::Duration;
+
+/// The due times of all tasks of one daemon.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    slots: Vec<Slot>,
+    lanes: Vec<Lane>,
+}
+
+/// One task.
+#[derive(Debug)]
+struct Slot {
+    lane: usize,
+    interval: Duration,
+    due: Duration,
+    is_running: bool,
+}
+
+/// Tasks that share a limit.
+#[derive(Debug)]
+struct Lane {
+    limit: usize,
+    running: usize,
+}
+
+/// A start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    pub task: usize,
+    /// When it should have been.
+    pub due: Duration,
+    /// Its ticks that went by unused.
+    pub skipped: u64,
+}
+
+impl Schedule {
+    /// More tasks, numbered on from those before, of which at most `limit` run at once. Each is an interval and the
+    /// moment of its first run.
+    pub fn add(&mut self, limit: usize, tasks: impl IntoIterator<Item = (Duration, Duration)>) {
+        let lane = self.lanes.len();
+        self.lanes.push(Lane { limit: limit.max(1), running: 0 });
+        let slot = |(interval, due): (Duration, Duration)| {
+            // An interval of nothing would never let anybody else run.
+            Slot { lane, interval: interval.max(Duration::from_millis(1)), due, is_running: false }
+        };
+        self.slots.extend(tasks.into_iter().map(slot));
+    }
+
+    /// The task that is due the longest and may run; it runs from now on.
+    pub fn start(&mut self, now: Duration) -> Option<Start> {
+        let ready = self.slots.iter().enumerate().filter(|(_, slot)| slot.due <= now && self.may_run(slot));
+        let task = ready.min_by_key(|(_, slot)| slot.due).map(|(task, _)| task)?;
+        let slot = &mut self.slots[task];
+        self.lanes[slot.lane].running += 1;
+        slot.is_running = true;
+        let due = slot.due;
+        // What it is late by is skipped, all but the tick that it runs for.
+        let skipped = ticks(now - due, slot.interval);
+        let due = later(due, slot.interval, skipped);
+        slot.due = later(due, slot.interval, 1);
+        Some(Start { task, due, skipped })
+    }
+
+    /// A run has ended. Ticks that it took are skipped; says how many.
+    pub fn ended(&mut self, task: usize, now: Duration) -> u64 {
+        let Some(slot) = self.slots.get_mut(task).filter(|slot| slot.is_running) else { return 0 };
+        slot.is_running = false;
+        self.lanes[slot.lane].running -= 1;
+        if slot.due > now {
+            return 0;
+        }
+        let missed = ticks(now - slot.due, slot.interval) + 1;
+        slot.due = later(slot.due, slot.interval, missed);
+        missed
+    }
+
+    /// When the next task is due that could run then; `None` while all wait for others to end.
+    #[must_use]
+    pub fn next(&self) -> Option<Duration> {
+        self.slots.iter().filter(|slot| self.may_run(slot)).map(|slot| slot.due).min()
+    }
+
+    fn may_run(&self, slot: &Slot) -> bool {
+        let lane = &self.lanes[slot.lane];
+        !slot.is_running && lane.running < lane.limit
+    }
+}
+
+/// Whole intervals in `time`.
+fn ticks(time: Duration, interval: Duration) -> u64 {
+    u64::try_from(time.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u64::MAX)
+}
+
+fn later(due: Duration, interval: Duration, ticks: u64) -> Duration {
+    let nanos = interval.as_nanos().saturating_mul(u128::from(ticks));
+    due.saturating_add(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+}
+
+/// A first moment within the interval, and soon: a file's programs do not all start at once, and one that runs once a day
+/// is heard of at once. `random` spreads them.
+#[must_use]
+pub fn first(interval: Duration, random: u64) -> Duration {
+    /// Of the node's start nobody waits for longer.
+    const WITHIN: Duration = Duration::from_secs(5);
+    let span = u64::try_from(interval.min(WITHIN).as_millis()).unwrap_or(1).max(1);
+    Duration::from_millis(random % span)
+}
+
+#[cfg(test)]
+mod tests;
