@@ -1,0 +1,262 @@
+//! One service from look to look: whether it is on this node, how it stands, what is remembered of it. Pure.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_hardware::{Fault, Happening, State, Verdict};
+use nodewell_model::{Action, Name, Severity};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Moment,
+    streak::{Standing, Streak},
+};
+use crate::{
+    service::{
+        check::{Check, Kind, Pace},
+        look::{Look, UnitWord},
+        restarts::{FREQUENT, Restarts},
+        sighting::{Context, Sighting},
+        target::Target,
+    },
+    systemd::Unit,
+};
+
+/// A health endpoint answers within milliseconds: one that takes so long will be late for others soon.
+const SLOW: Duration = Duration::from_secs(1);
+/// Interfaces and routes of pods, as one subject beside the node's interfaces.
+const NETWORK: &str = "container-network";
+
+pub(super) struct Course {
+    pub(super) check: Check,
+    streak: Streak,
+    /// The network that a container runtime reports on.
+    network: Streak,
+    memory: Memory,
+    slow: u32,
+    was_looked_at: bool,
+    happenings: Vec<Happening>,
+    latency: Option<Duration>,
+}
+
+/// What outlives a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Memory {
+    /// It is on this node, and missed if it goes.
+    seen: bool,
+    was_down: bool,
+    /// Where a runtime was found.
+    target: Option<Target>,
+    /// The boot that what follows is of.
+    boot_id: String,
+    network_was_ready: bool,
+    network_was_down: bool,
+    restarts: BTreeMap<String, Restarts>,
+}
+
+impl Course {
+    pub(super) fn new(check: Check) -> Self {
+        let seen = matches!(&check.kind, Kind::Own { is_required: true, .. } | Kind::Configured { .. });
+        Self {
+            check,
+            streak: Streak::default(),
+            network: Streak::default(),
+            memory: Memory { seen, ..Memory::default() },
+            slow: 0,
+            was_looked_at: false,
+            happenings: Vec::new(),
+            latency: None,
+        }
+    }
+
+    pub(super) fn resume(&mut self, kept: Memory) {
+        self.streak = Streak::resumed(kept.was_down);
+        self.network = Streak::resumed(kept.network_was_down);
+        self.memory = Memory { seen: self.memory.seen || kept.seen, ..kept };
+    }
+
+    pub(super) fn memory(&self) -> Memory {
+        let (was_down, network_was_down) = (self.streak.owes(), self.network.owes());
+        Memory { was_down, network_was_down, ..self.memory.clone() }
+    }
+
+    /// Of what was never seen there is nothing to remember.
+    pub(super) fn is_worth_keeping(&self) -> bool {
+        self.memory.seen
+    }
+
+    /// Where a runtime was found last.
+    pub(super) fn last_target(&self) -> Option<Target> {
+        self.memory.target.clone()
+    }
+
+    pub(super) fn latency(&self) -> Option<Duration> {
+        self.latency
+    }
+
+    /// Whether the next look should come soon.
+    pub(super) fn is_open(&self) -> bool {
+        self.streak.is_open() || self.network.is_open()
+    }
+
+    pub(super) fn is_seen(&self) -> bool {
+        self.memory.seen
+    }
+
+    /// Whether everything that it has to say is said.
+    pub(super) fn is_decided(&self) -> bool {
+        let stands = self.streak.standing().is_some() || matches!(self.check.kind, Kind::Restarts(..));
+        self.was_looked_at && (!self.memory.seen || stands)
+    }
+
+    pub(super) fn happenings(&mut self) -> Vec<Happening> {
+        std::mem::take(&mut self.happenings)
+    }
+
+    pub(super) fn observe(&mut self, look: &Look, now: &Moment) {
+        self.was_looked_at = true;
+        if self.memory.boot_id != now.boot_id {
+            let (network_was_ready, restarts) = (false, BTreeMap::new());
+            self.memory = Memory { boot_id: now.boot_id.clone(), network_was_ready, restarts, ..self.memory.clone() };
+        }
+        self.count_restarts(look, now);
+        self.note_endpoint(look);
+        let name = &self.check.name;
+        let is_looping = self.memory.restarts.get(name).is_some_and(Restarts::is_frequent);
+        let context = Context { kind: &self.check.kind, monotonic: now.monotonic, is_looping };
+        let sighting = context.sighting(look);
+        self.take(sighting, now);
+    }
+
+    /// A kubelet that never came up is on this node all the same if systemd is to run it.
+    fn note_endpoint(&mut self, look: &Look) {
+        let Look::Endpoint { target, answer, unit } = look else { return };
+        self.latency = answer.result.is_ok().then_some(answer.latency);
+        let is_wanted = self.check.kind == Kind::Kubelet && matches!(unit, UnitWord::Wanted(_));
+        self.memory.seen |= answer.result.is_ok() || is_wanted;
+        let Ok(up) = &answer.result else { return };
+        if self.check.target.is_none() {
+            self.memory.target = Some(target.clone());
+        }
+        if let (Kind::Runtime, Some(runtime)) = (&self.check.kind, &up.runtime) {
+            self.memory.network_was_ready |= runtime.network_not_ready.is_none();
+            let standing = match &runtime.network_not_ready {
+                None => Standing::Up { words: "ready".to_owned() },
+                Some(why) => {
+                    let message = format!("{} says that the network of pods is not ready: {why}", runtime.name);
+                    Standing::Down(Fault::new("ContainerNetworkNotReady", message))
+                }
+            };
+            self.network.take(standing, &self.check.pace);
+        }
+    }
+
+    fn count_restarts(&mut self, look: &Look, now: &Moment) {
+        let units: &[Unit] = match look {
+            Look::Units(Ok(units)) => units,
+            Look::Unit(Ok(Some(unit))) => std::slice::from_ref(unit),
+            _ => return,
+        };
+        self.memory.seen |= !units.is_empty();
+        for unit in units {
+            let Some(count) = unit.restarts else { continue };
+            let name = if matches!(look, Look::Unit(_)) { &self.check.name } else { &unit.name };
+            self.memory.restarts.entry(name.clone()).or_default().observe(count, now.monotonic);
+        }
+        if let Look::Units(Ok(units)) = look {
+            // One that is gone restarts no more.
+            self.memory.restarts.retain(|name, _| units.iter().any(|unit| unit.name == *name));
+        }
+    }
+
+    fn take(&mut self, sighting: Sighting, now: &Moment) {
+        let pace = self.check.pace;
+        let standing = match sighting {
+            Sighting::Pending => return,
+            Sighting::Absent => return self.forget(),
+            _ if !self.memory.seen => return,
+            Sighting::Up { words, latency } => {
+                self.note_pace(latency, &pace, now);
+                Standing::Up { words }
+            }
+            Sighting::Down(fault) => Standing::Down(fault),
+            Sighting::Unknown { reason, message } => Standing::Unknown { reason, message },
+        };
+        let stopped = matches!(&standing, Standing::Unknown { reason, .. } if reason.as_str() == "ServiceStopped");
+        let words = if let Standing::Unknown { message, .. } = &standing { message.clone() } else { String::new() };
+        if self.streak.take(standing, &pace) && stopped {
+            self.happenings.push(Happening::new("ServiceStopped", &self.check.name, words, now.wall));
+        }
+    }
+
+    /// A unit that is not installed any more, or a machine without systemd.
+    fn forget(&mut self) {
+        let is_expected = matches!(&self.check.kind, Kind::Own { is_required: true, .. } | Kind::Configured { .. });
+        self.memory.seen = is_expected;
+        self.streak = Streak::default();
+    }
+
+    fn note_pace(&mut self, latency: Duration, pace: &Pace, now: &Moment) {
+        let is_slow = latency >= SLOW.min(pace.timeout / 2);
+        self.slow = if is_slow { self.slow.saturating_add(1) } else { 0 };
+        if self.slow == pace.failures {
+            let message = format!("answers only after {} ms, {} times in a row", latency.as_millis(), self.slow);
+            self.happenings.push(Happening::new("ServiceSlow", &self.check.name, message, now.wall));
+        }
+    }
+
+    pub(super) fn verdicts(&self) -> Vec<Verdict> {
+        if let Kind::Restarts(condition, _) = self.check.kind {
+            return self.frequent(condition).into_iter().collect();
+        }
+        let (condition, subject) = self.spot();
+        let own = self.streak.standing().map(|standing| verdict(condition, subject, standing));
+        let network = self.network.standing().filter(|_| self.memory.network_was_ready);
+        let spot = (Name::fixed("NetworkUnhealthy"), NETWORK.to_owned());
+        own.into_iter().chain(network.map(|standing| verdict(spot.0, spot.1, standing))).collect()
+    }
+
+    fn spot(&self) -> (Name, String) {
+        let node = String::new();
+        match &self.check.kind {
+            Kind::Kubelet => (Name::fixed("KubeletUnhealthy"), node),
+            Kind::KubeProxy => (Name::fixed("KubeProxyUnhealthy"), node),
+            Kind::Runtime | Kind::Docker => (Name::fixed("ContainerRuntimeUnhealthy"), node),
+            Kind::Restarts(condition, _) => (Name::fixed(condition), node),
+            Kind::Own { condition, .. } => (condition.clone(), self.check.name.clone()),
+            Kind::Configured { condition, subject, .. } => (condition.clone(), subject.clone()),
+        }
+    }
+
+    /// The same condition and reason as the rule on the journal: one problem, claimed twice.
+    fn frequent(&self, condition: &'static str) -> Option<Verdict> {
+        if !self.memory.seen {
+            return None;
+        }
+        let looping = self.memory.restarts.iter().find(|(_, restarts)| restarts.is_frequent());
+        let state = match looping {
+            None => State::Well { message: "no restart loop".to_owned() },
+            Some((unit, _)) => State::Faulty(vec![Fault {
+                reason: Name::fixed(condition),
+                severity: Severity::Error,
+                action: Some(Action::CheckConfiguration),
+                message: format!(
+                    "systemd restarted {unit} {} times or more within {} min",
+                    FREQUENT.0,
+                    FREQUENT.1.as_secs() / 60
+                ),
+                since: None,
+            }]),
+        };
+        Some(Verdict { condition: Name::fixed(condition), subject: String::new(), state })
+    }
+}
+
+fn verdict(condition: Name, subject: String, standing: &Standing) -> Verdict {
+    let state = match standing.clone() {
+        Standing::Up { words } => State::Well { message: words },
+        Standing::Down(fault) => State::Faulty(vec![fault]),
+        Standing::Unknown { reason, message } => State::Unknown { reason, message },
+    };
+    Verdict { condition, subject, state }
+}

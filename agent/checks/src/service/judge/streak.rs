@@ -1,0 +1,170 @@
+//! When some answers in a row change what is said. Pure.
+
+use nodewell_hardware::Fault;
+use nodewell_model::{Name, text};
+
+use crate::service::check::Pace;
+
+/// What is said of a service.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Standing {
+    Up { words: String },
+    Down(Fault),
+    Unknown { reason: Name, message: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Up,
+    Down,
+    Unknown,
+}
+
+/// What holds, and what may hold soon.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Streak {
+    standing: Option<Standing>,
+    candidate: Option<Class>,
+    count: u32,
+    /// It was down and has not been well since: one good answer is not enough.
+    owes: bool,
+}
+
+impl Standing {
+    fn class(&self) -> Class {
+        match self {
+            Self::Up { .. } => Class::Up,
+            Self::Down(_) => Class::Down,
+            Self::Unknown { .. } => Class::Unknown,
+        }
+    }
+
+    /// Whether people would read something new.
+    fn is_news_after(&self, before: &Self) -> bool {
+        let differ = |one: &str, other: &str| one != other && !text::differ_in_figures_only(one, other);
+        match (before, self) {
+            (Self::Up { words: one }, Self::Up { words: other }) => differ(one, other),
+            (Self::Down(one), Self::Down(other)) => one.reason != other.reason || differ(&one.message, &other.message),
+            (Self::Unknown { reason: one, message }, Self::Unknown { reason: other, message: later }) => {
+                one != other || differ(message, later)
+            }
+            _ => true,
+        }
+    }
+}
+
+impl Streak {
+    /// One that an earlier run left down, or well.
+    pub(super) fn resumed(owes: bool) -> Self {
+        Self { owes, ..Self::default() }
+    }
+
+    pub(super) fn standing(&self) -> Option<&Standing> {
+        self.standing.as_ref()
+    }
+
+    pub(super) fn owes(&self) -> bool {
+        self.owes
+    }
+
+    /// Whether the next answers may change what is said.
+    pub(super) fn is_open(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Takes in one answer; says whether what is said changed.
+    pub(super) fn take(&mut self, next: Standing, pace: &Pace) -> bool {
+        let class = next.class();
+        if let Some(standing) = self.standing.as_mut().filter(|standing| standing.class() == class) {
+            (self.candidate, self.count) = (None, 0);
+            let is_news = next.is_news_after(standing);
+            if is_news {
+                *standing = next;
+            }
+            return is_news;
+        }
+        self.count = if self.goes_on(class) { self.count + 1 } else { 1 };
+        self.candidate = Some(class);
+        if self.count < self.needed(class, pace) {
+            return false;
+        }
+        self.owes = class == Class::Down || (self.owes && class != Class::Up);
+        *self = Self { standing: Some(next), candidate: None, count: 0, owes: self.owes };
+        true
+    }
+
+    /// After good answers every bad one counts, whatever its kind.
+    fn goes_on(&self, class: Class) -> bool {
+        let was_well = !matches!(self.standing, Some(Standing::Down(_) | Standing::Unknown { .. }));
+        match self.candidate {
+            Some(before) if was_well => (before == Class::Up) == (class == Class::Up),
+            Some(before) => before == class,
+            None => false,
+        }
+    }
+
+    fn needed(&self, class: Class, pace: &Pace) -> u32 {
+        match class {
+            Class::Up if !self.owes => 1,
+            Class::Up => pace.successes,
+            Class::Down | Class::Unknown => pace.failures,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn up() -> Standing {
+        Standing::Up { words: "answers within 1 ms".to_owned() }
+    }
+
+    fn down() -> Standing {
+        Standing::Down(Fault::new("ServiceUnhealthy", "no answer within 5 s"))
+    }
+
+    fn unknown() -> Standing {
+        Standing::Unknown { reason: Name::fixed("ServiceStopped"), message: "stopped".to_owned() }
+    }
+
+    fn changes(streak: &mut Streak, all: &[Standing]) -> Vec<bool> {
+        all.iter().map(|one| streak.take(one.clone(), &Pace::default())).collect()
+    }
+
+    #[test]
+    fn three_bad_answers_begin_it_and_two_good_ones_end_it() {
+        let mut streak = Streak::default();
+        assert_eq!(
+            changes(&mut streak, &[up(), down(), down(), up(), down(), down()]),
+            [true, false, false, false, false, false]
+        );
+        assert!(streak.is_open());
+        assert_eq!(changes(&mut streak, &[down()]), [true]);
+        assert_eq!(changes(&mut streak, &[up(), down(), up(), up()]), [false, false, false, true]);
+        assert_eq!(streak.standing(), Some(&up()));
+        assert!(!streak.is_open() && !streak.owes());
+    }
+
+    #[test]
+    fn bad_answers_of_several_kinds_count_together() {
+        let mut streak = Streak::default();
+        assert_eq!(changes(&mut streak, &[up(), down(), unknown(), down()]), [true, false, false, true]);
+        assert_eq!(changes(&mut streak, &[unknown(), down(), unknown(), unknown()]), [false; 4]);
+        assert_eq!(changes(&mut streak, &[unknown(), up(), up()]), [true, false, true], "it still was down");
+    }
+
+    #[test]
+    fn after_a_restart_one_good_answer_is_not_enough_if_it_was_down() {
+        assert_eq!(changes(&mut Streak::resumed(true), &[up(), up()]), [false, true]);
+        assert_eq!(changes(&mut Streak::resumed(false), &[up()]), [true]);
+    }
+
+    #[test]
+    fn another_figure_is_no_news_and_other_words_are() {
+        let words = |words: &str| Standing::Up { words: words.to_owned() };
+        let mut streak = Streak::default();
+        let all = [words("answers within 1 ms"), words("answers within 10 ms"), words("inactive")];
+        assert_eq!(changes(&mut streak, &all), [true, false, true]);
+    }
+}

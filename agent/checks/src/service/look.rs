@@ -1,0 +1,134 @@
+//! One look at one service: its endpoint or unit is asked, and systemd where an answer of it matters.
+
+use std::{path::PathBuf, time::Duration};
+
+use tokio::time::timeout;
+
+use super::{
+    check::{Check, Kind},
+    discover,
+    probe::{Answer, probe},
+    target::Target,
+};
+use crate::systemd::{ActiveState, BusError, ListedUnit, LoadState, Manager, Unit};
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Look {
+    /// An endpoint, where it is, and how its unit is if the endpoint did not answer well.
+    Endpoint { target: Target, answer: Answer, unit: UnitWord },
+    /// A unit; `None`: not installed.
+    Unit(Result<Option<Unit>, BusError>),
+    /// Those of a service's units that are installed.
+    Units(Result<Vec<Unit>, BusError>),
+    /// It is nowhere on this node.
+    Nowhere,
+}
+
+/// What systemd says of a service whose endpoint does not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnitWord {
+    /// Nothing: there was no need to ask, there is no systemd, or no such unit.
+    None,
+    /// It was stopped, or was not started, and nobody asks for it: `kubelet.service`.
+    Stopped(String),
+    /// It is to run.
+    Wanted(String),
+}
+
+/// Looks at services of one machine.
+#[derive(Debug)]
+pub struct Looker {
+    pub manager: Manager,
+    /// `/`, where the files of a kubelet lie.
+    pub root: PathBuf,
+}
+
+impl Looker {
+    /// Asks what `check` says, within its deadline; `last` is where a runtime was found before. A service that was never
+    /// seen is not woken: systemd starts Docker for whoever connects.
+    pub async fn look(&self, check: &Check, last: Option<Target>) -> Look {
+        match (&check.kind, &check.target) {
+            (Kind::Restarts(_, units), _) => Look::Units(self.installed(units, check.pace.timeout).await),
+            (_, Some(Target::Unit(name))) => Look::Unit(self.unit(name, check.pace.timeout).await),
+            (_, Some(target)) => self.endpoint(check, target.clone()).await,
+            (_, None) => {
+                let found = discover::runtime(&self.root).map(Target::Cri).or(last);
+                match found {
+                    Some(target) => self.endpoint(check, target).await,
+                    None => Look::Nowhere,
+                }
+            }
+        }
+    }
+
+    async fn endpoint(&self, check: &Check, target: Target) -> Look {
+        if target.may_start_it() {
+            let unit = self.word(&check.kind).await;
+            if matches!(unit, UnitWord::Stopped(_)) {
+                let answer = Answer::not_asked();
+                return Look::Endpoint { target, answer, unit };
+            }
+        }
+        let answer = probe(&target, check.pace.timeout).await;
+        let unit = if answer.result.is_ok() { UnitWord::None } else { self.word(&check.kind).await };
+        Look::Endpoint { target, answer, unit }
+    }
+
+    async fn word(&self, kind: &Kind) -> UnitWord {
+        let names = kind.units();
+        if names.is_empty() {
+            return UnitWord::None;
+        }
+        self.manager.units(&names).await.map_or(UnitWord::None, |units| word(&units))
+    }
+
+    async fn unit(&self, name: &str, deadline: Duration) -> Result<Option<Unit>, BusError> {
+        let asked = timeout(deadline, self.manager.unit(name)).await;
+        let unit = asked.unwrap_or(Err(BusError::Silent { method: "Get", after: deadline }))?;
+        Ok(Some(unit).filter(|unit| !matches!(unit.load, LoadState::NotFound | LoadState::Masked)))
+    }
+
+    async fn installed(&self, names: &[&str], deadline: Duration) -> Result<Vec<Unit>, BusError> {
+        let listed = self.manager.units(names).await?;
+        let mut units = Vec::new();
+        for unit in listed.iter().filter(|unit| unit.load == LoadState::Loaded && unit.active != ActiveState::Inactive)
+        {
+            units.extend(self.unit(&unit.name, deadline).await?);
+        }
+        Ok(units)
+    }
+}
+
+/// One that runs or is to run counts before those that do not.
+fn word(units: &[ListedUnit]) -> UnitWord {
+    let installed = || units.iter().filter(|unit| unit.load == LoadState::Loaded);
+    let is_idle = |unit: &ListedUnit| unit.active == ActiveState::Inactive && unit.job.is_none();
+    let wanted = installed().find(|unit| !is_idle(unit)).map(|unit| UnitWord::Wanted(unit.name.clone()));
+    let stopped = || installed().next().map(|unit| UnitWord::Stopped(unit.name.clone()));
+    wanted.or_else(stopped).unwrap_or(UnitWord::None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(name: &str, load: LoadState, active: ActiveState) -> ListedUnit {
+        ListedUnit { name: name.to_owned(), load, active, sub: String::new(), job: None }
+    }
+
+    #[test]
+    fn only_what_nobody_asks_for_was_stopped() {
+        let gone = listed("k3s.service", LoadState::NotFound, ActiveState::Inactive);
+        let idle = listed("kubelet.service", LoadState::Loaded, ActiveState::Inactive);
+        let failed = listed("kubelet.service", LoadState::Loaded, ActiveState::Failed);
+        let starts = ListedUnit { job: Some("start".to_owned()), ..idle.clone() };
+        let name = || "kubelet.service".to_owned();
+        assert_eq!(word(std::slice::from_ref(&gone)), UnitWord::None);
+        assert_eq!(word(&[gone, idle.clone()]), UnitWord::Stopped(name()));
+        assert_eq!(word(&[failed]), UnitWord::Wanted(name()));
+        assert_eq!(word(&[starts]), UnitWord::Wanted(name()));
+        let other = listed("k3s.service", LoadState::Loaded, ActiveState::Active);
+        assert_eq!(word(&[idle, other]), UnitWord::Wanted("k3s.service".to_owned()));
+    }
+}

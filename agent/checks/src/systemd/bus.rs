@@ -1,0 +1,77 @@
+//! One connection to a bus, with a deadline for everything.
+
+use std::{future::Future, time::Duration};
+
+use tokio::{sync::Mutex, time::timeout};
+use zbus::{Connection, Message, connection::Builder};
+
+use super::error::BusError;
+
+/// Whose methods all of them are.
+const DESTINATION: &str = "org.freedesktop.systemd1";
+
+/// Connects when it has to.
+#[derive(Debug)]
+pub(super) struct Bus {
+    address: String,
+    deadline: Duration,
+    /// `None` before the first call and after a trouble. Whoever connects lets the others wait.
+    connection: Mutex<Option<Connection>>,
+}
+
+/// Object, interface, method.
+pub(super) type Target<'a> = (&'a str, &'static str, &'static str);
+
+impl Bus {
+    pub(super) fn new(address: &str, deadline: Duration) -> Self {
+        Self { address: address.to_owned(), deadline, connection: Mutex::default() }
+    }
+
+    /// Calls, and returns the reply; an error reply is an error.
+    pub(super) async fn call<B>(&self, target: Target<'_>, body: &B) -> Result<Message, BusError>
+    where
+        B: serde::Serialize + zbus::DynamicType,
+    {
+        let (path, interface, method) = target;
+        let exchange = async {
+            let connection = self.connected(method).await?;
+            let called = connection.call_method(Some(DESTINATION), path, Some(interface), method, body).await;
+            called.map_err(|error| BusError::of_call(method, error))
+        };
+        let outcome = self.within(method, exchange).await;
+        if outcome.as_ref().is_err_and(BusError::ends_connection) {
+            // What comes too late would come to nobody.
+            self.hang_up();
+        }
+        outcome
+    }
+
+    async fn within<R>(
+        &self,
+        method: &'static str,
+        work: impl Future<Output = Result<R, BusError>>,
+    ) -> Result<R, BusError> {
+        timeout(self.deadline, work).await.unwrap_or(Err(BusError::Silent { method, after: self.deadline }))
+    }
+
+    async fn connected(&self, method: &'static str) -> Result<Connection, BusError> {
+        let mut held = self.connection.lock().await;
+        if let Some(connection) = held.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(connection.clone());
+        }
+        let built = Builder::address(self.address.as_str()).build();
+        // Half of it: the others who wait for the connection have a deadline too.
+        let connection = timeout(self.deadline / 2, built)
+            .await
+            .map_err(|_| BusError::Silent { method, after: self.deadline / 2 })?
+            .map_err(|error| BusError::of_connect(&self.address, &error))?;
+        Ok(held.insert(connection).clone())
+    }
+
+    fn hang_up(&self) {
+        // Who connects at this moment has a fresh one.
+        if let Ok(mut held) = self.connection.try_lock() {
+            *held = None;
+        }
+    }
+}
