@@ -1,0 +1,10 @@
+//! Repairs: whether a unit that is said to be broken is to be restarted now. Pure: what is wrong, what the unit does and
+//! what was tried before come in; one decision for each unit comes out, and at most one of them is an act.
+
+pub mod decide;
+pub mod history;
+pub mod settings;
+
+pub use decide::{Activity, Decision, Hold, Moment, Trouble, UnitNow, decide_all};
+pub use history::{Attempt, History, Outcome};
+pub use settings::{RepairSettings, UnitRepair, Way};

@@ -1,0 +1,148 @@
+//! `[repair]` and `[[repair.unit]]`: which units may be repaired for which condition, and how often at most.
+
+use std::time::Duration;
+
+use nodewell_model::Name;
+
+/// `[repair]`; off unless somebody turns it on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepairSettings {
+    pub enabled: bool,
+    /// After a boot services are late for good reasons.
+    pub grace_after_boot: Duration,
+    /// Between any two repairs: what one does to the others has to show first.
+    pub apart: Duration,
+    /// The fixed list: no other unit is ever touched.
+    pub units: Vec<UnitRepair>,
+}
+
+/// `[[repair.unit]]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitRepair {
+    /// Its whole name: `containerd.service`.
+    pub unit: String,
+    pub condition: Name,
+    /// None named: any.
+    pub reasons: Vec<Name>,
+    /// Whose word counts: whole names of problem daemons, `source@principal`. An external daemon's grant to report is no
+    /// leave to restart.
+    pub sources: Vec<String>,
+    pub way: Way,
+    /// Sent first, so that the program writes down what it is doing: `SIGUSR1` makes containerd and dockerd log all
+    /// their goroutines.
+    pub dump: Option<Signal>,
+    /// For so long the problem must have been there.
+    pub lasting: Duration,
+    /// Between two repairs of this unit; doubled with each further one within the window.
+    pub cooldown: Duration,
+    pub at_most: u32,
+    pub within: Duration,
+}
+
+/// What is done to a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// `systemctl restart`.
+    Restart,
+    /// `systemctl kill --kill-whom=main`: the unit's own `Restart=` brings it back.
+    Kill(Signal),
+}
+
+/// What may be sent to a unit's main process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Abort,
+    Hangup,
+    Kill,
+    Quit,
+    Terminate,
+    User1,
+    User2,
+}
+
+/// Who reports on the services of the node: our own checks, as a service and as a child of the agent.
+pub const OWN_SOURCES: [&str; 2] = ["services@nodewell-check.service", "services@root"];
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+impl Default for RepairSettings {
+    fn default() -> Self {
+        let unit = |unit: &str, condition, reason: &'static str, dump| UnitRepair {
+            condition: Name::fixed(condition),
+            reasons: vec![Name::fixed(reason)],
+            dump,
+            ..UnitRepair::of(unit, Name::fixed(condition))
+        };
+        Self {
+            enabled: false,
+            grace_after_boot: 10 * MINUTE,
+            apart: 2 * MINUTE,
+            units: vec![
+                unit("containerd.service", "ContainerRuntimeUnhealthy", "ContainerdUnhealthy", Some(Signal::User1)),
+                unit("crio.service", "ContainerRuntimeUnhealthy", "CrioUnhealthy", None),
+                unit("docker.service", "ContainerRuntimeUnhealthy", "DockerUnhealthy", Some(Signal::User1)),
+                unit("kubelet.service", "KubeletUnhealthy", "KubeletUnhealthy", None),
+            ],
+        }
+    }
+}
+
+impl UnitRepair {
+    /// A restart of `unit` for any reason of `condition`, as often as is sensible if nothing else is said.
+    #[must_use]
+    pub fn of(unit: &str, condition: Name) -> Self {
+        Self {
+            unit: unit.to_owned(),
+            condition,
+            reasons: Vec::new(),
+            sources: OWN_SOURCES.map(str::to_owned).to_vec(),
+            way: Way::Restart,
+            dump: None,
+            lasting: 2 * MINUTE,
+            cooldown: 5 * MINUTE,
+            at_most: 3,
+            within: 6 * HOUR,
+        }
+    }
+}
+
+impl Signal {
+    pub const ALL: [Self; 7] =
+        [Self::Abort, Self::Hangup, Self::Kill, Self::Quit, Self::Terminate, Self::User1, Self::User2];
+
+    /// As `kill -l` writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Abort => "SIGABRT",
+            Self::Hangup => "SIGHUP",
+            Self::Kill => "SIGKILL",
+            Self::Quit => "SIGQUIT",
+            Self::Terminate => "SIGTERM",
+            Self::User1 => "SIGUSR1",
+            Self::User2 => "SIGUSR2",
+        }
+    }
+
+    /// The signal of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|signal| signal.as_str() == name)
+    }
+
+    /// Its number on every architecture that we are built for.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        let signal = match self {
+            Self::Abort => nix::sys::signal::SIGABRT,
+            Self::Hangup => nix::sys::signal::SIGHUP,
+            Self::Kill => nix::sys::signal::SIGKILL,
+            Self::Quit => nix::sys::signal::SIGQUIT,
+            Self::Terminate => nix::sys::signal::SIGTERM,
+            Self::User1 => nix::sys::signal::SIGUSR1,
+            Self::User2 => nix::sys::signal::SIGUSR2,
+        };
+        signal as i32
+    }
+}
