@@ -1,0 +1,76 @@
+//! How much is left of what the kernel gives out, what grows without end, what expires, and what happened so often that it is
+//! a problem.
+//!
+//! Not judged: the entropy of the random number generator, which cannot run out since 5.6 (drivers/char/random.c), and
+//! inotify watches and instances, which are counted for each user and only found by looking into every descriptor.
+
+mod cgroups;
+mod files;
+pub mod judge;
+mod kernel;
+mod owner;
+pub mod reading;
+mod reboot;
+mod scan;
+mod stat;
+
+use std::path::{Path, PathBuf};
+
+use nodewell_hardware::{ReadError, Reader, Roots};
+use serde::Serialize;
+use serde_json::Value;
+
+use self::{
+    reading::{CGROUPS, FILES, KERNEL, PARTS, TASKS},
+    scan::Scanner,
+};
+use crate::settings::LimitsSettings;
+
+pub use judge::LimitsJudge;
+
+/// Reads; in a worker.
+#[derive(Debug)]
+pub struct LimitsReader {
+    roots: Roots,
+    scanner: Scanner,
+    certificates: Vec<PathBuf>,
+}
+
+impl LimitsReader {
+    #[must_use]
+    pub fn new(roots: Roots, settings: &LimitsSettings) -> Self {
+        let scanner = Scanner::new(&roots.proc, settings.held);
+        Self { roots, scanner, certificates: settings.certificates.clone() }
+    }
+}
+
+impl Reader for LimitsReader {
+    fn list(&mut self) -> Result<Vec<String>, ReadError> {
+        if !self.roots.proc.join("loadavg").exists() {
+            return Err(ReadError::Gone { what: self.roots.proc.display().to_string() });
+        }
+        Ok(PARTS.map(str::to_owned).to_vec())
+    }
+
+    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+        match device {
+            KERNEL => told(kernel::read(&self.roots)?),
+            TASKS => told(self.scanner.read()?),
+            CGROUPS => told(cgroups::read(&self.roots)?),
+            FILES => told(files::read(&self.roots, &self.certificates)?),
+            _ => Err(ReadError::Gone { what: device.to_owned() }),
+        }
+    }
+}
+
+fn told(reading: impl Serialize) -> Result<Value, ReadError> {
+    serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
+}
+
+/// The host's own root: procfs is mounted right below it, wherever that is.
+fn host(roots: &Roots) -> &Path {
+    roots.proc.parent().unwrap_or(Path::new("/"))
+}
+
+#[cfg(test)]
+mod tests;

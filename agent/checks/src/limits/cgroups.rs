@@ -1,0 +1,118 @@
+//! Reads cgroups: how many tasks those may have that hold all pods or all services, what pods lost, and of which version the
+//! controllers are.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use nodewell_hardware::{ReadError, Roots, attribute};
+
+use super::{
+    host, kernel, owner,
+    reading::{CgroupsReading, Level, Pod},
+};
+
+/// Where kubelets put pods, by driver (`cgroupfs`, `systemd`) and by whether they have a cgroup root of their own (kind).
+const PODS: [&str; 4] = ["kubepods.slice", "kubepods", "kubelet.slice/kubelet-kubepods.slice", "kubelet/kubepods"];
+/// Beside those: where the node's own services are.
+const SERVICES: &str = "system.slice";
+/// More than the kubelet takes by far (110 by default).
+const PODS_LIMIT: usize = 4096;
+
+/// Everything that is asked of cgroups.
+pub(super) fn read(roots: &Roots) -> Result<CgroupsReading, ReadError> {
+    let root = roots.sys.join("fs/cgroup");
+    let unified = unified(&root);
+    let mut reading = CgroupsReading { controllers: controllers(roots, unified.as_deref()), ..Default::default() };
+    let hierarchies = unified.iter().cloned().chain([root.join("pids")]);
+    for hierarchy in hierarchies {
+        for name in PODS.into_iter().chain([SERVICES]) {
+            if let Some(level) = tasks(&hierarchy.join(name)) {
+                reading.tasks.entry(name.to_owned()).or_insert(level);
+            }
+        }
+    }
+    for pods in unified.iter().flat_map(|unified| PODS.map(|name| unified.join(name))) {
+        read_pods(&pods, &mut reading.pods)?;
+    }
+    name_pods(roots, &mut reading.pods);
+    Ok(reading)
+}
+
+/// The root of version 2, if it is mounted.
+fn unified(root: &Path) -> Option<PathBuf> {
+    let candidates = [root.to_owned(), root.join("unified")];
+    candidates.into_iter().find(|path| path.join("cgroup.controllers").exists())
+}
+
+fn controllers(roots: &Roots, unified: Option<&Path>) -> BTreeMap<String, bool> {
+    let second = unified.and_then(|path| attribute::text(&path.join("cgroup.controllers")).ok().flatten());
+    let second = second.unwrap_or_default();
+    let first = attribute::text(&roots.proc.join("self/cgroup")).ok().flatten().unwrap_or_default();
+    let first = first.lines().filter_map(|line| line.split(':').nth(1)).flat_map(|names| names.split(','));
+    // `name=systemd` is a hierarchy without a controller.
+    let first = first.filter(|name| !name.is_empty() && !name.contains('='));
+    let first = first.map(|name| (name.to_owned(), false));
+    second.split_whitespace().map(|name| (name.to_owned(), true)).chain(first).collect()
+}
+
+/// `None` where there is no limit, no such cgroup or no such controller.
+fn tasks(cgroup: &Path) -> Option<Level> {
+    let max = attribute::number(&cgroup.join("pids.max")).filter(|max| *max > 0)?;
+    Some(Level { used: attribute::number(&cgroup.join("pids.current"))?, max })
+}
+
+/// The pods in `folder` and in its folders for the classes of service.
+fn read_pods(folder: &Path, pods: &mut BTreeMap<String, Pod>) -> Result<(), ReadError> {
+    for (name, path) in folders(folder)? {
+        if let Some(uid) = owner::pod_uid(&name) {
+            pod(uid, &path, pods);
+        } else if ["burstable", "besteffort"].iter().any(|class| name.trim_end_matches(".slice").ends_with(class)) {
+            for (name, path) in folders(&path)? {
+                if let Some(uid) = owner::pod_uid(&name) {
+                    pod(uid, &path, pods);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One that ends meanwhile is none.
+fn pod(uid: String, path: &Path, pods: &mut BTreeMap<String, Pod>) {
+    let events = attribute::text(&path.join("memory.events")).ok().flatten();
+    if let Some(oom_kills) = events.and_then(|text| kernel::value(&text, "oom_kill"))
+        && pods.len() < PODS_LIMIT
+    {
+        pods.insert(uid, Pod { oom_kills, name: None });
+    }
+}
+
+fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, ReadError> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(attribute::failure(path, &error)),
+    };
+    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    Ok(folders.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect())
+}
+
+/// The kubelet's log folder names every pod: `NAMESPACE_NAME_UID`. It is only looked at if a pod lost something.
+fn name_pods(roots: &Roots, pods: &mut BTreeMap<String, Pod>) {
+    if pods.values().all(|pod| pod.oom_kills == 0) {
+        return;
+    }
+    for (folder, _) in folders(&host(roots).join("var/log/pods")).unwrap_or_default() {
+        let mut parts = folder.splitn(3, '_');
+        let (Some(namespace), Some(name), Some(uid)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        if let Some(pod) = pods.get_mut(uid).filter(|pod| pod.oom_kills > 0) {
+            pod.name = Some(format!("{namespace}/{name}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Judges limits: takes rounds in, keeps what a verdict needs to remember. Each part answers by itself, so that one that hangs
+//! hides nothing of the others.
+
+mod certificates;
+mod gauge;
+mod leaks;
+mod levels;
+mod pods;
+mod reboots;
+mod taints;
+mod tasks;
+mod trend;
+
+use std::collections::BTreeMap;
+
+use nodewell_hardware::{
+    Answer, Findings, Happening, Judge, Now, ReadError, Round, Trouble, Verdict, lasting::Patience, unknown,
+};
+use nodewell_model::Inventory;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use self::{
+    gauge::{Gauges, Signs, Spot},
+    leaks::Leaks,
+    levels::Rates,
+    pods::Pods,
+    reboots::Reboots,
+    taints::Taints,
+    tasks::{Tasks, Told},
+};
+use super::reading::{CGROUPS, CgroupsReading, FILES, FilesReading, KERNEL, KernelReading, TASKS, TasksReading};
+use crate::settings::LimitsSettings;
+
+/// What is unknown of a kernel that never said anything.
+const KERNELS: [&str; 4] = ["ResourceExhausted", "MemoryPressureHigh", "CpuPressureHigh", "IoPressureHigh"];
+
+/// Judges; pure.
+#[derive(Debug, Default)]
+pub struct LimitsJudge {
+    settings: LimitsSettings,
+    boot_id: String,
+    rates: Rates,
+    kernel: Gauges,
+    cgroups: Gauges,
+    leaks: Leaks,
+    tasks: Tasks,
+    pods: Pods,
+    taints: Taints,
+    reboots: Reboots,
+    controllers: BTreeMap<String, bool>,
+    files: FilesReading,
+    /// By part.
+    troubles: BTreeMap<String, Trouble>,
+    listing: Option<Trouble>,
+    /// As it was last handed out to be kept.
+    kept: Value,
+}
+
+/// What outlives a restart.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Kept {
+    boot_id: String,
+    kernel: Signs,
+    cgroups: Signs,
+    leaks: Leaks,
+    tasks: Told,
+    pods: Pods,
+    taints: Taints,
+    reboots: Reboots,
+}
+
+impl LimitsJudge {
+    #[must_use]
+    pub fn new(settings: LimitsSettings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    /// What is remembered of another boot is over, but for what is about the node.
+    fn enter_boot(&mut self, boot_id: &str) {
+        if self.boot_id == boot_id {
+            return;
+        }
+        boot_id.clone_into(&mut self.boot_id);
+        (self.kernel, self.cgroups, self.tasks, self.rates) = Default::default();
+        self.leaks.clear();
+        self.pods.clear();
+        self.taints.enter_boot();
+    }
+
+    fn answer(&mut self, part: &str, answer: Answer, now: &Now) -> Result<Vec<Happening>, Trouble> {
+        match part {
+            KERNEL => Ok(self.take_kernel(&parsed(answer)?, now)),
+            TASKS => {
+                self.take_tasks(parsed(answer)?, now);
+                Ok(Vec::new())
+            }
+            CGROUPS => Ok(self.take_cgroups(parsed(answer)?, now)),
+            FILES => Ok(self.take_files(parsed(answer)?, now)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn take_kernel(&mut self, reading: &KernelReading, now: &Now) -> Vec<Happening> {
+        let measures = levels::of_kernel(reading, now.boottime, &mut self.rates, &self.settings);
+        self.kernel.take(measures, now.boottime, self.patience());
+        if self.settings.leaks {
+            self.leaks.take_kernel(reading, now.boottime);
+        }
+        reading.taints.and_then(|bits| self.taints.take(bits, now.wall)).into_iter().collect()
+    }
+
+    fn take_tasks(&mut self, reading: TasksReading, now: &Now) {
+        let Some(scan) = reading.scan else { return };
+        self.tasks.take(&scan, &self.settings);
+        if self.settings.leaks {
+            self.leaks.take_daemons(&scan.daemons, now.boottime);
+        }
+    }
+
+    fn take_cgroups(&mut self, reading: CgroupsReading, now: &Now) -> Vec<Happening> {
+        let measures = levels::of_cgroups(&reading, &self.settings);
+        self.cgroups.take(measures, now.boottime, self.patience());
+        let happenings = self.pods.take(&reading.pods, self.settings.oom_kills_per_hour, now);
+        self.controllers = reading.controllers;
+        happenings
+    }
+
+    fn take_files(&mut self, reading: FilesReading, now: &Now) -> Vec<Happening> {
+        let told = self.reboots.take(reading.reboot.as_ref(), now.wall);
+        self.files = reading;
+        told.into_iter().collect()
+    }
+
+    fn patience(&self) -> Patience {
+        Patience { onset: self.settings.held, end: self.settings.cleared }
+    }
+
+    fn verdicts(&self, now: &Now) -> Vec<Verdict> {
+        let days = self.settings.certificate_days;
+        let files = || certificates::verdicts(&self.files.certificates, days, now.wall);
+        let certificates = || certificates::spots(&self.files.certificates);
+        let kernel = || self.kernel.spots().into_iter().chain(KERNELS.map(|condition| Spot::new(condition, "")));
+        let parts = [
+            self.of_part(KERNEL, || self.kernel.verdicts(), || kernel().collect()),
+            self.of_part(CGROUPS, || self.cgroups.verdicts(), || self.cgroups.spots()),
+            self.of_part(TASKS, || self.tasks.verdicts(), || self.tasks.spots()),
+            self.of_part(FILES, files, certificates),
+            if self.settings.leaks { self.leaks.verdicts() } else { Vec::new() },
+        ];
+        parts.into_iter().flatten().collect()
+    }
+
+    fn of_part(
+        &self,
+        part: &str,
+        verdicts: impl FnOnce() -> Vec<Verdict>,
+        spots: impl FnOnce() -> Vec<Spot>,
+    ) -> Vec<Verdict> {
+        match self.listing.as_ref().or(self.troubles.get(part)) {
+            None => verdicts(),
+            Some(trouble) => spots().iter().map(|spot| spot.verdict(unknown(trouble))).collect(),
+        }
+    }
+
+    /// Only what is not as it should be.
+    fn inventory(&self) -> Vec<Inventory> {
+        let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        let first = count(self.controllers.values().filter(|is_second| !**is_second).count());
+        let states = [("of version 1".to_owned(), first)].into();
+        let total = count(self.controllers.len());
+        let controllers = Inventory { class: "cgroup controllers".to_owned(), total, states };
+        (first > 0).then_some(controllers).into_iter().chain(self.reboots.inventory()).collect()
+    }
+}
+
+impl Judge for LimitsJudge {
+    fn judge(&mut self, round: Round) -> Findings {
+        let Round { now, listed, answers } = round;
+        self.enter_boot(&now.boot_id);
+        self.listing = listed.err();
+        if matches!(&self.listing, Some(Trouble::Read(ReadError::Gone { .. }))) {
+            return Findings::default();
+        }
+        let mut happenings = Vec::new();
+        for (part, answer) in answers {
+            self.troubles.remove(&part);
+            match self.answer(&part, answer, &now) {
+                Ok(told) => happenings.extend(told),
+                Err(trouble) => {
+                    self.troubles.insert(part, trouble);
+                }
+            }
+        }
+        Findings { verdicts: self.verdicts(&now), happenings, inventory: self.inventory(), ended: Vec::new() }
+    }
+
+    fn keep(&mut self) -> Option<Value> {
+        let kept = Kept {
+            boot_id: self.boot_id.clone(),
+            kernel: self.kernel.kept().clone(),
+            cgroups: self.cgroups.kept().clone(),
+            leaks: self.leaks.kept(),
+            tasks: self.tasks.kept().clone(),
+            pods: self.pods.kept(),
+            taints: self.taints.clone(),
+            reboots: self.reboots.clone(),
+        };
+        let kept = serde_json::to_value(kept).ok()?;
+        (kept != self.kept).then(|| self.kept.clone_from(&kept)).map(|()| kept)
+    }
+
+    fn resume(&mut self, kept: Value) {
+        let Ok(known) = serde_json::from_value::<Kept>(kept.clone()) else { return };
+        self.boot_id = known.boot_id;
+        self.kernel = Gauges::resumed(known.kernel);
+        self.cgroups = Gauges::resumed(known.cgroups);
+        self.tasks = Tasks::resumed(known.tasks);
+        (self.leaks, self.pods, self.taints, self.reboots) = (known.leaks, known.pods, known.taints, known.reboots);
+        self.kept = kept;
+    }
+}
+
+fn parsed<T: DeserializeOwned>(answer: Answer) -> Result<T, Trouble> {
+    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
+    serde_json::from_value(answer?).map_err(|error| Trouble::Read(failed(error)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Figures against two levels each: believed once they have been high for a time, over once they have been low for one.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_hardware::{
+    Fault, State, Verdict,
+    lasting::{Lasting, Patience},
+};
+use nodewell_model::Name;
+use serde::{Deserialize, Serialize};
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measure {
+    pub(super) spot: Spot,
+    pub(super) reason: &'static str,
+    pub(super) value: f64,
+    /// At this or above it is a problem, below the second it is none.
+    pub(super) levels: (f64, f64),
+    pub(super) message: String,
+    /// What it is if it is none.
+    pub(super) well: &'static str,
+}
+
+/// What a verdict is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) condition: &'static str,
+    pub(super) subject: String,
+}
+
+/// All figures of one part, as they were last read.
+#[derive(Debug, Default)]
+pub(super) struct Gauges {
+    signs: Signs,
+    last: Vec<Measure>,
+}
+
+/// What is kept of them: by reason and subject, those that are not simply low.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Signs(BTreeMap<String, Lasting>);
+
+impl Gauges {
+    pub(super) fn resumed(signs: Signs) -> Self {
+        Self { signs, last: Vec::new() }
+    }
+
+    pub(super) fn kept(&self) -> &Signs {
+        &self.signs
+    }
+
+    /// A figure that is not read any more is forgotten.
+    pub(super) fn take(&mut self, measures: Vec<Measure>, now: Duration, patience: Patience) {
+        let before = std::mem::take(&mut self.signs.0);
+        for measure in &measures {
+            let mut sign = before.get(&measure.key()).cloned().unwrap_or_default();
+            let (high, low) = measure.levels;
+            let level = if sign.holds() { low } else { high };
+            sign.observe(measure.value >= level, now, patience);
+            if !sign.is_nothing() {
+                self.signs.0.insert(measure.key(), sign);
+            }
+        }
+        self.last = measures;
+    }
+
+    pub(super) fn verdicts(&self) -> Vec<Verdict> {
+        self.last.iter().map(|measure| measure.spot.verdict(self.state(measure))).collect()
+    }
+
+    pub(super) fn spots(&self) -> Vec<Spot> {
+        self.last.iter().map(|measure| measure.spot.clone()).collect()
+    }
+
+    fn state(&self, measure: &Measure) -> State {
+        match self.signs.0.get(&measure.key()).is_some_and(Lasting::holds) {
+            true => State::Faulty(vec![Fault::new(measure.reason, measure.message.clone())]),
+            false => State::Well { message: measure.well.to_owned() },
+        }
+    }
+}
+
+impl Measure {
+    fn key(&self) -> String {
+        format!("{} {}", self.reason, self.spot.subject)
+    }
+}
+
+impl Spot {
+    pub(super) fn new(condition: &'static str, subject: impl Into<String>) -> Self {
+        Self { condition, subject: subject.into() }
+    }
+
+    pub(super) fn verdict(&self, state: State) -> Verdict {
+        Verdict { condition: Name::fixed(self.condition), subject: self.subject.clone(), state }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PATIENCE: Patience = Patience { onset: Duration::from_secs(120), end: Duration::from_secs(300) };
+
+    fn measure(value: f64) -> Measure {
+        Measure {
+            spot: Spot::new("ResourceExhausted", "conntrack"),
+            reason: "ConntrackFull",
+            value,
+            levels: (90.0, 80.0),
+            message: "full".to_owned(),
+            well: "room",
+        }
+    }
+
+    fn replay(readings: &[(u64, f64)]) -> Vec<bool> {
+        let mut gauges = Gauges::default();
+        let take = |(secs, value): &(u64, f64)| {
+            gauges.take(vec![measure(*value)], Duration::from_secs(*secs), PATIENCE);
+            matches!(gauges.verdicts()[0].state, State::Faulty(_))
+        };
+        readings.iter().map(take).collect()
+    }
+
+    #[test]
+    fn a_level_is_believed_once_it_lasts_and_until_it_was_low_for_long() {
+        let told = replay(&[(0, 95.0), (60, 90.0), (120, 91.0), (180, 85.0), (240, 79.0), (530, 79.0), (540, 10.0)]);
+        assert_eq!(told, [false, false, true, true, true, true, false]);
+    }
+
+    #[test]
+    fn between_the_levels_nothing_begins() {
+        assert_eq!(replay(&[(0, 89.9), (600, 85.0), (1200, 89.9)]), [false; 3]);
+    }
+
+    #[test]
+    fn what_is_not_read_any_more_is_forgotten() {
+        let mut gauges = Gauges::default();
+        for secs in [0, 120] {
+            gauges.take(vec![measure(95.0)], Duration::from_secs(secs), PATIENCE);
+        }
+        gauges.take(Vec::new(), Duration::from_secs(180), PATIENCE);
+        assert!(gauges.verdicts().is_empty());
+        gauges.take(vec![measure(95.0)], Duration::from_secs(240), PATIENCE);
+        assert!(matches!(gauges.verdicts()[0].state, State::Well { .. }));
+    }
+
+    proptest! {
+        /// What wavers between the two levels is told at most once.
+        #[test]
+        fn it_never_flaps_between_the_levels(values in prop::collection::vec(80.0..100.0_f64, 1..60)) {
+            let readings: Vec<_> = (0..).step_by(60).zip(values).collect();
+            let told = replay(&readings);
+            prop_assert!(told.windows(2).filter(|pair| pair[0] != pair[1]).count() <= 1);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What grows over a day and does not stop: the kernel's own memory, open files, the node's daemons. A level says nothing
+//! here: a large node has much of everything.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_hardware::{Fault, State, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    gauge::Spot,
+    trend::{Day, Trend},
+};
+use crate::limits::reading::{Daemon, KernelReading, Memory, TaskId};
+
+const CONDITION: &str = "ResourceLeak";
+/// Of all pairs of hours; chance gives half of them, a day's ups and downs up to three quarters.
+const RISING: f64 = 0.85;
+/// It is over when the day rises no more than by chance.
+const RISES_NO_MORE: f64 = 0.6;
+/// Of what there was at the start of the day; a node that fills up in its first hours has ended before the day has.
+const SHARE: f64 = 0.2;
+const MIB_IN_KIB: f64 = 1024.0;
+
+/// All that is followed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Leaks {
+    series: BTreeMap<String, Series>,
+}
+
+/// One thing that must not grow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Series {
+    /// Whose it is, where it is a process's: another one starts anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<TaskId>,
+    day: Day,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    leak: Option<Leak>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Leak {
+    kind: Kind,
+    message: String,
+}
+
+/// What it is, and from how much a day on it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Slab,
+    FileHandles,
+    Inodes,
+    DaemonMemory,
+    DaemonDescriptors,
+}
+
+/// One reading of one series.
+struct Figure {
+    subject: String,
+    kind: Kind,
+    owner: Option<TaskId>,
+    value: u64,
+    /// The least growth in a day that counts.
+    floor: f64,
+}
+
+impl Leaks {
+    pub(super) fn take_kernel(&mut self, reading: &KernelReading, now: Duration) {
+        let memory = reading.memory.unwrap_or_default();
+        let slab = reading.memory.map(|memory| (Kind::Slab, memory.slab_unreclaimable));
+        let handles = reading.file_handles.map(|level| (Kind::FileHandles, level.used));
+        let inodes = reading.inodes.map(|count| (Kind::Inodes, if is_short(memory) { count } else { 0 }));
+        for (kind, value) in [slab, handles, inodes].into_iter().flatten() {
+            let subject = kind.subject().to_owned();
+            self.take(Figure { subject, kind, owner: None, value, floor: kind.floor(memory) }, now);
+        }
+    }
+
+    /// Those that are gone are forgotten.
+    pub(super) fn take_daemons(&mut self, daemons: &[Daemon], now: Duration) {
+        self.series
+            .retain(|_, series| series.owner.is_none_or(|owner| daemons.iter().any(|daemon| daemon.id == owner)));
+        for daemon in daemons {
+            let memory = daemon.memory.map(|value| (Kind::DaemonMemory, value));
+            let descriptors = daemon.descriptors.map(|value| (Kind::DaemonDescriptors, value));
+            for (kind, value) in [memory, descriptors].into_iter().flatten() {
+                let subject = format!("{} of {}", kind.subject(), daemon.name);
+                let floor = kind.floor(Memory::default());
+                self.take(Figure { subject, kind, owner: Some(daemon.id), value, floor }, now);
+            }
+        }
+    }
+
+    fn take(&mut self, figure: Figure, now: Duration) {
+        let hour = i64::try_from(now.as_secs() / 3600).unwrap_or_default();
+        let series = self.series.entry(figure.subject.clone()).or_default();
+        if series.owner != figure.owner {
+            *series = Series { owner: figure.owner, ..Series::default() };
+        }
+        if series.day.take(hour, figure.value) {
+            series.judge(&figure);
+        }
+    }
+
+    /// A new boot starts everything anew.
+    pub(super) fn clear(&mut self) {
+        self.series.clear();
+    }
+
+    /// Nothing of the hours that are not over.
+    pub(super) fn kept(&self) -> Self {
+        let is_worth = |(_, series): &(&String, &Series)| !series.day.is_empty() || series.leak.is_some();
+        let series = self.series.iter().filter(is_worth).map(|(name, series)| (name.clone(), series.clone()));
+        Self { series: series.collect() }
+    }
+
+    pub(super) fn verdicts(&self) -> Vec<Verdict> {
+        let well = State::Well { message: "nothing grows without end".to_owned() };
+        let whole = Spot::new(CONDITION, "").verdict(well);
+        let leaks = self.series.iter().filter_map(|(subject, series)| {
+            let leak = series.leak.as_ref()?;
+            let fault = Fault::new(leak.kind.reason(), leak.message.clone());
+            Some(Spot::new(CONDITION, subject.clone()).verdict(State::Faulty(vec![fault])))
+        });
+        std::iter::once(whole).chain(leaks).collect()
+    }
+}
+
+/// Less than a tenth is free: there the kernel gives back what it only remembers, and what stays is in use.
+fn is_short(memory: Memory) -> bool {
+    memory.free.saturating_mul(10) < memory.total
+}
+
+impl Series {
+    fn judge(&mut self, figure: &Figure) {
+        let Some(trend) = self.day.trend() else { return };
+        let is_leak = match self.leak {
+            None => trend.is_leak(figure.floor),
+            Some(_) => trend.rising > RISES_NO_MORE && trend.per_day > 0.0,
+        };
+        let message = || figure.kind.message(&trend, figure.value);
+        self.leak = is_leak.then(|| Leak { kind: figure.kind, message: message() });
+    }
+}
+
+impl Trend {
+    fn is_leak(&self, floor: f64) -> bool {
+        self.goes_on && self.rising >= RISING && self.per_day >= floor.max(self.from * SHARE)
+    }
+}
+
+impl Kind {
+    fn subject(self) -> &'static str {
+        match self {
+            Self::Slab => "slab",
+            Self::FileHandles => "file-handles",
+            Self::Inodes => "inodes",
+            Self::DaemonMemory => "memory",
+            Self::DaemonDescriptors => "descriptors",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Slab => "SlabGrowing",
+            Self::FileHandles => "FileHandlesGrowing",
+            Self::Inodes => "InodesGrowing",
+            Self::DaemonMemory => "DaemonMemoryGrowing",
+            Self::DaemonDescriptors => "DaemonDescriptorsGrowing",
+        }
+    }
+
+    /// Growth that would not matter within a month is none. In kibibytes, or in pieces.
+    #[expect(clippy::cast_precision_loss, reason = "an f64 has 52 bits")]
+    fn floor(self, memory: Memory) -> f64 {
+        match self {
+            // A node is full of it in less than two months.
+            Self::Slab => (memory.total as f64 * 0.02).max(256.0 * MIB_IN_KIB),
+            Self::FileHandles => 10_000.0,
+            // An inode takes about 1 KiB.
+            Self::Inodes => memory.total as f64 * 0.02,
+            Self::DaemonMemory => 128.0 * MIB_IN_KIB,
+            Self::DaemonDescriptors => 500.0,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an f64 has 52 bits")]
+    fn message(self, trend: &Trend, value: u64) -> String {
+        let (value, scale, unit) = match self {
+            Self::Slab | Self::DaemonMemory => (value as f64, MIB_IN_KIB, " MiB"),
+            Self::FileHandles | Self::Inodes | Self::DaemonDescriptors => (value as f64, 1.0, ""),
+        };
+        let (grown, now) = (trend.per_day / scale, value / scale);
+        format!("has grown by {grown:.0}{unit} within a day, nearly every hour, to {now:.0}{unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Which figures of a reading are judged by which levels.
+
+use std::time::Duration;
+
+use nodewell_hardware::growth::{Growth, Start, Window};
+
+use super::gauge::{Measure, Spot};
+use crate::{
+    limits::reading::{CgroupsReading, ConntrackCounts, KernelReading, Level, Pressure, Swap},
+    settings::{Levels, LimitsSettings},
+};
+
+const EXHAUSTED: &str = "ResourceExhausted";
+const ROOM: &str = "there is room";
+/// For packets thrown away by connection tracking: long enough for a burst, short enough to be over soon.
+const DROPS: Window = Window { length: Duration::from_secs(600), start: Start::Unknown };
+/// Tasks that run or wait, for each CPU. A node whose CPUs are all in use is a good node; it is one with long queues that is
+/// too small.
+const LONG_QUEUE: f64 = 8.0;
+
+/// Counters from reading to reading.
+#[derive(Debug, Default)]
+pub(super) struct Rates {
+    drops: Growth,
+    races: Growth,
+    swap: Option<(Duration, Swap)>,
+}
+
+/// The kernel's figures.
+pub(super) fn of_kernel(
+    reading: &KernelReading,
+    now: Duration,
+    rates: &mut Rates,
+    settings: &LimitsSettings,
+) -> Vec<Measure> {
+    let share =
+        |level: &Option<Level>, subject, reason, levels| level.map(|level| share(level, subject, reason, levels));
+    let measures = [
+        share(&reading.conntrack, "conntrack", "ConntrackFull", settings.conntrack_percent),
+        reading.conntrack_counts.map(|counts| rates.drops(counts, now, settings.conntrack_drops)),
+        share(&reading.file_handles, "file-handles", "FileHandlesExhausted", settings.file_handles_percent),
+        share(&reading.pids, "pids", "PidsExhausted", settings.tasks_percent),
+        share(&reading.threads, "threads", "ThreadsExhausted", settings.tasks_percent),
+        reading.memory_pressure.map(|pressure| memory(pressure, settings.memory_pressure_percent)),
+        reading.swap.map(|swap| rates.swapping(swap, now, settings.swap_pages_per_second)),
+        reading.cpu_pressure.map(|pressure| cpu(pressure, reading, settings.cpu_pressure_percent)),
+        reading.io_pressure.map(|pressure| io(pressure, settings.io_pressure_percent)),
+    ];
+    measures.into_iter().flatten().collect()
+}
+
+/// Tasks of the cgroups that have a limit.
+pub(super) fn of_cgroups(reading: &CgroupsReading, settings: &LimitsSettings) -> Vec<Measure> {
+    let measure = |(name, level): (&String, &Level)| {
+        share(*level, &format!("pids of {name}"), "CgroupPidsExhausted", settings.tasks_percent)
+    };
+    reading.tasks.iter().map(measure).collect()
+}
+
+fn share(level: Level, subject: &str, reason: &'static str, levels: Levels) -> Measure {
+    let value = percent(level);
+    let message = format!("{} of {} are in use, {value:.0} %", level.used, level.max);
+    measure(Spot::new(EXHAUSTED, subject), reason, (value, levels), message, ROOM)
+}
+
+fn measure(
+    spot: Spot,
+    reason: &'static str,
+    (value, levels): (f64, Levels),
+    message: String,
+    well: &'static str,
+) -> Measure {
+    let levels = (f64::from(levels.high), f64::from(levels.low));
+    Measure { spot, reason, value, levels, message, well }
+}
+
+/// Exact enough for a percentage.
+#[expect(clippy::cast_precision_loss, reason = "an f64 has 52 bits")]
+fn percent(level: Level) -> f64 {
+    level.used as f64 * 100.0 / level.max.max(1) as f64
+}
+
+fn memory(pressure: Pressure, levels: Levels) -> Measure {
+    let value = f64::from(pressure.full) / 100.0;
+    let message = format!("for {value:.0} % of the last five minutes no task went on for want of memory");
+    measure(Spot::new("MemoryPressureHigh", ""), "TasksWaitForMemory", (value, levels), message, "tasks get memory")
+}
+
+fn io(pressure: Pressure, levels: Levels) -> Measure {
+    let value = f64::from(pressure.full) / 100.0;
+    let message = format!("for {value:.0} % of the last five minutes no task went on for want of a disk");
+    measure(Spot::new("IoPressureHigh", ""), "TasksWaitForIo", (value, levels), message, "disks keep up")
+}
+
+/// As high as the pressure says, and no higher than the queues say.
+fn cpu(pressure: Pressure, reading: &KernelReading, levels: Levels) -> Measure {
+    let queue = reading.load / f64::from(reading.cpus.max(1));
+    let some = f64::from(pressure.some) / 100.0;
+    let value = some.min(f64::from(levels.high) * queue / LONG_QUEUE);
+    let message = format!(
+        "for {some:.0} % of the last five minutes some task waited for a CPU, and {queue:.0} tasks for each CPU ran or waited"
+    );
+    measure(Spot::new("CpuPressureHigh", ""), "TasksWaitForCpu", (value, levels), message, "CPUs keep up")
+}
+
+impl Rates {
+    fn drops(&mut self, counts: ConntrackCounts, now: Duration, threshold: u32) -> Measure {
+        self.drops.observe(counts.drop.saturating_add(counts.early_drop), now, DROPS);
+        self.races.observe(counts.insert_failed, now, DROPS);
+        let (drops, races) = (self.drops.within(), self.races.within());
+        let levels = Levels::new(threshold, threshold.div_ceil(2));
+        let message =
+            format!("{drops} packets were thrown away within ten minutes; {races} connections could not be entered");
+        let value = f64::from(u32::try_from(drops).unwrap_or(u32::MAX));
+        measure(Spot::new(EXHAUSTED, "conntrack"), "ConntrackDropping", (value, levels), message, ROOM)
+    }
+
+    /// Pages that go out once are room well used; those that come back at the same time are the storm.
+    fn swapping(&mut self, swap: Swap, now: Duration, levels: Levels) -> Measure {
+        let spot = Spot::new("MemoryPressureHigh", "swap");
+        let well = "little goes to swap and back";
+        let Some((then, before)) = self.swap.replace((now, swap)) else {
+            // One reading is no rate: nothing begins by it, and nothing that an earlier run told ends.
+            let between = f64::from(levels.low).min(f64::from(levels.high) - 0.5);
+            let message = "pages went to swap and came back before this was started".to_owned();
+            return measure(spot, "SwapStorm", (between, levels), message, well);
+        };
+        let elapsed = now.saturating_sub(then);
+        let in_ = per_second(before.pages_in, swap.pages_in, elapsed);
+        let out = per_second(before.pages_out, swap.pages_out, elapsed);
+        let message = format!("{out:.0} pages a second go to swap and {in_:.0} come back");
+        measure(spot, "SwapStorm", (in_.min(out), levels), message, well)
+    }
+}
+
+/// A counter that went back has counted nothing.
+fn per_second(before: u64, now: u64, elapsed: Duration) -> f64 {
+    let grown = u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX);
+    if elapsed.is_zero() { 0.0 } else { f64::from(grown) / elapsed.as_secs_f64() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Pods that run out of their own memory again and again: single kills are the workload's business, and each has an Event of
+//! the kernel log's rule.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_hardware::{
+    Happening, Now,
+    growth::{Growth, Start, Window},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::limits::reading::Pod;
+
+const HOUR: Window = Window { length: Duration::from_secs(3600), start: Start::Unknown };
+/// One that goes on for days is told daily.
+const AGAIN: Duration = Duration::from_secs(24 * 3600);
+
+/// All pods.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pods {
+    /// By uid.
+    pods: BTreeMap<String, Kills>,
+    /// A pod that comes later began after the look before.
+    #[serde(skip)]
+    was_looked: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Kills {
+    growth: Growth,
+    /// Since boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    told_secs: Option<u64>,
+}
+
+impl Pods {
+    pub(super) fn take(&mut self, pods: &BTreeMap<String, Pod>, threshold: u32, now: &Now) -> Vec<Happening> {
+        let fresh = if self.was_looked { Growth::from_zero() } else { Growth::default() };
+        self.was_looked = true;
+        self.pods.retain(|uid, _| pods.contains_key(uid));
+        let mut happenings = Vec::new();
+        for (uid, pod) in pods {
+            let new = || Kills { growth: fresh.clone(), told_secs: None };
+            let kills = self.pods.entry(uid.clone()).or_insert_with(new);
+            if let Some(count) = kills.take(pod.oom_kills, threshold, now.boottime) {
+                happenings.push(told(uid, pod, count, now));
+            }
+        }
+        happenings
+    }
+
+    /// A new boot makes every cgroup anew.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Those that lost nothing need not be remembered.
+    pub(super) fn kept(&self) -> Self {
+        let lost = self.pods.iter().filter(|(_, kills)| !kills.growth.is_from_zero());
+        Self { pods: lost.map(|(uid, kills)| (uid.clone(), kills.clone())).collect(), was_looked: false }
+    }
+}
+
+impl Kills {
+    /// How many, if that is worth telling now.
+    fn take(&mut self, count: u64, threshold: u32, now: Duration) -> Option<u64> {
+        self.growth.observe(count, now, HOUR);
+        let within = self.growth.within();
+        if within < u64::from(threshold) {
+            // Half of it is calm enough to be told of anew.
+            self.told_secs = self.told_secs.filter(|_| within * 2 >= u64::from(threshold));
+            return None;
+        }
+        let is_told = self.told_secs.is_some_and(|told| now.as_secs().saturating_sub(told) < AGAIN.as_secs());
+        if is_told {
+            return None;
+        }
+        self.told_secs = Some(now.as_secs());
+        Some(within)
+    }
+}
+
+/// The pod is the subject: by its name where the kubelet's folders tell it, else by its uid.
+fn told(uid: &str, pod: &Pod, count: u64, now: &Now) -> Happening {
+    let subject = pod.name.as_deref().unwrap_or(uid);
+    let message = format!("pod {subject} (uid {uid}) reached its memory limit {count} times within an hour");
+    Happening::new("FrequentPodOOMKills", subject, message, now.wall)
+}
+
+#[cfg(test)]
+mod tests;

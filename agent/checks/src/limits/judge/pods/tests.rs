@@ -1,0 +1,65 @@
+//! Pods that are killed.
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::*;
+
+fn now(minutes: u64) -> Now {
+    let wall = Timestamp::from_second(1_800_000_000 + minutes.cast_signed() * 60).unwrap();
+    Now { wall, boottime: Duration::from_secs(100_000 + minutes * 60), boot_id: "a".to_owned() }
+}
+
+fn pods(uid: &str, oom_kills: u64) -> BTreeMap<String, Pod> {
+    [(uid.to_owned(), Pod { oom_kills, name: Some("ns/web".to_owned()) })].into()
+}
+
+/// After how many minutes something is told, of counts at minutes.
+fn replay(counts: &[(u64, u64)]) -> Vec<u64> {
+    let mut known = Pods::default();
+    let told = |(minute, count): &&(u64, u64)| !known.take(&pods("u", *count), 5, &now(*minute)).is_empty();
+    counts.iter().filter(told).map(|(minute, _)| *minute).collect()
+}
+
+#[test]
+fn old_kills_do_not_count_and_few_are_normal() {
+    assert!(replay(&[(0, 500), (1, 504), (62, 508)]).is_empty());
+}
+
+#[test]
+fn five_within_an_hour_are_told_once() {
+    assert_eq!(replay(&[(0, 0), (10, 3), (20, 5), (30, 9), (40, 20)]), [20]);
+}
+
+#[test]
+fn it_is_told_daily_while_it_goes_on_and_anew_after_calm() {
+    let going_on: Vec<_> = (0..200).map(|n| (n * 10, n * 2)).collect();
+    assert_eq!(replay(&going_on), [30, 30 + 24 * 60]);
+    assert_eq!(replay(&[(0, 0), (10, 9), (200, 9), (210, 18)]), [10, 210]);
+}
+
+#[test]
+fn a_pod_that_came_after_the_first_look_was_born_with_nothing() {
+    let mut known = Pods::default();
+    assert!(known.take(&BTreeMap::new(), 5, &now(0)).is_empty());
+    let told = known.take(&pods("u", 6), 5, &now(1));
+    assert_eq!(told[0].message, "pod ns/web (uid u) reached its memory limit 6 times within an hour");
+    assert_eq!(told[0].subject.as_deref(), Some("ns/web"));
+}
+
+#[test]
+fn what_is_kept_tells_nothing_twice() {
+    let mut known = Pods::default();
+    known.take(&pods("u", 0), 5, &now(0));
+    assert_eq!(known.take(&pods("u", 6), 5, &now(1)).len(), 1);
+    let mut known: Pods = serde_json::from_value(serde_json::to_value(known.kept()).unwrap()).unwrap();
+    assert!(known.take(&pods("u", 7), 5, &now(2)).is_empty());
+    assert!(known.take(&pods("other", 0), 5, &now(3)).is_empty() && known.pods.len() == 1, "the dead are forgotten");
+}
+
+proptest! {
+    #[test]
+    fn no_counts_break_it(counts in prop::collection::vec((0_u64..5000, any::<u64>()), 0..50)) {
+        prop_assert!(replay(&counts).len() <= counts.len());
+    }
+}

@@ -1,0 +1,142 @@
+//! What taints the kernel (Documentation/admin-guide/tainted-kernels.rst): an Event for what is new, never for what was so when
+//! we first looked.
+
+use jiff::Timestamp;
+use nodewell_hardware::Happening;
+use serde::{Deserialize, Serialize};
+
+/// What a bit means.
+struct Taint {
+    letter: char,
+    meaning: &'static str,
+    /// Something went wrong: it is told each time it comes within a boot. The others tell what was loaded or done on purpose:
+    /// once for a node.
+    is_fault: bool,
+}
+
+const fn fault(letter: char, meaning: &'static str) -> Taint {
+    Taint { letter, meaning, is_fault: true }
+}
+
+const fn choice(letter: char, meaning: &'static str) -> Taint {
+    Taint { letter, meaning, is_fault: false }
+}
+
+/// In the order of their bits (include/linux/panic.h).
+const TAINTS: [Taint; 20] = [
+    choice('P', "a proprietary module was loaded"),
+    choice('F', "a module was loaded by force"),
+    choice('S', "it runs on a processor or a system that it does not support"),
+    choice('R', "a module was unloaded by force"),
+    fault('M', "a processor reported a machine check"),
+    fault('B', "it found a bad page in memory, or unexpected page flags"),
+    choice('U', "a program asked for it"),
+    fault('D', "it died: an oops or a BUG"),
+    choice('A', "somebody overrode an ACPI table"),
+    fault('W', "it warned of itself"),
+    choice('C', "a driver of the staging tree was loaded"),
+    choice('I', "it works around a serious bug of the firmware"),
+    choice('O', "a module from outside its tree was loaded"),
+    choice('E', "a module without a signature was loaded"),
+    fault('L', "a soft lockup happened"),
+    choice('K', "it was patched live"),
+    choice('X', "its distributor taints it"),
+    choice('T', "it was built with struct randomization"),
+    choice('N', "a test of the kernel ran in it"),
+    choice('J', "a program used a mutating debug operation of fwctl"),
+];
+
+/// What is known of this node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Taints {
+    /// In any boot; `None` before the first look ever.
+    ever: Option<u64>,
+    /// In this one.
+    #[serde(default)]
+    boot: Option<u64>,
+}
+
+impl Taints {
+    pub(super) fn enter_boot(&mut self) {
+        self.boot = None;
+    }
+
+    pub(super) fn take(&mut self, bits: u64, now: Timestamp) -> Option<Happening> {
+        let ever = self.ever.unwrap_or(bits);
+        // At the first look of a boot the faults of it are as old as anybody's guess.
+        let known = self.boot.unwrap_or(ever);
+        let new = |bit: &usize| {
+            let mask = 1_u64 << bit;
+            let known = if TAINTS[*bit].is_fault { known } else { ever };
+            bits & mask != 0 && known & mask == 0
+        };
+        let new: Vec<&Taint> = (0..TAINTS.len()).filter(new).map(|bit| &TAINTS[bit]).collect();
+        (self.ever, self.boot) = (Some(ever | bits), Some(self.boot.unwrap_or_default() | bits));
+        let words: Vec<_> = new.iter().map(|taint| format!("{} ({})", taint.meaning, taint.letter)).collect();
+        let message =
+            || format!("the kernel is tainted anew: {}; /proc/sys/kernel/tainted is {bits}", words.join(", "));
+        (!words.is_empty()).then(|| Happening::new("KernelTainted", "kernel", message(), now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at() -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    /// What is told of each look of one boot.
+    fn replay(taints: &mut Taints, looks: &[u64]) -> Vec<Option<String>> {
+        looks.iter().map(|bits| taints.take(*bits, at()).map(|told| told.message)).collect()
+    }
+
+    #[test]
+    fn what_was_there_at_first_sight_is_not_told_and_what_comes_is_told_once() {
+        let mut taints = Taints::default();
+        let told = replay(&mut taints, &[0x1001, 0x1001, 0x1201, 0x1201]);
+        assert_eq!(told.iter().filter(|told| told.is_some()).count(), 1);
+        let message = told[2].as_ref().unwrap();
+        assert!(message.contains("it warned of itself (W)") && message.contains("4609"), "{message}");
+        assert!(!message.contains("(P)"), "{message}");
+    }
+
+    #[test]
+    fn a_module_is_told_once_for_a_node_and_a_fault_once_a_boot() {
+        let mut taints = Taints::default();
+        assert!(replay(&mut taints, &[0, 0x1000])[1].is_some());
+        taints.enter_boot();
+        // The driver is loaded after we are.
+        assert_eq!(replay(&mut taints, &[0, 0x1000, 0x1000]), [None, None, None]);
+        assert!(replay(&mut taints, &[0x1080])[0].is_some());
+        taints.enter_boot();
+        assert_eq!(replay(&mut taints, &[0x1000]), [None]);
+        assert!(replay(&mut taints, &[0x1080])[0].is_some());
+    }
+
+    #[test]
+    fn a_fault_at_the_first_look_of_a_boot_is_new_if_no_boot_before_had_it() {
+        let mut taints = Taints::default();
+        replay(&mut taints, &[0]);
+        taints.enter_boot();
+        assert!(replay(&mut taints, &[0x80])[0].is_some());
+        taints.enter_boot();
+        assert_eq!(replay(&mut taints, &[0x80]), [None]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bits_break_it_and_nothing_is_told_twice_in_a_boot(looks in prop::collection::vec(any::<u64>(), 1..20)) {
+            let mut taints = Taints::default();
+            let mut seen = 0_u64;
+            for bits in looks {
+                let told = taints.take(bits, at()).is_some();
+                prop_assert!(!told || bits & !seen != 0);
+                seen |= bits;
+            }
+        }
+    }
+}

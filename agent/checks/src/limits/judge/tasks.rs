@@ -1,0 +1,113 @@
+//! Tasks that nobody buries, and tasks that wait in the kernel: those that two looks in a row show. A few are normal at any
+//! moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_hardware::{Fault, State, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::gauge::Spot;
+use crate::{
+    limits::reading::{Blocked, Scan, TaskId, Zombie},
+    settings::{Levels, LimitsSettings},
+};
+
+const CONDITION: &str = "TasksUnhealthy";
+/// The subject of tasks that wait.
+const BLOCKED: &str = "blocked tasks";
+/// So many kinds are named.
+const NAMED: usize = 3;
+
+/// What the last look showed, and what it means.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    zombies: BTreeSet<TaskId>,
+    /// With what they had used of the CPU.
+    blocked: BTreeMap<TaskId, u64>,
+    was_looked: bool,
+    told: Told,
+}
+
+/// What is kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Told {
+    /// By parent.
+    zombies: BTreeMap<String, String>,
+    blocked: Option<String>,
+}
+
+impl Tasks {
+    pub(super) fn resumed(told: Told) -> Self {
+        Self { told, ..Self::default() }
+    }
+
+    pub(super) fn kept(&self) -> &Told {
+        &self.told
+    }
+
+    pub(super) fn take(&mut self, scan: &Scan, settings: &LimitsSettings) {
+        if self.was_looked {
+            self.told.zombies = self.zombies(&scan.zombies, settings.zombies);
+            self.told.blocked = self.blocked(&scan.blocked, settings.blocked_tasks);
+        }
+        self.was_looked = true;
+        self.zombies = scan.zombies.iter().map(|zombie| zombie.id).collect();
+        self.blocked = scan.blocked.iter().map(|task| (task.id, task.ticks)).collect();
+    }
+
+    fn zombies(&self, now: &[Zombie], levels: Levels) -> BTreeMap<String, String> {
+        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+        for zombie in now.iter().filter(|zombie| self.zombies.contains(&zombie.id)) {
+            *counts.entry(&zombie.parent).or_default() += 1;
+        }
+        let is_told = |parent: &str, count: u32| {
+            count >= if self.told.zombies.contains_key(parent) { levels.low } else { levels.high }
+        };
+        let many = counts.into_iter().filter(|(parent, count)| is_told(parent, *count));
+        let words = |count| format!("{count} of its children have ended, and it has not asked how");
+        many.map(|(parent, count)| (parent.to_owned(), words(count))).collect()
+    }
+
+    /// One that has used nothing of a CPU since the look before, and slept then as it does now, has slept all the time.
+    fn blocked(&self, now: &[Blocked], levels: Levels) -> Option<String> {
+        let still = |task: &&Blocked| self.blocked.get(&task.id) == Some(&task.ticks);
+        let still: Vec<&Blocked> = now.iter().filter(still).collect();
+        let level = if self.told.blocked.is_some() { levels.low } else { levels.high };
+        let is_many = u32::try_from(still.len()).unwrap_or(u32::MAX) >= level;
+        is_many.then(|| format!("{} tasks have not moved between two looks: {}", still.len(), kinds(&still)))
+    }
+
+    pub(super) fn spots(&self) -> Vec<Spot> {
+        let parents = self.told.zombies.keys().map(String::as_str);
+        let blocked = self.told.blocked.iter().map(|_| BLOCKED);
+        std::iter::once("").chain(parents).chain(blocked).map(|subject| Spot::new(CONDITION, subject)).collect()
+    }
+
+    pub(super) fn verdicts(&self) -> Vec<Verdict> {
+        let well = State::Well { message: "few tasks wait, and the dead are buried".to_owned() };
+        let faulty = |subject: &str, reason, message: &str| {
+            Spot::new(CONDITION, subject).verdict(State::Faulty(vec![Fault::new(reason, message)]))
+        };
+        let zombies = self.told.zombies.iter().map(|(parent, message)| faulty(parent, "ZombieTasks", message));
+        let blocked = self.told.blocked.iter().map(|message| faulty(BLOCKED, "BlockedTasks", message));
+        std::iter::once(Spot::new(CONDITION, "").verdict(well)).chain(zombies).chain(blocked).collect()
+    }
+}
+
+/// `7 × jbd2/sda1-8, 3 × postgres (io_schedule)`: the most frequent ones.
+fn kinds(tasks: &[&Blocked]) -> String {
+    let mut counts: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for task in tasks {
+        *counts.entry((&task.name, &task.place)).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let word = |((name, place), count): &((&str, &str), u32)| match place.is_empty() {
+        true => format!("{count} × {name}"),
+        false => format!("{count} × {name} ({place})"),
+    };
+    counts.iter().take(NAMED).map(word).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Whole rounds.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nodewell_hardware::{Silence, State};
+use nodewell_model::ConditionStatus;
+use proptest::prelude::*;
+
+use super::*;
+use crate::limits::reading::{Dates, Level, PARTS, Pressure, Reboot, Scan};
+
+fn now(secs: u64, boot_id: &str) -> Now {
+    let wall = Timestamp::from_second(1_800_000_000 + secs.cast_signed()).unwrap();
+    Now { wall, boottime: Duration::from_secs(secs), boot_id: boot_id.to_owned() }
+}
+
+fn settings() -> LimitsSettings {
+    LimitsSettings { held: Duration::ZERO, cleared: Duration::ZERO, ..LimitsSettings::default() }
+}
+
+fn round(now: Now, answers: Vec<(&str, Answer)>) -> Round {
+    let listed = Ok(PARTS.map(str::to_owned).to_vec());
+    Round { now, listed, answers: answers.into_iter().map(|(part, answer)| (part.to_owned(), answer)).collect() }
+}
+
+fn said(reading: impl Serialize) -> Answer {
+    Ok(serde_json::to_value(reading).unwrap())
+}
+
+fn conntrack(used: u64) -> KernelReading {
+    KernelReading { conntrack: Some(Level { used, max: 100 }), taints: Some(0), ..KernelReading::default() }
+}
+
+/// What is told of a spot; `None` if nothing.
+fn status(findings: &Findings, condition: &str, subject: &str) -> Option<ConditionStatus> {
+    let is_it = |verdict: &&Verdict| verdict.condition.as_str() == condition && verdict.subject == subject;
+    findings.verdicts.iter().find(is_it).map(|verdict| match verdict.state {
+        State::Well { .. } => ConditionStatus::False,
+        State::Faulty(_) => ConditionStatus::True,
+        State::Unknown { .. } => ConditionStatus::Unknown,
+    })
+}
+
+#[test]
+fn a_level_goes_up_and_down() {
+    let mut judge = LimitsJudge::new(settings());
+    let mut full = |secs, used| {
+        let findings = judge.judge(round(now(secs, "a"), vec![(KERNEL, said(conntrack(used)))]));
+        status(&findings, "ResourceExhausted", "conntrack").unwrap() == ConditionStatus::True
+    };
+    let told = [(0, 50), (60, 95), (120, 85), (180, 79)].map(|(secs, used)| full(secs, used));
+    assert_eq!(told, [false, true, true, false]);
+}
+
+#[test]
+fn a_part_that_does_not_answer_hides_nothing_of_the_others() {
+    let mut judge = LimitsJudge::new(settings());
+    let certificates = [("/a.pem".to_owned(), Dates { not_before: 0, not_after: 1 })].into();
+    let files = FilesReading { certificates, reboot: None };
+    let first = vec![(KERNEL, said(conntrack(95))), (FILES, said(files)), (TASKS, said(TasksReading::default()))];
+    judge.judge(round(now(0, "a"), first));
+    let silence = Silence { since: Timestamp::UNIX_EPOCH, message: "no answer".to_owned() };
+    let second = vec![(FILES, Err(Trouble::Silent(silence))), (KERNEL, said(conntrack(95)))];
+    let findings = judge.judge(round(now(60, "a"), second));
+    assert_eq!(status(&findings, "CertificateExpiring", "/a.pem"), Some(ConditionStatus::Unknown));
+    assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::True));
+    // What was not asked is as it was.
+    let findings = judge.judge(round(now(120, "a"), vec![(KERNEL, said(conntrack(95)))]));
+    assert_eq!(status(&findings, "CertificateExpiring", "/a.pem"), Some(ConditionStatus::Unknown));
+    assert_eq!(status(&findings, "TasksUnhealthy", ""), Some(ConditionStatus::False));
+}
+
+#[test]
+fn a_kernel_that_may_not_be_read_is_unknown_and_one_without_procfs_is_nothing() {
+    let mut judge = LimitsJudge::new(settings());
+    let denied = Trouble::Read(ReadError::Denied { message: "no".to_owned() });
+    let findings = judge.judge(round(now(0, "a"), vec![(KERNEL, Err(denied))]));
+    assert_eq!(status(&findings, "ResourceExhausted", ""), Some(ConditionStatus::Unknown));
+    let gone = Err(Trouble::Read(ReadError::Gone { what: "proc".to_owned() }));
+    assert_eq!(judge.judge(Round { now: now(0, "a"), listed: gone, answers: Vec::new() }), Findings::default());
+}
+
+#[test]
+fn what_is_kept_outlives_a_restart_and_not_a_boot() {
+    let mut judge = LimitsJudge::new(settings());
+    let reboot = FilesReading { reboot: Some(Reboot::default()), ..FilesReading::default() };
+    let answers = || vec![(KERNEL, said(conntrack(95))), (FILES, said(&reboot))];
+    assert_eq!(judge.judge(round(now(0, "a"), answers())).happenings.len(), 1);
+    let kept = judge.keep().unwrap();
+    assert_eq!(judge.keep(), None);
+    let resumed = || {
+        let mut judge = LimitsJudge::new(LimitsSettings { held: Duration::from_secs(120), ..settings() });
+        judge.resume(kept.clone());
+        judge
+    };
+    let (mut same, mut other) = (resumed(), resumed());
+    assert_eq!(same.keep(), None);
+    let findings = same.judge(round(now(60, "a"), answers()));
+    assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::True));
+    assert!(findings.happenings.is_empty(), "told already");
+    let findings = other.judge(round(now(60, "b"), answers()));
+    assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::False));
+    let mut forgetful = LimitsJudge::new(settings());
+    forgetful.resume(Value::String("garbage".to_owned()));
+    assert_eq!(forgetful.judge(round(now(0, "a"), answers())).happenings.len(), 1);
+}
+
+#[test]
+fn controllers_of_version_1_are_counted() {
+    let mut judge = LimitsJudge::new(settings());
+    let controllers = [("cpu".to_owned(), true), ("memory".to_owned(), false)].into();
+    let reading = CgroupsReading { controllers, ..CgroupsReading::default() };
+    let inventory = judge.judge(round(now(0, "a"), vec![(CGROUPS, said(reading))])).inventory;
+    assert_eq!((inventory[0].total, inventory[0].well()), (2, 1));
+}
+
+#[test]
+fn every_reason_is_in_the_catalogue_with_its_condition() {
+    let pressure = Some(Pressure { some: 10_000, full: 10_000 });
+    let level = Some(Level { used: 10, max: 10 });
+    let kernel = KernelReading {
+        conntrack: level,
+        file_handles: level,
+        pids: level,
+        threads: level,
+        memory_pressure: pressure,
+        cpu_pressure: pressure,
+        io_pressure: pressure,
+        load: 100.0,
+        cpus: 1,
+        ..KernelReading::default()
+    };
+    let mut judge = LimitsJudge::new(settings());
+    let findings = judge.judge(round(now(0, "a"), vec![(KERNEL, said(kernel))]));
+    let mut count = 0;
+    for verdict in &findings.verdicts {
+        let State::Faulty(faults) = &verdict.state else { continue };
+        for fault in faults {
+            let known = nodewell_faults::reason::named(fault.reason.as_str()).unwrap();
+            assert_eq!(known.condition.as_ref(), Some(&verdict.condition), "{}", fault.reason);
+            count += 1;
+        }
+    }
+    assert_eq!(count, 7);
+}
+
+proptest! {
+    /// Garbage from a worker is an unreadable part, never a panic, and no verdict that all is well.
+    #[test]
+    fn garbage_from_a_worker_is_unreadable(text in ".{0,60}", part in 0..PARTS.len()) {
+        let mut judge = LimitsJudge::new(settings());
+        let garbage = Ok(Value::String(text));
+        let findings = judge.judge(round(now(0, "a"), vec![(PARTS[part], garbage)]));
+        prop_assert!(findings.happenings.is_empty());
+        prop_assert!(PARTS[part] != KERNEL || status(&findings, "ResourceExhausted", "") == Some(ConditionStatus::Unknown));
+    }
+
+    #[test]
+    fn no_clock_breaks_it(moments in prop::collection::vec((0_u64..1 << 36, 0_u64..200, 0_u64..1 << 20), 1..20)) {
+        let mut judge = LimitsJudge::new(settings());
+        for (secs, used, bits) in moments {
+            let scan = TasksReading { scan: Some(Scan::default()) };
+            let reading = KernelReading { taints: Some(bits), ..conntrack(used) };
+            judge.judge(round(now(secs, ""), vec![(KERNEL, said(reading)), (TASKS, said(scan))]));
+            let _ = judge.keep();
+        }
+    }
+}

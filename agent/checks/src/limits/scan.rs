@@ -1,0 +1,219 @@
+//! A look at every process: the dear part. It costs some 20 µs a process, so it is done only so often that it takes a
+//! small share of the time, however many there are.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use nix::time::{ClockId, clock_gettime};
+use nodewell_hardware::{ReadError, attribute};
+use nodewell_model::text;
+
+use super::{
+    kernel,
+    owner::{self, Owner},
+    reading::{Blocked, Daemon, Scan, TasksReading, Zombie},
+    stat::{self, Stat},
+};
+
+/// A look may take a ten-thousandth of a CPU: 2,000 processes cost 45 ms, and are looked at every seven minutes.
+const PAUSE_FACTOR: u32 = 10_000;
+/// Two looks make a verdict, which must not take hours where tasks have very many threads.
+const LONGEST_PAUSE: Duration = Duration::from_mins(15);
+/// More of them make no other verdict.
+const TASKS_LIMIT: usize = 1_000;
+/// So many more tasks wait in the kernel than their processes' first threads can tell: the threads are looked at, too.
+const HIDDEN_WAITERS: f64 = 5.0;
+
+/// By what they are called: kubelets in all their wrappings, container runtimes, and ourselves.
+const DAEMONS: [&[u8]; 10] = [
+    b"kubelet",
+    b"containerd",
+    b"crio",
+    b"dockerd",
+    b"nodewelld",
+    b"k3s-server",
+    b"k3s-agent",
+    b"kubelite",
+    b"k0s",
+    b"kube-proxy",
+];
+
+/// Looks, when it is time to.
+#[derive(Debug)]
+pub(super) struct Scanner {
+    proc: PathBuf,
+    shortest_pause: Duration,
+    next: Option<Instant>,
+}
+
+/// One look on its way.
+struct Look<'a> {
+    proc: &'a Path,
+    with_threads: bool,
+    line: Vec<u8>,
+    parents: BTreeMap<u32, String>,
+    daemons: BTreeMap<String, Daemon>,
+    found: Scan,
+}
+
+impl Scanner {
+    pub(super) fn new(proc: &Path, shortest_pause: Duration) -> Self {
+        Self { proc: proc.to_owned(), shortest_pause, next: None }
+    }
+
+    /// Looks, unless it did a short while ago.
+    pub(super) fn read(&mut self) -> Result<TasksReading, ReadError> {
+        let began = Instant::now();
+        if self.next.is_some_and(|next| began < next) {
+            return Ok(TasksReading::default());
+        }
+        let used = cpu_time();
+        let scan = scan(&self.proc)?;
+        let cost = cpu_time().saturating_sub(used);
+        self.next = began.checked_add(self.shortest_pause.max(cost.saturating_mul(PAUSE_FACTOR).min(LONGEST_PAUSE)));
+        Ok(TasksReading { scan: Some(scan) })
+    }
+}
+
+/// What this thread has used of a CPU: on a busy node a look takes long and costs no more.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}
+
+fn scan(proc: &Path) -> Result<Scan, ReadError> {
+    let entries = proc.read_dir().map_err(|error| attribute::failure(proc, &error))?;
+    let loadavg = attribute::text(&proc.join("loadavg"))?.unwrap_or_default();
+    let mut look = Look {
+        proc,
+        with_threads: kernel::waiting(&loadavg) >= HIDDEN_WAITERS,
+        line: Vec::with_capacity(512),
+        parents: BTreeMap::new(),
+        daemons: BTreeMap::new(),
+        found: Scan::default(),
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            look.process(&entry.path());
+        }
+    }
+    look.found.daemons = look.daemons.into_values().collect();
+    Ok(look.found)
+}
+
+impl Look<'_> {
+    /// One that ends meanwhile is none.
+    fn process(&mut self, path: &Path) {
+        let mut line = std::mem::take(&mut self.line);
+        if read_into(&path.join("stat"), &mut line).is_some()
+            && let Some(stat) = stat::parse(&line)
+        {
+            self.take(path, &stat);
+        }
+        self.line = line;
+    }
+
+    fn take(&mut self, path: &Path, stat: &Stat<'_>) {
+        match stat.state {
+            b'Z' if self.found.zombies.len() < TASKS_LIMIT => {
+                let parent = self.parent(stat.parent);
+                self.found.zombies.push(Zombie { id: stat.id, parent });
+            }
+            b'D' => self.blocked(path, stat),
+            _ => {}
+        }
+        if self.with_threads && stat.threads > 1 {
+            self.threads(path, stat);
+        }
+        if DAEMONS.contains(&stat.name) {
+            self.daemon(path, stat);
+        }
+    }
+
+    /// All but the first, which stands for the process.
+    fn threads(&mut self, path: &Path, process: &Stat<'_>) {
+        let Ok(entries) = path.join("task").read_dir() else { return };
+        let mut line = Vec::with_capacity(512);
+        for thread in entries.flatten() {
+            if read_into(&thread.path().join("stat"), &mut line).is_none() {
+                continue;
+            }
+            let waits = stat::parse(&line).filter(|stat| stat.state == b'D' && stat.id.pid != process.id.pid);
+            if let Some(stat) = waits {
+                self.blocked(&thread.path(), &stat);
+            }
+        }
+    }
+
+    fn blocked(&mut self, path: &Path, stat: &Stat<'_>) {
+        if self.found.blocked.len() >= TASKS_LIMIT {
+            return;
+        }
+        // `0` to who may not know, and to all where it does not wait.
+        let place = attribute::text(&path.join("wchan")).ok().flatten().filter(|place| place != "0");
+        let place = place.map(|place| text::subject(place.as_bytes())).unwrap_or_default();
+        self.found.blocked.push(Blocked { id: stat.id, name: text::subject(stat.name), ticks: stat.ticks, place });
+    }
+
+    /// `java of pod 3c1b…`
+    fn parent(&mut self, pid: u32) -> String {
+        if let Some(known) = self.parents.get(&pid) {
+            return known.clone();
+        }
+        let path = self.proc.join(pid.to_string());
+        let mut line = Vec::new();
+        let name = read_into(&path.join("stat"), &mut line).and_then(|()| stat::parse(&line));
+        let name = name.map_or_else(|| "nobody".to_owned(), |stat| text::subject(stat.name));
+        let told = match owner_of(&path) {
+            Some(Owner::Pod(uid)) => format!("{name} of pod {uid}"),
+            Some(Owner::Unit(unit)) => format!("{name} of {unit}"),
+            None => name,
+        };
+        self.parents.insert(pid, told.clone());
+        told
+    }
+
+    /// One of a service of the node; a name alone proves nothing. Of several the oldest is the one.
+    fn daemon(&mut self, path: &Path, stat: &Stat<'_>) {
+        let Some(Owner::Unit(unit)) = owner_of(path) else { return };
+        let (name, service) = (text::subject(stat.name), unit.trim_end_matches(".service"));
+        let name = if service == name { name } else { format!("{name} of {unit}") };
+        if self.daemons.get(&name).is_some_and(|known| known.id.start <= stat.id.start) {
+            return;
+        }
+        let status = attribute::text(&path.join("status")).ok().flatten().unwrap_or_default();
+        let memory = kernel::value(&status, "RssAnon");
+        let daemon = Daemon { id: stat.id, name: name.clone(), memory, descriptors: descriptors(&path.join("fd")) };
+        self.daemons.insert(name, daemon);
+    }
+}
+
+/// Since 6.2 the size of the folder is how many there are, which needs no right (fs/proc/fd.c proc_fd_getattr); before, they
+/// are counted where we may look.
+fn descriptors(folder: &Path) -> Option<u64> {
+    let size = fs::metadata(folder).ok()?.len();
+    if size > 0 {
+        return Some(size);
+    }
+    u64::try_from(folder.read_dir().ok()?.count()).ok()
+}
+
+fn owner_of(process: &Path) -> Option<Owner> {
+    owner::of_process(&attribute::text(&process.join("cgroup")).ok()??)
+}
+
+/// `None` if there is nothing to read.
+fn read_into(path: &Path, line: &mut Vec<u8>) -> Option<()> {
+    /// Twenty times what the kernel writes.
+    const LIMIT_BYTES: u64 = 8192;
+    line.clear();
+    File::open(path).ok()?.take(LIMIT_BYTES).read_to_end(line).ok().map(|_| ())
+}
+
+#[cfg(test)]
+mod tests;

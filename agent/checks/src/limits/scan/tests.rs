@@ -1,0 +1,113 @@
+//! Processes as /proc shows them, and as they vanish.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::limits::reading::TaskId;
+
+/// A folder like /proc.
+struct Host(tempfile::TempDir);
+
+impl Host {
+    fn new(loadavg: &str) -> Self {
+        let host = Self(tempfile::tempdir().unwrap());
+        host.put("loadavg", loadavg);
+        host
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn task(&self, folder: &str, (pid, name, state, parent, threads): (u32, &str, char, u32, u32)) {
+        let line = format!("{pid} ({name}) {state} {parent} 1 1 0 -1 0 0 0 0 0 3 4 0 0 20 0 {threads} 0 5{pid} 0 0\n");
+        self.put(&format!("{folder}/stat"), &line);
+    }
+
+    fn scan(&self) -> Scan {
+        scan(self.0.path()).unwrap()
+    }
+}
+
+const CALM: &str = "0.10 0.10 0.10 1/80 11206\n";
+
+#[test]
+fn zombies_are_their_parents() {
+    let host = Host::new(CALM);
+    host.task("7", (7, "java", 'S', 1, 1));
+    host.put("7/cgroup", "0::/kubepods/pod0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7/abc\n");
+    host.task("8", (8, "sh", 'Z', 7, 1));
+    host.task("9", (9, "sh", 'Z', 99, 1));
+    host.task("10", (10, "sh", 'Z', 7, 1));
+    let mut zombies = host.scan().zombies;
+    zombies.sort_by_key(|zombie| zombie.id);
+    let parents: Vec<&str> = zombies.iter().map(|zombie| zombie.parent.as_str()).collect();
+    let java = "java of pod 0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
+    assert_eq!(parents, [java, "nobody", java]);
+    assert_eq!(zombies[0].id, TaskId { pid: 8, start: 58 });
+}
+
+#[test]
+fn threads_are_looked_at_only_where_the_load_tells_of_more() {
+    for (loadavg, found) in [(CALM, 1), ("9.00 9.00 9.00 1/80 11206\n", 2), ("9.00 9.00 9.00 8/80 11206\n", 1)] {
+        let host = Host::new(loadavg);
+        host.task("7", (7, "nfsd", 'D', 1, 3));
+        host.task("7/task/7", (7, "nfsd", 'D', 1, 3));
+        host.task("7/task/17", (17, "worker", 'D', 1, 3));
+        host.task("7/task/18", (18, "worker", 'S', 1, 3));
+        host.put("7/wchan", "io_schedule");
+        let mut blocked = host.scan().blocked;
+        blocked.sort_by_key(|task| task.id);
+        assert_eq!(blocked.len(), found, "{loadavg}");
+        assert_eq!((blocked[0].name.as_str(), blocked[0].place.as_str(), blocked[0].ticks), ("nfsd", "io_schedule", 7));
+    }
+}
+
+#[test]
+fn a_daemon_is_one_of_a_service_and_of_several_the_oldest() {
+    let host = Host::new(CALM);
+    for (pid, cgroup) in
+        [(90, "/system.slice/containerd.service"), (80, "/system.slice/containerd.service"), (7, "/kubepods/pod1")]
+    {
+        host.task(&pid.to_string(), (pid, "containerd", 'S', 1, 1));
+        host.put(&format!("{pid}/cgroup"), &format!("0::{cgroup}\n"));
+        host.put(&format!("{pid}/status"), &format!("Name:\tcontainerd\nVmRSS:\t9 kB\nRssAnon:\t   {pid} kB\n"));
+    }
+    host.task("5", (5, "containerd", 'S', 1, 1));
+    host.put("5/cgroup", "0::/system.slice/k3s.service\n");
+    let daemons = host.scan().daemons;
+    let told: Vec<_> = daemons.iter().map(|daemon| (daemon.name.as_str(), daemon.memory)).collect();
+    assert_eq!(told, [("containerd", Some(80)), ("containerd of k3s.service", None)]);
+}
+
+#[test]
+fn what_vanishes_or_is_no_process_is_left_out() {
+    let host = Host::new(CALM);
+    fs::create_dir_all(host.0.path().join("11")).unwrap();
+    host.put("12/stat", "");
+    host.put("13/stat", "13 (cut off");
+    host.put("14", "a file");
+    symlink("/nowhere", host.0.path().join("15")).unwrap();
+    host.put("sys/kernel/tainted", "0");
+    assert_eq!(host.scan(), Scan::default());
+}
+
+#[test]
+fn a_young_look_is_not_repeated() {
+    let host = Host::new(CALM);
+    let mut scanner = Scanner::new(host.0.path(), Duration::from_secs(3600));
+    assert!(scanner.read().unwrap().scan.is_some());
+    assert_eq!(scanner.read().unwrap().scan, None);
+    assert!(Scanner::new(&host.0.path().join("none"), Duration::ZERO).read().is_err());
+}
+
+#[test]
+fn we_find_our_own_descriptors() {
+    let own = Path::new("/proc/self/fd");
+    let counted = u64::try_from(own.read_dir().unwrap().count()).unwrap();
+    // Other tests open and close files meanwhile.
+    assert!(descriptors(own).unwrap().abs_diff(counted) < 200);
+    assert_eq!(descriptors(Path::new("/proc/self/none")), None);
+}
