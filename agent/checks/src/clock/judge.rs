@@ -1,0 +1,182 @@
+//! Judges the clock: pure, by readings of the worker.
+
+use std::time::Duration;
+
+use nodewell_hardware::{
+    Answer, Fault, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict,
+    lasting::{Lasting, Patience},
+    unknown::unknown,
+};
+use nodewell_model::Name;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    offset::{Mark, deviation},
+    reading::{CLOCK, ClockReading, Error, Keeping},
+};
+use crate::settings::ClockSettings;
+
+/// Whoever keeps the clock sets the kernel's bound of its error anew, systemd-timesyncd at least every 34 minutes; left
+/// alone it grows by 1.8 s an hour, to 16 s, where it is at the start.
+const KEPT_BELOW_MICROS: i64 = 5_000_000;
+/// A slew of half a second takes its keeper some minutes.
+const OFF_FOR: Duration = Duration::from_secs(5 * 60);
+/// At the start of the machine its clock is set right: nothing to tell.
+const BOOT: Duration = Duration::from_secs(10 * 60);
+
+/// Judges; pure.
+#[derive(Debug)]
+pub struct ClockJudge {
+    settings: ClockSettings,
+    memory: Memory,
+    /// As it was last handed out to be kept.
+    kept: Memory,
+    last: Option<Result<ClockReading, Trouble>>,
+}
+
+/// What outlives a restart; of one boot.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Memory {
+    boot_id: String,
+    mark: Option<Mark>,
+    /// Somebody has kept the clock in this boot.
+    was_kept: bool,
+    lost: Lasting,
+    off: Lasting,
+    /// A good one, that it counted by in this boot.
+    source: Option<String>,
+}
+
+impl ClockJudge {
+    #[must_use]
+    pub fn new(settings: ClockSettings) -> Self {
+        Self { settings, memory: Memory::default(), kept: Memory::default(), last: None }
+    }
+
+    fn take(&mut self, answer: Answer, now: &Now) -> Vec<Happening> {
+        let read = answer.and_then(|value| serde_json::from_value::<ClockReading>(value).map_err(unreadable));
+        let happened = read.as_ref().ok().and_then(|reading| self.read(reading, now));
+        self.last = Some(read);
+        happened.into_iter().collect()
+    }
+
+    fn read(&mut self, reading: &ClockReading, now: &Now) -> Option<Happening> {
+        let error = match &reading.keeping {
+            Keeping::Known(error) => Some(error),
+            Keeping::Denied(_) => None,
+        };
+        if let Some(error) = error {
+            self.measure(reading, error, now);
+        }
+        if let Some(source) = reading.source.as_ref().filter(|source| !source.is_slow()) {
+            self.memory.source = Some(source.current.clone());
+        }
+        self.step(Mark::new(reading.wall_less_boot_millis, error.map_or(0, |error| error.tai_secs)), now)
+    }
+
+    fn measure(&mut self, reading: &ClockReading, error: &Error, now: &Now) {
+        let (settings, memory) = (&self.settings, &mut self.memory);
+        let is_kept = (0..KEPT_BELOW_MICROS).contains(&error.max_micros);
+        memory.was_kept |= is_kept;
+        let is_missed = memory.was_kept || settings.required || reading.keeper.is_some();
+        let lost = Patience { onset: settings.unsynchronised_after, end: Duration::ZERO };
+        memory.lost.observe(!is_kept && is_missed, now.boottime, lost);
+        let limit = if memory.off.holds() { settings.offset_clear } else { settings.offset };
+        let off = Patience { onset: OFF_FOR, end: OFF_FOR };
+        memory.off.observe(is_kept && deviation(error) >= limit, now.boottime, off);
+    }
+
+    fn step(&mut self, mark: Mark, now: &Now) -> Option<Happening> {
+        let before = self.memory.mark.replace(mark)?;
+        let millis = before.stepped_to(mark, self.settings.step).filter(|_| now.boottime >= BOOT)?;
+        let way = if millis < 0 { "back" } else { "forward" };
+        let length = Duration::from_millis(millis.unsigned_abs()).as_secs_f64();
+        let message = format!("somebody set the wall clock {length:.1} s {way}");
+        Some(Happening { subject: None, ..Happening::new("ClockStepped", "", message, now.wall) })
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        let state = match self.last.as_ref()? {
+            Err(Trouble::Read(ReadError::Gone { .. })) => return None,
+            Err(trouble) => unknown(trouble),
+            Ok(reading) => self.state(reading),
+        };
+        Some(Verdict { condition: Name::fixed("ClockUnhealthy"), subject: String::new(), state })
+    }
+
+    fn state(&self, reading: &ClockReading) -> State {
+        let faults = self.faults(reading);
+        match &reading.keeping {
+            _ if !faults.is_empty() => State::Faulty(faults),
+            Keeping::Denied(why) => State::Unknown { reason: Name::fixed("PermissionDenied"), message: why.clone() },
+            Keeping::Known(_) if self.memory.was_kept => State::Well { message: "somebody keeps it".to_owned() },
+            Keeping::Known(_) => State::Well { message: "nobody keeps it, nor has to".to_owned() },
+        }
+    }
+
+    fn faults(&self, reading: &ClockReading) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if self.memory.lost.holds() {
+            faults.push(Fault::new("ClockNotSynchronised", self.lost_words(reading)));
+        }
+        if self.memory.off.holds() {
+            let millis = self.settings.offset_clear.as_millis();
+            faults.push(Fault::new("ClockOffsetHigh", format!("it has been off by more than {millis} ms for minutes")));
+        }
+        let source = reading.source.as_ref();
+        if let Some((source, lost)) = source.and_then(|now| Some((now, now.lost(self.memory.source.as_deref())?))) {
+            let words = format!("it counts by {}, because the kernel does not trust {lost} any more", source.current);
+            faults.push(Fault::new("ClockSourceUnstable", words));
+        }
+        faults
+    }
+
+    fn lost_words(&self, reading: &ClockReading) -> String {
+        let who = reading.keeper.name();
+        match (reading.keeper.is_some(), self.memory.was_kept) {
+            (true, true) => format!("{who} runs, and has lost its sources of time"),
+            (true, false) => format!("{who} runs, and has not found a source of time since the start of the machine"),
+            (false, true) => "nobody keeps it any more".to_owned(),
+            (false, false) => "nobody has kept it since the start of the machine".to_owned(),
+        }
+    }
+}
+
+impl Judge for ClockJudge {
+    fn judge(&mut self, round: Round) -> Findings {
+        let now = &round.now;
+        if self.memory.boot_id != now.boot_id {
+            self.memory = Memory { boot_id: now.boot_id.clone(), ..Memory::default() };
+        }
+        let mut happenings = Vec::new();
+        if let Err(trouble) = round.listed {
+            self.last = Some(Err(trouble));
+        }
+        for (_, answer) in round.answers.into_iter().filter(|(device, _)| device == CLOCK) {
+            happenings.extend(self.take(answer, now));
+        }
+        Findings { verdicts: self.verdict().into_iter().collect(), happenings, ..Findings::default() }
+    }
+
+    fn keep(&mut self) -> Option<Value> {
+        if self.memory == self.kept {
+            return None;
+        }
+        self.kept.clone_from(&self.memory);
+        serde_json::to_value(&self.memory).ok()
+    }
+
+    fn resume(&mut self, kept: Value) {
+        let Ok(memory) = serde_json::from_value::<Memory>(kept) else { return };
+        (self.memory, self.kept) = (memory.clone(), memory);
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Trouble {
+    Trouble::Read(ReadError::Failed { message: format!("its reading: {error}") })
+}
+
+#[cfg(test)]
+mod tests;

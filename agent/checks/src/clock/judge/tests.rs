@@ -1,0 +1,198 @@
+//! One clock over time.
+
+use jiff::{SignedDuration, Timestamp};
+use nodewell_hardware::Silence;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::clock::{keeper::Keeper, source::Source};
+
+const HOUR: u64 = 3600;
+
+struct Node {
+    judge: ClockJudge,
+    secs: u64,
+    reading: ClockReading,
+    boot: &'static str,
+}
+
+/// A machine that has been up for an hour, whose clock nobody keeps.
+fn node() -> Node {
+    let unkept = Error { max_micros: 16_000_000, estimated_micros: 16_000_000, ..Error::default() };
+    let reading = ClockReading {
+        wall_less_boot_millis: 1_000_000,
+        keeping: Keeping::Known(unkept),
+        keeper: Keeper::None,
+        source: Some(source("tsc", "tsc hpet")),
+    };
+    Node { judge: ClockJudge::new(ClockSettings::default()), secs: HOUR, reading, boot: "one" }
+}
+
+fn source(current: &str, available: &str) -> Source {
+    let available = available.split(' ').map(str::to_owned).collect();
+    Source { current: current.to_owned(), available, expects_tsc: false }
+}
+
+impl Node {
+    fn error(&mut self) -> &mut Error {
+        let Keeping::Known(error) = &mut self.reading.keeping else { panic!() };
+        error
+    }
+
+    fn keep(&mut self, max_micros: i64) {
+        *self.error() = Error { max_micros, ..Error::default() };
+    }
+
+    fn answer(&mut self, answer: Answer) -> Findings {
+        let wall = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(self.secs.cast_signed());
+        let now = Now { wall, boottime: Duration::from_secs(self.secs), boot_id: self.boot.to_owned() };
+        let listed = Ok(vec![CLOCK.to_owned()]);
+        let findings = self.judge.judge(Round { now, listed, answers: vec![(CLOCK.to_owned(), answer)] });
+        self.secs += 60;
+        findings
+    }
+
+    fn round(&mut self) -> Findings {
+        let reading = serde_json::to_value(&self.reading).unwrap();
+        self.answer(Ok(reading))
+    }
+
+    /// The reasons after so many rounds, a minute apart.
+    fn after(&mut self, rounds: usize) -> Vec<String> {
+        let findings = (0..rounds).map(|_| self.round()).last().unwrap();
+        reasons(&findings)
+    }
+
+    fn restart(&mut self) {
+        let kept = self.judge.keep();
+        self.judge = ClockJudge::new(self.judge.settings.clone());
+        self.judge.resume(kept.unwrap());
+    }
+}
+
+fn reasons(findings: &Findings) -> Vec<String> {
+    match &findings.verdicts[0].state {
+        State::Faulty(faults) => faults.iter().map(|fault| fault.reason.to_string()).collect(),
+        State::Well { .. } => Vec::new(),
+        State::Unknown { reason, .. } => vec![format!("unknown: {reason}")],
+    }
+}
+
+const NOBODY: [&str; 0] = [];
+
+#[test]
+fn a_clock_that_nobody_ever_kept_is_left_alone_unless_it_has_to_be() {
+    assert_eq!(node().after(600), NOBODY);
+    let mut required = node();
+    required.judge.settings.required = true;
+    assert_eq!(required.after(15), NOBODY);
+    assert_eq!(required.after(2), ["ClockNotSynchronised"]);
+}
+
+#[test]
+fn a_keeper_that_finds_no_source_is_told_after_a_while() {
+    let mut node = node();
+    node.reading.keeper = Keeper::Chronyd;
+    assert_eq!(node.after(15), NOBODY, "it may have been started just now");
+    assert_eq!(node.after(1), ["ClockNotSynchronised"]);
+    node.keep(20_000);
+    assert_eq!(node.after(1), NOBODY);
+}
+
+#[test]
+fn a_clock_that_was_kept_is_missed_when_its_bound_has_grown() {
+    let mut node = node();
+    node.keep(1_020_000);
+    assert_eq!(node.after(60), NOBODY, "as far as it grows between two polls of timesyncd");
+    node.keep(5_000_000);
+    assert_eq!(node.after(15), NOBODY);
+    node.restart();
+    assert_eq!(node.after(1), ["ClockNotSynchronised"], "the wait outlives a restart");
+    node.restart();
+    node.keep(1000);
+    assert_eq!(node.after(1), NOBODY);
+}
+
+#[test]
+fn a_new_boot_begins_anew() {
+    let mut node = node();
+    node.keep(1000);
+    node.after(1);
+    (node.boot, node.secs) = ("two", 30);
+    node.keep(16_000_000);
+    node.reading.wall_less_boot_millis += 9_000_000;
+    let findings = node.round();
+    assert_eq!((reasons(&findings).len(), findings.happenings.len()), (0, 0));
+    assert_eq!(node.after(30), NOBODY);
+}
+
+#[test]
+fn an_offset_counts_once_it_has_lasted_and_only_while_somebody_keeps_the_clock() {
+    let mut node = node();
+    node.keep(1000);
+    node.error().offset_nanos = -120_000_000;
+    assert_eq!(node.after(5), NOBODY);
+    assert_eq!(node.after(1), ["ClockOffsetHigh"]);
+    node.error().offset_nanos = -60_000_000;
+    assert_eq!(node.after(10), ["ClockOffsetHigh"], "not well below yet");
+    node.error().offset_nanos = -10_000_000;
+    assert_eq!(node.after(6), NOBODY);
+    node.keep(16_000_000);
+    node.error().estimated_micros = 16_000_000;
+    assert_eq!(node.after(10), NOBODY, "what nobody keeps has no estimate");
+}
+
+#[test]
+fn a_step_is_told_once_and_not_at_the_start_of_the_machine() {
+    let mut node = node();
+    node.round();
+    node.restart();
+    node.reading.wall_less_boot_millis -= 3_600_000;
+    let happened = node.round().happenings;
+    assert_eq!((happened.len(), happened[0].reason.as_str()), (1, "ClockStepped"));
+    assert_eq!(happened[0].message, "somebody set the wall clock 3600.0 s back");
+    assert!(node.round().happenings.is_empty());
+    (node.boot, node.secs) = ("two", 30);
+    node.round();
+    node.reading.wall_less_boot_millis += 3_600_000;
+    assert!(node.round().happenings.is_empty(), "time was set for the first time");
+}
+
+#[test]
+fn a_source_that_is_given_up_is_told_while_it_lasts() {
+    let mut node = node();
+    assert_eq!(node.after(1), NOBODY);
+    node.restart();
+    node.reading.source = Some(source("hpet", "hpet acpi_pm"));
+    assert_eq!(node.after(1), ["ClockSourceUnstable"]);
+    node.reading.source = Some(source("tsc", "tsc hpet"));
+    assert_eq!(node.after(1), NOBODY);
+}
+
+#[test]
+fn what_cannot_be_read_is_unknown() {
+    let mut node = node();
+    node.reading.keeping = Keeping::Denied("adjtimex: Operation not permitted".to_owned());
+    assert_eq!(node.after(1), ["unknown: PermissionDenied"]);
+    let silence = Silence { since: Timestamp::UNIX_EPOCH, message: "no answer within 10 s".to_owned() };
+    assert_eq!(reasons(&node.answer(Err(Trouble::Silent(silence)))), ["unknown: DeviceNotAnswering"]);
+    assert_eq!(reasons(&node.answer(Ok(json!({"keeping": 7})))), ["unknown: DeviceUnreadable"]);
+    assert_eq!(
+        node.judge.judge(Round {
+            now: Now { wall: Timestamp::UNIX_EPOCH, boottime: Duration::ZERO, boot_id: String::new() },
+            listed: Err(Trouble::Read(ReadError::Gone { what: String::new() })),
+            answers: Vec::new(),
+        }),
+        Findings::default()
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_memory_is_too_bad(text in r#"[{}\[\]":,a-z_0-9]{0,60}"#) {
+        let mut node = node();
+        node.judge.resume(serde_json::from_str(&text).unwrap_or_default());
+        prop_assert!(node.after(2).is_empty());
+    }
+}

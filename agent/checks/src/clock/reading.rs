@@ -1,0 +1,45 @@
+//! What the reader says of the clock.
+
+use serde::{Deserialize, Serialize};
+
+use super::{keeper::Keeper, source::Source};
+
+/// The only device of the family.
+pub(super) const CLOCK: &str = "clock";
+
+/// One look.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct ClockReading {
+    /// The wall clock less the clock that counts from boot: changes only when somebody sets the wall clock. Both are
+    /// slewed alike (`timekeeping_adjust` in kernel/time/timekeeping.c).
+    pub(super) wall_less_boot_millis: i64,
+    pub(super) keeping: Keeping,
+    pub(super) keeper: Keeper,
+    pub(super) source: Option<Source>,
+}
+
+/// What the kernel knows of who keeps its clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Keeping {
+    Known(Error),
+    /// Why it could not be asked.
+    Denied(String),
+}
+
+/// How far the clock may be off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Error {
+    /// What is still to be slewed.
+    pub(super) offset_nanos: i64,
+    pub(super) max_micros: i64,
+    pub(super) estimated_micros: i64,
+    /// TAI less UTC; 0 where nobody has told the kernel.
+    pub(super) tai_secs: i32,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self::Known(Error::default())
+    }
+}

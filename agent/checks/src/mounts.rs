@@ -1,0 +1,19 @@
+//! Filesystems: room, errors, servers that do not answer.
+//!
+//! Which there are says mountinfo, which hangs at nothing; what is asked of a filesystem or of a server is one question
+//! each, because its answer may never come.
+
+mod errors;
+mod fstab;
+mod judge;
+mod kind;
+pub mod mountinfo;
+mod reader;
+mod reading;
+mod room;
+mod table;
+mod watch;
+mod words;
+
+pub use judge::MountsJudge;
+pub use reader::MountsReader;

@@ -1,0 +1,243 @@
+//! Judges filesystems: which are full, which the kernel has cut off, which do not answer.
+
+mod faults;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_hardware::{Answer, Findings, Judge, ReadError, Round, State, Trouble, Verdict, unknown::unknown};
+use nodewell_model::Name;
+use serde_json::Value;
+
+use self::faults::{errors, read_only, server_silent, shut_down, unusable};
+use super::{
+    kind::{self, Kind},
+    reading::{Reading, Room, Row, Said, TABLE},
+    room::Short,
+    watch::Memory,
+};
+use crate::settings::MountsSettings;
+
+const WELL_LIMIT: usize = 64;
+/// What an agent takes, unless its configuration says more (`subjects-per-daemon`).
+const SUBJECTS_LIMIT: usize = 256;
+
+/// Judges; pure.
+#[derive(Debug)]
+pub struct MountsJudge {
+    settings: MountsSettings,
+    rows: Vec<Row>,
+    /// The last word of each that was asked.
+    answers: BTreeMap<String, Result<Reading, Trouble>>,
+    /// Why the table is not known.
+    listing: Option<Trouble>,
+    last: Vec<Verdict>,
+    memory: Memory,
+    /// As it was last handed out to be kept.
+    kept: Memory,
+}
+
+impl MountsJudge {
+    #[must_use]
+    pub fn new(settings: MountsSettings) -> Self {
+        let (memory, kept) = (Memory::default(), Memory::default());
+        Self { settings, rows: Vec::new(), answers: BTreeMap::new(), listing: None, last: Vec::new(), memory, kept }
+    }
+
+    fn take(&mut self, round: Round) {
+        self.memory.enter_boot(&round.now.boot_id);
+        self.listing = round.listed.err();
+        for (device, answer) in round.answers {
+            match device.as_str() {
+                TABLE => self.take_table(answer),
+                _ => drop(self.answers.insert(device, answer.and_then(parsed))),
+            }
+        }
+        let asked: BTreeSet<&str> = self.rows.iter().map(|row| row.asked.as_str()).collect();
+        self.answers.retain(|device, _| asked.contains(device.as_str()));
+        self.measure();
+    }
+
+    fn take_table(&mut self, answer: Answer) {
+        match answer.and_then(parsed) {
+            Ok(rows) => {
+                self.rows = rows;
+                self.memory.take(&self.rows);
+            }
+            Err(trouble) => self.listing = Some(trouble),
+        }
+    }
+
+    fn measure(&mut self) {
+        for row in self.rows.iter().filter(|row| row.kind == Kind::Disk) {
+            let disk = self.memory.of(&row.point);
+            if let Some(room) = room(&self.answers, row) {
+                disk.set_short(Short::of(room, disk.short(), &self.settings));
+            }
+        }
+    }
+
+    /// Without a table nobody can tell how anything is that was told.
+    fn verdicts(&self) -> Vec<Verdict> {
+        if let Some(trouble) = &self.listing {
+            return self.last.iter().map(|last| Verdict { state: unknown(trouble), ..last.clone() }).collect();
+        }
+        let mut verdicts = Vec::new();
+        for row in &self.rows {
+            match row.kind {
+                Kind::Disk => {
+                    verdicts.extend(self.full(row));
+                    verdicts.extend(self.unhealthy(row));
+                    verdicts.extend(self.answering(row).filter(|verdict| is_faulty(&verdict.state)));
+                }
+                Kind::Server | Kind::Fuse => verdicts.extend(self.answering(row)),
+            }
+        }
+        verdicts.extend(self.silent_servers());
+        thinned(verdicts)
+    }
+
+    /// A filesystem that takes no writes needs no room.
+    fn full(&self, row: &Row) -> Option<Verdict> {
+        let state = match self.answers.get(&row.asked)? {
+            Ok(reading) => {
+                let Some(Said::Room(room)) = reading.get(&row.point) else { return None };
+                let faults = self.short(row).faults(room);
+                if faults.is_empty() { well("room is left") } else { State::Faulty(faults) }
+            }
+            Err(Trouble::Read(ReadError::Gone { .. })) => return None,
+            Err(trouble) => unknown(trouble),
+        };
+        (!row.is_read_only).then(|| verdict("FilesystemFull", &row.point, state))
+    }
+
+    /// The inodes of XFS come out of the space: where that is used up, they are, too.
+    fn short(&self, row: &Row) -> Short {
+        let short = self.memory.get(&row.point).map_or(Short::default(), |disk| disk.short());
+        let is_one = short.space && matches!(row.filesystem.as_str(), "xfs" | "zfs");
+        Short { inodes: short.inodes && !is_one, ..short }
+    }
+
+    /// What the kernel log tells as well: the same problems, by the same names.
+    fn unhealthy(&self, row: &Row) -> Vec<Verdict> {
+        let subject = row.name.as_ref().unwrap_or(&row.point);
+        let Some(disk) = self.memory.get(&row.point) else { return Vec::new() };
+        let mut found = Vec::new();
+        if disk.is_wrongly_read_only(row) {
+            found.push(("ReadonlyFilesystem", read_only(row)));
+        }
+        found.extend(errors(row).filter(|_| disk.is_erring()).map(|fault| ("DiskUnhealthy", fault)));
+        if row.filesystem == "xfs" && failed(&self.answers, row) == Some(nix::libc::EIO) {
+            found.push(("XfsShutdown", shut_down(row)));
+        }
+        found.into_iter().map(|(condition, fault)| verdict(condition, subject, State::Faulty(vec![fault]))).collect()
+    }
+
+    /// Whether what is mounted there can be used.
+    fn answering(&self, row: &Row) -> Option<Verdict> {
+        let is_told_by_server = row.is_volume && kind::is_nfs(&row.asked);
+        let state = match self.answers.get(&row.asked)? {
+            Ok(reading) => match reading.get(&row.point) {
+                Some(Said::Failed(code)) => faulty_or_well(unusable(row, *code)),
+                Some(Said::Room(_)) | None => well("it answers"),
+            },
+            Err(Trouble::Silent(silence)) if silence.was_asked() => {
+                let silent = faults::silent(row, &silence.message);
+                faulty_or_well((!is_told_by_server).then_some(silent))
+            }
+            Err(Trouble::Read(ReadError::Gone { .. })) => return None,
+            Err(trouble) => unknown(trouble),
+        };
+        // Of volumes only what is wrong is told: there are many, and pods come and go.
+        (!row.is_volume || is_faulty(&state)).then(|| verdict(condition(row), &row.point, state))
+    }
+
+    /// The kernel log speaks of the server, once for all that is mounted from it.
+    fn silent_servers(&self) -> impl Iterator<Item = Verdict> + '_ {
+        self.answers.iter().filter_map(|(asked, answer)| {
+            let server = asked.strip_prefix(kind::NFS)?;
+            let Err(Trouble::Silent(silence)) = answer else { return None };
+            let points = self.rows.iter().filter(|row| row.asked == *asked).count();
+            let fault = silence.was_asked().then(|| server_silent(points, &silence.message))?;
+            Some(verdict("VolumeUnhealthy", server, State::Faulty(vec![fault])))
+        })
+    }
+}
+
+impl Judge for MountsJudge {
+    fn judge(&mut self, round: Round) -> Findings {
+        if matches!(&round.listed, Err(Trouble::Read(ReadError::Gone { .. }))) {
+            return Findings::default();
+        }
+        self.take(round);
+        self.last = self.verdicts();
+        Findings { verdicts: self.last.clone(), ..Findings::default() }
+    }
+
+    fn keep(&mut self) -> Option<Value> {
+        if self.memory == self.kept {
+            return None;
+        }
+        self.kept.clone_from(&self.memory);
+        serde_json::to_value(&self.memory).ok()
+    }
+
+    fn resume(&mut self, kept: Value) {
+        let Ok(memory) = serde_json::from_value::<Memory>(kept) else { return };
+        (self.memory, self.kept) = (memory.clone(), memory);
+    }
+}
+
+/// What is wrong comes first, and of what is well only so much is told as shows that somebody looks.
+fn thinned(verdicts: Vec<Verdict>) -> Vec<Verdict> {
+    let mut well = 0;
+    let is_told = |verdict: &Verdict| {
+        well += usize::from(matches!(verdict.state, State::Well { .. }));
+        !matches!(verdict.state, State::Well { .. }) || well <= WELL_LIMIT
+    };
+    let mut told: Vec<Verdict> = verdicts.into_iter().filter(is_told).collect();
+    told.sort_by_key(|verdict| matches!(verdict.state, State::Well { .. }));
+    told.truncate(SUBJECTS_LIMIT);
+    told
+}
+
+fn condition(row: &Row) -> &'static str {
+    if row.is_volume { "VolumeUnhealthy" } else { "MountHung" }
+}
+
+fn room<'a>(answers: &'a BTreeMap<String, Result<Reading, Trouble>>, row: &Row) -> Option<&'a Room> {
+    match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
+        Said::Room(room) => Some(room),
+        Said::Failed(_) => None,
+    }
+}
+
+fn failed(answers: &BTreeMap<String, Result<Reading, Trouble>>, row: &Row) -> Option<i32> {
+    match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
+        Said::Room(_) => None,
+        Said::Failed(code) => Some(*code),
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Trouble> {
+    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
+    serde_json::from_value(value).map_err(|error| Trouble::Read(failed(error)))
+}
+
+fn verdict(condition: &'static str, subject: &str, state: State) -> Verdict {
+    Verdict { condition: Name::fixed(condition), subject: subject.to_owned(), state }
+}
+
+fn well(message: &str) -> State {
+    State::Well { message: message.to_owned() }
+}
+
+fn faulty_or_well(fault: Option<nodewell_hardware::Fault>) -> State {
+    fault.map_or_else(|| well("it answers"), |fault| State::Faulty(vec![fault]))
+}
+
+fn is_faulty(state: &State) -> bool {
+    matches!(state, State::Faulty(_))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! One machine's mounts over some rounds.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nodewell_hardware::{Fault, NOT_ASKED, Now, Silence};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+mod servers;
+
+const GIB: u64 = 1 << 30;
+
+struct Node {
+    judge: MountsJudge,
+    rows: Vec<Row>,
+    said: BTreeMap<String, Answer>,
+    round: u64,
+    boot: &'static str,
+}
+
+fn disk(point: &str, filesystem: &str, name: &str) -> Row {
+    Row {
+        point: point.to_owned(),
+        number: "8:1".to_owned(),
+        filesystem: filesystem.to_owned(),
+        source: format!("/dev/{name}"),
+        kind: Kind::Disk,
+        asked: point.to_owned(),
+        name: Some(name.to_owned()),
+        is_volume: false,
+        is_read_only: false,
+        is_cut_off: false,
+        wants_writes: false,
+        errors: None,
+    }
+}
+
+fn remote(point: &str, kind: Kind, source: &str, asked: &str) -> Row {
+    let is_volume = super::kind::is_volume(point);
+    let row = disk(point, if kind == Kind::Fuse { "fuse.x" } else { "nfs4" }, "");
+    Row { kind, source: source.to_owned(), asked: asked.to_owned(), name: None, is_volume, ..row }
+}
+
+fn room(used_gib: u64, left_gib: u64) -> Said {
+    let (used_bytes, left_bytes) = (used_gib * GIB, left_gib * GIB);
+    Said::Room(Room { used_bytes, left_bytes, inodes: 0, inodes_left: 0 })
+}
+
+fn node(rows: Vec<Row>) -> Node {
+    let mut node = Node {
+        judge: MountsJudge::new(MountsSettings::default()),
+        rows: rows.clone(),
+        said: BTreeMap::new(),
+        round: 0,
+        boot: "one",
+    };
+    rows.iter().for_each(|row| node.says(row, room(10, 90)));
+    node
+}
+
+fn silence(message: &str) -> Answer {
+    Err(Trouble::Silent(Silence { since: Timestamp::UNIX_EPOCH, message: message.to_owned() }))
+}
+
+impl Node {
+    fn says(&mut self, row: &Row, said: Said) {
+        let Ok(reading) = self.said.entry(row.asked.clone()).or_insert(Ok(json!({}))) else { panic!() };
+        reading[&row.point] = serde_json::to_value(said).unwrap();
+    }
+
+    fn is(&mut self, asked: &str, answer: Answer) {
+        self.said.insert(asked.to_owned(), answer);
+    }
+
+    fn judge(&mut self, listed: Result<Vec<String>, Trouble>, answers: Vec<(String, Answer)>) -> Vec<Verdict> {
+        self.round += 1;
+        let boottime = Duration::from_secs(60 * self.round);
+        let now = Now { wall: Timestamp::UNIX_EPOCH, boottime, boot_id: self.boot.to_owned() };
+        self.judge.judge(Round { now, listed, answers }).verdicts
+    }
+
+    fn verdicts(&mut self) -> Vec<Verdict> {
+        let table = (TABLE.to_owned(), Ok(serde_json::to_value(&self.rows).unwrap()));
+        let answers = std::iter::once(table).chain(self.said.clone()).collect();
+        self.judge(Ok(self.said.keys().cloned().collect()), answers)
+    }
+
+    /// Condition, reason and subject of what is wrong or unknown.
+    fn told(&mut self) -> Vec<(String, String, String)> {
+        told(&self.verdicts())
+    }
+
+    fn restart(&mut self) {
+        let kept = self.judge.keep();
+        self.judge = MountsJudge::new(MountsSettings::default());
+        self.judge.resume(kept.unwrap());
+    }
+}
+
+fn told(verdicts: &[Verdict]) -> Vec<(String, String, String)> {
+    let told = |verdict: &Verdict| {
+        let triple = |reason: &Name| (verdict.condition.to_string(), reason.to_string(), verdict.subject.clone());
+        match &verdict.state {
+            State::Well { .. } => Vec::new(),
+            State::Faulty(faults) => faults.iter().map(|fault| triple(&fault.reason)).collect(),
+            State::Unknown { reason, .. } => vec![triple(reason)],
+        }
+    };
+    verdicts.iter().flat_map(told).collect()
+}
+
+fn is(condition: &str, reason: &str, subject: &str) -> Vec<(String, String, String)> {
+    vec![(condition.to_owned(), reason.to_owned(), subject.to_owned())]
+}
+
+fn fault(verdicts: &[Verdict], condition: &str) -> Fault {
+    let found = verdicts.iter().find(|verdict| verdict.condition.as_str() == condition).unwrap();
+    let State::Faulty(faults) = &found.state else { panic!("{found:?}") };
+    faults[0].clone()
+}
+
+#[test]
+fn a_full_filesystem_is_told_until_it_is_well_below() {
+    let row = disk("/data", "ext4", "sda1");
+    let mut node = node(vec![row.clone()]);
+    assert_eq!(node.told(), []);
+    node.says(&row, room(95, 5));
+    assert_eq!(node.told(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
+    node.says(&row, room(86, 9));
+    node.restart();
+    assert_eq!(node.told(), is("FilesystemFull", "FilesystemSpaceLow", "/data"), "a restart takes nothing back");
+    node.says(&row, room(80, 20));
+    assert_eq!(node.told(), []);
+}
+
+#[test]
+fn inodes_of_xfs_go_with_the_space() {
+    let row = disk("/data", "xfs", "sda1");
+    let mut node = node(vec![row.clone()]);
+    let full = |left_gib| Room { used_bytes: 95 * GIB, left_bytes: left_gib * GIB, inodes: 1_000_000, inodes_left: 0 };
+    node.says(&row, Said::Room(full(1)));
+    assert_eq!(node.told(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
+    node.says(&row, Said::Room(full(100)));
+    assert_eq!(node.told(), is("FilesystemFull", "FilesystemInodesLow", "/data"), "its share of the space is used up");
+}
+
+#[test]
+fn a_read_only_one_needs_no_room() {
+    let row = Row { is_read_only: true, ..disk("/images", "ext4", "sdb") };
+    let mut node = node(vec![row.clone()]);
+    node.says(&row, room(100, 0));
+    assert_eq!(node.told(), []);
+}
+
+#[test]
+fn only_what_should_be_writable_is_missed() {
+    let row = || disk("/data", "ext4", "sda1");
+    for (row, is_missed, case) in [
+        (Row { is_read_only: true, ..row() }, false, "read-only from the beginning"),
+        (Row { is_read_only: true, is_cut_off: true, ..row() }, true, "cut off by the kernel"),
+        (Row { is_read_only: true, wants_writes: true, ..row() }, true, "the operator wants it writable"),
+        (row(), false, "writable"),
+    ] {
+        assert_eq!(!node(vec![row]).told().is_empty(), is_missed, "{case}");
+    }
+}
+
+#[test]
+fn what_turned_read_only_is_the_problem_that_the_kernel_log_tells() {
+    let mut node = node(vec![disk("/data", "ext4", "sda1")]);
+    assert_eq!(node.told(), []);
+    node.restart();
+    node.rows[0].is_read_only = true;
+    let verdicts = node.verdicts();
+    assert_eq!(told(&verdicts), is("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"));
+    assert_eq!(fault(&verdicts, "ReadonlyFilesystem").severity.as_str(), "critical");
+    node.rows[0].is_read_only = false;
+    assert_eq!(node.told(), []);
+    node.rows[0].is_read_only = true;
+    node.rows[0].number = "8:17".to_owned();
+    assert_eq!(node.told(), [], "another filesystem, mounted read-only");
+    node.rows[0].number = "8:1".to_owned();
+    node.boot = "two";
+    assert_eq!(node.told(), [], "another boot, in which it was mounted read-only");
+}
+
+#[test]
+fn only_errors_that_are_counted_now_are_new() {
+    for (filesystem, reason) in [("ext4", "Ext4Error"), ("btrfs", "BtrfsError")] {
+        let mut node = node(vec![Row { errors: Some(4), ..disk("/data", filesystem, "sda1") }]);
+        assert_eq!(node.told(), [], "from before the last check");
+        assert_eq!(node.told(), []);
+        node.rows[0].errors = Some(5);
+        assert_eq!(node.told(), is("DiskUnhealthy", reason, "sda1"));
+        assert_eq!(node.told(), []);
+        node.rows[0].errors = None;
+        assert_eq!(node.told(), []);
+        node.rows[0].errors = Some(0);
+        assert_eq!(node.told(), [], "it was checked");
+    }
+}
+
+#[test]
+fn an_xfs_that_shut_down_is_known_by_its_answer() {
+    let row = disk("/data", "xfs", "sda1");
+    let mut node = node(vec![row.clone()]);
+    node.says(&row, Said::Failed(nix::libc::EIO));
+    assert_eq!(node.told(), is("XfsShutdown", "XfsHasShutdown", "sda1"));
+    node.says(&row, room(10, 90));
+    assert_eq!(node.told(), []);
+}
+
+#[test]
+fn a_disk_that_hangs_is_told_and_what_it_said_before_is_unknown() {
+    let mut node = node(vec![disk("/data", "zfs", "tank")]);
+    node.verdicts();
+    node.is("/data", silence("no answer within 10 s"));
+    let hung = [is("FilesystemFull", "DeviceNotAnswering", "/data"), is("MountHung", "MountNotAnswering", "/data")];
+    assert_eq!(node.told(), hung.concat());
+}
+
+#[test]
+fn without_a_table_everything_that_was_told_is_unknown() {
+    let mut node = node(vec![disk("/data", "ext4", "sda1")]);
+    node.rows[0].is_cut_off = true;
+    node.verdicts();
+    let unknown =
+        [is("ReadonlyFilesystem", "DeviceNotAnswering", "sda1"), is("FilesystemFull", "DeviceNotAnswering", "/data")];
+    let Err(trouble) = silence("no answer within 10 s") else { panic!() };
+    let verdicts = node.judge(Err(trouble), Vec::new());
+    assert_eq!(told(&verdicts), unknown.concat());
+    let garbage = vec![(TABLE.to_owned(), Ok(json!([{"point": 7}])))];
+    assert_eq!(node.judge(Ok(Vec::new()), garbage).len(), 2, "garbage is no table");
+    assert_eq!(node.told(), is("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"));
+}
+
+#[test]
+fn what_is_unmounted_is_forgotten() {
+    let row = disk("/data", "ext4", "sda1");
+    let mut node = node(vec![row.clone()]);
+    node.says(&row, room(99, 1));
+    assert_eq!(node.told().len(), 1);
+    node.rows.clear();
+    assert_eq!(node.verdicts(), []);
+}
+
+proptest! {
+    #[test]
+    fn no_answer_is_too_bad(text in r#"[{}\[\]":,a-z_0-9]{0,60}"#, kept in r#"[{}\[\]":,a-z_0-9]{0,60}"#) {
+        let mut node = node(vec![disk("/data", "ext4", "sda1")]);
+        node.judge.resume(serde_json::from_str(&kept).unwrap_or_default());
+        node.is("/data", Ok(serde_json::from_str(&text).unwrap_or_default()));
+        node.is(TABLE, Ok(serde_json::from_str(&text).unwrap_or_default()));
+        node.verdicts();
+        prop_assert!(node.judge.keep().is_some_and(|kept| kept.is_object()));
+    }
+}

@@ -1,0 +1,156 @@
+//! Asks filesystems in a worker: each disk and each server once a round, because the first that hangs ends the worker.
+
+use std::{collections::BTreeMap, os::fd::OwnedFd};
+
+use glob::Pattern;
+use nix::{
+    errno::Errno,
+    fcntl::{OFlag, open},
+    sys::{
+        stat::{self, Mode, fstat},
+        statvfs::fstatvfs,
+    },
+};
+use nodewell_hardware::{ReadError, Reader, Roots};
+use serde_json::Value;
+
+use super::{
+    errors, fstab,
+    kind::{self, Kind},
+    mountinfo::Mount,
+    reading::{Reading, Room, Row, Said, TABLE},
+    table::Table,
+};
+use crate::settings::MountsSettings;
+
+/// More filesystems that are worth a look has no node; the rest of the table is not told.
+const ROWS_LIMIT: usize = 2000;
+/// So many filesystems of one server are asked for in one question: pods may have mounted hundreds.
+const OF_SERVER_LIMIT: usize = 16;
+
+/// Reads; in a worker.
+#[derive(Debug)]
+pub struct MountsReader {
+    roots: Roots,
+    settings: MountsSettings,
+    ignored: Vec<Pattern>,
+    table: Table,
+}
+
+impl MountsReader {
+    #[must_use]
+    pub fn new(roots: Roots, settings: &MountsSettings) -> Self {
+        let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
+        let table = Table::new(roots.proc.join("self/mountinfo"));
+        Self { roots, settings: settings.clone(), ignored, table }
+    }
+
+    /// One mount for each filesystem, with what is to be known of it. Nothing here can hang.
+    fn rows(&mut self) -> Result<Vec<Row>, ReadError> {
+        let best = self.best()?;
+        let writable = fstab::writable(&self.settings.fstab);
+        let row = |(mount, kind): (Mount, Kind)| {
+            let name = (kind == Kind::Disk).then(|| errors::device_name(&self.roots, &mount)).flatten();
+            let counted = |name: &String| errors::counted(&self.roots.sys, &mount.filesystem, name);
+            Row {
+                asked: kind::asked(kind, &mount),
+                errors: name.as_ref().and_then(counted),
+                name,
+                is_volume: kind::is_volume(&mount.mount_point),
+                is_read_only: mount.is_read_only(),
+                is_cut_off: mount.is_cut_off(),
+                wants_writes: writable.contains(&mount.mount_point),
+                point: mount.mount_point,
+                number: mount.device_number,
+                filesystem: mount.filesystem,
+                source: mount.source,
+                kind,
+            }
+        };
+        Ok(best.into_iter().map(row).collect())
+    }
+
+    /// The mounts by which filesystems are known, in the order of their mount points.
+    fn best(&mut self) -> Result<Vec<(Mount, Kind)>, ReadError> {
+        let mut best: BTreeMap<&str, (&Mount, Kind)> = BTreeMap::new();
+        let mounts = self.table.mounts()?;
+        // Of two mounts at one point only the later one is seen.
+        let seen: BTreeMap<&str, u64> = mounts.iter().map(|mount| (mount.mount_point.as_str(), mount.id)).collect();
+        for mount in mounts.iter().filter(|mount| seen.get(mount.mount_point.as_str()) == Some(&mount.id)) {
+            let Some(kind) = kind::of(mount).filter(|_| !is_ignored(&self.ignored, mount)) else { continue };
+            let known = best.entry(&mount.device_number).or_insert((mount, kind));
+            if rank(mount) < rank(known.0) {
+                *known = (mount, kind);
+            }
+        }
+        // The disk of a pod is the pod's; whether its server answers concerns the kubelet, too.
+        let counts = |(mount, kind): &(&Mount, Kind)| *kind != Kind::Disk || !kind::is_volume(&mount.mount_point);
+        let mut rows: Vec<_> = best.into_values().filter(counts).map(|(mount, kind)| (mount.clone(), kind)).collect();
+        rows.sort_by(|one, other| rank(&one.0).cmp(&rank(&other.0)));
+        rows.truncate(ROWS_LIMIT);
+        Ok(rows)
+    }
+
+    fn ask(&mut self, device: &str) -> Result<Reading, ReadError> {
+        let best = self.best()?;
+        let asked = best.iter().filter(|(mount, kind)| kind::asked(*kind, mount) == device).take(OF_SERVER_LIMIT);
+        let said: Reading =
+            asked.filter_map(|(mount, kind)| Some((mount.mount_point.clone(), ask(mount, *kind)?))).collect();
+        // It was unmounted since it was listed.
+        if said.is_empty() { Err(ReadError::Gone { what: device.to_owned() }) } else { Ok(said) }
+    }
+}
+
+impl Reader for MountsReader {
+    fn list(&mut self) -> Result<Vec<String>, ReadError> {
+        let best = self.best()?;
+        let asked = best.iter().map(|(mount, kind)| kind::asked(*kind, mount));
+        Ok(std::iter::once(TABLE.to_owned()).chain(asked).collect())
+    }
+
+    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+        let value = match device {
+            TABLE => serde_json::to_value(self.rows()?),
+            _ => serde_json::to_value(self.ask(device)?),
+        };
+        value.map_err(|error| ReadError::Failed { message: error.to_string() })
+    }
+}
+
+fn is_ignored(ignored: &[Pattern], mount: &Mount) -> bool {
+    ignored.iter().any(|glob| glob.matches(&mount.mount_point) || glob.matches(&mount.source))
+}
+
+/// The mount that people know a filesystem by: not a pod's, the whole of it, the shortest path.
+fn rank(mount: &Mount) -> (bool, bool, usize, &str) {
+    let point = mount.mount_point.as_str();
+    (kind::is_volume(point), mount.root != "/", point.len(), point)
+}
+
+/// This may never return. `None`: it is not mounted there any more.
+fn ask(mount: &Mount, kind: Kind) -> Option<Said> {
+    match question(mount, kind) {
+        Ok(answer) => answer,
+        Err(Errno::ENOENT | Errno::ENOTDIR) => None,
+        Err(error) => Some(Said::Failed(error as i32)),
+    }
+}
+
+/// By a descriptor that opens nothing (`O_PATH`): it triggers no automount, and takes no right.
+fn question(mount: &Mount, kind: Kind) -> Result<Option<Said>, Errno> {
+    let place = open(mount.mount_point.as_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?;
+    let room = Room::from(&fstatvfs(&place)?);
+    Ok((kind != Kind::Disk || is_there(mount, &place)?).then_some(Said::Room(room)))
+}
+
+/// Whether the path leads to that filesystem: another one may be mounted over a part of it. An XFS that has shut down
+/// answers EIO (`xfs_vn_getattr` in fs/xfs/xfs_iops.c).
+fn is_there(mount: &Mount, place: &OwnedFd) -> Result<bool, Errno> {
+    let device = fstat(place)?.st_dev;
+    // Subvolumes have numbers of their own.
+    let is_subvolume = matches!(mount.filesystem.as_str(), "btrfs" | "bcachefs");
+    Ok(is_subvolume || format!("{}:{}", stat::major(device), stat::minor(device)) == mount.device_number)
+}
+
+#[cfg(test)]
+mod tests;

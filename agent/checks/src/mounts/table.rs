@@ -1,0 +1,106 @@
+//! The mounts of this namespace, read again only when the kernel says that they have changed: a node with a thousand pods
+//! has thousands of lines.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek},
+    os::fd::AsFd,
+    path::PathBuf,
+};
+
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::statfs::{PROC_SUPER_MAGIC, fstatfs},
+};
+use nodewell_hardware::{ReadError, attribute};
+
+use super::mountinfo::{self, Mount};
+
+/// Ten thousand mounts are a tenth of it.
+const LIMIT_BYTES: u64 = 16 << 20;
+
+/// `/proc/self/mountinfo`, kept open.
+#[derive(Debug)]
+pub(super) struct Table {
+    path: PathBuf,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    /// The kernel's own, which tells of changes.
+    is_procfs: bool,
+    mounts: Vec<Mount>,
+}
+
+impl Table {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, open: None }
+    }
+
+    /// As they are now.
+    pub(super) fn mounts(&mut self) -> Result<&[Mount], ReadError> {
+        let open = match self.open.take().filter(Open::is_current) {
+            Some(open) => open,
+            None => Open::read(&self.path).map_err(|error| self.failure(&error))?,
+        };
+        Ok(&self.open.insert(open).mounts)
+    }
+
+    fn failure(&self, error: &io::Error) -> ReadError {
+        match error.kind() {
+            io::ErrorKind::NotFound => ReadError::Gone { what: self.path.display().to_string() },
+            _ => attribute::failure(&self.path, error),
+        }
+    }
+}
+
+impl Open {
+    fn read(path: &std::path::Path) -> io::Result<Self> {
+        // Opened anew: a change while it is read is one that `is_current` sees.
+        let mut file = File::open(path)?;
+        let is_procfs = fstatfs(&file).is_ok_and(|found| found.filesystem_type() == PROC_SUPER_MAGIC);
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        (&file).take(LIMIT_BYTES).read_to_end(&mut bytes)?;
+        Ok(Self { file, is_procfs, mounts: mountinfo::parse(&String::from_utf8_lossy(&bytes)) })
+    }
+
+    /// mountinfo has an exceptional condition once after each change (`mounts_poll` in fs/proc_namespace.c).
+    fn is_current(&self) -> bool {
+        let mut polled = [PollFd::new(self.file.as_fd(), PollFlags::POLLPRI)];
+        let is_quiet = poll(&mut polled, PollTimeout::ZERO).is_ok();
+        let changed = PollFlags::POLLPRI | PollFlags::POLLERR;
+        self.is_procfs && is_quiet && polled[0].revents().is_some_and(|found| !found.intersects(changed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_is_read_once_until_it_changes() {
+        let mut table = Table::new(PathBuf::from("/proc/self/mountinfo"));
+        let count = table.mounts().unwrap().len();
+        assert!(count > 0);
+        let fake = Mount { id: 77, ..table.mounts().unwrap()[0].clone() };
+        table.open.as_mut().unwrap().mounts = vec![fake];
+        let seen = table.mounts().unwrap().len();
+        // Somebody may mount at this very moment.
+        assert!(seen == 1 || seen >= count - 1);
+    }
+
+    #[test]
+    fn a_file_of_a_test_is_read_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mountinfo");
+        let mut table = Table::new(path.clone());
+        assert!(matches!(table.mounts(), Err(ReadError::Gone { .. })));
+        for count in 0..3 {
+            std::fs::write(&path, "27 1 254:0 / / rw - ext4 /dev/vda rw\n".repeat(count)).unwrap();
+            assert_eq!(table.mounts().unwrap().len(), count);
+        }
+    }
+}
