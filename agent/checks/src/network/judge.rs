@@ -1,0 +1,252 @@
+//! Judges the way out: takes rounds in, keeps of this boot what a verdict needs to remember.
+
+mod bond;
+mod dns;
+mod errors;
+mod link;
+mod route;
+mod tunnel;
+
+use std::collections::BTreeMap;
+
+use glob::Pattern;
+use nodewell_hardware::{
+    Answer, Fault, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, unknown,
+};
+use nodewell_model::{Inventory, Name};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use self::{bond::Bond, dns::Dns, link::Link, route::DefaultRoutes, tunnel::Tunnel};
+use super::{DNS, LINKS, reading::LinksReading};
+use crate::settings::NetworkSettings;
+
+/// The subject of the routes.
+const DEFAULT_ROUTE: &str = "default-route";
+
+/// Judges in the satellite.
+#[derive(Debug)]
+pub struct NetworkJudge {
+    settings: NetworkSettings,
+    ignored: Vec<Pattern>,
+    memory: Memory,
+    /// As it was last handed out to be kept.
+    kept: Value,
+    /// Why there is no reading of the links.
+    trouble: Option<Trouble>,
+}
+
+/// What outlives a restart, of this boot alone.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Memory {
+    boot_id: String,
+    routes: DefaultRoutes,
+    links: BTreeMap<String, Link>,
+    bonds: BTreeMap<String, Bond>,
+    tunnels: BTreeMap<String, Tunnel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dns: Option<Dns>,
+}
+
+impl NetworkJudge {
+    #[must_use]
+    pub fn new(settings: NetworkSettings) -> Self {
+        let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
+        Self { settings, ignored, memory: Memory::default(), kept: Value::Null, trouble: None }
+    }
+
+    fn take(&mut self, round: Round) -> Vec<Happening> {
+        self.memory.enter_boot(&round.now.boot_id);
+        match round.listed {
+            Ok(listed) => {
+                self.memory.dns = self.memory.dns.take().filter(|_| listed.iter().any(|device| device == DNS))
+            }
+            // It has nothing to do with names, nor with those who answer them.
+            Err(trouble) => {
+                self.trouble = Some(trouble);
+                return Vec::new();
+            }
+        }
+        let mut happenings = Vec::new();
+        for (device, answer) in round.answers {
+            match device.as_str() {
+                LINKS => happenings.extend(self.take_links(answer, &round.now)),
+                DNS => self.take_names(answer),
+                _ => {}
+            }
+        }
+        happenings
+    }
+
+    fn take_links(&mut self, answer: Answer, now: &Now) -> Vec<Happening> {
+        match answer.and_then(parsed::<LinksReading>) {
+            Ok(reading) => {
+                self.trouble = None;
+                self.read(reading, now)
+            }
+            Err(trouble) => {
+                self.trouble = Some(trouble);
+                Vec::new()
+            }
+        }
+    }
+
+    fn read(&mut self, mut reading: LinksReading, now: &Now) -> Vec<Happening> {
+        let (memory, settings, ignored) = (&mut self.memory, &self.settings, &self.ignored);
+        let (time, down_for) = (now.boottime, settings.down_for);
+        let is_judged = |name: &String| !ignored.iter().any(|glob| glob.matches(name));
+        if settings.default_route {
+            memory.routes.take(std::mem::take(&mut reading.routes), time, down_for);
+        }
+        stay(&mut memory.bonds, &reading.bonds, is_judged);
+        for (name, bond) in &mut memory.bonds {
+            let Some(is) = reading.bonds.get(name) else { continue };
+            bond.take(is, &reading.interfaces, (time, down_for));
+        }
+        stay(&mut memory.tunnels, &reading.tunnels, is_judged);
+        for (name, tunnel) in &mut memory.tunnels {
+            let Some(is) = reading.tunnels.remove(name) else { continue };
+            tunnel.take(is, time, down_for);
+        }
+        stay(&mut memory.links, &reading.interfaces, is_judged);
+        let mut happenings = Vec::new();
+        for (name, link) in &mut memory.links {
+            let Some(is) = reading.interfaces.remove(name) else { continue };
+            happenings.extend(link.take(is, time, settings).map(|missed| overrun(name, missed, now)));
+        }
+        happenings
+    }
+
+    fn take_names(&mut self, answer: Answer) {
+        let failures = self.settings.dns_failures;
+        match answer.and_then(parsed) {
+            Ok(reading) => self.memory.dns.get_or_insert_default().take(reading, failures),
+            Err(Trouble::Silent(_)) => self.memory.dns.get_or_insert_default().take_silence(failures),
+            // Nothing to ask, or nobody may ask: nothing is known of it.
+            Err(Trouble::Read(_)) => self.memory.dns = None,
+        }
+    }
+
+    fn verdicts(&self) -> Vec<Verdict> {
+        let memory = &self.memory;
+        let route = memory
+            .routes
+            .is_known()
+            .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || memory.routes.words()));
+        let dns =
+            memory.dns.as_ref().map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.trouble()), || dns.words())));
+        let bonds =
+            memory.bonds.iter().map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.words()));
+        let tunnels = memory.tunnels.iter();
+        let tunnels = tunnels
+            .map(|(name, tunnel)| self.of_links(name, fault("MtuMismatch", tunnel.trouble()), || tunnel.words()));
+        let links = memory.links.iter().filter(|(name, link)| link.matters() && !memory.bonds.contains_key(*name));
+        let links = links.map(|(name, link)| self.of_links(name, link.faults(), || link.words()));
+        route.into_iter().chain(dns).chain(bonds).chain(tunnels).chain(links).collect()
+    }
+
+    fn route_faults(&self) -> Vec<Fault> {
+        fault("DefaultRouteLost", self.memory.routes.lost())
+    }
+
+    /// A bond without carrier is down, not degraded.
+    fn bond_faults(&self, name: &str, bond: &Bond) -> Vec<Fault> {
+        let link = self.memory.links.get(name);
+        let trouble = bond.trouble().filter(|_| !link.is_some_and(Link::is_down));
+        fault("BondDegraded", trouble).into_iter().chain(link.map(Link::faults).unwrap_or_default()).collect()
+    }
+
+    fn of_links(&self, subject: &str, faults: Vec<Fault>, words: impl Fn() -> String) -> Verdict {
+        let state = self.trouble.as_ref().map_or_else(|| state(faults, words), unknown);
+        verdict(subject, state)
+    }
+
+    /// The interfaces that somebody uses; none: no line.
+    fn inventory(&self) -> Vec<Inventory> {
+        let used: Vec<_> = self.memory.links.values().filter(|link| link.matters()).collect();
+        let total = count(used.len());
+        if total == 0 {
+            return Vec::new();
+        }
+        let word = |link: &&&Link| match &self.trouble {
+            Some(_) => "not answering",
+            None if link.is_down() => "down",
+            None => "failing",
+        };
+        let is_unwell = |link: &&&Link| self.trouble.is_some() || !link.faults().is_empty();
+        let mut states = BTreeMap::new();
+        used.iter().filter(is_unwell).for_each(|link| *states.entry(word(&link).to_owned()).or_default() += 1);
+        vec![Inventory { class: "network interfaces".to_owned(), total, states }]
+    }
+
+    fn is_absent(&self) -> bool {
+        matches!(&self.trouble, Some(Trouble::Read(ReadError::Gone { .. })))
+    }
+}
+
+impl Judge for NetworkJudge {
+    fn judge(&mut self, round: Round) -> Findings {
+        let happenings = self.take(round);
+        if self.is_absent() {
+            return Findings { happenings, ..Findings::default() };
+        }
+        Findings { verdicts: self.verdicts(), happenings, inventory: self.inventory(), ..Findings::default() }
+    }
+
+    fn keep(&mut self) -> Option<Value> {
+        let memory = serde_json::to_value(&self.memory).ok()?;
+        (memory != self.kept).then(|| self.kept.clone_from(&memory)).map(|()| memory)
+    }
+
+    fn resume(&mut self, kept: Value) {
+        let Ok(memory) = serde_json::from_value::<Memory>(kept.clone()) else { return };
+        (self.memory, self.kept) = (memory, kept);
+    }
+}
+
+impl Memory {
+    fn enter_boot(&mut self, boot_id: &str) {
+        if self.boot_id != boot_id {
+            *self = Self { boot_id: boot_id.to_owned(), ..Self::default() };
+        }
+    }
+}
+
+/// Those that are there, and no others, are known: a pod may have taken an interface away.
+fn stay<T: Default, R>(
+    known: &mut BTreeMap<String, T>,
+    read: &BTreeMap<String, R>,
+    is_judged: impl Fn(&String) -> bool,
+) {
+    known.retain(|name, _| read.contains_key(name) && is_judged(name));
+    for name in read.keys().filter(|name| is_judged(name)) {
+        known.entry(name.clone()).or_default();
+    }
+}
+
+fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, Trouble> {
+    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
+    serde_json::from_value(value).map_err(|error| Trouble::Read(failed(error)))
+}
+
+fn overrun(name: &str, missed: u64, now: &Now) -> Happening {
+    let words = format!("{missed} packets or more were lost within 5 min, because the card had no buffer for them");
+    Happening::new("InterfaceOverruns", name, words, now.wall)
+}
+
+fn fault(reason: &'static str, trouble: Option<String>) -> Vec<Fault> {
+    trouble.map(|words| Fault::new(reason, words)).into_iter().collect()
+}
+
+fn state(faults: Vec<Fault>, words: impl Fn() -> String) -> State {
+    if faults.is_empty() { State::Well { message: words() } } else { State::Faulty(faults) }
+}
+
+fn verdict(subject: &str, state: State) -> Verdict {
+    Verdict { condition: Name::fixed("NetworkUnhealthy"), subject: subject.to_owned(), state }
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

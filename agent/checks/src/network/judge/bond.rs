@@ -1,0 +1,102 @@
+//! Judges one bond: interfaces of it that do not carry, and those that are gone.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use nodewell_hardware::lasting::{Lasting, Patience};
+use serde::{Deserialize, Serialize};
+
+use crate::network::reading::{Bond as Reading, Interface, Slave};
+
+/// Bits of Actor_State (IEEE 802.1AX 6.4.2.3): no partner has spoken, or not for too long.
+const DEFAULTED: u32 = 0x40;
+const EXPIRED: u32 = 0x80;
+
+/// One bond, in this boot.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Bond {
+    /// What it was made of when it was last whole.
+    slaves: BTreeSet<String>,
+    degraded: Lasting,
+    #[serde(skip)]
+    troubles: BTreeMap<String, &'static str>,
+    #[serde(skip)]
+    total: usize,
+}
+
+impl Bond {
+    pub(super) fn take(
+        &mut self,
+        reading: &Reading,
+        interfaces: &BTreeMap<String, Interface>,
+        (now, down_for): (Duration, Duration),
+    ) {
+        let names: BTreeSet<String> = reading.slaves.keys().cloned().collect();
+        let gone: Vec<_> = self.gone(&names, interfaces).cloned().collect();
+        let troubles = reading.slaves.iter();
+        let troubles =
+            troubles.filter_map(|(name, slave)| Some((name.clone(), trouble(reading, slave, interfaces.get(name))?)));
+        let gone_troubles = gone.iter().map(|name| (name.clone(), "gone from the machine"));
+        let troubles: BTreeMap<_, _> = troubles.chain(gone_troubles).collect();
+        let is_degraded = reading.is_wanted && !troubles.is_empty();
+        if gone.is_empty() {
+            self.slaves = names;
+        }
+        self.total = self.slaves.len();
+        let is_believed = self.degraded.observe(is_degraded, now, Patience { onset: down_for, end: down_for });
+        // While it waits to be believed well again it keeps its words.
+        if is_degraded || !is_believed {
+            self.troubles = troubles;
+        }
+    }
+
+    /// Somebody who takes an interface out of the bond leaves it on the machine; and one that is renamed takes its place.
+    fn gone<'a>(
+        &'a self,
+        names: &'a BTreeSet<String>,
+        interfaces: &'a BTreeMap<String, Interface>,
+    ) -> impl Iterator<Item = &'a String> {
+        let is_smaller = names.len() < self.slaves.len();
+        self.slaves.iter().filter(move |name| is_smaller && !interfaces.contains_key(*name))
+    }
+
+    pub(super) fn trouble(&self) -> Option<String> {
+        if !self.degraded.holds() {
+            return None;
+        }
+        let words = self.troubles.iter().map(|(name, trouble)| format!("{name}: {trouble}"));
+        let well = self.total.saturating_sub(self.troubles.len());
+        let words = std::iter::once(format!("{well} of {} interfaces carry", self.total)).chain(words);
+        Some(words.collect::<Vec<_>>().join("; "))
+    }
+
+    pub(super) fn words(&self) -> String {
+        format!("{} interfaces", self.total)
+    }
+}
+
+/// Why an interface does not carry its part; `None`: it does, or somebody switched it off.
+fn trouble(bond: &Reading, slave: &Slave, interface: Option<&Interface>) -> Option<&'static str> {
+    if interface.is_some_and(|interface| !interface.is_wanted) {
+        return None;
+    }
+    // Without a monitor (miimon=0) the bond believes that everything is up.
+    if interface.is_some_and(|interface| !interface.has_carrier) {
+        return Some("no carrier");
+    }
+    if !matches!(slave.monitor.as_str(), "up" | "") {
+        return Some("down in the eyes of the bond's monitor");
+    }
+    if bond.mode != "802.3ad" {
+        return None;
+    }
+    let actor = slave.actor.unwrap_or_default();
+    if actor & (DEFAULTED | EXPIRED) != 0 {
+        return Some("no partner speaks LACP");
+    }
+    let is_apart = bond.aggregator.is_some() && slave.aggregator.is_some() && bond.aggregator != slave.aggregator;
+    is_apart.then_some("its partner is not that of the others")
+}

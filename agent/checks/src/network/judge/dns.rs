@@ -1,0 +1,79 @@
+//! Judges the resolver by rounds in which nobody answered.
+
+use nodewell_hardware::growth::rounded;
+use serde::{Deserialize, Serialize};
+
+use crate::network::reading::NamesReading;
+
+/// Answers in a row that end it: one may come out of a cache.
+const ENOUGH: u32 = 2;
+
+/// What is known of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Dns {
+    is_unreachable: bool,
+    /// Rounds in a row that said the opposite.
+    contrary: u32,
+    #[serde(skip)]
+    serial: u64,
+    #[serde(skip)]
+    last: Option<NamesReading>,
+}
+
+impl Dns {
+    pub(super) fn take(&mut self, reading: NamesReading, failures: u32) {
+        // Nothing new; zero: nobody knows yet.
+        if reading.serial == self.serial {
+            return;
+        }
+        self.serial = reading.serial;
+        self.observe(reading.trouble.is_some(), failures);
+        self.last = Some(reading);
+    }
+
+    /// The worker itself came to no end.
+    pub(super) fn take_silence(&mut self, failures: u32) {
+        self.observe(true, failures);
+        self.last = None;
+    }
+
+    fn observe(&mut self, has_failed: bool, failures: u32) {
+        if has_failed == self.is_unreachable {
+            self.contrary = 0;
+            return;
+        }
+        self.contrary = self.contrary.saturating_add(1);
+        if self.contrary >= if has_failed { failures } else { ENOUGH } {
+            (self.is_unreachable, self.contrary) = (has_failed, 0);
+        }
+    }
+
+    pub(super) fn trouble(&self) -> Option<String> {
+        let words = || match &self.last {
+            Some(NamesReading { name, trouble: Some(trouble), .. }) => format!("{name}: {trouble}"),
+            Some(NamesReading { name, .. }) => format!("{name}: answered again, once"),
+            None => "no answer".to_owned(),
+        };
+        self.is_unreachable.then(words)
+    }
+
+    pub(super) fn words(&self) -> String {
+        match &self.last {
+            Some(reading) if reading.trouble.is_none() => {
+                format!("{} is answered within {}", reading.name, duration(reading.millis))
+            }
+            Some(_) => "not answered the last time".to_owned(),
+            None => "asked".to_owned(),
+        }
+    }
+}
+
+/// A message that does not change with every answer.
+fn duration(millis: u64) -> String {
+    match millis {
+        0..100 => "100 ms".to_owned(),
+        100..1_000 => "a second".to_owned(),
+        _ => format!("{} s or more", rounded(millis) / 1_000),
+    }
+}

@@ -1,0 +1,79 @@
+//! A default route that was there in this boot and is gone.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use nodewell_hardware::lasting::{Lasting, Patience};
+use serde::{Deserialize, Serialize};
+
+use crate::network::reading::Routes;
+
+/// Both families.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct DefaultRoutes {
+    ipv4: DefaultRoute,
+    ipv6: DefaultRoute,
+    /// Whether IPv6's was made by the kernel alone, when it was last there.
+    is_advertised: bool,
+}
+
+/// One family's.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct DefaultRoute {
+    /// By which interfaces it went when it was last there; empty: never in this boot.
+    by: BTreeSet<String>,
+    lost: Lasting,
+}
+
+impl DefaultRoutes {
+    pub(super) fn take(&mut self, routes: Routes, now: Duration, down_for: Duration) {
+        // What is there is there: routers are not a matter of trust.
+        let patience = Patience { onset: down_for, end: Duration::ZERO };
+        if routes.ipv6.as_ref().is_some_and(|by| !by.is_empty()) {
+            self.is_advertised = routes.is_advertised;
+        }
+        self.ipv4.take(routes.ipv4, now, patience);
+        self.ipv6.take(routes.ipv6, now, patience);
+    }
+
+    /// Whether there has been one in this boot.
+    pub(super) fn is_known(&self) -> bool {
+        !self.ipv4.by.is_empty() || !self.ipv6.by.is_empty()
+    }
+
+    /// What is lost, in words.
+    pub(super) fn lost(&self) -> Option<String> {
+        let ipv6 = Some(("IPv6", &self.ipv6)).filter(|_| self.ipv6_matters());
+        let lost = std::iter::once(("IPv4", &self.ipv4)).chain(ipv6).filter(|(_, route)| route.lost.holds());
+        let words: Vec<_> = lost
+            .map(|(family, route)| format!("no default route for {family}; it went by {}", list(&route.by)))
+            .collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Network plug-ins switch forwarding on, and the kernel then drops what routers advertised (net/ipv6/addrconf.c
+    /// `dev_forward_change`). On a node that goes out by IPv4 nobody misses it.
+    fn ipv6_matters(&self) -> bool {
+        !self.is_advertised || self.ipv4.by.is_empty()
+    }
+
+    pub(super) fn words(&self) -> String {
+        let by: BTreeSet<_> = self.ipv4.by.union(&self.ipv6.by).cloned().collect();
+        format!("by {}", list(&by))
+    }
+}
+
+impl DefaultRoute {
+    fn take(&mut self, by: Option<BTreeSet<String>>, now: Duration, patience: Patience) {
+        let Some(by) = by else { return };
+        self.lost.observe(by.is_empty() && !self.by.is_empty(), now, patience);
+        if !by.is_empty() {
+            self.by = by;
+        }
+    }
+}
+
+fn list(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,43 @@
+//! Judges one tunnel: whether what it takes fits into the link that carries it.
+
+use std::time::Duration;
+
+use nodewell_hardware::lasting::{Lasting, Patience};
+use serde::{Deserialize, Serialize};
+
+use crate::network::reading::Tunnel as Reading;
+
+/// What VXLAN adds at least (RFC 7348): Ethernet 14, IPv4 20, UDP 8, its own 8; over IPv6 20 more.
+const OVERHEAD: u32 = 50;
+
+/// One tunnel.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Tunnel {
+    too_large: Lasting,
+    #[serde(skip)]
+    reading: Reading,
+}
+
+impl Tunnel {
+    pub(super) fn take(&mut self, reading: Reading, now: Duration, down_for: Duration) {
+        let is_too_large = reading.mtu.saturating_add(OVERHEAD) > reading.lower_mtu;
+        self.too_large.observe(is_too_large, now, Patience { onset: down_for, end: down_for });
+        self.reading = reading;
+    }
+
+    pub(super) fn trouble(&self) -> Option<String> {
+        let Reading { mtu, lower, lower_mtu } = &self.reading;
+        let words = || {
+            format!(
+                "its MTU is {mtu}, and {OVERHEAD} bytes or more are added; {lower}, which carries it, takes {lower_mtu}"
+            )
+        };
+        self.too_large.holds().then(words)
+    }
+
+    pub(super) fn words(&self) -> String {
+        let Reading { mtu, lower, lower_mtu } = &self.reading;
+        format!("MTU {mtu}, over {lower} with {lower_mtu}")
+    }
+}

@@ -1,0 +1,258 @@
+//! Reads links in sysfs (Documentation/ABI: sysfs-class-net, sysfs-class-net-statistics; Documentation/networking/bonding)
+//! and asks the resolver.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use nodewell_hardware::{ReadError, Reader, Roots, attribute};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    DNS, LINKS,
+    names::Resolver,
+    reading::{Bond, Counters, Interface, LinksReading, Slave, Tunnel},
+    routes::{self, Tables},
+};
+use crate::settings::NetworkSettings;
+
+/// A VLAN upon a bridge upon a bond is three; deeper is a loop or a jest.
+const DEEPEST: usize = 5;
+
+/// The kinds of `rx_errors` and `tx_errors` that say what is broken.
+pub(super) const KINDS: [&str; 4] = ["rx_crc_errors", "rx_frame_errors", "rx_length_errors", "tx_carrier_errors"];
+
+/// Reads in a worker.
+#[derive(Debug)]
+pub struct NetworkReader {
+    proc: PathBuf,
+    interfaces: PathBuf,
+    resolver: Resolver,
+}
+
+impl NetworkReader {
+    #[must_use]
+    pub fn new(roots: Roots, settings: &NetworkSettings) -> Self {
+        let interfaces = roots.sys.join("class/net");
+        let resolver = Resolver::new(roots.proc.clone(), settings);
+        Self { proc: roots.proc, interfaces, resolver }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_resolver(mut self, resolver: Resolver) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    fn links(&self) -> Result<LinksReading, ReadError> {
+        let tables = routes::read(&self.proc)?;
+        let mut reading = LinksReading::default();
+        for name in self.names()? {
+            let link = Link::new(&self.interfaces, &name);
+            if link.is_bond() {
+                reading.bonds.insert(name.clone(), link.bond());
+            }
+            if let Some(tunnel) = link.tunnel() {
+                reading.tunnels.insert(name.clone(), tunnel);
+            }
+            if link.is_judged() {
+                let interface = link.interface(&tables);
+                reading.interfaces.insert(name, interface);
+            }
+        }
+        reading.routes = tables.defaults;
+        Ok(reading)
+    }
+
+    fn names(&self) -> Result<Vec<String>, ReadError> {
+        let entries = self.interfaces.read_dir().map_err(|_| gone(&self.interfaces))?;
+        // Beside links there is the file bonding_masters.
+        Ok(entries
+            .flatten()
+            .filter(|entry| entry.path().is_dir())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect())
+    }
+}
+
+impl Reader for NetworkReader {
+    fn list(&mut self) -> Result<Vec<String>, ReadError> {
+        if !self.interfaces.is_dir() {
+            return Err(gone(&self.interfaces));
+        }
+        let names = self.resolver.has_names().then(|| DNS.to_owned());
+        Ok(std::iter::once(LINKS.to_owned()).chain(names).collect())
+    }
+
+    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+        match device {
+            LINKS => value(self.links()?),
+            DNS => value(self.resolver.ask()?),
+            _ => Err(ReadError::Gone { what: device.to_owned() }),
+        }
+    }
+}
+
+/// One entry of /sys/class/net.
+struct Link<'a> {
+    class: &'a Path,
+    name: &'a str,
+    home: PathBuf,
+}
+
+impl<'a> Link<'a> {
+    fn new(class: &'a Path, name: &'a str) -> Self {
+        Self { class, name, home: class.join(name) }
+    }
+
+    fn is_bond(&self) -> bool {
+        self.home.join("bonding").is_dir()
+    }
+
+    /// What a card has, but radio; and bonds. What pods have (veth, cali*, lxc*), bridges, tunnels and dummies have no device.
+    fn is_judged(&self) -> bool {
+        let is_radio = self.home.join("phy80211").exists();
+        self.is_bond() || (self.home.join("device").exists() && !is_radio)
+    }
+
+    fn interface(&self, tables: &Tables) -> Interface {
+        let has_carrier = self.number("carrier") == Some(1);
+        let is_used = self.is_used(tables);
+        let is_bonded = self.home.join("bonding_slave").is_dir();
+        Interface {
+            is_wanted: self.is_wanted(),
+            has_carrier,
+            is_used,
+            is_bonded,
+            is_fabric: self.home.join("device/infiniband").exists(),
+            downs: self.downs(),
+            megabits: if has_carrier && (is_used || is_bonded) { self.megabits() } else { None },
+            counters: self.counters(),
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        const IFF_UP: u32 = 1;
+        let flags = self.text("flags");
+        u32::from_str_radix(flags.trim_start_matches("0x"), 16).is_ok_and(|flags| flags & IFF_UP != 0)
+    }
+
+    /// Linux 4.16 counts them; before, changes of both kinds.
+    fn downs(&self) -> Option<u64> {
+        self.number("carrier_down_count").or_else(|| Some(self.number("carrier_changes")? / 2))
+    }
+
+    /// A link of hypervisors is as fast as its host at the moment; that of a bond is the sum of what is up. Reading it takes
+    /// the lock of all of the kernel's network settings.
+    fn megabits(&self) -> Option<u32> {
+        let bus = self.home.join("device/subsystem").canonicalize().ok();
+        let bus = bus.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        if self.is_bond() || matches!(bus, Some("virtio" | "vmbus" | "xen")) {
+            return None;
+        }
+        // -1: unknown.
+        self.text("speed").parse().ok().filter(|speed| *speed > 0)
+    }
+
+    /// Those of a bond are the sums of its interfaces', which are judged themselves.
+    fn counters(&self) -> Counters {
+        if self.is_bond() {
+            return Counters::default();
+        }
+        let count = |name: &str| self.number(&format!("statistics/{name}"));
+        let sum = |names: [&str; 2]| names.into_iter().filter_map(count).fold(0, u64::saturating_add);
+        Counters {
+            packets: sum(["rx_packets", "tx_packets"]),
+            errors: sum(["rx_errors", "tx_errors"]),
+            missed: count("rx_missed_errors").unwrap_or_default(),
+            kinds: KINDS.iter().filter_map(|name| Some(((*name).to_owned(), count(name)?))).collect(),
+        }
+    }
+
+    /// Whether it, or what lies upon it (a VLAN, a bridge), has an address or a route. What lies upon a bond is the bond's.
+    fn is_used(&self, tables: &Tables) -> bool {
+        let (mut seen, mut edge) = (BTreeSet::new(), vec![self.name.to_owned()]);
+        for _ in 0..DEEPEST {
+            if edge.iter().any(|name| tables.used.contains(name)) {
+                return true;
+            }
+            seen.extend(edge.iter().cloned());
+            edge = edge.iter().flat_map(|name| self.above(name)).filter(|name| !seen.contains(name)).collect();
+        }
+        false
+    }
+
+    fn above(&self, name: &str) -> Vec<String> {
+        let uppers = neighbours(&self.class.join(name), "upper_");
+        uppers.into_iter().filter(|upper| !self.class.join(upper).join("bonding").is_dir()).collect()
+    }
+
+    fn bond(&self) -> Bond {
+        let slaves = self.text("bonding/slaves");
+        let slaves = slaves.split_ascii_whitespace().map(|name| (name.to_owned(), slave(&self.class.join(name))));
+        Bond {
+            is_wanted: self.is_wanted(),
+            // `802.3ad 4`: its name and number.
+            mode: self.text("bonding/mode").split_ascii_whitespace().next().unwrap_or_default().to_owned(),
+            aggregator: self.small("bonding/ad_aggregator"),
+            slaves: slaves.collect(),
+        }
+    }
+
+    /// A VXLAN device that was made upon a link says so (Linux 5.5).
+    fn tunnel(&self) -> Option<Tunnel> {
+        if !self.text("uevent").lines().any(|line| line == "DEVTYPE=vxlan") {
+            return None;
+        }
+        let lowers = neighbours(&self.home, "lower_");
+        let [lower] = &lowers[..] else { return None };
+        let lower_mtu = attribute::number(&self.class.join(lower).join("mtu"))?;
+        Some(Tunnel { mtu: self.small("mtu")?, lower: lower.clone(), lower_mtu: u32::try_from(lower_mtu).ok()? })
+    }
+
+    /// What cannot be read counts as empty: `carrier` of an interface that is switched off.
+    fn text(&self, name: &str) -> String {
+        text(&self.home.join(name))
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        attribute::number(&self.home.join(name))
+    }
+
+    fn small(&self, name: &str) -> Option<u32> {
+        u32::try_from(self.number(name)?).ok()
+    }
+}
+
+fn slave(home: &Path) -> Slave {
+    let number =
+        |name| attribute::number(&home.join("bonding_slave").join(name)).and_then(|number| u32::try_from(number).ok());
+    Slave {
+        monitor: text(&home.join("bonding_slave/mii_status")),
+        aggregator: number("ad_aggregator_id"),
+        actor: number("ad_actor_oper_port_state"),
+    }
+}
+
+/// `upper_br0`, `lower_eth0`: links to what lies above and below.
+fn neighbours(home: &Path, prefix: &str) -> Vec<String> {
+    let entries = home.read_dir().into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(prefix)?.to_owned())).collect()
+}
+
+fn text(path: &Path) -> String {
+    attribute::text(path).ok().flatten().unwrap_or_default().trim().to_owned()
+}
+
+fn gone(path: &Path) -> ReadError {
+    ReadError::Gone { what: path.display().to_string() }
+}
+
+fn value(reading: impl Serialize) -> Result<Value, ReadError> {
+    serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests;

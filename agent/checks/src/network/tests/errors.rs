@@ -1,0 +1,94 @@
+use super::*;
+
+/// Five minutes with so many packets and damaged ones more.
+fn minutes(machine: &mut Machine, (packets, errors): (u64, u64), total: &mut (u64, u64)) -> Findings {
+    for _ in 0..20 {
+        (total.0, total.1) = (total.0 + packets / 20, total.1 + errors / 20);
+        machine.count("eth0", "rx_packets", total.0).count("eth0", "rx_errors", total.1).count(
+            "eth0",
+            "rx_crc_errors",
+            total.1,
+        );
+        machine.after(15);
+    }
+    machine.after(0)
+}
+
+#[test]
+fn many_damaged_packets_are_a_fault_until_there_are_half_as_many() {
+    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    machine.after(0);
+    let findings = minutes(&mut machine, (10_000, 100), &mut total);
+    let words = "InterfaceErrors: 100 damaged packets or more within 5 min, most of them rx_crc_errors";
+    assert_eq!(said(&findings, "eth0"), [words]);
+    assert!(!is_silent(&minutes(&mut machine, (10_000, 40), &mut total)));
+    assert!(is_silent(&minutes(&mut machine, (10_000, 20), &mut total)));
+    assert!(is_silent(&minutes(&mut machine, (10_000, 0), &mut total)));
+}
+
+#[test]
+fn few_of_many_packets_are_no_fault() {
+    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    machine.after(0);
+    assert!(is_silent(&minutes(&mut machine, (1_000_000, 900), &mut total)));
+    assert!(!is_silent(&minutes(&mut machine, (1_000_000, 1_200), &mut total)));
+}
+
+#[test]
+fn few_at_all_are_no_fault_however_few_packets_there_are() {
+    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    machine.after(0);
+    assert!(is_silent(&minutes(&mut machine, (0, 40), &mut total)));
+}
+
+#[test]
+fn what_was_counted_before_is_no_fault() {
+    let mut machine = Machine::new();
+    machine.count("eth0", "rx_errors", 1_000_000);
+    assert!(is_silent(&machine.during(900)));
+}
+
+#[test]
+fn counters_that_go_back_or_wrap_are_no_errors() {
+    let mut machine = Machine::new();
+    machine.count("eth0", "rx_errors", u64::MAX).after(0);
+    for count in [0, u64::MAX - 1, 3, u64::from(u32::MAX), 0] {
+        let is_silent = is_silent(&machine.count("eth0", "rx_errors", count).after(15));
+        assert_eq!(is_silent, count < 10, "{count}");
+        machine.during(600);
+    }
+}
+
+#[test]
+fn a_restart_takes_no_errors_back_before_it_knows() {
+    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    machine.after(0);
+    assert!(!is_silent(&minutes(&mut machine, (10_000, 100), &mut total)));
+    machine.restart();
+    assert_eq!(said(&machine.after(15), "eth0"), ["InterfaceErrors: damaged packets, fewer of late"]);
+    assert!(!is_silent(&machine.during(270)));
+    assert!(is_silent(&machine.during(60)));
+}
+
+#[test]
+fn what_the_card_had_no_room_for_is_told_once_an_hour() {
+    let mut machine = Machine::new();
+    machine.count("eth0", "rx_missed_errors", 0).after(0);
+    let mut told = Vec::new();
+    for step in 1..=480 {
+        machine.count("eth0", "rx_missed_errors", step * 200).count("eth0", "rx_packets", step * 10_000);
+        let findings = machine.after(15);
+        assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Well { .. })));
+        told.extend(findings.happenings);
+    }
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!((told[0].reason.as_str(), told[0].subject.as_deref()), ("InterfaceOverruns", Some("eth0")));
+}
+
+#[test]
+fn dropped_packets_are_nobodys_fault() {
+    let mut machine = Machine::new();
+    machine.count("eth0", "rx_dropped", 0).after(0);
+    machine.count("eth0", "rx_dropped", 1_000_000);
+    assert!(is_silent(&machine.during(600)));
+}

@@ -1,0 +1,71 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nodewell_hardware::{ReadError, Silence};
+use nodewell_sys::names::LookupError;
+
+use super::*;
+
+fn settings() -> NetworkSettings {
+    NetworkSettings { names: Some(vec!["api.example".to_owned()]), ..NetworkSettings::default() }
+}
+
+fn nobody(_: &str) -> Result<(), LookupError> {
+    Err(LookupError::Failed { message: "Temporary failure in name resolution".to_owned() })
+}
+
+#[test]
+fn a_resolver_that_gives_no_answer_three_times_is_a_fault_until_it_gave_two() {
+    static ANSWERS: AtomicBool = AtomicBool::new(false);
+    let lookup = |name: &str| if ANSWERS.load(Ordering::SeqCst) { Ok(()) } else { nobody(name) };
+    let mut machine = Machine::with(settings()).asking(lookup);
+    assert_eq!(said(&machine.during(30), "dns"), ["well: not answered the last time"]);
+    let lost = ["DnsUnreachable: api.example: Temporary failure in name resolution"];
+    assert_eq!(said(&machine.after(15), "dns"), lost);
+    ANSWERS.store(true, Ordering::SeqCst);
+    assert_eq!(said(&machine.after(15), "dns"), ["DnsUnreachable: api.example: answered again, once"]);
+    // The next question comes a minute later: another resolver asks at once.
+    let mut machine = machine.asking(lookup);
+    assert_eq!(said(&machine.after(15), "dns"), ["well: api.example is answered within 100 ms"]);
+}
+
+#[test]
+fn no_such_name_is_an_answer() {
+    let mut machine = Machine::with(settings()).asking(|_| Err(LookupError::NoSuchName));
+    assert_eq!(said(&machine.during(600), "dns"), ["well: api.example is answered within 100 ms"]);
+}
+
+#[test]
+fn a_worker_that_hangs_is_no_answer() {
+    let mut machine = Machine::with(settings()).asking(|_| Ok(()));
+    let silent = || {
+        let message = "no answer within 10 s".to_owned();
+        Trouble::Silent(Silence { since: Timestamp::UNIX_EPOCH, message })
+    };
+    let round = |machine: &mut Machine| {
+        let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned(), DNS.to_owned()]));
+        machine.judge.judge(Round { now, listed, answers: vec![(DNS.to_owned(), Err(silent()))] })
+    };
+    machine.after(0);
+    assert_eq!(said(&round(&mut machine), "dns"), ["well: asked"]);
+    round(&mut machine);
+    assert_eq!(said(&round(&mut machine), "dns"), ["DnsUnreachable: no answer"]);
+}
+
+#[test]
+fn who_may_not_ask_says_nothing() {
+    let mut machine = Machine::with(settings()).asking(nobody);
+    machine.during(60);
+    let unsupported = Trouble::Read(ReadError::Unsupported { message: "sandbox".to_owned() });
+    let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned(), DNS.to_owned()]));
+    let findings = machine.judge.judge(Round { now, listed, answers: vec![(DNS.to_owned(), Err(unsupported))] });
+    assert_eq!(said(&findings, "dns"), ["nothing"]);
+}
+
+#[test]
+fn what_was_lost_is_lost_after_a_restart() {
+    let mut machine = Machine::with(settings()).asking(nobody);
+    machine.during(60);
+    machine.restart();
+    let mut machine = machine.asking(nobody);
+    assert_eq!(said(&machine.after(15), "dns"), ["DnsUnreachable: api.example: Temporary failure in name resolution"]);
+}
