@@ -1,0 +1,78 @@
+//! What runs leave behind is found and ended without cgroups. A program of its own: orphans become children of the whole
+//! process.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use nodewell_checks::plugin::Strays;
+use nodewell_sys::contain::{Containment, Rlimits, adopt_orphans, contain};
+
+fn start(script: &str) -> Child {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(script).stdin(Stdio::null());
+    let rlimits = Rlimits { memory_bytes: 64 << 20, cpu_secs: 60, file_bytes: 1 << 20, open_files: 64 };
+    contain(&mut command, Containment { rlimits, cgroup: None });
+    command.spawn().unwrap()
+}
+
+/// Whether a process with this file as an argument lives.
+fn lives(mark: &str) -> bool {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.any(|line| String::from_utf8_lossy(&line).contains(mark))
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_detaches_itself_is_ended_and_nobody_else_is() {
+    adopt_orphans().unwrap();
+    let mut strays = Strays::new(PathBuf::from("/proc"));
+    // One that was started a moment ago, and nobody has said so yet.
+    strays.starts();
+    let mut early = start("sleep 1000.6; :");
+    until("it has started", || lives("1000.6"));
+    assert!(!strays.sweep(1) && lives("1000.6"));
+    strays.began(early.id());
+    assert!(!strays.sweep(1) && lives("1000.6"));
+    early.kill().unwrap();
+    early.wait().unwrap();
+    strays.ended(early.id());
+    until("it is swept", || !strays.sweep(early.id()) && !lives("1000.6"));
+
+    // A child of our own, such as a worker, in our session.
+    let mut own = Command::new("sleep").arg("1000.1").spawn().unwrap();
+    let mut other = start("setsid sleep 1000.2 & sleep 1000.3; exit 0");
+    strays.began(other.id());
+    let mut run = start("(setsid sh -c 'trap \"\" TERM; sleep 1000.4; :' &) ; sleep 1000.5 & exit 0");
+    strays.began(run.id());
+    until("all have started", || ["1000.2", "1000.3", "1000.4", "1000.5"].iter().all(|mark| lives(mark)));
+    assert!(run.wait().unwrap().success());
+    strays.ended(run.id());
+    until("its session is swept", || !strays.sweep(run.id()) && !lives("1000.5"));
+    assert!(lives("1000.1") && lives("1000.2") && lives("1000.3"), "of others that still run");
+    assert!(lives("1000.4"), "it may be of the other");
+
+    other.kill().unwrap();
+    other.wait().unwrap();
+    strays.ended(other.id());
+    until("nothing is left of either", || {
+        strays.sweep(other.id());
+        !["1000.2", "1000.3", "1000.4"].iter().any(|mark| lives(mark))
+    });
+    assert!(own.try_wait().unwrap().is_none(), "it is ours");
+    own.kill().unwrap();
+    own.wait().unwrap();
+}
