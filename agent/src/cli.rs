@@ -12,6 +12,7 @@ mod failure;
 mod inject;
 mod out;
 mod pause;
+mod plugin;
 pub mod render;
 mod replay;
 mod report;
@@ -74,6 +75,7 @@ enum Command {
     Withdraw(withdraw::Withdraw),
     Pause(pause::Pause),
     Resume(pause::Resume),
+    Plugin(plugin::Plugin),
     Completion(completion::Completion),
 }
 
@@ -120,6 +122,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
             Command::Withdraw(withdraw) => withdraw.run(out).await?,
             Command::Pause(pause) => pause.run(&client, out).await?,
             Command::Resume(resume) => resume.run(&client, out)?,
+            Command::Plugin(plugin) => plugin.run(out).await?,
             Command::Completion(completion) => completion.run(out)?,
         }
         Ok(ExitCode::SUCCESS)

@@ -10,11 +10,11 @@ use std::{
 
 use nix::unistd::{AccessFlags, access};
 use nodewell_model::{ConditionSpec, Name};
-use nodewell_rules::{LoadPlan, Mistake, RulesFrom};
+use nodewell_rules::{LoadPlan, Mistake, RulesFrom, plugin::PluginMonitor};
 
 use crate::{
     exporters::apiserver::{LeaseConfig, LeaseMode},
-    socket,
+    identity, socket,
 };
 
 pub use flags::{Command, Flags};
@@ -55,6 +55,11 @@ pub struct Config {
     pub identity: IdentityConfig,
     /// For the satellites.
     pub hardware: nodewell_hardware::Settings,
+    pub checks: nodewell_checks::Settings,
+    /// For `nodewelld repair`.
+    pub repair: nodewell_checks::repair::RepairSettings,
+    /// Whether the node's own figures are among the metrics.
+    pub statistics: bool,
     pub socket_limits: socket::Limits,
     /// Who else may report, in the order of the files.
     pub grants: Vec<socket::Grant>,
@@ -126,6 +131,7 @@ impl Config {
 
     /// The defaults, each with what was said otherwise.
     fn settled(said: Settings) -> Self {
+        let checks = checks(&said);
         let metrics =
             said.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20257))));
         Self {
@@ -160,6 +166,9 @@ impl Config {
             },
             identity: said.identity.settled(),
             hardware: said.hardware.settled(),
+            checks,
+            repair: said.repair.settled(),
+            statistics: said.statistics.enabled.unwrap_or(true),
             grants: said.grants,
         }
     }
@@ -210,6 +219,22 @@ impl Config {
             xids: self.hardware.gpu.xids.clone(),
         }
     }
+
+    /// What Node Problem Detector's files say of plug-ins, without any rule of ours. Mistakes in them are the agent's to
+    /// tell.
+    #[must_use]
+    pub fn plugin_monitors(&self) -> Vec<PluginMonitor> {
+        let plan = LoadPlan { rules: RulesFrom::Dirs(Vec::new()), overrides: None, ..self.load_plan() };
+        nodewell_rules::load(&plan).set.plugins
+    }
+}
+
+/// The checks ask for the API server's name, which the agent's kubeconfig or the kubelet's has.
+fn checks(said: &Settings) -> nodewell_checks::Settings {
+    let mut checks = said.checks.clone().settled();
+    let kubelets = identity::kubelet_places(Path::new("/"), said.identity.kubelet_kubeconfig.as_deref());
+    checks.network.kubeconfigs = said.kubeconfig.iter().cloned().chain(kubelets).collect();
+    checks
 }
 
 fn lease(mode: Option<LeaseMode>, renew: Option<Duration>) -> LeaseConfig {

@@ -3,7 +3,7 @@
 mod cluster;
 mod state;
 
-use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
+use std::{io, os::fd::OwnedFd, rc::Rc, sync::Arc, time::Duration};
 
 use nodewell_model::{ConditionSpec, Row};
 use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples_where, load, shipped};
@@ -20,7 +20,7 @@ use crate::{
     exporters::{
         self,
         apiserver::{ApiStats, Memory, Ports},
-        metrics::Shown,
+        metrics::{Shown, Statistics},
     },
     identity::Way,
     injection::RuleInjector,
@@ -66,6 +66,8 @@ struct Agent {
     board: Board,
     rules: watch::Sender<Arc<RuleSet>>,
     grants: watch::Sender<Arc<Grants>>,
+    /// For satellites that we have started.
+    reloads: watch::Sender<()>,
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
     readers: Readers,
     socket_counters: Arc<socket::Counters>,
@@ -154,6 +156,7 @@ impl Agent {
             board,
             rules,
             grants,
+            reloads: watch::Sender::new(()),
             catalogues,
             readers,
             socket_counters: Arc::default(),
@@ -208,7 +211,8 @@ impl Agent {
         if spawn {
             let children = Children {
                 socket: self.config.socket.clone(),
-                config: self.flags.config.clone(),
+                flags: self.flags.clone(),
+                reloads: self.reloads.subscribe(),
                 state_dir: self.config.state_dir.clone(),
                 outlet,
                 stop: self.tasks.stop().clone(),
@@ -307,6 +311,7 @@ impl Agent {
                     api,
                     socket: Arc::clone(&self.socket_counters),
                     store: self.board.store().clone(),
+                    statistics: Rc::new(Statistics::new(self.config.statistics)),
                 };
                 self.vital.spawn_local(exporters::metrics::serve(listener, shown));
             }
@@ -327,6 +332,7 @@ impl Agent {
                 // The catalogue first: a finding of a new rule must find its condition. The ledger outlives us.
                 let _ = self.catalogues.send(rules.conditions.clone()).await;
                 self.rules.send_replace(Arc::new(rules));
+                self.reloads.send_replace(());
                 self.readers.fit(&mut self.tasks).await?;
             }
             Err(mistakes) => {

@@ -21,7 +21,7 @@ pub use enrolment::{EnrolError, Enrolment, Progress};
 pub use flags::IdentityFlags;
 pub use folder::{Access, Folder, FolderError};
 pub use keeper::{Keeper, KeeperError, Kept, Published, SAID};
-pub use kubelet::{Found, find as find_kubelet};
+pub use kubelet::{Found, find as find_kubelet, places as kubelet_places};
 pub use request::{GROUP, SigningRequest, USER_PREFIX, user_name};
 pub use server::{Server, Trouble, ask, client_of};
 pub use token::TokenClaims;

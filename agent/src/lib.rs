@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod logging;
 pub mod monitors;
 pub mod readers;
+pub mod repair;
 pub mod runtime;
 pub mod satellite;
 pub mod socket;

@@ -3,37 +3,45 @@
 
 mod children;
 mod crew;
+mod family;
 mod filesystem;
 mod flags;
 mod link;
 mod place;
+mod plugins;
 mod protocol;
 mod service;
+mod services;
 mod task;
 mod words;
 pub mod worker;
 
-use std::{future, io, path::PathBuf};
+use std::{future, io, path::PathBuf, rc::Rc};
 
 use nix::sys::signal::Signal;
+use nodewell_checks::service::Check;
 use nodewell_client::Client;
-use nodewell_hardware::Settings;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub use children::Children;
 pub use crew::{Pause, PauseError, PauseFile};
-pub use flags::{Group, MonitorFlags, TrialFlags, WorkerFlags};
+pub use family::Settings;
+pub use flags::{Group, MonitorFlags, Team, TrialFlags, WorkerFlags};
+pub use services::configured;
 
 pub(crate) use crew::GPU_DRIVERS;
 pub(crate) use place::Place;
+pub(crate) use plugins::try_plugin;
 pub(crate) use task::Stat;
 
-use crate::{detectors::proof::HostRoots, runtime::notify};
+use crate::{config::Flags as AgentFlags, detectors::proof::HostRoots, runtime::notify};
 
 use crew::{Crew, CrewPlan};
 use filesystem::FilesystemCheck;
 use link::Link;
+use plugins::{Ground, Plugins};
 use protocol::Brief;
+use services::{Services, ServicesPlan};
 use words::Words;
 
 /// Lets this process end with its parent, which started it. False if that is gone already.
@@ -51,10 +59,14 @@ pub fn end_with(parent: i32) -> bool {
 pub struct Errand {
     pub group: Group,
     pub client: Client,
-    /// The config's parts on hardware.
+    /// The config's parts on hardware and checks.
     pub settings: Settings,
     pub state_dir: Option<PathBuf>,
     pub trial: TrialFlags,
+    /// Health checks of Node Problem Detector's configuration.
+    pub health_checks: Vec<Check>,
+    /// Where rules and plug-ins are, as the agent was told.
+    pub flags: AgentFlags,
 }
 
 /// Runs one group of monitors until SIGTERM or SIGINT. Fails only where signals cannot be listened to.
@@ -63,22 +75,61 @@ pub async fn run(errand: Errand) -> io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let group = errand.group;
     let words = Words::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
+    let mut plugins = errand.plugins(&words)?;
     let link = Link::new(errand.client.clone(), group.as_str(), words.clone());
-    let crew = Crew::new(errand.plan(), &link, words.clone());
+    let services = errand.services(&words);
+    // A problem daemon of its own: what one of them says takes nothing back of the other's.
+    let second = group.second().map(|team| (team, Link::new(errand.client.clone(), team.as_str(), words.clone())));
+    let crew = Crew::new(errand.plan(group.team()), &link, words.clone());
+    let second_crew = second.as_ref().map(|(team, link)| Crew::new(errand.plan(*team), link, words.clone()));
+    let second_link = second.as_ref().map(|(_, link)| link);
     // It works as soon as it waits: the agent may come later than we do.
     notify::ready();
     tokio::select! {
-        () = check(group, &link, words.clone()) => {}
+        () = check(group, (&link, second_link), words.clone()) => {}
         () = crew.run() => {}
+        () = run_second(second_crew) => {}
         () = link.follow() => {}
+        () = look_after(services.as_ref(), words.clone()) => {}
         () = service::run(words) => {}
+        () = at_work(plugins.as_mut()) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
     notify::stopping();
     tracing::info!("stopping");
-    link.finish().await;
+    let second_end = async {
+        if let Some((_, link)) = second {
+            link.finish().await;
+        }
+    };
+    let services_end = async {
+        if let Some(services) = services {
+            services.finish().await;
+        }
+    };
+    tokio::join!(link.finish(), second_end, services_end, finish(plugins));
     Ok(())
+}
+
+async fn run_second(crew: Option<Crew<'_>>) {
+    match crew {
+        Some(crew) => crew.run().await,
+        None => future::pending().await,
+    }
+}
+
+async fn at_work(plugins: Option<&mut Plugins>) {
+    match plugins {
+        Some(plugins) => plugins.run().await,
+        None => future::pending().await,
+    }
+}
+
+async fn finish(plugins: Option<Plugins>) {
+    if let Some(plugins) = plugins {
+        plugins.finish().await;
+    }
 }
 
 /// What the service manager has made for a satellite (`StateDirectory=`).
@@ -87,23 +138,48 @@ pub fn default_state_dir() -> Option<PathBuf> {
     std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute())
 }
 
-async fn check(group: Group, link: &Link, words: Words) {
+async fn check(group: Group, (link, second): (&Link, Option<&Link>), words: Words) {
     match group {
-        Group::Check => FilesystemCheck::new(HostRoots::default(), words).run(link).await,
+        Group::Check => FilesystemCheck::new(HostRoots::default(), words).run(link, second).await,
         Group::Disk | Group::Gpu => future::pending().await,
     }
 }
 
+async fn look_after(services: Option<&Services>, words: Words) {
+    match services {
+        Some(services) => services.run(&words).await,
+        None => future::pending().await,
+    }
+}
+
 impl Errand {
-    fn plan(self) -> CrewPlan {
-        let Self { group, client, settings, state_dir, trial } = self;
+    /// Services are looked at where nothing else is asked than what anybody may ask.
+    fn services(&self, words: &Words) -> Option<Services> {
+        let settings = self.settings.checks.services.clone().paced(self.trial.interval, self.trial.deadline);
+        let is_wanted = self.group == Group::Check && settings.enabled;
+        let configured = self.health_checks.clone();
+        let plan = ServicesPlan { settings: &settings, configured, state_dir: self.state_dir.as_deref() };
+        is_wanted.then(|| Services::new(self.client.clone(), plan, words.clone()))
+    }
+
+    /// Before this process has children: those of a service are kept apart.
+    fn plugins(&self, words: &Words) -> io::Result<Option<Plugins>> {
+        if self.group != Group::Check {
+            return Ok(None);
+        }
+        let ground = Rc::new(Ground::prepare(notify::is_service()));
+        Plugins::new(self.flags.clone(), self.client.clone(), words.clone(), ground).map(Some)
+    }
+
+    fn plan(&self, team: Team) -> CrewPlan {
         CrewPlan {
-            group,
-            brief: Brief { roots: trial.roots(), settings },
-            state_dir,
-            socket: client.path().to_owned(),
-            interval: trial.interval,
-            deadline: trial.deadline,
+            group: self.group,
+            team,
+            brief: Brief { roots: self.trial.roots(), settings: self.settings.clone() },
+            state_dir: self.state_dir.clone(),
+            socket: self.client.path().to_owned(),
+            interval: self.trial.interval,
+            deadline: self.trial.deadline,
         }
     }
 }

@@ -10,9 +10,11 @@ use nodewell_agent::{
     identity::IdentityFlags,
     lastwords::{self, LastWordsFlags},
     logging,
+    repair::{self, RepairFlags},
     runtime::handed::Handed,
-    satellite::{self, Errand, MonitorFlags, WorkerFlags},
+    satellite::{self, Errand, Group, MonitorFlags, Settings, WorkerFlags},
 };
+use nodewell_checks::systemd::{DEADLINE, Manager};
 use nodewell_client::Client;
 use nodewell_rules::{Mistake, RuleSet};
 use nodewell_sys::memory::{Locking, load_program, lock_memory, one_malloc_arena};
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Some(Command::Worker(flags)) => return worker(&flags),
         Some(Command::LastWords(flags)) => return last_words(&flags),
         Some(Command::Identity(flags)) => return identity(&flags),
+        Some(Command::Repair(flags)) => return repair(flags),
         None => {}
     }
     match settled(&flags) {
@@ -62,16 +65,23 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
     if flags.parent.is_some_and(|parent| !satellite::end_with(parent)) {
         return ExitCode::SUCCESS;
     }
-    let config = match Config::load(&Flags { config: flags.config, ..Flags::default() }) {
+    let as_the_agent = flags.as_the_agent();
+    let config = match Config::load(&as_the_agent) {
         Ok(config) => config,
         Err(mistakes) => return mistaken(&mistakes),
+    };
+    let health_checks = match flags.group {
+        Group::Check => satellite::configured(&config.plugin_monitors()),
+        Group::Disk | Group::Gpu => Vec::new(),
     };
     let errand = Errand {
         group: flags.group,
         client: Client::new(flags.socket.unwrap_or(config.socket)),
-        settings: config.hardware,
+        settings: Settings { hardware: config.hardware, checks: config.checks },
         state_dir: flags.state_dir.or_else(satellite::default_state_dir),
         trial: flags.trial,
+        health_checks,
+        flags: as_the_agent,
     };
     let _ = one_malloc_arena();
     started(|runtime| LocalSet::new().block_on(runtime, satellite::run(errand)))
@@ -83,7 +93,7 @@ fn worker(flags: &WorkerFlags) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let _ = one_malloc_arena();
-    satellite::worker::run(flags.group).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+    satellite::worker::run(flags.team).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The oneshot that copies what the last boot left.
@@ -103,6 +113,32 @@ fn identity(flags: &IdentityFlags) -> ExitCode {
         Ok(config) => started(|runtime| runtime.block_on(flags.run(&config))),
         Err(mistakes) => mistaken(&mistakes),
     }
+}
+
+/// The helper that restarts units, or one look at what it would do.
+fn repair(flags: RepairFlags) -> ExitCode {
+    let config = match Config::load(&Flags { config: flags.config, ..Flags::default() }) {
+        Ok(config) => config,
+        Err(mistakes) => return mistaken(&mistakes),
+    };
+    let errand = repair::Errand {
+        settings: config.repair,
+        client: Client::new(flags.socket.unwrap_or(config.socket)),
+        manager: flags.bus.map_or_else(Manager::system, |bus| Manager::at(&bus, DEADLINE)),
+        state_dir: flags.state_dir.or_else(satellite::default_state_dir),
+        journal: flags.journal,
+    };
+    let _ = one_malloc_arena();
+    if flags.dry_run {
+        return started(|runtime| runtime.block_on(repair::plan(&errand)).map(|lines| print(&lines)));
+    }
+    started(|runtime| LocalSet::new().block_on(runtime, repair::run(errand)))
+}
+
+/// A closed stdout is no reason to change the answer.
+fn print(lines: &[String]) {
+    let mut out = std::io::stdout().lock();
+    lines.iter().for_each(|line| drop(writeln!(out, "{line}")));
 }
 
 /// Config and rules, or every mistake of both.

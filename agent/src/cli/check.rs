@@ -3,8 +3,11 @@
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::Args;
+use nodewell_checks::plugin::Program;
 use nodewell_rules::{
-    Detector, LoadPlan, Loaded, Location, Mistake, Note, RuleSet, load, load_path, matcher::SlowPattern,
+    Detector, LoadPlan, Loaded, Location, Mistake, Note, RuleSet, load, load_path,
+    matcher::SlowPattern,
+    plugin::{PluginTask, Task},
 };
 use serde::Serialize;
 
@@ -34,7 +37,7 @@ pub(super) struct Check {
     /// The configuration [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it.
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     config: Option<PathBuf>,
-    /// As JSON: {rules, examples, mistakes[], notes[]}.
+    /// As JSON: {rules, examples, plugins, mistakes[], notes[]}.
     #[arg(long)]
     json: bool,
 }
@@ -44,6 +47,7 @@ pub(super) struct Check {
 struct Report {
     rules: usize,
     examples: usize,
+    plugins: usize,
     mistakes: Vec<Told>,
     notes: Vec<Told>,
 }
@@ -66,7 +70,7 @@ impl Check {
                 if settings::is_config(&path) {
                     report.take_configuration(Some(path));
                 } else {
-                    report.take_rules(load_path(&path));
+                    report.take_files(load_path(&path));
                 }
             }
         }
@@ -87,7 +91,9 @@ impl Report {
                 if loaded.mistakes.is_empty() {
                     self.take_mistakes(config.grants_beyond(&loaded.set.conditions));
                 }
+                let programs = programs(&loaded.set);
                 self.take_rules(loaded);
+                self.take_mistakes(programs);
             }
             Err(mistakes) => {
                 self.take_mistakes(mistakes);
@@ -97,7 +103,16 @@ impl Report {
         }
     }
 
+    /// Files may be for another machine: what this one lacks is no mistake of theirs.
+    fn take_files(&mut self, loaded: Loaded) {
+        let programs = programs(&loaded.set);
+        self.take_rules(loaded);
+        let notes = programs.into_iter().map(|Mistake { location, message }| Note::new(location, message));
+        self.notes.extend(notes.map(Told::from));
+    }
+
     fn take_rules(&mut self, loaded: Loaded) {
+        self.plugins += loaded.set.plugins.iter().map(|monitor| monitor.tasks.len()).sum::<usize>();
         self.take_mistakes(loaded.mistakes);
         self.notes.extend(loaded.notes.into_iter().map(Told::from));
         self.rules += loaded.set.rules.len();
@@ -133,8 +148,20 @@ impl Report {
             1 => "1 mistake".to_owned(),
             many => format!("{many} mistakes"),
         };
-        Ok(out.line(&format!("{} rules, {} examples: {mistakes}", self.rules, self.examples))?)
+        let plugins = if self.plugins == 0 { String::new() } else { format!(", {} plug-ins", self.plugins) };
+        Ok(out.line(&format!("{} rules, {} examples{plugins}: {mistakes}", self.rules, self.examples))?)
     }
+}
+
+/// Programs that would not be run as they are.
+fn programs(set: &RuleSet) -> Vec<Mistake> {
+    let tasks = set.plugins.iter().flat_map(|monitor| &monitor.tasks);
+    let refused = |task: &PluginTask| {
+        let Task::Run { path, .. } = &task.task else { return None };
+        let refused = Program::open(path).err()?;
+        Some(Mistake::new(task.location.clone(), format!("{} would not be run: {refused}", task.name)))
+    };
+    tasks.filter_map(refused).collect()
 }
 
 fn count(examples: &nodewell_rules::rule::Examples) -> usize {

@@ -8,6 +8,7 @@ use crate::{
     config::settings::{MetricsAddress, Settings, SocketSettings},
     identity::IdentityFlags,
     lastwords::LastWordsFlags,
+    repair::RepairFlags,
     satellite::{MonitorFlags, WorkerFlags},
 };
 
@@ -71,6 +72,8 @@ pub enum Command {
     LastWords(LastWordsFlags),
     /// Find or renew this node's credentials and hand them to the agent; done by root, to the end
     Identity(IdentityFlags),
+    /// Restart units of a fixed list while they are broken, and not too often; off unless configured, runs as root
+    Repair(RepairFlags),
 }
 
 impl Flags {

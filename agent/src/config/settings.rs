@@ -1,11 +1,14 @@
 //! One config file, read key by key: every mistake with its line, nothing assumed.
 
 mod apiserver;
+mod checks;
 mod grant;
 mod hardware;
 mod identity;
 mod rate;
+mod repair;
 mod socket;
+mod statistics;
 
 use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
@@ -15,9 +18,12 @@ use nodewell_rules::{
 };
 
 use crate::{exporters::apiserver::LeaseMode, socket::Grant};
+pub use checks::CheckSettings;
 pub use hardware::HardwareSettings;
 pub use identity::{IdentityMode, IdentitySettings};
+pub use repair::RepairWords;
 pub use socket::SocketSettings;
+pub use statistics::StatisticsSettings;
 
 /// A config of more than this is not one.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
@@ -50,6 +56,9 @@ pub struct Settings {
     pub lease_renew: Option<Duration>,
     pub identity: IdentitySettings,
     pub hardware: HardwareSettings,
+    pub checks: CheckSettings,
+    pub repair: RepairWords,
+    pub statistics: StatisticsSettings,
     /// Of all places together: one more file never takes a grant away.
     pub grants: Vec<Grant>,
 }
@@ -152,6 +161,14 @@ const TOP_KEYS: &[&str] = &[
     "pcie",
     "fabric",
     "gpu",
+    "limits",
+    "mounts",
+    "clock",
+    "network",
+    "services",
+    "service",
+    "repair",
+    "statistics",
     "grant",
 ];
 
@@ -177,6 +194,9 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
     apiserver::read(file, &mut settings, report);
     settings.identity = identity::read(file, report);
     settings.hardware = hardware::read(file, report);
+    settings.checks = checks::read(file, report);
+    settings.repair = repair::read(file, report);
+    settings.statistics = statistics::read(file, report);
     let grants = tables(file, "grant", report).into_iter();
     settings.grants = grants.filter_map(|table| grant::read(table, report)).collect();
     settings
@@ -249,6 +269,9 @@ impl Settings {
             lease_renew: later.lease_renew.or(self.lease_renew),
             identity: self.identity.overridden_by(later.identity),
             hardware: self.hardware.overridden_by(later.hardware),
+            checks: self.checks.overridden_by(later.checks),
+            repair: self.repair.overridden_by(later.repair),
+            statistics: self.statistics.overridden_by(later.statistics),
             grants: self.grants.into_iter().chain(later.grants).collect(),
         }
     }

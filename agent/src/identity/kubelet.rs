@@ -24,7 +24,8 @@ pub struct Found {
 }
 
 /// The places below `root` where a kubeconfig may be; or only the one that was `named`.
-pub(super) fn places(root: &Path, named: Option<&Path>) -> Vec<PathBuf> {
+#[must_use]
+pub fn places(root: &Path, named: Option<&Path>) -> Vec<PathBuf> {
     let known = || PLACES.iter().map(|(_, place)| root.join(place)).collect();
     named.map_or_else(known, |path| vec![path.to_owned()])
 }

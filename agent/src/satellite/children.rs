@@ -1,6 +1,7 @@
 //! The satellites where no service manager starts them: children of the agent, started again when they end.
 
 use std::{
+    ffi::OsStr,
     fmt::Display,
     io,
     path::PathBuf,
@@ -14,9 +15,13 @@ use nix::{
     unistd::Pid,
 };
 use nodewell_model::{Finding, FindingKind, Guard, Name, Origin, Severity};
-use tokio::process::{Child, Command};
+use tokio::{
+    process::{Child, Command},
+    sync::watch,
+};
 
 use crate::{
+    config::Flags,
     monitors::outlet::{Outlet, Report},
     runtime::{Stop, clock},
     satellite::Group,
@@ -37,8 +42,10 @@ const OUR_OWN: [&str; 6] =
 pub struct Children {
     /// The agent's socket.
     pub socket: PathBuf,
-    /// The agent's config file, if it was named.
-    pub config: Option<PathBuf>,
+    /// The agent's command line: its satellites read the same rules.
+    pub flags: Flags,
+    /// Changes when the agent has read its rules anew.
+    pub reloads: watch::Receiver<()>,
     /// Where the agent keeps its state; they have a folder in it.
     pub state_dir: Option<PathBuf>,
     pub outlet: Outlet,
@@ -47,12 +54,12 @@ pub struct Children {
 
 impl Children {
     /// Keeps the satellite of `group` running until the stop.
-    pub async fn keep(self, group: Group) {
+    pub async fn keep(mut self, group: Group) {
         let mut pause = FIRST_PAUSE;
         while !self.stop.is_set() {
             let began = Instant::now();
             let how = match self.start(group) {
-                Ok(child) => match self.wait(child).await {
+                Ok(child) => match self.wait(group, child).await {
                     Some(status) => status.to_string(),
                     None => return,
                 },
@@ -75,9 +82,7 @@ impl Children {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("nodewelld").args(["monitor", group.as_str(), "--socket"]).arg(&self.socket);
         command.arg("--parent").arg(std::process::id().to_string());
-        if let Some(config) = &self.config {
-            command.arg("--config").arg(config);
-        }
+        self.tell_flags(&mut command);
         if let Some(state_dir) = &self.state_dir {
             command.arg("--state-dir").arg(state_dir.join("hardware"));
         }
@@ -88,17 +93,29 @@ impl Children {
         command.stdin(Stdio::null()).process_group(0).kill_on_drop(true).spawn()
     }
 
+    fn tell_flags(&self, command: &mut Command) {
+        let Flags { config, rules, npd_config, node_name, .. } = &self.flags;
+        let one = |name: &'static str, value: &OsStr| [name.into(), value.to_owned()];
+        let config = config.iter().map(|file| one("--config", file.as_os_str()));
+        let rules = rules.iter().map(|folder| one("--rules", folder.as_os_str()));
+        let npd_config = npd_config.iter().map(|file| one("--npd-config", file.as_os_str()));
+        let node_name = node_name.iter().map(|name| one("--node-name", name.as_ref()));
+        command.args(config.chain(rules).chain(npd_config).chain(node_name).flatten());
+    }
+
     /// How it ended, or `None` after the stop.
-    async fn wait(&self, mut child: Child) -> Option<ExitStatus> {
-        tokio::select! {
-            // Nobody but us waits for it, so there is always an answer.
-            status = child.wait() => return Some(status.unwrap_or_default()),
-            () = self.stop.said() => {}
+    async fn wait(&mut self, group: Group, mut child: Child) -> Option<ExitStatus> {
+        self.reloads.mark_unchanged();
+        loop {
+            tokio::select! {
+                // Nobody but us waits for it, so there is always an answer.
+                status = child.wait() => return Some(status.unwrap_or_default()),
+                () = self.stop.said() => break,
+                // Others have nothing to read anew.
+                Ok(()) = self.reloads.changed(), if group == Group::Check => signal(&child, Signal::SIGHUP),
+            }
         }
-        if let Some(pid) = child.id() {
-            // It has not been waited for: the pid is still its own.
-            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
-        }
+        signal(&child, Signal::SIGTERM);
         if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
             tracing::warn!("a satellite did not end in time and is killed");
         }
@@ -110,6 +127,13 @@ impl Children {
         tracing::error!(satellite, %how, pause_secs, "satellite ended unasked, will restart");
         let message = format!("nodewelld monitor {satellite} ended ({how}); it is started again in {pause_secs} s");
         self.outlet.tell(Report::Finding(Box::new(happened(message)))).await;
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    if let Some(pid) = child.id() {
+        // It has not been waited for: the pid is still its own.
+        let _ = kill(Pid::from_raw(pid.cast_signed()), signal);
     }
 }
 

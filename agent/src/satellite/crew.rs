@@ -1,23 +1,23 @@
-//! The families of devices that one satellite looks after: asks in rounds, by a worker process, and lets each family's
+//! The families of devices that one team of a satellite looks after: asks in rounds, by a worker process, and lets each family's
 //! judge say what the answers mean.
 
-mod course;
+pub(super) mod course;
 mod desk;
 mod drivers;
-mod keeping;
+pub(super) mod keeping;
 mod leftovers;
 mod pause;
 mod process;
-mod speaker;
+pub(super) mod speaker;
 
 use std::{path::PathBuf, time::Duration};
 
-use nodewell_hardware::Family;
+use crate::satellite::family::Family;
 use tokio::time::{Instant, sleep};
 
 use crate::{
     runtime::notify,
-    satellite::{Group, link::Link, protocol::Brief, words::Words},
+    satellite::{Group, Team, link::Link, protocol::Brief, words::Words},
 };
 
 use course::Course;
@@ -35,8 +35,10 @@ pub use pause::{Pause, PauseError, PauseFile};
 const TICK: Duration = Duration::from_secs(2);
 
 /// What a crew is made of.
+#[derive(Debug, Clone)]
 pub(super) struct CrewPlan {
     pub(super) group: Group,
+    pub(super) team: Team,
     pub(super) brief: Brief,
     /// Where its families remember; `None`: nowhere.
     pub(super) state_dir: Option<PathBuf>,
@@ -47,13 +49,13 @@ pub(super) struct CrewPlan {
     pub(super) deadline: Option<Duration>,
 }
 
-/// One group at work.
+/// One team at work.
 pub(super) struct Crew<'a> {
     plan: CrewPlan,
     words: Words,
     desk: Desk,
     courses: Vec<Course>,
-    speaker: Speaker<'a>,
+    speaker: Speaker<'a, Family>,
     drivers: Drivers,
     pauses: PauseFile,
     paused: bool,
@@ -64,9 +66,8 @@ pub(super) struct Crew<'a> {
 impl<'a> Crew<'a> {
     /// Nothing is asked before [`Crew::run`].
     pub(super) fn new(plan: CrewPlan, link: &'a Link, words: Words) -> Self {
-        let desk =
-            Desk::new(Box::new(OwnProgram { group: plan.group, socket: plan.socket.clone() }), plan.brief.clone());
-        let wanted = plan.group.families().iter().filter(|family| family.is_enabled(&plan.brief.settings));
+        let desk = Desk::new(Box::new(OwnProgram { team: plan.team, socket: plan.socket.clone() }), plan.brief.clone());
+        let wanted = plan.team.families().iter().filter(|family| family.is_enabled(&plan.brief.settings));
         let courses = wanted.map(|family| plan.course(*family)).collect();
         let drivers = Drivers::new(plan.group, &plan.brief.roots);
         let pauses = PauseFile::of(&plan.socket, plan.group);
@@ -101,7 +102,7 @@ impl<'a> Crew<'a> {
     /// Takes up where an earlier run ended.
     async fn resume(&mut self) {
         let proc = &self.plan.brief.roots.proc;
-        self.desk.leftovers.find(proc, &Us::new(self.plan.group, proc)).await;
+        self.desk.leftovers.find(proc, &Us::new(self.plan.team, proc)).await;
         for course in &mut self.courses {
             self.speaker.resume(course.family, course.resume().await);
         }
@@ -135,7 +136,7 @@ impl<'a> Crew<'a> {
         self.speaker.tell(course.family, findings, &course.rest).await;
         course.keep(self.speaker.said(course.family));
         self.say_whether_all();
-        self.words.hardware(self.summary());
+        self.words.part(self.plan.team.as_str(), self.summary());
     }
 
     /// Until the next round: what devices say by themselves, if they do.
@@ -187,7 +188,7 @@ impl<'a> Crew<'a> {
             self.release().await;
         }
         self.speaker.pause(pause);
-        self.words.hardware(pause.to_string());
+        self.words.part(self.plan.team.as_str(), pause.to_string());
     }
 
     async fn release(&mut self) {

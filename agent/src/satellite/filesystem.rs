@@ -83,13 +83,13 @@ impl FilesystemCheck {
         Self { roots, words, probes: Probes::default(), cases: BTreeMap::new() }
     }
 
-    /// Looks whenever there is something to look at; never returns.
-    pub(super) async fn run(mut self, link: &Link) {
+    /// Looks whenever there is something to look at; never returns. `mounts` may claim the same problems.
+    pub(super) async fn run(mut self, link: &Link, mounts: Option<&Link>) {
         loop {
             let looked = Instant::now();
             let answered = match link.problems().await {
                 Ok(problems) => {
-                    self.look(link, &problems).await;
+                    self.look((link, mounts), &problems).await;
                     true
                 }
                 // The link says it, and news comes when the agent is back.
@@ -107,12 +107,16 @@ impl FilesystemCheck {
         }
     }
 
-    async fn look(&mut self, link: &Link, problems: &[ConditionProblem]) {
+    async fn look(&mut self, (link, mounts): (&Link, Option<&Link>), problems: &[ConditionProblem]) {
         let broken: BTreeMap<Watched, Told> = problems.iter().filter_map(watched).collect();
         self.cases.retain(|watched, _| broken.contains_key(watched));
         let mut readings = Readings::new();
         for (watched, told) in broken {
             if let Verdict::Over(evidence) = self.judge(link, (&watched, &told), &mut readings) {
+                // Its heartbeat shall not claim again what is over; if it is not, its next round says so.
+                if let Some((mounts, subject)) = mounts.zip(watched.subject.clone()) {
+                    mounts.forget(&(watched.condition.clone(), subject));
+                }
                 self.end(link, (&watched, told), evidence).await;
             }
         }

@@ -2,13 +2,14 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use crate::{config::Flags, satellite::family::Family};
 use clap::{Args, ValueEnum};
-use nodewell_hardware::{Family, Roots};
+use nodewell_hardware::Roots;
 use nodewell_rules::duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld monitor check                    look after filesystems, memory, CPUs, PCI Express and fabrics
+  nodewelld monitor check                    look after the host: filesystems, limits, services, plug-ins
   nodewelld monitor disk                     ask disks how they are; needs root
   nodewelld monitor check --socket /tmp/nodewell.sock
                                              for an agent that listens elsewhere
@@ -35,11 +36,34 @@ pub struct MonitorFlags {
     /// Where it remembers what has to outlive a restart [default: $STATE_DIRECTORY, else nowhere]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
+    /// A folder of rule files, as the agent was told; their plug-ins are run by `check`
+    #[arg(long, value_name = "DIR")]
+    pub rules: Vec<PathBuf>,
+    /// A Node Problem Detector config, as the agent was told; its plug-ins are run by `check`
+    #[arg(long, value_name = "FILE")]
+    pub npd_config: Vec<PathBuf>,
+    /// This node's name, as the agent was told
+    #[arg(long, value_name = "NAME")]
+    pub node_name: Option<String>,
     #[command(flatten)]
     pub trial: TrialFlags,
     /// End with this process, which started us
     #[arg(long, value_name = "PID", hide = true)]
     pub parent: Option<i32>,
+}
+
+impl MonitorFlags {
+    /// What of it is the agent's, too.
+    #[must_use]
+    pub fn as_the_agent(&self) -> Flags {
+        Flags {
+            config: self.config.clone(),
+            rules: self.rules.clone(),
+            npd_config: self.npd_config.clone(),
+            node_name: self.node_name.clone(),
+            ..Flags::default()
+        }
+    }
 }
 
 /// Another machine than the one we are on, and another pace: for tests.
@@ -51,6 +75,8 @@ pub struct TrialFlags {
     pub sys: Option<PathBuf>,
     #[arg(long, value_name = "DIR", hide = true)]
     pub dev: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub run: Option<PathBuf>,
     #[arg(long, value_name = "DIR", hide = true)]
     pub tracing: Option<PathBuf>,
     /// Between two rounds of any family
@@ -71,6 +97,7 @@ impl TrialFlags {
             proc: or(&self.proc, usual.proc),
             sys: or(&self.sys, usual.sys),
             dev: or(&self.dev, usual.dev),
+            run: or(&self.run, usual.run),
             tracing: or(&self.tracing, usual.tracing),
         }
     }
@@ -99,11 +126,59 @@ impl Group {
         }
     }
 
-    /// The families of devices that it looks after.
+    /// The team that goes by its name.
+    #[must_use]
+    pub fn team(self) -> Team {
+        match self {
+            Self::Check => Team::Check,
+            Self::Disk => Team::Disk,
+            Self::Gpu => Team::Gpu,
+        }
+    }
+
+    /// Another one, with a worker of its own.
+    #[must_use]
+    pub fn second(self) -> Option<Team> {
+        (self == Self::Check).then_some(Team::Mounts)
+    }
+}
+
+/// Families that share a worker: where one of them hangs, its team waits, and no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Team {
+    Check,
+    /// Servers of files hang often, and for long.
+    Mounts,
+    Disk,
+    Gpu,
+}
+
+impl Team {
+    /// Its name on a worker's command line and as a problem daemon.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Mounts => "mounts",
+            Self::Disk => "disk",
+            Self::Gpu => "gpu",
+        }
+    }
+
+    /// What it looks after.
     #[must_use]
     pub fn families(self) -> &'static [Family] {
         match self {
-            Self::Check => &[Family::Memory, Family::Cpu, Family::Pcie, Family::Fabric],
+            Self::Check => &[
+                Family::Memory,
+                Family::Cpu,
+                Family::Pcie,
+                Family::Fabric,
+                Family::Limits,
+                Family::Clock,
+                Family::Network,
+            ],
+            Self::Mounts => &[Family::Mounts],
             Self::Disk => &[Family::Disk],
             Self::Gpu => &[Family::Gpu],
         }
@@ -113,18 +188,25 @@ impl Group {
     #[must_use]
     pub fn of(family: Family) -> Self {
         match family {
-            Family::Memory | Family::Cpu | Family::Pcie | Family::Fabric => Self::Check,
             Family::Disk => Self::Disk,
             Family::Gpu => Self::Gpu,
+            Family::Mounts => Self::Mounts,
+            Family::Memory
+            | Family::Cpu
+            | Family::Pcie
+            | Family::Fabric
+            | Family::Limits
+            | Family::Clock
+            | Family::Network => Self::Check,
         }
     }
 }
 
-/// The command line of `nodewelld worker GROUP`.
+/// The command line of `nodewelld worker TEAM`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerFlags {
     /// Whose it is, for people who look at processes
-    pub group: Group,
+    pub team: Team,
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]
     pub parent: i32,

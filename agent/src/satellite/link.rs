@@ -126,12 +126,12 @@ impl Link {
 
     /// Says how a device is.
     pub(super) fn set_all(&self, (condition, subject): &(Name, String), conditions: Vec<Condition>) {
-        self.reporter.set_all(condition.clone(), Some(subject.clone()), conditions);
+        self.reporter.set_all(condition.clone(), (!subject.is_empty()).then(|| subject.clone()), conditions);
     }
 
     /// A device is there no more.
     pub(super) fn forget(&self, (condition, subject): &(Name, String)) {
-        self.reporter.forget(condition.clone(), Some(subject.clone()));
+        self.reporter.forget(condition.clone(), (!subject.is_empty()).then(|| subject.clone()));
     }
 
     /// How many devices there are.

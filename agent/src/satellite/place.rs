@@ -1,13 +1,13 @@
 //! Where a worker is, as the name of its task: `nwd:nvme0`. The kernel tells it of a task in any state, also of one that
 //! hangs and whose memory cannot be looked at.
 
-use nodewell_hardware::Family;
+use crate::satellite::family::Family;
 
-use super::{Group, protocol::Ask};
+use super::{Team, protocol::Ask};
 
 /// `TASK_COMM_LEN` less the zero at its end (include/linux/sched.h).
 const NAME_BYTES: usize = 15;
-/// Every name of a worker begins so: whose it is, for each group a letter.
+/// Every name of a worker begins so: whose it is, for each team a letter.
 const MARK_BYTES: usize = "nwd:".len();
 
 /// In place of the beginning of a name that does not fit: `hash~tail`.
@@ -32,12 +32,12 @@ impl Place {
             Ask::List => format!("{}/list", family.as_str()),
             Ask::Wait { .. } => format!("{}/wait", family.as_str()),
         };
-        Self::at(mark(Group::of(family)), what)
+        Self::at(mark(Team::of(family)), what)
     }
 
-    /// Where a worker of `group` is that is asked nothing: one that hangs while it ends is found there.
-    pub(super) fn idle(group: Group) -> Self {
-        Self::at(mark(group), "idle".to_owned())
+    /// Where a worker of `team` is that is asked nothing: one that hangs while it ends is found there.
+    pub(super) fn idle(team: Team) -> Self {
+        Self::at(mark(team), "idle".to_owned())
     }
 
     fn at(mark: &str, what: String) -> Self {
@@ -50,9 +50,9 @@ impl Place {
         self.tag == other.tag && may_be
     }
 
-    /// The place of the worker of `group` that is called `name`; `None` if nothing of the group is called so.
-    pub(crate) fn named(name: &str, group: Group) -> Option<Self> {
-        name.starts_with(mark(group)).then(|| Self { tag: name.to_owned(), what: None })
+    /// The place of the worker of `team` that is called `name`; `None` if nothing of the team is called so.
+    pub(crate) fn named(name: &str, team: Team) -> Option<Self> {
+        name.starts_with(mark(team)).then(|| Self { tag: name.to_owned(), what: None })
     }
 
     /// The task's name.
@@ -88,11 +88,12 @@ fn hash(what: &str) -> String {
     (0..HASH_BYTES).map(letter).collect()
 }
 
-fn mark(group: Group) -> &'static str {
-    match group {
-        Group::Check => "nwc:",
-        Group::Disk => "nwd:",
-        Group::Gpu => "nwg:",
+fn mark(team: Team) -> &'static str {
+    match team {
+        Team::Check => "nwc:",
+        Team::Mounts => "nwm:",
+        Team::Disk => "nwd:",
+        Team::Gpu => "nwg:",
     }
 }
 
@@ -118,10 +119,10 @@ mod tests {
             let place = at(device);
             assert_eq!((place.as_str(), place.device()), (name, device));
             assert!(name.len() <= NAME_BYTES, "{name}");
-            assert!(Place::named(name, Group::Disk).unwrap().is_same(&place));
+            assert!(Place::named(name, Team::Disk).unwrap().is_same(&place));
         }
-        assert!(Place::named("kworker/0:1", Group::Disk).is_none());
-        assert!(Place::named("nwg:0", Group::Disk).is_none());
+        assert!(Place::named("kworker/0:1", Team::Disk).is_none());
+        assert!(Place::named("nwg:0", Team::Disk).is_none());
     }
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
     fn two_that_are_known_in_full_are_one_only_by_that() {
         let (one, other) = (at("a"), Place { what: Some("b".to_owned()), ..at("a") });
         assert!(one.is_same(&one) && !one.is_same(&other));
-        assert!(Place::named("nwd:a", Group::Disk).unwrap().is_same(&other));
+        assert!(Place::named("nwd:a", Team::Disk).unwrap().is_same(&other));
     }
 
     #[test]
@@ -148,6 +149,7 @@ mod tests {
         assert_eq!(Place::of(Family::Gpu, &Ask::List).as_str(), "nwg:gpu/list");
         assert_eq!(Place::of(Family::Gpu, &Ask::Wait { within_millis: 1 }).device(), "gpu/wait");
         assert_eq!(Place::of(Family::Fabric, &Ask::List).as_str(), "nwc:fabric/list");
-        assert_eq!(Place::idle(Group::Gpu).as_str(), "nwg:idle");
+        assert_eq!(Place::of(Family::Mounts, &Ask::List).as_str(), "nwm:mounts/list");
+        assert_eq!(Place::idle(Team::Gpu).as_str(), "nwg:idle");
     }
 }

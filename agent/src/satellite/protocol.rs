@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead};
 
-use nodewell_hardware::{Family, ReadError, Roots, Settings};
+use crate::satellite::family::{Family, Settings};
+use nodewell_hardware::{ReadError, Roots};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The one line about a satellite in `systemctl status`: what it does, or that it waits for the agent.
 
-use std::rc::Rc;
+use std::{collections::BTreeMap, rc::Rc};
 
 use tokio::sync::watch;
 
@@ -9,18 +9,18 @@ use tokio::sync::watch;
 pub(super) struct Words(Rc<watch::Sender<Told>>);
 
 /// What is known, for [`Words::line`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Told {
     away: Option<String>,
     work: String,
-    /// Of the devices; empty where there is nothing to say.
-    hardware: String,
+    /// Of each part of the satellite that has something to say: its teams, its services, its plug-ins.
+    parts: BTreeMap<&'static str, String>,
 }
 
 impl Words {
     /// At first nobody has answered.
     pub(super) fn new(work: &str) -> Self {
-        let told = Told { away: Some("not asked yet".to_owned()), work: work.to_owned(), hardware: String::new() };
+        let told = Told { away: Some("not asked yet".to_owned()), work: work.to_owned(), ..Told::default() };
         Self(Rc::new(watch::Sender::new(told)))
     }
 
@@ -43,18 +43,14 @@ impl Words {
         });
     }
 
-    /// What is known of the devices.
-    pub(super) fn hardware(&self, hardware: String) {
-        self.0.send_if_modified(|told| {
-            let changed = told.hardware != hardware;
-            told.hardware = hardware;
-            changed
-        });
+    /// What the part `name` knows; empty where there is nothing to say.
+    pub(super) fn part(&self, name: &'static str, words: String) {
+        self.0.send_if_modified(|told| told.parts.insert(name, words.clone()).as_ref() != Some(&words));
     }
 
     pub(super) fn line(&self) -> String {
         let told = self.0.borrow();
-        let parts = [told.hardware.as_str(), told.work.as_str()].into_iter().filter(|part| !part.is_empty());
+        let parts = told.parts.values().chain([&told.work]).map(String::as_str).filter(|part| !part.is_empty());
         let work = || parts.collect::<Vec<_>>().join("; ");
         told.away.as_ref().map_or_else(work, |why| format!("waits for the agent: {why}"))
     }
@@ -79,9 +75,12 @@ mod tests {
         assert!(words.away("nobody listens"));
         assert!(!words.away("nobody listens"), "told once");
         words.work("looks after 1 problem".to_owned());
-        words.hardware("memory: 4".to_owned());
+        words.part("mounts", "mounts: 3".to_owned());
+        words.part("check", "memory: 4".to_owned());
         assert_eq!(words.line(), "waits for the agent: nobody listens");
         words.back();
+        assert_eq!(words.line(), "memory: 4; mounts: 3; looks after 1 problem");
+        words.part("mounts", String::new());
         assert_eq!(words.line(), "memory: 4; looks after 1 problem");
     }
 }

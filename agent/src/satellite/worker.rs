@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use nodewell_hardware::{Family, ReadError, Reader};
+use crate::satellite::family::Family;
+use nodewell_hardware::{ReadError, Reader};
 
 use super::{
-    Group,
+    Team,
     place::Place,
     protocol::{Ask, Brief, Question, Reply, Said, read_line},
 };
@@ -33,8 +34,8 @@ pub enum WorkerError {
 const UNWRITABLE: &str = "its reading cannot be written down";
 
 /// Answers until the satellite is gone.
-pub fn run(group: Group) -> Result<(), WorkerError> {
-    let idle = Place::idle(group);
+pub fn run(team: Team) -> Result<(), WorkerError> {
+    let idle = Place::idle(team);
     called(idle.as_str());
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(WorkerError::NoSocket)?;
     let mut satellite = UnixStream::from(input);
@@ -42,9 +43,14 @@ pub fn run(group: Group) -> Result<(), WorkerError> {
     let Some(first) = read_line(&mut lines).map_err(WorkerError::Hearing)? else { return Ok(()) };
     let brief = serde_json::from_str(&first).map_err(WorkerError::NoQuestion)?;
     let mut desk = Desk { brief, readers: BTreeMap::new(), idle };
+    let mut is_settled = false;
     while let Some(line) = read_line(&mut lines).map_err(WorkerError::Hearing)? {
         let question: Question = serde_json::from_str(&line).map_err(WorkerError::NoQuestion)?;
         satellite.write_all(&desk.answer(&question)).map_err(WorkerError::Telling)?;
+        // What only the start ran is needed no more. Without it that stays as well: worth no word.
+        if !std::mem::replace(&mut is_settled, true) {
+            let _ = nodewell_sys::memory::let_go_of_code();
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nodewell_hardware::{Family, Roots};
+use nodewell_hardware::Roots;
 use nodewell_model::view::DaemonView;
 
 use super::check::Check;
@@ -28,11 +28,12 @@ fn missing_at(sys: &Path, daemons: &[DaemonView], config: &Config) -> Vec<Check>
 
 /// One whose devices the configuration switches off would say nothing; nor would that of GPUs without their driver.
 fn is_needed(group: Group, sys: &Path, config: &Config) -> bool {
-    let is_wanted = |family: Family| family.is_enabled(&config.hardware);
     match group {
         Group::Check => true,
-        Group::Disk => is_wanted(Family::Disk),
-        Group::Gpu => is_wanted(Family::Gpu) && GPU_DRIVERS.iter().any(|name| sys.join("module").join(name).is_dir()),
+        Group::Disk => config.hardware.disk.enabled,
+        Group::Gpu => {
+            config.hardware.gpu.enabled && GPU_DRIVERS.iter().any(|name| sys.join("module").join(name).is_dir())
+        }
     }
 }
 

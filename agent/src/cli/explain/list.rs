@@ -39,7 +39,9 @@ pub(super) fn listed(set: &RuleSet) -> Vec<Listed> {
     let tables = set.tables();
     let codes = tables.xids.codes().all().chain(tables.sxids.codes().all()).filter(|code| !is_reserved(code));
     let codes = codes.flat_map(|code| of_code(&code));
-    let mut listed: Vec<Listed> = rules.chain(monitors).chain(codes).collect();
+    let plugins = set.plugins.iter().flat_map(|monitor| &monitor.tasks);
+    let plugins = plugins.map(|task| line(&task.reason, task.condition.as_ref(), task.severity));
+    let mut listed: Vec<Listed> = rules.chain(plugins).chain(monitors).chain(codes).collect();
     listed.sort();
     listed.dedup();
     listed

@@ -93,7 +93,8 @@ fn unknown(set: &RuleSet, tables: &Tables, word: &str) -> String {
     let rules = set.rules.iter().map(|rule| rule.reason.as_str());
     let monitors = reason::all().iter().map(|reason| reason.name.as_str());
     let codes: Vec<Meaning> = tables.xids.codes().all().chain(tables.sxids.codes().all()).collect();
-    let near = nearest_word(word, rules.chain(monitors)).or_else(|| {
+    let plugins = set.plugins.iter().flat_map(|monitor| &monitor.tasks).map(|task| task.reason.as_str());
+    let near = nearest_word(word, rules.chain(plugins).chain(monitors)).or_else(|| {
         let names = codes.iter().map(|code| code.reason.as_str());
         nearest_word(word, names)
     });

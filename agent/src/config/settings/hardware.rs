@@ -108,7 +108,7 @@ fn part(section: Section<'_>, (shortest, why): (Duration, &str), report: &mut Re
 }
 
 /// Each is tried here, so that a mistake is told with its line.
-fn globs(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
+pub(in crate::config) fn globs(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
     let globs = names(section, "ignore", report)?;
     for glob in &globs {
         if let Err(error) = glob::Pattern::new(glob) {

@@ -5,8 +5,9 @@ use std::{
     time::Duration,
 };
 
+use crate::satellite::family::{Family, Pace};
 use nodewell_client::random;
-use nodewell_hardware::{Answer, Family, Findings, Judge, Now, ReadError, Round, Trouble, family::Pace};
+use nodewell_hardware::{Answer, Findings, Judge, Now, ReadError, Round, Trouble};
 use tokio::time::Instant;
 
 use super::{
@@ -58,7 +59,7 @@ pub(super) struct Course {
 
 /// What a round left open: of it stays what an earlier run said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Rest {
+pub(in crate::satellite) enum Rest {
     None,
     /// Too many were silent before some were asked.
     Some,

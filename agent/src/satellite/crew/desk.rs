@@ -1,10 +1,11 @@
-//! The one worker of a group, seen from the satellite: asks it one thing at a time, each with a deadline, and makes sure
+//! The one worker of a team, seen from the satellite: asks it one thing at a time, each with a deadline, and makes sure
 //! that one which does not answer is gone, or that nobody goes where it hangs.
 
 use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
 
+use crate::satellite::family::Family;
 use jiff::Timestamp;
-use nodewell_hardware::{Family, ReadError, Silence};
+use nodewell_hardware::{ReadError, Silence};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{

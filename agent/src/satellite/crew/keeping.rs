@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
+use crate::satellite::family::Family;
 use jiff::Timestamp;
-use nodewell_hardware::Family;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,18 +27,18 @@ const STACK_BYTES: usize = 256 * 1024;
 
 /// The content of the file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(in crate::satellite) struct Kept {
     /// The judge's own.
     #[serde(default)]
-    pub(super) judge: Option<Value>,
+    pub(in crate::satellite) judge: Option<Value>,
     /// Since when what is so.
     #[serde(default)]
-    pub(super) said: Vec<Said>,
+    pub(in crate::satellite) said: Vec<Said>,
 }
 
 /// One thing that was said of a device and is not well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(in crate::satellite) struct Said {
     pub(super) condition: Name,
     pub(super) subject: String,
     pub(super) reason: Name,
@@ -46,7 +46,7 @@ pub(super) struct Said {
 }
 
 /// One family's file.
-pub(super) struct Keeping {
+pub(in crate::satellite) struct Keeping {
     file: PathBuf,
     last: Kept,
     /// What could not be read is not written over either: a later run may read it.
@@ -64,12 +64,17 @@ struct Outbox {
 impl Keeping {
     /// In `folder`, which the thread makes.
     pub(super) fn start(folder: &Path, family: Family) -> Self {
-        let file = folder.join(format!("{}.json", family.as_str()));
+        Self::named(folder, family.as_str())
+    }
+
+    /// Of a part that is no family.
+    pub(in crate::satellite) fn named(folder: &Path, name: &str) -> Self {
+        let file = folder.join(format!("{name}.json"));
         Self { file, last: Kept::default(), is_read: false, outbox: Arc::default() }
     }
 
     /// What was kept. Damage is put aside; what cannot be read now stays as it is, and this run remembers nothing.
-    pub(super) async fn read(&mut self) -> Kept {
+    pub(in crate::satellite) async fn read(&mut self) -> Kept {
         let (file, outbox) = (self.file.clone(), Arc::clone(&self.outbox));
         let (done, read) = oneshot::channel();
         let thread = thread::Builder::new().name("keeping".to_owned()).stack_size(STACK_BYTES).spawn(move || {
@@ -100,7 +105,7 @@ impl Keeping {
     }
 
     /// Hands over what is to be remembered from now on. `judge`: `None` if it is as it was.
-    pub(super) fn write(&mut self, judge: Option<Value>, said: Vec<Said>) {
+    pub(in crate::satellite) fn write(&mut self, judge: Option<Value>, said: Vec<Said>) {
         let next = Kept { judge: judge.or_else(|| self.last.judge.clone()), said };
         if !self.is_read || next == self.last {
             return;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_hardware::Silence;
+use nodewell_hardware::{NOT_ASKED, Silence};
 
 use tokio::time::sleep;
 
@@ -15,7 +15,7 @@ use super::{desk::DEATH, process::Task};
 use crate::{
     runtime::notify,
     satellite::{
-        Group,
+        Team,
         place::Place,
         task::{self, Stat},
     },
@@ -24,7 +24,7 @@ use crate::{
 /// With so many nothing more is asked: what hangs is more than single devices.
 const LIMIT: usize = 2;
 
-/// Those of one group.
+/// Those of one team.
 #[derive(Default)]
 pub(in crate::satellite) struct LeftOvers {
     stuck: Vec<LeftOver>,
@@ -66,11 +66,11 @@ impl LeftOvers {
             return Some(Silence { since: left.since, message });
         }
         let last = self.stuck.last().filter(|_| self.are_many())?;
-        let message = format!("not asked: the readers of {} others are stuck in the kernel", self.stuck.len());
+        let message = format!("{NOT_ASKED}the readers of {} others are stuck in the kernel", self.stuck.len());
         Some(Silence { since: last.since, message })
     }
 
-    /// Whether nothing more is asked of the whole group.
+    /// Whether nothing more is asked of the whole team.
     pub(super) fn are_many(&self) -> bool {
         self.stuck.len() >= LIMIT
     }
@@ -97,16 +97,16 @@ impl LeftOvers {
 
 /// Whom a reader of ours belongs to. Anybody can name a process as ours are named.
 pub(super) struct Us {
-    pub(super) group: Group,
+    team: Team,
     uid: u32,
     /// Of the service: only what a service started is in it. `None` where we are no service.
     cgroup: Option<String>,
 }
 
 impl Us {
-    pub(super) fn new(group: Group, proc: &Path) -> Self {
+    pub(super) fn new(team: Team, proc: &Path) -> Self {
         let cgroup = notify::is_service().then(|| fs::read_to_string(proc.join("self/cgroup")).ok()).flatten();
-        Self { group, uid: nix::unistd::geteuid().as_raw(), cgroup }
+        Self { team, uid: nix::unistd::geteuid().as_raw(), cgroup }
     }
 
     fn owns(&self, folder: &Path) -> bool {
@@ -136,7 +136,7 @@ impl Orphan {
     fn read(proc: &Path, us: &Us, pid: u32) -> Option<Self> {
         let folder = proc.join(pid.to_string());
         let stat = Stat::read(&folder)?;
-        let place = Place::named(&stat.name, us.group).filter(|_| stat.is_there())?;
+        let place = Place::named(&stat.name, us.team).filter(|_| stat.is_there())?;
         // One whose satellite lives is looked after by that.
         let parent = Stat::read(&proc.join(stat.parent.to_string()));
         let is_nobodys = parent.is_none_or(|parent| parent.name != "nodewelld");

@@ -10,7 +10,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::satellite::Group;
+use crate::satellite::Team;
 
 /// Starts workers; the tests have one of their own.
 pub(in crate::satellite) trait Start {
@@ -32,7 +32,7 @@ pub(in crate::satellite) trait Task {
 /// Starts this very program as a worker.
 #[derive(Debug)]
 pub(in crate::satellite) struct OwnProgram {
-    pub(in crate::satellite) group: Group,
+    pub(in crate::satellite) team: Team,
     /// The agent's: `nodewell pause` tells by it whose reader it is.
     pub(in crate::satellite) socket: PathBuf,
 }
@@ -42,7 +42,7 @@ impl Start for OwnProgram {
         let (ours, theirs) = UnixStream::pair()?;
         // Whatever lies at its path by now: both sides have to speak one language.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("nodewelld").args(["worker", self.group.as_str(), "--parent"]).arg(std::process::id().to_string());
+        command.arg0("nodewelld").args(["worker", self.team.as_str(), "--parent"]).arg(std::process::id().to_string());
         command.arg("--socket").arg(&self.socket);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
         // The watchdog and the readiness are the satellite's.

@@ -1,4 +1,5 @@
-//! What judges find, told to the agent: conditions of each device, what happened, what is over, how many there are.
+//! What judges find, told to the agent: conditions of each device, what happened, what is over, how many there are. Each
+//! part of the account has a key `K`: a family of devices, or whatever else is looked after by itself.
 
 mod compose;
 mod ending;
@@ -6,7 +7,7 @@ mod ending;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use nodewell_hardware::{Family, Findings, Happening, State, Verdict};
+use nodewell_hardware::{Findings, Happening, State, Verdict};
 use nodewell_model::{Event, Inventory, Name};
 
 use super::{course::Rest, keeping::Said, pause::Pause};
@@ -15,15 +16,15 @@ use crate::satellite::link::Link;
 use compose::{Since, compose, joined, paused};
 use ending::Endings;
 
-/// Tells of all families of a group.
-pub(super) struct Speaker<'a> {
+/// Tells all parts of what one problem daemon looks after.
+pub(in crate::satellite) struct Speaker<'a, K> {
     link: &'a Link,
-    told: BTreeMap<Family, Told>,
+    told: BTreeMap<K, Told>,
     endings: Endings,
     pause: Option<Timestamp>,
 }
 
-/// What was said of one family.
+/// What was said of one part.
 #[derive(Debug, Default)]
 struct Told {
     spots: BTreeMap<Spot, Since>,
@@ -33,14 +34,14 @@ struct Told {
 /// A condition and a device.
 type Spot = (Name, String);
 
-impl<'a> Speaker<'a> {
-    pub(super) fn new(link: &'a Link) -> Self {
+impl<'a, K: Copy + Ord> Speaker<'a, K> {
+    pub(in crate::satellite) fn new(link: &'a Link) -> Self {
         Self { link, told: BTreeMap::new(), endings: Endings::default(), pause: None }
     }
 
     /// What an earlier run said, for the times in it. It is not said again before somebody has looked.
-    pub(super) fn resume(&mut self, family: Family, said: Vec<Said>) {
-        let told = self.told.entry(family).or_default();
+    pub(in crate::satellite) fn resume(&mut self, part: K, said: Vec<Said>) {
+        let told = self.told.entry(part).or_default();
         for Said { condition, subject, reason, since } in said {
             told.spots.entry((condition, subject)).or_default().insert(reason, since);
         }
@@ -49,8 +50,8 @@ impl<'a> Speaker<'a> {
     }
 
     /// What is said now, for a later run.
-    pub(super) fn said(&self, family: Family) -> Vec<Said> {
-        let spots = self.told.get(&family).into_iter().flat_map(|told| &told.spots);
+    pub(in crate::satellite) fn said(&self, part: K) -> Vec<Said> {
+        let spots = self.told.get(&part).into_iter().flat_map(|told| &told.spots);
         let of_spot = |((condition, subject), since): (&Spot, &Since)| {
             let said = |(reason, since): (&Name, &Timestamp)| Said {
                 condition: condition.clone(),
@@ -63,18 +64,18 @@ impl<'a> Speaker<'a> {
         spots.flat_map(of_spot).collect()
     }
 
-    /// Tells the account of a family, whole but for `rest`.
-    pub(super) async fn tell(&mut self, family: Family, findings: Findings, rest: &Rest) {
+    /// Tells the account of a part, whole but for `rest`.
+    pub(in crate::satellite) async fn tell(&mut self, part: K, findings: Findings, rest: &Rest) {
         self.pause = None;
         let Findings { verdicts, happenings, ended, inventory } = findings;
-        self.conditions(family, verdicts, rest);
-        self.happened(family, happenings).await;
-        self.inventory(family, inventory);
+        self.conditions(part, verdicts, rest);
+        self.happened(happenings).await;
+        self.inventory(part, inventory);
         self.endings.end(self.link, ended).await;
     }
 
     /// Nobody looks after what is known so far.
-    pub(super) fn pause(&mut self, pause: &Pause) {
+    pub(in crate::satellite) fn pause(&mut self, pause: &Pause) {
         if self.pause.replace(pause.until) == Some(pause.until) {
             return;
         }
@@ -83,44 +84,44 @@ impl<'a> Speaker<'a> {
         }
     }
 
-    /// Each family was judged once.
-    pub(super) fn all_said(&self) {
+    /// Each part was judged once.
+    pub(in crate::satellite) fn all_said(&self) {
         self.link.all_said();
     }
 
-    fn conditions(&mut self, family: Family, verdicts: Vec<Verdict>, rest: &Rest) {
-        let told = self.told.entry(family).or_default();
+    fn conditions(&mut self, part: K, verdicts: Vec<Verdict>, rest: &Rest) {
+        let told = self.told.entry(part).or_default();
         let verdicts = joined(verdicts);
         let gone: BTreeSet<Spot> = told.spots.keys().filter(|spot| !verdicts.contains_key(spot)).cloned().collect();
         for (spot, state) in verdicts {
-            self.say(family, spot, state);
+            self.say(part, spot, state);
         }
         for spot in gone {
             match rest {
-                Rest::None => self.forget(family, &spot),
+                Rest::None => self.forget(part, &spot),
                 // What an earlier run said of it, the agent still has.
                 Rest::Some => {}
-                Rest::All(trouble) => self.say(family, spot, nodewell_hardware::unknown(trouble)),
+                Rest::All(trouble) => self.say(part, spot, nodewell_hardware::unknown(trouble)),
             }
         }
         self.note_held();
     }
 
-    fn say(&mut self, family: Family, spot: Spot, state: State) {
-        let told = self.told.entry(family).or_default();
+    fn say(&mut self, part: K, spot: Spot, state: State) {
+        let told = self.told.entry(part).or_default();
         let before = told.spots.remove(&spot).unwrap_or_default();
         let (conditions, since) = compose(&spot, state, &before);
         self.link.set_all(&spot, conditions);
         told.spots.insert(spot, since);
     }
 
-    fn forget(&mut self, family: Family, spot: &Spot) {
-        self.told.entry(family).or_default().spots.remove(spot);
+    fn forget(&mut self, part: K, spot: &Spot) {
+        self.told.entry(part).or_default().spots.remove(spot);
         self.link.forget(spot);
     }
 
     /// A stop from now on takes nothing back.
-    pub(super) fn hold(&self) {
+    pub(in crate::satellite) fn hold(&self) {
         self.link.holds(true);
     }
 
@@ -130,8 +131,8 @@ impl<'a> Speaker<'a> {
     }
 
     /// A kernel line of the same Xid makes an Event of its own: ours is for a node whose kernel log cannot be read.
-    async fn happened(&self, family: Family, happenings: Vec<Happening>) {
-        let is_xid = |happening: &Happening| family == Family::Gpu && happening.reason.as_str().starts_with("GpuXid");
+    async fn happened(&self, happenings: Vec<Happening>) {
+        let is_xid = |happening: &Happening| happening.reason.as_str().starts_with("GpuXid");
         let is_double = happenings.iter().any(is_xid) && self.link.reads_kernel_log().await;
         for happening in happenings.into_iter().filter(|happening| !(is_double && is_xid(happening))) {
             let Happening { reason, severity, subject, message, time } = happening;
@@ -139,8 +140,8 @@ impl<'a> Speaker<'a> {
         }
     }
 
-    fn inventory(&mut self, family: Family, inventory: Vec<Inventory>) {
-        self.told.entry(family).or_default().inventory = inventory;
+    fn inventory(&mut self, part: K, inventory: Vec<Inventory>) {
+        self.told.entry(part).or_default().inventory = inventory;
         let all: Vec<Inventory> = self.told.values().flat_map(|told| told.inventory.clone()).collect();
         if !all.is_empty() || self.link.counts() {
             self.link.inventory(all);

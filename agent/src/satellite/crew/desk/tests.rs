@@ -4,8 +4,9 @@ pub(in crate::satellite::crew) mod fake;
 
 use std::time::Duration;
 
+use crate::satellite::family::Family;
 use fake::{Act, Fake, brief, desk_with, name_of, shell};
-use nodewell_hardware::{Family, ReadError};
+use nodewell_hardware::ReadError;
 use serde_json::json;
 
 use super::*;

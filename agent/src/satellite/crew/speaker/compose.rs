@@ -78,10 +78,15 @@ fn plain(spot: &Spot, (status, reason): (ConditionStatus, Name), message: String
         transition: Timestamp::now(),
         reason,
         message,
-        subject: Some(spot.1.clone()),
+        subject: subject(&spot.1),
         severity: None,
         action: None,
     }
+}
+
+/// A condition of the node as a whole has none.
+pub(super) fn subject(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 fn faulty(spot: &Spot, fault: Fault, before: &Since) -> Condition {

@@ -4,6 +4,7 @@ use nodewell_client::Client;
 use nodewell_hardware::{Silence, Trouble};
 
 use super::*;
+use crate::satellite::family::Family;
 use crate::satellite::words::Words;
 
 /// Nobody listens there.

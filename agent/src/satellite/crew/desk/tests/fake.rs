@@ -9,7 +9,8 @@ use std::{
     thread,
 };
 
-use nodewell_hardware::{Roots, Settings};
+use crate::satellite::family::Settings;
+use nodewell_hardware::Roots;
 use serde_json::json;
 
 use super::super::{Desk, Start, Task};

@@ -1,0 +1,138 @@
+//! `nodewell plugin run`: one run of a plug-in, as the satellite would run it, for whoever writes one.
+
+use std::{path::Path, time::Instant};
+
+use clap::{Args, Subcommand};
+use nodewell_checks::plugin::{Said, Word};
+use nodewell_rules::{
+    RuleSet, load_path,
+    plugin::{PluginTask, Task},
+};
+use tokio::task::LocalSet;
+
+use super::{
+    failure::{CONFIG, Failure, USAGE},
+    out::Out,
+    rules::{RuleChoice, loaded},
+};
+use crate::{
+    config::{Config, Flags},
+    satellite::try_plugin,
+};
+
+/// Try plug-ins.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell plugin run raid-md0
+  sudo nodewell plugin run ./custom-plugin-monitor.json")]
+pub(super) struct Plugin {
+    #[command(subcommand)]
+    command: PluginCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PluginCommand {
+    Run(Run),
+}
+
+/// Run a plug-in once and say what it would report; nothing is reported.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo nodewell plugin run raid-md0
+  sudo nodewell plugin run ./custom-plugin-monitor.json
+
+It runs as the satellite runs it (environment, limits, timeout), but with the
+rights of whoever calls it, and without a cgroup of its own. Exit codes: 0 it
+was run, whatever it said; 64 there is no such plug-in; 78 the file has
+mistakes.")]
+struct Run {
+    /// The plug-in's name, or a rule file, all of whose plug-ins are run.
+    #[arg(value_name = "NAME|FILE")]
+    what: String,
+    #[command(flatten)]
+    rules: RuleChoice,
+}
+
+impl Plugin {
+    pub(super) async fn run(self, out: &mut Out) -> Result<(), Failure> {
+        let PluginCommand::Run(run) = self.command;
+        // What runs shares this thread.
+        LocalSet::new().run_until(run.run(out)).await
+    }
+}
+
+impl Run {
+    async fn run(self, out: &mut Out) -> Result<(), Failure> {
+        for task in self.tasks()? {
+            let began = Instant::now();
+            let node_name = Config::load(&Flags::default()).map(|config| config.node_name).unwrap_or_default();
+            match try_plugin(&task, node_name).await {
+                Some(said) => out.text(&shown(&task, &said, began.elapsed().as_millis()))?,
+                None => out.line(&format!("{}: a check of our own; `nodewell status` shows it", task.name))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn tasks(&self) -> Result<Vec<PluginTask>, Failure> {
+        let file = Path::new(&self.what);
+        if file.is_file() {
+            let found = load_path(file);
+            let told: Vec<String> = found.mistakes.iter().map(ToString::to_string).collect();
+            return if told.is_empty() { Ok(all(found.set)) } else { Err(Failure::said(CONFIG, told.join("\n"))) };
+        }
+        let known = all(loaded(&self.rules.plan())?);
+        let names: Vec<String> = known.iter().map(|task| task.name.clone()).collect();
+        let found: Vec<_> = known.into_iter().filter(|task| task.name == self.what).collect();
+        if found.is_empty() {
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(Failure::said(USAGE, format!("no plug-in is called {:?}; there are: {known}", self.what)));
+        }
+        Ok(found)
+    }
+}
+
+fn all(set: RuleSet) -> Vec<PluginTask> {
+    set.plugins.into_iter().flat_map(|monitor| monitor.tasks).collect()
+}
+
+fn shown(task: &PluginTask, said: &Said, millis: u128) -> String {
+    let command = match &task.task {
+        Task::Run { path, args, .. } => [vec![path.display().to_string()], args.clone()].concat().join(" "),
+        Task::Health(_) => String::new(),
+    };
+    format!(
+        "{}\n  ran      {command}\n  took     {millis} ms of at most {} ms\n  result   {}\n  message  {}\n  reports  {}\n",
+        task.name,
+        task.timeout.as_millis(),
+        result(said),
+        said.message,
+        reports(task, said)
+    )
+}
+
+fn result(said: &Said) -> String {
+    match (said.word, &said.why) {
+        (Word::Well, _) => "well".to_owned(),
+        (Word::Warning, _) => "a warning".to_owned(),
+        (Word::Bad, _) => "a problem".to_owned(),
+        (Word::Unknown, Some(why)) => format!("unknown ({why})"),
+        (Word::Unknown, None) => "unknown".to_owned(),
+    }
+}
+
+/// What the first such result leads to, or the last of as many as it takes.
+fn reports(task: &PluginTask, said: &Said) -> String {
+    let times = if task.failures > 1 { format!(", after {} in a row", task.failures) } else { String::new() };
+    let of = task.subject.as_ref().map(|subject| format!(" for {subject}")).unwrap_or_default();
+    match (&task.condition, said.word) {
+        (Some(condition), Word::Well) => format!("{condition}=False{of}"),
+        (Some(condition), Word::Unknown) => format!("{condition}=Unknown{of}, or its problem unconfirmed{times}"),
+        (Some(condition), _) => format!("{condition}=True{of}, reason {}{times}", task.reason),
+        (None, Word::Well) => "nothing".to_owned(),
+        (None, Word::Unknown) => {
+            format!("an Event{of}, reason {}{times}", said.why.as_ref().unwrap_or(&task.reason))
+        }
+        (None, _) => format!("an Event{of}, reason {}{times}", task.reason),
+    }
+}

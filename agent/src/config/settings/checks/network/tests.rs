@@ -1,0 +1,67 @@
+//! The table of the network: what it settles, what it refuses.
+
+use std::path::Path;
+
+use super::*;
+use crate::config::settings;
+
+fn parsed(text: &str) -> Result<NetworkSettings, Vec<String>> {
+    let told = |mistakes: Vec<nodewell_rules::Mistake>| mistakes.iter().map(ToString::to_string).collect();
+    settings::parse(Path::new("n.toml"), text).map(|said| said.checks.settled().network).map_err(told)
+}
+
+#[test]
+fn nothing_said_is_the_checks_own_defaults() {
+    assert_eq!(parsed("").unwrap(), NetworkSettings::default());
+    assert_eq!(parsed("[network]\n").unwrap(), NetworkSettings::default());
+}
+
+#[test]
+fn every_key_arrives() {
+    let settings = parsed(
+        "[network]\nenabled = false\ninterval = \"20s\"\nignore = [\"enp9*\"]\ndefault-route = false\ndown-for = \"2m\"\n\
+         flaps-per-hour = 7\nerrors-per-minute = 8\nerrors-per-million = 9\nnames = [\"a.example\"]\ndns-failures = 4\n",
+    );
+    let expected = NetworkSettings {
+        enabled: false,
+        interval: Duration::from_secs(20),
+        ignore: vec!["enp9*".to_owned()],
+        default_route: false,
+        down_for: Duration::from_secs(120),
+        flaps_per_hour: 7,
+        errors_per_minute: 8,
+        errors_per_million: 9,
+        names: Some(vec!["a.example".to_owned()]),
+        dns_failures: 4,
+        kubeconfigs: Vec::new(),
+    };
+    assert_eq!(settings, Ok(expected));
+}
+
+#[test]
+fn a_later_file_has_the_last_word_key_by_key() {
+    let read = |text| settings::parse(Path::new("n.toml"), text).unwrap();
+    let first = read("[network]\nnames = [\"a.example\"]\nflaps-per-hour = 9\n");
+    let both = first.overridden_by(read("[network]\nnames = []\n")).checks.settled().network;
+    assert_eq!((both.names, both.flaps_per_hour), (Some(Vec::new()), 9));
+}
+
+#[test]
+fn mistakes_are_told_with_their_lines() {
+    let text = "[network]\ninterval = \"1s\"\nignore = [\"a**b\"]\ndown-for = \"2h\"\nflaps-per-hour = 1\n\
+                names = [\"10.0.0.1\", \"a b\"]\ndefault-routes = true\n";
+    let mistakes = parsed(text).unwrap_err().join("\n");
+    for told in [
+        "n.toml:2: \"interval\" is from 5s to 168h",
+        "n.toml:3: \"a**b\" is no pattern of names",
+        "n.toml:4: \"down-for\" is from 0s to 1h",
+        "n.toml:5: ",
+        "n.toml:6: \"10.0.0.1\" is no name",
+        "n.toml:6: \"a b\" is no name",
+        "n.toml:7: ",
+    ] {
+        assert!(mistakes.contains(told), "{told} in {mistakes}");
+    }
+    let many = "[network]\nnames = [\"a\", \"b\", \"c\", \"d\", \"e\"]\n";
+    assert!(parsed(many).unwrap_err()[0].contains("4 at most"));
+}

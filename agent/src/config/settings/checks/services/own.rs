@@ -1,0 +1,162 @@
+//! `[[service]]`: a unit or an endpoint that the operator wants watched.
+
+use std::time::Duration;
+
+use nodewell_checks::service::{OwnService, Pace, Target, TargetError, socket_address, socket_path};
+use nodewell_rules::document::{DeTable, Report, Section};
+
+use super::{PaceSaid, http, pace};
+
+const WHAT: [&str; 6] = ["unit", "http", "tcp", "unix", "cri", "docker"];
+const KEYS: &[&str] = &[
+    "name",
+    "unit",
+    "http",
+    "tcp",
+    "unix",
+    "cri",
+    "docker",
+    "condition",
+    "required",
+    "patience",
+    "interval",
+    "timeout",
+    "failures",
+    "successes",
+];
+/// What the node's own services are called: each is remembered by its name.
+const TAKEN: [&str; 8] = [
+    "kubelet",
+    "kube-proxy",
+    "container-runtime",
+    "docker",
+    "FrequentKubeletRestart",
+    "FrequentContainerdRestart",
+    "FrequentDockerRestart",
+    "FrequentCrioRestart",
+];
+/// A subject of a condition is shown in lists.
+const NAME_LIMIT_BYTES: usize = 64;
+/// An unmaintained patience is a service that is never missed.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_hours(24));
+/// systemd's own limit (`UNIT_NAME_MAX`).
+const UNIT_LIMIT_BYTES: usize = 255;
+const UNIT_TYPES: [&str; 6] = [".service", ".socket", ".mount", ".timer", ".target", ".path"];
+
+/// One table, without the defaults of `[services]`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Own {
+    service: OwnService,
+    pace: PaceSaid,
+}
+
+/// Every table without a mistake.
+pub(super) fn read_all(tables: Vec<(usize, &DeTable<'_>)>, report: &mut Report<'_>) -> Vec<Own> {
+    let mut read: Vec<Own> = Vec::new();
+    for table in tables {
+        let at = table.0;
+        let Some(own) = one(table, report) else { continue };
+        let name = &own.service.name;
+        if read.iter().any(|other| other.service.name == *name) {
+            report.mistake(at, format!("[[service]] {name:?} stands twice"));
+        } else {
+            read.push(own);
+        }
+    }
+    read
+}
+
+/// A later file's service takes the place of one with the same name.
+pub(super) fn joined(before: Vec<Own>, later: Vec<Own>) -> Vec<Own> {
+    let is_kept = |own: &Own| later.iter().all(|other| other.service.name != own.service.name);
+    let kept: Vec<Own> = before.into_iter().filter(is_kept).collect();
+    kept.into_iter().chain(later).collect()
+}
+
+fn one(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<Own> {
+    let section = Section::new("[[service]]", table, KEYS, report);
+    let target = target(section, report);
+    let name = name(section, target.as_ref(), report);
+    let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();
+    let is_required = section.boolean("required", report).unwrap_or(false);
+    let patience = patience(section, target.as_ref(), report);
+    let pace = pace(section, report);
+    let service = OwnService {
+        name: name?,
+        target: target?,
+        condition,
+        is_required,
+        pace: Pace::default(),
+        patience: patience.unwrap_or(OwnService::PATIENCE),
+    };
+    Some(Own { service, pace })
+}
+
+fn target(section: Section<'_>, report: &mut Report<'_>) -> Option<Target> {
+    let said: Vec<&str> = WHAT.into_iter().filter(|key| section.has(key)).collect();
+    let [key] = said.as_slice() else {
+        report.mistake(
+            section.at,
+            "[[service]] takes exactly one of \"unit\", \"http\", \"tcp\", \"unix\", \"cri\" and \"docker\"",
+        );
+        return None;
+    };
+    let word = section.required(key, report)?;
+    let read: Result<Target, TargetError> = match *key {
+        "unit" => return unit(word.text, word.at, report),
+        "http" => http(word.text),
+        "tcp" => socket_address(word.text).map(Target::Tcp),
+        "unix" => socket_path(word.text).map(Target::Unix),
+        "cri" => socket_path(word.text).map(Target::Cri),
+        _ => socket_path(word.text).map(Target::Docker),
+    };
+    read.map_err(|error| report.mistake(word.at, format!("{key:?}: {error}"))).ok()
+}
+
+fn unit(name: &str, at: usize, report: &mut Report<'_>) -> Option<Target> {
+    let is_known = UNIT_TYPES.iter().any(|suffix| name.len() > suffix.len() && name.ends_with(suffix));
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte));
+    if !is_known || !is_plain || name.len() > UNIT_LIMIT_BYTES {
+        let message = format!("\"unit\" takes the name of a unit with its suffix, such as etcd.service, not {name:?}");
+        report.mistake(at, message);
+        return None;
+    }
+    Some(Target::Unit(name.to_owned()))
+}
+
+/// A unit is called by its name if nothing else is said.
+fn name(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) -> Option<String> {
+    if !section.has("name") && section.has("unit") {
+        // A unit that was refused has been told of already.
+        return target.map(ToString::to_string);
+    }
+    let word = section.required("name", report)?;
+    let is_plain = word.text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.@/".contains(&byte));
+    if !is_plain || word.text.len() > NAME_LIMIT_BYTES {
+        report.mistake(word.at, "\"name\" takes up to 64 letters, digits and : - _ . @ /");
+        return None;
+    }
+    if TAKEN.contains(&word.text) {
+        report.mistake(word.at, format!("{:?} is what the node's own is called: see [services]", word.text));
+        return None;
+    }
+    Some(word.text.to_owned())
+}
+
+fn patience(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) -> Option<Duration> {
+    let patience = section.duration("patience", report)?;
+    let (least, most) = PATIENCE;
+    if !(least..=most).contains(&patience) {
+        report.mistake(section.place("patience"), "\"patience\" is from 5s to a day (24h)");
+    }
+    if target.is_some_and(|target| !matches!(target, Target::Unit(_))) {
+        report.mistake(section.place("patience"), "\"patience\" is for a unit that starts or stops");
+    }
+    Some(patience)
+}
+
+impl Own {
+    pub(super) fn settled(self, usual: Pace) -> OwnService {
+        OwnService { pace: self.pace.settled(usual), ..self.service }
+    }
+}

@@ -1,0 +1,88 @@
+use nodewell_checks::service::{At, Target, Watch};
+
+use super::*;
+use crate::config::settings;
+
+fn read_text(text: &str) -> Result<ServiceSettings, Vec<String>> {
+    let read = settings::parse(std::path::Path::new("nodewell.toml"), text);
+    let told = |mistakes: Vec<nodewell_rules::Mistake>| mistakes.iter().map(ToString::to_string).collect();
+    read.map(|settings| settings.checks.settled().services).map_err(told)
+}
+
+#[test]
+fn nothing_said_is_the_defaults_and_what_is_said_counts() {
+    assert_eq!(read_text("").unwrap(), ServiceSettings::default());
+    let text = r#"
+[services]
+interval = "10s"
+failures = 5
+kubelet = "never"
+kube-proxy = "http://127.0.0.1:9/livez"
+container-runtime = "unix:///run/a.sock"
+
+[[service]]
+unit = "etcd.service"
+required = true
+patience = "10m"
+
+[[service]]
+name = "registry"
+http = "http://localhost:5000/v2/"
+interval = "6s"
+timeout = "1s"
+condition = "RegistryUnhealthy"
+"#;
+    let settings = read_text(text).unwrap();
+    assert_eq!(settings.kubelet, Watch::Never);
+    assert!(matches!(&settings.runtime, Watch::At(Target::Cri(path)) if path.ends_with("a.sock")));
+    let [etcd, registry] = settings.own.as_slice() else { panic!("{settings:?}") };
+    assert_eq!((etcd.name.as_str(), etcd.is_required, etcd.patience.as_secs()), ("etcd.service", true, 600));
+    assert_eq!((etcd.pace.interval.as_secs(), etcd.pace.failures), (10, 5), "of [services]");
+    assert_eq!((registry.pace.interval.as_secs(), registry.pace.timeout.as_secs()), (6, 1));
+    assert!(matches!(&registry.target, Target::Http(target) if target.at == At::Tcp(([127, 0, 0, 1], 5000).into())));
+    assert_eq!(registry.condition.as_ref().unwrap().as_str(), "RegistryUnhealthy");
+}
+
+#[test]
+fn mistakes_are_told_with_their_lines() {
+    let text = r#"[services]
+interval = "1s"
+kubelet = "https://127.0.0.1:10250/healthz"
+docker = "run/docker.sock"
+failures = 0
+[[service]]
+unit = "etcd"
+[[service]]
+name = "two"
+tcp = "127.0.0.1:1"
+unix = "/a"
+[[service]]
+tcp = "etcd:2379"
+name = "kubelet"
+[[service]]
+name = "a"
+tcp = "127.0.0.1:1"
+patience = "1m"
+timeout = "1h"
+[[service]]
+name = "b"
+unix = "/a"
+[[service]]
+name = "b"
+unix = "/b"
+"#;
+    let told = read_text(text).unwrap_err();
+    let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    let expected = [2, 3, 4, 5, 7, 8, 13, 14, 18, 19, 23].map(|line| format!("nodewell.toml:{line}"));
+    assert_eq!(lines, expected, "{told:#?}");
+}
+
+#[test]
+fn a_later_file_replaces_a_service_of_the_same_name() {
+    let of = |text: &str| settings::parse(std::path::Path::new("f"), text).unwrap();
+    let one = "[[service]]\nname = \"a\"\nunix = \"/1\"\n[[service]]\nname = \"b\"\nunix = \"/b\"\n";
+    let joined = of(one).overridden_by(of("[[service]]\nname = \"a\"\nunix = \"/2\"\n"));
+    let own = joined.checks.settled().services.own;
+    let shown: Vec<String> = own.iter().map(|own| format!("{} {}", own.name, own.target)).collect();
+    assert_eq!(shown, ["b /b", "a /2"]);
+}

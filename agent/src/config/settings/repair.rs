@@ -1,0 +1,177 @@
+//! `[repair]` and `[[repair.unit]]`: which units may be restarted, for what, and how often.
+
+use std::time::Duration;
+
+use nodewell_checks::repair::{RepairSettings, UnitRepair, Way, settings::Signal};
+use nodewell_model::Name;
+use nodewell_rules::document::{DeTable, Report, Section, tables};
+
+const KEYS: &[&str] =
+    &["unit", "condition", "reasons", "sources", "way", "dump", "lasting", "cooldown", "at-most", "within"];
+/// Without these there is nobody left to repair anything, or to say so.
+const UNTOUCHABLE: [&str; 5] = ["nodewell", "dbus", "systemd-", "init.", "user@"];
+const SHORTEST_WINDOW: Duration = Duration::from_mins(1);
+const LONGEST_WINDOW: Duration = Duration::from_hours(30 * 24);
+
+/// What one place said; `None` where it said nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RepairWords {
+    enabled: Option<bool>,
+    grace_after_boot: Option<Duration>,
+    apart: Option<Duration>,
+    /// Of all places together. Any takes the place of those that we know by ourselves.
+    units: Vec<UnitRepair>,
+}
+
+pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> RepairWords {
+    let Some(table) = file.table("repair", report) else { return RepairWords::default() };
+    let section = Section::new("[repair]", table, &["enabled", "grace-after-boot", "apart", "unit"], report);
+    RepairWords {
+        enabled: section.boolean("enabled", report),
+        grace_after_boot: section.duration("grace-after-boot", report),
+        apart: section.duration("apart", report),
+        units: tables(section, "unit", report).into_iter().filter_map(|table| unit(table, report)).collect(),
+    }
+}
+
+fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRepair> {
+    let before = report.count();
+    let section = Section::new("[[repair.unit]]", table, KEYS, report);
+    let name = section.required("unit", report);
+    if let Some(word) = &name
+        && let Some(wrong) = wrong_unit(word.text)
+    {
+        report.mistake(word.at, wrong);
+    }
+    let condition = section.required("condition", report).and_then(|word| named((word.at, word.text), report));
+    let usual = UnitRepair::of(name.map_or("", |word| word.text), condition.unwrap_or(Name::fixed("Unsaid")));
+    let read = UnitRepair {
+        reasons: section
+            .strings("reasons", report)
+            .iter()
+            .filter_map(|word| named((word.at, word.text), report))
+            .collect(),
+        sources: sources(section, report).unwrap_or(usual.sources.clone()),
+        way: way(section, report).unwrap_or(usual.way),
+        dump: section.string("dump", report).and_then(|word| signal((word.at, word.text), report)),
+        lasting: section.duration("lasting", report).unwrap_or(usual.lasting),
+        cooldown: section.duration("cooldown", report).unwrap_or(usual.cooldown),
+        at_most: section.number("at-most", 1..=100, report).unwrap_or(usual.at_most),
+        within: window(section, report).unwrap_or(usual.within),
+        ..usual
+    };
+    if report.count() == before && read.cooldown > read.within {
+        report.mistake(
+            section.place("cooldown"),
+            "\"cooldown\" is longer than \"within\": they would never count together",
+        );
+    }
+    // Everything is read before anything is given up, so that all mistakes are told at once.
+    (report.count() == before).then_some(read)
+}
+
+fn wrong_unit(name: &str) -> Option<String> {
+    if !name.ends_with(".service") || name.contains('/') || name.contains('*') {
+        return Some(format!("\"unit\" takes a service's whole name such as containerd.service, not {name:?}"));
+    }
+    let is_needed = UNTOUCHABLE.iter().any(|start| name.starts_with(start));
+    is_needed.then(|| format!("{name} is needed for the repair itself; it is never restarted"))
+}
+
+fn named((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Name> {
+    Name::new(word).inspect_err(|error| report.mistake(at, error.to_string())).ok()
+}
+
+fn sources(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
+    section.has("sources").then(|| section.strings("sources", report).iter().map(|word| word.text.to_owned()).collect())
+}
+
+/// `"restart"`, or a signal for its main process.
+fn way(section: Section<'_>, report: &mut Report<'_>) -> Option<Way> {
+    let word = section.string("way", report)?;
+    if word.text == "restart" {
+        return Some(Way::Restart);
+    }
+    signal((word.at, word.text), report).map(Way::Kill)
+}
+
+fn signal((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Signal> {
+    let known = Signal::named(word);
+    if known.is_none() {
+        let all = Signal::ALL.map(Signal::as_str).join(", ");
+        report.mistake(at, format!("{word:?} is none of {all}"));
+    }
+    known
+}
+
+fn window(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
+    let within = section.duration("within", report)?;
+    if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&within) {
+        report.mistake(section.place("within"), "\"within\" is from 1m to 30 days (720h)");
+    }
+    Some(within)
+}
+
+impl RepairWords {
+    /// What both say, where `later` has the last word.
+    pub(super) fn overridden_by(self, later: Self) -> Self {
+        Self {
+            enabled: later.enabled.or(self.enabled),
+            grace_after_boot: later.grace_after_boot.or(self.grace_after_boot),
+            apart: later.apart.or(self.apart),
+            units: [self.units, later.units].concat(),
+        }
+    }
+
+    pub(in crate::config) fn settled(self) -> RepairSettings {
+        let usual = RepairSettings::default();
+        RepairSettings {
+            enabled: self.enabled.unwrap_or(usual.enabled),
+            grace_after_boot: self.grace_after_boot.unwrap_or(usual.grace_after_boot),
+            apart: self.apart.unwrap_or(usual.apart),
+            units: if self.units.is_empty() { usual.units } else { self.units },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::parse;
+
+    fn mistakes(text: &str) -> Vec<String> {
+        let found = parse(Path::new("n.toml"), text).unwrap_err();
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn units_are_read_and_take_the_place_of_the_usual_ones() {
+        let text = r#"
+            [repair]
+            enabled = true
+            [[repair.unit]]
+            unit = "kubelet.service"
+            condition = "KubeletUnhealthy"
+            way = "SIGTERM"
+            dump = "SIGUSR1"
+            at-most = 2
+        "#;
+        let settled = parse(Path::new("n.toml"), text).unwrap().repair.settled();
+        assert!(settled.enabled);
+        assert_eq!(settled.units.len(), 1);
+        assert_eq!((settled.units[0].unit.as_str(), settled.units[0].at_most), ("kubelet.service", 2));
+    }
+
+    #[test]
+    fn every_mistake_is_told_with_its_line() {
+        let text = "[[repair.unit]]\nunit = \"dbus.service\"\ncondition = \"A\"\nway = \"SIGSEGV\"\n[[repair.unit]]\nunit = \"kube*\"\nwithin = \"1s\"";
+        let told = mistakes(text);
+        let has = |words: &str| assert!(told.iter().any(|line| line.contains(words)), "{words}: {told:#?}");
+        has("n.toml:2: dbus.service is needed for the repair itself");
+        has("n.toml:4: \"SIGSEGV\" is none of SIGABRT");
+        has("n.toml:6: \"unit\" takes a service's whole name");
+        has("\"condition\"");
+        has("n.toml:7: \"within\" is from 1m");
+    }
+}

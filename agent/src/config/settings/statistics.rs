@@ -1,0 +1,22 @@
+//! `[statistics]`: whether the node's own figures are among the metrics.
+
+use nodewell_rules::document::{Report, Section};
+
+/// What one place said; `None` where it said nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StatisticsSettings {
+    pub enabled: Option<bool>,
+}
+
+pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> StatisticsSettings {
+    let Some(table) = file.table("statistics", report) else { return StatisticsSettings::default() };
+    let section = Section::new("[statistics]", table, &["enabled"], report);
+    StatisticsSettings { enabled: section.boolean("enabled", report) }
+}
+
+impl StatisticsSettings {
+    /// What both say, where `later` has the last word.
+    pub(super) fn overridden_by(self, later: Self) -> Self {
+        Self { enabled: later.enabled.or(self.enabled) }
+    }
+}

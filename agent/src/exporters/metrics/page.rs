@@ -1,0 +1,96 @@
+//! The text format of Prometheus, version 0.0.4.
+
+use std::{collections::HashSet, fmt::Write as _};
+
+/// A page in the making.
+#[derive(Debug, Default)]
+pub struct Page {
+    text: String,
+    /// The labels that the metric in hand has already.
+    series: HashSet<String>,
+}
+
+/// What a metric is, in Prometheus' words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+}
+
+impl Page {
+    /// The text so far.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// What another page has, as it is.
+    pub fn append(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Begins a metric; its samples follow.
+    pub fn metric(&mut self, name: &str, kind: Kind, help: &str) {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        self.series.clear();
+        // Writing to a String cannot fail.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// One sample. A second one with the same labels is left out: Prometheus would refuse the whole page for it.
+    pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels = written(labels);
+        if !self.series.contains(&labels) {
+            let _ = writeln!(self.text, "{name}{labels} {value}");
+            self.series.insert(labels);
+        }
+    }
+}
+
+fn written(labels: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (position, (label, value)) in labels.iter().enumerate() {
+        text.push(if position == 0 { '{' } else { ',' });
+        let _ = write!(text, "{label}=\"{}\"", escaped(value));
+    }
+    if !labels.is_empty() {
+        text.push('}');
+    }
+    text
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// A number of things.
+pub(super) fn count(value: usize) -> f64 {
+    precise(value as u64)
+}
+
+/// Prometheus has only doubles; past 2^53 a counter's last digits are gone, which no rate notices.
+#[expect(clippy::cast_precision_loss, reason = "see above")]
+pub(super) fn precise(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_there_once_and_its_labels_are_escaped() {
+        let mut page = Page::default();
+        page.metric("a", Kind::Gauge, "A.");
+        page.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 1.5);
+        page.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 2.0);
+        page.metric("b", Kind::Counter, "B.");
+        page.sample("b", &[], 3.0);
+        let expected =
+            "# HELP a A.\n# TYPE a gauge\na{x=\"q\\\"b\\\\\\n\",y=\"\"} 1.5\n# HELP b B.\n# TYPE b counter\nb 3\n";
+        assert_eq!(page.into_text(), expected);
+    }
+}

@@ -1,0 +1,131 @@
+//! The node's own figures: ours, and those that Node Problem Detector's system-stats files name. Read when somebody asks,
+//! at most once a second; nobody asking costs nothing.
+
+mod filesystems;
+mod npd;
+mod own;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use nodewell_checks::statistics::{Reading, disk::Queues, host::Host};
+use nodewell_rules::npd::stats::SystemStats;
+
+use super::page::Page;
+use filesystems::{Filesystems, Mounts};
+
+/// Two servers that scrape together see one reading.
+const SAME_FOR: Duration = Duration::from_secs(1);
+/// A healthy node's filesystems answer within microseconds; a page without the newest of them is better than none.
+const PATIENCE: Duration = Duration::from_millis(250);
+const PROC: &str = "/proc";
+
+/// What is kept between two pages.
+#[derive(Debug)]
+pub struct Statistics {
+    /// Where our own are read, if they are shown.
+    own: Option<PathBuf>,
+    host: Host,
+    filesystems: Filesystems,
+    patience: Duration,
+    ticks_per_second: u64,
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<(Instant, String)>,
+    /// By the file of the monitor.
+    queues: HashMap<PathBuf, Queues>,
+}
+
+impl State {
+    /// Keeps what the next page needs for an average.
+    fn queue_lengths(&mut self, monitor: &SystemStats, look: &Look, now: Instant) -> Vec<(String, f64)> {
+        if monitor.metrics.iter().all(|metric| metric.id != "disk/avg_queue_len") {
+            return Vec::new();
+        }
+        let queues = self.queues.entry(monitor.location.file.clone()).or_default();
+        queues.lengths(look.reading.disks(), now, monitor.interval)
+    }
+}
+
+/// What one page is made from.
+struct Look {
+    reading: Reading,
+    mounts: Arc<Mounts>,
+}
+
+impl Statistics {
+    /// `own`: whether metrics of our own are wanted. Reads what does not change while the system runs.
+    #[must_use]
+    pub fn new(own: bool) -> Self {
+        Self::reading(own.then(|| PROC.into()))
+    }
+
+    fn reading(own: Option<PathBuf>) -> Self {
+        Self {
+            own,
+            host: Host::read(Path::new("/")),
+            filesystems: Filesystems::default(),
+            patience: PATIENCE,
+            ticks_per_second: procfs::ticks_per_second(),
+            state: RefCell::default(),
+        }
+    }
+
+    /// The part of the page that is about the node; `monitors` are those of the rules in force.
+    pub async fn text(&self, monitors: &[SystemStats]) -> String {
+        if let Some((at, text)) = &self.state.borrow().last
+            && at.elapsed() < SAME_FOR
+        {
+            return text.clone();
+        }
+        let roots = self.roots(monitors);
+        self.filesystems.refresh(roots.clone(), self.patience).await;
+        let looks = self.looks(roots);
+        let text = self.write(monitors, &looks, Instant::now());
+        self.state.borrow_mut().last = Some((Instant::now(), text.clone()));
+        text
+    }
+
+    /// Every procfs that somebody wants something of.
+    fn roots(&self, monitors: &[SystemStats]) -> Vec<PathBuf> {
+        let mut roots: Vec<PathBuf> =
+            self.own.iter().chain(monitors.iter().map(|monitor| &monitor.proc)).cloned().collect();
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
+    fn looks(&self, roots: Vec<PathBuf>) -> Vec<Look> {
+        let look = |root: PathBuf| Look { mounts: self.filesystems.mounts(&root), reading: Reading::new(&root) };
+        roots.into_iter().map(look).collect()
+    }
+
+    fn write(&self, monitors: &[SystemStats], looks: &[Look], now: Instant) -> String {
+        let mut page = Page::default();
+        let spaces = self.filesystems.spaces();
+        let look_at = |root: &Path| looks.iter().find(|look| look.reading.root() == root);
+        if let Some(look) = self.own.as_deref().and_then(look_at) {
+            let seen = own::Seen { look, host: &self.host, spaces: &spaces, ticks_per_second: self.ticks_per_second };
+            own::write(&mut page, &seen, self.filesystems.hanging());
+        }
+        let mut state = self.state.borrow_mut();
+        state.queues.retain(|file, _| monitors.iter().any(|monitor| monitor.location.file == *file));
+        for monitor in monitors {
+            let Some(look) = look_at(&monitor.proc) else { continue };
+            let queues = state.queue_lengths(monitor, look, now);
+            let (host, spaces, ticks_per_second) = (&self.host, &spaces, self.ticks_per_second);
+            npd::write(&mut page, &npd::Seen { monitor, look, host, spaces, queues, ticks_per_second });
+        }
+        page.into_text()
+    }
+}

@@ -1,0 +1,81 @@
+//! What Node Problem Detector's system-stats-monitor exports, under the names that its file gives, as what it should have
+//! exported: docs/metrics.md says where that differs.
+
+mod cpu;
+mod disk;
+mod memory;
+mod network;
+mod system;
+
+use std::collections::BTreeMap;
+
+use nodewell_checks::statistics::{host::Host, space::Space};
+use nodewell_rules::npd::stats::SystemStats;
+
+use super::{
+    super::page::{Kind, Page},
+    Look,
+};
+
+/// What one monitor's metrics are made from.
+pub(super) struct Seen<'a> {
+    pub(super) monitor: &'a SystemStats,
+    pub(super) look: &'a Look,
+    pub(super) host: &'a Host,
+    pub(super) spaces: &'a BTreeMap<String, Space>,
+    /// The average queue of each disk.
+    pub(super) queues: Vec<(String, f64)>,
+    pub(super) ticks_per_second: u64,
+}
+
+/// One metric: what it is and how its samples come about.
+struct Figure {
+    id: &'static str,
+    kind: Kind,
+    help: &'static str,
+    write: fn(&mut Samples<'_>, &Seen<'_>),
+}
+
+/// Where a metric's samples go.
+struct Samples<'a> {
+    page: &'a mut Page,
+    name: &'a str,
+}
+
+impl Samples<'_> {
+    fn add(&mut self, labels: &[(&str, &str)], value: f64) {
+        self.page.sample(self.name, labels, value);
+    }
+
+    /// The only one, if it is known.
+    fn only(&mut self, value: Option<f64>) {
+        value.into_iter().for_each(|value| self.add(&[], value));
+    }
+}
+
+const FIGURES: [&[Figure]; 5] = [cpu::FIGURES, disk::FIGURES, memory::FIGURES, network::FIGURES, system::FIGURES];
+
+fn figure(id: &str) -> Option<&'static Figure> {
+    FIGURES.into_iter().flatten().find(|figure| figure.id == id)
+}
+
+pub(super) fn write(page: &mut Page, seen: &Seen<'_>) {
+    for metric in &seen.monitor.metrics {
+        let Some(figure) = figure(metric.id) else { continue };
+        page.metric(&metric.name, figure.kind, figure.help);
+        (figure.write)(&mut Samples { page, name: &metric.name }, seen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_that_a_file_may_name_is_a_figure() {
+        let ids: Vec<&str> =
+            nodewell_rules::npd::stats::METRICS.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
+        assert_eq!(ids.len(), FIGURES.iter().map(|figures| figures.len()).sum::<usize>());
+        ids.iter().for_each(|id| assert!(figure(id).is_some(), "{id}"));
+    }
+}

@@ -1,0 +1,88 @@
+//! `cpu` of the file: the load, the scheduler's counts, where CPUs spend their time.
+
+use super::{super::super::page::precise, Figure, Kind};
+
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        id: "cpu/runnable_task_count",
+        kind: Kind::Gauge,
+        help: "Tasks that run or wait for a disk, averaged over the last minute.",
+        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.one)),
+    },
+    Figure {
+        id: "cpu/load_1m",
+        kind: Kind::Gauge,
+        help: "Load average of 1 minute.",
+        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.one)),
+    },
+    Figure {
+        id: "cpu/load_5m",
+        kind: Kind::Gauge,
+        help: "Load average of 5 minutes.",
+        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.five)),
+    },
+    Figure {
+        id: "cpu/load_15m",
+        kind: Kind::Gauge,
+        help: "Load average of 15 minutes.",
+        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.fifteen)),
+    },
+    Figure {
+        id: "cpu/usage_time",
+        kind: Kind::Counter,
+        help: "Time of all CPUs, in seconds; guest is part of user as well.",
+        write: |samples, seen| {
+            let total = seen.look.reading.stat().total.iter();
+            for (state, seconds) in total.flat_map(|total| total.seconds(seen.ticks_per_second)) {
+                samples.add(&[("state", state)], seconds);
+            }
+        },
+    },
+    Figure {
+        id: "system/processes_total",
+        kind: Kind::Counter,
+        help: "Processes and threads made since boot.",
+        write: |samples, seen| samples.only(seen.look.reading.stat().forks.map(precise)),
+    },
+    Figure {
+        id: "system/procs_running",
+        kind: Kind::Gauge,
+        help: "Threads that run or could.",
+        write: |samples, seen| samples.only(seen.look.reading.stat().running.map(precise)),
+    },
+    Figure {
+        id: "system/procs_blocked",
+        kind: Kind::Gauge,
+        help: "Threads that wait for a disk.",
+        write: |samples, seen| samples.only(seen.look.reading.stat().blocked.map(precise)),
+    },
+    Figure {
+        id: "system/interrupts_total",
+        kind: Kind::Counter,
+        help: "Interrupts since boot.",
+        write: |samples, seen| samples.only(seen.look.reading.stat().interrupts.map(precise)),
+    },
+    Figure {
+        id: "system/cpu_stat",
+        kind: Kind::Counter,
+        help: "Time of each CPU, in seconds; guest is part of user as well.",
+        write: |samples, seen| {
+            for (number, times) in seen.look.reading.stat().cpus.iter() {
+                let cpu = format!("cpu{number}");
+                for (mode, seconds) in times.seconds(seen.ticks_per_second) {
+                    samples.add(&[("cpu", &cpu), ("stage", stage(mode))], seconds);
+                }
+            }
+        },
+    },
+];
+
+/// The same modes have other names here.
+fn stage(mode: &'static str) -> &'static str {
+    match mode {
+        "irq" => "iRQ",
+        "softirq" => "softIRQ",
+        "guest_nice" => "guestNice",
+        same => same,
+    }
+}

@@ -1,0 +1,71 @@
+//! `host` and `osFeature` of the file: how long the system has been up, and what it has that others have not.
+
+use nodewell_checks::statistics::modules::Module;
+
+use super::{Figure, Kind, Samples, Seen};
+
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        id: "host/uptime",
+        kind: Kind::Gauge,
+        help: "Time since boot, in seconds.",
+        write: |samples, seen| {
+            let labels = [("kernel_version", &*seen.host.kernel_version), ("os_version", &*seen.host.os_version)];
+            let uptime = seen.look.reading.uptime_secs();
+            // Whole seconds, as there.
+            uptime.into_iter().for_each(|uptime| samples.add(&labels, uptime.floor()));
+        },
+    },
+    Figure {
+        id: "system/os_feature",
+        kind: Kind::Gauge,
+        help: "1 if the system has the feature; `value` says what of it.",
+        write: |samples, seen| {
+            command_line_features(samples, seen);
+            module_features(samples, seen);
+        },
+    },
+];
+
+/// The names of unknown modules are a label: as many as a person reads.
+const UNKNOWN_LIMIT_BYTES: usize = 512;
+
+fn command_line_features(samples: &mut Samples<'_>, seen: &Seen<'_>) {
+    let mut feature = |name: &str, is_on: bool| samples.add(&[("os_feature", name)], f64::from(u8::from(is_on)));
+    feature("UnifiedCgroupHierarchy", seen.look.mounts.has_unified_cgroups);
+    let Some(line) = seen.look.reading.command_line() else { return };
+    let is_set = |key: &str| words(&line).any(|word| word.split_once('=') == Some((key, "1")));
+    feature("KTD", is_set("csm.enabled"));
+    feature("KernelModuleIntegrity", is_set("module.sig_enforce") && is_set("loadpin.enabled"));
+}
+
+/// Words may be quoted, and a word may have a quoted part (Documentation/admin-guide/kernel-parameters.rst).
+fn words(line: &str) -> impl Iterator<Item = String> {
+    let mut quoted = false;
+    let parts = line.split(move |c: char| {
+        quoted ^= c == '"';
+        !quoted && c.is_ascii_whitespace()
+    });
+    parts.map(|word| word.replace('"', ""))
+}
+
+fn module_features(samples: &mut Samples<'_>, seen: &Seen<'_>) {
+    let Some(modules) = seen.look.reading.modules() else { return };
+    let is_gpu = |module: &Module| module.name.contains("nvidia");
+    let gpu = f64::from(u8::from(modules.iter().any(is_gpu)));
+    samples.add(&[("os_feature", "GPUSupport")], gpu);
+    let known = &seen.monitor.known_modules;
+    let is_foreign = |module: &&Module| module.is_out_of_tree || module.is_proprietary;
+    let unknown: Vec<&str> = modules
+        .iter()
+        .filter(is_foreign)
+        .filter(|module| !is_gpu(module) && !known.contains(&module.name))
+        .map(|module| module.name.as_str())
+        .collect();
+    if unknown.is_empty() {
+        return samples.add(&[("os_feature", "UnknownModules")], 0.0);
+    }
+    let names = unknown.join(",");
+    let value = nodewell_model::text::cut(&names, UNKNOWN_LIMIT_BYTES);
+    samples.add(&[("os_feature", "UnknownModules"), ("value", value)], 1.0);
+}

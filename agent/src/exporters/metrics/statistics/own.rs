@@ -1,0 +1,210 @@
+//! `nodewell_node_*`: what alerts and the dashboard need, in seconds and bytes. No second node_exporter.
+
+use std::collections::BTreeMap;
+
+use nodewell_checks::statistics::{cpu::Stat, disk::Disk, host::Host, network::Count, space::Space};
+
+use super::{
+    super::page::{Kind, Page, count, precise},
+    Look,
+    filesystems::Mounted,
+};
+
+/// What our own metrics are made from.
+pub(super) struct Seen<'a> {
+    pub(super) look: &'a Look,
+    pub(super) host: &'a Host,
+    pub(super) spaces: &'a BTreeMap<String, Space>,
+    pub(super) ticks_per_second: u64,
+}
+
+pub(super) fn write(page: &mut Page, seen: &Seen<'_>, hanging: usize) {
+    write_host(page, seen);
+    write_cpu(page, seen.look.reading.stat(), seen.ticks_per_second);
+    write_memory(page, seen);
+    write_pressure(page, seen);
+    write_disks(page, seen.look.reading.disks());
+    write_network(page, seen);
+    write_filesystems(page, seen);
+    page.metric("nodewell_node_filesystems_hanging", Kind::Gauge, "Filesystems that do not say how full they are.");
+    page.sample("nodewell_node_filesystems_hanging", &[], count(hanging));
+    write_left_out(page, seen);
+}
+
+/// A metric with one sample, or none.
+fn single(page: &mut Page, name: &str, kind: Kind, help: &str, value: Option<f64>) {
+    if let Some(value) = value {
+        page.metric(name, kind, help);
+        page.sample(name, &[], value);
+    }
+}
+
+fn write_host(page: &mut Page, seen: &Seen<'_>) {
+    let Host { kernel_version, os_version, architecture } = seen.host;
+    page.metric("nodewell_node_info", Kind::Gauge, "1, with what the node runs.");
+    let labels =
+        [("architecture", &**architecture), ("kernel_version", &**kernel_version), ("os_version", &**os_version)];
+    page.sample("nodewell_node_info", &labels, 1.0);
+    let reading = &seen.look.reading;
+    let boot = reading.stat().boot_time_secs.map(precise);
+    single(page, "nodewell_node_boot_time_seconds", Kind::Gauge, "When the node was started, since 1970.", boot);
+    let loads = [
+        (
+            "nodewell_node_load1",
+            "Tasks that run or wait for a disk, over 1 minute.",
+            reading.load().map(|load| load.one),
+        ),
+        ("nodewell_node_load5", "The same over 5 minutes.", reading.load().map(|load| load.five)),
+        ("nodewell_node_load15", "The same over 15 minutes.", reading.load().map(|load| load.fifteen)),
+    ];
+    loads.into_iter().for_each(|(name, help, load)| single(page, name, Kind::Gauge, help, load));
+}
+
+fn write_cpu(page: &mut Page, stat: &Stat, ticks_per_second: u64) {
+    single(
+        page,
+        "nodewell_node_cpus",
+        Kind::Gauge,
+        "CPUs online.",
+        Some(count(stat.cpus.len())).filter(|cpus| *cpus > 0.0),
+    );
+    page.metric("nodewell_node_cpu_seconds_total", Kind::Counter, "Time of all CPUs; guest is part of user as well.");
+    for (mode, seconds) in stat.total.iter().flat_map(|total| total.seconds(ticks_per_second)) {
+        page.sample("nodewell_node_cpu_seconds_total", &[("mode", mode)], seconds);
+    }
+    single(
+        page,
+        "nodewell_node_processes_running",
+        Kind::Gauge,
+        "Threads that run or could.",
+        stat.running.map(precise),
+    );
+    single(
+        page,
+        "nodewell_node_processes_blocked",
+        Kind::Gauge,
+        "Threads that wait for a disk.",
+        stat.blocked.map(precise),
+    );
+    single(page, "nodewell_node_forks_total", Kind::Counter, "Processes and threads made.", stat.forks.map(precise));
+}
+
+fn write_memory(page: &mut Page, seen: &Seen<'_>) {
+    let memory = seen.look.reading.memory();
+    for (name, help, key) in [
+        ("nodewell_node_memory_total_bytes", "Memory that the kernel manages.", "MemTotal"),
+        ("nodewell_node_memory_available_bytes", "What programs could get without swapping.", "MemAvailable"),
+        ("nodewell_node_swap_total_bytes", "Swap space.", "SwapTotal"),
+        ("nodewell_node_swap_free_bytes", "Swap space that is free.", "SwapFree"),
+    ] {
+        single(page, name, Kind::Gauge, help, memory.bytes(key).map(precise));
+    }
+    let events = seen.look.reading.vm_events();
+    for (name, help, total) in [
+        ("nodewell_node_oom_kills_total", "Processes killed for memory, by the node or a cgroup.", events.oom_kills),
+        ("nodewell_node_major_page_faults_total", "Page faults that had to wait for a disk.", events.major_faults),
+        ("nodewell_node_swapped_in_pages_total", "Pages read from swap.", events.pages_swapped_in),
+        ("nodewell_node_swapped_out_pages_total", "Pages written to swap.", events.pages_swapped_out),
+    ] {
+        single(page, name, Kind::Counter, help, total.map(precise));
+    }
+}
+
+fn write_pressure(page: &mut Page, seen: &Seen<'_>) {
+    let name = "nodewell_node_pressure_seconds_total";
+    page.metric(name, Kind::Counter, "Time in which some, or all, tasks waited for a resource.");
+    for stall in seen.look.reading.stalls() {
+        let labels = [("resource", stall.resource), ("share", stall.share.as_str())];
+        page.sample(name, &labels, stall.total.as_secs_f64());
+    }
+}
+
+/// What is a file or memory in truth, and its work another disk's or none's.
+const NO_DISKS: [&str; 2] = ["loop", "zram"];
+
+/// Whole disks: what their parts did is in their counts.
+fn write_disks(page: &mut Page, disks: &[Disk]) {
+    let is_disk = |disk: &&Disk| disk.is_whole && !NO_DISKS.iter().any(|prefix| disk.name.starts_with(prefix));
+    let whole = || disks.iter().filter(is_disk);
+    page.metric("nodewell_node_disk_busy_seconds_total", Kind::Counter, "Time in which the disk had something to do.");
+    for disk in whole() {
+        page.sample("nodewell_node_disk_busy_seconds_total", &[("device", &disk.name)], seconds(disk.busy_ms));
+    }
+    type Column = fn(&nodewell_checks::statistics::disk::Way) -> f64;
+    let columns: [(&str, &str, Column); 3] = [
+        ("nodewell_node_disk_bytes_total", "Bytes read and written.", |way| precise(way.bytes)),
+        ("nodewell_node_disk_operations_total", "Requests done.", |way| precise(way.operations)),
+        ("nodewell_node_disk_operation_seconds_total", "Time that requests took, added up.", |way| {
+            seconds(way.time_ms)
+        }),
+    ];
+    for (name, help, column) in columns {
+        page.metric(name, Kind::Counter, help);
+        for disk in whole() {
+            page.sample(name, &[("device", &disk.name), ("direction", "read")], column(&disk.read));
+            page.sample(name, &[("device", &disk.name), ("direction", "write")], column(&disk.written));
+        }
+    }
+}
+
+fn seconds(milliseconds: u64) -> f64 {
+    precise(milliseconds) / 1000.0
+}
+
+/// The node's own interfaces: pods' come and go by the hundred, and the kubelet knows them better.
+fn write_network(page: &mut Page, seen: &Seen<'_>) {
+    for (name, help, received, sent) in [
+        ("nodewell_node_network_bytes_total", "Bytes through each interface.", Count::RxBytes, Count::TxBytes),
+        ("nodewell_node_network_packets_total", "Packets through each interface.", Count::RxPackets, Count::TxPackets),
+        ("nodewell_node_network_errors_total", "Packets that were damaged.", Count::RxErrors, Count::TxErrors),
+        ("nodewell_node_network_drops_total", "Packets that found no room.", Count::RxDropped, Count::TxDropped),
+    ] {
+        page.metric(name, Kind::Counter, help);
+        for interface in seen.look.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
+            for (direction, column) in [("receive", received), ("transmit", sent)] {
+                let labels = [("direction", direction), ("interface", &*interface.name)];
+                page.sample(name, &labels, precise(interface.count(column)));
+            }
+        }
+    }
+}
+
+fn write_filesystems(page: &mut Page, seen: &Seen<'_>) {
+    let known = |mounted: &Mounted| mounted.space(seen.spaces).copied().filter(|_| !mounted.is_image());
+    type Column = fn(Space) -> u64;
+    let columns: [(&str, &str, Column); 4] = [
+        ("nodewell_node_filesystem_size_bytes", "Size of each filesystem.", |space| space.size_bytes),
+        ("nodewell_node_filesystem_available_bytes", "Room for everybody but root.", |space| space.available_bytes),
+        ("nodewell_node_filesystem_inodes", "Inodes; none where their number is not fixed.", |space| space.inodes),
+        ("nodewell_node_filesystem_free_inodes", "Inodes that are free.", |space| space.free_inodes),
+    ];
+    for (name, help, column) in columns {
+        page.metric(name, Kind::Gauge, help);
+        let about_inodes = name.ends_with("inodes");
+        for (mounted, space) in seen.look.mounts.mounted.iter().filter_map(|mounted| Some((mounted, known(mounted)?))) {
+            let device = mounted.device(seen.look.reading.disks());
+            let labels = [("device", device), ("fstype", &mounted.kind), ("mountpoint", &mounted.mount_point)];
+            if !about_inodes || space.inodes > 0 {
+                page.sample(name, &labels, precise(column(space)));
+            }
+        }
+    }
+}
+
+fn write_left_out(page: &mut Page, seen: &Seen<'_>) {
+    let Look { reading, mounts } = seen.look;
+    page.metric(
+        "nodewell_statistics_left_out",
+        Kind::Gauge,
+        "What has no series of its own, because there are too many.",
+    );
+    let left_out = [
+        ("cpus", reading.stat().cpus.left_out()),
+        ("disks", reading.disks().left_out()),
+        ("filesystems", mounts.mounted.left_out()),
+        ("interfaces", reading.interfaces().left_out()),
+    ];
+    for (kind, left_out) in left_out {
+        page.sample("nodewell_statistics_left_out", &[("kind", kind)], count(left_out));
+    }
+}

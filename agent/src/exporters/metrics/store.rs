@@ -1,0 +1,28 @@
+//! What is kept on the disk, and what waits for it.
+
+use super::page::{Kind, Page, precise};
+use crate::store::Store;
+
+pub(super) fn write(page: &mut Page, store: &Store) {
+    let stats = store.stats();
+    page.metric("nodewell_store_up", Kind::Gauge, "1 while what the agent knows is kept on the disk.");
+    let up = store.watch().borrow().trouble.is_none();
+    page.sample("nodewell_store_up", &[], f64::from(u8::from(up)));
+    let counters = [
+        ("nodewell_store_transactions_total", "Transactions that the disk has taken.", stats.transactions),
+        ("nodewell_store_rows_total", "Rows written in them.", stats.rows),
+        ("nodewell_store_bytes_total", "What these rows were in memory, in bytes.", stats.bytes),
+        ("nodewell_store_failures_total", "Attempts that the disk did not take, hangs included.", stats.failures),
+        ("nodewell_store_corruptions_total", "Damaged files that were moved aside.", stats.corruptions),
+    ];
+    for (name, help, total) in counters {
+        page.metric(name, Kind::Counter, help);
+        page.sample(name, &[], precise(total));
+    }
+    page.metric("nodewell_store_waiting_rows", Kind::Gauge, "Rows that wait to be written.");
+    page.sample("nodewell_store_waiting_rows", &[], precise(stats.waiting_rows));
+    page.metric("nodewell_store_waiting_bytes", Kind::Gauge, "Memory that they take.");
+    page.sample("nodewell_store_waiting_bytes", &[], precise(stats.waiting_bytes));
+    page.metric("nodewell_store_oldest_waiting_seconds", Kind::Gauge, "Since when the oldest of them waits.");
+    page.sample("nodewell_store_oldest_waiting_seconds", &[], stats.oldest_waiting.as_secs_f64());
+}

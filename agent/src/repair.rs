@@ -1,0 +1,141 @@
+//! `nodewelld repair`: restarts units of a fixed list while they are said to be broken, and not too often. A service of
+//! its own, off unless the configuration turns it on: the agent itself has no right to do this.
+//!
+//! It reads the agent's problems, decides ([`nodewell_checks::repair`]), writes down what it is going to do, collects
+//! what helps a person, acts through systemd, and tells all of it as Events. One repair at a time.
+
+mod evidence;
+mod flags;
+mod keep;
+mod surgeon;
+mod voice;
+mod watch;
+
+use std::{io, path::PathBuf, time::Duration};
+
+use nodewell_checks::{
+    repair::{RepairSettings, decide_all},
+    systemd::Manager,
+};
+use nodewell_client::{Client, ClientError};
+use nodewell_model::api::ConditionProblem;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::sleep,
+};
+
+use crate::runtime::notify;
+
+pub use flags::RepairFlags;
+
+use keep::Keep;
+use surgeon::Surgeon;
+use watch::Watch;
+
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// What it is to do.
+#[derive(Debug)]
+pub struct Errand {
+    pub settings: RepairSettings,
+    pub client: Client,
+    pub manager: Manager,
+    /// Its history and what it collects; `None`: nothing is repaired.
+    pub state_dir: Option<PathBuf>,
+    pub journal: Option<PathBuf>,
+}
+
+/// Why it cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RepairError {
+    #[error("signals cannot be listened to: {0}")]
+    Signals(io::Error),
+    #[error("{path}: {error}; repairs are counted there, so nothing is repaired without it")]
+    State { path: PathBuf, error: io::Error },
+    #[error("nowhere to count repairs: say --state-dir, or run it as nodewell-repair.service")]
+    NoState,
+    #[error("another nodewelld repair works with {0}")]
+    Taken(PathBuf),
+    #[error("the agent cannot be asked: {0}")]
+    Agent(ClientError),
+}
+
+/// Looks and repairs until SIGTERM or SIGINT. A repair under way is finished by systemd without us.
+pub async fn run(errand: Errand) -> Result<(), RepairError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(RepairError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(RepairError::Signals)?;
+    if !errand.settings.enabled {
+        tracing::info!("repairs are off: [repair] enabled = true turns them on");
+        notify::ready();
+        notify::tell(&[sd_notify::NotifyState::Status("off: [repair] enabled = true turns it on")]);
+        tokio::select! {
+            () = notify::feed_watchdog() => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        return Ok(());
+    }
+    let keep = Keep::open(errand.state_dir.as_deref().ok_or(RepairError::NoState)?)?;
+    let mut rounds = Rounds { watch: Watch::default(), surgeon: Surgeon::new(&errand, keep), errand };
+    notify::ready();
+    tokio::select! {
+        () = rounds.run() => {}
+        () = notify::feed_watchdog() => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    notify::stopping();
+    rounds.surgeon.finish().await;
+    Ok(())
+}
+
+/// What would be done now, a line for each unit; nothing is done.
+pub async fn plan(errand: &Errand) -> Result<Vec<String>, RepairError> {
+    let history = errand.state_dir.as_deref().map(keep::read).transpose()?.unwrap_or_default();
+    let problems = problems(&errand.client).await.map_err(RepairError::Agent)?;
+    let now = watch::now();
+    let seen = Watch::by_their_age(&now).look(&errand.settings, &errand.manager, &problems, &now).await;
+    let decisions = decide_all(&errand.settings, &seen, &history, &now);
+    Ok(errand.settings.units.iter().zip(&decisions).map(|(unit, decision)| voice::line(unit, decision)).collect())
+}
+
+async fn problems(client: &Client) -> Result<Vec<ConditionProblem>, ClientError> {
+    client.get("/v1/problems").await
+}
+
+/// Look after look.
+struct Rounds {
+    errand: Errand,
+    watch: Watch,
+    surgeon: Surgeon,
+}
+
+impl Rounds {
+    async fn run(&mut self) {
+        loop {
+            match problems(&self.errand.client).await {
+                Ok(problems) => self.round(&problems).await,
+                Err(error) => self.blind(&error),
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn round(&mut self, problems: &[ConditionProblem]) {
+        let now = watch::now();
+        let settings = &self.errand.settings;
+        let seen = self.watch.look(settings, &self.errand.manager, problems, &now).await;
+        let decisions = decide_all(settings, &seen, self.surgeon.history(), &now);
+        for ((unit, decision), (trouble, _)) in settings.units.iter().zip(decisions).zip(&seen) {
+            self.surgeon.treat(&self.errand, unit, decision, trouble.as_ref()).await;
+        }
+        self.surgeon.round_is_over();
+    }
+
+    /// Without the agent nobody knows what is wrong: what was seen so far has to be seen anew.
+    fn blind(&mut self, error: &ClientError) {
+        self.watch = Watch::default();
+        self.surgeon.blind(error);
+    }
+}

@@ -1,0 +1,193 @@
+//! Acts on decisions: writes down, collects, asks systemd, tells.
+
+use std::time::Duration;
+
+use nodewell_checks::{
+    repair::{Decision, History, Outcome, Trouble, UnitRepair, Way},
+    systemd::{ActiveState, BusError, Manager, Who},
+};
+use nodewell_client::ClientError;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    Errand,
+    evidence::{self, Case},
+    keep::Keep,
+    voice::{Voice, way, words},
+    watch,
+};
+
+/// For the program to write down what it was asked for.
+const AFTER_DUMP: Duration = Duration::from_secs(2);
+/// A unit's own stop and start may each take 90 s by systemd's default.
+const JOB_WITHIN: Duration = Duration::from_secs(200);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// One helper's hands.
+pub(super) struct Surgeon {
+    keep: Keep,
+    voice: Voice,
+    /// The first round has said what an earlier run gave up.
+    is_settled: bool,
+}
+
+impl Surgeon {
+    pub(super) fn new(errand: &Errand, keep: Keep) -> Self {
+        Self { keep, voice: Voice::new(&errand.client), is_settled: false }
+    }
+
+    pub(super) fn history(&self) -> &History {
+        &self.keep.history
+    }
+
+    /// Does what was decided.
+    pub(super) async fn treat(
+        &mut self,
+        errand: &Errand,
+        unit: &UnitRepair,
+        decision: Decision,
+        trouble: Option<&Trouble>,
+    ) {
+        self.voice.sees();
+        match (decision, trouble) {
+            (Decision::Nothing, _) | (_, None) => self.well(unit),
+            (Decision::Hold(hold), Some(trouble)) => {
+                let over = self.keep.history.has_given_up(&unit.unit).then_some(trouble);
+                self.voice.given_up(unit, over);
+                self.voice.hold(unit, Some(hold));
+            }
+            (Decision::GiveUp, Some(trouble)) => self.give_up(unit, trouble),
+            (Decision::Repair, Some(trouble)) => self.repair(errand, unit, trouble).await,
+        }
+    }
+
+    /// Every unit was looked at: what an earlier run gave up has been said again.
+    pub(super) fn round_is_over(&mut self) {
+        if !std::mem::replace(&mut self.is_settled, true) {
+            self.voice.all_said();
+        }
+    }
+
+    fn well(&mut self, unit: &UnitRepair) {
+        self.voice.hold(unit, None);
+        self.voice.given_up(unit, None);
+        if self.keep.history.is_well(&unit.unit) {
+            // It comes too late for nothing: at worst it is given up once more.
+            let _ = self.keep.write();
+        }
+    }
+
+    fn give_up(&mut self, unit: &UnitRepair, trouble: &Trouble) {
+        if !self.keep.history.give_up(&unit.unit, &watch::now()) {
+            return;
+        }
+        if let Err(error) = self.keep.write() {
+            tracing::warn!(%error, "cannot write down that a unit was given up");
+        }
+        let (times, within) = (unit.at_most, words(unit.within));
+        let message = format!(
+            "{}: repaired {times} times within {within}, and still {}: {}; a person has to look",
+            unit.unit, trouble.reason, trouble.message
+        );
+        self.voice.event("RepairGivenUp", &unit.unit, message);
+        self.voice.given_up(unit, Some(trouble));
+    }
+
+    async fn repair(&mut self, errand: &Errand, unit: &UnitRepair, trouble: &Trouble) {
+        let now = watch::now();
+        let nth = self.keep.history.count(&unit.unit, unit.within, &now) + 1;
+        self.keep.history.begin(&unit.unit, &now);
+        if let Err(error) = self.keep.write() {
+            let message = format!("{}: not repaired, because it cannot be counted: {error}", unit.unit);
+            return self.voice.event("RepairImpossible", &unit.unit, message);
+        }
+        self.voice.status(&format!("repairs {}", unit.unit));
+        let collected = self.collect(errand, unit, trouble).await;
+        let message = format!(
+            "{}: {}, the {nth}. of at most {} within {}, because of {}: {}; {collected}",
+            unit.unit,
+            way(unit.way),
+            unit.at_most,
+            words(unit.within),
+            trouble.reason,
+            trouble.message
+        );
+        self.voice.event("RepairStarted", &unit.unit, message);
+        let outcome = act(&errand.manager, unit).await;
+        self.told(unit, &outcome);
+        self.keep.history.end(outcome);
+        // The attempt itself is written down already.
+        let _ = self.keep.write();
+    }
+
+    async fn collect(&self, errand: &Errand, unit: &UnitRepair, trouble: &Trouble) -> String {
+        if let Some(signal) = unit.dump {
+            match errand.manager.kill(&unit.unit, Who::Main, signal.number()).await {
+                Ok(()) => sleep(AFTER_DUMP).await,
+                Err(error) => tracing::info!(unit = unit.unit, %error, "no dump before the repair"),
+            }
+        }
+        let state = errand.manager.unit(&unit.unit).await;
+        let case = Case { unit: unit.unit.clone(), trouble: trouble.clone(), state, journal: errand.journal.clone() };
+        match evidence::collect(self.keep.folder(), case).await {
+            Ok(file) => format!("collected in {}", file.display()),
+            Err(why) => format!("nothing collected: {why}"),
+        }
+    }
+
+    fn told(&mut self, unit: &UnitRepair, outcome: &Outcome) {
+        match outcome {
+            Outcome::Done => self.voice.event("RepairDone", &unit.unit, format!("{} is active again", unit.unit)),
+            Outcome::Failed { message } => {
+                self.voice.event("RepairFailed", &unit.unit, format!("{}: {message}", unit.unit));
+            }
+        }
+    }
+
+    pub(super) fn blind(&mut self, error: &ClientError) {
+        self.voice.blind(&error.to_string());
+    }
+
+    pub(super) async fn finish(&self) {
+        self.voice.finish().await;
+    }
+}
+
+/// Asks systemd, and waits for what comes of it.
+async fn act(manager: &Manager, unit: &UnitRepair) -> Outcome {
+    let before = manager.unit(&unit.unit).await.ok().and_then(|unit| unit.main_pid);
+    let asked = match unit.way {
+        Way::Restart => manager.restart(&unit.unit).await.map(drop),
+        Way::Kill(signal) => manager.kill(&unit.unit, Who::Main, signal.number()).await,
+    };
+    match asked {
+        Ok(()) => wait(manager, unit, before).await,
+        Err(error) => failed(&error),
+    }
+}
+
+/// Until it is active without a job, by another process than before.
+async fn wait(manager: &Manager, unit: &UnitRepair, before: Option<u32>) -> Outcome {
+    let end = Instant::now() + JOB_WITHIN;
+    let mut last = "systemd did not say how it is".to_owned();
+    while Instant::now() < end {
+        sleep(LOOK_AGAIN).await;
+        match manager.unit(&unit.unit).await {
+            Ok(now) if now.has_job => last = "systemd is still at it".to_owned(),
+            Ok(now) if now.active == ActiveState::Active && (before.is_none() || now.main_pid != before) => {
+                return Outcome::Done;
+            }
+            Ok(now) if now.active == ActiveState::Failed => {
+                let result = now.result.unwrap_or_default();
+                return Outcome::Failed { message: format!("it did not come up again: {result}") };
+            }
+            Ok(now) => last = format!("it is {}", now.sub),
+            Err(error) => last = error.to_string(),
+        }
+    }
+    Outcome::Failed { message: format!("not active again after {}: {last}", words(JOB_WITHIN)) }
+}
+
+fn failed(error: &BusError) -> Outcome {
+    Outcome::Failed { message: error.to_string() }
+}

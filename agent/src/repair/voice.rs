@@ -1,0 +1,158 @@
+//! What people hear of repairs: Events, a condition while one was given up, a line of status.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_checks::repair::{Decision, Hold, Trouble, UnitRepair, Way};
+use nodewell_client::{Client, Discarded, Reporter, ReporterSettings};
+use nodewell_faults::reason;
+use nodewell_model::{Condition, ConditionStatus, Event, Name, Severity};
+use sd_notify::NotifyState;
+
+use crate::runtime::{clock, notify};
+
+/// The problem daemon's name.
+const SOURCE: &str = "repair";
+const TTL: Duration = Duration::from_secs(90);
+const LAST_WORD: Duration = Duration::from_secs(1);
+const FAILED: &str = "ServiceRepairFailed";
+const GIVEN_UP: &str = "RepairGivenUp";
+
+/// One helper's.
+pub(super) struct Voice {
+    reporter: Reporter,
+    /// What is held and why, by unit.
+    held: BTreeMap<String, String>,
+    /// Whether it was said of a unit that it is given up.
+    failed: BTreeMap<String, bool>,
+    is_blind: bool,
+}
+
+impl Voice {
+    pub(super) fn new(client: &Client) -> Self {
+        let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(SOURCE) };
+        let refused =
+            |discarded: Discarded| tracing::warn!(error = %discarded.error, "the agent does not take our report");
+        Self {
+            reporter: Reporter::start(client.clone(), settings, refused),
+            held: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            is_blind: false,
+        }
+    }
+
+    /// An Event, with its severity as the catalogue has it.
+    pub(super) fn event(&self, name: &'static str, unit: &str, message: String) {
+        let severity = reason::named(name).map_or(Severity::Warn, |known| known.severity);
+        tracing::warn!(unit, reason = name, "{message}");
+        let (timestamp, reason) = (clock::now().wall, Name::fixed(name));
+        self.reporter.event(Event { severity, timestamp, reason, message, subject: Some(unit.to_owned()) });
+    }
+
+    /// Whether nothing more will be tried for `unit`, and for what; `None`: it is well, or still has its tries.
+    pub(super) fn given_up(&mut self, unit: &UnitRepair, over: Option<&Trouble>) {
+        if self.failed.insert(unit.unit.clone(), over.is_some()) == Some(over.is_some()) {
+            return;
+        }
+        let well = Condition {
+            condition: Name::fixed(FAILED),
+            status: ConditionStatus::False,
+            transition: clock::now().wall,
+            reason: Name::fixed("NoRepairGivenUp"),
+            message: String::new(),
+            subject: Some(unit.unit.clone()),
+            severity: None,
+            action: None,
+        };
+        self.reporter.set(over.map_or(well.clone(), |trouble| failed(unit, trouble, well)));
+    }
+
+    /// All that an earlier run gave up was said again.
+    pub(super) fn all_said(&self) {
+        self.reporter.all_said();
+    }
+
+    /// Why nothing is done about `unit`; told when it is another reason than before.
+    pub(super) fn hold(&mut self, unit: &UnitRepair, hold: Option<Hold>) {
+        let told = match hold {
+            Some(hold) => {
+                let kind = std::mem::discriminant(&hold);
+                let words = format!("{kind:?}");
+                let is_new = self.held.insert(unit.unit.clone(), words.clone()).as_ref() != Some(&words);
+                if is_new {
+                    tracing::info!(unit = unit.unit, "no repair: {hold}");
+                    self.status(&format!("{}: no repair: {hold}", unit.unit));
+                }
+                return;
+            }
+            None => self.held.remove(&unit.unit),
+        };
+        if told.is_some() && self.held.is_empty() {
+            self.status("nothing to repair");
+        }
+    }
+
+    pub(super) fn status(&self, line: &str) {
+        notify::tell(&[NotifyState::Status(line)]);
+    }
+
+    /// The agent does not answer; told once.
+    pub(super) fn blind(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_blind, true) {
+            tracing::warn!(error = why, "waits for the agent; nothing is repaired without it");
+            self.status(&format!("waits for the agent: {why}"));
+        }
+    }
+
+    pub(super) fn sees(&mut self) {
+        if std::mem::take(&mut self.is_blind) {
+            self.status("nothing to repair");
+        }
+    }
+
+    /// What is given up stays said; what is well needs no goodbye.
+    pub(super) async fn finish(&self) {
+        let _ = tokio::time::timeout(LAST_WORD, self.reporter.settled()).await;
+    }
+}
+
+/// The condition `well`, which is not.
+fn failed(unit: &UnitRepair, trouble: &Trouble, well: Condition) -> Condition {
+    let known = reason::named(GIVEN_UP);
+    let (at_most, within) = (unit.at_most, words(unit.within));
+    Condition {
+        status: ConditionStatus::True,
+        reason: Name::fixed(GIVEN_UP),
+        message: format!("repaired {at_most} times within {within}, and still: {}", trouble.message),
+        severity: known.map(|known| known.severity),
+        action: known.map(|known| known.action),
+        ..well
+    }
+}
+
+/// One line of the plan.
+pub(super) fn line(unit: &UnitRepair, decision: &Decision) -> String {
+    let what = match decision {
+        Decision::Nothing => "well".to_owned(),
+        Decision::Hold(hold) => format!("not now: {hold}"),
+        Decision::Repair => format!("would be repaired now: {}", way(unit.way)),
+        Decision::GiveUp => "would be given up: it was repaired as often as it may be".to_owned(),
+    };
+    format!("{:<28} {what}", unit.unit)
+}
+
+/// The act, for people.
+pub(super) fn way(way: Way) -> String {
+    match way {
+        Way::Restart => "restart".to_owned(),
+        Way::Kill(signal) => format!("{} to its main process", signal.as_str()),
+    }
+}
+
+/// `6h`, `20m`, `45s`.
+pub(super) fn words(time: Duration) -> String {
+    match time.as_secs() {
+        secs if secs >= 3600 && secs % 3600 == 0 => format!("{}h", secs / 3600),
+        secs if secs >= 60 && secs % 60 == 0 => format!("{}m", secs / 60),
+        secs => format!("{secs}s"),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a program writes: the first of it is kept, the rest is read and dropped, so that it never waits for us.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    task::JoinHandle,
+    time::timeout,
+};
+
+/// As much as a pipe holds.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A pipe that is read until its end.
+pub(super) struct Pipe {
+    kept: Rc<RefCell<Vec<u8>>>,
+    reading: JoinHandle<()>,
+}
+
+impl Pipe {
+    /// Keeps the first `limit_bytes` of what comes.
+    pub(super) fn read(from: impl AsyncRead + Unpin + 'static, limit_bytes: usize) -> Self {
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let reading = tokio::task::spawn_local(drain(from, Rc::clone(&kept), limit_bytes));
+        Self { kept, reading }
+    }
+
+    /// What was kept; waits for the end of the pipe no longer than `within`.
+    pub(super) async fn finish(mut self, within: Duration) -> Vec<u8> {
+        let _ = timeout(within, &mut self.reading).await;
+        self.kept.take()
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+async fn drain(mut from: impl AsyncRead + Unpin, kept: Rc<RefCell<Vec<u8>>>, limit_bytes: usize) {
+    let mut chunk = vec![0; limit_bytes.max(512)];
+    while let Ok(read @ 1..) = from.read(&mut chunk).await {
+        let mut kept = kept.borrow_mut();
+        let room = limit_bytes.saturating_sub(kept.len());
+        kept.extend_from_slice(&chunk[..read.min(room)]);
+        // Whoever writes more than we keep may write a lot more.
+        if kept.len() == limit_bytes && chunk.len() < CHUNK_BYTES {
+            chunk.resize(CHUNK_BYTES, 0);
+        }
+    }
+}

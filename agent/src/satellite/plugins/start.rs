@@ -1,0 +1,50 @@
+//! Starting a program. Its file may lie on a disk that does not answer: this runs on a thread of its own.
+
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use nodewell_checks::plugin::{Ending, Program};
+use nodewell_sys::contain::{Containment, Rlimits, contain};
+use tokio::process::Child;
+
+/// What the kernel would end first, were memory to run out: we are protected, and what we start must not be.
+const OOM_SCORE: &str = "500";
+
+/// All that a start needs.
+pub(super) struct Start {
+    pub(super) path: PathBuf,
+    pub(super) args: Vec<String>,
+    pub(super) environment: Vec<(&'static str, String)>,
+    pub(super) rlimits: Rlimits,
+    /// The entrance of its cgroup.
+    pub(super) cgroup: Option<OwnedFd>,
+}
+
+impl Start {
+    /// The program at work, or why it is not. Must be called within a runtime.
+    pub(super) fn run(self) -> Result<Child, Ending> {
+        let program = Program::open(&self.path).map_err(|refused| Ending::Refused(refused.to_string()))?;
+        let mut command = Command::new(program.executable());
+        std::os::unix::process::CommandExt::arg0(&mut command, &self.path);
+        command.args(&self.args).env_clear().envs(self.environment).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        contain(&mut command, Containment { rlimits: self.rlimits, cgroup: self.cgroup });
+        let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
+        let child = child.map_err(|error| Ending::NotStarted(error.to_string()))?;
+        if let Some(pid) = child.id() {
+            expose(pid);
+        }
+        Ok(child)
+    }
+}
+
+/// What cannot be set stays as it is: that is never less protected.
+fn expose(pid: u32) {
+    let file = Path::new("/proc").join(pid.to_string()).join("oom_score_adj");
+    if let Err(error) = std::fs::write(file, OOM_SCORE) {
+        tracing::debug!(%error, pid, "a plug-in is as protected from the kernel as we are");
+    }
+}
