@@ -4,6 +4,7 @@
 
 mod block_errors;
 mod fabric_port;
+mod hung_mount;
 mod hung_task;
 mod machine_checks;
 mod many_disks;
@@ -24,6 +25,7 @@ fn main() -> std::process::ExitCode {
     let behaviours = [
         block_errors::list,
         fabric_port::list,
+        hung_mount::list,
         hung_task::list,
         machine_checks::list,
         many_disks::list,

@@ -23,7 +23,7 @@ const OTHERS: [&str; 1] = [RDMA];
 pub(crate) const RDMA: &str = "/usr/bin/rdma";
 const FOLDERS: [&str; 9] = ["proc", "sys", "dev", "run", "tmp", "mnt", "etc", "root", "var/lib"];
 /// What cases load by name, with whatever these depend on. The generic sums are asked for by name in the kernel.
-const MODULES: [&str; 18] = [
+const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_console",
     "virtio_blk",
@@ -42,6 +42,8 @@ const MODULES: [&str; 18] = [
     "virtio_scsi",
     "crc32_generic",
     "rdma_rxe",
+    "nfsd",
+    "nfsv4",
 ];
 
 /// Where it lies; made once for each run of the tests, from the programs as they are now.
