@@ -87,7 +87,7 @@ impl Daemon {
         self.plan.folder().join("socket")
     }
 
-    fn metrics_address(&self) -> String {
+    pub(crate) fn metrics_address(&self) -> String {
         let args = self.plan.args();
         let flag = args.iter().position(|arg| arg == "--metrics-address").expect("a plan names one");
         args[flag + 1].to_string_lossy().into_owned()

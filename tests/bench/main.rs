@@ -16,11 +16,13 @@ mod kills;
 mod latency;
 mod observer;
 mod outage;
+mod plugins;
 mod probe;
 mod programs;
 mod reports;
 mod round;
 mod satellites;
+mod scrape;
 mod setting;
 mod start;
 mod statistics;
@@ -56,7 +58,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, hang, outage, kills, satellites, disks, gpu-hang, checks, flood.
+    /// burst, hang, outage, kills, satellites, disks, gpu-hang, checks, plugins, scrape, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -64,7 +66,7 @@ struct Arguments {
 type Group = (&'static str, fn(&Setting) -> Vec<Row>);
 
 /// In the order in which they disturb each other least: the flood leaves a kernel log full of its lines.
-const GROUPS: [Group; 15] = [
+const GROUPS: &[Group] = &[
     ("throughput", throughput::rows),
     ("start", start::rows),
     ("idle", idle::rows),
@@ -79,6 +81,8 @@ const GROUPS: [Group; 15] = [
     ("disks", disks::rows),
     ("gpu-hang", gpu_hang::rows),
     ("checks", checks::rows),
+    ("scrape", scrape::rows),
+    ("plugins", plugins::rows),
     ("flood", flood::rows),
 ];
 
@@ -100,7 +104,7 @@ fn measure(arguments: &Arguments) -> Vec<Row> {
     let chosen = |name: &str| arguments.only.as_deref().is_none_or(|only| name.contains(only));
     let onlooker = chosen("idle").then(|| Onlooker::start(&setting)).flatten();
     let mut rows = Vec::new();
-    for (name, group) in GROUPS.into_iter().filter(|(name, _)| chosen(name)) {
+    for (name, group) in GROUPS.iter().filter(|(name, _)| chosen(name)) {
         let start = Instant::now();
         rows.extend(attempt(name, || group(&setting)));
         eprintln!("bench: {name} took {:.0} s", start.elapsed().as_secs_f64());
