@@ -72,7 +72,7 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
-  qemu-system-x86 nbdkit busybox-static e2fsprogs xz-utils iproute2
+  qemu-system-x86 nbdkit busybox-static e2fsprogs xz-utils iproute2 containerd prometheus
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 

@@ -12,6 +12,7 @@ mod apiserver_restored;
 mod bad_config;
 mod booted_service;
 mod certificate_rotates;
+mod clock;
 mod clock_jumps;
 mod container_runtime_restarts;
 mod doctor_identity;
@@ -36,19 +37,26 @@ mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
 mod lease;
+mod limits;
 mod lines;
 mod log_files;
 mod memory_limit_hit;
 mod metrics;
 mod monitor_panics;
+mod mounts;
+mod network;
 mod node_bound;
 mod node_recreated;
 mod npd_stock_configs;
 mod openapi;
 mod pcie_and_fabric;
+mod plugin_hostile;
+mod plugin_runs;
+mod plugin_stock;
 mod reboot_is_judged;
 mod reboot_on_systemd;
 mod recovery;
+mod repair_on_systemd;
 mod report_api;
 mod report_cli;
 mod report_docs;
@@ -61,12 +69,16 @@ mod rule_commands;
 mod satellite_hardware;
 mod satellite_pause;
 mod satellites;
+mod service_health;
+mod service_units;
 mod sighup_reload;
 mod state;
 mod state_disk_full;
 mod state_hangs;
 mod state_lost;
 mod state_read_only;
+mod statistics_metrics;
+mod statistics_prometheus;
 mod withdraw;
 
 fn main() -> std::process::ExitCode {
@@ -76,6 +88,7 @@ fn main() -> std::process::ExitCode {
         booted_service::list,
         container_runtime_restarts::list,
         reboot_on_systemd::list,
+        repair_on_systemd::list,
         events_10000::list,
         api_faults::list,
         api_conditions::list,
@@ -100,14 +113,22 @@ fn main() -> std::process::ExitCode {
         root_disk_hangs::list,
         file_copytruncate::list,
         monitor_panics::list,
+        clock::list,
+        network::list,
         clock_jumps::list,
+        plugin_hostile::list,
+        plugin_runs::list,
+        plugin_stock::list,
         reboot_is_judged::list,
         satellite_hardware::list,
         satellite_pause::list,
         satellites::list,
+        service_units::list,
+        service_health::list,
         gpu_hangs::list,
         gpu_faults::list,
         gpu_xids::list,
+        mounts::list,
         pcie_and_fabric::list,
         inject::list,
         journal_entries::list,
@@ -116,6 +137,7 @@ fn main() -> std::process::ExitCode {
         npd_stock_configs::list,
         harness::list,
         hostile_lines::list,
+        limits::list,
         log_files::list,
         kmsg_blind::list,
         kmsg_line_turns_condition::list,
@@ -131,6 +153,8 @@ fn main() -> std::process::ExitCode {
         rule_commands::list,
         sighup_reload::list,
         metrics::list,
+        statistics_metrics::list,
+        statistics_prometheus::list,
         state_disk_full::list,
         state_hangs::list,
         state_lost::list,

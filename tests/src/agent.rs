@@ -293,6 +293,12 @@ impl Agent {
         until("/metrics answers", || over_tcp(&self.plan.metrics_address(), "/metrics")).body
     }
 
+    /// Where Prometheus finds it.
+    #[must_use]
+    pub fn metrics_address(&self) -> String {
+        self.plan.metrics_address()
+    }
+
     /// Where it listens.
     #[must_use]
     pub fn socket(&self) -> PathBuf {

@@ -43,11 +43,22 @@ impl Clocks {
     /// # Panics
     /// If it cannot be written.
     pub fn shift(&self, wall_secs: i64, boot_secs: i64) {
-        let mut bytes = wall_secs.to_ne_bytes().to_vec();
-        bytes.extend(boot_secs.to_ne_bytes());
+        self.write(&[wall_secs, boot_secs], 0);
+    }
+
+    /// From now on the kernel says that its clock may be off by so much; 16 s is what it says where nobody keeps it.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn may_be_off(&self, micros: i64) {
+        self.write(&[micros], 16);
+    }
+
+    fn write(&self, numbers: &[i64], at: u64) {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
         // In place: the program has it mapped.
         let file = fs::File::options().write(true).create(true).truncate(false).open(self.offsets()).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, at).unwrap();
     }
 
     /// What to put before a command that is to go by these clocks.

@@ -44,12 +44,12 @@ pub fn runs(pid: u32) -> bool {
     status.contains("State:") && !status.contains("State:\tZ")
 }
 
-/// The pid of the worker that satellite `pid` has now.
+/// The pid of the worker of `team` that satellite `pid` has now.
 #[must_use]
-pub fn worker_of(pid: u32) -> Option<u32> {
+pub fn worker_of(pid: u32, team: &str) -> Option<u32> {
     let is_it = |pid: &u32| {
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        argv.starts_with(b"nodewelld\0worker\0")
+        argv.starts_with(format!("nodewelld\0worker\0{team}\0").as_bytes())
     };
     children_of(pid).into_iter().find(is_it)
 }
@@ -63,6 +63,7 @@ fn children_of(pid: u32) -> Vec<u32> {
 #[derive(Debug)]
 pub struct Satellite {
     process: Process,
+    name: &'static str,
     log: PathBuf,
 }
 
@@ -79,25 +80,46 @@ impl Satellite {
     /// # Panics
     /// If it cannot be started.
     #[must_use]
-    pub fn of(plan: &Plan, name: &str, flags: &[(&str, &Path)]) -> Self {
+    pub fn of(plan: &Plan, name: &'static str, flags: &[(&str, &Path)]) -> Self {
+        Self::wrapped(Vec::new(), plan, name, flags)
+    }
+
+    /// The same by a program that starts another one.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn wrapped(wrapper: Vec<OsString>, plan: &Plan, name: &'static str, flags: &[(&str, &Path)]) -> Self {
         let path = |name: &str| plan.folder().join(name).into_os_string();
         let log = plan.folder().join(format!("{name}.log"));
-        let mut argv: Vec<OsString> = vec![binary("nodewelld").into_os_string(), "monitor".into(), name.into()];
+        let mut argv = wrapper;
+        argv.extend([binary("nodewelld").into_os_string(), "monitor".into(), name.into()]);
         argv.extend(["--socket".into(), path("socket"), "--config".into(), path("nodewell.toml")]);
         argv.extend(["--state-dir".into(), path("hardware")]);
         argv.extend(flags.iter().flat_map(|(flag, value)| [(*flag).into(), value.as_os_str().to_owned()]));
-        Self { process: Process::start(&argv, &log).unwrap(), log }
+        Self { process: Process::start(&argv, &log).unwrap(), name, log }
     }
 
-    /// The pid of its worker, once it has one.
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// The pid of the worker that is called as it is, once it has one.
     pub fn worker(&self) -> u32 {
-        until("the satellite has a worker", || worker_of(self.process.pid()))
+        self.worker_of_team(self.name)
+    }
+
+    /// The pid of its worker `team`, once it has one.
+    pub fn worker_of_team(&self, team: &str) -> u32 {
+        until("the satellite has a worker", || worker_of(self.process.pid(), team))
     }
 
     /// Whether it has a worker now.
     #[must_use]
     pub fn has_worker(&self) -> bool {
-        worker_of(self.process.pid()).is_some()
+        worker_of(self.process.pid(), self.name).is_some()
     }
 
     /// Waits until it has said `words` so many times.

@@ -114,5 +114,5 @@ fn are_well(node: &Node) -> bool {
 
 /// The process that reads for the satellite, as this machine numbers it.
 fn worker(node: &Node) -> Option<u32> {
-    nodewell_tests::satellite::worker_of(node.machine.main_pid(GPU)?)
+    nodewell_tests::satellite::worker_of(node.machine.main_pid(GPU)?, "gpu")
 }

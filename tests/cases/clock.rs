@@ -1,0 +1,72 @@
+//! The clock: one that nobody keeps any more, one that somebody sets. The satellite goes by clocks of its own.
+
+use std::path::Path;
+
+use nodewell_tests::{
+    agent::{Agent, Plan},
+    clock::Clocks,
+    satellite::Satellite,
+    suite::{Need, Suite},
+};
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("clock")
+        .case("on_this_machine_nothing_is_wrong", on_this_machine_nothing_is_wrong)
+        .case_with(
+            &[Need::ShiftedClock],
+            "one_that_was_kept_is_missed_and_comes_back",
+            one_that_was_kept_is_missed_and_comes_back,
+        )
+        .case_with(&[Need::ShiftedClock], "a_step_is_told_and_a_suspend_is_none", a_step_is_told_and_a_suspend_is_none);
+}
+
+/// What the kernel says where nobody keeps its clock.
+const UNKEPT_MICROS: i64 = 16_000_000;
+
+fn started(agent: &Agent, clocks: &Clocks) -> Satellite {
+    let run = agent.plan().folder().join("run");
+    let flags = [("--interval", Path::new("500ms")), ("--run", run.as_path())];
+    Satellite::wrapped(clocks.enter(), agent.plan(), "check", &flags)
+}
+
+fn on_this_machine_nothing_is_wrong() {
+    let agent = Plan::default().start();
+    let _satellite = Satellite::of(agent.plan(), "check", &[("--interval", Path::new("500ms"))]);
+    agent.wait_condition("ClockUnhealthy", "False");
+    assert_eq!(agent.events("ClockStepped"), []);
+}
+
+fn one_that_was_kept_is_missed_and_comes_back() {
+    let clocks = Clocks::right();
+    clocks.may_be_off(UNKEPT_MICROS);
+    let agent = Plan::default().config("[clock]\nunsynchronised-after = \"1s\"\n").start();
+    let _satellite = started(&agent, &clocks);
+    agent.wait_condition("ClockUnhealthy", "False");
+    // A time daemon that never finds a server.
+    agent.plan().file("run/systemd/timesync/x", "");
+    let lost = agent.wait_condition("ClockUnhealthy", "True");
+    assert_eq!(lost.reason.as_str(), "ClockNotSynchronised");
+    assert!(lost.message.contains("systemd-timesyncd runs, and has not found a source"), "{}", lost.message);
+    clocks.may_be_off(1000);
+    agent.wait_condition("ClockUnhealthy", "False");
+    clocks.may_be_off(UNKEPT_MICROS);
+    let lost = agent.wait_condition("ClockUnhealthy", "True");
+    assert!(lost.message.contains("has lost its sources of time"), "{}", lost.message);
+    clocks.may_be_off(1000);
+    agent.wait_condition("ClockUnhealthy", "False");
+}
+
+fn a_step_is_told_and_a_suspend_is_none() {
+    let clocks = Clocks::right();
+    // An hour after the start of the machine.
+    clocks.shift(0, 3600);
+    let agent = Plan::default().start();
+    let _satellite = started(&agent, &clocks);
+    agent.wait_condition("ClockUnhealthy", "False");
+    clocks.shift(7200, 3600 + 7200);
+    clocks.shift(3600, 3600 + 7200);
+    let stepped = agent.wait_event("ClockStepped");
+    assert!(stepped.message.contains("somebody set the wall clock 3600.0 s back"), "{}", stepped.message);
+    assert_eq!(agent.events("ClockStepped").len(), 1);
+}
