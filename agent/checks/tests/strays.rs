@@ -21,11 +21,11 @@ fn start(script: &str) -> Child {
     command.spawn().unwrap()
 }
 
-/// Whether a process with this file as an argument lives.
+/// Whether a process with exactly this argument lives: not the shell whose script names it, which may not have begun.
 fn lives(mark: &str) -> bool {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let mut lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    lines.any(|line| String::from_utf8_lossy(&line).contains(mark))
+    lines.any(|line| line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes()))
 }
 
 fn until(what: &str, mut done: impl FnMut() -> bool) {
