@@ -5,7 +5,7 @@
 use std::{
     fs,
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{self, Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -19,6 +19,11 @@ fn start(script: &str) -> Child {
     let rlimits = Rlimits { memory_bytes: 64 << 20, cpu_secs: 60, file_bytes: 1 << 20, open_files: 64 };
     contain(&mut command, Containment { rlimits, cgroup: None });
     command.spawn().unwrap()
+}
+
+/// A number of seconds that no other run of this test sleeps.
+fn nap(number: u8) -> String {
+    format!("1000.{number}{}", process::id())
 }
 
 /// Whether a process with exactly this argument lives: not the shell whose script names it, which may not have begun.
@@ -39,38 +44,39 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 #[test]
 fn what_detaches_itself_is_ended_and_nobody_else_is() {
     adopt_orphans().unwrap();
+    let [one, two, three, four, five, six] = [1, 2, 3, 4, 5, 6].map(nap);
     let mut strays = Strays::new(PathBuf::from("/proc"));
     // One that was started a moment ago, and nobody has said so yet.
     strays.starts();
-    let mut early = start("sleep 1000.6; :");
-    until("it has started", || lives("1000.6"));
-    assert!(!strays.sweep(1) && lives("1000.6"));
+    let mut early = start(&format!("sleep {six}; :"));
+    until("it has started", || lives(&six));
+    assert!(!strays.sweep(1) && lives(&six));
     strays.began(early.id());
-    assert!(!strays.sweep(1) && lives("1000.6"));
+    assert!(!strays.sweep(1) && lives(&six));
     early.kill().unwrap();
     early.wait().unwrap();
     strays.ended(early.id());
-    until("it is swept", || !strays.sweep(early.id()) && !lives("1000.6"));
+    until("it is swept", || !strays.sweep(early.id()) && !lives(&six));
 
     // A child of our own, such as a worker, in our session.
-    let mut own = Command::new("sleep").arg("1000.1").spawn().unwrap();
-    let mut other = start("setsid sleep 1000.2 & sleep 1000.3; exit 0");
+    let mut own = Command::new("sleep").arg(&one).spawn().unwrap();
+    let mut other = start(&format!("setsid sleep {two} & sleep {three}; exit 0"));
     strays.began(other.id());
-    let mut run = start("(setsid sh -c 'trap \"\" TERM; sleep 1000.4; :' &) ; sleep 1000.5 & exit 0");
+    let mut run = start(&format!("(setsid sh -c 'trap \"\" TERM; sleep {four}; :' &) ; sleep {five} & exit 0"));
     strays.began(run.id());
-    until("all have started", || ["1000.2", "1000.3", "1000.4", "1000.5"].iter().all(|mark| lives(mark)));
+    until("all have started", || [&two, &three, &four, &five].iter().all(|mark| lives(mark)));
     assert!(run.wait().unwrap().success());
     strays.ended(run.id());
-    until("its session is swept", || !strays.sweep(run.id()) && !lives("1000.5"));
-    assert!(lives("1000.1") && lives("1000.2") && lives("1000.3"), "of others that still run");
-    assert!(lives("1000.4"), "it may be of the other");
+    until("its session is swept", || !strays.sweep(run.id()) && !lives(&five));
+    assert!(lives(&one) && lives(&two) && lives(&three), "of others that still run");
+    assert!(lives(&four), "it may be of the other");
 
     other.kill().unwrap();
     other.wait().unwrap();
     strays.ended(other.id());
     until("nothing is left of either", || {
         strays.sweep(other.id());
-        !["1000.2", "1000.3", "1000.4"].iter().any(|mark| lives(mark))
+        ![&two, &three, &four].iter().any(|mark| lives(mark))
     });
     assert!(own.try_wait().unwrap().is_none(), "it is ours");
     own.kill().unwrap();
