@@ -73,62 +73,78 @@ pub struct Errand {
 pub async fn run(errand: Errand) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let group = errand.group;
-    let words = Words::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
-    let mut plugins = errand.plugins(&words)?;
-    let link = Link::new(errand.client.clone(), group.as_str(), words.clone());
-    let services = errand.services(&words);
-    // A problem daemon of its own: what one of them says takes nothing back of the other's.
-    let second = group.second().map(|team| (team, Link::new(errand.client.clone(), team.as_str(), words.clone())));
-    let crew = Crew::new(errand.plan(group.team()), &link, words.clone());
-    let second_crew = second.as_ref().map(|(team, link)| Crew::new(errand.plan(*team), link, words.clone()));
-    let second_link = second.as_ref().map(|(_, link)| link);
+    let mut parts = Parts::of(&errand)?;
     // It works as soon as it waits: the agent may come later than we do.
     notify::ready();
     tokio::select! {
-        () = check(group, (&link, second_link), words.clone()) => {}
-        () = crew.run() => {}
-        () = run_second(second_crew) => {}
-        () = link.follow() => {}
-        () = look_after(services.as_ref(), words.clone()) => {}
-        () = service::run(words) => {}
-        () = at_work(plugins.as_mut()) => {}
+        () = parts.work(&errand) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
     notify::stopping();
     tracing::info!("stopping");
-    let second_end = async {
-        if let Some((_, link)) = second {
-            link.finish().await;
-        }
-    };
-    let services_end = async {
-        if let Some(services) = services {
-            services.finish().await;
-        }
-    };
-    tokio::join!(link.finish(), second_end, services_end, finish(plugins));
+    parts.finish().await;
     Ok(())
 }
 
-async fn run_second(crew: Option<Crew<'_>>) {
-    match crew {
-        Some(crew) => crew.run().await,
+/// What works side by side in a satellite; which of them is there is the group's matter.
+struct Parts {
+    words: Words,
+    link: Link,
+    /// A problem daemon of its own: what one of them says takes nothing back of the other's.
+    second: Option<(Team, Link)>,
+    services: Option<Services>,
+    plugins: Option<Plugins>,
+}
+
+impl Parts {
+    fn of(errand: &Errand) -> io::Result<Self> {
+        let group = errand.group;
+        let words = Words::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
+        let plugins = errand.plugins(&words)?;
+        let link = |name| Link::new(errand.client.clone(), name, words.clone());
+        let second = group.second().map(|team| (team, link(team.as_str())));
+        Ok(Self { link: link(group.as_str()), second, services: errand.services(&words), plugins, words })
+    }
+
+    /// Ends only if one of them does, which none should.
+    async fn work(&mut self, errand: &Errand) {
+        let Self { words, link, second, services, plugins } = self;
+        let second_link = second.as_ref().map(|(_, link)| link);
+        let crew = Crew::new(errand.plan(errand.group.team()), link, words.clone());
+        let second_crew = second.as_ref().map(|(team, link)| Crew::new(errand.plan(*team), link, words.clone()));
+        tokio::select! {
+            () = check(errand.group, (link, second_link), words.clone()) => {}
+            () = crew.run() => {}
+            () = link.follow() => {}
+            () = service::run(words.clone()) => {}
+            () = for_ever(second_crew.map(Crew::run)) => {}
+            () = for_ever(services.as_ref().map(|services| services.run(words))) => {}
+            () = for_ever(plugins.as_mut().map(Plugins::run)) => {}
+        }
+    }
+
+    /// Each takes its leave.
+    async fn finish(self) {
+        tokio::join!(
+            self.link.finish(),
+            if_there(self.second.map(|(_, link)| link.finish())),
+            if_there(self.services.map(Services::finish)),
+            if_there(self.plugins.map(Plugins::finish)),
+        );
+    }
+}
+
+async fn for_ever(part: Option<impl Future<Output = ()>>) {
+    match part {
+        Some(part) => part.await,
         None => future::pending().await,
     }
 }
 
-async fn at_work(plugins: Option<&mut Plugins>) {
-    match plugins {
-        Some(plugins) => plugins.run().await,
-        None => future::pending().await,
-    }
-}
-
-async fn finish(plugins: Option<Plugins>) {
-    if let Some(plugins) = plugins {
-        plugins.finish().await;
+async fn if_there(part: Option<impl Future<Output = ()>>) {
+    if let Some(part) = part {
+        part.await;
     }
 }
 
@@ -142,13 +158,6 @@ async fn check(group: Group, (link, second): (&Link, Option<&Link>), words: Word
     match group {
         Group::Check => FilesystemCheck::new(HostRoots::default(), words).run(link, second).await,
         Group::Disk | Group::Gpu => future::pending().await,
-    }
-}
-
-async fn look_after(services: Option<&Services>, words: Words) {
-    match services {
-        Some(services) => services.run(&words).await,
-        None => future::pending().await,
     }
 }
 

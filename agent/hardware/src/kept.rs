@@ -5,16 +5,17 @@ use serde_json::Value;
 
 /// Nothing yet.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Value);
+pub struct Kept(Value);
 
 impl Kept {
     /// As an earlier run kept it.
-    pub(crate) fn of(kept: Value) -> Self {
+    #[must_use]
+    pub fn of(kept: Value) -> Self {
         Self(kept)
     }
 
     /// `memory` as JSON, if it is not what was handed out last.
-    pub(crate) fn news(&mut self, memory: &impl Serialize) -> Option<Value> {
+    pub fn news(&mut self, memory: &impl Serialize) -> Option<Value> {
         let memory = serde_json::to_value(memory).ok()?;
         (memory != self.0).then(|| self.0.clone_from(&memory)).map(|()| memory)
     }

@@ -1,6 +1,6 @@
 //! What a worker process does: blocking calls to devices, one at a time.
 
-use std::time::Duration;
+use std::{io, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,4 +42,16 @@ pub enum ReadError {
     Unsupported { message: String },
     #[error("{message}")]
     Failed { message: String },
+}
+
+impl ReadError {
+    /// Why a file of the kernel's could not be read.
+    pub(crate) fn of_file(path: &Path, error: &io::Error) -> Self {
+        let what = path.display().to_string();
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Gone { what },
+            io::ErrorKind::PermissionDenied => Self::Denied { message: format!("cannot read {what}") },
+            _ => Self::Failed { message: format!("{what}: {error}") },
+        }
+    }
 }

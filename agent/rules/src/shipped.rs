@@ -39,7 +39,7 @@ pub const FILES: &[ShippedFile] = shipped![
 ];
 
 /// The conditions that monitors of hardware, checks and repairs raise without any rule.
-const HARDWARE: &[&str] = &[
+const WITHOUT_RULES: &[&str] = &[
     "DiskUnhealthy",
     "MemoryUnhealthy",
     "CpuUnhealthy",
@@ -71,7 +71,7 @@ const HARDWARE: &[&str] = &[
     "CertificateExpiring",
 ];
 
-/// The conditions that the agent itself and our monitors of hardware raise: part of every catalogue, whatever rules are
+/// The conditions that the agent itself and our monitors raise without rules: part of every catalogue, whatever rules are
 /// used.
 #[must_use]
 pub fn own_conditions() -> Vec<ConditionSpec> {
@@ -79,7 +79,7 @@ pub fn own_conditions() -> Vec<ConditionSpec> {
 }
 
 fn is_own(file: &ShippedFile, spec: &ConditionSpec) -> bool {
-    file.name == OWN || HARDWARE.contains(&spec.condition.as_str())
+    file.name == OWN || WITHOUT_RULES.contains(&spec.condition.as_str())
 }
 
 /// What a shipped file declares. All declarations stand before its rules, which are not read for this.
@@ -97,10 +97,10 @@ mod tests {
     fn the_agent_speaks_of_its_own_state() {
         let own: Vec<String> = own_conditions().into_iter().map(|spec| spec.condition.to_string()).collect();
         assert_eq!(
-            own.iter().filter(|name| !HARDWARE.contains(&name.as_str())).collect::<Vec<_>>(),
+            own.iter().filter(|name| !WITHOUT_RULES.contains(&name.as_str())).collect::<Vec<_>>(),
             ["AgentStateUnwritable"]
         );
-        assert_eq!(own.len(), 1 + HARDWARE.len(), "{own:?}");
+        assert_eq!(own.len(), 1 + WITHOUT_RULES.len(), "{own:?}");
     }
 
     #[test]
@@ -111,7 +111,10 @@ mod tests {
         for condition in
             nodewell_faults::reason::all().iter().filter_map(|reason| reason.condition.clone()).chain(decoded)
         {
-            assert!(HARDWARE.contains(&condition.as_str()), "{condition} is not declared for rules that are not ours");
+            assert!(
+                WITHOUT_RULES.contains(&condition.as_str()),
+                "{condition} is not declared for rules that are not ours"
+            );
         }
     }
 

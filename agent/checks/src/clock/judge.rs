@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nodewell_hardware::{
     Answer, Fault, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict,
+    kept::Kept,
     lasting::{Lasting, Patience},
     unknown::unknown,
 };
@@ -30,8 +31,7 @@ const BOOT: Duration = Duration::from_secs(10 * 60);
 pub struct ClockJudge {
     settings: ClockSettings,
     memory: Memory,
-    /// As it was last handed out to be kept.
-    kept: Memory,
+    kept: Kept,
     last: Option<Result<ClockReading, Trouble>>,
 }
 
@@ -52,7 +52,7 @@ struct Memory {
 impl ClockJudge {
     #[must_use]
     pub fn new(settings: ClockSettings) -> Self {
-        Self { settings, memory: Memory::default(), kept: Memory::default(), last: None }
+        Self { settings, memory: Memory::default(), kept: Kept::default(), last: None }
     }
 
     fn take(&mut self, answer: Answer, now: &Now) -> Vec<Happening> {
@@ -161,16 +161,12 @@ impl Judge for ClockJudge {
     }
 
     fn keep(&mut self) -> Option<Value> {
-        if self.memory == self.kept {
-            return None;
-        }
-        self.kept.clone_from(&self.memory);
-        serde_json::to_value(&self.memory).ok()
+        self.kept.news(&self.memory)
     }
 
     fn resume(&mut self, kept: Value) {
-        let Ok(memory) = serde_json::from_value::<Memory>(kept) else { return };
-        (self.memory, self.kept) = (memory.clone(), memory);
+        let Ok(memory) = serde_json::from_value(kept.clone()) else { return };
+        (self.memory, self.kept) = (memory, Kept::of(kept));
     }
 }
 

@@ -4,7 +4,9 @@ mod faults;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_hardware::{Answer, Findings, Judge, ReadError, Round, State, Trouble, Verdict, unknown::unknown};
+use nodewell_hardware::{
+    Answer, Findings, Judge, ReadError, Round, State, Trouble, Verdict, kept::Kept, unknown::unknown,
+};
 use nodewell_model::Name;
 use serde_json::Value;
 
@@ -32,14 +34,13 @@ pub struct MountsJudge {
     listing: Option<Trouble>,
     last: Vec<Verdict>,
     memory: Memory,
-    /// As it was last handed out to be kept.
-    kept: Memory,
+    kept: Kept,
 }
 
 impl MountsJudge {
     #[must_use]
     pub fn new(settings: MountsSettings) -> Self {
-        let (memory, kept) = (Memory::default(), Memory::default());
+        let (memory, kept) = (Memory::default(), Kept::default());
         Self { settings, rows: Vec::new(), answers: BTreeMap::new(), listing: None, last: Vec::new(), memory, kept }
     }
 
@@ -174,16 +175,12 @@ impl Judge for MountsJudge {
     }
 
     fn keep(&mut self) -> Option<Value> {
-        if self.memory == self.kept {
-            return None;
-        }
-        self.kept.clone_from(&self.memory);
-        serde_json::to_value(&self.memory).ok()
+        self.kept.news(&self.memory)
     }
 
     fn resume(&mut self, kept: Value) {
-        let Ok(memory) = serde_json::from_value::<Memory>(kept) else { return };
-        (self.memory, self.kept) = (memory.clone(), memory);
+        let Ok(memory) = serde_json::from_value(kept.clone()) else { return };
+        (self.memory, self.kept) = (memory, Kept::of(kept));
     }
 }
 

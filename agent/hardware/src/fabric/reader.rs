@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -43,7 +42,7 @@ impl FabricReader {
 
 impl Reader for FabricReader {
     fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        let cards = names(&self.cards).map_err(|error| failed(&self.cards, &error))?;
+        let cards = names(&self.cards).map_err(|error| ReadError::of_file(&self.cards, &error))?;
         let cards = cards.into_iter().filter(|card| is_judged(&self.cards.join(card)));
         let mut ports: Vec<String> = cards.flat_map(|card| self.ports(&card)).collect();
         ports.sort();
@@ -55,7 +54,7 @@ impl Reader for FabricReader {
         let card = self.cards.join(card);
         let port = card.join("ports").join(port);
         let state = port.join("state");
-        let state = fs::read_to_string(&state).map_err(|error| failed(&state, &error))?;
+        let state = fs::read_to_string(&state).map_err(|error| ReadError::of_file(&state, &error))?;
         let reading = PortReading {
             state: parse_number(&state),
             physical: parse_number(&text(&port.join("phys_state"))),
@@ -105,15 +104,6 @@ fn counters(folder: &Path) -> BTreeMap<String, u64> {
 fn address(card: &Path) -> Option<String> {
     let device = fs::canonicalize(card.join("device")).ok()?;
     Some(device.file_name()?.to_str()?.to_owned())
-}
-
-fn failed(path: &Path, error: &std::io::Error) -> ReadError {
-    let what = path.display().to_string();
-    match error.kind() {
-        ErrorKind::NotFound => ReadError::Gone { what },
-        ErrorKind::PermissionDenied => ReadError::Denied { message: format!("cannot read {what}") },
-        _ => ReadError::Failed { message: format!("{what}: {error}") },
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io::{ErrorKind, Read},
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -39,7 +39,7 @@ impl PcieReader {
 
 impl Reader for PcieReader {
     fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        let entries = fs::read_dir(&self.devices).map_err(|error| failed(&self.devices, &error))?;
+        let entries = fs::read_dir(&self.devices).map_err(|error| ReadError::of_file(&self.devices, &error))?;
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let listed: BTreeSet<_> = names.filter(|name| is_judged(&self.devices.join(name))).collect();
         self.look_at_slots(&listed);
@@ -77,8 +77,9 @@ fn is_bridge(class: u32) -> bool {
 }
 
 fn read(path: &Path) -> Result<PcieReading, ReadError> {
-    let home = fs::canonicalize(path).map_err(|error| failed(path, &error))?;
-    let required = |name: &str| fs::read_to_string(home.join(name)).map_err(|error| failed(&home.join(name), &error));
+    let home = fs::canonicalize(path).map_err(|error| ReadError::of_file(path, &error))?;
+    let required =
+        |name: &str| fs::read_to_string(home.join(name)).map_err(|error| ReadError::of_file(&home.join(name), &error));
     let mut reading = PcieReading {
         id: format!("{}:{}", digits(&required("vendor")?), digits(&required("device")?)),
         class: class(&home),
@@ -191,15 +192,6 @@ fn slots_below(path: &Path, found: &[Slot]) -> Vec<Slot> {
     let domain = last_name(path).and_then(|name| Some(name.split_once(':')?.0.to_owned())).unwrap_or_default();
     let prefix = format!("{domain}:{bus:02x}:");
     found.iter().filter(|slot| slot.address.starts_with(&prefix)).cloned().collect()
-}
-
-fn failed(path: &Path, error: &std::io::Error) -> ReadError {
-    let what = path.display().to_string();
-    match error.kind() {
-        ErrorKind::NotFound => ReadError::Gone { what },
-        ErrorKind::PermissionDenied => ReadError::Denied { message: format!("cannot read {what}") },
-        _ => ReadError::Failed { message: format!("{what}: {error}") },
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, ErrorKind, Read, Seek, SeekFrom},
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::fs::{FileTypeExt, OpenOptionsExt},
@@ -118,6 +118,8 @@ impl Device {
 fn look_at_ring<'a>(file: &mut File, buffer: &'a mut Vec<u8>) -> io::Result<Look<'a>> {
     loop {
         match file.read(buffer) {
+            // A kernel log waits for its next record; another device, such as /dev/null, would be read for ever.
+            Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "it is at its end: it is no kernel log")),
             Ok(length) => return Ok(Look::Record(&buffer[..length])),
             Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
                 Errno::EAGAIN => return Ok(Look::Nothing),

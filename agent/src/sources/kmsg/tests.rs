@@ -269,6 +269,12 @@ fn an_overrun_ring_is_counted_to_the_last_record() {
     assert_eq!(told.lost() + seen.count() as u64, end - sequence);
 }
 
+#[test]
+fn a_device_that_has_an_end_is_no_kernel_log() {
+    let mut device = super::device::Device::open(std::path::Path::new("/dev/null")).unwrap();
+    assert!(device.look().is_err(), "it would be read again and again without an end");
+}
+
 fn newest_sequence(device: &mut File) -> u64 {
     let (mut raw, mut newest) = ([0; 8192], 0);
     loop {
