@@ -1,0 +1,48 @@
+//! The kinds of `nodewell.dev/v1alpha1`: [`policy::RemedyPolicy`] and [`fence::NodeFence`], cluster-scoped both.
+
+pub mod fence;
+pub mod policy;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub const GROUP: &str = "nodewell.dev";
+pub const VERSION: &str = "v1alpha1";
+
+/// Says that everything of one node is left alone, with a reason for people as its value. On a Node or a `NodeFence`.
+pub const HOLD: &str = "nodewell.dev/hold";
+/// On a Node: which policy cordoned it. Only a node with our mark is uncordoned by us.
+pub const CORDONED_BY: &str = "nodewell.dev/cordoned-by";
+/// The taint of the ladder's first step, if a policy names no other.
+pub const REMEDY_TAINT: &str = "nodewell.dev/remedy";
+/// KEP-2268: the kubelet admits nothing, the pod garbage collector and the attach-detach controller take what was there.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// The value of our own out-of-service taint; somebody else's is never taken away.
+pub const OUT_OF_SERVICE_BY: &str = "nodewell.dev";
+/// On a `NodeFence` that is quarantined: any new value has it tried again.
+pub const RETRY: &str = "nodewell.dev/retry";
+
+/// The metadata that decisions need.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Meta {
+    #[serde(default)]
+    pub name: String,
+    #[serde(default)]
+    pub uid: String,
+    #[serde(default)]
+    pub resource_version: String,
+    #[serde(default)]
+    pub generation: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub creation_timestamp: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}

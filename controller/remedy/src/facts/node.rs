@@ -1,0 +1,121 @@
+//! A Node.
+
+use std::{collections::BTreeMap, fmt};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::time::Moment;
+
+/// `kubernetes.io/hostname`'s siblings: where a node stands.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+pub const OLD_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
+pub const CONTROL_PLANE: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
+
+/// One Node as it was last seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    pub name: String,
+    pub uid: String,
+    pub resource_version: String,
+    pub created: Timestamp,
+    /// It has a deletion timestamp.
+    pub deleting: bool,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    pub taints: Vec<Taint>,
+    pub unschedulable: bool,
+    /// `provider://…`, if a cloud gave one.
+    pub provider_id: String,
+    pub conditions: Vec<Condition>,
+    /// `status.nodeInfo`; empty if the kubelet never said it.
+    pub boot_id: String,
+    pub system_uuid: String,
+    /// Addresses of type InternalIP, then others.
+    pub addresses: Vec<String>,
+    /// Volumes that the attach-detach controller or the kubelet still counts (`volumesAttached` and `volumesInUse`).
+    pub volumes_attached: usize,
+}
+
+impl Node {
+    /// Its zone; nothing if nobody labelled it.
+    #[must_use]
+    pub fn zone(&self) -> Option<&str> {
+        self.labels.get(ZONE).or_else(|| self.labels.get(OLD_ZONE)).map(String::as_str)
+    }
+
+    #[must_use]
+    pub fn is_control_plane(&self) -> bool {
+        CONTROL_PLANE.iter().any(|label| self.labels.contains_key(*label))
+    }
+
+    #[must_use]
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// Ready is True. A Node without the condition is not ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.condition("Ready").is_some_and(|ready| ready.status == Truth::True)
+    }
+
+    #[must_use]
+    pub fn taint(&self, key: &str) -> Option<&Taint> {
+        self.taints.iter().find(|taint| taint.key == key)
+    }
+}
+
+/// A condition's status. What is neither `True` nor `False` is Unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Truth {
+    True,
+    False,
+    Unknown,
+}
+
+impl fmt::Display for Truth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    pub kind: String,
+    pub status: Truth,
+    pub reason: String,
+    pub message: String,
+    /// `lastTransitionTime`, by somebody else's clock.
+    pub since: Option<Timestamp>,
+    /// `lastHeartbeatTime`, by somebody else's clock.
+    pub heartbeat: Option<Timestamp>,
+    /// Since when *we* have seen this status without a change; what ages are counted from.
+    pub seen: Moment,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Effect {
+    NoSchedule,
+    PreferNoSchedule,
+    NoExecute,
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Taint {
+    pub key: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    pub effect: Effect,
+}

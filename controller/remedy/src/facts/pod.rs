@@ -1,0 +1,116 @@
+//! Pods of affected nodes, and what holds them: volumes, attachments, disruption budgets.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Effect;
+
+/// Exactly one pod: a name may be another pod tomorrow, a UID never.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PodRef {
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pod {
+    pub at: PodRef,
+    /// `spec.nodeName`.
+    pub node: String,
+    /// `Pending | Running | Succeeded | Failed | Unknown`.
+    pub phase: String,
+    pub ready: bool,
+    pub created: Option<Timestamp>,
+    /// Its controller (`ownerReferences` with `controller: true`).
+    pub owner: Option<Owner>,
+    /// It has owners, but none that controls it.
+    pub owned_by_others: bool,
+    /// It has a deletion timestamp.
+    pub deleting: Option<Deletion>,
+    /// Annotation `kubernetes.io/config.mirror`.
+    pub mirror: bool,
+    /// `spec.terminationGracePeriodSeconds`.
+    pub grace: Duration,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    pub tolerations: Vec<Toleration>,
+    pub volumes: Vec<Volume>,
+    pub finalizers: bool,
+}
+
+impl Pod {
+    /// It runs no more, and will not again.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        matches!(self.phase.as_str(), "Succeeded" | "Failed")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    pub kind: String,
+    pub name: String,
+    pub uid: String,
+    /// The owner is known to be gone; false where nobody looked.
+    pub gone: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deletion {
+    pub at: Timestamp,
+    pub grace: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Toleration {
+    /// Empty with `exists` tolerates every key.
+    pub key: String,
+    pub value: String,
+    pub exists: bool,
+    pub effect: Option<Effect>,
+    /// `tolerationSeconds`; only for NoExecute.
+    pub seconds: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Volume {
+    EmptyDir {
+        name: String,
+    },
+    Claim(Claim),
+    /// Config, secrets, host paths and the like: nothing that keeps a pod at its node.
+    Other,
+}
+
+/// A claim, as far as it was looked up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Claim {
+    pub name: String,
+    pub storage_class: Option<String>,
+    pub driver: Option<String>,
+    /// Every access mode is ReadWriteOnce or ReadWriteOncePod.
+    pub one_node_only: Option<bool>,
+}
+
+/// A VolumeAttachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    pub name: String,
+    pub node: String,
+    pub volume: String,
+    pub attached: bool,
+}
+
+/// A PodDisruptionBudget, to say which one blocks; the API server enforces it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    pub namespace: String,
+    pub name: String,
+    /// `spec.selector.matchLabels` and expressions, already applied by whoever made this: the pods' names it selects.
+    pub pods: Vec<String>,
+    pub disruptions_allowed: i64,
+    pub message: String,
+}

@@ -1,0 +1,29 @@
+//! What the controller decides. Values go in, values come out: the time is an argument, the world a snapshot, and what is
+//! to be done an [`action::Action`]. A thin layer performs the actions (`nodewell-reconcile`); the simulation runs the
+//! same two.
+//!
+//! The path of the data: [`facts`] and [`api`] objects → a [`snapshot::Snapshot`] → [`decide`](decide::decide), which asks
+//! [`policy`] (predicate, ladder), [`guard`] and, for each open record, [`fence`] → [`action::Action`]s and
+//! [`verdict::Verdict`]s.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod action;
+pub mod api;
+pub mod decide;
+pub mod drain;
+pub mod enrolment;
+pub mod facts;
+pub mod fate;
+pub mod fence;
+pub mod govaluate;
+pub mod guard;
+pub mod liveness;
+pub mod method;
+pub mod policy;
+pub mod predicate;
+pub mod reaper;
+pub mod snapshot;
+#[cfg(test)]
+mod testing;
+pub mod time;
+pub mod verdict;

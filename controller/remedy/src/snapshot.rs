@@ -1,0 +1,119 @@
+//! Everything a decision looks at, at one instant.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    api::fence::NodeFence,
+    facts::{Attachment, LeaseView, Node, Pod},
+    policy::Policy,
+    time::Moment,
+};
+
+/// The cluster as one controller sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    pub nodes: BTreeMap<String, Node>,
+    /// `kube-node-lease`, by node.
+    pub kubelet_leases: BTreeMap<String, LeaseView>,
+    /// `nodewell`, by node.
+    pub agent_leases: BTreeMap<String, LeaseView>,
+    /// Open records, by node.
+    pub fences: BTreeMap<String, NodeFence>,
+    /// Policies that can be read, in the order of their names.
+    pub policies: Vec<Policy>,
+    /// Policies that cannot: name and what is wrong. They hold what is under way by them.
+    pub unreadable_policies: BTreeMap<String, String>,
+    /// What was asked about single nodes that are in somebody's hands.
+    pub cases: BTreeMap<String, Gathered>,
+    /// Nodes with an action under way: nothing else is given out for them.
+    pub busy: BTreeSet<String>,
+    /// Recent Events on Nodes: node → reason → count and when we last saw one. Only if a policy asks for Events.
+    pub events: BTreeMap<String, BTreeMap<String, EventsSeen>>,
+    pub host: HostView,
+    pub etcd: Quorum,
+    /// Set by a kill switch: the whole controller begins nothing.
+    pub stopped: Option<String>,
+    /// Everything is decided, nothing is done.
+    pub dry_run: bool,
+    /// The term of the leader that asks; 0 if it does not lead.
+    pub epoch: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventsSeen {
+    pub count: u64,
+    pub last: Moment,
+}
+
+/// What is asked only about nodes that need it.
+#[derive(Debug, Clone, Default)]
+pub struct Gathered {
+    /// When these were read. Nothing of it if the read failed.
+    pub pods: Option<(Moment, Vec<Pod>)>,
+    pub attachments: Option<(Moment, Vec<Attachment>)>,
+    /// How this node is fenced; an error holds.
+    pub methods: Option<Result<FencePlan, String>>,
+    /// The last words of its BMC, newest last; at most a few.
+    pub power: Vec<PowerReading>,
+    /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
+    pub reach: BTreeMap<String, Option<Moment>>,
+    /// It said that it writes a crash dump, last at.
+    pub dumping: Option<Moment>,
+    /// Node leases of other remediators (`medik8s-leases/node-NAME`), held by whom.
+    pub claimed_by: Option<String>,
+}
+
+/// What is known of the methods of one node, without their secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FencePlan {
+    /// In the order they are to be run.
+    pub isolation: Vec<String>,
+    pub power_management: Vec<String>,
+    pub recovery: Vec<String>,
+    /// The longest a power act may take; nothing is started that the leader's Lease does not outlast.
+    pub longest: std::time::Duration,
+    /// The BMC was asked who it is: it is this node's (`Ok`), or why that is not known.
+    pub identity: Option<Result<(), String>>,
+    /// A method that cuts the node off this storage only (driver or class): only the pods that use it may be released.
+    pub storage_only: Option<String>,
+}
+
+/// One word of a BMC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PowerReading {
+    pub at: Moment,
+    pub state: PowerState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PowerState {
+    On,
+    Off,
+    /// No answer, or one that says neither.
+    Unknown,
+}
+
+/// What the host that judges sees of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostView {
+    /// Its own Node, if it is one: it never acts on that.
+    pub node: Option<String>,
+    /// Watches are alive and complete; false holds everything.
+    pub informed: bool,
+    /// Addresses it was told to be able to reach (gateway, storage, BMC network), and cannot.
+    pub unreachable: Vec<String>,
+    /// Of the nodes it tried: how many it could reach, of how many. Nothing if it tries none.
+    pub reachable_nodes: Option<(usize, usize)>,
+}
+
+/// What is known of etcd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Quorum {
+    /// Nobody could say; nothing is done to control-plane nodes.
+    #[default]
+    Unknown,
+    Members {
+        healthy: usize,
+        total: usize,
+    },
+}

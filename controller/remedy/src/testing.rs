@@ -1,0 +1,62 @@
+//! Worlds for tests.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::{
+    facts::{Condition, Node, Truth},
+    time::{Moment, Now},
+};
+
+/// Wall time at moment 0; Nodes of tests are a day older.
+pub(crate) const EPOCH: i64 = 1_800_000_000;
+
+pub(crate) fn at(seconds: u64) -> Moment {
+    Moment(Duration::from_secs(seconds))
+}
+
+pub(crate) fn wall(seconds: i64) -> Timestamp {
+    Timestamp::from_second(EPOCH + seconds).unwrap()
+}
+
+pub(crate) fn now(seconds: u64) -> Now {
+    Now { moment: at(seconds), wall: wall(i64::try_from(seconds).unwrap()) }
+}
+
+/// A node that is well.
+pub(crate) fn node(name: &str) -> Node {
+    let mut node = Node {
+        name: name.into(),
+        uid: format!("uid-{name}"),
+        resource_version: "1".into(),
+        created: wall(-86_400),
+        deleting: false,
+        labels: [("kubernetes.io/hostname".to_owned(), name.to_owned())].into(),
+        annotations: [].into(),
+        taints: Vec::new(),
+        unschedulable: false,
+        provider_id: String::new(),
+        conditions: Vec::new(),
+        boot_id: format!("boot-{name}"),
+        system_uuid: String::new(),
+        addresses: Vec::new(),
+        volumes_attached: 0,
+    };
+    set_condition(&mut node, "Ready", Truth::True, "KubeletReady", at(0));
+    node
+}
+
+pub(crate) fn set_condition(node: &mut Node, kind: &str, status: Truth, reason: &str, seen: Moment) {
+    node.conditions.retain(|condition| condition.kind != kind);
+    let (kind, reason) = (kind.to_owned(), reason.to_owned());
+    node.conditions.push(Condition {
+        kind,
+        status,
+        reason,
+        message: String::new(),
+        since: None,
+        heartbeat: None,
+        seen,
+    });
+}

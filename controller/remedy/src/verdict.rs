@@ -1,0 +1,19 @@
+//! What `plan` and `kubectl describe` say of each node: what would be done now, or why nothing is.
+
+use crate::api::fence::{Hold, Phase};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    pub node: String,
+    /// The policy whose predicate is true of it; of several the first by name.
+    pub policy: Option<String>,
+    /// Other policies that are true of it as well. They have no say while the first has.
+    pub also: Vec<String>,
+    pub phase: Option<Phase>,
+    /// What is done, or would be if nothing held it: `cordon`, `drain`, `powerCycle`.
+    pub next: Option<String>,
+    /// Everything that speaks against it, not only the first.
+    pub holds: Vec<Hold>,
+    /// Predicates that could not be judged: policy and error.
+    pub errors: Vec<(String, String)>,
+}
