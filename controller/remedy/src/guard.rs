@@ -1,0 +1,134 @@
+//! What speaks against an act although a policy asks for it: budgets, rates, storms, quorum, other people's holds.
+//!
+//! Every guard is asked, and each names its numbers. Nothing here allows anything: what cannot be read is a hold.
+//! An act that has begun is not stopped half way by a budget or a storm, for a node that is off is better brought back;
+//! the kill switch, a person's hold and everybody's word about that one node stop it even so.
+
+mod budgets;
+pub(crate) mod history;
+mod node;
+pub mod reason;
+pub(crate) mod stage;
+pub(crate) mod tally;
+mod times;
+pub(crate) mod weather;
+
+use std::collections::BTreeMap;
+
+use self::{
+    history::History,
+    reason::{DRY_RUN, KILL_SWITCH, NOT_INFORMED, NOT_LEADING, OBSERVE, PAUSED, POLICY_UNREADABLE, PREDICATE_ERROR},
+    stage::Grade,
+    tally::Tally,
+};
+use crate::{
+    api::{
+        fence::{Hold, NodeFence},
+        policy::Mode,
+    },
+    facts::Node,
+    fence::Permits,
+    policy::Policy,
+    snapshot::Snapshot,
+    time::Now,
+};
+
+/// The whole of one pass: what is out, what was given out, how the weather is.
+pub(crate) struct Scene<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) now: Now,
+    pub(crate) tally: Tally<'a>,
+    pub(crate) history: History,
+    /// Holds of each policy's storms.
+    pub(crate) weather: BTreeMap<String, Vec<Hold>>,
+}
+
+/// One node that a policy asks something for.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) name: &'a str,
+    /// Nothing if it is gone, or another one has its name.
+    pub(crate) node: Option<&'a Node>,
+    pub(crate) fence: Option<&'a NodeFence>,
+    pub(crate) policy: &'a Policy,
+    /// Why the policy cannot be asked.
+    pub(crate) unreadable: Option<&'a str>,
+    /// Why its predicate, or one of another policy for this node, cannot be judged.
+    pub(crate) error: Option<&'a str>,
+}
+
+/// What all guards say of one node.
+pub(crate) fn permits(scene: &Scene<'_>, subject: &Subject<'_>) -> Permits {
+    let always = always(scene, subject);
+    let list = |grade| {
+        let mut holds = always.clone();
+        if subject.fence.is_some_and(|fence| stage::is_under_way(fence, grade)) {
+            holds.extend(times::pods(scene, subject, grade));
+        } else {
+            holds.extend(before(scene, subject, grade));
+        }
+        holds
+    };
+    Permits { isolate: list(Grade::Isolate), drain: list(Grade::Drain), power: list(Grade::Power) }
+}
+
+/// What stops even an act that has begun.
+fn always(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
+    let mut holds = general(scene.snapshot);
+    if let Some(problem) = subject.unreadable {
+        let text = format!("policy {}: {problem}; nothing harsher is done until it can be read", subject.policy.name);
+        holds.push(Hold::new(POLICY_UNREADABLE, text));
+    } else if subject.policy.mode == Mode::Observe {
+        let text = format!("policy {} only observes; set spec.mode to Enforce to act", subject.policy.name);
+        holds.push(Hold::new(OBSERVE, text));
+    }
+    holds.extend(node::holds(scene, subject));
+    holds
+}
+
+/// What holds everything.
+pub(crate) fn general(snapshot: &Snapshot) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    if snapshot.epoch == 0 {
+        holds.push(Hold::new(NOT_LEADING, "another controller leads; it acts"));
+    }
+    if snapshot.dry_run {
+        holds.push(Hold::new(DRY_RUN, "the controller was started with --dry-run; it only says what it would do"));
+    }
+    if let Some(who) = &snapshot.stopped {
+        holds.push(Hold::new(KILL_SWITCH, format!("stopped by {who}; take it away to go on")));
+    }
+    if !snapshot.host.informed {
+        let text = "the controller's watches are not complete; it waits for the API server";
+        holds.push(Hold::new(NOT_INFORMED, text));
+    }
+    holds
+}
+
+/// What stops an act that has not begun.
+fn before(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
+    let policy = subject.policy;
+    let mut holds = Vec::new();
+    if policy.mode == Mode::Paused && subject.fence.is_none() {
+        holds.push(Hold::new(PAUSED, format!("policy {} is paused; what is open is brought to its end", policy.name)));
+    }
+    if let Some(error) = subject.error {
+        holds.push(Hold::new(PREDICATE_ERROR, format!("cannot judge this node: {error}")));
+    }
+    holds.extend(scene.weather.get(&policy.name).into_iter().flatten().cloned());
+    holds.extend(times::new_node(scene, subject));
+    holds.extend(node::control_plane(scene, subject, grade));
+    holds.extend(budgets::holds(scene, subject, grade));
+    holds.extend(times::rate(scene, subject, grade));
+    if grade != Grade::Isolate {
+        holds.extend(times::pods(scene, subject, grade));
+    }
+    if grade == Grade::Power {
+        holds.extend(times::restarts(scene, subject));
+        holds.extend(node::ready(scene, subject));
+    }
+    holds
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What was taken in hand, and when: the memory of rates. Open records fill it in after a change of the leader.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+
+use super::stage::{Grade, begins_harshly, has_begun};
+use crate::{
+    api::fence::NodeFence,
+    policy::Rate,
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+
+/// Power cycles remembered of one node; limits are far below.
+const CYCLES: usize = 64;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct History {
+    /// By policy and whether it was harsh: node and record, and when.
+    taken: BTreeMap<(String, bool), BTreeMap<(String, String), Moment>>,
+    /// By policy and node: pods given to be evicted or released, the most there were of one node; when last.
+    pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
+    /// Power cycles of nodes, also of records that were closed.
+    cycles: BTreeMap<String, Vec<Timestamp>>,
+}
+
+impl History {
+    /// Learns from the open records what others did before us.
+    pub(crate) fn learn(&mut self, snapshot: &Snapshot, now: Now) {
+        for (node, fence) in &snapshot.fences {
+            let opened = fence.metadata.creation_timestamp.map_or(now.moment, |wall| moment(wall, now));
+            self.take(node, fence, false, opened);
+            if has_begun(fence, Grade::Power) || begins_harshly(&fence.spec.steps) {
+                self.take(node, fence, true, opened);
+            }
+            self.remember_cycles(node, &fence.status.cycles);
+        }
+        self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
+    }
+
+    fn take(&mut self, node: &str, fence: &NodeFence, harsh: bool, at: Moment) {
+        let uid = fence.metadata.uid.clone();
+        let taken = self.taken.entry((fence.spec.policy.clone(), harsh)).or_default();
+        // What was given out in a pass had no UID yet.
+        let given = taken.remove(&(node.to_owned(), String::new()));
+        taken.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
+    }
+
+    fn remember_cycles(&mut self, node: &str, seen: &[Timestamp]) {
+        if seen.is_empty() {
+            return;
+        }
+        let known = self.cycles.entry(node.to_owned()).or_default();
+        known.extend(seen);
+        known.sort_unstable();
+        known.dedup();
+        known.drain(..known.len().saturating_sub(CYCLES));
+    }
+
+    /// `node` was given to `policy` in this pass.
+    pub(crate) fn give(&mut self, policy: &str, node: &str, fence: &str, grade: Grade, now: Moment) {
+        for harsh in [false, grade != Grade::Isolate] {
+            let taken = self.taken.entry((policy.to_owned(), harsh)).or_default();
+            taken.entry((node.to_owned(), fence.to_owned())).or_insert(now);
+        }
+    }
+
+    pub(crate) fn give_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
+        let given = self.pods.entry(policy.to_owned()).or_default().entry(node.to_owned()).or_insert((now, 0));
+        *given = (now, given.1.max(pods));
+    }
+
+    /// Nodes that `policy` took in hand within the window, without `but`.
+    pub(crate) fn taken(&self, policy: &str, grade: Grade, but: &str, within: Duration, now: Moment) -> usize {
+        let taken = self.taken.get(&(policy.to_owned(), grade != Grade::Isolate)).into_iter().flatten();
+        taken.filter(|((node, _), at)| node != but && now.since(**at) < within).count()
+    }
+
+    /// Pods of other nodes than `but` that `policy` moved within the window.
+    pub(crate) fn pods(&self, policy: &str, rate: Rate, but: &str, now: Moment) -> usize {
+        let given = self.pods.get(policy).into_iter().flatten();
+        given.filter(|(node, (at, _))| *node != but && now.since(*at) < rate.within).map(|(_, (_, pods))| pods).sum()
+    }
+
+    /// Power cycles of `node` within the window; one from the future counts.
+    pub(crate) fn cycles(&self, node: &str, within: Duration, now: Now) -> usize {
+        self.cycles.get(node).into_iter().flatten().filter(|at| age(**at, now) < within).count()
+    }
+
+    /// Times of a node's power cycles, for a record that is opened.
+    pub(crate) fn cycles_of(&self, node: &str) -> Vec<Timestamp> {
+        self.cycles.get(node).cloned().unwrap_or_default()
+    }
+
+    /// Lets go of what no window reaches any more.
+    pub(crate) fn forget(&mut self, longest: Duration, now: Moment) {
+        self.taken.values_mut().for_each(|taken| taken.retain(|_, at| now.since(*at) < longest));
+        self.taken.retain(|_, taken| !taken.is_empty());
+        self.pods.values_mut().for_each(|given| given.retain(|_, (at, _)| now.since(*at) < longest));
+        self.pods.retain(|_, given| !given.is_empty());
+    }
+}
+
+fn age(at: Timestamp, now: Now) -> Duration {
+    Duration::try_from(now.wall.duration_since(at)).unwrap_or_default()
+}
+
+/// A wall time on our own clock; one from the future, or from before our clock began, is the nearest there is.
+fn moment(wall: Timestamp, now: Now) -> Moment {
+    Moment(now.moment.0.saturating_sub(age(wall, now)))
+}

@@ -1,0 +1,143 @@
+//! What a node says of itself, and what others say of it: holds, peers, autoscalers, the control plane.
+
+use std::time::Duration;
+
+use super::{
+    Scene, Subject,
+    reason::{
+        ABORTED, AUTOSCALER, CLAIMED_BY_PEER, CONTROL_PLANE, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_HELD,
+        NODE_READY, OWN_HOST,
+    },
+    stage::Grade,
+};
+use crate::{
+    api::{self, fence::Hold, policy::ControlPlane},
+    facts::Node,
+    snapshot::Quorum,
+};
+
+/// Taints by which autoscalers say that they are taking a node away (cluster-autoscaler, Karpenter 1 and before).
+const TAKEN_AWAY: [&str; 3] = ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"];
+/// medik8s: keep off, as a label or an annotation with the value `true`.
+const EXCLUDED: &str = "remediation.medik8s.io/exclude-from-remediation";
+/// Cluster API's, and kured's while it reboots (`--annotate-nodes`); whatever their value.
+const PEERS: [&str; 4] = [
+    "cluster.x-k8s.io/skip-remediation",
+    "cluster.x-k8s.io/paused",
+    "weave.works/kured-reboot-in-progress",
+    "kured.dev/kured-reboot-in-progress",
+];
+
+/// A kubelet's Lease lasts 40 s; a shorter one would not make silence mean more.
+const LEASE: Duration = Duration::from_secs(40);
+
+/// Holds that stop even what has begun.
+pub(super) fn holds(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
+    let mut holds: Vec<_> = held(subject).into_iter().chain(aborted(subject)).chain(own_host(scene, subject)).collect();
+    let Some(node) = subject.node else {
+        let text = format!("Node {} is gone, or another one has its name", subject.name);
+        holds.push(Hold::new(NODE_GONE, text));
+        return holds;
+    };
+    holds.extend(autoscaler(node));
+    holds.extend(peers(node));
+    let claim = scene.snapshot.cases.get(subject.name).and_then(|case| case.claimed_by.as_ref());
+    holds.extend(claim.map(|who| {
+        let text = format!("Lease medik8s-leases/node-{} is held by {who}", subject.name);
+        Hold::new(CLAIMED_BY_PEER, text)
+    }));
+    holds
+}
+
+fn held(subject: &Subject<'_>) -> Option<Hold> {
+    let of_node = subject.node.and_then(|node| node.annotations.get(api::HOLD)).map(|why| ("Node", why));
+    let of_fence = subject.fence.and_then(|fence| fence.metadata.annotations.get(api::HOLD));
+    let (kind, why) = of_node.or(of_fence.map(|why| ("NodeFence", why)))?;
+    Some(Hold::new(NODE_HELD, format!("the {kind} carries {}={why}; remove it to go on", api::HOLD)))
+}
+
+fn aborted(subject: &Subject<'_>) -> Option<Hold> {
+    let abort = subject.fence.is_some_and(|fence| fence.spec.abort);
+    abort.then(|| Hold::new(ABORTED, "a person aborted this record; delete it to begin anew"))
+}
+
+fn own_host(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+    let own = scene.snapshot.host.node.as_deref() == Some(subject.name);
+    own.then(|| Hold::new(OWN_HOST, "this controller runs on it; another replica has to act"))
+}
+
+fn autoscaler(node: &Node) -> Option<Hold> {
+    if node.deleting {
+        return Some(Hold::new(AUTOSCALER, "the Node object is being deleted"));
+    }
+    let taint = TAKEN_AWAY.into_iter().find(|key| node.taint(key).is_some())?;
+    Some(Hold::new(AUTOSCALER, format!("an autoscaler is taking it away (taint {taint})")))
+}
+
+fn peers(node: &Node) -> Option<Hold> {
+    let excluded =
+        [&node.labels, &node.annotations].into_iter().any(|map| map.get(EXCLUDED).is_some_and(|v| v == "true"));
+    let key = if excluded { Some(EXCLUDED) } else { PEERS.into_iter().find(|key| node.annotations.contains_key(*key)) };
+    key.map(|key| Hold::new(CLAIMED_BY_PEER, format!("the Node carries {key}; remove it to go on")))
+}
+
+/// One control-plane node at a time, and only while etcd keeps its quorum without it.
+pub(super) fn control_plane(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
+    if !subject.node.is_some_and(Node::is_control_plane) {
+        return Vec::new();
+    }
+    if subject.policy.control_plane == ControlPlane::Never {
+        let text =
+            format!("a control-plane node, and policy {} is not for those (spec.controlPlane)", subject.policy.name);
+        return vec![Hold::new(CONTROL_PLANE, text)];
+    }
+    let others = scene.tally.control_plane_out(subject.name);
+    let mut holds = Vec::new();
+    if !others.is_empty() {
+        let text = format!("{} other control-plane nodes are out of service: {}", others.len(), others.join(", "));
+        holds.push(Hold::new(CONTROL_PLANE, text));
+    }
+    // To cordon one takes nothing from etcd.
+    if grade != Grade::Isolate {
+        holds.extend(quorum(scene.snapshot.etcd));
+    }
+    holds
+}
+
+/// Nobody says which members are the healthy ones, so this node counts as one of them.
+fn quorum(etcd: Quorum) -> Option<Hold> {
+    match etcd {
+        Quorum::Unknown => Some(Hold::new(ETCD_UNKNOWN, "nobody could say whether etcd keeps its quorum without it")),
+        Quorum::Members { healthy, total } => {
+            let (left, least) = (healthy.saturating_sub(1), total / 2 + 1);
+            (left < least || total == 0).then(|| {
+                let text = format!(
+                    "{healthy} of {total} etcd members are healthy; without it {left}, at least {least} are needed"
+                );
+                Hold::new(ETCD_QUORUM, text)
+            })
+        }
+    }
+}
+
+/// Power ends what runs on a node. On one that is Ready that is only right after a drain; a reap may be asked for even
+/// after one that failed.
+pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+    let drain = subject.fence.and_then(|fence| fence.status.drain.as_ref());
+    let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.rung));
+    let reaps = step.and_then(|step| step.reap.as_ref()).is_some_and(|reap| reap.even_if_drain_failed);
+    let drained = drain.is_some_and(|drain| drain.done || reaps);
+    (is_alive(scene, subject) && !drained)
+        .then(|| Hold::new(NODE_READY, "the node is Ready and not drained; power would end what runs on it"))
+}
+
+/// Ready, and its kubelet still renews its Lease. Silence counts from what the policy says, or from the Lease's own time;
+/// without a Lease the condition alone is believed.
+fn is_alive(scene: &Scene<'_>, subject: &Subject<'_>) -> bool {
+    let lease = scene.snapshot.kubelet_leases.get(subject.name);
+    let silent = lease.is_some_and(|lease| {
+        let after = subject.policy.fast.map_or(lease.duration.max(LEASE), |fast| fast.silent_for);
+        lease.stale_for(scene.now.moment) >= after
+    });
+    subject.node.is_some_and(Node::is_ready) && !silent
+}

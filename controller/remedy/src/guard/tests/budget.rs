@@ -1,0 +1,177 @@
+//! Budgets and rates.
+
+use super::*;
+use crate::facts::{LeaseView, ZONE};
+
+/// A world of ten nodes in two zones and two racks, `n9` without labels, `out` of them not well beside `n0`.
+fn world(out: &[&str], make: Make) -> World {
+    let mut world = World::new();
+    for (number, node) in world.snapshot.nodes.values_mut().take(9).enumerate() {
+        node.labels.insert(ZONE.into(), if number < 5 { "a" } else { "b" }.into());
+        node.labels.insert("rack".into(), format!("r{}", number % 2));
+    }
+    out.iter().for_each(|name| make(&mut world, name));
+    world
+}
+
+type Make = fn(&mut World, &str);
+
+/// Every way in which a node is out of service.
+const WAYS: [(&str, Make); 9] = [
+    ("silent", |world, name| {
+        let lease =
+            LeaseView { holder: String::new(), renewed: None, duration: Duration::from_secs(40), seen: at(987) };
+        world.snapshot.kubelet_leases.insert(name.into(), lease);
+    }),
+    ("not ready", |world, name| dead()(world, name)),
+    ("cordoned", |world, name| cordoned()(world, name)),
+    ("being deleted", |world, name| world.snapshot.nodes.get_mut(name).unwrap().deleting = true),
+    ("out of service", |world, name| {
+        let taint = Taint { key: OUT_OF_SERVICE.into(), value: String::new(), effect: Effect::NoExecute };
+        world.snapshot.nodes.get_mut(name).unwrap().taints.push(taint);
+    }),
+    ("busy", |world, name| {
+        world.snapshot.busy.insert(name.into());
+    }),
+    ("in our hands", |world, name| drop(world.snapshot.fences.insert(name.into(), record(name, Phase::PoweringOff)))),
+    ("not yet back", |world, name| drop(world.snapshot.fences.insert(name.into(), record(name, Phase::AwaitReady)))),
+    ("marked by us", |world, name| {
+        let mut fence = record(name, Phase::Pending);
+        fence.status.ours = Ours { cordon: true, taints: Vec::new() };
+        world.snapshot.fences.insert(name.into(), fence);
+    }),
+];
+
+fn dead() -> Make {
+    |world, name| kill(world.snapshot.nodes.get_mut(name).unwrap())
+}
+
+fn cordoned() -> Make {
+    |world, name| world.snapshot.nodes.get_mut(name).unwrap().unschedulable = true
+}
+
+#[test]
+fn whatever_is_out_counts() {
+    for (way, make) in WAYS {
+        let mut world = world(&["n1", "n2"], make);
+        world.policy.budget.cluster = Quota::Count(2);
+        assert_eq!(reasons(&world.permits().power), ["BudgetCluster"], "{way}");
+        world.policy.budget.cluster = Quota::Count(3);
+        assert_eq!(world.permits(), Permits::default(), "{way}");
+    }
+}
+
+#[test]
+fn each_zone_has_its_own_budget() {
+    let dead = dead();
+    for (out, held) in [(&["n1"][..], true), (&["n5", "n6"], false), (&["n9"], false)] {
+        let mut world = world(out, dead);
+        world.policy.budget.zone = Quota::Count(1);
+        assert_eq!(reasons(&world.permits().power).contains(&"BudgetZone"), held, "{out:?}");
+    }
+}
+
+#[test]
+fn a_share_is_one_of_the_zone_and_rounded_down() {
+    let mut world = world(&[], dead());
+    world.policy.budget.zone = Quota::Percent(19);
+    assert_eq!(reasons(&world.permits().power), ["BudgetZone"], "19% of 5 is none");
+    world.policy.budget.zone = Quota::Percent(20);
+    assert_eq!(world.permits(), Permits::default());
+}
+
+#[test]
+fn any_label_is_a_domain_and_those_without_are_one_too() {
+    let dead = dead();
+    for (out, held) in [(&["n2"][..], true), (&["n1"], false)] {
+        let mut world = world(out, dead);
+        world.policy.budget.topology = vec![("rack".into(), Quota::Count(1))];
+        assert_eq!(reasons(&world.permits().power).contains(&"BudgetTopology"), held, "{out:?}");
+    }
+    let mut world = world(&["n3"], dead);
+    world.policy.budget.topology = vec![("switch".into(), Quota::Count(1))];
+    let power = world.permits().power;
+    assert_eq!(reasons(&power), ["BudgetTopology"]);
+    assert!(power[0].message.contains("switch=``"), "{power:?}");
+}
+
+#[test]
+fn cordons_have_a_budget_of_their_own() {
+    let mut world = world(&["n1", "n2"], cordoned());
+    world.policy.budget.cluster = Quota::Count(1);
+    let permits = world.permits();
+    assert_eq!((reasons(&permits.isolate), reasons(&permits.drain)), (vec![], vec!["BudgetCluster"]));
+    world.policy.cordon_budget.cluster = Quota::Count(2);
+    assert_eq!(reasons(&world.permits().isolate), ["BudgetCluster"]);
+}
+
+#[test]
+fn a_policy_has_so_many_in_hand_and_no_more() {
+    for (phase, power) in
+        [(Phase::Isolating, false), (Phase::Draining, true), (Phase::Quarantined, true), (Phase::Closed, false)]
+    {
+        let mut world = World::new();
+        let mut other = record("n1", phase);
+        kill(world.snapshot.nodes.get_mut("n1").unwrap());
+        other.spec.policy = "p".into();
+        world.snapshot.fences.insert("n1".into(), other);
+        world.policy.budget.at_once = Some(1);
+        assert_eq!(reasons(&world.permits().power).contains(&"AtOnce"), power, "{phase:?}");
+        assert!(world.permits().isolate.is_empty());
+    }
+}
+
+#[test]
+fn a_given_up_node_that_works_again_takes_no_place() {
+    let mut world = World::new();
+    world.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
+    world.policy.budget.at_once = Some(1);
+    assert_eq!(world.permits(), Permits::default());
+}
+
+#[test]
+fn so_many_are_taken_in_a_window() {
+    let mut world = World::new();
+    world.policy.budget.rate = Some(Rate { count: 2, within: Duration::from_secs(60) });
+    for (name, second) in [("n1", 900), ("n2", 950), ("n3", 990)] {
+        world.history.give("p", name, "uid", Grade::Power, at(second));
+    }
+    assert_eq!(reasons(&world.permits().power), ["Rate"]);
+    world.policy.budget.rate = Some(Rate { count: 3, within: Duration::from_secs(60) });
+    assert_eq!(world.permits(), Permits::default());
+}
+
+#[test]
+fn a_new_leader_knows_the_rate_by_the_open_records() {
+    let mut world = World::new();
+    world.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(200) });
+    world.snapshot.fences.insert("n1".into(), record("n1", Phase::Isolating));
+    assert_eq!(reasons(&world.permits().isolate), ["Rate"], "opened at 900, it is 1000");
+    world.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(50) });
+    assert_eq!(world.permits().isolate, []);
+}
+
+proptest! {
+    /// More nodes out never allow more.
+    #[test]
+    fn more_trouble_never_allows_more(
+        limits in (0_u32..10, 0_u32..10, 0_u32..10),
+        few in proptest::collection::btree_set((1_usize..10, 0_usize..9), 0..5),
+        more in proptest::collection::btree_set((1_usize..10, 0_usize..9), 0..5),
+    ) {
+        let holds = |extra: bool| {
+            let mut world = world(&[], dead());
+            world.policy.budget.cluster = Quota::Count(limits.0);
+            world.policy.budget.zone = Quota::Count(limits.1);
+            world.policy.budget.topology = vec![("rack".into(), Quota::Count(limits.2))];
+            for (number, way) in few.iter().chain(more.iter().filter(|_| extra)) {
+                WAYS[*way].1(&mut world, &format!("n{number}"));
+            }
+            world.permits().power
+        };
+        let (before, after) = (holds(false), holds(true));
+        for hold in reasons(&before) {
+            prop_assert!(reasons(&after).contains(&hold), "{} went away: {:?}", hold, after);
+        }
+    }
+}

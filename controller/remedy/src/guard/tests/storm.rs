@@ -1,0 +1,126 @@
+//! I9: in a storm nothing is begun, nor until it has been calm for the cooldown.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{guard::weather::Weather, policy::Storm, snapshot::HostView};
+
+fn storm() -> Storm {
+    Policy::default().storm
+}
+
+/// What is said at each second of this many unwell nodes of 100.
+fn observe(weather: &mut Weather, storm: &Storm, names: &[&str], second: u64) -> Vec<String> {
+    let unwell: BTreeSet<&str> = names.iter().copied().collect();
+    let holds = weather.observe(storm, unwell, 100, &HostView::default(), at(second));
+    holds.into_iter().map(|hold| hold.reason).collect()
+}
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("n{number}")).collect()
+}
+
+#[test]
+fn too_many_at_once_are_a_storm_and_it_has_to_calm_down() {
+    let mut weather = Weather::default();
+    let storm = Storm { rate: Rate { count: 1000, within: Duration::from_secs(60) }, ..storm() };
+    let all = names(31);
+    let all: Vec<_> = all.iter().map(String::as_str).collect();
+    assert_eq!(observe(&mut weather, &storm, &all[..30], 0), [""; 0]);
+    assert_eq!(observe(&mut weather, &storm, &all, 10), ["Storm"]);
+    assert_eq!(observe(&mut weather, &storm, &all[..1], 20), ["StormCooldown"]);
+    assert_eq!(observe(&mut weather, &storm, &all[..1], 609), ["StormCooldown"]);
+    assert_eq!(observe(&mut weather, &storm, &all[..1], 610), [""; 0]);
+}
+
+#[test]
+fn too_many_in_a_while_are_a_storm() {
+    let mut weather = Weather::default();
+    let all = names(9);
+    let all: Vec<_> = all.iter().map(String::as_str).collect();
+    for (count, second, said) in [
+        (2, 0, ""),
+        (4, 30, ""),
+        (5, 59, "Storm"),
+        (5, 100, "StormCooldown"),
+        (5, 60 + 659, ""),
+        // Those are known; four more are no five.
+        (9, 800, ""),
+    ] {
+        assert_eq!(observe(&mut weather, &storm(), &all[..count], second).join(""), said, "{count} at {second}");
+    }
+}
+
+#[test]
+fn a_node_that_flaps_counts_once() {
+    let mut weather = Weather::default();
+    for second in 0..40 {
+        let unwell: &[&str] = if second % 2 == 0 { &["n1"] } else { &[] };
+        assert_eq!(observe(&mut weather, &storm(), unwell, second), [""; 0]);
+    }
+}
+
+#[test]
+fn one_node_of_three_is_no_storm_unless_none_is_allowed() {
+    let unwell = || BTreeSet::from(["n1"]);
+    let say = |unhealthy| {
+        let storm = Storm { unhealthy, ..storm() };
+        Weather::default().observe(&storm, unwell(), 3, &HostView::default(), at(0)).len()
+    };
+    assert_eq!((say(Quota::Percent(30)), say(Quota::Count(0)), say(Quota::Percent(0))), (0, 1, 1));
+}
+
+#[test]
+fn a_judge_that_is_cut_off_suspects_itself() {
+    for (unreachable, reachable, said) in [
+        (vec![], None, vec![]),
+        (vec!["10.0.0.1"], None, vec!["SelfSuspicion"]),
+        (vec![], Some((49, 100)), vec!["SelfSuspicion"]),
+        (vec![], Some((50, 100)), vec![]),
+        (vec![], Some((0, 0)), vec![]),
+    ] {
+        let unreachable = unreachable.into_iter().map(str::to_owned).collect();
+        let host = HostView { unreachable, reachable_nodes: reachable, ..HostView::default() };
+        let mut weather = Weather::default();
+        let holds = weather.observe(&storm(), BTreeSet::new(), 100, &host, at(0));
+        assert_eq!(reasons(&holds), said);
+        let after = weather.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(1));
+        assert_eq!(after.is_empty(), said.is_empty(), "it calms down like a storm");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_allowed_in_a_storm_nor_in_its_cooldown(
+        counts in proptest::collection::vec((0_usize..60, 1_u64..200), 1..60),
+        most in 0_u32..60, rate in 1_u32..20, cooldown in 0_u64..400,
+    ) {
+        let storm = Storm {
+            unhealthy: Quota::Count(most),
+            rate: Rate { count: rate, within: Duration::from_secs(60) },
+            cooldown: Duration::from_secs(cooldown),
+            reachable: Quota::Percent(50),
+        };
+        let all = names(60);
+        let all: Vec<_> = all.iter().map(String::as_str).collect();
+        let (mut weather, mut second, mut last) = (Weather::default(), 0, None);
+        let mut onsets: Vec<u64> = Vec::new();
+        let mut before = 0;
+        for (count, pause) in counts {
+            second += pause;
+            onsets.extend(std::iter::repeat_n(second, count.saturating_sub(before)));
+            before = count;
+            let recent = onsets.iter().filter(|at| second - **at < 60).count();
+            let allowed = observe(&mut weather, &storm, &all[..count], second).is_empty();
+            // The same node's onsets count once, so `recent` may be more than the guard's.
+            if count > most as usize {
+                last = Some(second);
+                prop_assert!(!allowed);
+            } else if last.is_some_and(|last| second - last < cooldown) {
+                prop_assert!(!allowed);
+            } else if recent < rate as usize && last.is_none() && onsets.len() < rate as usize {
+                prop_assert!(allowed);
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Guards of time: new nodes, rates of nodes and of pods, restarts of one node.
+
+use std::time::Duration;
+
+use super::{
+    Scene, Subject, budgets,
+    reason::{NEW_NODE, POD_RATE, RATE, RESTART_LIMIT},
+    stage::{Grade, has_begun},
+};
+use crate::{api::fence::Hold, policy::span::show};
+
+/// By the wall clock: nothing else is known of a Node's beginning. One from the future is new.
+pub(super) fn new_node(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+    let (node, grace) = (subject.node?, subject.policy.new_node_grace);
+    let age = Duration::try_from(scene.now.wall.duration_since(node.created)).unwrap_or_default();
+    (age < grace).then(|| {
+        let age = show(Duration::from_secs(age.as_secs()));
+        Hold::new(NEW_NODE, format!("the node is {age} old, spec.newNodeGrace is {}", show(grace)))
+    })
+}
+
+/// A node in hand is not taken again.
+pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Hold> {
+    if subject.fence.is_some_and(|fence| has_begun(fence, grade)) {
+        return None;
+    }
+    let (budget, field) = budgets::of(subject.policy, grade);
+    let rate = budget.rate?;
+    let policy = &subject.policy.name;
+    let taken = scene.history.taken(policy, grade, subject.name, rate.within, scene.now.moment);
+    (taken >= rate.count as usize).then(|| {
+        let text = format!(
+            "policy {policy} took {taken} nodes in hand within {}, {field}.rate is {}",
+            show(rate.within),
+            rate.count
+        );
+        Hold::new(RATE, text)
+    })
+}
+
+/// Pods of this node that would be evicted or released now. Those that nobody has counted are none yet: before they can
+/// be, they are read.
+pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Hold> {
+    if grade == Grade::Isolate {
+        return None;
+    }
+    let (policy, rate) = (subject.policy, subject.policy.pods);
+    let given = scene.history.pods(&policy.name, rate, subject.name, scene.now.moment);
+    let read = scene.snapshot.cases.get(subject.name).and_then(|case| case.pods.as_ref());
+    let here = read.map_or(0, |(_, pods)| pods.len());
+    let most = rate.count as usize;
+    let full = given >= most || given + here > most;
+    full.then(|| {
+        let window = show(rate.within);
+        let text = format!(
+            "policy {} moved {given} pods of other nodes within {window}, this node has {here}, spec.pods is {most}",
+            policy.name
+        );
+        Hold::new(POD_RATE, text)
+    })
+}
+
+pub(super) fn restarts(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+    let rate = subject.policy.restarts;
+    let cycles = scene.history.cycles(subject.name, rate.within, scene.now);
+    (cycles >= rate.count as usize).then(|| {
+        let text = format!(
+            "it was power-cycled {cycles} times within {}, spec.restarts is {}; look at the machine",
+            show(rate.within),
+            rate.count
+        );
+        Hold::new(RESTART_LIMIT, text)
+    })
+}

@@ -1,0 +1,58 @@
+//! Predicates over a node: CEL in policies, govaluate's language in node-reaper's configuration.
+
+pub mod cel;
+
+use std::{fmt, sync::Arc};
+
+use crate::{facts::Node, snapshot::Snapshot, time::Now};
+
+/// A compiled predicate.
+#[derive(Debug, Clone, Default)]
+pub enum Predicate {
+    #[default]
+    Never,
+    Cel(cel::Expression),
+    /// Another language's.
+    Other(Arc<dyn Judge>),
+}
+
+/// A predicate in a language of its own.
+pub trait Judge: fmt::Debug + Send + Sync {
+    /// Whether it is true of `node`; see [`Predicate::judge`].
+    fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String>;
+    /// It as it was written; see [`Predicate::source`].
+    fn source(&self) -> &str {
+        ""
+    }
+}
+
+impl Predicate {
+    /// Whether it is true of `node`. An error is neither true nor false: the node is held, and others go on.
+    pub fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String> {
+        match self {
+            Self::Never => Ok(false),
+            Self::Cel(expression) => expression.judge(node, snapshot, now),
+            Self::Other(judge) => judge.judge(node, snapshot, now),
+        }
+    }
+
+    /// Whether the answer for a Node that has not changed may change: it looks at the time, or at more than the Node.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Cel(expression) => expression.is_volatile(),
+            Self::Other(_) => true,
+        }
+    }
+
+    /// It as it was written, for people; answers to another text are answers to another question.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Never => "",
+            Self::Other(judge) => judge.source(),
+            Self::Cel(expression) => expression.source(),
+        }
+    }
+}

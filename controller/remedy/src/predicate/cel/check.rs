@@ -1,0 +1,276 @@
+//! What an expression may do: known variables, fields and functions, and a bounded amount of work for each node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use crate::policy::span;
+
+/// Parts of an expression; a policy's has ten to a hundred.
+const PARTS: usize = 800;
+/// Loops within loops. Two over a node's labels are 10,000 steps; three would be a million.
+const LOOPS: usize = 2;
+/// Items of a list that is written out.
+const ITEMS: usize = 64;
+
+const VARIABLES: [&str; 5] = ["node", "conditions", "lease", "agent", "events"];
+pub(super) const NODE: [&str; 9] =
+    ["name", "labels", "annotations", "taints", "unschedulable", "zone", "controlPlane", "age", "ready"];
+const CONDITION: [&str; 4] = ["status", "reason", "message", "age"];
+const LEASE: [&str; 2] = ["present", "age"];
+const EVENT: [&str; 2] = ["count", "age"];
+/// Types, for `type(x) == string`.
+const TYPES: [&str; 9] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
+const FUNCTIONS: [&str; 17] = [
+    "bool",
+    "bytes",
+    "contains",
+    "double",
+    "duration",
+    "dyn",
+    "endsWith",
+    "hasValue",
+    "int",
+    "or",
+    "orValue",
+    "size",
+    "startsWith",
+    "string",
+    "type",
+    "uint",
+    "value",
+];
+
+/// Which keys of a variable are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Keys {
+    All,
+    These(BTreeSet<String>),
+}
+
+impl Keys {
+    pub(super) fn want(&self, key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(keys) => keys.contains(key),
+        }
+    }
+}
+
+/// What of a node an expression looks at; nothing else is built for it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Uses {
+    variables: BTreeMap<&'static str, Keys>,
+    looks_at_time: bool,
+}
+
+impl Uses {
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &Keys)> {
+        self.variables.iter().map(|(name, keys)| (*name, keys))
+    }
+
+    pub(super) fn is_volatile(&self) -> bool {
+        self.looks_at_time || ["lease", "agent", "events"].iter().any(|name| self.variables.contains_key(name))
+    }
+
+    fn all(&mut self, variable: &'static str) {
+        self.variables.insert(variable, Keys::All);
+    }
+
+    fn key(&mut self, variable: &'static str, key: &str) {
+        let keys = self.variables.entry(variable).or_insert_with(|| Keys::These(BTreeSet::new()));
+        if let Keys::These(keys) = keys {
+            keys.insert(key.to_owned());
+        }
+    }
+}
+
+/// What `expression` uses, or the first thing that is wrong with it.
+pub(super) fn check(expression: &IdedExpr) -> Result<Uses, String> {
+    if matches!(&expression.expr, Expr::Literal(literal) if !matches!(literal, LiteralValue::Boolean(_))) {
+        return Err("is a value, not a condition".into());
+    }
+    let mut walk = Walk::default();
+    walk.expression(expression)?;
+    Ok(walk.uses)
+}
+
+#[derive(Default)]
+struct Walk {
+    uses: Uses,
+    parts: usize,
+    loops: usize,
+    /// Variables of the loops around.
+    scope: Vec<String>,
+}
+
+impl Walk {
+    fn expression(&mut self, expression: &IdedExpr) -> Result<(), String> {
+        self.parts += 1;
+        if self.parts > PARTS {
+            return Err(format!("has more than {PARTS} parts; make several policies of it"));
+        }
+        if let Some(path) = self.path(expression) {
+            return self.reach(&path, asks_for_presence(expression));
+        }
+        match &expression.expr {
+            Expr::Ident(name) => self.name(name),
+            Expr::Select(select) => {
+                self.looks_at(&select.field);
+                self.expression(&select.operand)
+            }
+            Expr::Call(call) => self.call(call),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::List(list) if list.elements.len() > ITEMS => Err(format!("has a list of more than {ITEMS} items")),
+            Expr::List(list) => list.elements.iter().try_for_each(|element| self.expression(element)),
+            Expr::Map(map) => map.entries.iter().try_for_each(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => self.expression(&entry.key).and_then(|()| self.expression(&entry.value)),
+                EntryExpr::StructField(_) => Err("makes a message; there are none here".into()),
+            }),
+            Expr::Struct(message) => Err(format!("makes a message `{}`; there are none here", message.type_name)),
+            Expr::Literal(LiteralValue::String(text)) => {
+                self.looks_at(text.inner());
+                Ok(())
+            }
+            Expr::Literal(_) | Expr::Unspecified => Ok(()),
+        }
+    }
+
+    /// Any mention of an age makes the answer one of an instant.
+    fn looks_at(&mut self, field: &str) {
+        self.uses.looks_at_time |= field == "age";
+    }
+
+    fn name(&mut self, name: &str) -> Result<(), String> {
+        if name.starts_with('@') || self.scope.iter().any(|known| known == name) || TYPES.contains(&name) {
+            return Ok(());
+        }
+        let variable = variable(name)?;
+        self.uses.all(variable);
+        // The whole of a value can be compared, ages and all.
+        self.uses.looks_at_time = true;
+        Ok(())
+    }
+
+    /// `conditions.Ready.age`, `conditions['Ready'].age` and `'Ready' in conditions`, from a variable of ours.
+    fn path(&self, expression: &IdedExpr) -> Option<Vec<String>> {
+        let path = match &expression.expr {
+            Expr::Call(call) if call.func_name == operators::IN => membership(call)?,
+            _ => selection(expression)?,
+        };
+        let ours = VARIABLES.contains(&path[0].as_str()) && !self.scope.contains(&path[0]);
+        (ours && path.len() > 1).then_some(path)
+    }
+
+    fn reach(&mut self, path: &[String], presence: bool) -> Result<(), String> {
+        let variable = variable(&path[0])?;
+        known_fields(variable, path)?;
+        path.iter().for_each(|field| self.looks_at(field));
+        // A condition as a whole has its age in it.
+        self.uses.looks_at_time |= variable == "conditions" && path.len() == 2 && !presence;
+        self.uses.key(variable, &path[1]);
+        Ok(())
+    }
+
+    fn call(&mut self, call: &CallExpr) -> Result<(), String> {
+        let name = call.func_name.as_str();
+        if name.starts_with(|first: char| first.is_ascii_alphabetic()) && !FUNCTIONS.contains(&name) {
+            return Err(unknown_function(name));
+        }
+        if let ("duration", [IdedExpr { expr: Expr::Literal(LiteralValue::String(text)), .. }]) = (name, &call.args[..])
+        {
+            span::parse(text.inner()).map_err(|problem| format!("duration('{}'): {problem}", text.inner()))?;
+        }
+        call.target.iter().try_for_each(|target| self.expression(target))?;
+        call.args.iter().try_for_each(|argument| self.expression(argument))
+    }
+
+    fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Result<(), String> {
+        self.expression(&comprehension.iter_range)?;
+        self.expression(&comprehension.accu_init)?;
+        self.loops += 1;
+        if self.loops > LOOPS {
+            return Err(format!("has more than {LOOPS} loops within each other"));
+        }
+        let depth = self.scope.len();
+        self.scope.push(comprehension.iter_var.clone());
+        self.scope.extend(comprehension.iter_var2.clone());
+        self.scope.push(comprehension.accu_var.clone());
+        for part in [&comprehension.loop_cond, &comprehension.loop_step, &comprehension.result] {
+            self.expression(part)?;
+        }
+        self.scope.truncate(depth);
+        self.loops -= 1;
+        Ok(())
+    }
+}
+
+fn asks_for_presence(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Select(select) => select.test,
+        Expr::Call(call) => call.func_name == operators::IN,
+        _ => false,
+    }
+}
+
+fn variable(name: &str) -> Result<&'static str, String> {
+    VARIABLES
+        .into_iter()
+        .find(|known| *known == name)
+        .ok_or_else(|| format!("there is no `{name}`; there are {}", VARIABLES.join(", ")))
+}
+
+fn unknown_function(name: &str) -> String {
+    match name {
+        "matches" => "there are no regular expressions; use contains, startsWith or endsWith".into(),
+        _ => format!("there is no function `{name}`; there are {}", FUNCTIONS.join(", ")),
+    }
+}
+
+fn membership(call: &CallExpr) -> Option<Vec<String>> {
+    let [key, map] = &call.args[..] else { return None };
+    let mut path = selection(map)?;
+    path.push(literal(key)?);
+    Some(path)
+}
+
+/// The names from a variable down; nothing if one of them is only known when it is judged.
+fn selection(expression: &IdedExpr) -> Option<Vec<String>> {
+    match &expression.expr {
+        Expr::Ident(name) => Some(vec![name.clone()]),
+        Expr::Select(select) => {
+            let mut path = selection(&select.operand)?;
+            path.push(select.field.clone());
+            Some(path)
+        }
+        Expr::Call(call) if call.func_name == operators::INDEX => {
+            let [map, key] = &call.args[..] else { return None };
+            let mut path = selection(map)?;
+            path.push(literal(key)?);
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+fn literal(expression: &IdedExpr) -> Option<String> {
+    match &expression.expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+        _ => None,
+    }
+}
+
+fn known_fields(variable: &str, path: &[String]) -> Result<(), String> {
+    let (fields, field): (&[&str], _) = match variable {
+        "node" => (&NODE, path.get(1)),
+        "conditions" => (&CONDITION, path.get(2)),
+        "events" => (&EVENT, path.get(2)),
+        _ => (&LEASE, path.get(1)),
+    };
+    match field {
+        Some(field) if !fields.contains(&field.as_str()) => {
+            Err(format!("`{}` has no `{field}`; it has {}", path[0], fields.join(", ")))
+        }
+        _ => Ok(()),
+    }
+}
