@@ -1,0 +1,128 @@
+//! The automaton of one record: what its next step is, and what the record says after a step. `docs/remedy-states.md` has
+//! its edges, each with its guard; [`edges`] has them for the tests.
+
+mod absorb;
+mod begin;
+mod doubt;
+pub mod edges;
+pub mod evidence;
+mod holds;
+mod interrupt;
+mod ladder;
+mod power;
+mod proposal;
+mod record;
+mod recover;
+mod release;
+mod restore;
+#[cfg(test)]
+mod tests;
+mod wants;
+
+pub use wants::wants;
+
+use crate::{
+    action::{Action, Outcome, Step, Telling},
+    api::fence::{Hold, NodeFence, Phase},
+    facts::{LeaseView, Node},
+    policy::Policy,
+    snapshot::Gathered,
+    time::{Moment, Now},
+};
+
+/// All that the automaton looks at. It does not know other nodes: what they forbid is in `permits`.
+#[derive(Debug, Clone)]
+pub struct Case<'a> {
+    pub fence: &'a NodeFence,
+    /// The Node of the record's name, which may be another one (its UID says so).
+    pub node: Option<&'a Node>,
+    pub kubelet_lease: Option<&'a LeaseView>,
+    pub agent_lease: Option<&'a LeaseView>,
+    pub gathered: &'a Gathered,
+    /// The policy as it is now; nothing if it is gone or cannot be read.
+    pub policy: Option<&'a Policy>,
+    pub wanted: Wanted,
+    pub permits: &'a Permits,
+    /// When this controller first saw the record in its present phase; timers count from here.
+    pub entered: Moment,
+    pub epoch: u64,
+    pub now: Now,
+}
+
+/// What the policy's predicate says of the node now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// It still needs the remedy.
+    Yes,
+    /// It has been well since.
+    No { since: Moment },
+    /// It cannot be judged; nothing more destructive than before.
+    Unknown,
+}
+
+/// What the guards say of this node; an empty list allows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Permits {
+    /// Taint and cordon.
+    pub isolate: Vec<Hold>,
+    /// Drain.
+    pub drain: Vec<Hold>,
+    /// Reboot, power cycle, reap, release of pods.
+    pub power: Vec<Hold>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    Act(Action),
+    /// Nothing now; look again at `until`, or when something changes.
+    Wait {
+        until: Option<Moment>,
+        holds: Vec<Hold>,
+    },
+}
+
+/// The next thing for this record. An irreversible step is only given out when the record as stored means that very act,
+/// by this epoch, and meant it a moment ago. Whoever performs it and cannot store its outcome performs it not again: the
+/// intent grows old, and then the first thing is to ask for the power's state.
+#[must_use]
+pub fn next(case: &Case<'_>) -> Next {
+    let standstill = holds::standstill(case);
+    if !standstill.is_empty() {
+        return Next::Wait { until: None, holds: standstill };
+    }
+    let next = interrupt::check(case).unwrap_or_else(|| phase(case));
+    match (next, interrupt::well_at(case)) {
+        (Next::Wait { until, holds }, Some(well)) => {
+            Next::Wait { until: Some(until.map_or(well, |at| at.min(well))), holds }
+        }
+        (next, _) => next,
+    }
+}
+
+fn phase(case: &Case<'_>) -> Next {
+    match case.fence.status.phase {
+        Phase::Pending => begin::pending(case),
+        Phase::Isolating => begin::isolating(case),
+        Phase::Draining => begin::draining(case),
+        Phase::Waiting => begin::waiting(case),
+        Phase::Guarded => power::guarded(case),
+        Phase::KdumpWait => power::kdump_wait(case),
+        Phase::PoweringOff => power::powering_off(case),
+        Phase::Reaping => power::reaping(case),
+        Phase::OffConfirmed => release::off_confirmed(case),
+        Phase::PodsReleased => release::pods_released(case),
+        Phase::PoweringOn => restore::powering_on(case),
+        Phase::AwaitReady => restore::await_ready(case),
+        Phase::Recovering => recover::recovering(case),
+        Phase::Closed => recover::closed(case),
+        Phase::InDoubt => doubt::in_doubt(case),
+        Phase::Failed => doubt::failed(case),
+        Phase::Quarantined => doubt::quarantined(case),
+    }
+}
+
+/// The record after `step` ended with `outcome`, and what to say of it. Whoever performs saves it.
+#[must_use]
+pub fn absorb(fence: &NodeFence, step: &Step, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, Telling) {
+    absorb::absorb(record::Draft::new(fence, epoch, now.wall), step, outcome).finish()
+}

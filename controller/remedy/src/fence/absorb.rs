@@ -1,0 +1,147 @@
+//! What a step's outcome makes of the record. An outcome that does not fit its step is treated as unknown.
+
+mod acts;
+
+use super::{begin::has, ladder, record::Draft};
+use crate::{
+    action::{Done, Failed, Outcome, Step},
+    api::{
+        OUT_OF_SERVICE,
+        fence::{DrainReport, NodeFenceStatus, Phase},
+    },
+    facts::{Effect, Taint},
+};
+
+pub(super) fn absorb(draft: Draft, step: &Step, outcome: &Outcome) -> Draft {
+    match step {
+        Step::Taint(taint) => tainted(draft, taint, outcome),
+        Step::Untaint { key, effect } => untainted(draft, key, *effect, outcome),
+        Step::Cordon => cordoned(draft, outcome),
+        Step::Uncordon => uncordoned(draft, outcome),
+        Step::Methods(names) => methods(draft, names, outcome),
+        Step::Drain(_) => drained(draft, outcome),
+        Step::ReadPower { .. } => acts::power_read(draft, outcome),
+        Step::PowerOff => acts::powered_off(draft, outcome),
+        Step::PowerOn => acts::powered_on(draft, outcome),
+        Step::Release { .. } => acts::released(draft, outcome),
+        Step::Reap => acts::reaped(draft, outcome),
+    }
+}
+
+/// For people: what went wrong.
+fn words(outcome: &Outcome) -> String {
+    match outcome {
+        Ok(done) => format!("an answer that fits nothing: {done:?}"),
+        Err(Failed::Gone(what)) => format!("gone: {what}"),
+        Err(Failed::NotBegun(why)) => format!("not begun: {why}"),
+        Err(Failed::Refused(why)) => format!("refused: {why}"),
+        Err(Failed::InDoubt(why)) => format!("nobody knows: {why}"),
+        Err(Failed::Timeout(after)) => format!("no end within {} s", after.as_secs()),
+    }
+}
+
+/// Tried again after a while, in the same phase: what can be repeated at will.
+fn again(draft: Draft, reason: &str, outcome: &Outcome) -> Draft {
+    draft.failed().warn(reason, words(outcome))
+}
+
+fn succeeded(draft: Draft) -> Draft {
+    draft.with(|status| {
+        status.failures = 0;
+        status.tried = None;
+    })
+}
+
+fn tainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
+    let ours = match outcome {
+        Ok(Done::Yes) => true,
+        Ok(Done::NotOurs) => false,
+        _ => return again(draft, "TaintFailed", outcome),
+    };
+    let out_of_service = taint.key == OUT_OF_SERVICE;
+    let draft = succeeded(draft).with(|status| {
+        own(status, taint, ours);
+        status.out_of_service |= out_of_service;
+    });
+    let text = if ours { "is set" } else { "was there before, by somebody else" };
+    let draft = draft.note("Tainted", format!("taint {} {text}", taint.key));
+    if out_of_service { draft } else { advance(draft, Phase::Isolating) }
+}
+
+fn own(status: &mut NodeFenceStatus, taint: &Taint, ours: bool) {
+    let taints = &mut status.ours.taints;
+    if !ours {
+        taints.retain(|other| other.key != taint.key || other.effect != taint.effect);
+    } else if !has(taints, taint) {
+        taints.push(taint.clone());
+    }
+}
+
+fn untainted(draft: Draft, key: &str, effect: Effect, outcome: &Outcome) -> Draft {
+    if !matches!(outcome, Ok(Done::Yes | Done::NotOurs)) {
+        return again(draft, "UntaintFailed", outcome);
+    }
+    let draft = succeeded(draft).with(|status| {
+        status.ours.taints.retain(|taint| taint.key != key || taint.effect != effect);
+        status.out_of_service &= key != OUT_OF_SERVICE;
+    });
+    draft.note("Untainted", format!("taint {key} is gone"))
+}
+
+fn cordoned(draft: Draft, outcome: &Outcome) -> Draft {
+    let (ours, text) = match outcome {
+        Ok(Done::Yes) => (true, "cordoned"),
+        Ok(Done::NotOurs) => (false, "cordoned before, by somebody else"),
+        _ => return again(draft, "CordonFailed", outcome),
+    };
+    let draft = succeeded(draft).with(|status| status.ours.cordon |= ours);
+    advance(draft.note("Cordoned", text), Phase::Isolating)
+}
+
+fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
+    match outcome {
+        Ok(Done::Yes | Done::NotOurs) => {
+            succeeded(draft).with(|status| status.ours.cordon = false).note("Uncordoned", "our cordon is taken back")
+        }
+        _ => again(draft, "UncordonFailed", outcome),
+    }
+}
+
+/// The isolation step's before power is touched, the recovery step's after.
+fn methods(mut draft: Draft, names: &[String], outcome: &Outcome) -> Draft {
+    if !matches!(outcome, Ok(Done::Yes | Done::NotOurs)) {
+        return again(draft.with(|status| status.isolated = true), "MethodsFailed", outcome);
+    }
+    let isolated = draft.status().phase != Phase::Recovering;
+    let draft = succeeded(draft).with(|status| status.isolated = isolated);
+    draft.note("MethodsDone", names.join(", "))
+}
+
+/// A drain is not begun twice: whatever ended it without a report leaves it not done.
+fn drained(draft: Draft, outcome: &Outcome) -> Draft {
+    let report = match outcome {
+        Ok(Done::Drain(report)) => report.clone(),
+        Err(Failed::NotBegun(_) | Failed::Gone(_)) => return again(draft, "DrainNotBegun", outcome),
+        _ => DrainReport { done: false, blocked: vec![words(outcome)] },
+    };
+    let text =
+        if report.done { "every pod is gone".into() } else { format!("not done: {}", report.blocked.join("; ")) };
+    let draft = succeeded(draft).with(|status| status.drain = Some(report));
+    advance(draft.note("Drained", text), Phase::Draining)
+}
+
+/// On to the wait after this rung or to the next one, if that is where the record stands. What cannot be read is left to
+/// `next`, which holds it.
+fn advance(mut draft: Draft, phase: Phase) -> Draft {
+    if draft.status().phase != phase {
+        return draft;
+    }
+    let Ok(wait) = ladder::then_wait(draft.fence()) else { return draft };
+    let index = draft.status().rung + 1;
+    let next = ladder::rung(draft.fence(), index).map(|rung| rung.map(|rung| rung.phase()));
+    match next {
+        Some(Ok(phase)) if wait.is_zero() => draft.enter_rung(index, phase, "done"),
+        Some(Err(_)) if wait.is_zero() => draft,
+        _ => draft.enter(Phase::Waiting, "is it well now?"),
+    }
+}

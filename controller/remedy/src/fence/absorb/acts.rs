@@ -1,0 +1,176 @@
+//! What came of an act that cannot be taken back, and of the question after it.
+
+use super::{again, succeeded, words};
+use crate::{
+    action::{Done, Failed, Outcome},
+    api::fence::{Confirmation, Hold, Irreversible, NodeFenceStatus, Phase},
+    fence::{
+        doubt::READS,
+        ladder::{self, Rung},
+        record::Draft,
+    },
+    snapshot::PowerState,
+};
+
+pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
+    match outcome {
+        Ok(Done::Off(confirmation)) if confirmation.reads >= READS => confirmed(draft, confirmation.clone()),
+        Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
+        _ => doubted(count_cycle(draft), outcome),
+    }
+}
+
+/// An act that was begun counts, once, whatever came of it; one that was not begun does not.
+fn count_cycle(mut draft: Draft) -> Draft {
+    let at = draft.at();
+    let status = draft.status();
+    let meant = status.intent.as_ref().map(|intent| intent.at);
+    if meant.is_some() && status.cycles.last().copied() < meant {
+        status.cycles.push(at);
+    }
+    draft
+}
+
+/// The boot that ended is the one the record knows, whatever the Node says by now.
+fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
+    let text = format!("Off, read {} times, by {}", confirmation.reads, confirmation.by.join(", "));
+    let draft = succeeded(count_cycle(draft)).with(|status| {
+        status.intent = None;
+        status.off = Some(Confirmation { boot_id: status.boot_id.clone(), epoch: status.epoch, ..confirmation });
+        status.out_of_service = false;
+    });
+    draft.enter(Phase::OffConfirmed, text)
+}
+
+/// Certainly nothing was done: everything is asked again.
+fn not_begun(draft: Draft, outcome: &Outcome) -> Draft {
+    let draft = draft.with(forget_intent);
+    let hold = Hold::new("NotBegun", format!("NotBegun: {}", words(outcome)));
+    draft.enter(Phase::Guarded, words(outcome)).with(|status| status.hold = Some(hold))
+}
+
+fn doubted(draft: Draft, outcome: &Outcome) -> Draft {
+    draft.failed().enter(Phase::InDoubt, words(outcome))
+}
+
+/// Asked for before it is meant again, even if it was not begun: power is turned on once for each reading of Off.
+pub(super) fn powered_on(draft: Draft, outcome: &Outcome) -> Draft {
+    match outcome {
+        Ok(Done::Yes) => succeeded(draft).with(|status| status.intent = None).enter(Phase::AwaitReady, "power is on"),
+        Err(Failed::NotBegun(_)) => draft.enter(Phase::InDoubt, words(outcome)),
+        _ => doubted(draft, outcome),
+    }
+}
+
+pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
+    match outcome {
+        Ok(Done::Released(count)) => {
+            let left_off =
+                matches!(ladder::current(draft.fence()), Some(Ok(Rung::Power { step, .. })) if step.leave_off);
+            let status = draft.status();
+            status.intent = None;
+            status.released = status.released.saturating_add(*count);
+            let text = format!("{count} pods released");
+            let draft = succeeded(draft);
+            if left_off { draft.note("Released", text) } else { draft.enter(Phase::PoweringOn, text) }
+        }
+        Err(Failed::NotBegun(_)) => again(draft.with(forget_intent), "ReleaseNotBegun", outcome),
+        _ => doubted(draft, outcome),
+    }
+}
+
+pub(super) fn reaped(draft: Draft, outcome: &Outcome) -> Draft {
+    match outcome {
+        Ok(Done::Yes) => {
+            succeeded(draft).with(forget_intent).enter(Phase::Waiting, "the provider says that it is gone")
+        }
+        Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
+        _ => doubted(draft, outcome),
+    }
+}
+
+pub(super) fn power_read(mut draft: Draft, outcome: &Outcome) -> Draft {
+    let state = match outcome {
+        Ok(Done::Power(states)) => agreed(states),
+        _ => PowerState::Unknown,
+    };
+    match draft.status().phase {
+        Phase::OffConfirmed => read_again(draft, state, outcome),
+        Phase::InDoubt => resolved(draft, state, outcome),
+        _ => draft.note("PowerRead", format!("{state:?}")),
+    }
+}
+
+/// Off only if it was said often enough and nothing else was said; On as soon as it was said once.
+fn agreed(states: &[PowerState]) -> PowerState {
+    let enough = states.len() >= usize::try_from(READS).unwrap_or(usize::MAX);
+    if states.contains(&PowerState::On) {
+        PowerState::On
+    } else if enough && states.iter().all(|state| *state == PowerState::Off) {
+        PowerState::Off
+    } else {
+        PowerState::Unknown
+    }
+}
+
+/// Off is confirmed already; now with the taint set.
+fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
+    match state {
+        PowerState::Off => {
+            let mut draft = succeeded(draft).still_off();
+            let status = draft.status();
+            let cut = status.out_of_service || status.storage_only.is_some();
+            if cut { draft.enter(Phase::PodsReleased, "Off again") } else { draft.note("OffAgain", "Off again") }
+        }
+        PowerState::On => draft.with(not_off).enter(Phase::Guarded, "it is On again"),
+        PowerState::Unknown => again(draft, "PowerUnknown", outcome),
+    }
+}
+
+/// What was in doubt, and what its BMC says now.
+fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
+    let status = draft.status();
+    let act = status.intent.as_ref().map(|intent| intent.act);
+    let was_off = status.off.is_some();
+    match (act, state) {
+        (Some(Irreversible::Reap), _) => {
+            draft.with(forget_intent).enter(Phase::Failed, format!("its power is {state:?}; the reap is tried again"))
+        }
+        (_, PowerState::Unknown) => again(draft, "PowerUnknown", outcome),
+        (Some(Irreversible::PowerOn), PowerState::On) => {
+            succeeded(draft).with(forget_intent).enter(Phase::AwaitReady, "it is On")
+        }
+        (Some(Irreversible::PowerOn), PowerState::Off) if was_off => {
+            draft.with(forget_intent).still_off().enter(Phase::PoweringOn, "it is Off still")
+        }
+        (Some(Irreversible::PowerOff), PowerState::Off) => found_off(draft),
+        (_, PowerState::Off) if was_off => {
+            draft.with(forget_intent).still_off().enter(Phase::OffConfirmed, "it is Off still")
+        }
+        (_, state) => draft.with(forget_intent).with(not_off).enter(Phase::Failed, format!("it is {state:?}")),
+    }
+}
+
+/// The act took effect although nobody heard of it.
+fn found_off(mut draft: Draft) -> Draft {
+    let since = draft.at();
+    let status = draft.status();
+    let confirmation = Confirmation {
+        at: since,
+        reads: READS,
+        by: vec!["status after an act in doubt".into()],
+        boot_id: status.boot_id.clone(),
+        passive: false,
+        epoch: status.epoch,
+    };
+    confirmed(draft, confirmation)
+}
+
+fn not_off(status: &mut NodeFenceStatus) {
+    status.off = None;
+    status.out_of_service = false;
+}
+
+fn forget_intent(status: &mut NodeFenceStatus) {
+    status.intent = None;
+}

@@ -1,0 +1,219 @@
+//! The phases before power is touched: Pending, Isolating, Draining, Waiting.
+
+use std::time::Duration;
+
+use super::{
+    Case, Next, Wanted,
+    holds::{pause, wait},
+    interrupt::{own_node, without_policy},
+    ladder::{self, Rung},
+    record::{Draft, act},
+};
+use crate::{
+    action::Step,
+    api::{
+        fence::{DrainReport, Hold, Phase},
+        policy::{DrainStep, TaintStep},
+    },
+    drain::DrainRules,
+    facts::Taint,
+    time::Moment,
+};
+
+/// How long a node is watched after the last rung before the ladder is begun again.
+pub(super) const LAST_WAIT: Duration = Duration::from_secs(300);
+/// How often a ladder is begun again before a person has to look.
+pub(super) const RESTARTS: u32 = 5;
+
+/// Remembers what the node was before the first act.
+pub(super) fn pending(case: &Case<'_>) -> Next {
+    let holds = unwanted(case);
+    if !holds.is_empty() {
+        return wait(case, holds, None);
+    }
+    enter_rung(case, 0, Draft::of(case), "opened")
+}
+
+/// Goes to the rung `index`, or waits at the ladder's end.
+pub(super) fn enter_rung(case: &Case<'_>, index: usize, mut draft: Draft, why: &str) -> Next {
+    let Some(rung) = ladder::rung(case.fence, index) else {
+        let last = case.fence.spec.steps.len().saturating_sub(1);
+        return draft.with(|status| status.rung = last).enter(Phase::Waiting, "every step was taken").save();
+    };
+    let phase = match rung {
+        Ok(rung) => rung.phase(),
+        Err(hold) => return wait(case, vec![hold], None),
+    };
+    let status = draft.status();
+    if let Some(node) = own_node(case).filter(|_| status.off.is_none()) {
+        status.boot_id.clone_from(&node.boot_id);
+        status.system_uuid.clone_from(&node.system_uuid);
+    }
+    draft.enter_rung(index, phase, why).save()
+}
+
+/// What speaks against going on at all.
+pub(super) fn unwanted(case: &Case<'_>) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    if without_policy(case) {
+        let message =
+            format!("policy {:?} is gone or cannot be read; mend it or abort this record", case.fence.spec.policy);
+        holds.push(Hold::new("PolicyUnreadable", message));
+    }
+    match case.wanted {
+        Wanted::Yes => {}
+        Wanted::No { .. } => holds.push(Hold::new("NodeReady", "the policy's predicate is true of it no more")),
+        Wanted::Unknown => holds.push(Hold::new("PredicateError", "the policy's predicate cannot be judged")),
+    }
+    holds
+}
+
+pub(super) fn isolating(case: &Case<'_>) -> Next {
+    match ladder::current(case.fence) {
+        Some(Ok(Rung::Taint(step))) => tainting(case, step),
+        Some(Ok(Rung::Cordon)) => cordoning(case),
+        Some(Err(hold)) => wait(case, vec![hold], None),
+        _ => enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one"),
+    }
+}
+
+/// The taint is remembered as ours before it is set, so that nobody forgets it whatever happens in between.
+fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
+    let taint = ladder::taint(step);
+    let there = own_node(case).is_some_and(|node| has(&node.taints, &taint));
+    let ours = has(&case.fence.status.ours.taints, &taint);
+    if there {
+        let why = if ours { "tainted" } else { "somebody else's taint was there" };
+        return rung_done(case, Draft::of(case), why);
+    }
+    let holds = isolation_holds(case);
+    if !holds.is_empty() {
+        return wait(case, holds, None);
+    }
+    if ours {
+        return back_off(case).unwrap_or_else(|| act(case, Step::Taint(taint)));
+    }
+    let text = format!("taint {}", taint.key);
+    Draft::of(case).note("TaintMeant", text).with(|status| status.ours.taints.push(taint)).save()
+}
+
+/// The cordon carries our mark, which is memory enough.
+fn cordoning(case: &Case<'_>) -> Next {
+    if case.fence.status.ours.cordon && own_node(case).is_some_and(|node| node.unschedulable) {
+        return rung_done(case, Draft::of(case), "cordoned");
+    }
+    let holds = isolation_holds(case);
+    if !holds.is_empty() {
+        return wait(case, holds, None);
+    }
+    back_off(case).unwrap_or_else(|| act(case, Step::Cordon))
+}
+
+fn isolation_holds(case: &Case<'_>) -> Vec<Hold> {
+    let mut holds = unwanted(case);
+    holds.extend(case.permits.isolate.iter().cloned());
+    holds
+}
+
+/// Between two tries of a step that failed and can be tried again at will.
+pub(super) fn back_off(case: &Case<'_>) -> Option<Next> {
+    let status = &case.fence.status;
+    let tried = status.tried.filter(|_| status.failures > 0)?;
+    let since = Duration::try_from(case.now.wall.duration_since(tried)).ok()?;
+    let left = super::doubt::delay(status.failures).checked_sub(since).filter(|left| !left.is_zero())?;
+    Some(pause(case, case.now.moment.plus(left)))
+}
+
+/// What is left of the drain's time: the wall clock counts too, so that a new leader does not begin it anew.
+pub(super) fn draining(case: &Case<'_>) -> Next {
+    let step = match ladder::current(case.fence) {
+        Some(Ok(Rung::Drain(step))) => step,
+        Some(Err(hold)) => return wait(case, vec![hold], None),
+        _ => return enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one"),
+    };
+    if case.fence.status.drain.is_some() {
+        return rung_done(case, Draft::of(case), "drain ended");
+    }
+    let mut holds = unwanted(case);
+    holds.extend(case.permits.drain.iter().cloned());
+    if !holds.is_empty() {
+        return wait(case, holds, None);
+    }
+    match remaining(case, step) {
+        Err(hold) => wait(case, vec![hold], None),
+        Ok(Some(rules)) => back_off(case).unwrap_or_else(|| act(case, Step::Drain(rules))),
+        Ok(None) => {
+            let report = DrainReport { done: false, blocked: vec!["no time is left".into()] };
+            rung_done(case, Draft::of(case).with(|status| status.drain = Some(report)), "the drain's time is over")
+        }
+    }
+}
+
+fn remaining(case: &Case<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Hold> {
+    let mut rules = ladder::drain_rules(step)?;
+    let written = case.fence.status.since.map(|since| case.now.wall.duration_since(since));
+    let written = written.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default();
+    let elapsed = written.max(case.now.moment.since(case.entered));
+    rules.timeout = rules.timeout.saturating_sub(elapsed);
+    Ok((!rules.timeout.is_zero()).then_some(rules))
+}
+
+/// On to the wait after this rung, or to the next one.
+pub(super) fn rung_done(case: &Case<'_>, draft: Draft, why: &str) -> Next {
+    match ladder::then_wait(case.fence) {
+        Err(hold) => wait(case, vec![hold], None),
+        Ok(span) if span.is_zero() => enter_rung(case, case.fence.status.rung + 1, draft, why),
+        Ok(_) => draft.enter(Phase::Waiting, why).save(),
+    }
+}
+
+/// The wait counts from when this controller saw it begin: a new leader waits longer, never shorter.
+pub(super) fn waiting(case: &Case<'_>) -> Next {
+    let status = &case.fence.status;
+    let span = match ladder::then_wait(case.fence) {
+        Ok(span) => span,
+        Err(hold) => return wait(case, vec![hold], None),
+    };
+    let is_last = status.rung + 1 >= case.fence.spec.steps.len();
+    let until = case.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
+    if case.now.moment < until {
+        return pause(case, until);
+    }
+    let holds = unwanted(case);
+    if !holds.is_empty() {
+        return wait(case, holds, None);
+    }
+    if is_last { again(case) } else { enter_rung(case, status.rung + 1, Draft::of(case), "still not well") }
+}
+
+/// After a power cycle that did not help for long the whole ladder is begun again, a few times.
+fn again(case: &Case<'_>) -> Next {
+    let status = &case.fence.status;
+    if status.cycles.is_empty() || !ladder::cuts_power(case.fence) {
+        let message = "every step was taken and the node is not well; it waits for a person";
+        return wait(case, vec![Hold::new("LadderDone", message)], None);
+    }
+    if status.restarts >= RESTARTS {
+        let message = format!("{RESTARTS} ladders did not help; look at the machine");
+        return Draft::of(case).quarantine(Hold::new("RestartLimit", message)).save();
+    }
+    let fresh = Draft::of(case).with(|status| {
+        status.restarts += 1;
+        status.rung = 0;
+        status.drain = None;
+        status.dump_waited = false;
+        status.off = None;
+        status.out_of_service = false;
+    });
+    fresh.enter(Phase::Pending, "the whole ladder again").save()
+}
+
+pub(super) fn has(taints: &[Taint], taint: &Taint) -> bool {
+    taints.iter().any(|other| other.key == taint.key && other.effect == taint.effect)
+}
+
+/// When `span` after this phase was entered is over; nothing if it is.
+pub(super) fn left(case: &Case<'_>, span: Duration) -> Option<Moment> {
+    let until = case.entered.plus(span);
+    (case.now.moment < until).then_some(until)
+}

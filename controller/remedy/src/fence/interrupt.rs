@@ -1,0 +1,189 @@
+//! What is asked before a phase is: things that end a fence, or turn it round, wherever it stands.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use super::{Case, Next, Wanted, record::Draft};
+use crate::{
+    api::fence::{Confirmation, Hold, Intent, Irreversible, NodeFenceStatus, Phase},
+    facts::Node,
+    time::Moment,
+};
+
+/// An intent is acted upon in the next round or never: what is older was begun by somebody, or nobody knows.
+const INTENT_LASTS: SignedDuration = SignedDuration::from_secs(10);
+/// A Lease that moved within this time belongs to a kubelet that lives (it renews every 10 s).
+pub(super) const FRESH: Duration = Duration::from_secs(20);
+/// A renewal may be seen this much later than it was made.
+const LATE: SignedDuration = SignedDuration::from_secs(15);
+
+/// The first that applies.
+pub(super) fn check(case: &Case<'_>) -> Option<Next> {
+    if matches!(case.fence.status.phase, Phase::Closed | Phase::Quarantined) {
+        return None;
+    }
+    gone(case)
+        .or_else(|| false_confirmation(case))
+        .or_else(|| returned(case))
+        .or_else(|| old_intent(case))
+        .or_else(|| aborted(case))
+        .or_else(|| well(case))
+}
+
+/// The Node this record was opened for.
+pub(super) fn own_node<'a>(case: &Case<'a>) -> Option<&'a Node> {
+    case.node.filter(|node| node.uid == case.fence.spec.node_uid)
+}
+
+/// A machine whose power is, or may be, off has to be looked at by a person when its Node is gone.
+fn gone(case: &Case<'_>) -> Option<Next> {
+    if own_node(case).is_some() {
+        return None;
+    }
+    let status = &case.fence.status;
+    let powerless = status.off.is_some() && !matches!(status.phase, Phase::AwaitReady | Phase::Recovering);
+    let meant = status.intent.as_ref().is_some_and(|intent| intent.act != Irreversible::Reap);
+    let draft = Draft::of(case);
+    if powerless || meant {
+        let message = "the Node is gone while its machine is, or may be, off; turn it on or take it out of service";
+        return Some(draft.quarantine(Hold::new("NodeGone", message)).save());
+    }
+    Some(draft.with(forget_intent).enter(Phase::Closed, "the Node is gone, and what was ours with it").save())
+}
+
+/// It lives on with the boot that was confirmed to have ended: its BMC lies, or is another machine's.
+fn false_confirmation(case: &Case<'_>) -> Option<Next> {
+    let status = &case.fence.status;
+    let off = status.off.as_ref()?;
+    let node = own_node(case)?;
+    let same = !off.boot_id.is_empty() && node.boot_id == off.boot_id;
+    if status.storage_only.is_some() || status.giving_up.is_some() || !same || !node.is_ready() {
+        return None;
+    }
+    if !renewed_after(case, off) {
+        return None;
+    }
+    let message =
+        "the node is Ready with the boot that its BMC said had ended; do not trust this BMC, look at its wiring";
+    let hold = Hold::new("FalseConfirmation", message);
+    let draft = Draft::of(case).with(forget_intent).enter(Phase::Recovering, hold.message.clone());
+    let draft = draft.warn("FalseConfirmation", message).with(|status| {
+        status.giving_up = Some(hold);
+        status.off = None;
+    });
+    Some(draft.save())
+}
+
+/// The kubelet's Lease moved before our eyes, and so long after the confirmation that it is no late word of the time before.
+/// Another leader's clock is not compared with ours.
+fn renewed_after(case: &Case<'_>, off: &Confirmation) -> bool {
+    let Some(lease) = case.kubelet_lease else { return false };
+    let age = lease.stale_for(case.now.moment);
+    let seen = SignedDuration::try_from(age).map_or(case.now.wall, |age| case.now.wall - age);
+    let late = off.epoch != case.epoch || seen.duration_since(off.at) >= LATE;
+    late && age < FRESH && lease.seen > case.entered && lease.renewed != case.fence.status.lease_renewed
+}
+
+/// Somebody turned it on again, and it came up: the pods of its old boot are gone for certain.
+fn returned(case: &Case<'_>) -> Option<Next> {
+    let phases = [Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
+    let status = &case.fence.status;
+    if !phases.contains(&status.phase) || status.storage_only.is_some() || !ready_anew(case) {
+        return None;
+    }
+    let why = "the node is Ready with a new boot id";
+    Some(Draft::of(case).with(forget_intent).enter(Phase::Recovering, why).save())
+}
+
+/// Booted anew, and its Lease was renewed before our eyes since this phase began: it is no late word.
+pub(super) fn ready_anew(case: &Case<'_>) -> bool {
+    case.kubelet_lease.is_some_and(|lease| lease.seen > case.entered) && booted_anew(case)
+}
+
+/// Ready, its Lease alive, and booted since its power was cut.
+pub(super) fn booted_anew(case: &Case<'_>) -> bool {
+    let alive = case.kubelet_lease.is_some_and(|lease| lease.stale_for(case.now.moment) < FRESH);
+    own_node(case).is_some_and(|node| alive && node.is_ready() && new_boot(case, node))
+}
+
+pub(super) fn new_boot(case: &Case<'_>, node: &Node) -> bool {
+    let status = &case.fence.status;
+    let old = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
+    !old.is_empty() && !node.boot_id.is_empty() && *old != node.boot_id
+}
+
+/// An intent that this leader did not just write: whether the act was begun is unknown.
+fn old_intent(case: &Case<'_>) -> Option<Next> {
+    let status = &case.fence.status;
+    let intent = status.intent.as_ref()?;
+    if status.phase == Phase::InDoubt || (is_young(case, intent) && belongs(intent.act, status.phase)) {
+        return None;
+    }
+    let why = format!("{:?} was meant by epoch {} and nobody knows its end", intent.act, intent.epoch);
+    Some(Draft::of(case).enter(Phase::InDoubt, why).save())
+}
+
+fn is_young(case: &Case<'_>, intent: &Intent) -> bool {
+    let age = case.now.wall.duration_since(intent.at);
+    intent.epoch == case.epoch && !age.is_negative() && age <= INTENT_LASTS
+}
+
+fn belongs(act: Irreversible, phase: Phase) -> bool {
+    matches!(
+        (act, phase),
+        (Irreversible::PowerOff, Phase::PoweringOff)
+            | (Irreversible::PowerOn, Phase::PoweringOn)
+            | (Irreversible::Release, Phase::PodsReleased)
+            | (Irreversible::Reap, Phase::Reaping)
+    )
+}
+
+/// A person's word. What was begun is taken back as far as it is safe.
+fn aborted(case: &Case<'_>) -> Option<Next> {
+    if !case.fence.spec.abort || case.fence.status.giving_up.is_some() {
+        return None;
+    }
+    let (phase, why) = match case.fence.status.phase {
+        Phase::PoweringOff | Phase::Reaping => (Phase::InDoubt, "aborted while an act was meant"),
+        Phase::OffConfirmed | Phase::PodsReleased if case.fence.status.intent.is_some() => {
+            (Phase::InDoubt, "aborted while a release was meant")
+        }
+        Phase::OffConfirmed | Phase::PodsReleased => (Phase::PoweringOn, "aborted; power on takes it back"),
+        Phase::PoweringOn | Phase::AwaitReady | Phase::Recovering | Phase::InDoubt => return None,
+        _ => (Phase::Recovering, "aborted"),
+    };
+    Some(Draft::of(case).enter(phase, why).save())
+}
+
+/// The node needs no remedy any more, and that for long enough.
+fn well(case: &Case<'_>) -> Option<Next> {
+    let phase = match case.fence.status.phase {
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => Phase::Recovering,
+        Phase::Guarded | Phase::KdumpWait | Phase::Failed => Phase::Recovering,
+        Phase::PoweringOff | Phase::Reaping => Phase::InDoubt,
+        _ => return None,
+    };
+    is_well(case).then(|| Draft::of(case).enter(phase, "the node has been well long enough").save())
+}
+
+pub(super) fn is_well(case: &Case<'_>) -> bool {
+    let Wanted::No { since } = case.wanted else { return false };
+    case.now.moment.since(since) >= case.policy.map_or(Duration::ZERO, |policy| policy.healthy_for)
+}
+
+/// When it will have been well for long enough, if that is yet to come.
+pub(super) fn well_at(case: &Case<'_>) -> Option<Moment> {
+    let Wanted::No { since } = case.wanted else { return None };
+    let at = since.plus(case.policy.map_or(Duration::ZERO, |policy| policy.healthy_for));
+    (at > case.now.moment).then_some(at)
+}
+
+/// The policy that asked for it is gone or cannot be read. A record without one was a person's wish.
+pub(super) fn without_policy(case: &Case<'_>) -> bool {
+    case.policy.is_none() && !case.fence.spec.policy.is_empty()
+}
+
+fn forget_intent(status: &mut NodeFenceStatus) {
+    status.intent = None;
+}

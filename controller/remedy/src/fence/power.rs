@@ -1,0 +1,237 @@
+//! The phases around power off: Guarded, KdumpWait, PoweringOff; and Reaping, which is as final.
+
+use std::time::Duration;
+
+use super::{
+    Case, Next,
+    begin::{back_off, enter_rung, left, unwanted},
+    doubt::ATTEMPTS,
+    evidence::{self, Witness},
+    holds::{pause, wait},
+    interrupt::own_node,
+    ladder::{self, Rung},
+    record::{Draft, act},
+};
+use crate::{
+    action::Step,
+    api::{
+        OUT_OF_SERVICE,
+        fence::{Confirmation, Hold, Irreversible, NodeFenceStatus, Phase},
+        policy::PowerStep,
+    },
+    facts::Effect,
+    snapshot::FencePlan,
+};
+
+/// `fence_kdump_send` repeats itself every 10 s; after three of its messages missing the dump is over.
+const DUMP_SILENCE: Duration = Duration::from_secs(30);
+/// After an act that was not begun, before it is decided anew.
+const NOT_BEGUN: Duration = Duration::from_secs(1);
+
+/// Why an act may be done, once every guard was asked.
+enum Ground<'a> {
+    Cut {
+        plan: &'a FencePlan,
+        step: &'a PowerStep,
+        witnesses: Vec<Witness>,
+    },
+    /// It is off already.
+    Passive(Vec<Witness>),
+    Reap,
+}
+
+pub(super) fn guarded(case: &Case<'_>) -> Next {
+    if let Some(next) = unconfirmed_taint(case).or_else(|| back_off(case)) {
+        return next;
+    }
+    if case.fence.status.failures >= ATTEMPTS {
+        return Draft::of(case).enter(Phase::Failed, "too many tries failed").save();
+    }
+    if let Some(until) = left(case, NOT_BEGUN).filter(|_| is_after(case, "NotBegun")) {
+        return Next::Wait { until: Some(until), holds: case.fence.status.hold.clone().into_iter().collect() };
+    }
+    match ground(case) {
+        Err(holds) if holds.iter().any(|hold| hold.reason == "RestartLimit") => {
+            let limit = holds.into_iter().find(|hold| hold.reason == "RestartLimit");
+            Draft::of(case).quarantine(limit.unwrap_or_else(|| Hold::new("RestartLimit", ""))).save()
+        }
+        Err(holds) => wait(case, holds, None),
+        Ok(Ground::Cut { plan, step, witnesses }) => cut(case, plan, step, &witnesses),
+        Ok(Ground::Passive(witnesses)) => passive(case, &witnesses),
+        Ok(Ground::Reap) => Draft::of(case)
+            .with(|status| status.jobs = vec!["reap".into()])
+            .intend(Irreversible::Reap)
+            .enter(Phase::Reaping, "reap meant")
+            .save(),
+    }
+}
+
+fn is_after(case: &Case<'_>, reason: &str) -> bool {
+    case.fence.status.hold.as_ref().is_some_and(|hold| hold.reason == reason)
+}
+
+/// Our out-of-service taint on a node whose Off is confirmed no more lets others force pods away: it goes first.
+pub(super) fn unconfirmed_taint(case: &Case<'_>) -> Option<Next> {
+    let status = &case.fence.status;
+    let ours = status.ours.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);
+    let untaint = Step::Untaint { key: OUT_OF_SERVICE.into(), effect: Effect::NoExecute };
+    (ours && status.off.is_none()).then(|| act(case, untaint))
+}
+
+/// Asks everything; all that speaks against it comes back, not only the first.
+fn ground<'a>(case: &Case<'a>) -> Result<Ground<'a>, Vec<Hold>> {
+    let mut holds = unwanted(case);
+    holds.extend(case.permits.power.iter().cloned());
+    if own_node(case).is_none_or(|node| node.deleting) {
+        holds.push(Hold::new("NodeGone", "the Node is being deleted"));
+    }
+    let ground = match ladder::current(case.fence) {
+        Some(Ok(Rung::Power { step, releases })) => power_ground(case, step, releases),
+        Some(Ok(Rung::Reap { even_if_drain_failed })) => reap_ground(case, even_if_drain_failed),
+        Some(Ok(_)) | None => Err(vec![Hold::new("BadStep", "this step of the record is no act of power")]),
+        Some(Err(hold)) => Err(vec![hold]),
+    };
+    match ground {
+        Ok(ground) if holds.is_empty() => Ok(ground),
+        Ok(_) => Err(holds),
+        Err(more) => Err({
+            holds.extend(more);
+            holds
+        }),
+    }
+}
+
+fn power_ground<'a>(case: &Case<'a>, step: &'a PowerStep, releases: bool) -> Result<Ground<'a>, Vec<Hold>> {
+    let mut holds = Vec::new();
+    let plan = plan(case).map_err(|hold| holds.push(hold)).ok();
+    if !releases && !case.fence.status.drain.as_ref().is_some_and(|report| report.done) {
+        holds.push(Hold::new(
+            "DrainFailed",
+            "a reboot comes only after a drain that left nothing; look at status.drain",
+        ));
+    }
+    let off = evidence::is_off(case).filter(|_| plan.is_some_and(|plan| plan.storage_only.is_none()));
+    let witnesses = match off {
+        Some(witnesses) if holds.is_empty() => return Ok(Ground::Passive(witnesses)),
+        Some(witnesses) => Ok(witnesses),
+        None => evidence::may_power_off(case),
+    };
+    match (witnesses, plan) {
+        (Ok(witnesses), Some(plan)) if holds.is_empty() => Ok(Ground::Cut { plan, step, witnesses }),
+        (witnesses, _) => Err({
+            holds.extend(witnesses.err());
+            holds
+        }),
+    }
+}
+
+fn reap_ground<'a>(case: &Case<'_>, even_if_drain_failed: bool) -> Result<Ground<'a>, Vec<Hold>> {
+    let drain = case.fence.status.drain.as_ref();
+    if drain.is_some_and(|report| report.done || even_if_drain_failed) {
+        return Ok(Ground::Reap);
+    }
+    let message = "a reap comes only after a drain that left nothing, unless evenIfDrainFailed; look at status.drain";
+    Err(vec![Hold::new("DrainFailed", message)])
+}
+
+/// How it is fenced, if its BMC is known to be its own.
+pub(super) fn plan<'a>(case: &Case<'a>) -> Result<&'a FencePlan, Hold> {
+    let plan = match &case.gathered.methods {
+        Some(Ok(plan)) if !plan.power_management.is_empty() => plan,
+        Some(Ok(_)) => return Err(Hold::new("NoMethods", "no method of power management is configured for this node")),
+        Some(Err(error)) => return Err(Hold::new("NoMethods", error.clone())),
+        None => return Err(Hold::new("NoMethods", "the node's fence methods have not been read yet")),
+    };
+    match &plan.identity {
+        Some(Ok(())) => Ok(plan),
+        Some(Err(error)) => Err(Hold::new("IdentityUnproven", error.clone())),
+        None => Err(Hold::new("IdentityUnproven", "its BMC has not been asked yet whose it is")),
+    }
+}
+
+fn cut(case: &Case<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
+    let isolated = case.fence.status.isolated && case.fence.status.failures == 0;
+    if !plan.isolation.is_empty() && !isolated {
+        return act(case, Step::Methods(plan.isolation.clone()));
+    }
+    match ladder::kdump_wait(step) {
+        Err(hold) => wait(case, vec![hold], None),
+        Ok(span) if !span.is_zero() && dumps(case) && !case.fence.status.dump_waited => {
+            Draft::of(case).enter(Phase::KdumpWait, "it writes a crash dump").save()
+        }
+        Ok(_) => mean_off(case, plan, witnesses),
+    }
+}
+
+fn dumps(case: &Case<'_>) -> bool {
+    case.gathered.dumping.is_some_and(|last| case.now.moment.since(last) < DUMP_SILENCE)
+}
+
+fn mean_off(case: &Case<'_>, plan: &FencePlan, witnesses: &[Witness]) -> Next {
+    let draft = Draft::of(case).with(|status| {
+        remember(case, status);
+        status.jobs = plan.power_management.iter().map(|method| format!("{method}/off")).collect();
+        status.storage_only.clone_from(&plan.storage_only);
+    });
+    let why = format!("power off meant: {}", evidence::sentence(witnesses));
+    draft.intend(Irreversible::PowerOff).enter(Phase::PoweringOff, why).save()
+}
+
+/// What the node is right before it loses its power.
+fn remember(case: &Case<'_>, status: &mut NodeFenceStatus) {
+    if let Some(node) = own_node(case) {
+        status.boot_id.clone_from(&node.boot_id);
+        status.system_uuid.clone_from(&node.system_uuid);
+    }
+    status.lease_renewed = case.kubelet_lease.and_then(|lease| lease.renewed);
+    status.release_begun = false;
+    status.out_of_service = false;
+}
+
+fn passive(case: &Case<'_>, witnesses: &[Witness]) -> Next {
+    let why = format!("off already: {}", evidence::sentence(witnesses));
+    let draft = Draft::of(case).with(|status| {
+        remember(case, status);
+        status.off = Some(Confirmation {
+            at: case.now.wall,
+            reads: 2,
+            by: witnesses.iter().map(ToString::to_string).collect(),
+            boot_id: status.boot_id.clone(),
+            passive: true,
+            epoch: case.epoch,
+        });
+    });
+    draft.enter(Phase::OffConfirmed, why).save()
+}
+
+/// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
+pub(super) fn kdump_wait(case: &Case<'_>) -> Next {
+    let Some(Ok(Rung::Power { step, .. })) = ladder::current(case.fence) else {
+        return enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one");
+    };
+    let until = ladder::kdump_wait(step).map(|span| left(case, span));
+    match until {
+        Err(hold) => wait(case, vec![hold], None),
+        Ok(Some(until)) if dumps(case) => pause(case, until),
+        Ok(_) => {
+            Draft::of(case).with(|status| status.dump_waited = true).enter(Phase::Guarded, "it had its time").save()
+        }
+    }
+}
+
+/// The intent is stored: only if everything still allows it, the act. Else nobody can say that it was not begun.
+pub(super) fn powering_off(case: &Case<'_>) -> Next {
+    match (&case.fence.status.intent, ground(case)) {
+        (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_))) => act(case, Step::PowerOff),
+        (Some(_), _) => Draft::of(case).enter(Phase::InDoubt, "the guards allow it no more").save(),
+        (None, _) => Draft::of(case).enter(Phase::Guarded, "nothing is meant").save(),
+    }
+}
+
+pub(super) fn reaping(case: &Case<'_>) -> Next {
+    match (&case.fence.status.intent, ground(case)) {
+        (Some(_), Ok(Ground::Reap)) => act(case, Step::Reap),
+        (Some(_), _) => Draft::of(case).enter(Phase::InDoubt, "the guards allow it no more").save(),
+        (None, _) => Draft::of(case).enter(Phase::Guarded, "nothing is meant").save(),
+    }
+}

@@ -1,0 +1,151 @@
+//! Writing a record: every change goes through a [`Draft`], which keeps the journal, the proposal's names and the words
+//! for the Node's Events in step with the phase.
+
+use jiff::Timestamp;
+
+use super::{Case, Next, proposal};
+use crate::{
+    action::{Action, Step, Telling},
+    api::fence::{Entry, Hold, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
+};
+
+/// A record as it will be.
+#[derive(Debug)]
+pub(super) struct Draft {
+    fence: NodeFence,
+    at: Timestamp,
+    telling: Telling,
+}
+
+impl Draft {
+    pub(super) fn new(fence: &NodeFence, epoch: u64, at: Timestamp) -> Self {
+        let mut fence = fence.clone();
+        fence.status.epoch = epoch;
+        Self { fence, at, telling: Telling::normal("Nothing", "") }
+    }
+
+    pub(super) fn of(case: &Case<'_>) -> Self {
+        Self::new(case.fence, case.epoch, case.now.wall)
+    }
+
+    pub(super) fn status(&mut self) -> &mut NodeFenceStatus {
+        &mut self.fence.status
+    }
+
+    pub(super) fn fence(&self) -> &NodeFence {
+        &self.fence
+    }
+
+    pub(super) fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Any change of the status besides the phase.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut NodeFenceStatus)) -> Self {
+        change(&mut self.fence.status);
+        self
+    }
+
+    /// Goes over to `phase`. What held before holds no more.
+    pub(super) fn enter(mut self, phase: Phase, why: impl Into<String>) -> Self {
+        let status = &mut self.fence.status;
+        if status.phase != phase {
+            status.since = Some(self.at);
+        }
+        status.phase = phase;
+        status.hold = None;
+        let why = why.into();
+        let text = format!("{phase:?}: {why}");
+        self.telling = match phase {
+            Phase::InDoubt | Phase::Failed | Phase::Quarantined => Telling::warning(&format!("Fence{phase:?}"), why),
+            _ => Telling::normal(&format!("Fence{phase:?}"), why),
+        };
+        self.write(text)
+    }
+
+    /// Begins the rung `index`, with nothing left of the one before.
+    pub(super) fn enter_rung(mut self, index: usize, phase: Phase, why: &str) -> Self {
+        let at = self.at;
+        let status = &mut self.fence.status;
+        status.rung = index;
+        status.failures = 0;
+        status.tried = None;
+        status.since = Some(at);
+        if phase == Phase::Draining {
+            status.drain = None;
+        }
+        self.enter(phase, format!("{why}; step {}", index + 1))
+    }
+
+    /// One more line of the journal, in the same phase.
+    pub(super) fn note(mut self, reason: &str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.telling = Telling::normal(reason, text.clone());
+        self.write(text)
+    }
+
+    pub(super) fn warn(self, reason: &str, text: impl Into<String>) -> Self {
+        let mut draft = self.note(reason, text);
+        draft.telling.warning = true;
+        draft
+    }
+
+    /// The end: nothing is done any more.
+    pub(super) fn quarantine(self, hold: Hold) -> Self {
+        let mut draft = self.enter(Phase::Quarantined, format!("{}: {}", hold.reason, hold.message));
+        let status = draft.status();
+        status.intent = None;
+        status.giving_up = None;
+        status.hold = Some(hold);
+        draft
+    }
+
+    /// Means to do `act`; it is done when this is stored.
+    pub(super) fn intend(mut self, act: Irreversible) -> Self {
+        let (epoch, at) = (self.fence.status.epoch, self.at);
+        self.fence.status.intent = Some(Intent { act, epoch, at });
+        self
+    }
+
+    /// One more try that failed.
+    pub(super) fn failed(mut self) -> Self {
+        self.fence.status.failures = self.fence.status.failures.saturating_add(1);
+        self.fence.status.tried = Some(self.at);
+        self
+    }
+
+    /// The confirmation was read again, by this leader.
+    pub(super) fn still_off(mut self) -> Self {
+        let (epoch, at) = (self.fence.status.epoch, self.at);
+        if let Some(off) = &mut self.fence.status.off {
+            off.epoch = epoch;
+            off.at = at;
+            off.reads = off.reads.saturating_add(2);
+        }
+        self
+    }
+
+    fn write(mut self, text: String) -> Self {
+        let entry = Entry { at: self.at, epoch: self.fence.status.epoch, text };
+        let journal = &mut self.fence.status.journal;
+        journal.push(entry);
+        let surplus = journal.len().saturating_sub(JOURNAL_LINES);
+        journal.drain(..surplus);
+        self
+    }
+
+    pub(super) fn finish(mut self) -> (NodeFence, Telling) {
+        proposal::stamp(&mut self.fence.status);
+        (self.fence, self.telling)
+    }
+
+    pub(super) fn save(self) -> Next {
+        let (fence, why) = self.finish();
+        Next::Act(Action::Save { fence: Box::new(fence), why })
+    }
+}
+
+/// This step now, for the record as it is stored.
+pub(super) fn act(case: &Case<'_>, step: Step) -> Next {
+    Next::Act(Action::Step { fence: Box::new(case.fence.clone()), step })
+}

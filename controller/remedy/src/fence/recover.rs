@@ -1,0 +1,137 @@
+//! What is ours is taken back, in the order in which it is safe: Recovering and Closed.
+
+use super::{
+    Case, Next, Wanted,
+    begin::back_off,
+    holds::{self, pause, wait},
+    interrupt::{booted_anew, is_well, own_node},
+    record::{Draft, act},
+    restore::is_alive,
+};
+use crate::{
+    action::{Action, Step, Telling},
+    api::{
+        CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
+        fence::{Hold, Phase},
+    },
+    facts::{Node, Taint},
+};
+
+pub(super) fn recovering(case: &Case<'_>) -> Next {
+    let holds = holds::undoing(case);
+    if !holds.is_empty() {
+        return wait(case, holds, None);
+    }
+    let Some(node) = own_node(case) else { return wait(case, Vec::new(), None) };
+    if let Some(next) = into_service(case, node) {
+        return next;
+    }
+    if let Some(hold) = &case.fence.status.giving_up {
+        return Draft::of(case).quarantine(hold.clone()).save();
+    }
+    still_ill(case)
+        .or_else(|| methods(case))
+        .or_else(|| marks(case, node))
+        .unwrap_or_else(|| Draft::of(case).enter(Phase::Closed, "nothing of ours is left on the Node").save())
+}
+
+/// The out-of-service taint goes when the old boot is over and its volumes are detached; at once if Off was never true.
+fn into_service(case: &Case<'_>, node: &Node) -> Option<Next> {
+    let taint = our_out_of_service(case, node)?;
+    let untaint = Step::Untaint { key: taint.key.clone(), effect: taint.effect };
+    let holds = if case.fence.status.giving_up.is_some() { Vec::new() } else { in_service_holds(case, node) };
+    if holds.is_empty() {
+        return Some(back_off(case).unwrap_or_else(|| act(case, untaint)));
+    }
+    ill_again(case).or_else(|| Some(wait(case, holds, None)))
+}
+
+/// As the Node shows it, or as the record remembers it: the Node may be an old copy.
+fn our_out_of_service<'a>(case: &Case<'a>, node: &'a Node) -> Option<&'a Taint> {
+    let shown = node.taint(OUT_OF_SERVICE).filter(|taint| taint.value == OUT_OF_SERVICE_BY);
+    shown.or_else(|| case.fence.status.ours.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE))
+}
+
+fn in_service_holds(case: &Case<'_>, node: &Node) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    // Without a proof of Off nobody knows which boot was to end: the Lease has to say that this one lives.
+    let booted = if case.fence.status.off.is_some() { booted_anew(case) } else { is_alive(case) };
+    if !booted {
+        holds.push(Hold::new("AwaitingReady", "it is not Ready with a new boot id; look at its console"));
+    }
+    match &case.gathered.attachments {
+        Some((at, _)) if *at < case.entered => holds.push(Hold::new("AttachmentsUnknown", "they are read again")),
+        Some((_, list)) if list.iter().any(|attachment| attachment.node == node.name) => {
+            holds.push(Hold::new("AttachmentsLeft", "its volumes are not detached yet; look at VolumeAttachments"));
+        }
+        Some(_) => {}
+        None => holds.push(Hold::new("AttachmentsUnknown", "its VolumeAttachments cannot be listed right now")),
+    }
+    holds
+}
+
+/// Not Ready any more before the taint could go: after a while the ladder goes on.
+fn ill_again(case: &Case<'_>) -> Option<Next> {
+    let over = super::begin::left(case, super::begin::LAST_WAIT).is_none();
+    let ready = own_node(case).is_some_and(Node::is_ready);
+    if ready || !over { None } else { still_ill(case) }
+}
+
+/// Nobody asks for what is not well; an aborted record asks nobody.
+fn still_ill(case: &Case<'_>) -> Option<Next> {
+    if case.fence.spec.abort || is_well(case) {
+        return None;
+    }
+    Some(match case.wanted {
+        Wanted::Yes => {
+            let draft = Draft::of(case).with(|status| {
+                status.off = None;
+                status.out_of_service = false;
+            });
+            draft.enter(Phase::Waiting, "the node is not well yet").save()
+        }
+        Wanted::No { since } => pause(case, since.plus(case.policy.map_or_else(Default::default, |p| p.healthy_for))),
+        Wanted::Unknown => {
+            wait(case, vec![Hold::new("PredicateError", "the policy's predicate cannot be judged")], None)
+        }
+    })
+}
+
+/// Methods of the recovery step, if those of the isolation step were run.
+fn methods(case: &Case<'_>) -> Option<Next> {
+    if !case.fence.status.isolated {
+        return None;
+    }
+    Some(match &case.gathered.methods {
+        Some(Ok(plan)) if plan.recovery.is_empty() => {
+            let draft = Draft::of(case).note("NoRecoveryMethods", "no method of recovery is configured");
+            draft.with(|status| status.isolated = false).save()
+        }
+        Some(Ok(plan)) => back_off(case).unwrap_or_else(|| act(case, Step::Methods(plan.recovery.clone()))),
+        Some(Err(error)) => wait(case, vec![Hold::new("NoMethods", error.clone())], None),
+        None => wait(case, vec![Hold::new("NoMethods", "the node's fence methods have not been read yet")], None),
+    })
+}
+
+/// Asked for even if the Node does not show them: that may be an old copy, and taking away what is not there costs nothing.
+fn marks(case: &Case<'_>, node: &Node) -> Option<Next> {
+    let ours = &case.fence.status.ours;
+    let next = if let Some(taint) = ours.taints.first() {
+        act(case, Step::Untaint { key: taint.key.clone(), effect: taint.effect })
+    } else if ours.cordon || has_our_mark(case, node) {
+        act(case, Step::Uncordon)
+    } else {
+        return None;
+    };
+    Some(back_off(case).unwrap_or(next))
+}
+
+/// A cordon of ours whose record was lost, or whose outcome was. Another policy's is for a record of that one.
+fn has_our_mark(case: &Case<'_>, node: &Node) -> bool {
+    node.unschedulable && node.annotations.get(CORDONED_BY) == Some(&case.fence.spec.policy)
+}
+
+pub(super) fn closed(case: &Case<'_>) -> Next {
+    let why = Telling::normal("FenceClosed", "the record has come to its end");
+    Next::Act(Action::Close { fence: Box::new(case.fence.clone()), why })
+}

@@ -1,0 +1,48 @@
+//! Runs the automaton against the tests' world.
+
+use std::time::Duration;
+
+use super::{parts::ladder, world::World};
+use crate::{
+    action::Action,
+    api::fence::Phase,
+    fence::{Next, absorb},
+};
+
+/// Goes on, a second a round, until `done`; tells the phases it came through.
+pub(super) fn run(world: &mut World, rounds: u32, done: impl Fn(&World) -> bool) -> Vec<Phase> {
+    let mut phases = vec![world.phase()];
+    for _ in 0..rounds {
+        if done(world) {
+            break;
+        }
+        world.pass(Duration::from_secs(1));
+        match world.next() {
+            Next::Act(Action::Save { fence, .. }) => world.store(*fence),
+            Next::Act(Action::Step { step, .. }) => {
+                let outcome = world.perform(&step);
+                let (fence, _) = absorb(&world.fence, &step, &outcome, world.epoch, world.now);
+                world.store(fence);
+            }
+            _ => {}
+        }
+        if phases.last() != Some(&world.phase()) {
+            phases.push(world.phase());
+        }
+    }
+    phases
+}
+
+pub(super) fn at(phase: Phase) -> impl Fn(&World) -> bool {
+    move |world| world.phase() == phase
+}
+
+pub(super) fn dead() -> World {
+    let mut world = World::new(ladder(&["cordon", "power"]));
+    world.alive = false;
+    world
+}
+
+pub(super) fn seconds(world: &World) -> u64 {
+    world.now.moment.0.as_secs() - 1000
+}

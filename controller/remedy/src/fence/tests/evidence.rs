@@ -1,0 +1,117 @@
+//! Who has to say what before power is cut.
+
+use std::time::Duration;
+
+use super::{parts::ladder, world::World};
+use crate::{
+    facts::Truth,
+    fence::evidence::{Witness, is_off, may_power_off},
+    snapshot::{PowerReading, PowerState},
+    time::Moment,
+};
+
+/// Its Lease was renewed last at 1000 s; it is so much later.
+fn silent(secs: u64) -> World {
+    let mut world = World::new(ladder(&["power"]));
+    world.now.moment = Moment(Duration::from_secs(1000 + secs));
+    world.node.as_mut().unwrap().conditions[0].status = Truth::Unknown;
+    world
+}
+
+fn at(secs: u64) -> Moment {
+    Moment(Duration::from_secs(1000 + secs))
+}
+
+fn said(world: &mut World, words: &[(u64, PowerState)]) {
+    world.gathered.power = words.iter().map(|(secs, state)| PowerReading { at: at(*secs), state: *state }).collect();
+}
+
+#[test]
+fn silence_alone_is_enough_after_fifty_seconds_of_a_node_that_is_not_ready() {
+    for (secs, ready, enough) in
+        [(49, Truth::Unknown, false), (50, Truth::Unknown, true), (50, Truth::False, true), (50, Truth::True, false)]
+    {
+        let mut world = silent(secs);
+        world.node.as_mut().unwrap().conditions[0].status = ready;
+        assert_eq!(may_power_off(&world.case()).is_ok(), enough, "{secs} s, Ready {ready}");
+    }
+}
+
+#[test]
+fn hosts_count_when_they_failed_for_five_seconds_and_none_reaches_it() {
+    let tables: [(&[Option<u64>], bool); 6] = [
+        (&[Some(11), Some(11)], true),
+        (&[Some(11), Some(12)], false),
+        (&[Some(11)], false),
+        (&[Some(11), Some(11), None], false),
+        (&[Some(1), Some(2), Some(15)], true),
+        (&[], false),
+    ];
+    for (hosts, enough) in tables {
+        let mut world = silent(16);
+        let hosts = hosts.iter().enumerate();
+        world.gathered.reach = hosts.map(|(index, since)| (format!("cp-{index}"), since.map(at))).collect();
+        assert_eq!(may_power_off(&world.case()).is_ok(), enough, "{:?}", world.gathered.reach);
+    }
+}
+
+#[test]
+fn an_agent_that_lives_speaks_for_the_path() {
+    let mut world = silent(20);
+    world.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
+    assert!(may_power_off(&world.case()).is_ok());
+    let mut agent = world.kubelet.clone().unwrap();
+    agent.seen = at(18);
+    let case = crate::fence::Case { agent_lease: Some(&agent), ..world.case() };
+    assert_eq!(may_power_off(&case).unwrap_err().reason, "EvidenceTooYoung");
+}
+
+#[test]
+fn a_bmc_is_believed_when_it_says_off_twice_a_second_apart_and_lately() {
+    use PowerState::{Off, On, Unknown};
+    let tables: [(&[(u64, PowerState)], bool); 7] = [
+        (&[(18, Off), (19, Off)], true),
+        (&[(19, Off)], false),
+        (&[(19, Off), (19, Off)], false),
+        (&[(18, Off), (19, On)], false),
+        (&[(17, Off), (18, Unknown), (19, Off)], false),
+        (&[(5, Off), (9, Off)], false),
+        (&[(17, On), (18, Off), (19, Off)], true),
+    ];
+    for (words, enough) in tables {
+        let mut world = silent(20);
+        said(&mut world, words);
+        assert_eq!(is_off(&world.case()).is_some(), enough, "{words:?}");
+    }
+}
+
+#[test]
+fn a_bmc_that_says_off_is_not_believed_of_a_node_that_spoke_since() {
+    let mut world = silent(20);
+    said(&mut world, &[(18, PowerState::Off), (19, PowerState::Off)]);
+    world.kubelet.as_mut().unwrap().seen = at(18);
+    assert!(is_off(&world.case()).is_none());
+}
+
+#[test]
+fn without_fast_evidence_in_the_policy_everything_waits_for_fifty_seconds() {
+    let mut world = silent(20);
+    world.policy.as_mut().unwrap().fast = None;
+    world.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
+    said(&mut world, &[(18, PowerState::Off), (19, PowerState::Off)]);
+    assert!(may_power_off(&world.case()).is_err() && is_off(&world.case()).is_none());
+}
+
+#[test]
+fn every_witness_is_named_with_its_age() {
+    let mut world = silent(60);
+    world.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(2)))].into();
+    said(&mut world, &[(55, PowerState::Off), (58, PowerState::Off)]);
+    let seconds = Duration::from_secs;
+    let expected = [
+        Witness::Silence(seconds(60)),
+        Witness::BmcOff(seconds(5)),
+        Witness::Unreachable { hosts: 2, for_at_least: seconds(58) },
+    ];
+    assert_eq!(may_power_off(&world.case()).unwrap(), expected);
+}

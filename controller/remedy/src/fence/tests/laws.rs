@@ -1,0 +1,128 @@
+//! What must hold of every step, whoever crashed before it.
+
+use super::world::World;
+use crate::{
+    action::{Action, Done, Failed, Outcome, Step},
+    api::{
+        OUT_OF_SERVICE,
+        fence::{Irreversible, JOURNAL_LINES, NodeFence, Phase},
+    },
+    fence::{Next, Wanted, edges::is_edge},
+};
+
+/// What the laws need of the past.
+#[derive(Debug, Default)]
+pub(super) struct Laws {
+    /// A power act's end is unknown.
+    pub(super) doubt: bool,
+    /// Power was read as off since it was last meant to be turned on.
+    pub(super) read: bool,
+    /// Somebody else plays with the power button.
+    pub(super) meddled: bool,
+    pub(super) steps: u32,
+    pub(super) ends: u32,
+}
+
+impl Laws {
+    pub(super) fn written(&mut self, before: &NodeFence, after: &NodeFence) {
+        let (from, to) = (before.status.phase, after.status.phase);
+        assert!(is_edge(from, to), "{from:?} → {to:?}: {:?}", after.status.journal.last());
+        assert!(after.status.journal.len() <= JOURNAL_LINES);
+        assert!(after.status.step.is_some() && after.status.status.is_some());
+        if from != Phase::OffConfirmed && to == Phase::OffConfirmed {
+            self.read = true;
+        }
+        if to == Phase::Recovering && from != Phase::Recovering {
+            // It is Ready with a new boot, or its BMC is not believed any more: nothing is left to be asked.
+            self.doubt = false;
+        }
+        let meant = |fence: &NodeFence| fence.status.intent.as_ref().map(|intent| (intent.act, intent.at));
+        if meant(before) != meant(after) && meant(after).is_some_and(|(act, _)| act == Irreversible::PowerOn) {
+            assert!(self.read, "power on was meant again without a reading");
+            self.read = false;
+        }
+    }
+
+    pub(super) fn step(&mut self, world: &World, step: &Step) {
+        self.steps += 1;
+        let status = &world.fence.status;
+        assert_ne!(status.phase, Phase::Quarantined, "{step:?}");
+        if let Some(act) = step.irreversible() {
+            let intent = status.intent.as_ref().expect("an act without an intent");
+            assert_eq!((intent.act, intent.epoch), (act, world.epoch));
+            assert!(!self.doubt, "{act:?} although the end of the act before is unknown");
+            assert!(!world.fence.spec.abort || act == Irreversible::PowerOn, "{act:?} after an abort");
+        }
+        match step {
+            Step::ReadPower { .. } => (self.doubt, self.read) = (false, true),
+            Step::PowerOff => self.power_off(world),
+            Step::Release { .. } => self.off(world, step),
+            Step::Taint(taint) if taint.key == OUT_OF_SERVICE => self.off(world, step),
+            _ => {}
+        }
+    }
+
+    fn power_off(&self, world: &World) {
+        let drained = world.fence.status.drain.as_ref().is_some_and(|report| report.done);
+        let silent = world.kubelet.as_ref().is_some_and(|lease| lease.stale_for(world.now.moment).as_secs() >= 15);
+        assert!(drained || silent, "power off of a node that lives");
+        assert_eq!(world.wanted, Wanted::Yes);
+        assert!(world.permits.power.iter().all(|hold| hold.reason == "RestartLimit"));
+    }
+
+    fn off(&self, world: &World, step: &Step) {
+        let status = &world.fence.status;
+        let off = status.off.as_ref().expect("a release without a confirmation");
+        assert_eq!(off.boot_id, status.boot_id);
+        assert!(off.reads >= 2);
+        assert!(self.meddled || !world.powered, "{step:?} of a node whose power is on");
+    }
+
+    pub(super) fn ended(&mut self, step: &Step, outcome: Option<&Outcome>) {
+        let certain = matches!(outcome, Some(Ok(_) | Err(Failed::NotBegun(_) | Failed::Gone(_))));
+        let fits = !matches!((step, outcome), (Step::PowerOff, Some(Ok(done))) if !matches!(done, Done::Off(_)));
+        if step.irreversible().is_some() && !(certain && fits) {
+            self.doubt = true;
+        }
+    }
+
+    pub(super) fn closed(&mut self, world: &World) {
+        self.ends += 1;
+        assert_eq!(world.phase(), Phase::Closed);
+        let Some(node) = &world.node else { return };
+        assert!(node.uid != world.fence.spec.node_uid || (node.taints.is_empty() && !node.unschedulable), "{node:?}");
+    }
+}
+
+/// How destructive it is.
+pub(super) fn rank(before: &NodeFence, next: &Next) -> u32 {
+    match next {
+        Next::Act(Action::Step { step, .. }) => rank_of_step(step),
+        Next::Act(Action::Save { fence, .. }) => rank_of_save(before, fence),
+        _ => 0,
+    }
+}
+
+fn rank_of_step(step: &Step) -> u32 {
+    match step {
+        Step::Taint(taint) if taint.key == OUT_OF_SERVICE => 7,
+        Step::Release { .. } | Step::Reap => 7,
+        Step::PowerOff => 6,
+        Step::Methods(_) => 4,
+        Step::Drain(_) => 3,
+        Step::Taint(_) | Step::Cordon => 2,
+        Step::PowerOn | Step::ReadPower { .. } | Step::Untaint { .. } | Step::Uncordon => 0,
+    }
+}
+
+fn rank_of_save(before: &NodeFence, after: &NodeFence) -> u32 {
+    let meant = after.status.intent.as_ref().filter(|_| before.status.intent.is_none()).map(|intent| intent.act);
+    match (meant, after.status.phase) {
+        (Some(Irreversible::Release | Irreversible::Reap), _) => 7,
+        (Some(Irreversible::PowerOff), _) => 6,
+        (_, phase) if phase == before.status.phase => 0,
+        (_, Phase::PodsReleased) => 7,
+        (_, Phase::OffConfirmed) => 6,
+        _ => 0,
+    }
+}

@@ -1,0 +1,105 @@
+//! What the tests' world is made of.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::world::NODE;
+use crate::{
+    api::policy::{CordonStep, DrainStep, Mode, PowerStep, ReapStep, Span, StepSpec, TaintStep},
+    facts::{Condition, LeaseView, Node, Pod, PodRef, Truth},
+    policy::{Fast, Policy},
+    snapshot::FencePlan,
+    time::Now,
+};
+
+pub(super) fn span(text: &str) -> Option<Span> {
+    Some(Span(text.into()))
+}
+
+pub(super) fn step(kind: &str) -> StepSpec {
+    let mut step = StepSpec::default();
+    match kind {
+        "taint" => step.taint = Some(TaintStep::default()),
+        "cordon" => step.cordon = Some(CordonStep {}),
+        "drain" => step.drain = Some(DrainStep::default()),
+        "reboot" => step.reboot = Some(PowerStep::default()),
+        "reap" => step.reap = Some(ReapStep::default()),
+        _ => step.power_cycle = Some(PowerStep::default()),
+    }
+    step
+}
+
+pub(super) fn ladder(kinds: &[&str]) -> Vec<StepSpec> {
+    kinds.iter().map(|kind| step(kind)).collect()
+}
+
+pub(super) fn node(now: Now) -> Node {
+    let ready = Condition {
+        kind: "Ready".into(),
+        status: Truth::True,
+        reason: String::new(),
+        message: String::new(),
+        since: None,
+        heartbeat: None,
+        seen: now.moment,
+    };
+    Node {
+        name: NODE.into(),
+        uid: "uid-1".into(),
+        resource_version: "1".into(),
+        created: now.wall,
+        deleting: false,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        taints: Vec::new(),
+        unschedulable: false,
+        provider_id: String::new(),
+        conditions: vec![ready],
+        boot_id: "boot-1".into(),
+        system_uuid: "uuid".into(),
+        addresses: Vec::new(),
+        volumes_attached: 0,
+    }
+}
+
+pub(super) fn lease(now: Now) -> LeaseView {
+    LeaseView { holder: NODE.into(), renewed: Some(now.wall), duration: Duration::from_secs(40), seen: now.moment }
+}
+
+pub(super) fn plan() -> FencePlan {
+    FencePlan {
+        power_management: vec!["ipmi".into()],
+        longest: Duration::from_secs(20),
+        identity: Some(Ok(())),
+        ..FencePlan::default()
+    }
+}
+
+pub(super) fn policy() -> Policy {
+    Policy {
+        name: "dead".into(),
+        healthy_for: Duration::from_secs(30),
+        mode: Mode::Enforce,
+        fast: Some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 }),
+        ..Policy::default()
+    }
+}
+
+pub(super) fn pod(name: &str) -> Pod {
+    Pod {
+        at: PodRef { namespace: "default".into(), name: name.into(), uid: format!("uid-{name}") },
+        node: NODE.into(),
+        phase: "Running".into(),
+        ready: true,
+        created: None,
+        owner: None,
+        owned_by_others: false,
+        deleting: None,
+        mirror: false,
+        grace: Duration::from_secs(30),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        tolerations: Vec::new(),
+        volumes: Vec::new(),
+        finalizers: false,
+    }
+}

@@ -1,0 +1,182 @@
+//! Single courses, as a person would tell them.
+
+use std::time::Duration;
+
+use super::{
+    course::{at, dead, run, seconds},
+    parts::{ladder, plan, pod, span},
+    world::World,
+};
+use crate::{
+    action::{Action, Step},
+    api::{OUT_OF_SERVICE, fence::Phase},
+    facts::{Claim, Volume},
+    fence::{Next, Wanted},
+    snapshot::FencePlan,
+    time::Moment,
+};
+
+#[test]
+fn a_dead_node_is_fenced_released_and_brought_back() {
+    use Phase::*;
+    let mut world = dead();
+    let mut phases = run(&mut world, 400, at(AwaitReady));
+    world.wanted = Wanted::No { since: world.now.moment };
+    phases.extend(run(&mut world, 400, at(Closed)));
+    let expected = [
+        Pending,
+        Isolating,
+        Guarded,
+        PoweringOff,
+        OffConfirmed,
+        PodsReleased,
+        PoweringOn,
+        AwaitReady,
+        AwaitReady,
+        Recovering,
+        Closed,
+    ];
+    assert_eq!(phases, expected);
+    assert_eq!(world.fence.status.released, 1);
+    assert!(world.node.unwrap().taints.is_empty());
+}
+
+#[test]
+fn without_a_second_witness_power_is_cut_after_fifty_seconds() {
+    let mut world = dead();
+    run(&mut world, 400, at(Phase::PoweringOff));
+    assert_eq!(seconds(&world), 50);
+}
+
+#[test]
+fn two_hosts_that_cannot_reach_it_are_a_second_witness() {
+    let mut world = dead();
+    let since = Some(Moment(Duration::from_secs(1002)));
+    world.gathered.reach = [("cp-1".into(), since), ("cp-2".into(), since)].into();
+    run(&mut world, 400, at(Phase::PoweringOff));
+    assert_eq!(seconds(&world), 15);
+}
+
+#[test]
+fn one_host_that_reaches_it_takes_the_witness_back() {
+    let mut world = dead();
+    let since = Some(Moment(Duration::from_secs(1002)));
+    world.gathered.reach = [("cp-1".into(), since), ("cp-2".into(), since), ("cp-3".into(), None)].into();
+    run(&mut world, 400, at(Phase::PoweringOff));
+    assert_eq!(seconds(&world), 50);
+}
+
+#[test]
+fn a_bmc_that_says_off_needs_no_power_off() {
+    let mut world = dead();
+    world.powered = false;
+    let phases = run(&mut world, 400, at(Phase::PodsReleased));
+    assert!(!phases.contains(&Phase::PoweringOff), "{phases:?}");
+    assert!(seconds(&world) < 20);
+    assert!(world.fence.status.off.as_ref().unwrap().passive);
+    assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_some());
+}
+
+#[test]
+fn a_node_that_lives_loses_no_power_before_its_drain() {
+    let mut world = World::new(ladder(&["power"]));
+    run(&mut world, 200, |_| false);
+    assert_eq!(world.phase(), Phase::Guarded);
+    assert_eq!(world.fence.status.hold.unwrap().reason, "NodeReady");
+}
+
+#[test]
+fn a_sick_node_is_rebooted_after_its_drain_and_nothing_is_released() {
+    let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
+    let phases = run(&mut world, 400, at(Phase::Recovering));
+    assert!(phases.contains(&Phase::PoweringOff) && !phases.contains(&Phase::PodsReleased), "{phases:?}");
+    assert_eq!(world.boots, 2);
+    assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_none());
+}
+
+#[test]
+fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
+    let mut world = dead();
+    run(&mut world, 400, |world| world.fence.status.out_of_service);
+    (world.powered, world.alive) = (true, true);
+    world.permits.power = vec![crate::api::fence::Hold::new("PodRate", "")];
+    world.gathered.power.clear();
+    for _ in 0..30 {
+        world.pass(Duration::from_secs(1));
+        world.gathered.power.clear();
+    }
+    run(&mut world, 30, at(Phase::Quarantined));
+    assert_eq!(world.fence.status.hold.unwrap().reason, "FalseConfirmation");
+    assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_none());
+}
+
+#[test]
+fn a_node_that_was_uncordoned_since_its_drain_keeps_its_power() {
+    let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
+    run(&mut world, 400, at(Phase::Guarded));
+    world.node.as_mut().unwrap().unschedulable = false;
+    run(&mut world, 20, |_| false);
+    assert_eq!((world.phase(), world.fence.status.hold.unwrap().reason.as_str()), (Phase::Guarded, "NotCordoned"));
+}
+
+#[test]
+fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
+    let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
+    world.lies = true;
+    run(&mut world, 400, at(Phase::Quarantined));
+    assert_eq!(world.fence.status.hold.unwrap().reason, "FalseConfirmation");
+    assert_eq!(world.boots, 1);
+}
+
+#[test]
+fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_given_back_to_the_same_boot() {
+    let mut world = dead();
+    let plan = FencePlan { storage_only: Some("ceph".into()), ..plan() };
+    world.gathered.methods = Some(Ok(plan));
+    run(&mut world, 400, at(Phase::PodsReleased));
+    let volume = |class: &str| Volume::Claim(Claim { storage_class: Some(class.into()), ..Claim::default() });
+    let mut pods = vec![pod("db-0"), pod("web-0"), pod("local-0")];
+    (pods[0].volumes, pods[2].volumes) = (vec![volume("ceph")], vec![volume("local")]);
+    world.gathered.pods = Some((world.now.moment, pods));
+    let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!() };
+    world.store(*fence);
+    let Next::Act(Action::Step { step: Step::Release { pods }, .. }) = world.next() else { panic!() };
+    assert_eq!(pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>(), ["db-0"]);
+    run(&mut world, 60, |_| false);
+    assert!(world.node.unwrap().taints.is_empty());
+    assert_eq!(
+        (world.fence.status.phase, world.fence.status.hold.unwrap().reason.as_str()),
+        (Phase::PoweringOn, "LeftCut")
+    );
+}
+
+#[test]
+fn a_node_that_dumps_has_its_time_and_no_more() {
+    let mut world = dead();
+    world.fence.spec.steps[1].power_cycle.as_mut().unwrap().kdump_wait = span("1m");
+    run(&mut world, 45, |_| false);
+    for _ in 0..200 {
+        world.gathered.dumping = Some(world.now.moment);
+        run(&mut world, 1, at(Phase::PoweringOff));
+    }
+    assert_eq!(seconds(&world), 50 + 60 + 1);
+}
+
+#[test]
+fn a_new_leader_asks_before_it_acts_on_an_old_intent() {
+    let mut world = dead();
+    run(&mut world, 400, |world| world.fence.status.intent.is_some());
+    world.epoch += 1;
+    let phases = run(&mut world, 1, |_| false);
+    assert_eq!(phases.last(), Some(&Phase::InDoubt));
+    assert!(matches!(world.next(), Next::Act(Action::Step { step: Step::ReadPower { times: 2 }, .. })));
+}
+
+#[test]
+fn an_intent_of_the_same_leader_grows_old() {
+    let mut world = dead();
+    run(&mut world, 400, |world| world.fence.status.intent.is_some());
+    world.pass(Duration::from_secs(11));
+    let phases = run(&mut world, 1, |_| false);
+    assert_eq!(phases.last(), Some(&Phase::InDoubt));
+}
