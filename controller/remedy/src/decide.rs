@@ -1,0 +1,151 @@
+//! The decision: what is to be done now, and what is to be said of every node.
+//!
+//! In this order: predicates are judged, storms looked for, open records asked for their next step, and what is then left
+//! of the budgets goes to new nodes, by name. Whatever is given out counts for everybody after it.
+
+mod candidates;
+mod judged;
+mod orphans;
+mod records;
+mod wants;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use self::judged::Judged;
+use crate::{
+    action::Action,
+    api::fence::Hold,
+    fence::{self, Case, Next},
+    guard::{self, Scene, history::History, tally::Tally, weather::Weather},
+    policy::Policy,
+    snapshot::Snapshot,
+    time::{Moment, Now},
+    verdict::Verdict,
+};
+
+/// Ages are whole seconds; nothing that depends on them is looked at more often.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// What a decision needs of the ones before: since when predicates hold, when storms were seen. It may be lost (then
+/// everything is seen for the first time, which only delays), never shared. Rates go on from the open records; what was
+/// closed before the loss is forgotten by them.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    judged: BTreeMap<String, Judged>,
+    weather: BTreeMap<String, Weather>,
+    history: History,
+    /// When records were first seen as they are: phase by node.
+    entered: BTreeMap<String, records::Entered>,
+    /// Since when nodes without a record bear our marks and are well.
+    orphans: BTreeMap<String, Moment>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Decision {
+    /// At most one for each node; none for a busy one.
+    pub actions: Vec<Action>,
+    /// One for every node, and for every record whose Node is gone.
+    pub verdicts: Vec<Verdict>,
+    /// What should be read before the next decision, by node.
+    pub wants: BTreeMap<String, Wants>,
+    pub memory: Memory,
+    /// When to decide again although nothing changed.
+    pub wake: Option<Moment>,
+}
+
+/// What is read about one node; see [`crate::snapshot::Gathered`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wants {
+    pub pods: bool,
+    pub attachments: bool,
+    pub methods: bool,
+    /// Its BMC is asked again if the last word is older than this.
+    pub power: Option<std::time::Duration>,
+    /// Other hosts are asked whether they can reach it.
+    pub reach: bool,
+}
+
+/// Pure: the same snapshot, memory and time give the same decision. Does nothing irreversible unless the snapshot's
+/// `epoch` leads.
+#[must_use]
+pub fn decide(snapshot: &Snapshot, memory: Memory, now: Now) -> Decision {
+    decide_by(fence::next, snapshot, memory, now)
+}
+
+/// The next step of one record; the automaton, or a test's.
+type Automaton = fn(&Case<'_>) -> Next;
+
+fn decide_by(automaton: Automaton, snapshot: &Snapshot, mut memory: Memory, now: Now) -> Decision {
+    judged::judge_all(&mut memory.judged, snapshot, now);
+    let mut history = std::mem::take(&mut memory.history);
+    history.forget(longest_window(&snapshot.policies), now.moment);
+    history.learn(snapshot, now);
+    let weather = weather(snapshot, &mut memory, now);
+    let scene = Scene { snapshot, now, tally: Tally::new(snapshot, now.moment), history, weather };
+    let mut pass = Pass { automaton, scene, memory, decision: Decision::default(), verdicts: BTreeMap::new() };
+    records::decide(&mut pass);
+    candidates::decide(&mut pass);
+    pass.finish()
+}
+
+/// What one pass makes.
+struct Pass<'a> {
+    automaton: Automaton,
+    scene: Scene<'a>,
+    memory: Memory,
+    decision: Decision,
+    verdicts: BTreeMap<&'a str, Verdict>,
+}
+
+impl Pass<'_> {
+    /// Nothing leaves the controller.
+    fn is_idle(&self) -> bool {
+        !guard::general(self.scene.snapshot).is_empty()
+    }
+
+    fn wake(&mut self, at: Moment) {
+        // Not the present instant again: that would spin.
+        let at = at.max(self.scene.now.moment.plus(Duration::from_millis(10)));
+        self.decision.wake = Some(self.decision.wake.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    fn finish(mut self) -> Decision {
+        let held = self.verdicts.values().any(|verdict| !verdict.holds.is_empty());
+        if held || self.scene.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
+            self.wake(self.scene.now.moment.plus(BEAT));
+        }
+        self.memory.history = self.scene.history;
+        self.decision.memory = self.memory;
+        self.decision.verdicts = self.verdicts.into_values().collect();
+        self.decision
+    }
+}
+
+/// Storms of each policy: of the nodes that are not Ready, and of those that it is true of.
+fn weather(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String, Vec<Hold>> {
+    memory.weather.retain(|name, _| snapshot.policies.iter().any(|policy| policy.name == *name));
+    let unready: Vec<_> =
+        snapshot.nodes.values().filter(|node| !node.is_ready()).map(|node| node.name.as_str()).collect();
+    let mut holds = BTreeMap::new();
+    for policy in &snapshot.policies {
+        let matched = memory.judged.get(&policy.name).into_iter().flat_map(Judged::true_of);
+        let unwell = matched.chain(unready.iter().copied()).collect();
+        let weather = memory.weather.entry(policy.name.clone()).or_default();
+        let storm = weather.observe(&policy.storm, unwell, snapshot.nodes.len(), &snapshot.host, now.moment);
+        holds.insert(policy.name.clone(), storm);
+    }
+    holds
+}
+
+/// A record may go on by the limits it was opened under, so the defaults' windows are kept too.
+fn longest_window(policies: &[Policy]) -> Duration {
+    let default = Policy::default();
+    let windows = policies.iter().chain([&default]).flat_map(|policy| {
+        let rates = [policy.budget.rate, policy.cordon_budget.rate, Some(policy.pods)];
+        rates.into_iter().flatten().map(|rate| rate.within)
+    });
+    windows.max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Nodes without a record: whether one is opened.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{
+    Pass,
+    judged::{Answer, Judged},
+    orphans,
+};
+use crate::{
+    action::Action,
+    api::{
+        Meta,
+        fence::{Hold, NodeFence, NodeFenceSpec, NodeFenceStatus},
+        policy::Mode,
+    },
+    facts::Node,
+    guard::{
+        self, Subject,
+        reason::{BUSY, EVIDENCE_TOO_YOUNG},
+        stage::{Grade, begins_harshly, grade},
+    },
+    policy::{Policy, ladder_name, span::show},
+    time::Moment,
+    verdict::Verdict,
+};
+
+/// What the policies say of one node.
+#[derive(Default)]
+struct Words<'a> {
+    /// The first that is true, and since when.
+    first: Option<(&'a Policy, Moment)>,
+    also: Vec<String>,
+    errors: Vec<(String, String)>,
+}
+
+pub(super) fn decide(pass: &mut Pass<'_>) {
+    let snapshot = pass.scene.snapshot;
+    let mut words = words(pass);
+    let orphans = std::mem::take(&mut pass.memory.orphans);
+    for (name, node) in &snapshot.nodes {
+        if snapshot.fences.contains_key(name) {
+            continue;
+        }
+        let words = words.remove(name).unwrap_or_default();
+        let verdict = one(pass, name, node, words);
+        if verdict.policy.is_none() && verdict.errors.is_empty() {
+            orphans::consider(pass, node, orphans.get(name).copied());
+        }
+        pass.verdicts.insert(name, verdict);
+    }
+}
+
+fn words<'a>(pass: &Pass<'a>) -> BTreeMap<String, Words<'a>> {
+    let mut all: BTreeMap<String, Words<'a>> = BTreeMap::new();
+    for policy in &pass.scene.snapshot.policies {
+        let judged = pass.memory.judged.get(&policy.name);
+        for (name, answer) in judged.into_iter().flat_map(Judged::conspicuous) {
+            all.entry(name.to_owned()).or_default().hear(policy, answer);
+        }
+    }
+    all
+}
+
+impl<'a> Words<'a> {
+    fn hear(&mut self, policy: &'a Policy, answer: &Answer) {
+        match (&answer.word, self.first) {
+            (Ok(true), None) => self.first = Some((policy, answer.since)),
+            (Ok(true), Some(_)) => self.also.push(policy.name.clone()),
+            (Ok(false), _) => {}
+            (Err(error), _) => self.errors.push((policy.name.clone(), error.clone())),
+        }
+    }
+}
+
+fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>) -> Verdict {
+    let error = words.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
+    let mut verdict = Verdict { node: name.to_owned(), also: words.also, errors: words.errors, ..Verdict::default() };
+    let Some((policy, since)) = words.first else { return verdict };
+    let subject = Subject { name, node: Some(node), fence: None, policy, unreadable: None, error: error.as_deref() };
+    verdict.policy = Some(policy.name.clone());
+    verdict.next = policy.steps.first().map(|step| ladder_name(step).to_owned());
+    verdict.holds = holds(pass, &subject, since);
+    if verdict.holds.is_empty() && policy.mode == Mode::Enforce {
+        open(pass, Candidate { name, node, policy, since });
+    }
+    verdict
+}
+
+/// A node that nothing speaks against.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    name: &'a str,
+    node: &'a Node,
+    policy: &'a Policy,
+    since: Moment,
+}
+
+/// Against the first step; later ones are asked for when their time comes.
+fn holds(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Hold> {
+    let policy = subject.policy;
+    let permits = guard::permits(&pass.scene, subject);
+    let mut holds = match policy.steps.first().map_or(Grade::Power, grade) {
+        Grade::Isolate => permits.isolate,
+        Grade::Drain => permits.drain,
+        Grade::Power => permits.power,
+    };
+    let held = pass.scene.now.moment.since(since);
+    if held < policy.held_for {
+        let held = show(Duration::from_secs(held.as_secs()));
+        let text = format!("policy {} is true for {held}, spec.for is {}", policy.name, show(policy.held_for));
+        holds.push(Hold::new(EVIDENCE_TOO_YOUNG, text));
+    }
+    if pass.scene.snapshot.busy.contains(subject.name) {
+        holds.push(Hold::new(BUSY, "a step is under way"));
+    }
+    holds
+}
+
+fn open<'a>(pass: &mut Pass<'a>, candidate: Candidate<'a>) {
+    let Candidate { name, policy, .. } = candidate;
+    let grade = if begins_harshly(&policy.steps) { Grade::Power } else { Grade::Isolate };
+    let now = pass.scene.now.moment;
+    pass.scene.tally.give(name, &policy.name, grade);
+    pass.scene.history.give(&policy.name, name, "", grade, now);
+    let fence = record(pass, candidate);
+    pass.decision.actions.push(Action::Open(Box::new(fence)));
+}
+
+fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
+    let Candidate { name, node, policy, .. } = candidate;
+    NodeFence {
+        metadata: Meta { name: name.to_owned(), ..Meta::default() },
+        spec: NodeFenceSpec {
+            node_name: name.to_owned(),
+            node_uid: node.uid.clone(),
+            policy: policy.name.clone(),
+            cause: cause(pass, candidate),
+            steps: policy.steps.clone(),
+            abort: false,
+        },
+        status: NodeFenceStatus {
+            since: Some(pass.scene.now.wall),
+            epoch: pass.scene.snapshot.epoch,
+            boot_id: node.boot_id.clone(),
+            system_uuid: node.system_uuid.clone(),
+            ours: orphans::marks(node, &policy.name),
+            cycles: pass.scene.history.cycles_of(name),
+            ..NodeFenceStatus::default()
+        },
+    }
+}
+
+/// The inputs of the decision, in one line.
+fn cause(pass: &Pass<'_>, candidate: Candidate<'_>) -> String {
+    let now = pass.scene.now.moment;
+    let ago = |since: Moment| show(Duration::from_secs(now.since(since).as_secs()));
+    let ready = candidate.node.condition("Ready").map_or_else(
+        || "no Ready condition".to_owned(),
+        |ready| format!("Ready={} ({}) for {}", ready.status, ready.reason, ago(ready.seen)),
+    );
+    let lease = pass.scene.snapshot.kubelet_leases.get(candidate.name);
+    let lease =
+        lease.map_or_else(|| "no kubelet Lease".to_owned(), |lease| format!("kubelet Lease {} old", ago(lease.seen)));
+    format!("`{}` true for {}; {ready}, {lease}", candidate.policy.when.source(), ago(candidate.since))
+}

@@ -1,0 +1,117 @@
+//! What predicates say of nodes, and since when; asked again only when the answer may be another.
+
+use std::collections::BTreeMap;
+
+use super::BEAT;
+use crate::{
+    api::policy::Selector,
+    facts::Node,
+    policy::{Policy, selector},
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+
+/// One policy's answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Judged {
+    /// The question: an edited one is asked anew.
+    source: String,
+    selector: Selector,
+    answers: BTreeMap<String, Answer>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    uid: String,
+    resource_version: String,
+    asked: Moment,
+    pub(super) word: Result<bool, String>,
+    /// Since when without a break; an error is a break.
+    pub(super) since: Moment,
+}
+
+impl Judged {
+    pub(super) fn of(&self, node: &str) -> Option<&Answer> {
+        self.answers.get(node)
+    }
+
+    /// Those that are true, or cannot be judged: in a calm cluster few.
+    pub(super) fn conspicuous(&self) -> impl Iterator<Item = (&str, &Answer)> {
+        self.answers.iter().filter(|(_, answer)| answer.word != Ok(false)).map(|(name, answer)| (name.as_str(), answer))
+    }
+
+    pub(super) fn true_of(&self) -> impl Iterator<Item = &str> {
+        self.answers.iter().filter(|(_, answer)| answer.word == Ok(true)).map(|(name, _)| name.as_str())
+    }
+}
+
+pub(super) fn judge_all(memory: &mut BTreeMap<String, Judged>, snapshot: &Snapshot, now: Now) {
+    memory.retain(|name, _| snapshot.policies.iter().any(|policy| policy.name == *name));
+    for policy in &snapshot.policies {
+        let judged = memory.entry(policy.name.clone()).or_default();
+        if judged.source != policy.when.source() || judged.selector != policy.selector {
+            let (source, selector) = (policy.when.source().to_owned(), policy.selector.clone());
+            *judged = Judged { source, selector, answers: BTreeMap::new() };
+        }
+        let known = std::mem::take(&mut judged.answers);
+        judged.answers = ask(policy, known, snapshot, now);
+    }
+}
+
+/// Both maps are in the order of names, so that they are walked side by side: 5,000 nodes are not looked up each.
+fn ask(policy: &Policy, known: BTreeMap<String, Answer>, snapshot: &Snapshot, now: Now) -> BTreeMap<String, Answer> {
+    let mut known = known.into_iter().peekable();
+    let mut answers = Vec::with_capacity(snapshot.nodes.len());
+    for (name, node) in &snapshot.nodes {
+        while known.next_if(|(before, _)| before < name).is_some() {}
+        let before = known.next_if(|(same, _)| same == name).filter(|(_, answer)| answer.uid == node.uid);
+        answers.extend(ask_one(policy, before, node, snapshot, now));
+    }
+    answers.into_iter().collect()
+}
+
+/// A node that the policy does not select, or does not any more, does not need it. That is only of interest while a record
+/// of the policy is open.
+fn ask_one(
+    policy: &Policy,
+    before: Option<(String, Answer)>,
+    node: &Node,
+    snapshot: &Snapshot,
+    now: Now,
+) -> Option<(String, Answer)> {
+    let is_selected = selector::matches(&policy.selector, &node.labels);
+    if !is_selected && snapshot.fences.get(&node.name).is_none_or(|fence| fence.spec.policy != policy.name) {
+        return None;
+    }
+    let judge = || if is_selected { policy.when.judge(node, snapshot, now) } else { Ok(false) };
+    match before {
+        Some((name, answer)) if is_selected && !answer.is_stale(policy, node, now.moment) => Some((name, answer)),
+        Some((name, mut answer)) => {
+            answer.hear(judge(), node, now.moment);
+            Some((name, answer))
+        }
+        None => Some((node.name.clone(), Answer::first(judge(), node, now.moment))),
+    }
+}
+
+impl Answer {
+    fn first(word: Result<bool, String>, node: &Node, now: Moment) -> Self {
+        let (uid, resource_version) = (node.uid.clone(), node.resource_version.clone());
+        Self { uid, resource_version, asked: now, word, since: now }
+    }
+
+    fn is_stale(&self, policy: &Policy, node: &Node, now: Moment) -> bool {
+        self.resource_version != node.resource_version || policy.when.is_volatile() && now.since(self.asked) >= BEAT
+    }
+
+    fn hear(&mut self, word: Result<bool, String>, node: &Node, now: Moment) {
+        if self.word.as_ref().ok() != word.as_ref().ok() {
+            self.since = now;
+        }
+        if self.resource_version != node.resource_version {
+            self.resource_version.clone_from(&node.resource_version);
+        }
+        self.word = word;
+        self.asked = now;
+    }
+}

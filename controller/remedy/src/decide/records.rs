@@ -1,0 +1,208 @@
+//! Open records: each is asked for its next step, with what the guards say of it.
+
+use super::{Pass, judged::Answer, wants};
+use crate::{
+    action::{Action, Step},
+    api::{
+        self,
+        fence::{Hold, NodeFence, Phase},
+        policy::Mode,
+    },
+    fence::{Case, Next, Wanted},
+    guard::{
+        self, Subject,
+        reason::BUSY,
+        stage::{Grade, has_begun},
+    },
+    policy::{Policy, ladder_name},
+    snapshot::{Gathered, Snapshot},
+    time::Moment,
+    verdict::Verdict,
+};
+
+/// A record as it was first seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entered {
+    uid: String,
+    phase: Phase,
+    rung: usize,
+    at: Moment,
+}
+
+/// Those that have something in hand come first, then by name: nobody who waits for a place waits for one behind it.
+pub(super) fn decide(pass: &mut Pass<'_>) {
+    let snapshot = pass.scene.snapshot;
+    pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
+    let by_hand = Policy { mode: Mode::Enforce, ..Policy::default() };
+    let (begun, waiting): (Vec<_>, Vec<_>) =
+        snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, Grade::Power));
+    for (name, fence) in begun.into_iter().chain(waiting) {
+        one(pass, name, fence, &by_hand);
+        pass.scene.tally.reserve(name, fence);
+    }
+}
+
+fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &Policy) {
+    let entered = enter(pass, name, fence);
+    let asked = Asked::of(pass, name, fence, by_hand);
+    let subject = Subject {
+        name,
+        node: pass.scene.snapshot.nodes.get(name).filter(|node| node.uid == fence.spec.node_uid),
+        fence: Some(fence),
+        policy: &asked.policy,
+        unreadable: asked.unreadable.as_deref(),
+        error: asked.error(),
+    };
+    let next = next(pass, &subject, &asked, entered);
+    let mut verdict = begin_verdict(name, fence);
+    verdict.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
+    take(pass, &subject, next, &mut verdict);
+    pass.decision.wants.insert(name.to_owned(), wants::of(fence, subject.node, &asked.policy));
+    pass.verdicts.insert(name, verdict);
+}
+
+/// What the policy of a record says now.
+struct Asked {
+    /// Its own, or one with every limit at its default.
+    policy: Policy,
+    is_known: bool,
+    unreadable: Option<String>,
+    answer: Option<Answer>,
+}
+
+impl Asked {
+    fn of(pass: &Pass<'_>, name: &str, fence: &NodeFence, by_hand: &Policy) -> Self {
+        let (snapshot, wanted) = (pass.scene.snapshot, &fence.spec.policy);
+        let known = snapshot.policies.iter().find(|policy| policy.name == *wanted);
+        let answer = pass.memory.judged.get(wanted).and_then(|judged| judged.of(name)).cloned();
+        let policy = known.cloned().unwrap_or_else(|| Policy { name: wanted.clone(), ..by_hand.clone() });
+        Self { policy, is_known: known.is_some(), unreadable: unreadable(snapshot, fence, known.is_some()), answer }
+    }
+
+    fn error(&self) -> Option<&str> {
+        self.answer.as_ref().and_then(|answer| answer.word.as_ref().err()).map(String::as_str)
+    }
+
+    /// A person's record needs no predicate: they want it.
+    fn wanted(&self, fence: &NodeFence) -> Wanted {
+        match &self.answer {
+            _ if fence.spec.policy.is_empty() => Wanted::Yes,
+            Some(Answer { word: Ok(true), .. }) => Wanted::Yes,
+            Some(Answer { word: Ok(false), since, .. }) => Wanted::No { since: *since },
+            _ => Wanted::Unknown,
+        }
+    }
+}
+
+fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked, entered: Moment) -> Next {
+    let (snapshot, name) = (pass.scene.snapshot, subject.name);
+    let Some(fence) = subject.fence else { return Next::Wait { until: None, holds: Vec::new() } };
+    (pass.automaton)(&Case {
+        fence,
+        node: snapshot.nodes.get(name),
+        kubelet_lease: snapshot.kubelet_leases.get(name),
+        agent_lease: snapshot.agent_leases.get(name),
+        gathered: snapshot.cases.get(name).unwrap_or(&Gathered::default()),
+        policy: asked.is_known.then_some(&asked.policy),
+        wanted: asked.wanted(fence),
+        permits: &guard::permits(&pass.scene, subject),
+        entered,
+        epoch: snapshot.epoch,
+        now: pass.scene.now,
+    })
+}
+
+/// Its timers count from here; another record of the name, another phase or rung begins anew.
+fn enter(pass: &mut Pass<'_>, name: &str, fence: &NodeFence) -> Moment {
+    let now = pass.scene.now.moment;
+    let seen = Entered { uid: fence.metadata.uid.clone(), phase: fence.status.phase, rung: fence.status.rung, at: now };
+    match pass.memory.entered.get(name) {
+        Some(known) if (Entered { at: now, ..known.clone() }) == seen => known.at,
+        _ => {
+            pass.memory.entered.insert(name.to_owned(), seen);
+            now
+        }
+    }
+}
+
+/// A record that a person made has no policy, and needs none.
+fn unreadable(snapshot: &Snapshot, fence: &NodeFence, known: bool) -> Option<String> {
+    let policy = &fence.spec.policy;
+    match snapshot.unreadable_policies.get(policy) {
+        Some(problem) => Some(format!("it cannot be read: {problem}")),
+        None if known || policy.is_empty() => None,
+        None => Some("it is gone".into()),
+    }
+}
+
+fn begin_verdict(name: &str, fence: &NodeFence) -> Verdict {
+    let step = fence.spec.steps.get(fence.status.rung);
+    Verdict {
+        node: name.to_owned(),
+        policy: (!fence.spec.policy.is_empty()).then(|| fence.spec.policy.clone()),
+        phase: Some(fence.status.phase),
+        next: step.map(|step| ladder_name(step).to_owned()),
+        ..Verdict::default()
+    }
+}
+
+fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Verdict) {
+    if pass.scene.snapshot.busy.contains(subject.name) {
+        verdict.holds.push(Hold::new(BUSY, "a step is under way"));
+        return;
+    }
+    match next {
+        Next::Act(_) if pass.is_idle() || is_left_alone(subject) => {
+            verdict.holds.extend(guard::permits(&pass.scene, subject).power);
+        }
+        Next::Act(action) => {
+            count(pass, subject.name, &action);
+            pass.decision.actions.push(action);
+        }
+        Next::Wait { until, holds } => {
+            verdict.holds.extend(holds);
+            until.into_iter().for_each(|until| pass.wake(until));
+        }
+    }
+}
+
+/// A person's hold is for everything of a node.
+fn is_left_alone(subject: &Subject<'_>) -> bool {
+    let node = subject.node.is_some_and(|node| node.annotations.contains_key(api::HOLD));
+    node || subject.fence.is_some_and(|fence| fence.metadata.annotations.contains_key(api::HOLD))
+}
+
+/// What is given out counts for everybody after it.
+fn count(pass: &mut Pass<'_>, name: &str, action: &Action) {
+    let Some((name, fence)) = pass.scene.snapshot.fences.get_key_value(name) else { return };
+    let now = pass.scene.now.moment;
+    let policy = &fence.spec.policy;
+    if let Some(grade) = grade_of(action) {
+        pass.scene.tally.give(name, policy, grade);
+        pass.scene.history.give(policy, name, &fence.metadata.uid, grade, now);
+    }
+    let pods = match action {
+        Action::Step { step: Step::Release { pods }, .. } => pods.len(),
+        Action::Step { step: Step::Drain(_), .. } => {
+            let read = pass.scene.snapshot.cases.get(name).and_then(|case| case.pods.as_ref());
+            read.map_or(1, |(_, pods)| pods.len())
+        }
+        _ => return,
+    };
+    pass.scene.history.give_pods(policy, name, pods, now);
+}
+
+/// How harsh an action is, if it takes anything in hand.
+fn grade_of(action: &Action) -> Option<Grade> {
+    match action {
+        Action::Step { step, .. } => match step {
+            Step::Taint(_) | Step::Cordon => Some(Grade::Isolate),
+            Step::Drain(_) => Some(Grade::Drain),
+            Step::PowerOff | Step::Reap | Step::Release { .. } | Step::Methods(_) => Some(Grade::Power),
+            Step::Untaint { .. } | Step::Uncordon | Step::ReadPower { .. } | Step::PowerOn => None,
+        },
+        // A phase that is written is one that is entered.
+        Action::Save { fence, .. } => [Grade::Power, Grade::Isolate].into_iter().find(|grade| has_begun(fence, *grade)),
+        Action::Open(_) | Action::Close { .. } | Action::Tell { .. } => None,
+    }
+}

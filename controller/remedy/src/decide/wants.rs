@@ -1,0 +1,35 @@
+//! What is to be read of a node that is in hand.
+
+use std::time::Duration;
+
+use super::Wants;
+use crate::{
+    api::{
+        fence::{NodeFence, Phase},
+        policy::StepSpec,
+    },
+    facts::Node,
+    policy::Policy,
+};
+
+/// While power is what is waited for, or may prove a node off without an act. One reading of a BMC takes 0.2 to 2 s.
+const OFTEN: Duration = Duration::from_secs(2);
+/// A node that answers.
+const SELDOM: Duration = Duration::from_secs(30);
+
+pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> Wants {
+    if matches!(fence.status.phase, Phase::Closed | Phase::Quarantined) {
+        return Wants::default();
+    }
+    let has = |kind: fn(&StepSpec) -> bool| fence.spec.steps.iter().any(kind);
+    let power = has(|step| step.reboot.is_some() || step.power_cycle.is_some()) || fence.status.intent.is_some();
+    let moves_pods = power || has(|step| step.drain.is_some() || step.reap.is_some());
+    let answers = node.is_some_and(Node::is_ready) && fence.status.phase < Phase::Guarded;
+    Wants {
+        pods: moves_pods,
+        attachments: power || fence.status.phase == Phase::Recovering,
+        methods: moves_pods,
+        power: power.then_some(if answers { SELDOM } else { OFTEN }),
+        reach: power && policy.fast.is_some(),
+    }
+}
