@@ -1,0 +1,202 @@
+//! What is to be done now: pods to evict, or the drain's end.
+
+use std::time::Duration;
+
+use crate::{
+    api::fence::DrainReport,
+    facts::{Budget, Pod, PodRef, Volume},
+    time::{Moment, Now},
+};
+
+use super::{
+    DrainRules,
+    filter::{Sorted, sort},
+    state::{DrainState, Tries},
+};
+
+/// Pods are listed again so often: a pod that is gone, or a new one, is seen within it.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// A record is not a log.
+const MOST_LINES: usize = 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Asks the disruption budgets.
+    Evict,
+    Delete,
+}
+
+/// One call, with the pod's UID as its precondition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub pod: PodRef,
+    pub way: Way,
+    /// Nothing for the pod's own.
+    pub grace: Option<Duration>,
+    /// After the time for evictions.
+    pub forced: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrainNext {
+    /// To be made now; none once there is a verdict.
+    pub calls: Vec<Call>,
+    /// Blocked pods whose budgets nobody asked for yet, to name the one that blocks.
+    pub ask: Vec<PodRef>,
+    /// List the pods again then.
+    pub until: Moment,
+    /// The end.
+    pub verdict: Option<DrainReport>,
+}
+
+/// The next thing for a drain that began at `started`, with the node's pods as they were just listed.
+#[must_use]
+pub fn next(rules: &DrainRules, pods: &[Pod], state: &mut DrainState, started: Moment, now: Now) -> DrainNext {
+    let deadline = started.plus(rules.timeout);
+    let view = View::of(rules, pods, now);
+    let verdict = verdict(rules, &view, state, now.moment >= deadline);
+    let until = now.moment.plus(LOOK_AGAIN).min(deadline);
+    if verdict.is_some() {
+        return DrainNext { calls: Vec::new(), ask: Vec::new(), until, verdict };
+    }
+    state.begun = true;
+    let force = rules.force_on_timeout
+        && (now.moment.plus(rules.forced_for()) >= deadline || view.go.iter().all(|pod| is_stuck(pod, state)));
+    let calls = calls(rules, &view, state, force, now.moment);
+    DrainNext { calls, ask: unasked(&view, state), until, verdict }
+}
+
+/// The node's pods, sorted.
+struct View<'a> {
+    go: Vec<&'a Pod>,
+    /// `namespace/name: why`.
+    refused: Vec<String>,
+}
+
+impl<'a> View<'a> {
+    /// What runs no more goes first, then what does not serve: they free their budgets for the others.
+    fn of(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Self {
+        let mut view = Self { go: Vec::new(), refused: Vec::new() };
+        for pod in pods {
+            match sort(pod, rules, now.wall) {
+                Sorted::Go => view.go.push(pod),
+                Sorted::Stays(_) => {}
+                Sorted::Refused(why) => view.refused.push(line(&pod.at, &why)),
+            }
+        }
+        view.go.sort_by_key(|pod| (!pod.is_finished(), pod.ready, &pod.at));
+        view
+    }
+}
+
+/// As kubectl has it, a pod that may not be deleted ends a drain before anything is evicted. One that comes later (the
+/// node is not cordoned, or tolerated) does not stop the others.
+fn verdict(rules: &DrainRules, view: &View<'_>, state: &DrainState, late: bool) -> Option<DrainReport> {
+    let refused_at_once = !state.begun && !view.refused.is_empty();
+    let nothing_left = view.go.is_empty();
+    let all_stuck = !rules.force_on_timeout && view.go.iter().all(|pod| is_stuck(pod, state));
+    if !(late || refused_at_once || nothing_left || all_stuck) {
+        return None;
+    }
+    let mut blocked = view.refused.clone();
+    blocked.extend(view.go.iter().map(|pod| line(&pod.at, &why(pod, state, rules))));
+    let done = blocked.is_empty();
+    Some(DrainReport { done, blocked: shortened(blocked) })
+}
+
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(MOST_LINES);
+    lines.truncate(MOST_LINES);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
+}
+
+fn line(pod: &PodRef, why: &str) -> String {
+    format!("{}/{}: {why}", pod.namespace, pod.name)
+}
+
+/// It was refused for good and nobody is deleting it.
+fn is_stuck(pod: &Pod, state: &DrainState) -> bool {
+    pod.deleting.is_none() && state.tries(&pod.at).is_some_and(|tries| tries.refused)
+}
+
+fn why(pod: &Pod, state: &DrainState, rules: &DrainRules) -> String {
+    let tries = state.tries(&pod.at);
+    if let (Some(deletion), false) = (pod.deleting, tries.is_some_and(|tries| tries.blocked)) {
+        let finalizers = if pod.finalizers { "; it has finalizers" } else { "" };
+        return format!("it should have been gone by {}, the kubelet has not said so{finalizers}", deletion.at);
+    }
+    match tries {
+        None => format!("there was no time for it within {} s", rules.timeout.as_secs()),
+        Some(tries) => format!("{}{}", tries.why.as_deref().unwrap_or("no answer yet"), blocking(tries)),
+    }
+}
+
+/// Names the budgets that allow nothing; all of them if none says so now.
+fn blocking(tries: &Tries) -> String {
+    let Some(budgets) = tries.budgets.as_ref().filter(|budgets| tries.blocked && !budgets.is_empty()) else {
+        return String::new();
+    };
+    let tight: Vec<_> = budgets.iter().filter(|budget| budget.disruptions_allowed <= 0).collect();
+    let named: Vec<_> = if tight.is_empty() { budgets.iter().collect() } else { tight };
+    let name = |budget: &&Budget| {
+        let message = Some(&budget.message).filter(|text| !text.is_empty()).map(|text| format!(", {text}"));
+        format!(
+            "{}/{} (allows {}{})",
+            budget.namespace,
+            budget.name,
+            budget.disruptions_allowed,
+            message.unwrap_or_default()
+        )
+    };
+    format!("; PodDisruptionBudget {}", named.iter().map(name).collect::<Vec<_>>().join(", "))
+}
+
+fn calls(rules: &DrainRules, view: &View<'_>, state: &mut DrainState, force: bool, now: Moment) -> Vec<Call> {
+    let room = state.limits.in_flight.saturating_sub(state.in_flight()).min(rate_left(state, now));
+    let due = view.go.iter().filter(|pod| is_due(pod, state, force, now));
+    due.take(room).map(|pod| call(pod, rules, force)).collect()
+}
+
+/// Pods that are being deleted already are waited for, unless force is due.
+fn is_due(pod: &Pod, state: &DrainState, force: bool, now: Moment) -> bool {
+    let Some(tries) = state.tries(&pod.at) else { return force || pod.deleting.is_none() };
+    match (tries.in_flight, force) {
+        (true, _) => false,
+        (false, true) => !tries.forced || tries.next.is_none_or(|next| now >= next),
+        (false, false) => !tries.refused && pod.deleting.is_none() && tries.next.is_none_or(|next| now >= next),
+    }
+}
+
+fn call(pod: &Pod, rules: &DrainRules, force: bool) -> Call {
+    let way = if force || rules.disable_eviction { Way::Delete } else { Way::Evict };
+    let grace = if force { Some(forced_grace(pod)) } else { rules.grace };
+    Call { pod: pod.at.clone(), way, grace, forced: force }
+}
+
+/// 0 takes a pod out of the API whether it still runs or not, and its controller starts another. Where two at once would
+/// be a disaster (an identity, a volume of one writer) the kubelet still has to say that it is dead: that is what 1 does.
+fn forced_grace(pod: &Pod) -> Duration {
+    let identity = pod.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
+    let writer = pod.volumes.iter().any(|volume| match volume {
+        Volume::Claim(claim) => claim.one_node_only != Some(false),
+        _ => false,
+    });
+    Duration::from_secs(u64::from(identity || writer))
+}
+
+fn rate_left(state: &mut DrainState, now: Moment) -> usize {
+    let Some((pods, within)) = state.limits.rate else {
+        state.calls.clear();
+        return usize::MAX;
+    };
+    while state.calls.front().is_some_and(|call| now.since(*call) >= within) {
+        state.calls.pop_front();
+    }
+    pods.saturating_sub(state.calls.len())
+}
+
+fn unasked(view: &View<'_>, state: &DrainState) -> Vec<PodRef> {
+    let asks = |pod: &&&Pod| state.tries(&pod.at).is_some_and(|tries| tries.blocked && tries.budgets.is_none());
+    view.go.iter().filter(asks).map(|pod| pod.at.clone()).collect()
+}

@@ -1,0 +1,157 @@
+//! What a drain remembers of each pod: calls under way, answers, when to try again.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use crate::{
+    facts::{Budget, PodRef},
+    time::Moment,
+};
+
+/// Tries at one pod are never further apart.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Pods are listed no more often.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+/// A pod whose eviction was accepted has a deletion timestamp by then, or the eviction did nothing.
+const UNTIL_DELETING: Duration = Duration::from_secs(10);
+
+/// How much at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Evictions and deletions without an answer yet.
+    pub in_flight: usize,
+    /// Pods in a window; nothing for no limit.
+    pub rate: Option<(usize, Duration)>,
+}
+
+impl Default for Limits {
+    /// 20 in flight: a node has 110 pods, and other nodes are drained too.
+    fn default() -> Self {
+        Self { in_flight: 20, rate: None }
+    }
+}
+
+/// What came of an eviction or a deletion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Accepted,
+    /// There is no such pod any more, or another one of its name.
+    Gone,
+    /// 429: a budget says not now. `retry` is `Retry-After`.
+    Blocked {
+        message: String,
+        retry: Option<Duration>,
+    },
+    /// 403 with NamespaceTerminating: its namespace is being deleted and takes the pod with it.
+    NamespaceTerminating,
+    /// 500: several budgets select the pod, which eviction does not support.
+    SeveralBudgets {
+        message: String,
+    },
+    /// A refusal that trying again does not change.
+    Refused {
+        message: String,
+    },
+    /// No answer, or the server's own trouble.
+    Failed {
+        message: String,
+    },
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct DrainState {
+    pub(super) limits: Limits,
+    pub(super) pods: BTreeMap<PodRef, Tries>,
+    /// Some pods were found to have to go, and none stood in the way.
+    pub(super) begun: bool,
+    /// When calls were made, for the rate.
+    pub(super) calls: VecDeque<Moment>,
+}
+
+/// One pod's story.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tries {
+    pub(super) in_flight: bool,
+    /// It was forced already; again only when its pause is over.
+    pub(super) forced: bool,
+    pub(super) pause: Duration,
+    /// Not tried again before.
+    pub(super) next: Option<Moment>,
+    /// Not tried again at all, but by force.
+    pub(super) refused: bool,
+    /// Why it is still there.
+    pub(super) why: Option<String>,
+    /// The budgets that select it, once somebody asked.
+    pub(super) budgets: Option<Vec<Budget>>,
+    pub(super) blocked: bool,
+}
+
+impl DrainState {
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// A call for this pod is made now.
+    pub fn called(&mut self, pod: &PodRef, forced: bool, now: Moment) {
+        self.calls.push_back(now);
+        let tries = self.pods.entry(pod.clone()).or_default();
+        tries.in_flight = true;
+        tries.forced |= forced;
+    }
+
+    pub fn answered(&mut self, pod: &PodRef, answer: Answer, retry: Duration, now: Moment) {
+        let tries = self.pods.entry(pod.clone()).or_default();
+        tries.in_flight = false;
+        tries.blocked = matches!(answer, Answer::Blocked { .. } | Answer::SeveralBudgets { .. });
+        match answer {
+            Answer::Accepted | Answer::Gone => tries.wait(UNTIL_DELETING, "its eviction was accepted", now),
+            Answer::Blocked { message, retry: asked } => {
+                tries.back_off(retry.max(asked.unwrap_or_default()), &message, now);
+            }
+            Answer::NamespaceTerminating => tries.back_off(retry, "its namespace is being deleted", now),
+            Answer::SeveralBudgets { message } => {
+                let why = format!("several PodDisruptionBudgets select it, which eviction cannot serve: {message}");
+                tries.back_off(LONGEST_PAUSE.min(retry * 6), &why, now);
+            }
+            Answer::Failed { message } => tries.back_off(retry, &message, now),
+            Answer::Refused { message } => {
+                tries.refused = true;
+                tries.back_off(retry, &message, now);
+            }
+        }
+    }
+
+    /// Its budgets are being asked for; nobody else needs to.
+    pub fn asked(&mut self, pod: &PodRef) {
+        self.pods.entry(pod.clone()).or_default().budgets.get_or_insert_default();
+    }
+
+    /// The budgets that select a pod which one of them blocks.
+    pub fn budgets(&mut self, pod: &PodRef, budgets: Vec<Budget>) {
+        self.pods.entry(pod.clone()).or_default().budgets = Some(budgets);
+    }
+
+    pub(super) fn tries(&self, pod: &PodRef) -> Option<&Tries> {
+        self.pods.get(pod)
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.pods.values().filter(|tries| tries.in_flight).count()
+    }
+}
+
+impl Tries {
+    fn wait(&mut self, span: Duration, why: &str, now: Moment) {
+        self.next = Some(now.plus(span));
+        self.why = Some(why.to_owned());
+    }
+
+    /// Each pause is twice the one before, and never shorter than `least`.
+    fn back_off(&mut self, least: Duration, why: &str, now: Moment) {
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE).max(least).max(SHORTEST_PAUSE);
+        self.wait(self.pause, why, now);
+    }
+}
