@@ -1,0 +1,32 @@
+//! node-reaper's configuration, read with its meaning: which nodes it would reap, what we do otherwise, and the policy
+//! that comes of it. Its program is of 2018; `compat` says whether what it does wrong is done wrong here too.
+
+mod config;
+mod decision;
+mod deviation;
+mod maximum;
+mod translation;
+
+pub use config::{Compat, KEYS, Mistake, Predicate, Read, ReaperConfig, read};
+pub use decision::{Reason, Verdict, decide_one};
+pub use deviation::{deviations, refusals};
+pub use maximum::Maximum;
+pub use translation::{POLICY_NAME, ReaperJudge, to_policy};
+
+/// Nodes whose drain was begun. The counters have node-reaper's names and no labels.
+pub const DRAIN_TOTAL: &str = "node_reaper_controller_drain_total";
+/// Nodes whose drain failed, the forced retry included.
+pub const DRAIN_FAIL_TOTAL: &str = "node_reaper_controller_drain_fail_total";
+/// Nodes whose provider was asked to reap them.
+pub const REAP_TOTAL: &str = "node_reaper_controller_reap_total";
+/// Nodes that could not be reaped.
+pub const REAP_FAIL_TOTAL: &str = "node_reaper_controller_reap_fail_total";
+
+/// The plug-in's type for a node: its providerID up to the first colon. Nothing where there is none.
+#[must_use]
+pub fn provider(provider_id: &str) -> Option<&str> {
+    provider_id.split(':').next().filter(|provider| !provider.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

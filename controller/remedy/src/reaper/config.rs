@@ -1,0 +1,229 @@
+//! node-reaper's YAML: all of its keys with their defaults, two more of ours, and nothing else.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use crate::govaluate::Expression;
+
+use super::Maximum;
+
+const REAP: &str = "Cordoned == false && [Labels.kubernetes.io/role] != 'master' && [Conditions.Ready] != 'True'";
+const UNHEALTHY: &str = "Cordoned == true || [Conditions.OutOfDisk] != 'False' \
+    || [Conditions.MemoryPressure] != 'False' || [Conditions.DiskPressure] != 'False' || [Conditions.Ready] != 'True'";
+const SHORTEST_DRAIN_SECS: u64 = 30;
+
+/// Every key, as it is written.
+pub const KEYS: [&str; 13] = [
+    "reapPredicate",
+    "unhealthyPredicate",
+    "maxNodesUnhealthy",
+    "maxNodesUnhealthyInSameZone",
+    "newNodeGracePeriodSeconds",
+    "drainTimeoutSeconds",
+    "drainForceRetryOnError",
+    "podDeletionGracePeriodSeconds",
+    "useEviction",
+    "skipReaping",
+    "dryRun",
+    "compat",
+    "reapEvenIfDrainFailed",
+];
+
+/// Every key with its value.
+#[derive(Debug, Clone)]
+pub struct ReaperConfig {
+    /// Nodes that are to be reaped.
+    pub reap: Predicate,
+    /// Nodes that count against the two maxima.
+    pub unhealthy: Predicate,
+    pub max_unhealthy: Maximum,
+    pub max_unhealthy_in_zone: Maximum,
+    pub new_node_grace: Duration,
+    pub drain_timeout: Duration,
+    /// A drain that failed is followed by deletions with grace 0.
+    pub drain_force_retry: bool,
+    pub pod_grace: Duration,
+    pub use_eviction: bool,
+    pub skip_reaping: bool,
+    pub dry_run: bool,
+    /// Ours.
+    pub compat: Compat,
+    /// Ours; what node-reaper's README says and its code does not. Only with `compat: fixed`.
+    pub reap_even_if_drain_failed: bool,
+}
+
+/// Whether node-reaper's faults are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compat {
+    /// As its code has it.
+    Strict,
+    #[default]
+    Fixed,
+}
+
+/// An expression as it was written. node-reaper compiles it on every evaluation, so that a bad one is an error of each
+/// node and not of the start.
+#[derive(Debug, Clone)]
+pub struct Predicate {
+    pub text: String,
+    pub compiled: Result<Expression, String>,
+}
+
+impl Predicate {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), compiled: Expression::parse(text) }
+    }
+}
+
+/// One mistake, with its line; 0 where it has none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {problem}")]
+pub struct Mistake {
+    pub line: u64,
+    pub problem: String,
+}
+
+/// What was read, and what is odd about it without being wrong.
+#[derive(Debug, Clone)]
+pub struct Read {
+    pub config: ReaperConfig,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct File {
+    reap_predicate: Option<Spanned<String>>,
+    unhealthy_predicate: Option<Spanned<String>>,
+    max_nodes_unhealthy: Option<Spanned<String>>,
+    max_nodes_unhealthy_in_same_zone: Option<Spanned<String>>,
+    new_node_grace_period_seconds: Option<u32>,
+    drain_timeout_seconds: Option<u32>,
+    drain_force_retry_on_error: Option<bool>,
+    pod_deletion_grace_period_seconds: Option<u32>,
+    use_eviction: Option<bool>,
+    skip_reaping: Option<bool>,
+    dry_run: Option<bool>,
+    compat: Option<Spanned<String>>,
+    reap_even_if_drain_failed: Option<Spanned<bool>>,
+}
+
+/// Every mistake at once, but for YAML that cannot be read at all. An empty file is all defaults.
+pub fn read(text: &str) -> Result<Read, Vec<Mistake>> {
+    let file: Option<File> = serde_saphyr::from_str(text).map_err(|error| {
+        let line = error.location().map_or(0, |location| location.line());
+        vec![Mistake { line, problem: error.without_snippet().to_string() }]
+    })?;
+    let mut mistakes = Vec::new();
+    let config = config(&file.unwrap_or_default(), &mut mistakes);
+    match mistakes.is_empty() {
+        true => Ok(Read { warnings: warnings(&config), config: at_least_30_s(config) }),
+        false => Err(mistakes),
+    }
+}
+
+fn config(file: &File, mistakes: &mut Vec<Mistake>) -> ReaperConfig {
+    let compat = compat(file.compat.as_ref(), mistakes);
+    let seconds = |given: Option<u32>, default| Duration::from_secs(given.unwrap_or(default).into());
+    let config = ReaperConfig {
+        reap: Predicate::new(given(file.reap_predicate.as_ref()).filter(|text| !text.is_empty()).unwrap_or(REAP)),
+        unhealthy: Predicate::new(given(file.unhealthy_predicate.as_ref()).unwrap_or(UNHEALTHY)),
+        max_unhealthy: maximum("maxNodesUnhealthy", file.max_nodes_unhealthy.as_ref(), mistakes),
+        max_unhealthy_in_zone: maximum(
+            "maxNodesUnhealthyInSameZone",
+            file.max_nodes_unhealthy_in_same_zone.as_ref(),
+            mistakes,
+        ),
+        new_node_grace: seconds(file.new_node_grace_period_seconds, 300),
+        drain_timeout: seconds(file.drain_timeout_seconds, 310),
+        drain_force_retry: file.drain_force_retry_on_error.unwrap_or(true),
+        pod_grace: seconds(file.pod_deletion_grace_period_seconds, 300),
+        use_eviction: file.use_eviction.unwrap_or(true),
+        skip_reaping: file.skip_reaping.unwrap_or(false),
+        dry_run: file.dry_run.unwrap_or(true),
+        compat,
+        reap_even_if_drain_failed: file.reap_even_if_drain_failed.as_ref().is_some_and(|given| given.value),
+    };
+    check_predicates(file, &config, mistakes);
+    check_reaping(file, &config, mistakes);
+    config
+}
+
+fn given(key: Option<&Spanned<String>>) -> Option<&str> {
+    key.map(|key| key.value.as_str())
+}
+
+fn mistake<T>(key: Option<&Spanned<T>>, problem: String) -> Mistake {
+    Mistake { line: key.map_or(0, |key| key.referenced.line()), problem }
+}
+
+fn maximum(name: &str, key: Option<&Spanned<String>>, mistakes: &mut Vec<Mistake>) -> Maximum {
+    Maximum::parse(given(key).unwrap_or("1")).unwrap_or_else(|problem| {
+        mistakes.push(mistake(key, format!("{name}: {problem}")));
+        Maximum::Nodes(0)
+    })
+}
+
+fn compat(key: Option<&Spanned<String>>, mistakes: &mut Vec<Mistake>) -> Compat {
+    match given(key) {
+        None | Some("fixed") => Compat::Fixed,
+        Some("strict") => Compat::Strict,
+        Some(other) => {
+            mistakes.push(mistake(key, format!("compat: {other:?} is neither strict nor fixed")));
+            Compat::Fixed
+        }
+    }
+}
+
+/// In `strict` they are errors of each node, as node-reaper has it.
+fn check_predicates(file: &File, config: &ReaperConfig, mistakes: &mut Vec<Mistake>) {
+    if config.compat == Compat::Strict {
+        return;
+    }
+    let keys = [
+        ("reapPredicate", file.reap_predicate.as_ref(), &config.reap),
+        ("unhealthyPredicate", file.unhealthy_predicate.as_ref(), &config.unhealthy),
+    ];
+    for (name, key, predicate) in keys {
+        if let Err(problem) = &predicate.compiled {
+            mistakes.push(mistake(key, format!("{name}: {problem}")));
+        }
+    }
+}
+
+fn check_reaping(file: &File, config: &ReaperConfig, mistakes: &mut Vec<Mistake>) {
+    let key = file.reap_even_if_drain_failed.as_ref();
+    if config.reap_even_if_drain_failed && config.compat == Compat::Strict {
+        let problem = "reapEvenIfDrainFailed needs compat: fixed; node-reaper's code never does that";
+        mistakes.push(mistake(key, problem.to_owned()));
+    }
+    if config.reap_even_if_drain_failed && config.skip_reaping {
+        mistakes.push(mistake(key, "reapEvenIfDrainFailed and skipReaping say the opposite".to_owned()));
+    }
+}
+
+fn warnings(config: &ReaperConfig) -> Vec<String> {
+    let odd = [
+        (config.new_node_grace.is_zero(), "newNodeGracePeriodSeconds is 0: new nodes may have no time to start"),
+        (
+            config.drain_timeout.as_secs() < SHORTEST_DRAIN_SECS,
+            "drainTimeoutSeconds is less than 30, which is what is used",
+        ),
+        (config.pod_grace.is_zero(), "podDeletionGracePeriodSeconds is 0: pods have no time to end well"),
+        (
+            config.max_unhealthy.is_no_limit() || config.max_unhealthy_in_zone.is_no_limit(),
+            "a maximum of 100% is no protection: the whole cluster may be reaped, one node after the other",
+        ),
+    ];
+    let mut words: Vec<_> = odd.iter().filter(|(is_so, _)| *is_so).map(|(_, words)| (*words).to_owned()).collect();
+    for (name, predicate) in [("reapPredicate", &config.reap), ("unhealthyPredicate", &config.unhealthy)] {
+        words.extend(predicate.compiled.as_ref().err().map(|error| format!("{name} fails for every node: {error}")));
+    }
+    words
+}
+
+fn at_least_30_s(config: ReaperConfig) -> ReaperConfig {
+    ReaperConfig { drain_timeout: config.drain_timeout.max(Duration::from_secs(SHORTEST_DRAIN_SECS)), ..config }
+}

@@ -1,0 +1,120 @@
+//! What is done otherwise than by node-reaper, and configurations that are not started with.
+
+use crate::{
+    facts::{Condition, Node, Truth},
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+
+use super::{
+    config::{Compat, ReaperConfig},
+    decision::Judging,
+};
+
+const ALWAYS: [&str; 9] = [
+    "drain: drainTimeoutSeconds is the total; node-reaper counts it anew for each pod that ends",
+    "drain: nothing is called after a drain has failed; node-reaper goes on evicting in the background",
+    "drain: evictions name the pod's UID, static pods are left alone, refused evictions are tried less and less often",
+    "drain: pods without an owner are evicted; node-reaper lets them die with the machine",
+    "drain: the forced retry has up to 30 s after drainTimeoutSeconds, and leaves a second to pods with an identity or \
+     a volume of one writer",
+    "reapPredicate: our own cordon does not count as Cordoned, or a failed drain would wedge the node",
+    "reap: plug-ins are programs (type, reap, status), not .so files; a reap counts when status says that it is gone",
+    "limits: the guards of every policy hold as well (storms, rates, one at a time, control plane never)",
+    "Cordoned nodes are uncordoned when they are well again, if we cordoned them",
+];
+
+const FIXED: [&str; 6] = [
+    "fixed: the zone is topology.kubernetes.io/zone, else the beta label; nodes without either are one zone",
+    "fixed: maxNodesUnhealthyInSameZone as a percentage is of the zone, not of the cluster",
+    "fixed: Conditions.OutOfDisk is 'False' while no node has that condition",
+    "fixed: control-plane nodes are never reaped",
+    "fixed: predicates that cannot be compiled are refused at the start, not once for each node",
+    "fixed: not started with dryRun: false while a predicate would take control-plane nodes, or all nodes",
+];
+
+const STRICT: [&str; 3] = [
+    "strict: nodes without the label failure-domain.beta.kubernetes.io/zone are never reaped",
+    "strict: a node whose drain failed is not reaped, as in node-reaper's code, whatever its README says",
+    "strict: still not started with dryRun: false while a predicate would take control-plane nodes, or all nodes",
+];
+
+/// A line for each, to be told at the start.
+#[must_use]
+pub fn deviations(config: &ReaperConfig) -> Vec<String> {
+    let of_mode: &[&str] = match config.compat {
+        Compat::Fixed => &FIXED,
+        Compat::Strict => &STRICT,
+    };
+    let mut lines: Vec<_> = ALWAYS.iter().chain(of_mode).map(|line| (*line).to_owned()).collect();
+    if config.reap_even_if_drain_failed {
+        lines.push("reapEvenIfDrainFailed: pods that could not be evicted die with the machine".to_owned());
+    }
+    lines
+}
+
+/// Why this configuration is not acted on in this cluster; none while `dryRun` is true.
+#[must_use]
+pub fn refusals(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Vec<String> {
+    if config.dry_run {
+        return Vec::new();
+    }
+    let mut refusals = Vec::new();
+    if config.unhealthy.text.trim().is_empty() {
+        refusals
+            .push("unhealthyPredicate is empty: it fails on every node, so nothing would ever be reaped".to_owned());
+    }
+    refusals.extend(control_plane(config, snapshot, now));
+    refusals.extend(everything(config, snapshot, now));
+    refusals
+}
+
+/// Control-plane nodes are well at the start, as a rule: what counts is what the predicate says of them once they are not.
+fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
+    let judging = Judging::new(config, snapshot, now);
+    let taken = |node: &&Node| unwell(node).iter().any(|node| judging.is_reapable(node) == Ok(true));
+    let names: Vec<_> = snapshot
+        .nodes
+        .values()
+        .filter(|node| node.is_control_plane())
+        .filter(taken)
+        .map(|node| node.name.as_str())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "dryRun: false, and reapPredicate is true of control-plane nodes that are unwell ({}); add \
+             `&& [Labels.node-role.kubernetes.io/control-plane] == ()` to it",
+            names.join(", ")
+        )
+    })
+}
+
+/// The node as it is, and as it would be in the usual troubles.
+fn unwell(node: &Node) -> Vec<Node> {
+    let with = |ready: Truth, others: Truth| {
+        let status = |condition: &Condition| if condition.kind == "Ready" { ready } else { others };
+        let turned = |condition: &Condition| Condition {
+            status: status(condition),
+            seen: Moment::default(),
+            ..condition.clone()
+        };
+        let conditions = node.conditions.iter().map(turned).collect();
+        Node { unschedulable: false, conditions, ..node.clone() }
+    };
+    vec![
+        node.clone(),
+        with(Truth::Unknown, Truth::Unknown),
+        with(Truth::False, Truth::False),
+        with(Truth::Unknown, Truth::False),
+        with(Truth::False, Truth::True),
+        with(Truth::True, Truth::True),
+    ]
+}
+
+/// A predicate that is true of every node does not tell the well from the unwell.
+fn everything(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
+    let judging = Judging::new(config, snapshot, now);
+    let all = snapshot.nodes.len();
+    let every = all > 1 && snapshot.nodes.values().all(|node| judging.is_reapable(node) == Ok(true));
+    every.then(|| format!("dryRun: false, and reapPredicate is true of all {all} nodes now"))
+}
