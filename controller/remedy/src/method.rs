@@ -1,0 +1,219 @@
+//! How a node is fenced: the proposal's ConfigMaps, merged, checked against the agents' own metadata.
+//!
+//! The path: [`Known`] ConfigMaps → [`read()`] (which names what else it needs) → [`NodeMethods`] → [`check()`] against each
+//! agent's [`Agent`] metadata → [`Ready`]: what is given to the agents, without their secrets. A mistake anywhere refuses
+//! all of it: a node that is configured wrongly is not fenced, and the mistakes are told all at once.
+
+mod agent;
+mod check;
+mod cluster;
+mod identity;
+mod plugs;
+mod properties;
+mod read;
+mod wanting;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
+
+pub use agent::{Agent, Kind, Parameter, Unreadable};
+pub use check::check;
+pub use cluster::{ClusterSettings, FencePolicy};
+pub use identity::{Unproven, compare, guid_of};
+pub use plugs::{Plug, Plugs};
+pub use read::{Known, Read, read};
+
+/// What stands before a method's name in a ConfigMap's; allowed in lists of methods as well.
+pub const METHOD_PREFIX: &str = "fence-method-";
+
+/// Everything that is wrong with one node's fencing, each with the ConfigMap, key and line it is in. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mistakes(pub Vec<String>);
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// What the controller's own reconcilers do; agents have no part in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltIn {
+    Cordon,
+    Uncordon,
+    CleanPods,
+    MarkUnschedulable,
+    /// The proposal's default for power: there is nothing that could do it, so it counts as no method at all.
+    RestartInstance,
+}
+
+/// Whether an option may come from the Secret: what says which machine is meant stays in sight, and what would run a
+/// program stays out.
+#[must_use]
+pub fn may_be_secret(option: &str) -> bool {
+    let words = ["username", "login", "community", "key"];
+    let fits = check::is_secret(option) || words.iter().any(|word| option.contains(word));
+    fits && !check::is_ours(option)
+}
+
+impl BuiltIn {
+    /// The built-in of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "cordon" => Some(Self::Cordon),
+            "uncordon" => Some(Self::Uncordon),
+            "clean-pods" => Some(Self::CleanPods),
+            "mark-unschedulable" => Some(Self::MarkUnschedulable),
+            "restart-instance" => Some(Self::RestartInstance),
+            _ => None,
+        }
+    }
+}
+
+/// What an agent is asked for. `reboot` is none: its word cannot be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Act {
+    On,
+    Off,
+    Status,
+}
+
+impl Act {
+    /// The value of the agents' option `action`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Status => "status",
+        }
+    }
+}
+
+/// How it is known that what a method acts on is this node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Claim {
+    /// By what the BMC or the provider says of itself.
+    #[default]
+    Asked,
+    /// `system-uuid`: the BMC has a GUID of its own, which is this one.
+    Pinned(String),
+    /// `identity=configured`: it cannot be asked (a PDU), and whoever wrote this answers for it.
+    Configured,
+}
+
+/// A method that is a fence agent, as it was written down: not yet checked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Method {
+    pub name: String,
+    /// `fence_ipmilan`.
+    pub agent: String,
+    /// `action`, if one is given.
+    pub action: Option<Wish>,
+    /// Options as they were written, and where: the last layer that names one wins.
+    pub options: BTreeMap<String, Written>,
+    pub claim: Claim,
+    /// `storage`: what this cuts the node off, which is not the power.
+    pub storage: Option<String>,
+    /// The Secret that has its password; each of its keys is an option.
+    pub secret: String,
+    /// A Secret was asked for by name or by `password-script`: without it nothing is done.
+    pub secret_needed: bool,
+}
+
+/// The proposal's `action`. `reboot` takes part in off and in on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    On,
+    Off,
+    Reboot,
+}
+
+/// A value and the place it comes from (`ConfigMap/key:line`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Written {
+    pub value: String,
+    pub at: String,
+}
+
+/// What the ConfigMaps say of one node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeMethods {
+    pub node: String,
+    /// The ConfigMap that applied; nothing if none did and the built-in default is what is left.
+    pub source: Option<String>,
+    pub isolation: Vec<String>,
+    pub power_management: Vec<String>,
+    pub recovery: Vec<String>,
+    /// Those that are agents.
+    pub methods: BTreeMap<String, Method>,
+    pub cluster: ClusterSettings,
+}
+
+impl NodeMethods {
+    /// The agents whose metadata [`check()`] asks for.
+    #[must_use]
+    pub fn agents(&self) -> BTreeSet<&str> {
+        self.methods.values().map(|method| method.agent.as_str()).collect()
+    }
+}
+
+/// A method that may be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub name: String,
+    pub agent: String,
+    /// By the agent's own names; without `action` and without what the Secret adds.
+    pub options: BTreeMap<String, String>,
+    pub secret: String,
+    pub secret_needed: bool,
+    /// Options that have to be there once the Secret's are.
+    pub needed: BTreeSet<String>,
+    /// The options that the Secret's keys may name, by every name the agent knows, with the one it is given by.
+    pub names: BTreeMap<String, String>,
+    pub claim: Claim,
+    pub storage: Option<String>,
+    /// In the acts of which it takes part.
+    pub acts: BTreeSet<Act>,
+    /// The longest one act may take: twice the agent's `power_timeout`, and 10 s for logins.
+    pub longest: Duration,
+}
+
+/// Everything that is known of a node's fencing without asking anybody.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ready {
+    pub node: String,
+    /// In order, with the built-in ones.
+    pub isolation: Vec<String>,
+    pub power_management: Vec<String>,
+    pub recovery: Vec<String>,
+    pub calls: BTreeMap<String, Call>,
+    /// All of power management cuts off this storage, and nothing else.
+    pub storage_only: Option<String>,
+    /// What was accepted and had better be written otherwise.
+    pub notes: Vec<String>,
+}
+
+impl Ready {
+    /// The calls of power management that take part in `act`, in order.
+    pub fn power(&self, act: Act) -> impl Iterator<Item = &Call> {
+        let calls = self.power_management.iter().filter_map(|name| self.calls.get(name));
+        calls.filter(move |call| call.acts.contains(&act))
+    }
+
+    /// The longest that off or on may take with all its methods, one after the other.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        let of = |act| self.power(act).map(|call| call.longest).sum::<Duration>();
+        of(Act::Off).max(of(Act::On))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! `key=value` lines, as all values of the proposal's ConfigMaps are.
+
+use super::Written;
+
+/// A key is longer than anything an agent knows.
+const KEY_BYTES: usize = 64;
+
+/// The pairs of `text` in order. A value may have `=` in it; empty lines and those that begin with `#` say nothing. What
+/// is wrong goes to `mistakes`, with `place` (`ConfigMap/key`) and the line.
+pub(super) fn parse(place: &str, text: &str, mistakes: &mut Vec<String>) -> Vec<(String, Written)> {
+    let mut pairs: Vec<(String, Written)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let (line, at) = (line.trim(), format!("{place}:{}", index + 1));
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match pair(line) {
+            Ok((key, _)) if pairs.iter().any(|(before, _)| before == key) => {
+                mistakes.push(format!("{at}: {key} is given twice; keep one"));
+            }
+            Ok((key, value)) => pairs.push((key.to_owned(), Written { value: value.to_owned(), at })),
+            Err(why) => mistakes.push(format!("{at}: {why}")),
+        }
+    }
+    pairs
+}
+
+fn pair(line: &str) -> Result<(&str, &str), &'static str> {
+    let (key, value) = line.split_once('=').ok_or("no = in this line; write key=value")?;
+    let (key, value) = (key.trim(), value.trim());
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if key.is_empty() || key.len() > KEY_BYTES || !key.bytes().all(allowed) {
+        return Err("what stands before = is no name; write key=value");
+    }
+    if value.chars().any(char::is_control) {
+        return Err("a control character in the value; an agent would read another option there");
+    }
+    Ok((key, value))
+}

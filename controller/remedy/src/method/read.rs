@@ -1,0 +1,293 @@
+//! ConfigMaps → a node's methods. Nothing is fetched here: what is not known yet is asked for by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    BuiltIn, Claim, METHOD_PREFIX, Method, Mistakes, NodeMethods, Wish, Written,
+    cluster::{CONFIG_KEY, settings, words},
+    properties::parse,
+    wanting::Wanting,
+};
+
+/// The node's label that names its type.
+const TYPE_LABEL: &str = "type";
+const METHOD_KEYS: [&str; 2] = ["method.properties", "template.properties"];
+const SECRET_PREFIX: &str = "secret-fence-method-";
+
+/// `data` of ConfigMaps by name; `None` is one that is certainly not there.
+pub type Known = BTreeMap<String, Option<BTreeMap<String, String>>>;
+
+/// How far [`read`] came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Read {
+    /// These ConfigMaps have to be looked up first. Never empty, and never one that is known.
+    Need(BTreeSet<String>),
+    Methods(Box<NodeMethods>),
+    Refused(Mistakes),
+}
+
+/// What `known` says of the fencing of `node`, which has these labels. The node's own ConfigMap comes before that of its
+/// type; options of a template give way to those of the method, and these to those of the node.
+#[must_use]
+pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &Known) -> Read {
+    let mut wanting = Wanting::default();
+    let mut found = NodeMethods { node: node.to_owned(), ..NodeMethods::default() };
+    found.cluster = settings(known, &mut wanting);
+    match source(node, labels, known, &mut wanting) {
+        Source::Unknown => {}
+        Source::Default => default_steps(&mut found),
+        Source::Map { name, data, of_node } => {
+            let mut reader = Reader { node, known, wanting: &mut wanting, map: &name, data, of_node };
+            reader.steps(&mut found);
+            reader.methods(&mut found);
+            found.source = Some(name);
+        }
+    }
+    if !wanting.needs.is_empty() {
+        return Read::Need(wanting.needs);
+    }
+    if wanting.mistakes.is_empty() { Read::Methods(Box::new(found)) } else { Read::Refused(Mistakes(wanting.mistakes)) }
+}
+
+enum Source<'a> {
+    Unknown,
+    Default,
+    Map { name: String, data: &'a BTreeMap<String, String>, of_node: bool },
+}
+
+fn source<'a>(node: &str, labels: &BTreeMap<String, String>, known: &'a Known, wanting: &mut Wanting) -> Source<'a> {
+    let own = [format!("fence-config-{node}"), format!("fence-config-node-{node}")];
+    let both = own.each_ref().map(|name| wanting.find(known, name));
+    match both {
+        [Some(_), Some(_)] => wanting.mistake(format!("{} and {} are both there; keep one", own[0], own[1])),
+        [Some(data), None] => return Source::Map { name: own[0].clone(), data, of_node: true },
+        [None, Some(data)] => return Source::Map { name: own[1].clone(), data, of_node: true },
+        [None, None] => {}
+    }
+    let Some(kind) = labels.get(TYPE_LABEL) else { return Source::Default };
+    let name = format!("fence-config-type-{kind}");
+    match wanting.find(known, &name) {
+        Some(data) => Source::Map { name, data, of_node: false },
+        None if known.contains_key(&name) => Source::Default,
+        None => Source::Unknown,
+    }
+}
+
+/// The proposal's, of which `restart-instance` is nothing that could be done.
+fn default_steps(found: &mut NodeMethods) {
+    found.isolation = vec!["mark-unschedulable".to_owned()];
+    found.power_management = vec!["restart-instance".to_owned()];
+    found.recovery = vec!["uncordon".to_owned()];
+}
+
+/// One ConfigMap of steps being read.
+struct Reader<'a, 'w> {
+    node: &'a str,
+    known: &'a Known,
+    wanting: &'w mut Wanting,
+    map: &'a str,
+    data: &'a BTreeMap<String, String>,
+    of_node: bool,
+}
+
+type Pairs = Vec<(String, Written)>;
+
+impl Reader<'_, '_> {
+    fn steps(&mut self, found: &mut NodeMethods) {
+        default_steps(found);
+        let place = format!("{}/{CONFIG_KEY}", self.map);
+        let Some(text) = self.data.get(CONFIG_KEY) else {
+            self.wanting.mistake(format!("{} has no key {CONFIG_KEY}", self.map));
+            return;
+        };
+        for (key, written) in parse(&place, text, &mut self.wanting.mistakes) {
+            match key.as_str() {
+                "node_name" if !self.of_node || written.value == self.node => {}
+                "node_name" => self.wanting.mistake(format!(
+                    "{}: node_name is {}, but this is the ConfigMap of {}",
+                    written.at, written.value, self.node
+                )),
+                "isolation" => found.isolation = self.names(&written),
+                "power_management" => found.power_management = self.names(&written),
+                "recovery" => found.recovery = self.names(&written),
+                _ => self.wanting.mistake(format!(
+                    "{}: {key} is not known here; there are node_name, isolation, power_management and recovery",
+                    written.at
+                )),
+            }
+        }
+        // The proposal's own default says mark-unschedulable where it means the opposite.
+        for name in found.recovery.iter_mut().filter(|name| *name == "mark-unschedulable") {
+            "uncordon".clone_into(name);
+        }
+    }
+
+    fn names(&mut self, written: &Written) -> Vec<String> {
+        let names: Vec<String> = words(&written.value)
+            .iter()
+            .map(|name| name.strip_prefix(METHOD_PREFIX).unwrap_or(name).to_owned())
+            .collect();
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                self.wanting.mistake(format!("{}: {name} is named twice", written.at));
+            }
+        }
+        names
+    }
+
+    fn methods(&mut self, found: &mut NodeMethods) {
+        let steps = [&found.isolation, &found.power_management, &found.recovery];
+        let named: BTreeSet<String> = steps.into_iter().flatten().cloned().collect();
+        for key in self.data.keys().filter(|key| *key != CONFIG_KEY) {
+            match key.strip_prefix(METHOD_PREFIX) {
+                Some(method) if named.contains(method) => {}
+                Some(method) => self.wanting.mistake(format!("{}: no step names the method {method}", self.map)),
+                None => self.wanting.mistake(format!(
+                    "{}: the key {key} is not known; there are {CONFIG_KEY} and {METHOD_PREFIX}NAME",
+                    self.map
+                )),
+            }
+        }
+        for name in named.iter().filter(|name| BuiltIn::named(name).is_none()) {
+            if let Some(method) = self.method(name) {
+                found.methods.insert(name.clone(), method);
+            }
+        }
+    }
+
+    /// Template, then method, then the node's own; for a type, what it says gives way to the method's ConfigMap.
+    fn method(&mut self, name: &str) -> Option<Method> {
+        let map = format!("{METHOD_PREFIX}{name}-{}", self.node);
+        let separate = self.wanting.find(self.known, &map).map(|data| (map.clone(), data));
+        let separate = separate.map(|(map, data)| self.properties(&map, data));
+        let inline_key = format!("{METHOD_PREFIX}{name}");
+        let inline = self
+            .data
+            .get(&inline_key)
+            .map(|text| parse(&format!("{}/{inline_key}", self.map), text, &mut self.wanting.mistakes));
+        if separate.is_none() && inline.is_none() {
+            let because = format!("{} names the method {name}, has no key {inline_key}", self.map);
+            self.wanting.absent(self.known, &map, &because);
+            return None;
+        }
+        let mut layers: Vec<Pairs> = separate.into_iter().chain(inline).collect();
+        if !self.of_node {
+            layers.reverse();
+        }
+        let wanted = layers.iter().flatten().rfind(|(key, _)| key == "template");
+        let template = wanted.map(|(_, written)| self.template(written)).unwrap_or_default();
+        layers.insert(0, template);
+        self.merge(name, layers)
+    }
+
+    fn template(&mut self, written: &Written) -> Pairs {
+        let Some(data) = self.wanting.find(self.known, &written.value) else {
+            self.wanting.absent(self.known, &written.value, &format!("{}: a template is named", written.at));
+            return Pairs::new();
+        };
+        let pairs = self.properties(&written.value, data);
+        for (_, inner) in pairs.iter().filter(|(key, _)| key == "template") {
+            self.wanting.mistake(format!("{}: a template cannot have one itself", inner.at));
+        }
+        pairs
+    }
+
+    fn properties(&mut self, map: &str, data: &BTreeMap<String, String>) -> Pairs {
+        let mut pairs = Pairs::new();
+        for (key, text) in data {
+            if METHOD_KEYS.contains(&key.as_str()) {
+                pairs.extend(parse(&format!("{map}/{key}"), text, &mut self.wanting.mistakes));
+            } else {
+                let known = METHOD_KEYS.join(" and ");
+                self.wanting.mistake(format!("{map}: the key {key} is not known; there are {known}"));
+            }
+        }
+        pairs
+    }
+
+    fn merge(&mut self, name: &str, layers: Vec<Pairs>) -> Option<Method> {
+        let secret = format!("{SECRET_PREFIX}{name}-{}", self.node);
+        let mut method = Method { name: name.to_owned(), secret, ..Method::default() };
+        for (key, written) in layers.into_iter().flatten() {
+            self.take(&mut method, key, written);
+        }
+        if method.agent.is_empty() {
+            // A template that is not there is a mistake of its own.
+            self.wanting
+                .mistake(format!("method {name}: agent_name is missing; name the agent, such as fence_ipmilan"));
+            return None;
+        }
+        Some(method)
+    }
+
+    fn take(&mut self, method: &mut Method, key: String, written: Written) {
+        let value = written.value.clone();
+        match key.as_str() {
+            "template" | "name" => {}
+            "agent_name" => match agent_name(&value) {
+                Some(agent) => method.agent = agent,
+                None => self.wanting.mistake(format!(
+                    "{}: agent_name is {value}; write the agent's name alone, such as fence_ipmilan",
+                    written.at
+                )),
+            },
+            "action" => match wish(&value) {
+                Some(wish) => method.action = Some(wish),
+                None => {
+                    self.wanting.mistake(format!("{}: action is {value}; there are on, off and reboot", written.at))
+                }
+            },
+            "must_sucess" | "must_success" | "must_succeed" => {
+                if !matches!(value.to_ascii_lowercase().as_str(), "yes" | "true" | "on" | "1") {
+                    self.wanting.mistake(format!(
+                        "{}: {key}={value} is not done here: every method must succeed; leave it away",
+                        written.at
+                    ));
+                }
+            }
+            "identity" if value == "configured" => method.claim = Claim::Configured,
+            "identity" if value == "asked" => method.claim = Claim::Asked,
+            "identity" => {
+                self.wanting.mistake(format!("{}: identity is {value}; there are asked and configured", written.at));
+            }
+            "system-uuid" | "system_uuid" => method.claim = Claim::Pinned(value),
+            "storage" => method.storage = Some(value),
+            // Whoever may write ConfigMaps could otherwise have any Secret sent to an address of his.
+            "secret" if !value.starts_with(SECRET_PREFIX) => self.wanting.mistake(format!(
+                "{}: secret is {value}; only Secrets whose names begin with {SECRET_PREFIX} are read",
+                written.at
+            )),
+            "secret" => {
+                method.secret = value;
+                method.secret_needed = true;
+            }
+            "script_path" => self.wanting.mistake(format!(
+                "{}: script_path is not run: cordon, uncordon and clean-pods are built in",
+                written.at
+            )),
+            _ if key.replace('-', "_").ends_with("password_script") => method.secret_needed = true,
+            _ => {
+                method.options.insert(key.replace('-', "_"), written);
+            }
+        }
+    }
+}
+
+/// `fence-ipmilan` and `fence_ipmilan` are the same; a path, or anything that is no agent, is none.
+fn agent_name(text: &str) -> Option<String> {
+    let name = text.replace('-', "_");
+    let rest = name.strip_prefix("fence_")?;
+    let fits =
+        !rest.is_empty() && rest.len() < 64 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    fits.then_some(name)
+}
+
+/// Fabric agents say enable and disable.
+fn wish(text: &str) -> Option<Wish> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "enable" => Some(Wish::On),
+        "off" | "disable" => Some(Wish::Off),
+        "reboot" => Some(Wish::Reboot),
+        _ => None,
+    }
+}
