@@ -1,0 +1,227 @@
+//! A fate as lines of text: first what happens when, then what becomes of each pod, then where the times come from.
+
+use std::time::Duration;
+
+use super::{ClusterEnd, Fate, OurEnd, OurPath, PodFate, Window, ZoneState};
+
+/// Between two columns.
+const GAP: usize = 2;
+/// A column is not made narrower than this, whatever the width.
+const NARROWEST: usize = 12;
+
+/// Lines for a terminal of `width` columns; none has spaces at its end.
+#[must_use]
+pub fn render(fate: &Fate, width: usize) -> Vec<String> {
+    let mut lines = wrap(&format!("If {} failed now, from that moment on:", fate.node), width);
+    lines.push(String::new());
+    lines.extend(table(&timeline(fate), width));
+    lines.push(String::new());
+    if fate.pods.is_empty() {
+        lines.push("It has no pods.".to_owned());
+    } else {
+        lines.extend(table(&pods(fate), width));
+        lines.push(String::new());
+        lines.extend(wrap(&summary(fate), width));
+    }
+    for note in &fate.settings.notes {
+        lines.extend(wrap(&format!("times from: {note}"), width));
+    }
+    lines
+}
+
+fn timeline(fate: &Fate) -> Vec<Vec<String>> {
+    let mut events: Vec<(Window, &str, String)> = cluster_events(fate);
+    events.extend(fate.ours.iter().flat_map(our_events));
+    events.sort_by_key(|event| event.0);
+    let head = ["WHEN", "WHO", "WHAT"].map(str::to_owned).to_vec();
+    let rows = events.into_iter().map(|(at, who, what)| vec![window(at), who.to_owned(), what]);
+    let never = never_events(fate).into_iter().map(|(who, what)| vec!["never".to_owned(), who.to_owned(), what]);
+    std::iter::once(head).chain(rows).chain(never).collect()
+}
+
+fn cluster_events(fate: &Fate) -> Vec<(Window, &'static str, String)> {
+    let mut events = vec![(
+        fate.cluster.unknown,
+        "cluster",
+        "Ready becomes Unknown; no new pods, and its pods leave their services".to_owned(),
+    )];
+    if let Some(tainted) = fate.cluster.tainted {
+        events.push((tainted, "cluster", "taint unreachable:NoExecute; tolerations begin to run".to_owned()));
+    }
+    if let Some(first) = fate.pods.iter().filter_map(|pod| pod.marked).min() {
+        events.push((first, "cluster", "the first pods are marked for deletion; their objects stay".to_owned()));
+    }
+    events
+}
+
+fn our_events(ours: &OurPath) -> Vec<(Window, &'static str, String)> {
+    let evidence = ours.evidence.as_ref().map(|evidence| format!(", and {evidence}")).unwrap_or_default();
+    let mut events =
+        vec![(ours.silent, "nodewell", format!("the kubelet's Lease is silent for long enough{evidence}"))];
+    if ours.begins != ours.silent {
+        events.push((ours.begins, "nodewell", format!("policy {} has held for long enough", ours.policy)));
+    }
+    events.extend(ours.off.map(|at| (at, "nodewell", "power confirmed off (read twice)".to_owned())));
+    events
+        .extend(ours.released.map(|at| (at, "nodewell", "taint out-of-service; pods and volumes released".to_owned())));
+    events
+}
+
+fn never_events(fate: &Fate) -> Vec<(&'static str, String)> {
+    let mut never = Vec::new();
+    if fate.cluster.tainted.is_none() {
+        never.push(("cluster", untainted(fate.cluster.zone).to_owned()));
+    }
+    let Some(ours) = &fate.ours else {
+        never.push(("nodewell", "acts: no policy is about this node".to_owned()));
+        return never;
+    };
+    if ours.released.is_none() {
+        never.push(("nodewell", "releases pods: this node cannot be fenced".to_owned()));
+    }
+    if !ours.holds.is_empty() {
+        never.push(("nodewell", format!("acts as things stand: {}", ours.holds.join(", "))));
+    }
+    never
+}
+
+fn untainted(zone: ZoneState) -> &'static str {
+    match zone {
+        ZoneState::AllDown => "evicts: no node would be ready, which it takes for its own fault",
+        _ => "evicts: so much of the small zone would be down that it stops there",
+    }
+}
+
+fn pods(fate: &Fate) -> Vec<Vec<String>> {
+    let mut head = vec!["POD", "OWNER", "THE CLUSTER"];
+    head.extend(fate.ours.iter().map(|_| "NODEWELL"));
+    let rows = fate.pods.iter().map(|pod| {
+        let owner = pod.owner.clone().unwrap_or_else(|| "none".to_owned());
+        let mut row = vec![pod.pod.clone(), owner, cluster_end(pod)];
+        row.extend(pod.ours.map(our_end));
+        row
+    });
+    std::iter::once(head.into_iter().map(str::to_owned).collect()).chain(rows).collect()
+}
+
+fn cluster_end(pod: &PodFate) -> String {
+    let mut words = match pod.cluster {
+        ClusterEnd::Replaced(at) => format!("another one starts after {}", window(at)),
+        ClusterEnd::WaitsForVolume { after_removal, .. } => waits(pod, after_removal),
+        ClusterEnd::NeverReplaced => "never: its name is taken while its object is there".to_owned(),
+        ClusterEnd::Lost => "lost: nothing makes another one".to_owned(),
+        ClusterEnd::Stays => "stays with the node".to_owned(),
+        ClusterEnd::NotEvicted => "never: it is not evicted".to_owned(),
+        ClusterEnd::Finished => "had ended before".to_owned(),
+        ClusterEnd::UpToOwner(at) => format!("marked after {}; the rest is up to its owner", window(at)),
+    };
+    if pod.needs_help() && pod.finalizers {
+        words.push_str("; its finalizers hold it too");
+    }
+    if pod.loses_data && !matches!(pod.cluster, ClusterEnd::Stays | ClusterEnd::Finished) {
+        words.push_str("; emptyDir is lost");
+    }
+    words
+}
+
+fn waits(pod: &PodFate, after_removal: Option<Duration>) -> String {
+    let volumes = pod.held_volumes.join(", ");
+    match after_removal {
+        Some(after) => format!("never: {volumes} stays attached until {} after its object is gone", span(after)),
+        None => format!("never: {volumes} stays attached (force detach is off)"),
+    }
+}
+
+fn our_end(end: OurEnd) -> String {
+    match end {
+        OurEnd::Released(at) => format!("released after {}", window(at)),
+        OurEnd::Lost(at) => format!("deleted after {}: lost", window(at)),
+        OurEnd::Stays => "stays".to_owned(),
+        OurEnd::AsCluster => "no difference".to_owned(),
+    }
+}
+
+fn summary(fate: &Fate) -> String {
+    let count = |test: &dyn Fn(&&PodFate) -> bool| fate.pods.iter().filter(test).count();
+    let stuck = count(&|pod| pod.needs_help());
+    let freed = count(&|pod| pod.needs_help() && matches!(pod.ours, Some(OurEnd::Released(_))));
+    let ours =
+        if fate.ours.is_some() && stuck > 0 { format!("; nodewell frees {freed} of these") } else { String::new() };
+    format!("{stuck} of {} pods never come back by themselves{ours}.", fate.pods.len())
+}
+
+/// `40s–55s`, or one of them if they are the same to the second.
+fn window(window: Window) -> String {
+    let (earliest, latest) = (span(window.earliest), span(window.latest));
+    if earliest == latest { earliest } else { format!("{earliest}–{latest}") }
+}
+
+/// `5m50s`: whole seconds, and no more than two units.
+fn span(span: Duration) -> String {
+    let total = span.as_secs() + u64::from(span.subsec_millis() >= 500);
+    let (hours, minutes, seconds) = (total / 3600, total / 60 % 60, total % 60);
+    match (hours, minutes, seconds) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, 0) => format!("{minutes}m"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds}s"),
+        (hours, 0, _) => format!("{hours}h"),
+        (hours, minutes, _) => format!("{hours}h{minutes}m"),
+    }
+}
+
+/// Columns as wide as they need to be; if that is too wide, the widest ones are wrapped.
+fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let natural = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| chars(cell)).max();
+    let mut widths: Vec<usize> = (0..columns).map(|column| natural(column).unwrap_or_default()).collect();
+    let room = width.saturating_sub(GAP * columns.saturating_sub(1));
+    while widths.iter().sum::<usize>() > room {
+        let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROWEST) else { break };
+        *widest -= 1;
+    }
+    rows.iter().flat_map(|row| row_lines(row, &widths)).collect()
+}
+
+fn row_lines(row: &[String], widths: &[usize]) -> Vec<String> {
+    let cells: Vec<Vec<String>> = row.iter().zip(widths).map(|(cell, width)| wrap(cell, *width)).collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or_default();
+    let line = |at: usize| {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            let text = cell.get(at).map(String::as_str).unwrap_or_default();
+            line.push_str(text);
+            line.push_str(&" ".repeat(width.saturating_sub(chars(text)) + GAP));
+        }
+        line.trim_end().to_owned()
+    };
+    (0..height).map(line).collect()
+}
+
+/// Breaks between words; a word that is too long for a line, anywhere.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut rest: Vec<char> = word.chars().collect();
+        if let Some(last) = lines.last_mut() {
+            let needed = chars(last) + usize::from(!last.is_empty()) + rest.len();
+            if needed <= width {
+                last.extend((!last.is_empty()).then_some(' '));
+                last.extend(rest);
+                continue;
+            }
+        }
+        while rest.len() > width {
+            let tail = rest.split_off(width);
+            lines.push(rest.into_iter().collect());
+            rest = tail;
+        }
+        lines.push(rest.into_iter().collect());
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}

@@ -1,0 +1,120 @@
+//! What is to be applied to one Node whose agent is silent, by what the API server itself says of it now.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    Memory, Patience, Sign, Silence,
+    ownership::{Ownership, OwnershipError},
+    words::{self, StatusView, Words},
+};
+use crate::time::{Moment, Now};
+
+/// What is to be done about one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Applies the full set of the agent's conditions, each Unknown.
+    Silence(Vec<Words>),
+    /// Applies what is left of the set: the agent was removed.
+    Collect(Vec<Words>),
+    /// Nothing: why.
+    Leave(Leave),
+}
+
+/// Why a node is left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Leave {
+    #[error("the Node is gone, or is another one of the name")]
+    AnotherNode,
+    #[error("the agent has spoken meanwhile")]
+    Back,
+    #[error("no condition on it is the agent's")]
+    NothingOfOurs,
+    #[error("its conditions say so already")]
+    Done,
+    #[error(transparent)]
+    Owners(#[from] OwnershipError),
+}
+
+/// What the API server says of one node now: read after the decision to look, the Lease after the Node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Evidence {
+    pub status: StatusView,
+    /// `renewTime` of the agent's Lease, if there is a Lease.
+    pub lease: Option<Option<Timestamp>>,
+}
+
+/// What is to be applied, if anything.
+#[must_use]
+pub fn judge(silence: &Silence, evidence: &Evidence, memory: &Memory, patience: &Patience, now: Now) -> Verdict {
+    verdict(silence, evidence, memory, patience, now).unwrap_or_else(Verdict::Leave)
+}
+
+fn verdict(
+    silence: &Silence,
+    Evidence { status, lease }: &Evidence,
+    memory: &Memory,
+    patience: &Patience,
+    now: Now,
+) -> Result<Verdict, Leave> {
+    if status.uid != silence.uid {
+        return Err(Leave::AnotherNode);
+    }
+    let owners = Ownership::read(&status.managed_fields)?;
+    if status.of_agent(&owners).next().is_none() {
+        return Err(Leave::NothingOfOurs);
+    }
+    let since = still_silent(silence, (status, *lease), &owners, memory, patience, now).ok_or(Leave::Back)?;
+    if !words::is_silenced(status, &owners) {
+        let since = wall(now, since);
+        return Ok(Verdict::Silence(words::silenced(status, &owners, since, now.wall)));
+    }
+    let lease_gone = memory.of(&silence.node).and_then(|seen| seen.lease_gone);
+    let removed = is_removed((status, &owners), (*lease, lease_gone), patience, now);
+    if removed && owners.agents.keys().any(|kind| !owners.is_shared(kind)) {
+        return Ok(Verdict::Collect(words::collected(status, &owners)));
+    }
+    Err(Leave::Done)
+}
+
+/// Since when, if what the API server says now is what we knew.
+fn still_silent(
+    silence: &Silence,
+    (status, lease): (&StatusView, Option<Option<Timestamp>>),
+    owners: &Ownership,
+    memory: &Memory,
+    patience: &Patience,
+    now: Now,
+) -> Option<Moment> {
+    match (silence.sign, lease) {
+        (Sign::Lease { renewed }, Some(now)) => (renewed == now).then_some(silence.since),
+        // It has gone, or come, since the survey: the next one knows.
+        (Sign::Lease { .. }, None) | (Sign::Heartbeats, Some(_)) => None,
+        (Sign::Heartbeats, None) => {
+            let since = memory.of(&silence.node)?.quiet_since(&words::heartbeats(status, owners))?;
+            (now.moment.since(since) > patience.heartbeat).then_some(since)
+        }
+    }
+}
+
+/// Whether nobody is expected to speak for them any more.
+fn is_removed(
+    (status, owners): (&StatusView, &Ownership),
+    (lease, lease_gone): (Option<Option<Timestamp>>, Option<Moment>),
+    patience: &Patience,
+    now: Now,
+) -> bool {
+    let taken_away = lease_gone.is_some_and(|since| now.moment.since(since) >= patience.withdrawn);
+    if lease.is_none() && taken_away {
+        return true;
+    }
+    // By the wall clock: this has to outlive the controller that wrote it.
+    let marked = words::silenced_since(status, owners).map(|since| now.wall.duration_since(since));
+    let after = if lease.is_some() { patience.collect_leased } else { patience.collect };
+    marked.is_some_and(|lasted| lasted >= SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX))
+}
+
+/// A moment of ours for people.
+fn wall(now: Now, moment: Moment) -> Timestamp {
+    let ago = SignedDuration::try_from(now.moment.since(moment)).unwrap_or_default();
+    now.wall.checked_sub(ago).unwrap_or(now.wall)
+}

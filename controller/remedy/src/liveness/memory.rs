@@ -1,0 +1,119 @@
+//! What one controller has seen of agents' signs of life; losing it only delays.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+
+use super::words::KUBELETS;
+use crate::{
+    facts::Node,
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+
+/// Heartbeats, boots and Leases as they were seen to move, by node.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    seen: BTreeMap<String, Seen>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    uid: String,
+    boot: (String, Moment),
+    /// How the boot was first met: at our own start every boot is new to us, and none is a reboot.
+    rebooted: bool,
+    /// Type → heartbeat and when we first saw it.
+    heartbeats: BTreeMap<String, (Timestamp, Moment)>,
+    /// A Lease was there, and since when it is not any more.
+    had_lease: bool,
+    pub(super) lease_gone: Option<Moment>,
+    /// Nothing is looked for before.
+    rest: Option<Moment>,
+}
+
+impl Memory {
+    /// Takes in what the snapshot shows. Nodes that are gone are forgotten.
+    #[must_use]
+    pub fn observe(mut self, snapshot: &Snapshot, now: Now) -> Self {
+        self.seen.retain(|name, _| snapshot.nodes.contains_key(name));
+        for (name, node) in &snapshot.nodes {
+            let fresh = self.seen.get(name).is_none_or(|seen| seen.uid != node.uid);
+            if fresh {
+                self.seen.insert(name.clone(), Seen::new(node, now.moment));
+            }
+            if let Some(seen) = self.seen.get_mut(name) {
+                seen.observe(node, snapshot.agent_leases.contains_key(name), now.moment);
+            }
+        }
+        self
+    }
+
+    pub(super) fn of(&self, node: &str) -> Option<&Seen> {
+        self.seen.get(node)
+    }
+
+    /// The node was looked at and there is nothing to do before `until`, unless the agent is heard of.
+    pub fn rest(&mut self, node: &str, until: Moment) {
+        if let Some(seen) = self.seen.get_mut(node) {
+            seen.rest = Some(until);
+        }
+    }
+}
+
+impl Seen {
+    fn new(node: &Node, now: Moment) -> Self {
+        Self {
+            uid: node.uid.clone(),
+            boot: (node.boot_id.clone(), now),
+            rebooted: false,
+            heartbeats: BTreeMap::new(),
+            had_lease: false,
+            lease_gone: None,
+            rest: None,
+        }
+    }
+
+    fn observe(&mut self, node: &Node, has_lease: bool, now: Moment) {
+        if node.boot_id != self.boot.0 {
+            (self.boot, self.rebooted) = ((node.boot_id.clone(), now), true);
+        }
+        self.lease_gone = match (has_lease, self.lease_gone) {
+            (true, _) => None,
+            (false, None) if self.had_lease => Some(now),
+            (false, since) => since,
+        };
+        self.had_lease |= has_lease;
+        let foreign = node.conditions.iter().filter(|condition| !KUBELETS.contains(&condition.kind.as_str()));
+        let beats = foreign.filter_map(|condition| Some((condition.kind.clone(), condition.heartbeat?)));
+        let mut newer = BTreeMap::new();
+        for (kind, at) in beats {
+            let known = self.heartbeats.get(&kind).filter(|(before, _)| *before == at);
+            self.rest = self.rest.filter(|_| known.is_some());
+            newer.insert(kind, known.copied().unwrap_or((at, now)));
+        }
+        self.heartbeats = newer;
+    }
+
+    /// Since when a heartbeat of any of `kinds` has not moved; nothing if none was seen, or one is not as we know it.
+    pub(super) fn quiet_since(&self, beats: &BTreeMap<String, Option<Timestamp>>) -> Option<Moment> {
+        let known = |kind: &str, at: Timestamp| self.heartbeats.get(kind).filter(|(before, _)| *before == at);
+        let times: Option<Vec<Moment>> =
+            beats.iter().map(|(kind, at)| known(kind, (*at)?).map(|(_, since)| *since)).collect();
+        times?.into_iter().max()
+    }
+
+    /// Since when *some* condition that is not the kubelet's has not been written: a reason to look closer.
+    pub(super) fn oldest_quiet(&self) -> Option<Moment> {
+        self.heartbeats.values().map(|(_, since)| *since).min()
+    }
+
+    /// How long ago it was seen to start anew.
+    pub(super) fn since_reboot(&self, now: Moment) -> Option<Duration> {
+        self.rebooted.then(|| now.since(self.boot.1))
+    }
+
+    pub(super) fn is_resting(&self, now: Moment) -> bool {
+        self.rest.is_some_and(|until| now < until)
+    }
+}

@@ -1,0 +1,128 @@
+//! Who writes which condition of a Node, read from `metadata.managedFields`.
+//!
+//! The shape is FieldsV1 of server-side apply (KEP-555, `sigs.k8s.io/structured-merge-diff/fieldpath/serialize.go`): an
+//! element of a list is a key `k:{"type":"DiskUnhealthy"}`, a field a key `f:status`, and `.` the element itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// The agent's name as a writer (`FIELD_MANAGER` of its exporter).
+pub const AGENT: &str = "nodewell";
+
+/// What one manager owns of each condition: type → names of fields.
+pub type Fields = BTreeMap<String, BTreeSet<String>>;
+
+/// Who owns what of a Node's conditions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ownership {
+    /// What the agent's applies of the status own.
+    pub agents: Fields,
+    /// What anybody else owns, whatever the operation.
+    pub others: Fields,
+}
+
+/// Why the owners are not known; nothing is written then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OwnershipError {
+    #[error("metadata.managedFields is no list: was it left out of the answer?")]
+    Missing,
+    #[error("managedFields of {manager:?} have no fieldsV1 that can be read")]
+    Unreadable { manager: String },
+    #[error("managedFields of {manager:?} have a condition without a type: {key:.80}")]
+    Key { manager: String, key: String },
+}
+
+impl Ownership {
+    /// Reads `metadata.managedFields` as the API server gives it.
+    ///
+    /// # Errors
+    /// If anything in it is not understood: who does not know the owners does not write.
+    pub fn read(managed_fields: &Value) -> Result<Self, OwnershipError> {
+        let mut owners = Self::default();
+        for entry in managed_fields.as_array().ok_or(OwnershipError::Missing)? {
+            owners.add(entry)?;
+        }
+        Ok(owners)
+    }
+
+    fn add(&mut self, entry: &Value) -> Result<(), OwnershipError> {
+        let manager = entry["manager"].as_str().unwrap_or_default();
+        let fields = entry["fieldsV1"].as_object();
+        let fields = fields.ok_or_else(|| OwnershipError::Unreadable { manager: manager.to_owned() })?;
+        // An Update of the same name is another manager to the server, and not what an agent does.
+        let is_agents = manager == AGENT && entry["operation"] == "Apply" && entry["subresource"] == "status";
+        let into = if is_agents { &mut self.agents } else { &mut self.others };
+        let Some(conditions) = fields.get("f:status").and_then(|status| status.get("f:conditions")) else {
+            return Ok(());
+        };
+        for (key, owned) in conditions.as_object().into_iter().flatten().filter(|(key, _)| *key != ".") {
+            let kind =
+                kind_of(key).ok_or_else(|| OwnershipError::Key { manager: manager.to_owned(), key: key.clone() })?;
+            let names = owned.as_object().into_iter().flatten().filter_map(|(name, _)| name.strip_prefix("f:"));
+            into.entry(kind).or_default().extend(names.map(str::to_owned));
+        }
+        Ok(())
+    }
+
+    /// Somebody else has a word in what this condition says, or says it is there.
+    #[must_use]
+    pub fn is_shared(&self, kind: &str) -> bool {
+        self.others.get(kind).is_some_and(|fields| fields.iter().any(|field| field != "lastHeartbeatTime"))
+    }
+}
+
+/// The type in `k:{"type":"DiskUnhealthy"}`.
+fn kind_of(key: &str) -> Option<String> {
+    let key: Value = serde_json::from_str(key.strip_prefix("k:")?).ok()?;
+    Some(key["type"].as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(manager: &str, operation: &str, kinds: &[&str]) -> Value {
+        let mut conditions = json!({ ".": {} });
+        for kind in kinds {
+            conditions[format!("k:{{\"type\":\"{kind}\"}}")] =
+                json!({ ".": {}, "f:type": {}, "f:status": {}, "f:reason": {} });
+        }
+        json!({ "manager": manager, "operation": operation, "apiVersion": "v1", "subresource": "status",
+            "fieldsType": "FieldsV1", "fieldsV1": { "f:status": { "f:conditions": conditions } } })
+    }
+
+    #[test]
+    fn an_agents_conditions_are_those_that_it_applied() {
+        let kubelet = json!({ "manager": "kubelet", "operation": "Update", "subresource": "status", "fieldsV1": {
+            "f:metadata": { "f:labels": {} }, "f:status": { "f:conditions": {
+                "k:{\"type\":\"Ready\"}": { "f:lastHeartbeatTime": {}, "f:status": {} } } } } });
+        let read = Ownership::read(&json!([kubelet, entry(AGENT, "Apply", &["DiskUnhealthy", "KernelDeadlock"])]));
+        let read = read.unwrap();
+        assert_eq!(read.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"]);
+        assert_eq!(read.agents["DiskUnhealthy"], ["reason", "status", "type"].map(str::to_owned).into());
+        assert!(read.is_shared("Ready") && !read.is_shared("DiskUnhealthy"));
+    }
+
+    #[test]
+    fn an_update_under_the_agents_name_is_somebody_else() {
+        let read = Ownership::read(&json!([entry(AGENT, "Update", &["KernelDeadlock"])])).unwrap();
+        assert!(read.agents.is_empty() && read.is_shared("KernelDeadlock"));
+        let prefix = Ownership::read(&json!([entry("nodewell-controller", "Apply", &["KernelDeadlock"])])).unwrap();
+        assert!(prefix.agents.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error_and_not_an_empty_set() {
+        assert_eq!(Ownership::read(&Value::Null), Err(OwnershipError::Missing));
+        let odd = json!([{ "manager": "x", "operation": "Apply" }]);
+        assert!(matches!(Ownership::read(&odd), Err(OwnershipError::Unreadable { .. })));
+        for key in ["k:{\"type\"", "v:1", "k:{\"name\":\"x\"}", "i:0"] {
+            let odd = json!([{ "manager": AGENT, "fieldsV1": { "f:status": { "f:conditions": { key: {} } } } }]);
+            assert!(matches!(Ownership::read(&odd), Err(OwnershipError::Key { .. })), "{key}");
+        }
+        assert_eq!(Ownership::read(&json!([])), Ok(Ownership::default()));
+    }
+}

@@ -1,0 +1,146 @@
+//! What is said in a silent agent's place: the full set of its conditions, so that nothing of it is dropped, and nothing
+//! that is not its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::ownership::Ownership;
+use crate::facts::Truth;
+
+/// The reason of every condition that stands in a silent agent's place.
+pub const AGENT_SILENT: &str = "AgentSilent";
+
+/// The kubelet's and the node controllers' own: an agent that claims one of them is not believed.
+pub const KUBELETS: [&str; 5] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
+
+/// Messages of conditions that the agent writes are no longer than this either.
+const MESSAGE_LIMIT_BYTES: usize = 256;
+
+/// One condition as it is applied: its fields, `type` among them, as in the API.
+pub type Words = Map<String, Value>;
+
+/// A Node's status, read by the API (not from a cache) with its managedFields.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StatusView {
+    pub uid: String,
+    pub resource_version: String,
+    /// `metadata.managedFields` as it stands there.
+    pub managed_fields: Value,
+    /// `status.conditions` as it stands there.
+    pub conditions: Vec<Words>,
+}
+
+impl StatusView {
+    /// The conditions that the agent owns and that may be spoken for, with their fields as they are now.
+    pub(super) fn of_agent<'a>(&'a self, owners: &'a Ownership) -> impl Iterator<Item = (&'a str, &'a Words)> {
+        let named = self.conditions.iter().filter_map(|words| Some((words.get("type")?.as_str()?, words)));
+        named.filter(|(kind, _)| owners.agents.contains_key(*kind) && !KUBELETS.contains(kind))
+    }
+}
+
+/// The body of the apply on `nodes/NODE/status`, sent with `fieldManager=nodewell&force=false`. It is refused with 409 if
+/// the Node is another one, was written since `status` was read, or somebody else owns a field that would change.
+#[must_use]
+pub fn apply_body(node: &str, status: &StatusView, set: &[Words]) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": { "name": node, "uid": status.uid, "resourceVersion": status.resource_version },
+        "status": { "conditions": set },
+    })
+}
+
+/// All of the agent's conditions, each Unknown since `now`; one that was Unknown keeps its time, one that somebody else
+/// writes too keeps its words.
+pub(super) fn silenced(status: &StatusView, owners: &Ownership, silent_since: Timestamp, now: Timestamp) -> Vec<Words> {
+    let of_agent = status.of_agent(owners);
+    of_agent
+        .map(|(kind, words)| match owners.is_shared(kind) {
+            true => kept(words, &owners.agents[kind]),
+            false => unknown(words, silent_since, now),
+        })
+        .collect()
+}
+
+/// What stays when an agent's conditions are collected: an apply without a condition that the agent made deletes the
+/// entry, and the other writer's words with it (seen on kube-apiserver 1.36).
+pub(super) fn collected(status: &StatusView, owners: &Ownership) -> Vec<Words> {
+    let shared = status.of_agent(owners).filter(|(kind, _)| owners.is_shared(kind));
+    shared.map(|(kind, words)| kept(words, &owners.agents[kind])).collect()
+}
+
+/// The fields that are the agent's, as they are: saying the same again is no conflict.
+fn kept(words: &Words, fields: &BTreeSet<String>) -> Words {
+    let ours = words.iter().filter(|(name, _)| *name == "type" || fields.contains(*name));
+    ours.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn unknown(words: &Words, silent_since: Timestamp, now: Timestamp) -> Words {
+    let was_unknown = text(words, "status") == "Unknown";
+    let before = words.get("lastTransitionTime").filter(|_| was_unknown).cloned();
+    let pairs = [
+        ("type", Value::from(text(words, "type"))),
+        ("status", "Unknown".into()),
+        ("reason", AGENT_SILENT.into()),
+        ("message", message(words, silent_since).into()),
+        ("lastTransitionTime", before.unwrap_or_else(|| seconds(now).into())),
+    ];
+    // The last heartbeat stays: it is when the agent spoke last.
+    let heartbeat = words.get("lastHeartbeatTime").map(|at| ("lastHeartbeatTime", at.clone()));
+    pairs.into_iter().chain(heartbeat).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What a broken node said last is the first thing that somebody asks.
+fn message(words: &Words, silent_since: Timestamp) -> String {
+    let (status, reason, said) = (text(words, "status"), text(words, "reason"), text(words, "message"));
+    let mut message = format!("no word from this node's agent since {}", seconds(silent_since));
+    if status == "True" {
+        message.push_str(&format!("; before that True: {reason}: {said}"));
+    }
+    cut(message)
+}
+
+fn cut(mut message: String) -> String {
+    let end = (0..=MESSAGE_LIMIT_BYTES.min(message.len())).rev().find(|at| message.is_char_boundary(*at));
+    message.truncate(end.unwrap_or_default());
+    message
+}
+
+/// Every condition that may be spoken for says so already.
+pub(super) fn is_silenced(status: &StatusView, owners: &Ownership) -> bool {
+    let mut alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
+    alone.all(|(_, words)| text(words, "reason") == AGENT_SILENT && truth(words) == Truth::Unknown)
+}
+
+/// Since when the youngest of them says so, by the wall clock of whichever controller wrote it.
+pub(super) fn silenced_since(status: &StatusView, owners: &Ownership) -> Option<Timestamp> {
+    let alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
+    let times: Option<Vec<Timestamp>> =
+        alone.map(|(_, words)| text(words, "lastTransitionTime").parse().ok()).collect();
+    times?.into_iter().max()
+}
+
+/// The agent's last heartbeats, by type.
+pub(super) fn heartbeats(status: &StatusView, owners: &Ownership) -> BTreeMap<String, Option<Timestamp>> {
+    let all = status.of_agent(owners);
+    all.map(|(kind, words)| (kind.to_owned(), text(words, "lastHeartbeatTime").parse().ok())).collect()
+}
+
+fn truth(words: &Words) -> Truth {
+    match text(words, "status") {
+        "True" => Truth::True,
+        "False" => Truth::False,
+        _ => Truth::Unknown,
+    }
+}
+
+fn text<'a>(words: &'a Words, name: &str) -> &'a str {
+    words.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// RFC 3339 in whole seconds, the only form `metav1.Time` takes.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
