@@ -1,0 +1,281 @@
+//! The loop: the world changes → a decision → its actions, each node's by itself → what came of them, saved.
+//!
+//! Everything runs inside one future. Dropping it, or the end of the term, drops whatever is under way with it; what then
+//! is in doubt stands in the records, and the next leader begins there.
+
+mod drained;
+mod gather;
+mod perform;
+mod power;
+mod recheck;
+mod record;
+mod release;
+
+use std::{future::Future, pin::Pin, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use nodewell_remedy::{
+    action::{Action, Telling},
+    decide::{Decision, Memory},
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+use tokio::sync::{Semaphore, watch};
+
+use self::gather::{Gathering, Question};
+use crate::{clock::Clock, cluster::Cluster, leader::Term, lifeline::Lifeline, power::Power, world::World};
+
+/// How the loop goes about it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Decides, reads and says what it would do; writes nothing, not even an Event.
+    pub dry_run: bool,
+    /// Between two decisions at least (100 ms): a thousand changes at once are one decision.
+    pub pause: Duration,
+    /// Between two decisions at most (1 s).
+    pub tick: Duration,
+    /// Writes to the API server under way at once (48): 150 cordons take well under 2 s and nobody else is starved.
+    pub writes: usize,
+    /// Questions to the API server and to BMCs under way at once (32).
+    pub questions: usize,
+    /// After a failure the node is left alone for so long (1 s).
+    pub rest: Duration,
+    /// How long a machine may take to be read as off, after its agents said so (60 s).
+    pub off_within: Duration,
+    /// The lifeline has to last at least so long when something irreversible begins, unless the act is shorter (5 s).
+    pub least_life: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            dry_run: true,
+            pause: Duration::from_millis(100),
+            tick: Duration::from_secs(1),
+            writes: 48,
+            questions: 32,
+            rest: Duration::from_secs(1),
+            off_within: Duration::from_secs(60),
+            least_life: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What decides; always [`nodewell_remedy::decide::decide`], except in tests of the loop itself.
+pub type Decide = fn(&Snapshot, Memory, Now) -> Decision;
+
+/// Performs decisions while it leads.
+#[derive(Debug)]
+pub struct Conductor<'a, C, P> {
+    cluster: &'a C,
+    power: &'a P,
+    world: &'a World,
+    clock: Clock,
+    settings: Settings,
+    decide: Decide,
+    writes: Semaphore,
+}
+
+/// Words that are to become an Event.
+#[derive(Debug)]
+struct Words {
+    node: String,
+    uid: String,
+    telling: Telling,
+}
+
+/// What ended.
+#[derive(Debug)]
+enum Ended {
+    Act { node: String, words: Vec<Words> },
+    Asked { node: String, question: Question },
+    Told,
+}
+
+type Work<'a> = Pin<Box<dyn Future<Output = Ended> + 'a>>;
+
+/// One term's work.
+struct Running<'a, C, P> {
+    conductor: &'a Conductor<'a, C, P>,
+    life: Lifeline,
+    memory: Memory,
+    works: FuturesUnordered<Work<'a>>,
+    gathering: Gathering,
+    /// Events under way.
+    telling: usize,
+    decided: Option<Moment>,
+    /// In a dry run: what was said already.
+    said: Vec<String>,
+}
+
+/// Events are dropped past so many: they never hold up an act.
+const TELLING: usize = 512;
+
+impl<'a, C: Cluster, P: Power> Conductor<'a, C, P> {
+    #[must_use]
+    pub fn new(cluster: &'a C, power: &'a P, world: &'a World, clock: Clock, settings: Settings) -> Self {
+        let writes = Semaphore::new(settings.writes);
+        Self { cluster, power, world, clock, settings, decide: nodewell_remedy::decide::decide, writes }
+    }
+
+    /// Another decision, for tests of the loop.
+    #[must_use]
+    pub fn deciding(self, decide: Decide) -> Self {
+        Self { decide, ..self }
+    }
+
+    /// Never returns: works in each term of ours, and waits for the next. A dry run needs no term, for it takes none.
+    pub async fn run(&'a self, mut term: Term) {
+        if self.settings.dry_run {
+            let (forever, until) = watch::channel(Moment(Duration::MAX));
+            self.serve(Lifeline::new(1, until)).await;
+            drop(forever);
+        }
+        loop {
+            let life = term.borrow_and_update().clone();
+            if let Some(life) = life.filter(|life| life.holds(self.clock.moment())) {
+                self.serve(life).await;
+            } else if term.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Until the term is over.
+    async fn serve(&'a self, life: Lifeline) {
+        self.begin(life.epoch);
+        Running::new(self, life).run().await;
+        self.begin(0);
+    }
+
+    /// Nothing of another term is under way any more, and what was read of power then is old.
+    fn begin(&self, epoch: u64) {
+        self.world.with(|snapshot| {
+            snapshot.epoch = epoch;
+            snapshot.dry_run = self.settings.dry_run;
+            snapshot.busy.clear();
+            snapshot.cases.clear();
+        });
+    }
+}
+
+impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
+    fn new(conductor: &'a Conductor<'a, C, P>, life: Lifeline) -> Self {
+        let works = FuturesUnordered::new();
+        let (memory, gathering) = (Memory::default(), Gathering::default());
+        Self { conductor, life, memory, works, gathering, telling: 0, decided: None, said: Vec::new() }
+    }
+
+    async fn run(mut self) {
+        let (world, clock) = (self.conductor.world, self.conductor.clock);
+        let mut next = clock.moment();
+        loop {
+            tokio::select! {
+                biased;
+                () = over(self.life.clone(), clock) => return,
+                Some(ended) = self.works.next() => {
+                    self.settle(ended);
+                    next = next.min(self.soon());
+                }
+                () = world.changed() => next = next.min(self.soon()),
+                () = clock.until(next) => next = self.decide(),
+            }
+        }
+    }
+
+    /// The next moment at which a decision may follow the last one.
+    fn soon(&self) -> Moment {
+        let now = self.conductor.clock.moment();
+        self.decided.map_or(now, |last| last.plus(self.conductor.settings.pause).max(now))
+    }
+
+    /// Decides, sets going what follows, and says when to decide again at the latest.
+    fn decide(&mut self) -> Moment {
+        let Conductor { world, clock, settings, decide, .. } = self.conductor;
+        let now = clock.now();
+        let memory = std::mem::take(&mut self.memory);
+        let decision = world.with(|snapshot| decide(snapshot, memory, now));
+        self.decided = Some(now.moment);
+        self.memory = decision.memory;
+        world.publish(decision.verdicts);
+        world.keep_cases(&decision.wants);
+        self.ask(&decision.wants, now.moment);
+        self.set_going(decision.actions);
+        let latest = now.moment.plus(settings.tick);
+        decision.wake.map_or(latest, |wake| wake.min(latest)).max(now.moment.plus(settings.pause))
+    }
+
+    fn set_going(&mut self, actions: Vec<Action>) {
+        if self.conductor.settings.dry_run {
+            return self.say(actions);
+        }
+        for action in actions {
+            let node = action.node().to_owned();
+            let is_free = self.conductor.world.with(|snapshot| snapshot.busy.insert(node.clone()));
+            if is_free {
+                let act = self.conductor.act(action, self.life.clone());
+                self.works.push(Box::pin(async move { Ended::Act { node, words: act.await } }));
+            }
+        }
+    }
+
+    /// What a dry run would do, each thing once.
+    fn say(&mut self, actions: Vec<Action>) {
+        let said: Vec<String> = actions.iter().map(|action| format!("{}: {}", action.node(), name(action))).collect();
+        for line in said.iter().filter(|line| !self.said.contains(line)) {
+            tracing::info!(would = line, "dry run");
+        }
+        self.said = said;
+    }
+
+    fn settle(&mut self, ended: Ended) {
+        match ended {
+            Ended::Act { node, words } => {
+                self.conductor.world.with(|snapshot| snapshot.busy.remove(&node));
+                words.into_iter().for_each(|words| self.tell(words));
+            }
+            Ended::Asked { node, question } => self.gathering.answered(node, question, self.conductor.clock.moment()),
+            Ended::Told => self.telling -= 1,
+        }
+    }
+
+    fn tell(&mut self, words: Words) {
+        let Words { node, uid, telling } = words;
+        if telling.message.is_empty() {
+            return;
+        }
+        tracing::info!(node, epoch = self.life.epoch, reason = telling.reason, message = telling.message, "remedy");
+        if self.telling >= TELLING {
+            tracing::warn!(node, "an Event was dropped: too many are under way");
+            return;
+        }
+        self.telling += 1;
+        let cluster = self.conductor.cluster;
+        self.works.push(Box::pin(async move {
+            cluster.tell(&node, &uid, &telling).await;
+            Ended::Told
+        }));
+    }
+}
+
+fn name(action: &Action) -> String {
+    match action {
+        Action::Open(fence) => format!("open a record ({})", fence.spec.cause),
+        Action::Save { why, .. } => format!("write {}: {}", why.reason, why.message),
+        Action::Close { why, .. } => format!("close the record: {}", why.message),
+        Action::Step { step, .. } => format!("{step:?}"),
+        Action::Tell { telling, .. } => format!("tell {}: {}", telling.reason, telling.message),
+    }
+}
+
+/// Returns when the term has ended or was not renewed in time.
+async fn over(mut life: Lifeline, clock: Clock) {
+    while life.holds(clock.moment()) {
+        let until = life.until();
+        tokio::select! {
+            biased;
+            moved = life.moved() => if !moved { return },
+            () = clock.until(until) => {}
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Power off: what the agents say is only a claim; two reads are the proof.
+
+use nodewell_remedy::{
+    action::{Done, Failed, Outcome},
+    api::fence::{Confirmation, NodeFence},
+    facts::Node,
+    snapshot::PowerState,
+};
+use tokio::time::sleep;
+
+use super::{Conductor, perform::BETWEEN_READS};
+use crate::{cluster::Cluster, lifeline::Lifeline, power::Power};
+
+/// Reads that have to say Off, one right after the other.
+const PROOF: u32 = 2;
+
+impl<C: Cluster, P: Power> Conductor<'_, C, P> {
+    pub(super) async fn power_off(&self, fence: &NodeFence, node: &Node, life: &Lifeline) -> Outcome {
+        let by = self.power.off(node, life).await?;
+        let deadline = self.clock.moment().plus(self.settings.off_within);
+        let mut reads = 0;
+        loop {
+            reads = if self.read_power(node).await == PowerState::Off { reads + 1 } else { 0 };
+            if reads >= PROOF {
+                return Ok(Done::Off(self.confirmation(fence, by, life.epoch)));
+            }
+            if self.clock.moment() >= deadline {
+                return Err(Failed::Timeout(self.settings.off_within));
+            }
+            sleep(BETWEEN_READS).await;
+        }
+    }
+
+    fn confirmation(&self, fence: &NodeFence, by: Vec<String>, epoch: u64) -> Confirmation {
+        let boot_id = fence.status.boot_id.clone();
+        Confirmation { at: self.clock.wall(), reads: PROOF, by, boot_id, passive: false, epoch }
+    }
+}

@@ -1,0 +1,218 @@
+//! Drains a node: makes the calls that `nodewell_remedy::drain` asks for, several at a time, until it says that it is over.
+//!
+//! Guarantees: no call is begun at or after the deadline; every call names the pod's UID; a Node that is gone, or another
+//! one of its name, ends it before the next pod is touched; dropping the future stops everything, calls under way included
+//! (their pods may then be gone or not). A call that hangs holds up nothing but its own pod.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use nodewell_remedy::{
+    action::{Done, Failed, Outcome},
+    api::fence::DrainReport,
+    drain::{Answer, Call, DrainNext, DrainRules, DrainState, Limits, Way, next},
+    facts::{Budget, Node, Pod, PodRef},
+    time::{Moment, Now},
+};
+use tokio::time::{sleep, timeout};
+
+use crate::{cluster::Cluster, failure::Failure};
+
+/// A call without an answer for so long is given up, and its pod tried again.
+const CALL: Duration = Duration::from_secs(30);
+/// After a listing that failed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Ends with [`Done::Drain`], whether every pod is gone or not: the report says. `clock` is the controller's own.
+pub async fn drain<C: Cluster>(
+    cluster: &C,
+    node: &Node,
+    rules: &DrainRules,
+    limits: Limits,
+    clock: impl Fn() -> Now,
+) -> Outcome {
+    let started = clock().moment;
+    let mut drain = Drain { node, rules, started, state: DrainState::new(limits), pods: None, trouble: None };
+    let mut work = FuturesUnordered::new();
+    work.push(perform(cluster, node, Work::Look { after: Duration::ZERO }));
+    loop {
+        let left = started.plus(rules.timeout).since(clock().moment);
+        let event = tokio::select! {
+            // The deadline first: what becomes ready in the same instant is not polled any more.
+            biased;
+            () = sleep(left) => return drain.at_the_deadline(clock()),
+            event = work.next() => event,
+        };
+        match event.map(|event| drain.absorb(event, clock())) {
+            Some(Ok(more)) => work.extend(more.into_iter().map(|one| perform(cluster, node, one))),
+            Some(Err(end)) => return end,
+            // There is always a listing under way or to come.
+            None => return drain.at_the_deadline(clock()),
+        }
+    }
+}
+
+/// One thing to do at the API server.
+enum Work {
+    Look { after: Duration },
+    Call(Call),
+    Ask(Box<Pod>),
+}
+
+/// What came of it.
+enum Event {
+    /// The UID of the Node, if there is one, and its pods.
+    Looked(Result<(Option<String>, Vec<Pod>), Failure>),
+    Called(PodRef, Result<(), Failure>),
+    Asked(PodRef, Result<Vec<Budget>, Failure>),
+}
+
+async fn perform<C: Cluster>(cluster: &C, node: &Node, work: Work) -> Event {
+    match work {
+        Work::Look { after } => {
+            sleep(after).await;
+            // Both begin at once: a second call could begin after the deadline.
+            let both = async { tokio::join!(cluster.node(&node.name), cluster.pods_on(&node.name)) };
+            Event::Looked(bounded(both).await.and_then(|(node, pods)| Ok((node?.map(|node| node.uid), pods?))))
+        }
+        Work::Call(call) => {
+            let made = async {
+                match call.way {
+                    Way::Evict => cluster.evict(&call.pod, call.grace).await,
+                    Way::Delete => cluster.delete_pod(&call.pod, call.grace).await,
+                }
+            };
+            Event::Called(call.pod.clone(), bounded(made).await.and_then(|answer| answer))
+        }
+        Work::Ask(pod) => {
+            let asked = bounded(cluster.budgets_of(&pod)).await.and_then(|answer| answer);
+            Event::Asked(pod.at, asked)
+        }
+    }
+}
+
+async fn bounded<T>(call: impl Future<Output = T>) -> Result<T, Failure> {
+    let answer = timeout(CALL, call).await;
+    answer.map_err(|_| Failure::NoAnswer(format!("none within {} s", CALL.as_secs())))
+}
+
+struct Drain<'a> {
+    node: &'a Node,
+    rules: &'a DrainRules,
+    started: Moment,
+    state: DrainState,
+    /// As they were last listed.
+    pods: Option<Vec<Pod>>,
+    /// Why the last listing brought nothing.
+    trouble: Option<Failure>,
+}
+
+impl Drain<'_> {
+    /// What to do next, or the end.
+    fn absorb(&mut self, event: Event, now: Now) -> Result<Vec<Work>, Outcome> {
+        match event {
+            Event::Looked(Ok((uid, pods))) => {
+                self.same_node(uid.as_deref())?;
+                self.trouble = None;
+                self.pods = Some(pods);
+                self.plan(now)
+            }
+            Event::Looked(Err(failure)) => {
+                self.trouble = Some(failure);
+                Ok(vec![Work::Look { after: LOOK_AGAIN }])
+            }
+            Event::Called(pod, answer) => {
+                self.state.answered(&pod, answer_of(answer), self.rules.retry, now.moment);
+                Ok(Vec::new())
+            }
+            // Not to know the budget's name is no reason to ask for it again and again.
+            Event::Asked(pod, budgets) => {
+                self.state.budgets(&pod, budgets.unwrap_or_default());
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn plan(&mut self, now: Now) -> Result<Vec<Work>, Outcome> {
+        let pods = self.pods.as_deref().unwrap_or_default();
+        let DrainNext { calls, ask, until, verdict } = next(self.rules, pods, &mut self.state, self.started, now);
+        if let Some(report) = verdict {
+            return Err(Ok(Done::Drain(report)));
+        }
+        let mut work = vec![Work::Look { after: until.since(now.moment) }];
+        for call in calls {
+            self.state.called(&call.pod, call.forced, now.moment);
+            work.push(Work::Call(call));
+        }
+        let asked = ask.iter().filter_map(|at| pods.iter().find(|pod| pod.at == *at));
+        for pod in asked {
+            self.state.asked(&pod.at);
+            work.push(Work::Ask(Box::new(pod.clone())));
+        }
+        Ok(work)
+    }
+
+    /// Pods of another Node of this name are none of ours.
+    fn same_node(&self, found: Option<&str>) -> Result<(), Outcome> {
+        match found {
+            Some(uid) if uid == self.node.uid => Ok(()),
+            Some(uid) => {
+                let text = format!("Node {} is another one now (UID {uid})", self.node.name);
+                Err(Err(Failed::Gone(text)))
+            }
+            None => Err(Err(Failed::Gone(format!("Node {} is not there any more", self.node.name)))),
+        }
+    }
+
+    /// Not one call from here on.
+    fn at_the_deadline(&mut self, now: Now) -> Outcome {
+        let Some(pods) = self.pods.as_deref() else {
+            let why = self.trouble.as_ref().map_or_else(|| "no answer".to_owned(), ToString::to_string);
+            let line = format!("the pods of {} could never be listed: {why}", self.node.name);
+            return Ok(Done::Drain(DrainReport { done: false, blocked: vec![line] }));
+        };
+        let late = Now { moment: now.moment.max(self.started.plus(self.rules.timeout)), ..now };
+        let report = next(self.rules, pods, &mut self.state, self.started, late).verdict;
+        Ok(Done::Drain(report.map(|report| self.with_trouble(report)).unwrap_or_default()))
+    }
+
+    /// A list that could not be read again proves nothing.
+    fn with_trouble(&self, mut report: DrainReport) -> DrainReport {
+        if let Some(failure) = &self.trouble {
+            report.done = false;
+            report.blocked.push(format!("the pods of {} could not be listed at the end: {failure}", self.node.name));
+        }
+        report
+    }
+}
+
+/// The API server's words for what has no status code of its own.
+const NAMESPACE_TERMINATING: [&str; 2] = ["NamespaceTerminating", "because it is being terminated"];
+const SEVERAL_BUDGETS: &str = "more than one PodDisruptionBudget";
+
+fn answer_of(answer: Result<(), Failure>) -> Answer {
+    match answer {
+        Ok(()) => Answer::Accepted,
+        Err(Failure::NotFound) => Answer::Gone,
+        Err(Failure::Blocked { message, retry }) => Answer::Blocked { message, retry },
+        Err(Failure::Refused { code, message }) => refused(code, message),
+        Err(failure @ (Failure::Conflict(_) | Failure::NoAnswer(_))) => Answer::Failed { message: failure.to_string() },
+    }
+}
+
+fn refused(code: u16, message: String) -> Answer {
+    if code == 403 && NAMESPACE_TERMINATING.iter().any(|words| message.contains(words)) {
+        return Answer::NamespaceTerminating;
+    }
+    if code == 500 && message.contains(SEVERAL_BUDGETS) {
+        return Answer::SeveralBudgets { message };
+    }
+    let message = format!("{message} (HTTP {code})");
+    match code {
+        400..=499 => Answer::Refused { message },
+        _ => Answer::Failed { message },
+    }
+}
+
+#[cfg(test)]
+mod tests;

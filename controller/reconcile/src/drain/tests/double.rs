@@ -1,0 +1,343 @@
+//! A small cluster that does to each call what the test says.
+
+use std::{cell::RefCell, collections::BTreeMap, future::pending, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_remedy::{
+    action::Telling,
+    api::fence::NodeFence,
+    facts::{Attachment, Budget, Deletion, LeaseView, Node, Owner, Pod, PodRef, Taint},
+    time::{Moment, Now},
+};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    cluster::{Cluster, Leadership, LeaseKind},
+    failure::Failure,
+};
+
+/// What becomes of a call, and of its pod.
+#[derive(Debug, Clone)]
+pub(super) enum Does {
+    /// Says yes; nothing else happens.
+    Accept,
+    /// Says yes; the pod is gone after this.
+    End(Duration),
+    /// Says yes; the pod is being deleted for ever.
+    Linger,
+    /// Says after this long that the pod is gone at once.
+    Slow(Duration),
+    /// 404, and the pod is gone.
+    Vanish,
+    Answer(Failure),
+    Hang,
+}
+
+type Acts = Box<dyn Fn(&str, usize) -> Does>;
+
+pub(super) struct Double {
+    begun: Instant,
+    evict: Acts,
+    delete: Acts,
+    list: Box<dyn Fn(usize) -> Does>,
+    budgets: Vec<Budget>,
+    node_becomes: Option<(Duration, Option<&'static str>)>,
+    world: RefCell<World>,
+}
+
+#[derive(Default)]
+struct World {
+    /// With the time at which each comes.
+    pods: Vec<(Duration, Pod)>,
+    gone_at: BTreeMap<String, Duration>,
+    calls: Vec<(Duration, String)>,
+    uids: Vec<(String, String)>,
+    in_flight: usize,
+    most_in_flight: usize,
+    lists: usize,
+}
+
+pub(super) fn node() -> Node {
+    Node {
+        name: "n1".into(),
+        uid: "node-1".into(),
+        resource_version: "1".into(),
+        created: Timestamp::UNIX_EPOCH,
+        deleting: false,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        taints: Vec::new(),
+        unschedulable: true,
+        provider_id: String::new(),
+        conditions: Vec::new(),
+        boot_id: String::new(),
+        system_uuid: String::new(),
+        addresses: Vec::new(),
+        volumes_attached: 0,
+    }
+}
+
+pub(super) fn at(name: &str) -> PodRef {
+    PodRef { namespace: "shop".into(), name: name.into(), uid: format!("uid-{name}") }
+}
+
+pub(super) fn pod(name: &str) -> Pod {
+    Pod {
+        at: at(name),
+        node: "n1".into(),
+        phase: "Running".into(),
+        ready: true,
+        created: None,
+        owner: Some(Owner { kind: "ReplicaSet".into(), name: "web".into(), uid: "r".into(), gone: false }),
+        owned_by_others: false,
+        deleting: None,
+        mirror: false,
+        grace: Duration::from_secs(30),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        tolerations: Vec::new(),
+        volumes: Vec::new(),
+        finalizers: false,
+    }
+}
+
+impl Double {
+    pub(super) fn new(pods: Vec<Pod>) -> Self {
+        let pods = pods.into_iter().map(|pod| (Duration::ZERO, pod)).collect();
+        Self {
+            begun: Instant::now(),
+            evict: Box::new(|_, _| Does::End(Duration::ZERO)),
+            delete: Box::new(|_, _| Does::End(Duration::ZERO)),
+            list: Box::new(|_| Does::Accept),
+            budgets: Vec::new(),
+            node_becomes: None,
+            world: RefCell::new(World { pods, ..World::default() }),
+        }
+    }
+
+    /// By the pod's name and how often it was called for before.
+    pub(super) fn evict(self, acts: impl Fn(&str, usize) -> Does + 'static) -> Self {
+        Self { evict: Box::new(acts), ..self }
+    }
+
+    pub(super) fn delete(self, acts: impl Fn(&str, usize) -> Does + 'static) -> Self {
+        Self { delete: Box::new(acts), ..self }
+    }
+
+    pub(super) fn list(self, acts: impl Fn(usize) -> Does + 'static) -> Self {
+        Self { list: Box::new(acts), ..self }
+    }
+
+    pub(super) fn budget(mut self, budget: Budget) -> Self {
+        self.budgets.push(budget);
+        self
+    }
+
+    pub(super) fn arrives(self, after: Duration, pod: Pod) -> Self {
+        self.world.borrow_mut().pods.push((after, pod));
+        self
+    }
+
+    /// From then on the Node has this UID, or is not there.
+    pub(super) fn node_becomes(self, after: Duration, uid: Option<&'static str>) -> Self {
+        Self { node_becomes: Some((after, uid)), ..self }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    pub(super) fn now(&self) -> Now {
+        let elapsed = self.elapsed();
+        Now { moment: Moment(elapsed), wall: Timestamp::UNIX_EPOCH + elapsed }
+    }
+
+    /// When each call was begun, and what it was.
+    pub(super) fn calls(&self) -> Vec<(Duration, String)> {
+        self.world.borrow().calls.clone()
+    }
+
+    pub(super) fn named(&self, verb: &str) -> Vec<String> {
+        self.calls().into_iter().map(|(_, call)| call).filter(|call| call.starts_with(verb)).collect()
+    }
+
+    /// In seconds.
+    pub(super) fn times(&self, verb: &str) -> Vec<u64> {
+        self.calls().iter().filter(|(_, call)| call.starts_with(verb)).map(|(when, _)| when.as_secs()).collect()
+    }
+
+    pub(super) fn uids(&self, verb: &str) -> Vec<String> {
+        self.world.borrow().uids.iter().filter(|(of, _)| of == verb).map(|(_, uid)| uid.clone()).collect()
+    }
+
+    pub(super) fn most_in_flight(&self) -> usize {
+        self.world.borrow().most_in_flight
+    }
+
+    pub(super) fn left(&self) -> Vec<String> {
+        self.there().into_iter().map(|pod| pod.at.name).collect()
+    }
+
+    fn there(&self) -> Vec<Pod> {
+        let (now, world) = (self.elapsed(), self.world.borrow());
+        let is_there = |(comes, pod): &&(Duration, Pod)| {
+            *comes <= now && world.gone_at.get(&pod.at.uid).is_none_or(|gone| *gone > now)
+        };
+        world.pods.iter().filter(is_there).map(|(_, pod)| pod.clone()).collect()
+    }
+
+    fn record(&self, call: String) {
+        self.world.borrow_mut().calls.push((self.elapsed(), call));
+    }
+
+    async fn act(&self, verb: &str, acts: &Acts, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+        let before = self.named(&format!("{verb} {}", pod.name)).len();
+        let grace = grace.map(|grace| format!(" grace {}", grace.as_secs())).unwrap_or_default();
+        self.record(format!("{verb} {}{grace}", pod.name));
+        self.world.borrow_mut().uids.push((verb.to_owned(), pod.uid.clone()));
+        let _flight = Flight::begin(&self.world);
+        match acts(&pod.name, before) {
+            Does::Accept => Ok(()),
+            Does::End(after) => self.end(pod, after),
+            Does::Linger => self.end(pod, Duration::MAX),
+            Does::Slow(after) => {
+                sleep(after).await;
+                self.end(pod, Duration::ZERO)
+            }
+            Does::Vanish => self.end(pod, Duration::ZERO).and(Err(Failure::NotFound)),
+            Does::Answer(failure) => Err(failure),
+            Does::Hang => pending().await,
+        }
+    }
+
+    fn end(&self, pod: &PodRef, after: Duration) -> Result<(), Failure> {
+        let now = self.now();
+        let mut world = self.world.borrow_mut();
+        world.gone_at.insert(pod.uid.clone(), now.moment.0.saturating_add(after));
+        let deletion = Deletion { at: now.wall + Duration::from_secs(30), grace: Duration::from_secs(30) };
+        world.pods.iter_mut().filter(|(_, one)| one.at == *pod).for_each(|(_, one)| one.deleting = Some(deletion));
+        Ok(())
+    }
+}
+
+/// A call under way, also when it is dropped.
+struct Flight<'a>(&'a RefCell<World>);
+
+impl<'a> Flight<'a> {
+    fn begin(world: &'a RefCell<World>) -> Self {
+        let mut inner = world.borrow_mut();
+        inner.in_flight += 1;
+        inner.most_in_flight = inner.most_in_flight.max(inner.in_flight);
+        Self(world)
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.0.borrow_mut().in_flight -= 1;
+    }
+}
+
+fn unused<T>() -> Result<T, Failure> {
+    Err(Failure::Refused { code: 405, message: "a drain has no use for this".into() })
+}
+
+impl Cluster for Double {
+    async fn node(&self, _name: &str) -> Result<Option<Node>, Failure> {
+        self.record("node".into());
+        Ok(match self.node_becomes {
+            Some((after, uid)) if self.elapsed() >= after => uid.map(|uid| Node { uid: uid.into(), ..node() }),
+            _ => Some(node()),
+        })
+    }
+
+    async fn pods_on(&self, _node: &str) -> Result<Vec<Pod>, Failure> {
+        self.record("list".into());
+        let nth = self.world.borrow().lists;
+        self.world.borrow_mut().lists += 1;
+        match (self.list)(nth) {
+            Does::Answer(failure) => Err(failure),
+            Does::Hang => pending().await,
+            _ => Ok(self.there()),
+        }
+    }
+
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+        self.record(format!("budgets {}", pod.at.name));
+        Ok(self.budgets.clone())
+    }
+
+    async fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+        self.act("evict", &self.evict, pod, grace).await
+    }
+
+    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+        self.act("delete", &self.delete, pod, grace).await
+    }
+
+    async fn lease(&self, _kind: LeaseKind, _node: &str) -> Result<Option<LeaseView>, Failure> {
+        unused()
+    }
+
+    async fn fence(&self, _name: &str) -> Result<Option<NodeFence>, Failure> {
+        unused()
+    }
+
+    async fn pod(&self, _at: &PodRef) -> Result<Option<Pod>, Failure> {
+        unused()
+    }
+
+    async fn attachments_on(&self, _node: &str) -> Result<Vec<Attachment>, Failure> {
+        unused()
+    }
+
+    async fn config_map(&self, _name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
+        unused()
+    }
+
+    async fn secret(&self, _name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
+        unused()
+    }
+
+    async fn stopped(&self) -> Result<Option<String>, Failure> {
+        unused()
+    }
+
+    async fn open(&self, _fence: &NodeFence) -> Result<NodeFence, Failure> {
+        unused()
+    }
+
+    async fn save(&self, _fence: &NodeFence) -> Result<NodeFence, Failure> {
+        unused()
+    }
+
+    async fn close(&self, _fence: &NodeFence) -> Result<(), Failure> {
+        unused()
+    }
+
+    async fn taint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<(), Failure> {
+        unused()
+    }
+
+    async fn untaint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<(), Failure> {
+        unused()
+    }
+
+    async fn cordon(&self, _node: &str, _uid: &str, _by: &str) -> Result<bool, Failure> {
+        unused()
+    }
+
+    async fn uncordon(&self, _node: &str, _uid: &str, _by: &str) -> Result<bool, Failure> {
+        unused()
+    }
+
+    async fn tell(&self, _node: &str, _uid: &str, _telling: &Telling) {}
+
+    async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
+        unused()
+    }
+
+    async fn lead(&self, _lease: &Leadership) -> Result<Leadership, Failure> {
+        unused()
+    }
+}

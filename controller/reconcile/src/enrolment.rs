@@ -1,0 +1,173 @@
+//! Approves signing requests of agents by the rule in [`nodewell_remedy::enrolment`], as an identity of its own: it may
+//! approve for one signer and do nothing else, and what acts on nodes cannot approve.
+//!
+//! Needs: `list certificatesigningrequests`, `patch certificatesigningrequests/approval`, and `approve` on `signers` named
+//! `kubernetes.io/kube-apiserver-client`.
+
+use std::{collections::BTreeMap, future::Future, time::Duration};
+
+use nodewell_remedy::{
+    enrolment::{Refusal, Request, Rule, Verdict, judge},
+    time::Now,
+};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::{failure::Failure, lifeline::Lifeline};
+
+/// Signing requests, as far as the approver needs them.
+pub trait Requests {
+    /// All that nobody has decided upon, each with what it contains (or why that cannot be read); others may be among them.
+    fn all(&self) -> impl Future<Output = Result<Vec<Request>, Failure>>;
+    /// Adds the condition Approved (`nodewell_remedy::enrolment::approval_body`), if the request still has this UID and
+    /// resourceVersion.
+    fn approve(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), Failure>>;
+    /// Adds the condition Denied, under the same preconditions.
+    fn deny(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), Failure>>;
+}
+
+/// What was decided since the start, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub approved: u64,
+    pub denied: u64,
+    pub failures: u64,
+}
+
+/// The approver, for all terms of one controller.
+#[derive(Debug)]
+pub struct Approver<R> {
+    requests: R,
+    rule: Rule,
+    counts: Counts,
+    /// Requests that stay pending, by UID: what was said of each once is not said again.
+    left: BTreeMap<String, (String, Refusal)>,
+    /// How many were not approved, by reason: left for a person, or denied.
+    refused: BTreeMap<&'static str, u64>,
+    /// The list could not be read last time.
+    failing: bool,
+}
+
+/// Decisions in one round; a flood of requests waits for the next ones.
+const MOST_A_ROUND: usize = 50;
+/// Between two rounds. `nodewell enroll` waits for ten minutes.
+pub const ROUND: Duration = Duration::from_secs(5);
+
+impl<R: Requests> Approver<R> {
+    #[must_use]
+    pub fn new(requests: R, rule: Rule) -> Self {
+        let (counts, left, refused) = (Counts::default(), BTreeMap::new(), BTreeMap::new());
+        Self { requests, rule, counts, left, refused, failing: false }
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// What waits for a person: name and reason.
+    pub fn waiting(&self) -> impl Iterator<Item = (&str, &Refusal)> {
+        self.left.values().map(|(name, refusal)| (name.as_str(), refusal))
+    }
+
+    /// Requests that were not approved, by reason, each once.
+    #[must_use]
+    pub fn refused(&self) -> &BTreeMap<&'static str, u64> {
+        &self.refused
+    }
+
+    /// Goes on until the term is over. `told` hears of each round's end.
+    pub async fn run(&mut self, clock: impl Fn() -> Now, mut life: Lifeline, told: impl Fn(&Self)) {
+        let mut rounds = interval(ROUND);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while life.holds(clock().moment) {
+            tokio::select! {
+                _ = rounds.tick() => {
+                    self.round(&clock, &life).await;
+                    told(self);
+                }
+                alive = life.moved() => if !alive { return },
+            }
+        }
+    }
+
+    /// Looks at all requests once.
+    pub async fn round(&mut self, clock: &impl Fn() -> Now, life: &Lifeline) {
+        let all = match self.requests.all().await {
+            Ok(all) => all,
+            Err(failure) => return self.blind(&failure),
+        };
+        self.failing = false;
+        self.left.retain(|uid, _| all.iter().any(|request| request.uid == *uid && !request.decided));
+        let mut decided = 0;
+        for request in &all {
+            if decided == MOST_A_ROUND || !life.holds(clock().moment) {
+                return;
+            }
+            decided += usize::from(self.decide(request).await);
+        }
+    }
+
+    fn blind(&mut self, failure: &Failure) {
+        self.counts.failures += 1;
+        if !std::mem::replace(&mut self.failing, true) {
+            tracing::warn!(%failure, "cannot list signing requests; agents wait for their certificates");
+        }
+    }
+
+    /// Whether a decision was written, or tried.
+    async fn decide(&mut self, request: &Request) -> bool {
+        match judge(request, &self.rule) {
+            Verdict::Approve { node } => self.approve(request, &node).await,
+            Verdict::Deny(refusal) => self.deny(request, &refusal).await,
+            Verdict::Leave(refusal) => {
+                self.leave(request, refusal);
+                return false;
+            }
+            Verdict::Ignore => return false,
+        }
+        true
+    }
+
+    async fn approve(&mut self, request: &Request, node: &str) {
+        let message = format!("asked by {}, for node {node} and nothing else", request.username);
+        match self.requests.approve(request, &message).await {
+            Ok(()) => {
+                self.counts.approved += 1;
+                tracing::info!(request = request.name, node, "approved an agent's certificate");
+            }
+            Err(failure) => self.failed(request, &failure),
+        }
+    }
+
+    async fn deny(&mut self, request: &Request, refusal: &Refusal) {
+        match self.requests.deny(request, &refusal.to_string()).await {
+            Ok(()) => {
+                self.counts.denied += 1;
+                *self.refused.entry(refusal.reason()).or_default() += 1;
+                tracing::warn!(request = request.name, by = request.username, %refusal, "denied a forged request");
+            }
+            Err(failure) => self.failed(request, &failure),
+        }
+    }
+
+    fn leave(&mut self, request: &Request, refusal: Refusal) {
+        let known = self.left.get(&request.uid).is_some_and(|(_, before)| *before == refusal);
+        if !known {
+            tracing::warn!(request = request.name, by = request.username, %refusal, "not approved: a person decides");
+            *self.refused.entry(refusal.reason()).or_default() += 1;
+            self.left.insert(request.uid.clone(), (request.name.clone(), refusal));
+        }
+    }
+
+    /// The next round looks again; a conflict or a request that has gone is nobody's fault.
+    fn failed(&mut self, request: &Request, failure: &Failure) {
+        if matches!(failure, Failure::Conflict(_) | Failure::NotFound) {
+            return;
+        }
+        self.counts.failures += 1;
+        tracing::warn!(request = request.name, %failure, "cannot write the decision on a signing request");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! Why a call to the API server brought nothing.
+
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// 404, or a precondition named another object of that name.
+    #[error("it is not there")]
+    NotFound,
+    /// 409: somebody else was first.
+    #[error("it was changed by somebody else: {0}")]
+    Conflict(String),
+    /// 429 of an eviction: a disruption budget says not now.
+    #[error("not now: {message}")]
+    Blocked { message: String, retry: Option<Duration> },
+    /// Any other refusal; nothing was done.
+    #[error("{message} (HTTP {code})")]
+    Refused { code: u16, message: String },
+    /// No answer, or none that can be read: it may have been done.
+    #[error("no answer: {0}")]
+    NoAnswer(String),
+}
+
+impl Failure {
+    /// It is certain that nothing was done.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        !matches!(self, Self::NoAnswer(_))
+    }
+}

@@ -1,0 +1,268 @@
+//! Leader election by one Lease: who leads, in which term, and until when something of that term may run.
+//!
+//! Wall clocks are written for people and never compared. Another one's Lease has expired when *we* have seen it unchanged
+//! for its duration; our own lasts from the moment a renewal was *sent*, less a margin. So a leader stops before the next
+//! can begin, however the clocks differ and however late an answer comes.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use nodewell_remedy::time::Moment;
+use tokio::{sync::watch, time::timeout};
+
+use crate::{
+    clock::Clock,
+    cluster::{Cluster, Leadership},
+    failure::Failure,
+    lifeline::Lifeline,
+    world::World,
+};
+
+/// The same three numbers as everywhere in Kubernetes, and what is kept off the first.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Unique for each start of a program: a restarted one is somebody else.
+    pub identity: String,
+    /// How long others wait after they last saw a renewal (15 s).
+    pub duration: Duration,
+    /// Who could not renew for so long gives up (10 s).
+    pub renew_within: Duration,
+    /// Between two tries (2 s).
+    pub retry: Duration,
+    /// Kept off `duration` for what is to end by itself (2 s).
+    pub margin: Duration,
+}
+
+impl Terms {
+    #[must_use]
+    pub fn new(identity: impl Into<String>) -> Self {
+        Self {
+            identity: identity.into(),
+            duration: Duration::from_secs(15),
+            renew_within: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+            margin: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The present term; nothing while another one leads.
+pub type Term = watch::Receiver<Option<Lifeline>>;
+
+/// Does `work` in each term of ours, and waits for the next; never returns. `work` ends with its term.
+pub async fn in_each(mut term: Term, clock: Clock, mut work: impl AsyncFnMut(Lifeline)) {
+    loop {
+        let life = term.borrow_and_update().clone();
+        if let Some(life) = life.filter(|life| life.holds(clock.moment())) {
+            work(life).await;
+        } else if term.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Takes part in the election for as long as [`run`](Self::run) is polled.
+#[derive(Debug)]
+pub struct Candidate<'a, C> {
+    cluster: &'a C,
+    world: World,
+    clock: Clock,
+    terms: Terms,
+    term: watch::Sender<Option<Lifeline>>,
+    seen: Option<Seen>,
+    held: Option<Held>,
+}
+
+/// The Lease as it was last seen, and since when it is so.
+#[derive(Debug)]
+struct Seen {
+    lease: Leadership,
+    since: Moment,
+}
+
+/// Our own term.
+#[derive(Debug)]
+struct Held {
+    /// As it is stored, as far as we know.
+    lease: Leadership,
+    /// When the last renewal that succeeded was sent.
+    sent: Moment,
+    until: watch::Sender<Moment>,
+}
+
+impl<'a, C: Cluster> Candidate<'a, C> {
+    #[must_use]
+    pub fn new(cluster: &'a C, world: World, clock: Clock, terms: Terms) -> (Self, Term) {
+        let (term, receiver) = watch::channel(None);
+        (Self { cluster, world, clock, terms, term, seen: None, held: None }, receiver)
+    }
+
+    /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, and without that the lifeline.
+    pub async fn run(&mut self) {
+        loop {
+            match self.held.is_some() {
+                true => self.renew().await,
+                false => self.stand().await,
+            }
+            tokio::time::sleep(self.terms.retry).await;
+        }
+    }
+
+    /// Ends the term and gives the Lease back, so that the next need not wait. Everything of the term must have ended.
+    pub async fn resign(&mut self) {
+        let Some(held) = self.end("resigned") else { return };
+        let given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
+        if let Err(failure) = self.write(&given).await {
+            tracing::warn!(%failure, "the Lease could not be given back; the next leader waits for its end");
+        }
+    }
+
+    async fn stand(&mut self) {
+        match self.read().await.map(Option::unwrap_or_default) {
+            Ok(lease) => {
+                if self.is_free(&lease) {
+                    self.take(lease).await;
+                }
+            }
+            Err(failure) => tracing::debug!(%failure, "the leader's Lease could not be read"),
+        }
+    }
+
+    /// Given back, or unchanged before our own eyes for as long as it was to last; one that is missing may have been
+    /// deleted under a leader that does not know it yet. Even one that names us is not taken for ours: whatever we knew of
+    /// that term is over.
+    fn is_free(&mut self, lease: &Leadership) -> bool {
+        let now = self.clock.moment();
+        let seen = self.seen.take().filter(|seen| seen.lease == *lease);
+        let since = self.seen.insert(seen.unwrap_or_else(|| Seen { lease: lease.clone(), since: now })).since;
+        let given_back = lease.holder.is_empty() && !lease.resource_version.is_empty();
+        given_back || now.since(since) >= lease.duration.max(self.terms.duration)
+    }
+
+    async fn take(&mut self, before: Leadership) {
+        // A Lease made anew would count from the start again, and a term must never have the number of an older one.
+        let Some(known) = self.world.newest_epoch() else { return };
+        let wall = Some(self.clock.wall());
+        let transitions = before.transitions.max(known) + 1;
+        let mine = Leadership {
+            holder: self.terms.identity.clone(),
+            duration: self.terms.duration,
+            acquired: wall,
+            renewed: wall,
+            transitions,
+            ..before
+        };
+        let sent = self.clock.moment();
+        match self.write(&mine).await {
+            Ok(lease) => self.begin(lease, sent),
+            // A lost answer may have made us the holder. Nothing begins on that: the Lease then runs out like another's.
+            Err(failure) => tracing::debug!(%failure, "the leader's Lease was not taken"),
+        }
+    }
+
+    fn begin(&mut self, lease: Leadership, sent: Moment) {
+        let epoch = lease.transitions;
+        let until = self.until(sent);
+        if self.clock.moment() >= until {
+            return;
+        }
+        let (sender, receiver) = watch::channel(until);
+        self.seen = None;
+        self.held = Some(Held { lease, sent, until: sender });
+        self.term.send_replace(Some(Lifeline::new(epoch, receiver)));
+        tracing::info!(epoch, identity = self.terms.identity, "leads");
+    }
+
+    async fn renew(&mut self) {
+        let Some(held) = &self.held else { return };
+        if self.is_over(held) {
+            self.end("could not be renewed in time");
+            return;
+        }
+        let next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
+        let sent = self.clock.moment();
+        match self.write(&next).await {
+            Ok(lease) => self.renewed(lease, sent),
+            Err(Failure::NoAnswer(_) | Failure::Conflict(_)) => self.look_again(&next, sent).await,
+            Err(failure) => self.bear(&failure),
+        }
+    }
+
+    /// Also after it was not run for a while, stopped or starved: what hung on the lifeline has ended then.
+    fn is_over(&self, held: &Held) -> bool {
+        let now = self.clock.moment();
+        now.since(held.sent) >= self.terms.renew_within || now >= self.until(held.sent)
+    }
+
+    fn renewed(&mut self, lease: Leadership, sent: Moment) {
+        let until = self.until(sent);
+        let Some(held) = &mut self.held else { return };
+        held.lease = lease;
+        held.sent = sent;
+        held.until.send_replace(until);
+        // The answer may have come after the end that it moves.
+        if self.clock.moment() >= until {
+            self.end("a renewal was answered too late");
+        }
+    }
+
+    /// After a lost answer or a conflict: what is stored tells whether the renewal arrived.
+    async fn look_again(&mut self, meant: &Leadership, sent: Moment) {
+        match self.read().await {
+            Ok(Some(lease)) if !self.is_mine(&lease) => drop(self.end("another one leads")),
+            Ok(Some(lease)) if lease.renewed == meant.renewed => self.renewed(lease, sent),
+            Ok(Some(lease)) => self.refresh(lease),
+            Ok(None) => drop(self.end("the Lease was deleted")),
+            Err(failure) => self.bear(&failure),
+        }
+    }
+
+    fn is_mine(&self, lease: &Leadership) -> bool {
+        let epoch = self.held.as_ref().map(|held| held.lease.transitions);
+        lease.holder == self.terms.identity && epoch == Some(lease.transitions)
+    }
+
+    /// Still ours, changed by somebody (an annotation): the next renewal names its version.
+    fn refresh(&mut self, lease: Leadership) {
+        if let Some(held) = &mut self.held {
+            held.lease = lease;
+        }
+    }
+
+    fn bear(&mut self, failure: &Failure) {
+        tracing::warn!(%failure, "the leader's Lease was not renewed");
+        if self.held.as_ref().is_some_and(|held| self.is_over(held)) {
+            self.end("could not be renewed in time");
+        }
+    }
+
+    fn end(&mut self, why: &str) -> Option<Held> {
+        let held = self.held.take()?;
+        self.term.send_replace(None);
+        tracing::warn!(epoch = held.lease.transitions, why, "leads no more");
+        Some(held)
+    }
+
+    fn until(&self, sent: Moment) -> Moment {
+        sent.plus(self.terms.duration.saturating_sub(self.terms.margin))
+    }
+
+    async fn read(&self) -> Result<Option<Leadership>, Failure> {
+        timeout(self.patience(), self.cluster.leadership()).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn write(&self, lease: &Leadership) -> Result<Leadership, Failure> {
+        timeout(self.patience(), self.cluster.lead(lease)).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// So that there is time for a second try before giving up.
+    fn patience(&self) -> Duration {
+        self.terms.renew_within / 3
+    }
+}
+
+fn late() -> Failure {
+    Failure::NoAnswer("the API server took too long".into())
+}

@@ -1,0 +1,221 @@
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+
+use jiff::Timestamp;
+use nodewell_remedy::{
+    action::Telling,
+    api::fence::NodeFence,
+    facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
+};
+
+use super::*;
+use crate::{
+    cluster::LeaseKind,
+    world::{Limits, Source},
+};
+
+/// Only the Lease; everything else is not asked for by an election.
+#[derive(Debug, Clone, Default)]
+struct OneLease(Rc<RefCell<Stored>>);
+
+#[derive(Debug, Default)]
+struct Stored {
+    lease: Option<Leadership>,
+    version: u64,
+    /// Answers do not arrive; what was asked is done if `true`.
+    mute: Option<bool>,
+    writes: u64,
+}
+
+fn none<T>() -> Result<T, Failure> {
+    Err(Failure::NotFound)
+}
+
+impl Cluster for OneLease {
+    async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
+        match self.0.borrow().mute {
+            Some(_) => Err(Failure::NoAnswer("mute".into())),
+            None => Ok(self.0.borrow().lease.clone()),
+        }
+    }
+    async fn lead(&self, lease: &Leadership) -> Result<Leadership, Failure> {
+        let mut stored = self.0.borrow_mut();
+        if stored.mute == Some(false) {
+            return Err(Failure::NoAnswer("mute".into()));
+        }
+        if stored.lease.as_ref().map_or("", |lease| lease.resource_version.as_str()) != lease.resource_version {
+            return Err(Failure::Conflict("version".into()));
+        }
+        stored.version += 1;
+        stored.writes += 1;
+        let lease = Leadership { resource_version: stored.version.to_string(), ..lease.clone() };
+        stored.lease = Some(lease.clone());
+        if stored.mute.is_some() { Err(Failure::NoAnswer("mute".into())) } else { Ok(lease) }
+    }
+    async fn node(&self, _: &str) -> Result<Option<Node>, Failure> {
+        none()
+    }
+    async fn lease(&self, _: LeaseKind, _: &str) -> Result<Option<LeaseView>, Failure> {
+        none()
+    }
+    async fn fence(&self, _: &str) -> Result<Option<NodeFence>, Failure> {
+        none()
+    }
+    async fn pods_on(&self, _: &str) -> Result<Vec<Pod>, Failure> {
+        none()
+    }
+    async fn pod(&self, _: &PodRef) -> Result<Option<Pod>, Failure> {
+        none()
+    }
+    async fn attachments_on(&self, _: &str) -> Result<Vec<Attachment>, Failure> {
+        none()
+    }
+    async fn budgets_of(&self, _: &Pod) -> Result<Vec<Budget>, Failure> {
+        none()
+    }
+    async fn config_map(&self, _: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
+        none()
+    }
+    async fn secret(&self, _: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
+        none()
+    }
+    async fn stopped(&self) -> Result<Option<String>, Failure> {
+        none()
+    }
+    async fn open(&self, _: &NodeFence) -> Result<NodeFence, Failure> {
+        none()
+    }
+    async fn save(&self, _: &NodeFence) -> Result<NodeFence, Failure> {
+        none()
+    }
+    async fn close(&self, _: &NodeFence) -> Result<(), Failure> {
+        none()
+    }
+    async fn taint(&self, _: &str, _: &str, _: &Taint) -> Result<(), Failure> {
+        none()
+    }
+    async fn untaint(&self, _: &str, _: &str, _: &Taint) -> Result<(), Failure> {
+        none()
+    }
+    async fn cordon(&self, _: &str, _: &str, _: &str) -> Result<bool, Failure> {
+        none()
+    }
+    async fn uncordon(&self, _: &str, _: &str, _: &str) -> Result<bool, Failure> {
+        none()
+    }
+    async fn evict(&self, _: &PodRef, _: Option<Duration>) -> Result<(), Failure> {
+        none()
+    }
+    async fn delete_pod(&self, _: &PodRef, _: Option<Duration>) -> Result<(), Failure> {
+        none()
+    }
+    async fn tell(&self, _: &str, _: &str, _: &Telling) {}
+}
+
+/// A world that has listed its records: there are none.
+fn informed(clock: Clock) -> World {
+    let world = World::new(clock, Limits::default());
+    world.listed(Source::Fences, &Default::default());
+    world
+}
+
+fn candidate<'a>(cluster: &'a OneLease, name: &str, wall: i64) -> (Candidate<'a, OneLease>, Term) {
+    let clock = Clock::counted(Timestamp::constant(wall, 0));
+    Candidate::new(cluster, informed(clock), clock, Terms::new(name))
+}
+
+async fn run_for(candidate: &mut Candidate<'_, OneLease>, secs: u64) {
+    let _ = timeout(Duration::from_secs(secs), candidate.run()).await;
+}
+
+fn leads(term: &Term) -> Option<u64> {
+    term.borrow().as_ref().map(|life| life.epoch)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_lease_is_taken_only_after_it_was_missing_for_a_term() {
+    let cluster = OneLease::default();
+    let (mut one, term) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 14).await;
+    assert_eq!(leads(&term), None);
+    run_for(&mut one, 4).await;
+    assert_eq!(leads(&term), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn anothers_lease_runs_out_by_our_own_watch_whatever_the_clocks_say() {
+    let cluster = OneLease::default();
+    let (mut one, _) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    // Its clock is years ahead: by that one the Lease ran out long ago.
+    let (mut two, term) = candidate(&cluster, "two", 1_000_000_000);
+    run_for(&mut two, 14).await;
+    assert_eq!(leads(&term), None);
+    run_for(&mut two, 4).await;
+    assert_eq!(leads(&term), Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lifeline_ends_before_another_can_begin() {
+    let cluster = OneLease::default();
+    let (mut one, first) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    let life = first.borrow().clone().expect("it leads");
+    let clock = one.clock;
+    // It is stopped here and renews no more.
+    let (mut two, second) = candidate(&cluster, "two", 0);
+    while leads(&second).is_none() {
+        run_for(&mut two, 1).await;
+    }
+    assert!(!life.holds(clock.moment()), "two would lead");
+    run_for(&mut one, 3).await;
+    assert_eq!(leads(&first), None, "it went on and noticed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_to_a_renewal_that_arrived_ends_nothing() {
+    let cluster = OneLease::default();
+    let (mut one, term) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    cluster.0.borrow_mut().mute = Some(true);
+    run_for(&mut one, 3).await;
+    cluster.0.borrow_mut().mute = None;
+    run_for(&mut one, 30).await;
+    assert_eq!(leads(&term), Some(1), "the version was read again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_renew_gives_up_in_time() {
+    let cluster = OneLease::default();
+    let (mut one, term) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    cluster.0.borrow_mut().mute = Some(false);
+    run_for(&mut one, 13).await;
+    assert_eq!(leads(&term), None);
+    cluster.0.borrow_mut().mute = None;
+    run_for(&mut one, 20).await;
+    assert_eq!(leads(&term), Some(2), "its next term has another number");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_given_back_is_taken_at_once() {
+    let cluster = OneLease::default();
+    let (mut one, first) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    one.resign().await;
+    assert_eq!(leads(&first), None);
+    let (mut two, second) = candidate(&cluster, "two", 0);
+    run_for(&mut two, 1).await;
+    assert_eq!(leads(&second), Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_made_anew_does_not_count_from_the_start() {
+    let cluster = OneLease::default();
+    let (mut one, term) = candidate(&cluster, "one", 0);
+    let mut fence = NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
+    fence.metadata.name = "a".into();
+    fence.status.epoch = 7;
+    one.world.apply_fence(fence);
+    run_for(&mut one, 18).await;
+    assert_eq!(leads(&term), Some(8));
+}

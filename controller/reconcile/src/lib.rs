@@ -1,0 +1,18 @@
+//! Performs what `nodewell-remedy` decides, over the traits [`cluster::Cluster`] and [`power::Power`]. Nothing here knows
+//! HTTP or processes: the controller and the simulation run the same code.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod clock;
+pub mod cluster;
+pub mod conduct;
+pub mod drain;
+pub mod enrolment;
+pub mod failure;
+pub mod leader;
+pub mod lifeline;
+pub mod liveness;
+pub mod power;
+pub mod reach;
+pub mod serve;
+pub mod world;

@@ -1,0 +1,196 @@
+//! Speaks for agents that went silent: performs what [`nodewell_remedy::liveness`] decides, one node after the other.
+//!
+//! Guarantees: nothing is written to a Node that changed since it was read (its resourceVersion is the precondition), and
+//! nothing but the conditions that the agent's own field manager owns. Whoever comes back meanwhile wins: a conflict means
+//! that nothing was written, and the next round looks again.
+//!
+//! Needs: `get nodes`, `patch nodes/status`, `get leases` in the agents' namespace, `create events`.
+
+use std::{future::Future, time::Duration};
+
+use nodewell_remedy::{
+    action::Telling,
+    liveness::{AGENT_SILENT, Evidence, Memory, Patience, Silence, StatusView, Survey, Verdict, Words, judge, survey},
+    snapshot::Snapshot,
+    time::Now,
+};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::{failure::Failure, lifeline::Lifeline};
+
+/// The API server, as far as agents' conditions need it.
+pub trait Conditions {
+    /// The Node with its `managedFields`, then the agent's Lease, both by the API and not from a cache. Nothing if there is
+    /// no such Node.
+    fn read(&self, node: &str) -> impl Future<Output = Result<Option<Evidence>, Failure>>;
+    /// Server-side apply on `nodes/status` as the agent's field manager, `force=false`, with `metadata.uid` and
+    /// `metadata.resourceVersion` of `status` (`nodewell_remedy::liveness::apply_body`). The set is complete: what it
+    /// leaves out is given up.
+    fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> impl Future<Output = Result<(), Failure>>;
+    /// An Event on the Node.
+    fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
+}
+
+/// How fast it goes about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Between two rounds.
+    pub round: Duration,
+    /// Between two nodes: five a second, a thousand in 200 s.
+    pub node: Duration,
+    /// A node at which a request failed or met another writer is left alone for so long.
+    pub again: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { round: Duration::from_secs(10), node: Duration::from_millis(200), again: Duration::from_mins(1) }
+    }
+}
+
+/// What was done since the start, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub silenced: u64,
+    pub collected: u64,
+    /// Somebody wrote the Node between our read and our write: mostly the agent, which is back.
+    pub conflicts: u64,
+    pub failures: u64,
+}
+
+/// The reconciler, for all terms of one controller: what it saw in an earlier one is still so, or was seen to change.
+#[derive(Debug)]
+pub struct Liveness<C> {
+    conditions: C,
+    patience: Patience,
+    pace: Pace,
+    memory: Memory,
+    held: Option<String>,
+    counts: Counts,
+}
+
+impl<C: Conditions> Liveness<C> {
+    #[must_use]
+    pub fn new(conditions: C, patience: Patience, pace: Pace) -> Self {
+        Self { conditions, patience, pace, memory: Memory::default(), held: None, counts: Counts::default() }
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Why nothing is done, if nothing is.
+    #[must_use]
+    pub fn held(&self) -> Option<&str> {
+        self.held.as_deref()
+    }
+
+    /// Goes on until the term is over. `told` hears of each round's end.
+    pub async fn run(
+        &mut self,
+        snapshot: impl Fn() -> Snapshot,
+        clock: impl Fn() -> Now,
+        mut life: Lifeline,
+        told: impl Fn(&Self),
+    ) {
+        let mut rounds = interval(self.pace.round);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while life.holds(clock().moment) {
+            tokio::select! {
+                _ = rounds.tick() => {
+                    self.round(&snapshot(), &clock, &life).await;
+                    told(self);
+                }
+                alive = life.moved() => if !alive { return },
+            }
+        }
+    }
+
+    /// Looks at all nodes once, and does what is to be done at each.
+    pub async fn round(&mut self, snapshot: &Snapshot, clock: &impl Fn() -> Now, life: &Lifeline) {
+        let now = clock();
+        self.memory = std::mem::take(&mut self.memory).observe(snapshot, now);
+        let Survey { silent, held } = survey(snapshot, &self.memory, &self.patience, now);
+        self.hold(held);
+        for (at, silence) in silent.iter().enumerate() {
+            if at > 0 {
+                sleep(self.pace.node).await;
+            }
+            if !life.holds(clock().moment) {
+                return;
+            }
+            self.attend(silence, clock, life).await;
+        }
+    }
+
+    /// One line when it begins, one when it ends.
+    fn hold(&mut self, held: Option<String>) {
+        match (&self.held, &held) {
+            (None, Some(why)) => tracing::warn!(why, "silent agents' conditions are left as they are"),
+            (Some(_), None) => tracing::info!("silent agents are looked after again"),
+            _ => {}
+        }
+        self.held = held;
+    }
+
+    async fn attend(&mut self, silence: &Silence, clock: &impl Fn() -> Now, life: &Lifeline) {
+        match self.look(silence, clock, life).await {
+            Ok(rest) => self.memory.rest(&silence.node, clock().moment.plus(rest)),
+            Err(failure) => self.failed(silence, &failure, clock()),
+        }
+    }
+
+    /// How long the node may rest after it.
+    async fn look(
+        &mut self,
+        silence: &Silence,
+        clock: &impl Fn() -> Now,
+        life: &Lifeline,
+    ) -> Result<Duration, Failure> {
+        let node = &silence.node;
+        let Some(evidence) = self.conditions.read(node).await? else { return Ok(self.pace.again) };
+        let now = clock();
+        let verdict = judge(silence, &evidence, &self.memory, &self.patience, now);
+        let (Verdict::Silence(set) | Verdict::Collect(set)) = &verdict else {
+            if let Verdict::Leave(why) = &verdict {
+                tracing::debug!(node, %why, "a silent agent's conditions are left as they are");
+            }
+            return Ok(self.patience.rest);
+        };
+        // The read may have taken long.
+        if !life.holds(now.moment) {
+            return Ok(self.pace.again);
+        }
+        self.conditions.apply(node, &evidence.status, set).await?;
+        let telling = self.telling(&verdict, set.len());
+        tracing::info!(node, reason = telling.reason, "{}", telling.message);
+        self.conditions.tell(node, &silence.uid, &telling).await;
+        Ok(self.patience.rest)
+    }
+
+    fn telling(&mut self, verdict: &Verdict, count: usize) -> Telling {
+        if matches!(verdict, Verdict::Collect(_)) {
+            self.counts.collected += 1;
+            return Telling::normal("AgentRemoved", "the agent was removed: its conditions are taken off the Node");
+        }
+        self.counts.silenced += 1;
+        let message = format!("no word from the agent: its {count} conditions are Unknown until it returns");
+        Telling::warning(AGENT_SILENT, message)
+    }
+
+    fn failed(&mut self, silence: &Silence, failure: &Failure, now: Now) {
+        let node = &silence.node;
+        if let Failure::Conflict(why) = failure {
+            self.counts.conflicts += 1;
+            tracing::debug!(node, why, "the Node was written meanwhile: nothing was changed");
+        } else {
+            self.counts.failures += 1;
+            tracing::warn!(node, %failure, "cannot look after a silent agent's conditions; tried again later");
+        }
+        self.memory.rest(node, now.moment.plus(self.pace.again));
+    }
+}
+
+#[cfg(test)]
+mod tests;

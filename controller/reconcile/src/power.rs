@@ -1,0 +1,27 @@
+//! Power over nodes, as far as the reconcilers need it.
+
+use std::future::Future;
+
+use nodewell_remedy::{
+    action::Failed,
+    facts::Node,
+    snapshot::{FencePlan, PowerState},
+};
+
+use crate::lifeline::Lifeline;
+
+/// What acts on machines. Nothing here retries: the automaton does. Everything ends with the lifeline at the latest, and
+/// nothing of it runs on after its future was dropped.
+pub trait Power {
+    /// How this node is fenced, and whether its BMC is its own. Errors name what has to be mended.
+    fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, String>>;
+    /// Asks for the power's state; what is neither on nor off is Unknown. With several methods all have to say Off.
+    fn read(&self, node: &Node) -> impl Future<Output = PowerState>;
+    /// `off` by every method of the step, in order. Ok says only that the agents said so: the caller reads.
+    fn off(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<Vec<String>, Failed>>;
+    fn on(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<Vec<String>, Failed>>;
+    /// Methods of the isolation and recovery steps that are not built in.
+    fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> impl Future<Output = Result<(), Failed>>;
+    /// The provider's plug-in; Ok when it is known to be gone.
+    fn reap(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<(), Failed>>;
+}

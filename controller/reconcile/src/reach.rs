@@ -1,0 +1,177 @@
+//! Who can be reached from here: each replica tries the nodes that look lost, and a few that do not, so that it knows what
+//! its own failure to reach one is worth. Replicas tell each other through the API server.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, future::Future, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use nodewell_remedy::{facts::Node, snapshot::Snapshot, time::Moment};
+
+use crate::{
+    clock::Clock,
+    cluster::{Cluster, ReachReport},
+    world::World,
+};
+
+/// A node whose kubelet was silent for so long is tried.
+const SUSPECT: Duration = Duration::from_secs(11);
+/// Between two rounds; with the sample it is a few dozen connections.
+const ROUND: Duration = Duration::from_secs(2);
+/// So many suspects a round, and so many others.
+const SUSPECTS: usize = 64;
+const SAMPLE: usize = 16;
+/// Another host's word is dropped when it did not change for so long.
+const BELIEVED: Duration = Duration::from_secs(10);
+
+/// Tries whether a node answers over the network; in reality a TCP connection to its kubelet.
+pub trait Prober {
+    /// Ends by itself within a second or so.
+    fn reaches(&self, node: &Node) -> impl Future<Output = bool>;
+}
+
+/// What this host found out, and what it heard from others.
+#[derive(Debug, Default)]
+struct Reach {
+    /// Since when suspects cannot be reached, or that they can.
+    found: BTreeMap<String, Option<Moment>>,
+    sequence: u64,
+    /// Where the sample goes on.
+    after: String,
+    heard: BTreeMap<String, Heard>,
+}
+
+#[derive(Debug)]
+struct Heard {
+    report: ReachReport,
+    at: Moment,
+}
+
+/// One replica's part.
+#[derive(Debug)]
+pub struct Neighbours<'a, C, P> {
+    pub cluster: &'a C,
+    pub prober: &'a P,
+    pub world: &'a World,
+    pub clock: Clock,
+    /// This host's name among the others.
+    pub host: String,
+    /// Nothing is written in a dry run.
+    pub dry_run: bool,
+}
+
+impl<C: Cluster, P: Prober> Neighbours<'_, C, P> {
+    /// Never returns.
+    pub async fn run(&self) {
+        let mut reach = Reach::default();
+        loop {
+            self.round(&mut reach).await;
+            tokio::time::sleep(ROUND).await;
+        }
+    }
+
+    async fn round(&self, reach: &mut Reach) {
+        let suspects = self.world.with(|snapshot| suspects(snapshot, self.clock.moment()));
+        let sample = self.world.with(|snapshot| sample(snapshot, &suspects, &mut reach.after));
+        let answers = self.try_all(&suspects).await;
+        let others = self.try_all(&sample).await;
+        let had_any = !reach.found.is_empty();
+        reach.learn(answers, self.clock.moment());
+        if had_any || !reach.found.is_empty() {
+            self.exchange(reach).await;
+        }
+        self.show(reach, &others);
+    }
+
+    async fn try_all(&self, nodes: &[Node]) -> Vec<(String, bool)> {
+        let tries: FuturesUnordered<_> =
+            nodes.iter().map(|node| async { (node.name.clone(), self.prober.reaches(node).await) }).collect();
+        tries.collect().await
+    }
+
+    async fn exchange(&self, reach: &mut Reach) {
+        reach.sequence += 1;
+        let report = reach.report(&self.host, self.clock.moment());
+        if !self.dry_run
+            && let Err(failure) = self.cluster.report_reach(&report).await
+        {
+            tracing::debug!(%failure, "what can be reached from here was not told to the others");
+        }
+        match self.cluster.reach_reports().await {
+            Ok(reports) => reach.hear(reports, &self.host, self.clock.moment()),
+            Err(failure) => tracing::debug!(%failure, "what others can reach is not known"),
+        }
+    }
+
+    fn show(&self, reach: &Reach, sample: &[(String, bool)]) {
+        let reached = sample.iter().filter(|(_, reached)| *reached).count();
+        let tried = (!sample.is_empty()).then_some((reached, sample.len()));
+        self.world.set_host(|host| host.reachable_nodes = tried);
+        let now = self.clock.moment();
+        for (node, words) in reach.words(&self.host, now) {
+            self.world.gather(&node, |case| case.reach = words);
+        }
+    }
+}
+
+impl Reach {
+    fn learn(&mut self, answers: Vec<(String, bool)>, now: Moment) {
+        let before = std::mem::take(&mut self.found);
+        for (node, reached) in answers {
+            let since = before.get(&node).copied().flatten().unwrap_or(now);
+            self.found.insert(node, (!reached).then_some(since));
+        }
+    }
+
+    fn report(&self, host: &str, now: Moment) -> ReachReport {
+        let nodes =
+            self.found.iter().map(|(node, since)| (node.clone(), since.map(|since| now.since(since).as_secs())));
+        ReachReport { host: host.to_owned(), sequence: self.sequence, nodes: nodes.collect() }
+    }
+
+    /// A host's word counts from when we first saw it; the same word again is no younger.
+    fn hear(&mut self, reports: Vec<ReachReport>, myself: &str, now: Moment) {
+        for report in reports.into_iter().filter(|report| report.host != myself) {
+            let known = self.heard.get(&report.host).is_some_and(|heard| heard.report.sequence == report.sequence);
+            if !known {
+                self.heard.insert(report.host.clone(), Heard { report, at: now });
+            }
+        }
+        self.heard.retain(|_, heard| now.since(heard.at) <= BELIEVED);
+    }
+
+    /// By node: what each host says of it, ours among them.
+    fn words(&self, myself: &str, now: Moment) -> BTreeMap<String, BTreeMap<String, Option<Moment>>> {
+        let mut words: BTreeMap<String, BTreeMap<String, Option<Moment>>> = BTreeMap::new();
+        for (node, since) in &self.found {
+            words.entry(node.clone()).or_default().insert(myself.to_owned(), *since);
+        }
+        for (host, heard) in self.heard.iter().filter(|(_, heard)| now.since(heard.at) <= BELIEVED) {
+            for (node, secs) in &heard.report.nodes {
+                let since = secs.map(|secs| Moment(heard.at.0.saturating_sub(Duration::from_secs(secs))));
+                words.entry(node.clone()).or_default().insert(host.clone(), since);
+            }
+        }
+        words
+    }
+}
+
+fn suspects(snapshot: &Snapshot, now: Moment) -> Vec<Node> {
+    let is_suspect = |node: &&Node| {
+        let silent = snapshot.kubelet_leases.get(&node.name).is_none_or(|lease| lease.stale_for(now) >= SUSPECT);
+        silent || snapshot.fences.contains_key(&node.name)
+    };
+    snapshot.nodes.values().filter(is_suspect).take(SUSPECTS).cloned().collect()
+}
+
+/// The next few nodes in the order of their names that are no suspects.
+fn sample(snapshot: &Snapshot, suspects: &[Node], after: &mut String) -> Vec<Node> {
+    let later = snapshot.nodes.range::<str, _>((std::ops::Bound::Excluded(after.as_str()), std::ops::Bound::Unbounded));
+    let around = later.chain(snapshot.nodes.iter()).take(snapshot.nodes.len());
+    let is_well = |node: &&Node| !suspects.iter().any(|suspect| suspect.name == node.name);
+    let nodes: Vec<Node> = around.map(|(_, node)| node).filter(is_well).take(SAMPLE).cloned().collect();
+    after.clear();
+    after.push_str(nodes.last().map_or("", |node| &node.name));
+    nodes
+}

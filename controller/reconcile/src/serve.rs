@@ -1,0 +1,74 @@
+//! One replica: it stands for election, looks around, and conducts while it leads.
+
+use std::{future::Future, time::Duration};
+
+use tokio::time::timeout;
+
+use crate::{
+    clock::Clock,
+    cluster::Cluster,
+    conduct::{Conductor, Settings},
+    leader::{Candidate, Term, Terms},
+    power::Power,
+    reach::{Neighbours, Prober},
+    world::World,
+};
+
+/// Giving the Lease back is a courtesy: the next leader would wait 15 s otherwise.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What a replica works with. Watches that fill the world run beside it.
+#[derive(Debug)]
+pub struct Replica<'a, C, P, R> {
+    pub cluster: &'a C,
+    pub power: &'a P,
+    pub prober: &'a R,
+    pub world: &'a World,
+    pub clock: Clock,
+    pub settings: Settings,
+    pub terms: Terms,
+    /// This host's name among those that tell each other whom they reach.
+    pub host: String,
+}
+
+impl<C: Cluster, P: Power, R: Prober> Replica<'_, C, P, R> {
+    /// Until `stop`: then everything under way is dropped first, and the Lease given back after it.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        self.run_beside(stop, |_| std::future::pending()).await;
+    }
+
+    /// The same, with other work of a leader beside, which is given the term and dropped with the rest.
+    pub async fn run_beside<F: Future<Output = ()>>(
+        self,
+        stop: impl Future<Output = ()>,
+        beside: impl FnOnce(Term) -> F,
+    ) {
+        let Self { cluster, power, prober, world, clock, settings, terms, host } = self;
+        let dry_run = settings.dry_run;
+        let (mut candidate, term) = Candidate::new(cluster, world.clone(), clock, terms);
+        {
+            let conductor = Conductor::new(cluster, power, world, clock, settings);
+            let neighbours = Neighbours { cluster, prober, world, clock, host, dry_run };
+            let beside = beside(term.clone());
+            tokio::select! {
+                biased;
+                () = stop => {}
+                () = stand(&mut candidate, dry_run) => {}
+                () = conductor.run(term) => {}
+                () = neighbours.run() => {}
+                () = beside => {}
+            }
+        }
+        if timeout(FAREWELL, candidate.resign()).await.is_err() {
+            tracing::warn!("the Lease was not given back in time");
+        }
+    }
+}
+
+/// A dry run takes nobody's place.
+async fn stand<C: Cluster>(candidate: &mut Candidate<'_, C>, dry_run: bool) {
+    if dry_run {
+        std::future::pending::<()>().await;
+    }
+    candidate.run().await;
+}

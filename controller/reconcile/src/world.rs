@@ -1,0 +1,284 @@
+//! What the watchers have seen, as one snapshot that decisions read where it lies.
+//!
+//! Whatever has an age is stamped here with the moment at which *we* saw it change; no other clock is believed.
+
+mod fences;
+mod informed;
+mod stamp;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use nodewell_remedy::{
+    api::policy::RemedyPolicy,
+    decide::Wants,
+    facts::{LeaseView, Node},
+    policy::Policy,
+    snapshot::{EventsSeen, Gathered, HostView, Quorum, Snapshot},
+    verdict::Verdict,
+};
+use tokio::sync::Notify;
+
+use self::{fences::Versions, informed::Informed};
+pub use self::{
+    informed::{Limits, Source},
+    tally::Counts,
+};
+use crate::{clock::Clock, cluster::LeaseKind};
+
+/// Shared by the watchers, which write, and the loop, which decides. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct World {
+    clock: Clock,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    snapshot: Snapshot,
+    informed: Informed,
+    versions: Versions,
+    verdicts: Arc<Vec<Verdict>>,
+    /// By policy.
+    counts: BTreeMap<String, Counts>,
+}
+
+impl World {
+    #[must_use]
+    pub fn new(clock: Clock, limits: Limits) -> Self {
+        let state = State {
+            snapshot: Snapshot::default(),
+            informed: Informed::new(limits),
+            versions: Versions::default(),
+            verdicts: Arc::default(),
+            counts: BTreeMap::new(),
+        };
+        Self { clock, inner: Arc::new(Inner { state: Mutex::new(state), changed: Notify::new() }) }
+    }
+
+    /// Waits for a change that a decision should follow soon. Renewals of Leases and heartbeats are none: there are
+    /// hundreds a second, and the loop looks once a second anyway.
+    pub async fn changed(&self) {
+        self.inner.changed.notified().await;
+    }
+
+    /// Everything, as it is now; `informed` is judged at this moment. Must not be kept over an await.
+    pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
+        let now = self.clock.moment();
+        let mut state = self.lock();
+        state.snapshot.host.informed = state.informed.is_informed(now);
+        look(&mut state.snapshot)
+    }
+
+    /// By the watch or by a read; an older version than the one that is here is ignored.
+    pub fn apply_node(&self, mut node: Node) {
+        let now = self.clock.moment();
+        let mut state = self.lock();
+        state.informed.hear(Source::Nodes, now);
+        if state.snapshot.nodes.get(&node.name).is_some_and(|known| stamp::is_older(&node, known)) {
+            return;
+        }
+        let loud = stamp::node(state.snapshot.nodes.get(&node.name), &mut node, now);
+        state.snapshot.nodes.insert(node.name.clone(), node);
+        drop(state);
+        self.tell_if(loud);
+    }
+
+    pub fn remove_node(&self, name: &str) {
+        let mut state = self.lock();
+        state.informed.hear(Source::Nodes, self.clock.moment());
+        let was = state.snapshot.nodes.remove(name).is_some();
+        drop(state);
+        self.tell_if(was);
+    }
+
+    pub fn apply_lease(&self, kind: LeaseKind, node: &str, mut lease: LeaseView) {
+        let now = self.clock.moment();
+        let mut state = self.lock();
+        state.informed.hear(kind.into(), now);
+        let leases = leases(&mut state.snapshot, kind);
+        let loud = stamp::lease(leases.get(node), &mut lease, now);
+        leases.insert(node.to_owned(), lease);
+        drop(state);
+        self.tell_if(loud);
+    }
+
+    pub fn remove_lease(&self, kind: LeaseKind, node: &str) {
+        let mut state = self.lock();
+        state.informed.hear(kind.into(), self.clock.moment());
+        let was = leases(&mut state.snapshot, kind).remove(node).is_some();
+        drop(state);
+        self.tell_if(was);
+    }
+
+    /// One that cannot be read is known by its mistakes, and holds what is under way by it.
+    pub fn apply_policy(&self, policy: &RemedyPolicy) {
+        let name = policy.metadata.name.clone();
+        let compiled = Policy::compile(policy)
+            .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        let mut state = self.lock();
+        state.informed.hear(Source::Policies, self.clock.moment());
+        state.snapshot.forget_policy(&name);
+        match compiled {
+            Ok(policy) => state.snapshot.add_policy(policy),
+            Err(mistakes) => drop(state.snapshot.unreadable_policies.insert(name, mistakes)),
+        }
+        drop(state);
+        self.tell_if(true);
+    }
+
+    /// A policy that is not even of the right shape: its fields could not be parsed.
+    pub fn apply_unreadable_policy(&self, name: &str, problem: String) {
+        let mut state = self.lock();
+        state.informed.hear(Source::Policies, self.clock.moment());
+        state.snapshot.forget_policy(name);
+        state.snapshot.unreadable_policies.insert(name.to_owned(), problem);
+        drop(state);
+        self.tell_if(true);
+    }
+
+    pub fn remove_policy(&self, name: &str) {
+        let mut state = self.lock();
+        state.informed.hear(Source::Policies, self.clock.moment());
+        state.snapshot.forget_policy(name);
+        drop(state);
+        self.tell_if(true);
+    }
+
+    /// Events of one reason on a Node: how many there have been by now.
+    pub fn apply_events(&self, node: &str, reason: &str, count: u64) {
+        let seen = EventsSeen { count, last: self.clock.moment() };
+        let mut state = self.lock();
+        state.snapshot.events.entry(node.to_owned()).or_default().insert(reason.to_owned(), seen);
+        drop(state);
+        self.tell_if(true);
+    }
+
+    /// What the host sees of itself; `informed` in it is ignored, that is kept here.
+    pub fn set_host(&self, change: impl FnOnce(&mut HostView)) {
+        let mut state = self.lock();
+        let before = state.snapshot.host.clone();
+        change(&mut state.snapshot.host);
+        let loud = state.snapshot.host != before;
+        drop(state);
+        self.tell_if(loud);
+    }
+
+    pub fn set_etcd(&self, etcd: Quorum) {
+        let mut state = self.lock();
+        let loud = std::mem::replace(&mut state.snapshot.etcd, etcd) != etcd;
+        drop(state);
+        self.tell_if(loud);
+    }
+
+    /// A kill switch was set (why), or all of them were taken away.
+    pub fn set_stopped(&self, stopped: Option<String>) {
+        let mut state = self.lock();
+        let loud = state.snapshot.stopped != stopped;
+        state.snapshot.stopped = stopped;
+        drop(state);
+        self.tell_if(loud);
+    }
+
+    /// A whole list was read: what is not in `names` is gone, and this source is complete from here on.
+    pub fn listed(&self, source: Source, names: &BTreeSet<String>) {
+        let mut state = self.lock();
+        state.informed.complete(source, self.clock.moment());
+        match source {
+            Source::Nodes => state.snapshot.nodes.retain(|name, _| names.contains(name)),
+            Source::KubeletLeases => state.snapshot.kubelet_leases.retain(|name, _| names.contains(name)),
+            Source::AgentLeases => state.snapshot.agent_leases.retain(|name, _| names.contains(name)),
+            Source::Fences => state.snapshot.fences.retain(|name, _| names.contains(name)),
+            Source::Policies => state.snapshot.keep_policies(names),
+        }
+        drop(state);
+        self.tell_if(true);
+    }
+
+    /// The watch is alive although nothing changed: a bookmark.
+    pub fn heard(&self, source: Source) {
+        self.lock().informed.hear(source, self.clock.moment());
+    }
+
+    /// The watch broke; nothing is known of what changes until it is [`listed`](Self::listed) again.
+    pub fn lost(&self, source: Source) {
+        self.lock().informed.lose(source);
+        self.tell_if(true);
+    }
+
+    /// What was asked about one node.
+    pub fn gather(&self, node: &str, fill: impl FnOnce(&mut Gathered)) {
+        fill(self.lock().snapshot.cases.entry(node.to_owned()).or_default());
+        self.tell_if(true);
+    }
+
+    /// Forgets what was asked about nodes that nobody asks about any more.
+    pub(crate) fn keep_cases(&self, wanted: &BTreeMap<String, Wants>) {
+        let mut state = self.lock();
+        let Snapshot { cases, fences, .. } = &mut state.snapshot;
+        cases.retain(|name, _| wanted.contains_key(name) || fences.contains_key(name));
+    }
+
+    pub(crate) fn publish(&self, verdicts: Vec<Verdict>) {
+        self.lock().verdicts = Arc::new(verdicts);
+    }
+
+    /// What the last decision says of every node.
+    #[must_use]
+    pub fn verdicts(&self) -> Arc<Vec<Verdict>> {
+        Arc::clone(&self.lock().verdicts)
+    }
+
+    pub(crate) fn tell_if(&self, loud: bool) {
+        if loud {
+            self.inner.changed.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Whoever panicked here left maps that are whole: every change is one insertion or removal.
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn leases(snapshot: &mut Snapshot, kind: LeaseKind) -> &mut BTreeMap<String, LeaseView> {
+    match kind {
+        LeaseKind::Kubelet => &mut snapshot.kubelet_leases,
+        LeaseKind::Agent => &mut snapshot.agent_leases,
+    }
+}
+
+/// The list of policies stays in the order of their names.
+trait Policies {
+    fn forget_policy(&mut self, name: &str);
+    fn add_policy(&mut self, policy: Policy);
+    fn keep_policies(&mut self, names: &BTreeSet<String>);
+}
+
+impl Policies for Snapshot {
+    fn forget_policy(&mut self, name: &str) {
+        self.policies.retain(|policy| policy.name != name);
+        self.unreadable_policies.remove(name);
+    }
+
+    fn add_policy(&mut self, policy: Policy) {
+        let place = self.policies.partition_point(|other| other.name < policy.name);
+        self.policies.insert(place, policy);
+    }
+
+    fn keep_policies(&mut self, names: &BTreeSet<String>) {
+        self.policies.retain(|policy| names.contains(&policy.name));
+        self.unreadable_policies.retain(|name, _| names.contains(name));
+    }
+}

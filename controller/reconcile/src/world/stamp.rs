@@ -1,0 +1,54 @@
+//! Since when we have seen what we see.
+
+use std::time::Duration;
+
+use nodewell_remedy::{
+    facts::{Condition, LeaseView, Node, Truth},
+    time::Moment,
+};
+
+/// A Lease that moves after so long is news: kubelets renew every 10 s.
+const LATE: Duration = Duration::from_secs(12);
+
+/// Versions are numbers that grow; what is no number is taken as it comes.
+pub(super) fn is_older(node: &Node, known: &Node) -> bool {
+    let version = |node: &Node| node.resource_version.parse::<u128>().ok();
+    node.uid == known.uid && version(node).zip(version(known)).is_some_and(|(new, known)| new < known)
+}
+
+/// Stamps the conditions; true if a decision should follow at once.
+pub(super) fn node(before: Option<&Node>, node: &mut Node, now: Moment) -> bool {
+    let before = before.filter(|before| before.uid == node.uid);
+    for condition in &mut node.conditions {
+        let known = before.and_then(|before| before.condition(&condition.kind));
+        condition.seen = known.filter(|known| known.status == condition.status).map_or(now, |known| known.seen);
+    }
+    before.is_none_or(|before| differs(before, node))
+}
+
+/// Heartbeats and versions change all the time and mean nothing.
+fn differs(before: &Node, node: &Node) -> bool {
+    before.deleting != node.deleting
+        || before.unschedulable != node.unschedulable
+        || before.taints != node.taints
+        || before.boot_id != node.boot_id
+        || before.volumes_attached != node.volumes_attached
+        || before.labels != node.labels
+        || before.annotations != node.annotations
+        || words(before).ne(words(node))
+}
+
+fn words(node: &Node) -> impl Iterator<Item = (&str, Truth, &str)> {
+    node.conditions.iter().map(|Condition { kind, status, reason, .. }| (kind.as_str(), *status, reason.as_str()))
+}
+
+/// Stamps the Lease; true if a decision should follow at once.
+pub(super) fn lease(before: Option<&LeaseView>, lease: &mut LeaseView, now: Moment) -> bool {
+    let Some(before) = before else {
+        lease.seen = now;
+        return true;
+    };
+    let moved = before.renewed != lease.renewed || before.holder != lease.holder;
+    lease.seen = if moved { now } else { before.seen };
+    moved && before.stale_for(now) > LATE
+}
