@@ -1,0 +1,186 @@
+//! Fence agents: ClusterLabs' programs `fence_*`, by their protocol of `key=value` lines on stdin.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_remedy::{
+    action::Failed,
+    method::{Act, Agent, Call},
+    snapshot::PowerState,
+};
+
+use crate::{
+    keeper::{Ending, Report},
+    program,
+    runner::{NoReport, Run, Runner},
+    scrub::scrub,
+};
+
+/// Python's start on a busy host; measured at 0.1 to 0.3 s.
+const METADATA_DEADLINE: Duration = Duration::from_secs(20);
+const METADATA_BYTES: usize = 256 * 1024;
+/// An agent says a few lines.
+const OUTPUT_BYTES: usize = 16 * 1024;
+
+/// The agents of one folder.
+#[derive(Debug)]
+pub struct Agents {
+    folder: PathBuf,
+    runner: Runner,
+    /// By name, with the file they were read from.
+    read: Mutex<BTreeMap<String, (Stamp, Agent)>>,
+}
+
+/// Another file, or another content of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp(u64, u64, i64, i64, u64);
+
+/// Options with their secrets. No `Debug`.
+#[derive(Clone)]
+pub struct Options {
+    /// By the agent's own names.
+    pub values: BTreeMap<String, String>,
+    /// Those of the values that are not to be shown.
+    pub secrets: Vec<String>,
+}
+
+impl Agents {
+    #[must_use]
+    pub fn new(folder: PathBuf, runner: Runner) -> Self {
+        Self { folder, runner, read: Mutex::default() }
+    }
+
+    /// What the agent says of itself; asked again only when its file is another.
+    ///
+    /// # Errors
+    /// There is none that may be run, or what it says cannot be read.
+    pub async fn metadata(&self, name: &str) -> Result<Agent, String> {
+        let path = self.folder.join(name);
+        program::check(&path).map_err(|refused| format!("not run: {refused}"))?;
+        let stamp = stamp(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        if let Some((of, agent)) = self.cache().get(name)
+            && *of == stamp
+        {
+            return Ok(agent.clone());
+        }
+        let run = Run {
+            program: path,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            stdin: "action=metadata\n".to_owned(),
+            deadline: METADATA_DEADLINE,
+            limit_bytes: METADATA_BYTES,
+        };
+        let report = self.runner.run(run, None).await.map_err(|error| error.to_string())?;
+        if report.ending != Ending::Exited(0) {
+            return Err(format!("it does not tell its metadata: {}", complaint(&report, &[])));
+        }
+        let agent = Agent::parse(report.stdout.trim()).map_err(|error| error.to_string())?;
+        self.cache().insert(name.to_owned(), (stamp, agent.clone()));
+        Ok(agent)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Stamp, Agent)>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Off or on. Ok says only that the agent said so.
+    ///
+    /// # Errors
+    /// [`Failed::NotBegun`] only if nothing was executed.
+    pub async fn act(&self, call: &Call, act: Act, options: &Options, life: &Lifeline) -> Result<(), Failed> {
+        let run = self.run(call, act, options).map_err(Failed::NotBegun)?;
+        let named = |text: &str| format!("{} ({}) {}: {text}", call.name, call.agent, act.word());
+        let report = match self.runner.run(run, Some(life)).await {
+            Ok(report) => report,
+            Err(NoReport::NotStarted(why)) => return Err(Failed::NotBegun(named(&why))),
+            Err(error @ NoReport::Lost(_)) => return Err(Failed::InDoubt(named(&error.to_string()))),
+        };
+        tracing::info!(method = call.name, agent = call.agent, action = act.word(), ending = ?report.ending, "fence agent ended");
+        let said = complaint(&report, &options.secrets);
+        match report.ending {
+            Ending::Exited(0) => Ok(()),
+            Ending::Exited(_) => Err(Failed::Refused(named(&said))),
+            Ending::TimedOut => Err(Failed::Timeout(call.longest)),
+            Ending::NotStarted(why) => Err(Failed::NotBegun(named(&why))),
+            Ending::Signalled(_) | Ending::Lifeline | Ending::Immortal => Err(Failed::InDoubt(named(&said))),
+        }
+    }
+
+    /// Its word about the power, and why it is unknown.
+    pub async fn status(&self, call: &Call, options: &Options) -> (PowerState, Option<String>) {
+        let report = match self.run(call, Act::Status, options) {
+            Ok(run) => self.runner.run(run, None).await,
+            Err(why) => return (PowerState::Unknown, Some(why)),
+        };
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => return (PowerState::Unknown, Some(error.to_string())),
+        };
+        match state(&report) {
+            PowerState::Unknown => (PowerState::Unknown, Some(complaint(&report, &options.secrets))),
+            state => (state, None),
+        }
+    }
+
+    fn run(&self, call: &Call, act: Act, options: &Options) -> Result<Run, String> {
+        let path = self.folder.join(&call.agent);
+        program::check(&path).map_err(|refused| format!("{} is not run: {refused}", call.agent))?;
+        Ok(Run {
+            program: path,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            stdin: stdin(act, options)?,
+            deadline: call.longest,
+            limit_bytes: OUTPUT_BYTES,
+        })
+    }
+}
+
+fn stamp(path: &std::path::Path) -> std::io::Result<Stamp> {
+    let found = fs::metadata(path)?;
+    Ok(Stamp(found.dev(), found.ino(), found.mtime(), found.mtime_nsec(), found.size()))
+}
+
+/// One option on each line: a line end in a value would be another option.
+fn stdin(act: Act, options: &Options) -> Result<String, String> {
+    let mut text = format!("action={}\n", act.word());
+    for (name, value) in &options.values {
+        if value.contains(['\n', '\r', '\0']) {
+            return Err(format!("the option {name} has a line end in it; take it out of the Secret"));
+        }
+        text.push_str(&format!("{name}={value}\n"));
+    }
+    Ok(text)
+}
+
+/// 0 is on, 2 is off, all else is unknown (`fencing.py`); so is a status that contradicts what was printed with it.
+fn state(report: &Report) -> PowerState {
+    let says = |word: &str| report.stdout.to_ascii_uppercase().contains(&format!("STATUS: {word}"));
+    match report.ending {
+        Ending::Exited(0) if !says("OFF") => PowerState::On,
+        Ending::Exited(2) if !says("ON") => PowerState::Off,
+        _ => PowerState::Unknown,
+    }
+}
+
+/// What went wrong, without secrets.
+fn complaint(report: &Report, secrets: &[String]) -> String {
+    let said = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, secrets);
+    let how = match &report.ending {
+        Ending::Exited(status) => format!("exit status {status}"),
+        Ending::Signalled(signal) => format!("ended by signal {signal}"),
+        Ending::TimedOut => "no end within its time; it was ended".to_owned(),
+        Ending::Lifeline => "ended, because the leader's time was over".to_owned(),
+        Ending::NotStarted(why) => format!("not started: {why}"),
+        Ending::Immortal => "it cannot be killed: it waits in the kernel".to_owned(),
+    };
+    if said.is_empty() { how } else { format!("{how}; it said: {said}") }
+}

@@ -1,0 +1,70 @@
+//! Get System GUID (IPMI 2.0 §22.14, command 0x37 of the application function) by `ipmitool`.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use crate::{
+    agent::Options,
+    keeper::Ending,
+    program,
+    runner::{Run, Runner},
+    scrub::scrub,
+};
+
+/// As Debian and RHEL have it.
+pub const IPMITOOL: &str = "/usr/bin/ipmitool";
+/// A closed port is 20 s with the tool's own retries; one more is of no use.
+const DEADLINE: Duration = Duration::from_secs(25);
+const OUTPUT_BYTES: usize = 4096;
+/// Raw bytes: `mc guid` shows them in an order that it guesses.
+const GET_SYSTEM_GUID: [&str; 3] = ["raw", "0x06", "0x37"];
+/// Agents that speak LAN+ without being told.
+const LANPLUS: [&str; 4] = ["fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5"];
+
+/// The 16 bytes that the BMC says, as hex digits in the order in which they came.
+pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Result<String, String> {
+    let program = PathBuf::from(IPMITOOL);
+    program::check(&program)
+        .map_err(|refused| format!("ipmitool is not run: {refused}; install the package ipmitool"))?;
+    let run = Run {
+        program,
+        args: arguments(options, agent)?,
+        // Never in an argument, which all processes of a host may read.
+        env: options
+            .values
+            .get("password")
+            .map(|word| ("IPMI_PASSWORD".to_owned(), word.clone()))
+            .into_iter()
+            .collect(),
+        stdin: String::new(),
+        deadline: DEADLINE,
+        limit_bytes: OUTPUT_BYTES,
+    };
+    let report = runner.run(run, None).await.map_err(|error| error.to_string())?;
+    if report.ending == Ending::Exited(0) {
+        return Ok(report.stdout);
+    }
+    let said = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &options.secrets);
+    Err(format!("ipmitool does not bring the BMC's GUID ({:?}): {said}", report.ending))
+}
+
+fn arguments(options: &Options, agent: &str) -> Result<Vec<String>, String> {
+    let given = |name: &str| options.values.get(name).map(String::as_str);
+    if let Some(name) = ["target", "hexadecimal_kg"].into_iter().find(|name| given(name).is_some()) {
+        return Err(format!("a BMC with the option {name} cannot be asked who it is yet; say identity=configured"));
+    }
+    let is_plus = LANPLUS.contains(&agent) || given("lanplus").is_some_and(super::is_true);
+    let address = given("ip").ok_or("the option ip is missing")?;
+    let mut arguments = vec!["-I", if is_plus { "lanplus" } else { "lan" }, "-H", address];
+    let flags: BTreeMap<&str, &str> =
+        BTreeMap::from([("ipport", "-p"), ("username", "-U"), ("cipher", "-C"), ("auth", "-A"), ("privlvl", "-L")]);
+    for (name, flag) in flags {
+        if let Some(value) = given(name) {
+            arguments.extend([flag, value]);
+        }
+    }
+    if given("password").is_some() {
+        arguments.push("-E");
+    }
+    arguments.extend(GET_SYSTEM_GUID);
+    Ok(arguments.into_iter().map(str::to_owned).collect())
+}

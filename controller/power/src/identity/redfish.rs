@@ -1,0 +1,74 @@
+//! `UUID` of a Redfish system (DSP0268, ComputerSystem), asked at the address and by the account of `fence_redfish`.
+
+use std::{pin::pin, time::Duration};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::{
+    Request, StatusCode,
+    body::Bytes,
+    client::conn::http1,
+    header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue},
+};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use tokio::{net::TcpStream, time::timeout};
+
+use super::tls::{self, Trust};
+use crate::agent::Options;
+
+/// For all of it; a BMC takes up to some seconds for TLS alone.
+const DEADLINE: Duration = Duration::from_secs(30);
+const DEFAULT_PORT: &str = "443";
+/// A system's description is some 20 KiB.
+const LIMIT_BYTES: usize = 1024 * 1024;
+
+#[derive(Deserialize)]
+struct System {
+    #[serde(rename = "UUID")]
+    uuid: Option<String>,
+}
+
+/// What the system says that it is; nothing said is an empty text, which names no machine.
+pub(super) async fn uuid(options: &Options) -> Result<String, String> {
+    let body = timeout(DEADLINE, get(options)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
+    let system: System = serde_json::from_slice(&body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
+    Ok(system.uuid.unwrap_or_default())
+}
+
+async fn get(options: &Options) -> Result<Bytes, String> {
+    let given = |name: &str| options.values.get(name).map(String::as_str);
+    let (host, path) = (given("ip").unwrap_or_default(), given("systems_uri").unwrap_or_default());
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let port: u16 = given("ipport").unwrap_or(DEFAULT_PORT).parse().map_err(|_| "ipport is no port".to_owned())?;
+    let stream = TcpStream::connect((host, port)).await.map_err(|error| format!("{host} port {port}: {error}"))?;
+    let trust = if given("ssl_insecure").is_some_and(super::is_true) { Trust::Anybody } else { Trust::Known };
+    let stream = tls::connect(stream, host, trust).await.map_err(|error| format!("TLS with {host}: {error}"))?;
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| format!("HTTP with {host}: {error}"))?;
+    let account = (given("username").unwrap_or_default(), given("password").unwrap_or_default());
+    let asked = async {
+        let answer = sender.send_request(request(host, path, account)?).await.map_err(|error| error.to_string())?;
+        if answer.status() != StatusCode::OK {
+            return Err(format!("{host} answers {} for {path}", answer.status()));
+        }
+        let body = Limited::new(answer.into_body(), LIMIT_BYTES).collect().await;
+        body.map(|body| body.to_bytes()).map_err(|error| error.to_string())
+    };
+    let mut asked = pin!(asked);
+    // Without a length the answer ends with the connection, and is here only then.
+    tokio::select! {
+        biased;
+        answer = &mut asked => answer,
+        _ = connection => asked.await,
+    }
+}
+
+fn request(host: &str, path: &str, (user, password): (&str, &str)) -> Result<Request<Empty<Bytes>>, String> {
+    let account = BASE64_STANDARD.encode(format!("{user}:{password}"));
+    let mut account = HeaderValue::from_str(&format!("Basic {account}")).map_err(|_| "the account".to_owned())?;
+    account.set_sensitive(true);
+    let request =
+        Request::get(path).header(HOST, host).header(ACCEPT, "application/json").header(AUTHORIZATION, account);
+    request.body(Empty::new()).map_err(|_| format!("systems_uri is {path}, which is no path"))
+}

@@ -1,0 +1,251 @@
+//! Power by fence agents on this host, configured by ConfigMaps and Secrets of the controller's namespace.
+
+mod memory;
+mod preflight;
+mod secret;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use nodewell_reconcile::{cluster::Cluster, lifeline::Lifeline, power::Power};
+use nodewell_remedy::{
+    action::Failed,
+    facts::Node,
+    method::{Act, BuiltIn, Call, Known, Read, Ready, check, read},
+    snapshot::{FencePlan, PowerState},
+};
+
+pub use preflight::Preflight;
+
+use crate::{agent::Agents, identity, provider::Provider, runner::Runner};
+use memory::{Ages, Memory};
+
+/// A node's own, its type's, its methods', their templates', the cluster's: each round of questions knows the names of the
+/// next. More rounds than this are a circle.
+const ROUNDS: usize = 8;
+
+/// Where things are on this host.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `/usr/sbin`: has `fence_*`.
+    pub agents: PathBuf,
+    /// The provider's plug-in, if there is one.
+    pub provider: Option<Provider>,
+    /// A configuration and a BMC's identity count for this long; before acts the configuration is read anew.
+    pub refresh: Duration,
+    /// As long as this a configuration or an identity that was refused is not looked at again.
+    pub refresh_refused: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            agents: PathBuf::from("/usr/sbin"),
+            provider: None,
+            refresh: Duration::from_secs(60),
+            refresh_refused: Duration::from_secs(10),
+        }
+    }
+}
+
+/// [`Power`] for real.
+#[derive(Debug)]
+pub struct NativePower<C> {
+    cluster: Arc<C>,
+    agents: Agents,
+    runner: Runner,
+    settings: Settings,
+    memory: Mutex<Memory>,
+}
+
+impl<C: Cluster> NativePower<C> {
+    #[must_use]
+    pub fn new(cluster: Arc<C>, runner: Runner, settings: Settings) -> Self {
+        let agents = Agents::new(settings.agents.clone(), runner.clone());
+        Self { cluster, agents, runner, settings, memory: Mutex::default() }
+    }
+
+    /// What is configured for the node, not older than `age`.
+    async fn ready(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, String> {
+        let now = self.runner.now();
+        if let Some(kept) = self.memory().configured(node, now, self.ages(age)) {
+            return kept;
+        }
+        let found = self.configured(node).await.map(Arc::new);
+        self.memory().configure(node, now, found.clone());
+        found
+    }
+
+    fn ages(&self, age: Duration) -> Ages {
+        Ages { good: age, refused: age.min(self.settings.refresh_refused) }
+    }
+
+    async fn configured(&self, node: &Node) -> Result<Ready, String> {
+        let mut known = Known::new();
+        for _ in 0..ROUNDS {
+            match read(&node.name, &node.labels, &known) {
+                Read::Need(names) => {
+                    for name in names {
+                        let data = self.cluster.config_map(&name).await;
+                        let data = data.map_err(|error| format!("FenceNotReady: ConfigMap {name}: {error}"))?;
+                        known.insert(name, data);
+                    }
+                }
+                Read::Refused(mistakes) => return Err(format!("FenceNotReady: {mistakes}")),
+                Read::Methods(found) => {
+                    let mut agents = std::collections::BTreeMap::new();
+                    for name in found.agents() {
+                        agents.insert(name.to_owned(), self.agents.metadata(name).await);
+                    }
+                    return check(&found, &agents).map_err(|mistakes| format!("FenceNotReady: {mistakes}"));
+                }
+            }
+        }
+        Err("FenceNotReady: the ConfigMaps name ever more of them".to_owned())
+    }
+
+    /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its BMC is
+    /// its own. An act does not wait for that to be asked anew if it was lately, and for this very configuration: what was
+    /// seen of the node right before would be old by then.
+    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, String> {
+        let ready = self.ready(node, age).await?;
+        self.memory().alone(&node.name).map_err(|why| format!("FenceNotReady: {why}"))?;
+        if ready.power(Act::Off).next().is_none() {
+            return Err(no_methods(node));
+        }
+        let now = self.runner.now();
+        if let Some(kept) = self.memory().identified(node, &ready, now, self.ages(self.settings.refresh)) {
+            return kept.map(|()| ready);
+        }
+        let found = self.identify(node, &ready).await;
+        self.memory().identify(node, &ready, now, found.clone());
+        found.map(|()| ready)
+    }
+
+    async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), String> {
+        for call in ready.calls.values() {
+            let options = secret::options(&*self.cluster, call).await.map_err(|why| format!("FenceNotReady: {why}"))?;
+            // Methods of the other steps only touch what their options say, and are not believed to prove anything.
+            if is_of_power(ready, call) {
+                identity::prove(call, &options, node, &self.runner).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn act(&self, node: &Node, act: Act, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        let ready = self.proven(node, Duration::ZERO).await.map_err(Failed::NotBegun)?;
+        let mut done = Vec::new();
+        for call in ready.power(act) {
+            self.run(call, act, life).await.map_err(|failed| begun(failed, &done))?;
+            done.push(call.name.clone());
+        }
+        if done.is_empty() { Err(Failed::NotBegun(format!("no method turns it {}", act.word()))) } else { Ok(done) }
+    }
+
+    async fn run(&self, call: &Call, act: Act, life: &Lifeline) -> Result<(), Failed> {
+        let options = secret::options(&*self.cluster, call).await.map_err(Failed::NotBegun)?;
+        self.agents.act(call, act, &options, life).await
+    }
+
+    /// All methods' words, and the first complaint.
+    async fn states(&self, ready: &Ready) -> (PowerState, Option<String>) {
+        let (mut all, mut complaint) = (Vec::new(), None);
+        for call in ready.power(Act::Status) {
+            let (state, why) = match secret::options(&*self.cluster, call).await {
+                Ok(options) => self.agents.status(call, &options).await,
+                Err(why) => (PowerState::Unknown, Some(why)),
+            };
+            all.push(state);
+            complaint = complaint.or_else(|| why.map(|why| format!("{}: {why}", call.name)));
+        }
+        (together(&all), complaint)
+    }
+}
+
+/// Off is what all say; on is what one says, for a machine with two supplies runs on either.
+fn together(all: &[PowerState]) -> PowerState {
+    match all {
+        [] => PowerState::Unknown,
+        all if all.iter().all(|state| *state == PowerState::Off) => PowerState::Off,
+        all if all.contains(&PowerState::On) => PowerState::On,
+        _ => PowerState::Unknown,
+    }
+}
+
+fn is_of_power(ready: &Ready, call: &Call) -> bool {
+    ready.power_management.contains(&call.name)
+}
+
+fn no_methods(node: &Node) -> String {
+    format!(
+        "NoMethods: nothing is configured that turns {0} off; write a ConfigMap fence-config-{0} with power_management",
+        node.name
+    )
+}
+
+/// What failed after another method had acted was begun.
+fn begun(failed: Failed, done: &[String]) -> Failed {
+    match failed {
+        Failed::NotBegun(why) if !done.is_empty() => {
+            Failed::InDoubt(format!("{why}; done before: {}", done.join(", ")))
+        }
+        failed => failed,
+    }
+}
+
+impl<C: Cluster> Power for NativePower<C> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, String> {
+        let ready = self.ready(node, self.settings.refresh).await?;
+        let identity = match self.proven(node, self.settings.refresh).await {
+            Err(why) if !why.contains("IdentityUnproven") => return Err(why),
+            proven => proven.map(|_| ()),
+        };
+        Ok(FencePlan {
+            isolation: ready.isolation.clone(),
+            power_management: ready.power_management.clone(),
+            recovery: ready.recovery.clone(),
+            longest: ready.longest(),
+            identity: Some(identity),
+            storage_only: ready.storage_only.clone(),
+        })
+    }
+
+    async fn read(&self, node: &Node) -> PowerState {
+        match self.proven(node, self.settings.refresh).await {
+            Ok(ready) => self.states(&ready).await.0,
+            Err(_) => PowerState::Unknown,
+        }
+    }
+
+    async fn off(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.act(node, Act::Off, life).await
+    }
+
+    async fn on(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.act(node, Act::On, life).await
+    }
+
+    async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {
+        let ready = self.ready(node, Duration::ZERO).await.map_err(Failed::NotBegun)?;
+        let mut done = Vec::new();
+        for name in names.iter().filter(|name| BuiltIn::named(name).is_none()) {
+            let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);
+            let call = ready.calls.get(name).ok_or_else(missing)?;
+            let act = if call.acts.contains(&Act::Off) { Act::Off } else { Act::On };
+            self.run(call, act, life).await.map_err(|failed| begun(failed, &done))?;
+            done.push(name.clone());
+        }
+        Ok(())
+    }
+
+    async fn reap(&self, node: &Node, life: &Lifeline) -> Result<(), Failed> {
+        match &self.settings.provider {
+            Some(provider) => provider.reap(node, &self.runner, life).await,
+            None => Err(Failed::NotBegun("no provider's plug-in is configured".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What was found out of nodes, and when.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use nodewell_remedy::{
+    facts::Node,
+    method::{Plugs, Ready},
+    time::Moment,
+};
+
+use super::NativePower;
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    plugs: Plugs,
+    nodes: BTreeMap<String, Remembered>,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    of: About,
+    at: Moment,
+    found: Result<Arc<Ready>, String>,
+    identity: Option<(Moment, Result<(), String>)>,
+}
+
+/// How old an answer may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ages {
+    pub(super) good: Duration,
+    pub(super) refused: Duration,
+}
+
+impl Ages {
+    fn of<T, E>(self, answer: &Result<T, E>) -> Duration {
+        if answer.is_ok() { self.good } else { self.refused }
+    }
+}
+
+/// What the answers depend on, beside the ConfigMaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct About {
+    uid: String,
+    system_uuid: String,
+    provider_id: String,
+    kind: Option<String>,
+}
+
+impl About {
+    fn of(node: &Node) -> Self {
+        Self {
+            uid: node.uid.clone(),
+            system_uuid: node.system_uuid.clone(),
+            provider_id: node.provider_id.clone(),
+            kind: node.labels.get("type").cloned(),
+        }
+    }
+}
+
+impl Memory {
+    pub(super) fn configured(&self, node: &Node, now: Moment, ages: Ages) -> Option<Result<Arc<Ready>, String>> {
+        let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
+        (now.since(kept.at) < ages.of(&kept.found)).then(|| kept.found.clone())
+    }
+
+    /// An identity that was proven for another configuration is forgotten. Plugs of a configuration that cannot be read
+    /// any more stay: they may still be wired so.
+    pub(super) fn configure(&mut self, node: &Node, now: Moment, found: Result<Arc<Ready>, String>) {
+        if let Ok(ready) = &found {
+            self.plugs.set(ready);
+        }
+        let of = About::of(node);
+        let before = self.nodes.remove(&node.name).filter(|kept| kept.of == of && kept.found == found);
+        let identity = before.and_then(|kept| kept.identity);
+        self.nodes.insert(node.name.clone(), Remembered { of, at: now, found, identity });
+    }
+
+    pub(super) fn alone(&self, node: &str) -> Result<(), String> {
+        self.plugs.alone(node)
+    }
+
+    pub(super) fn identified(
+        &self,
+        node: &Node,
+        ready: &Arc<Ready>,
+        now: Moment,
+        ages: Ages,
+    ) -> Option<Result<(), String>> {
+        let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
+        let (at, identity) = kept.identity.as_ref()?;
+        (kept.found.as_ref() == Ok(ready) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
+    }
+
+    pub(super) fn identify(&mut self, node: &Node, ready: &Arc<Ready>, now: Moment, identity: Result<(), String>) {
+        let kept = self.nodes.get_mut(&node.name).filter(|kept| kept.found.as_ref() == Ok(ready));
+        if let Some(kept) = kept.filter(|kept| kept.of == About::of(node)) {
+            kept.identity = Some((now, identity));
+        }
+    }
+
+    fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
+        let gone: Vec<String> = self.nodes.keys().filter(|name| !is_there(name)).cloned().collect();
+        for name in gone {
+            self.nodes.remove(&name);
+            self.plugs.forget(&name);
+        }
+    }
+}
+
+impl<C> NativePower<C> {
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets nodes that are gone; their plugs are free.
+    pub fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
+        self.memory().forget(is_there);
+    }
+}

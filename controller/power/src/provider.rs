@@ -1,0 +1,166 @@
+//! The provider's plug-in, which gives a machine back: an executable called with `type`, `reap` or `status`, and the Node as
+//! JSON on stdin. `type` prints the provider's name, as `providerID` begins with it. `reap` ends with 0 once it has asked
+//! for the machine's end. `status` prints `gone` or `present`; only `gone`, with status 0, says that it is.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_remedy::{action::Failed, facts::Node};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::{
+    keeper::{Ending, Report},
+    program,
+    runner::{NoReport, Run, Runner},
+    scrub::scrub,
+};
+
+/// For one call.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// For its name, which it has to know by itself.
+const KIND_DEADLINE: Duration = Duration::from_secs(10);
+const OUTPUT_BYTES: usize = 16 * 1024;
+const ASK_EVERY: Duration = Duration::from_secs(5);
+
+/// A plug-in.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    pub path: PathBuf,
+    /// For the machine to be gone, after it was asked for.
+    pub patience: Duration,
+}
+
+impl Provider {
+    /// The type of the nodes it is for, as `type` prints it: one word.
+    ///
+    /// # Errors
+    /// It may not be run, or did not print one.
+    pub async fn kind(&self, runner: &Runner) -> Result<String, String> {
+        let report = self.run("type", String::new(), KIND_DEADLINE, runner, None).await;
+        let report = report.map_err(|(Trouble::NotBegun(why) | Trouble::Lost(why))| why)?;
+        let kind = report.stdout.trim();
+        let is_word = !kind.is_empty() && !kind.contains(|letter: char| letter == ':' || letter.is_whitespace());
+        match report.ending {
+            Ending::Exited(0) if is_word => Ok(kind.to_owned()),
+            _ => Err(format!("{}; it has to print one word", self.complaint("type", &report))),
+        }
+    }
+
+    /// Asks for the end of the node's machine and waits until it is gone. One that is gone already is not asked for.
+    ///
+    /// # Errors
+    /// [`Failed::NotBegun`] before `reap` was called; [`Failed::Refused`] if it said no; else nobody knows.
+    pub async fn reap(&self, node: &Node, runner: &Runner, life: &Lifeline) -> Result<(), Failed> {
+        self.is_for(node, runner).await.map_err(Failed::NotBegun)?;
+        if self.is_gone(node, runner).await.map_err(Failed::NotBegun)? {
+            return Ok(());
+        }
+        let report = match self.call("reap", node, runner, Some(life)).await {
+            Ok(report) => report,
+            Err(Trouble::NotBegun(why)) => return Err(Failed::NotBegun(why)),
+            Err(Trouble::Lost(why)) => return Err(Failed::InDoubt(why)),
+        };
+        match report.ending {
+            Ending::Exited(0) => self.wait(node, runner, life).await,
+            Ending::Exited(_) => Err(Failed::Refused(self.complaint("reap", &report))),
+            Ending::NotStarted(why) => Err(Failed::NotBegun(why)),
+            _ => Err(Failed::InDoubt(self.complaint("reap", &report))),
+        }
+    }
+
+    async fn wait(&self, node: &Node, runner: &Runner, life: &Lifeline) -> Result<(), Failed> {
+        let give_up = runner.now().plus(self.patience);
+        loop {
+            match self.is_gone(node, runner).await {
+                Ok(true) => return Ok(()),
+                Err(why) if runner.now() >= give_up => return Err(Failed::InDoubt(why)),
+                Ok(false) if runner.now() >= give_up => return Err(Failed::Timeout(self.patience)),
+                _ if !life.holds(runner.now()) => return Err(Failed::InDoubt("the leader's time was over".to_owned())),
+                _ => sleep(ASK_EVERY).await,
+            }
+        }
+    }
+
+    /// A plug-in for another provider would look for a machine that it cannot know, and say that it is gone.
+    async fn is_for(&self, node: &Node, runner: &Runner) -> Result<(), String> {
+        let report = self.ask("type", node, runner).await?;
+        let (kind, of_node) = (report.stdout.trim(), node.provider_id.split_once("://").map_or("", |(kind, _)| kind));
+        if report.ending == Ending::Exited(0) && !kind.is_empty() && (of_node.is_empty() || kind == of_node) {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(format!("{path} is for {kind:?}, the node's providerID is {:?} ({:?})", node.provider_id, report.ending))
+    }
+
+    async fn is_gone(&self, node: &Node, runner: &Runner) -> Result<bool, String> {
+        let report = self.ask("status", node, runner).await?;
+        match (&report.ending, report.stdout.trim()) {
+            (Ending::Exited(0), "gone") => Ok(true),
+            (Ending::Exited(0), "present") => Ok(false),
+            _ => Err(format!("{}; it has to print gone or present", self.complaint("status", &report))),
+        }
+    }
+
+    async fn ask(&self, word: &str, node: &Node, runner: &Runner) -> Result<Report, String> {
+        self.call(word, node, runner, None).await.map_err(|(Trouble::NotBegun(why) | Trouble::Lost(why))| why)
+    }
+
+    async fn call(&self, word: &str, node: &Node, runner: &Runner, life: Option<&Lifeline>) -> Result<Report, Trouble> {
+        self.run(word, node_json(node), DEADLINE, runner, life).await
+    }
+
+    async fn run(
+        &self,
+        word: &str,
+        stdin: String,
+        deadline: Duration,
+        runner: &Runner,
+        life: Option<&Lifeline>,
+    ) -> Result<Report, Trouble> {
+        let refused = |refused| Trouble::NotBegun(format!("the plug-in is not run: {refused}"));
+        program::check(&self.path).map_err(refused)?;
+        let run = Run {
+            program: self.path.clone(),
+            args: vec![word.to_owned()],
+            env: BTreeMap::new(),
+            stdin,
+            deadline,
+            limit_bytes: OUTPUT_BYTES,
+        };
+        runner.run(run, life).await.map_err(|error| match error {
+            NoReport::NotStarted(why) => Trouble::NotBegun(why),
+            NoReport::Lost(why) => Trouble::Lost(why),
+        })
+    }
+
+    fn complaint(&self, word: &str, report: &Report) -> String {
+        let said = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &[]);
+        format!("{} {word}: {:?}; it said: {said}", self.path.display(), report.ending)
+    }
+}
+
+enum Trouble {
+    NotBegun(String),
+    Lost(String),
+}
+
+/// A Node as the API has it, with what tells machines apart.
+fn node_json(node: &Node) -> String {
+    let addresses: Vec<_> =
+        node.addresses.iter().map(|address| json!({"type": "InternalIP", "address": address})).collect();
+    let value = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": node.name, "uid": node.uid, "labels": node.labels, "annotations": node.annotations,
+            "creationTimestamp": node.created.to_string(),
+        },
+        "spec": {"providerID": node.provider_id, "unschedulable": node.unschedulable, "taints": node.taints},
+        "status": {
+            "addresses": addresses,
+            "nodeInfo": {"bootID": node.boot_id, "systemUUID": node.system_uuid},
+        },
+    });
+    value.to_string()
+}

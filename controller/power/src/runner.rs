@@ -1,0 +1,182 @@
+//! The controller's side of a [`keeper`](crate::keeper): starts it, tells it of each renewal, and reads how the run ended.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
+
+use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_remedy::time::Moment;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    sync::Semaphore,
+    time::timeout,
+};
+
+use crate::keeper::{Job, Report, boottime_millis};
+
+/// All that a program of ours gets to see, whatever the controller was started with: `PCMK_service` in it would switch the
+/// agents' timeouts off.
+const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+/// Beyond a run's deadline, for its keeper to end it and to report.
+const MARGIN: Duration = Duration::from_secs(10);
+/// A keeper's report: two outputs, each byte of which may take six in JSON.
+const REPORT_FACTOR: usize = 12;
+const REPORT_BASE: usize = 4096;
+
+/// Questions at once: Python is 30 MiB each. Acts do not wait for them.
+const READS: usize = 32;
+
+/// The controller's clock: `CLOCK_BOOTTIME`, from its own fixed point.
+pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
+
+/// Starts programs under keepers.
+#[derive(Clone)]
+pub struct Runner {
+    /// Our own program.
+    keeper: PathBuf,
+    /// By which it is a keeper.
+    own_args: Vec<String>,
+    clock: Clock,
+    reads: Arc<Semaphore>,
+}
+
+/// One run. It may hold secrets: no `Debug`.
+pub struct Run {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    /// Beside `LANG` and `PATH`.
+    pub env: BTreeMap<String, String>,
+    pub stdin: String,
+    pub deadline: Duration,
+    pub limit_bytes: usize,
+}
+
+/// Why there is no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoReport {
+    /// Certainly nothing was started.
+    #[error("not started: {0}")]
+    NotStarted(String),
+    /// The keeper was lost: what it kept may have acted, and has ended with it.
+    #[error("its keeper was lost: {0}")]
+    Lost(String),
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("keeper", &self.keeper).finish_non_exhaustive()
+    }
+}
+
+impl Runner {
+    /// `keeper own_args…` must run [`crate::keeper::main`] with no argument more; stages add theirs.
+    #[must_use]
+    pub fn new(keeper: PathBuf, own_args: Vec<String>, clock: Clock) -> Self {
+        Self { keeper, own_args, clock, reads: Arc::new(Semaphore::new(READS)) }
+    }
+
+    /// The present, by the controller's clock.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        (self.clock)()
+    }
+
+    /// Runs it to its end. With a lifeline it ends when that does at the latest; without, by its own deadline: reading
+    /// harms nobody. Dropping the future ends it as well.
+    ///
+    /// # Errors
+    /// Nothing was started, or nobody knows how it ended.
+    pub async fn run(&self, run: Run, life: Option<&Lifeline>) -> Result<Report, NoReport> {
+        if life.is_some_and(|life| !life.holds(self.now())) {
+            return Err(NoReport::NotStarted("the leader's time is over".to_owned()));
+        }
+        let permit =
+            if life.is_none() { Some(self.reads.acquire().await.map_err(|error| lost(&error))?) } else { None };
+        let (patience, limit) = (run.deadline + MARGIN, run.limit_bytes * REPORT_FACTOR + REPORT_BASE);
+        let mut child = self.spawn()?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(NoReport::NotStarted("no pipes".to_owned()));
+        };
+        let mut line = serde_json::to_string(&self.job(run, life)).map_err(|error| lost(&error))?;
+        line.push('\n');
+        let written = timeout(MARGIN, stdin.write_all(line.as_bytes())).await;
+        written.map_err(|_| NoReport::Lost("its keeper does not listen".to_owned()))?.map_err(|error| lost(&error))?;
+        let text = timeout(patience, self.attend(stdin, stdout, limit, life.cloned())).await;
+        let text =
+            text.map_err(|_| NoReport::Lost(format!("no word within {patience:?}")))?.map_err(|error| lost(&error))?;
+        let reaped = timeout(MARGIN, child.wait()).await;
+        drop((reaped, permit));
+        serde_json::from_str(&text).map_err(|error| lost(&error))
+    }
+
+    fn spawn(&self) -> Result<Child, NoReport> {
+        let mut command = Command::new(&self.keeper);
+        command.args(&self.own_args).env_clear().env("LANG", "C").env("PATH", PATH).current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        command.spawn().map_err(|error| NoReport::NotStarted(format!("{}: {error}", self.keeper.display())))
+    }
+
+    fn job(&self, run: Run, life: Option<&Lifeline>) -> Job {
+        let mut env = run.env;
+        env.insert("LANG".to_owned(), "C".to_owned());
+        env.insert("PATH".to_owned(), PATH.to_owned());
+        Job {
+            until_millis: life.map_or(u64::MAX, |life| self.until_millis(life)),
+            program: run.program,
+            args: run.args,
+            env,
+            stdin: run.stdin,
+            deadline: run.deadline,
+            limit_bytes: run.limit_bytes,
+            own_args: self.own_args.clone(),
+        }
+    }
+
+    /// The clocks are read in this order so that a pause between the two makes it earlier, never later.
+    fn until_millis(&self, life: &Lifeline) -> u64 {
+        let boottime = boottime_millis();
+        let left = life.until().since(self.now());
+        boottime.saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// Passes renewals on until the keeper has reported and closed its end.
+    async fn attend(
+        &self,
+        stdin: ChildStdin,
+        mut stdout: ChildStdout,
+        limit: usize,
+        mut life: Option<Lifeline>,
+    ) -> std::io::Result<String> {
+        let (mut text, mut stdin) = (Vec::new(), Some(stdin));
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            tokio::select! {
+                count = stdout.read(&mut buffer) => match count? {
+                    0 => break,
+                    count if text.len() + count > limit => return Err(std::io::Error::other("its report is too long")),
+                    count => text.extend_from_slice(&buffer[..count]),
+                },
+                moved = moved(&mut life), if stdin.is_some() => {
+                    let word = life.as_ref().filter(|_| moved).map(|life| format!("until {}\n", self.until_millis(life)));
+                    match (word, stdin.as_mut()) {
+                        // A keeper that does not listen any more is about to report.
+                        (Some(word), Some(pipe)) => drop(pipe.write_all(word.as_bytes()).await),
+                        // The term is over: its end is the agent's.
+                        _ => stdin = None,
+                    }
+                }
+            }
+        }
+        String::from_utf8(text).map_err(std::io::Error::other)
+    }
+}
+
+async fn moved(life: &mut Option<Lifeline>) -> bool {
+    match life {
+        Some(life) => life.moved().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn lost(error: &impl fmt::Display) -> NoReport {
+    NoReport::Lost(error.to_string())
+}

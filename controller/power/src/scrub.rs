@@ -1,0 +1,36 @@
+//! Makes what an agent has said fit to be shown: without secrets, in one line, not too long.
+
+/// A line of a journal, an Event, a record's journal.
+const LIMIT_CHARS: usize = 400;
+const REMOVED: &str = "[removed]";
+/// Whoever has a password as short as this would have letters removed everywhere, and by that tell it.
+const SHORT_BYTES: usize = 4;
+
+/// The end of `text`, which is where agents say what is wrong. `cut` says that more was written than is here: its end may
+/// be the beginning of a secret then, and is left out.
+#[must_use]
+pub fn scrub(text: &str, cut: bool, secrets: &[String]) -> String {
+    let given: Vec<&str> = secrets.iter().map(|secret| secret.trim()).filter(|secret| !secret.is_empty()).collect();
+    if given.iter().any(|secret| secret.len() < SHORT_BYTES) {
+        return "(not shown: a secret is too short to be removed for certain)".to_owned();
+    }
+    let mut text = text.to_owned();
+    // Longest first: one may have another in it.
+    let mut given = given;
+    given.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    given.iter().for_each(|secret| text = text.replace(secret, REMOVED));
+    if cut {
+        let longest = given.first().map_or(0, |secret| secret.chars().count());
+        let kept = text.chars().count().saturating_sub(longest);
+        text = text.chars().take(kept).collect();
+    }
+    last_words(&text)
+}
+
+fn last_words(text: &str) -> String {
+    let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line: String = lines.collect::<Vec<_>>().join("; ").chars().map(clean).collect();
+    let skipped = line.chars().count().saturating_sub(LIMIT_CHARS);
+    line.chars().skip(skipped).collect()
+}

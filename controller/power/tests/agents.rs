@@ -1,0 +1,190 @@
+//! Fence agents that do not do as they should: scripts, under the real keeper.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use super::bench::{Bench, call, until};
+use nodewell_power::agent::{Agents, Options};
+use nodewell_remedy::{action::Failed, method::Act, snapshot::PowerState};
+
+fn options() -> Options {
+    Options {
+        values: [("ip", "1.2.3.4"), ("password", "hunter2-secret")].map(|(a, b)| (a.into(), b.into())).into(),
+        secrets: vec!["hunter2-secret".to_owned()],
+    }
+}
+
+fn agents(bench: &Bench) -> Agents {
+    Agents::new(bench.path().to_owned(), bench.runner())
+}
+
+#[tokio::test]
+async fn an_agent_gets_its_options_on_stdin_and_nothing_else() {
+    let bench = Bench::new();
+    bench.script(
+        "fence_test",
+        "cat > $0.stdin; env | sort > $0.env; echo $# > $0.count; ps -o sid= -p $$ > $0.sid; echo $$ > $0.pid",
+    );
+    agents(&bench).act(&call(5), Act::Off, &options(), &bench.life(60)).await.unwrap();
+    assert_eq!(bench.read("fence_test.stdin"), "action=off\nip=1.2.3.4\npassword=hunter2-secret\n");
+    assert_eq!(bench.read("fence_test.count").trim(), "0");
+    assert_eq!(bench.read("fence_test.sid").trim(), bench.read("fence_test.pid").trim(), "a session of its own");
+    let env = bench.read("fence_test.env");
+    let names: Vec<&str> = env.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    // The shell adds its own.
+    assert!(names.iter().all(|name| ["LANG", "PATH", "PWD", "OLDPWD", "SHLVL", "_"].contains(name)), "{env}");
+}
+
+#[tokio::test]
+async fn exit_statuses_are_what_is_believed() {
+    for (script, state) in [
+        ("exit 0", PowerState::On),
+        ("exit 2", PowerState::Off),
+        ("exit 1", PowerState::Unknown),
+        ("exit 3", PowerState::Unknown),
+        ("kill -9 $$", PowerState::Unknown),
+        ("echo Status: ON; exit 2", PowerState::Unknown),
+        ("echo Status: OFF; exit 0", PowerState::Unknown),
+        ("echo Status: OFF; exit 2", PowerState::Off),
+        ("printf '\\377\\376'; exit 2", PowerState::Off),
+    ] {
+        let bench = Bench::new();
+        bench.script("fence_test", script);
+        assert_eq!(agents(&bench).status(&call(5), &options()).await.0, state, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_password_that_an_agent_prints_is_not_told() {
+    for script in [
+        "cat; cat >&2; echo 'login of hunter2-secret failed' >&2; exit 1",
+        "printf 'a\\377hunter2-secret\\377' >&2; exit 1",
+        "yes hunter2-secret | head -c 40000; exit 1",
+    ] {
+        let bench = Bench::new();
+        bench.script("fence_test", script);
+        let failed = agents(&bench).act(&call(5), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+        let Failed::Refused(told) = failed else { panic!("{failed:?}") };
+        assert!(!told.contains("hunter2") && told.contains("[removed]"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_gigabyte_of_output_is_read_and_not_kept() {
+    let bench = Bench::new();
+    bench.script("fence_test", "head -c 1000000000 /dev/zero; exit 2");
+    assert_eq!(agents(&bench).status(&call(60), &options()).await.0, PowerState::Off);
+}
+
+#[tokio::test]
+async fn one_that_hangs_is_ended_with_all_that_it_has_started() {
+    let bench = Bench::new();
+    bench.script("fence_test", "setsid sleep 600 & echo $! > $0.far; sleep 600 & echo $! > $0.near; wait");
+    let begun = Instant::now();
+    let failed = agents(&bench).act(&call(1), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+    assert_eq!(failed, Failed::Timeout(Duration::from_secs(1)));
+    assert!(begun.elapsed() < Duration::from_secs(8));
+    assert!(bench.is_dead("fence_test.near") && bench.is_dead("fence_test.far"));
+}
+
+#[tokio::test]
+async fn one_that_ignores_being_asked_to_end_is_killed() {
+    let bench = Bench::new();
+    bench.script("fence_test", "trap '' TERM; echo $$ > $0.pid; while :; do sleep 1; done");
+    let failed = agents(&bench).act(&call(1), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+    assert_eq!(failed, Failed::Timeout(Duration::from_secs(1)));
+    assert!(bench.is_dead("fence_test.pid"));
+}
+
+#[tokio::test]
+async fn what_it_leaves_behind_ends_with_it() {
+    let bench = Bench::new();
+    bench.script("fence_test", "setsid sh -c 'sleep 600' >/dev/null 2>&1 & echo $! > $0.far; exit 0");
+    agents(&bench).act(&call(5), Act::Off, &options(), &bench.life(60)).await.unwrap();
+    assert!(bench.is_dead("fence_test.far"));
+}
+
+#[tokio::test]
+async fn one_that_is_not_there_or_anybodys_is_not_begun() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    let act = async || agents(&bench).act(&call(5), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+    assert!(matches!(act().await, Failed::NotBegun(_)));
+    bench.script("fence_test", "exit 0");
+    fs::set_permissions(bench.path().join("fence_test"), fs::Permissions::from_mode(0o777)).unwrap();
+    let Failed::NotBegun(told) = act().await else { panic!("it was begun") };
+    assert!(told.contains("can be written by others"), "{told}");
+}
+
+#[tokio::test]
+async fn a_line_end_in_a_secret_is_not_another_option() {
+    let bench = Bench::new();
+    bench.script("fence_test", "exit 0");
+    let mut options = options();
+    options.values.insert("password".into(), "a\naction=on".into());
+    let failed = agents(&bench).act(&call(5), Act::Off, &options, &bench.life(60)).await.unwrap_err();
+    assert!(matches!(failed, Failed::NotBegun(_)));
+}
+
+#[tokio::test]
+async fn an_agent_ends_when_the_leaders_time_does() {
+    let bench = Bench::new();
+    bench.script("fence_test", "trap '' TERM; echo $$ > $0.pid; while :; do sleep 1; done");
+    let begun = Instant::now();
+    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &bench.life(2)).await.unwrap_err();
+    assert!(matches!(failed, Failed::InDoubt(_)), "{failed:?}");
+    assert!(begun.elapsed() < Duration::from_secs(4) && bench.is_dead("fence_test.pid"));
+}
+
+#[tokio::test]
+async fn a_renewal_lets_it_go_on() {
+    let bench = Bench::new();
+    bench.script("fence_test", "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.4; done; exit 0");
+    let (sender, life) = bench.renewed(2);
+    let agents = agents(&bench);
+    let (call, options) = (call(60), options());
+    let act = agents.act(&call, Act::Off, &options, &life);
+    let renew = async {
+        for _ in 0..8 {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            sender.send(bench.now().plus(Duration::from_secs(2))).unwrap();
+        }
+        std::future::pending::<()>().await
+    };
+    tokio::select! { done = act => done.unwrap(), () = renew => unreachable!() }
+}
+
+#[tokio::test]
+async fn a_term_that_is_over_begins_nothing_and_ends_what_runs() {
+    let bench = Bench::new();
+    bench.script("fence_test", "echo $$ > $0.pid; exec sleep 600");
+    let agents = agents(&bench);
+    let (call, options) = (call(60), options());
+    let (sender, life) = bench.renewed(60);
+    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &life));
+    tokio::select! {
+        done = &mut act => panic!("{done:?}"),
+        () = until(|| bench.has("fence_test.pid")) => {}
+    }
+    drop(sender);
+    assert!(matches!(act.await, Err(Failed::InDoubt(_))));
+    assert!(bench.is_dead("fence_test.pid"));
+    assert!(matches!(agents.act(&call, Act::Off, &options, &life).await, Err(Failed::NotBegun(_))));
+}
+
+#[tokio::test]
+async fn a_future_that_is_dropped_takes_its_agent_along() {
+    let bench = Bench::new();
+    bench.script("fence_test", "setsid sleep 600 & echo $! > $0.far; echo $$ > $0.pid; wait");
+    let agents = agents(&bench);
+    let (call, options, life) = (call(60), options(), bench.life(60));
+    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &life));
+    tokio::select! {
+        done = &mut act => panic!("{done:?}"),
+        () = until(|| bench.has("fence_test.pid")) => {}
+    }
+    drop(act);
+    until(|| bench.is_dead("fence_test.pid") && bench.is_dead("fence_test.far")).await;
+}

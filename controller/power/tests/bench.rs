@@ -1,0 +1,107 @@
+//! A folder of agents, a clock and a leader's time, for the tests of this crate.
+#![allow(dead_code)]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use nodewell_power::{keeper::boottime_millis, runner::Runner};
+use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_remedy::{
+    method::{Act, Call, Claim},
+    time::Moment,
+};
+use tokio::{sync::watch, time::sleep};
+
+pub(crate) const KEEPER: &str = env!("CARGO_BIN_EXE_nodewell-keeper");
+
+pub(crate) struct Bench {
+    folder: tempfile::TempDir,
+    /// What keeps a leader's time from being over.
+    held: std::cell::RefCell<Vec<watch::Sender<Moment>>>,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), held: Vec::new().into() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        Moment(Duration::from_millis(boottime_millis()))
+    }
+
+    pub(crate) fn runner(&self) -> Runner {
+        let clock = || Moment(Duration::from_millis(boottime_millis()));
+        Runner::new(PathBuf::from(KEEPER), vec!["fence-agent".to_owned()], Arc::new(clock))
+    }
+
+    pub(crate) fn script(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::write(&path, format!("#!/bin/bash\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap_or_default()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.read(name).ends_with('\n')
+    }
+
+    /// The process whose id a script wrote there is no more.
+    pub(crate) fn is_dead(&self, name: &str) -> bool {
+        let text = self.read(name);
+        let pid: u32 = text.trim().parse().unwrap_or_else(|_| panic!("{name} has no process id: {text:?}"));
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        !status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+    }
+
+    /// A leader's time of so many seconds, which nobody renews.
+    pub(crate) fn life(&self, secs: u64) -> Lifeline {
+        let (sender, life) = self.renewed(secs);
+        self.held.borrow_mut().push(sender);
+        life
+    }
+
+    pub(crate) fn renewed(&self, secs: u64) -> (watch::Sender<Moment>, Lifeline) {
+        let (sender, until) = watch::channel(self.now().plus(Duration::from_secs(secs)));
+        (sender, Lifeline::new(1, until))
+    }
+}
+
+/// A call of `fence_test`.
+pub(crate) fn call(longest_secs: u64) -> Call {
+    Call {
+        name: "pdu".into(),
+        agent: "fence_test".into(),
+        options: BTreeMap::new(),
+        secret: String::new(),
+        secret_needed: false,
+        needed: [].into(),
+        names: BTreeMap::new(),
+        claim: Claim::Asked,
+        storage: None,
+        acts: [Act::Off, Act::On, Act::Status].into(),
+        longest: Duration::from_secs(longest_secs),
+    }
+}
+
+/// Waits for a state of the world, with a deadline.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), wait).await.expect("not so within 10 s");
+}

@@ -1,0 +1,189 @@
+//! NativePower over ConfigMaps and Secrets, with agents that are scripts.
+
+use std::{sync::Arc, time::Duration};
+
+use nodewell_power::native::{NativePower, Settings};
+use nodewell_reconcile::power::Power;
+use nodewell_remedy::{action::Failed, facts::Truth, snapshot::PowerState};
+
+use super::{
+    bench::Bench,
+    fake::{Fake, node},
+};
+
+const METADATA: &str = r#"<resource-agent name="fence_test"><parameters>
+<parameter name="action"><getopt mixed="-o, --action=[a]"/><content type="string" default="reboot"/></parameter>
+<parameter name="ip" required="1"><getopt mixed="-a, --ip=[ip]"/><content type="string"/></parameter>
+<parameter name="plug"><getopt mixed="-n, --plug=[id]"/><content type="string"/></parameter>
+<parameter name="password"><getopt mixed="-p, --password=[p]"/><content type="string"/></parameter>
+<parameter name="power_timeout"><getopt mixed="--power-timeout=[s]"/><content type="second" default="20"/></parameter>
+</parameters><actions><action name="on"/><action name="off"/><action name="reboot"/><action name="status"/></actions></resource-agent>"#;
+
+/// A PDU with a file for each plug; every order is written down.
+const PDU: &str = r#"
+D=$(dirname $0); plug=; action=
+while IFS='=' read -r key value; do declare "$key=$value"; done
+case $action in
+metadata) cat $D/metadata.xml;;
+status) [ "$(cat $D/plug$plug)" = on ] || exit 2;;
+on|off) echo "$action $plug ${password:-none}" >> $D/orders; echo $action > $D/plug$plug;;
+*) exit 1;;
+esac
+exit 0"#;
+
+struct Room {
+    bench: Bench,
+    cluster: Arc<Fake>,
+    power: NativePower<Fake>,
+}
+
+fn room() -> Room {
+    let bench = Bench::new();
+    bench.script("fence_test", PDU);
+    std::fs::write(bench.path().join("metadata.xml"), METADATA).unwrap();
+    for plug in 1..5 {
+        std::fs::write(bench.path().join(format!("plug{plug}")), "on\n").unwrap();
+    }
+    let cluster = Arc::new(Fake::default());
+    // What is mended in a test is looked at again at once.
+    let refresh_refused = Duration::ZERO;
+    let settings = Settings { agents: bench.path().to_owned(), refresh_refused, ..Settings::default() };
+    let power = NativePower::new(Arc::clone(&cluster), bench.runner(), settings);
+    Room { bench, cluster, power }
+}
+
+impl Room {
+    fn configure(&self, name: &str, plugs: &[u32]) {
+        let map = format!("fence-config-{name}");
+        let names: Vec<String> = plugs.iter().map(|plug| format!("pdu{plug}")).collect();
+        self.cluster.map(&map, "config.properties", &format!("power_management={}", names.join(" ")));
+        for (plug, method) in plugs.iter().zip(names) {
+            let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured");
+            self.cluster.map(&map, &format!("fence-method-{method}"), &text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_node_on_two_supplies_is_off_when_both_are() {
+    let room = room();
+    room.configure("n1", &[1, 2]);
+    room.cluster.secret_of("secret-fence-method-pdu1-n1", "password", "word-1234\n");
+    let node = node("n1", "");
+    let plan = room.power.plan(&node).await.unwrap();
+    assert_eq!((plan.identity, plan.longest), (Some(Ok(())), Duration::from_secs(100)));
+    assert_eq!(room.power.read(&node).await, PowerState::On);
+    assert_eq!(room.power.off(&node, &room.bench.life(60)).await.unwrap(), ["pdu1", "pdu2"]);
+    assert_eq!(room.bench.read("orders"), "off 1 word-1234\noff 2 none\n");
+    assert_eq!(room.power.read(&node).await, PowerState::Off);
+    std::fs::write(room.bench.path().join("plug2"), "on\n").unwrap();
+    assert_eq!(room.power.read(&node).await, PowerState::On, "one supply is enough to run");
+    room.power.on(&node, &room.bench.life(60)).await.unwrap();
+    assert_eq!(room.power.read(&node).await, PowerState::On);
+}
+
+#[tokio::test]
+async fn without_a_configuration_there_is_no_method() {
+    let room = room();
+    let node = node("n1", "");
+    assert!(room.power.plan(&node).await.unwrap_err().contains("NoMethods"));
+    assert_eq!(room.power.read(&node).await, PowerState::Unknown);
+    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    let told = room.power.preflight(&node).await;
+    assert_eq!((told.status, told.reason), (Truth::Unknown, "NoMethods"));
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_down_permits_nothing() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let node = node("n1", "");
+    room.power.plan(&node).await.unwrap();
+    *room.cluster.down.lock().unwrap() = true;
+    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.bench.read("orders"), "");
+}
+
+#[tokio::test]
+async fn a_configuration_edited_in_between_is_read_again_before_an_act() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let node = node("n1", "");
+    room.power.plan(&node).await.unwrap();
+    room.cluster.map("fence-config-n1", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1\nmethd=x");
+    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    assert!(matches!(&failed, Failed::NotBegun(why) if why.contains("no option methd")), "{failed:?}");
+    assert_eq!(room.bench.read("orders"), "");
+}
+
+#[tokio::test]
+async fn two_nodes_on_one_plug_are_refused_both() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let (one, two) = (node("n1", ""), node("n2", ""));
+    room.power.plan(&one).await.unwrap();
+    room.configure("n2", &[1]);
+    for node in [&two, &one] {
+        let told = room.power.plan(node).await.unwrap_err();
+        assert!(told.contains("n1") && told.contains("n2") && told.contains("on one plug"), "{told}");
+    }
+    assert!(matches!(room.power.off(&one, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    room.power.keep_only(|name| name == "n1");
+    room.power.plan(&one).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_asked_who_it_is_needs_a_word_for_it() {
+    let room = room();
+    room.configure("n1", &[1]);
+    room.cluster.map("fence-config-n1", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1");
+    let node = node("n1", "00112233-4455-6677-8899-aabbccddeeff");
+    let plan = room.power.plan(&node).await.unwrap();
+    assert!(plan.identity.unwrap().unwrap_err().contains("identity=configured"));
+    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.power.preflight(&node).await.reason, "IdentityUnproven");
+    assert_eq!(room.bench.read("orders"), "");
+}
+
+#[tokio::test]
+async fn a_secret_that_was_asked_for_and_is_missing_is_told() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let text = "agent_name=fence_test\nip=pdu\nplug=1\nidentity=configured\npassword-script=/x";
+    room.cluster.map("fence-config-n1", "fence-method-pdu1", text);
+    let node = node("n1", "");
+    assert!(room.power.plan(&node).await.unwrap_err().contains("no Secret secret-fence-method-pdu1-n1"));
+    room.cluster.secret_of("secret-fence-method-pdu1-n1", "ip", "other");
+    let told = room.power.preflight(&node).await;
+    assert_eq!((told.status, told.reason), (Truth::False, "FenceNotReady"));
+    assert!(told.message.contains("no such option for a Secret"), "{}", told.message);
+}
+
+#[tokio::test]
+async fn a_second_supply_that_fails_leaves_it_in_doubt() {
+    let room = room();
+    room.configure("n1", &[1, 2]);
+    room.cluster.secret_of("secret-fence-method-pdu2-n1", "password", "fine-word");
+    let node = node("n1", "");
+    room.power.plan(&node).await.unwrap();
+    room.cluster.secret_of("secret-fence-method-pdu2-n1", "passwort", "fine-word");
+    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    assert!(!matches!(failed, Failed::Refused(_)), "{failed:?}");
+    assert_eq!(room.power.preflight(&node).await.status, Truth::False);
+}
+
+#[tokio::test]
+async fn methods_of_isolation_turn_off_and_those_of_recovery_on() {
+    let room = room();
+    let map = "fence-config-n1";
+    room.cluster.map(map, "config.properties", "isolation=cordon a\npower_management=p\nrecovery=b uncordon");
+    for (name, plug) in [("a", 3), ("p", 1), ("b", 4)] {
+        let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured");
+        room.cluster.map(map, &format!("fence-method-{name}"), &text);
+    }
+    let (node, life) = (node("n1", ""), room.bench.life(60));
+    let plan = room.power.plan(&node).await.unwrap();
+    room.power.methods(&node, &plan.isolation, &life).await.unwrap();
+    room.power.methods(&node, &plan.recovery, &life).await.unwrap();
+    assert_eq!(room.bench.read("orders"), "off 3 none\non 4 none\n");
+}

@@ -1,0 +1,176 @@
+//! Real power: `fence_ipmilan` and `ipmitool` over LAN+ against a simulated BMC that ends a real process.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod fake;
+
+use std::{sync::Arc, time::Duration};
+
+use libtest_mimic::{Arguments, Trial};
+use nodewell_bmc::{Bmc, Manner, PASSWORD, free_port, missing};
+use nodewell_power::native::{NativePower, Settings};
+use nodewell_reconcile::power::Power;
+use nodewell_remedy::{action::Failed, facts::Node, facts::Truth, method::Agent, snapshot::PowerState};
+
+use bench::Bench;
+use fake::{Fake, node};
+
+/// As the BMC sends it, and as the kernel of the node reads it from its firmware.
+const GUID: &str = "a123456789abcdefa123456789abcdef";
+const SYSTEM_UUID: &str = "674523a1-ab89-efcd-a123-456789abcdef";
+
+fn main() -> std::process::ExitCode {
+    let cases: [(&'static str, fn()); 9] = [
+        ("off_ends_the_machine_and_on_starts_it", || run(off_and_on())),
+        ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
+        ("a_closed_port_is_unknown", || run(closed_port())),
+        ("a_machine_that_ignores_off_stays_on", || run(ignores_off())),
+        ("another_machines_bmc_is_never_acted_upon", || run(mismatch())),
+        ("a_bmc_with_a_guid_of_its_own_can_be_pinned", || run(pinned())),
+        ("a_guid_in_reversed_order_is_the_same_machine", || run(reversed())),
+        ("two_nodes_behind_one_bmc_are_refused", || run(shared())),
+        ("installed_agents_tell_their_options", || run(installed())),
+    ];
+    let mut trials = Vec::new();
+    for (name, case) in cases {
+        match missing() {
+            None => trials.push(Trial::test(name, move || {
+                case();
+                Ok(())
+            })),
+            Some(why) => {
+                eprintln!("{name}: skipped: {why}");
+                trials.push(Trial::test(format!("{name} (skipped: {why})"), || Ok(())).with_ignored_flag(true));
+            }
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn run(case: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case);
+}
+
+struct Room {
+    bench: Bench,
+    cluster: Arc<Fake>,
+    power: NativePower<Fake>,
+}
+
+fn room() -> Room {
+    let (bench, cluster) = (Bench::new(), Arc::new(Fake::default()));
+    let power = NativePower::new(Arc::clone(&cluster), bench.runner(), Settings::default());
+    Room { bench, cluster, power }
+}
+
+impl Room {
+    /// A node of this name whose BMC has these options.
+    fn behind(&self, name: &str, options: &str) -> Node {
+        let map = format!("fence-config-{name}");
+        self.cluster.map(&map, "config.properties", "power_management=bmc");
+        self.cluster.map(&map, "fence-method-bmc", &format!("agent_name=fence_ipmilan\n{options}"));
+        self.cluster.secret_of(&format!("secret-fence-method-bmc-{name}"), "password", PASSWORD);
+        node(name, SYSTEM_UUID)
+    }
+}
+
+fn machine(manner: Manner) -> Bmc {
+    Bmc::start(GUID, manner).unwrap()
+}
+
+async fn off_and_on() {
+    let (room, bmc) = (room(), machine(Manner::Obeys));
+    let node = room.behind("n1", &bmc.options());
+    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
+    assert_eq!((bmc.is_on(), room.power.read(&node).await), (true, PowerState::On));
+    assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
+    assert_eq!(room.power.off(&node, &room.bench.life(60)).await.unwrap(), ["bmc"]);
+    assert_eq!((bmc.is_on(), room.power.read(&node).await), (false, PowerState::Off));
+    room.power.on(&node, &room.bench.life(60)).await.unwrap();
+    assert_eq!((bmc.is_on(), room.power.read(&node).await), (true, PowerState::On));
+    bmc.order("0");
+    assert_eq!(room.power.read(&node).await, PowerState::Off, "somebody else turned it off");
+    let orders = bmc.orders();
+    let sets = orders.iter().filter(|order| order.starts_with("set")).collect::<Vec<_>>();
+    assert_eq!(sets, ["set power 0", "set power 1"], "never a reset or a cycle");
+}
+
+async fn wrong_password() {
+    let (room, bmc) = (room(), machine(Manner::Obeys));
+    let node = room.behind("n1", &bmc.options());
+    room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
+    let told = room.power.preflight(&node).await;
+    assert_eq!((told.status, told.reason), (Truth::False, "IdentityUnproven"));
+    assert!(!told.message.contains("not-the-word"), "{}", told.message);
+    // Without the identity's question it is the agent that fails.
+    let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));
+    room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
+    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    assert!(matches!(&failed, Failed::Refused(why) if !why.contains("not-the-word")), "{failed:?}");
+    assert!(bmc.is_on());
+}
+
+async fn closed_port() {
+    let room = room();
+    let options = format!("ip=127.0.0.1\nipport={}\nlanplus=1\nusername=lab\nidentity=configured", free_port());
+    let node = room.behind("n1", &options);
+    assert_eq!(room.power.read(&node).await, PowerState::Unknown);
+}
+
+async fn ignores_off() {
+    let (room, bmc) = (room(), machine(Manner::Ignores));
+    let node = room.behind("n1", &bmc.options());
+    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
+    assert_eq!((bmc.is_on(), room.power.read(&node).await), (true, PowerState::On));
+}
+
+async fn mismatch() {
+    let (room, bmc) = (room(), Bmc::start("b123456789abcdefa123456789abcdef", Manner::Obeys).unwrap());
+    let node = room.behind("n1", &bmc.options());
+    let told = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+    assert!(told.contains("IdentityUnproven") && told.contains(SYSTEM_UUID), "{told}");
+    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.power.read(&node).await, PowerState::Unknown, "nothing of it is believed");
+    assert!(bmc.is_on() && !bmc.orders().iter().any(|order| order.starts_with("set")));
+}
+
+async fn pinned() {
+    let (room, bmc) = (room(), Bmc::start("b123456789abcdefa123456789abcdef", Manner::Obeys).unwrap());
+    let pin = |guid: &str| format!("{}system-uuid={guid}", bmc.options());
+    let node = room.behind("n1", &pin("b1234567-89ab-cdef-a123-456789abcdef"));
+    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
+    let room = self::room();
+    let node = room.behind("n1", &pin("b1234567-89ab-cdef-a123-456789abcde0"));
+    assert!(room.power.plan(&node).await.unwrap().identity.unwrap().is_err());
+}
+
+async fn reversed() {
+    let (room, bmc) = (room(), machine(Manner::Obeys));
+    let mut node = room.behind("n1", &bmc.options());
+    node.system_uuid = "efcdab89-6745-23a1-efcd-ab89674523a1".into();
+    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
+}
+
+async fn shared() {
+    let (room, bmc) = (room(), machine(Manner::Obeys));
+    let one = room.behind("n1", &bmc.options());
+    let two = room.behind("n2", &format!("{}plug=2", bmc.options()));
+    room.power.plan(&one).await.unwrap();
+    for node in [&two, &one] {
+        assert!(room.power.plan(node).await.unwrap_err().contains("on one plug"));
+    }
+    assert!(matches!(room.power.off(&one, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(bmc.is_on());
+}
+
+async fn installed() {
+    let bench = Bench::new();
+    let agents = nodewell_power::agent::Agents::new("/usr/sbin".into(), bench.runner());
+    for name in
+        ["fence_ipmilan", "fence_ilo4", "fence_redfish", "fence_aws", "fence_apc_snmp", "fence_scsi", "fence_kdump"]
+    {
+        let agent: Agent = tokio::time::timeout(Duration::from_secs(30), agents.metadata(name)).await.unwrap().unwrap();
+        assert!(agent.actions.contains("off") && agent.parameters.contains_key("action"), "{name}: {agent:?}");
+    }
+}

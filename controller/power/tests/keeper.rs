@@ -1,0 +1,113 @@
+//! The keeper by itself: its controller is silent, gone or mad, or the keeper is.
+
+use std::{
+    io::Write,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use nodewell_power::keeper::{Ending, Job, Report, boottime_millis};
+
+use super::bench::{Bench, KEEPER, until};
+
+fn job(bench: &Bench, until_secs: u64) -> Job {
+    Job {
+        program: bench.path().join("fence_test"),
+        args: Vec::new(),
+        env: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
+        stdin: String::new(),
+        deadline: Duration::from_secs(60),
+        limit_bytes: 4096,
+        until_millis: boottime_millis() + until_secs * 1000,
+        own_args: Vec::new(),
+    }
+}
+
+fn start(first: &str) -> Child {
+    let mut keeper =
+        Command::new(KEEPER).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    keeper.stdin.as_mut().unwrap().write_all(format!("{first}\n").as_bytes()).unwrap();
+    keeper
+}
+
+fn report(keeper: Child) -> Report {
+    serde_json::from_slice(&keeper.wait_with_output().unwrap().stdout).unwrap()
+}
+
+/// As one that was stopped: its end of the pipe stays open, and nothing comes.
+#[tokio::test]
+async fn a_controller_that_is_stopped_does_not_keep_its_agent_alive() {
+    let bench = Bench::new();
+    bench.script(
+        "fence_test",
+        "trap '' TERM; setsid sleep 600 & echo $! > $0.far; echo $$ > $0.pid; while :; do sleep 1; done",
+    );
+    // A process of its own holds the pipe, and is stopped before the leader's time is over.
+    let text = serde_json::to_string(&job(&bench, 3)).unwrap();
+    let script = format!("exec 3> >({KEEPER} > report); echo \"$JOB\" >&3; kill -STOP $$; sleep 600");
+    let mut controller = Command::new("bash")
+        .args(["-c", &script])
+        .env("JOB", text)
+        .current_dir(bench.path())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    until(|| bench.has("fence_test.pid") && bench.has("fence_test.far")).await;
+    until(|| bench.is_dead("fence_test.pid") && bench.is_dead("fence_test.far")).await;
+    until(|| !bench.read("report").is_empty()).await;
+    let told: Report = serde_json::from_str(&bench.read("report")).unwrap();
+    controller.kill().unwrap();
+    controller.wait().unwrap();
+    assert_eq!(told.ending, Ending::Lifeline);
+}
+
+#[tokio::test]
+async fn a_keeper_that_is_killed_takes_its_agent_along() {
+    let bench = Bench::new();
+    bench.script("fence_test", "echo $$ > $0.pid; while :; do read -t 1 <> <(:); done");
+    let mut keeper = start(&serde_json::to_string(&job(&bench, 60)).unwrap());
+    until(|| bench.has("fence_test.pid")).await;
+    kill(Pid::from_raw(keeper.id().try_into().unwrap()), Signal::SIGKILL).unwrap();
+    keeper.wait().unwrap();
+    until(|| bench.is_dead("fence_test.pid")).await;
+}
+
+#[test]
+fn a_time_that_is_over_begins_nothing() {
+    let bench = Bench::new();
+    bench.script("fence_test", "echo $$ > $0.pid");
+    let told = report(start(&serde_json::to_string(&job(&bench, 0)).unwrap()));
+    assert!(matches!(told.ending, Ending::NotStarted(_)), "{told:?}");
+    assert_eq!(bench.read("fence_test.pid"), "");
+}
+
+#[test]
+fn words_that_are_no_job_begin_nothing() {
+    for words in ["", "{}", "until 7", "\u{0}"] {
+        assert!(matches!(report(start(words)).ending, Ending::NotStarted(_)), "{words}");
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_executed_is_told_from_one_that_failed() {
+    let bench = Bench::new();
+    let keeper = start(&serde_json::to_string(&job(&bench, 60)).unwrap());
+    // The pipe stays open until the report is there.
+    let told = report_while_open(keeper);
+    assert!(matches!(&told.ending, Ending::NotStarted(why) if why.contains("No such file")), "{told:?}");
+    bench.script("fence_test", "exit 126");
+    let told = report_while_open(start(&serde_json::to_string(&job(&bench, 60)).unwrap()));
+    assert_eq!(told.ending, Ending::Exited(126));
+}
+
+/// `wait_with_output` closes stdin first, which would end the run.
+fn report_while_open(mut keeper: Child) -> Report {
+    let held = keeper.stdin.take();
+    let told = report(keeper);
+    drop(held);
+    told
+}

@@ -1,0 +1,103 @@
+//! A Redfish BMC over TLS, as far as its identity is asked.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use nodewell_power::{agent::Options, identity::prove};
+use nodewell_remedy::method::{Call, Claim};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
+};
+
+use super::{
+    bench::{Bench, call},
+    fake::node,
+};
+
+const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
+const OTHER: &str = "00112233-4455-6677-8899-aabbccddeef0";
+
+/// A BMC that answers one request with this, and tells what it was asked.
+async fn bmc(answer: &'static str) -> (u16, tokio::task::JoinHandle<String>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let Ok(mut stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return String::new() };
+        let mut buffer = vec![0; 4096];
+        let count = stream.read(&mut buffer).await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        String::from_utf8(buffer[..count].to_vec()).unwrap()
+    });
+    (port, serve)
+}
+
+fn options(port: u16, insecure: &str) -> Options {
+    let values = [
+        ("ip", "127.0.0.1"),
+        ("ipport", &port.to_string()),
+        ("systems_uri", "/redfish/v1/Systems/1"),
+        ("ssl_insecure", insecure),
+        ("username", "fence"),
+        ("password", "word-1234"),
+    ];
+    let values: BTreeMap<String, String> = values.map(|(name, value)| (name.into(), value.into())).into();
+    Options { values, secrets: vec!["word-1234".to_owned()] }
+}
+
+async fn asked(answer: &'static str, insecure: &str, claim: Claim) -> (Result<(), String>, String) {
+    let (port, serve) = bmc(answer).await;
+    let call = Call { agent: "fence_redfish".into(), claim, ..call(5) };
+    let proven = prove(&call, &options(port, insecure), &node("n1", UUID), &Bench::new().runner()).await;
+    (proven, serve.await.unwrap())
+}
+
+const GOOD: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-AABBCCDDEEFF\"}";
+
+#[tokio::test]
+async fn the_systems_uuid_proves_it() {
+    let (proven, request) = asked(GOOD, "1", Claim::Asked).await;
+    assert_eq!(proven, Ok(()));
+    assert!(request.starts_with("GET /redfish/v1/Systems/1 HTTP/1.1\r\n"), "{request}");
+    assert!(request.to_ascii_lowercase().contains("authorization: basic zmvuy2u6d29yzc0xmjm0"), "{request}");
+    let (proven, _) = asked(GOOD, "1", Claim::Pinned(UUID.into())).await;
+    assert_eq!(proven, Ok(()));
+}
+
+#[tokio::test]
+async fn anything_else_proves_nothing() {
+    let (proven, _) = asked(GOOD, "1", Claim::Pinned(OTHER.into())).await;
+    assert!(proven.unwrap_err().contains("IdentityUnproven"));
+    for answer in [
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-aabbccddeef0\"}",
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}",
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nno json",
+        "HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-AABBCCDDEEFF\"}",
+        "nonsense",
+        "",
+    ] {
+        let (proven, _) = asked(answer, "1", Claim::Asked).await;
+        let told = proven.unwrap_err();
+        assert!(told.contains("IdentityUnproven") && !told.contains("word-1234"), "{answer}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_nobodys_is_not_given_the_password() {
+    let (proven, request) = asked(GOOD, "0", Claim::Asked).await;
+    assert!(proven.unwrap_err().contains("TLS"));
+    assert_eq!(request, "");
+}

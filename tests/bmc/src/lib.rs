@@ -1,0 +1,203 @@
+//! Machines under a simulated BMC: OpenIPMI's `ipmi_sim` on loopback speaks real IPMI, and its chassis script starts and
+//! ends a real process for each machine, so that "off" is true or false of something. [`Bmc::start`] tells why it cannot
+//! where the packages `openipmi`, `ipmitool` and `fence-agents` are missing.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    net::UdpSocket,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// What the BMC's user is called and knows.
+pub const USER: &str = "lab";
+pub const PASSWORD: &str = "labpass-7f3a";
+/// Programs of the packages, each with its package.
+const PROGRAMS: [(&str, &str); 3] =
+    [("/usr/bin/ipmi_sim", "openipmi"), ("/usr/bin/ipmitool", "ipmitool"), ("/usr/sbin/fence_ipmilan", "fence-agents")];
+const START_LIMIT: Duration = Duration::from_secs(10);
+
+/// How a machine takes the BMC's orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    Obeys,
+    /// The BMC takes the order and the machine stays as it is.
+    Ignores,
+}
+
+/// A BMC and its machine; both end with it.
+#[derive(Debug)]
+pub struct Bmc {
+    pub port: u16,
+    folder: tempfile::TempDir,
+    simulator: Child,
+}
+
+/// The package that is missing, if one is.
+#[must_use]
+pub fn missing() -> Option<String> {
+    let gone = PROGRAMS.iter().find(|(program, _)| !Path::new(program).exists());
+    gone.map(|(program, package)| format!("{program} is missing: apt-get install {package}"))
+}
+
+impl Bmc {
+    /// Starts a BMC whose system has this GUID (32 hex digits, in the order they are sent), with its machine on.
+    ///
+    /// # Errors
+    /// What is missing, or why it does not answer.
+    pub fn start(guid: &str, manner: Manner) -> Result<Self, String> {
+        if let Some(missing) = missing() {
+            return Err(missing);
+        }
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let port = free_port();
+        write(folder.path(), guid, port, manner);
+        let simulator = Command::new("ipmi_sim")
+            .args(["-n", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(folder.path().join("out")).unwrap())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("ipmi_sim: {error}"))?;
+        let bmc = Self { port, folder, simulator };
+        bmc.order("1");
+        bmc.wait()?;
+        Ok(bmc)
+    }
+
+    /// Whether the machine's process lives.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        let pid = fs::read_to_string(self.path("pid")).unwrap_or_default();
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
+        // Nobody may have waited for it yet.
+        status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+    }
+
+    /// The boot that runs now, another one each time the machine is started; nothing while it is off.
+    #[must_use]
+    pub fn boot(&self) -> Option<String> {
+        let pid = fs::read_to_string(self.path("pid")).ok()?;
+        self.is_on().then(|| format!("00000000-0000-4000-8000-{:0>12}", pid.trim()))
+    }
+
+    /// The orders that came, oldest first: `get power`, `set power 0`.
+    #[must_use]
+    pub fn orders(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.path("log")).unwrap_or_default();
+        log.lines().map(str::to_owned).collect()
+    }
+
+    /// Options of `fence_ipmilan` for it, without the password.
+    #[must_use]
+    pub fn options(&self) -> String {
+        format!(
+            "ip=127.0.0.1\nipport={}\nusername={USER}\nlanplus=1\ncipher=3\npower-wait=0\npower-timeout=3\n",
+            self.port
+        )
+    }
+
+    /// Turns the machine on (`1`) or off (`0`) as a hand at its switch would: nobody asks the BMC.
+    pub fn order(&self, power: &str) {
+        let done = Command::new(self.path("machine.sh")).arg(power).stdin(Stdio::null()).status();
+        assert!(done.unwrap().success(), "the machine's switch");
+    }
+
+    fn wait(&self) -> Result<(), String> {
+        let give_up = Instant::now() + START_LIMIT;
+        let port = self.port.to_string();
+        while Instant::now() < give_up {
+            let arguments =
+                ["-I", "lanplus", "-C", "3", "-N", "1", "-R", "1", "-H", "127.0.0.1", "-p", &port, "-U", USER];
+            let asked = Command::new("ipmitool")
+                .args(arguments)
+                .args(["-E", "power", "status"])
+                .env("IPMI_PASSWORD", PASSWORD)
+                .output();
+            if asked.is_ok_and(|asked| asked.status.success()) {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(50));
+        }
+        Err(format!("ipmi_sim does not answer: {}", fs::read_to_string(self.path("out")).unwrap_or_default()))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl Drop for Bmc {
+    fn drop(&mut self) {
+        let _ = self.simulator.kill();
+        let _ = self.simulator.wait();
+        let _ = Command::new(self.path("machine.sh")).arg("0").stdin(Stdio::null()).status();
+    }
+}
+
+/// A port that was free a moment ago.
+#[must_use]
+pub fn free_port() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap().port()
+}
+
+fn write(folder: &Path, guid: &str, port: u16, manner: Manner) {
+    let here = folder.display();
+    fs::create_dir(folder.join("state")).unwrap();
+    fs::write(
+        folder.join("bmc.emu"),
+        "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n",
+    )
+    .unwrap();
+    let users = format!(
+        "user 1 true \"\" \"test\" user 10 none md2 md5 straight\n  user 2 true \"{USER}\" \"{PASSWORD}\" admin 10 none md2 md5 straight"
+    );
+    let lan = format!(
+        "name \"bmc\"\nset_working_mc 0x20\n  startlan 1\n    addr 127.0.0.1 {port}\n    priv_limit admin\n    \
+         allowed_auths_callback none md2 md5 straight\n    allowed_auths_user none md2 md5 straight\n    \
+         allowed_auths_operator none md2 md5 straight\n    allowed_auths_admin none md2 md5 straight\n    guid {guid}\n  \
+         endlan\n  chassis_control \"{here}/chassis.sh 0x20\"\n  startnow false\n  {users}\n"
+    );
+    fs::write(folder.join("lan.conf"), lan).unwrap();
+    let set = if manner == Manner::Obeys { "\"$D/machine.sh\" \"$2\"" } else { ":" };
+    script(folder, "chassis.sh", &CHASSIS.replace("@D@", &here.to_string()).replace("@SET@", set));
+    script(folder, "machine.sh", &MACHINE.replace("@D@", &here.to_string()));
+}
+
+fn script(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// `ipmi_sim` calls it: `chassis.sh MC get|set PARAMETER [VALUE]…`.
+const CHASSIS: &str = r#"#!/bin/sh
+D=@D@; op=$2; shift 2
+echo "$op $*" >> "$D/log"
+case $op in
+get) for what in "$@"; do case $what in
+    power) if "$D/machine.sh" alive; then echo power:1; else echo power:0; fi;;
+    boot) echo boot:default;;
+    esac; done;;
+set) while [ $# -gt 0 ]; do case $1 in power) @SET@;; esac; shift 2; done;;
+esac
+exit 0
+"#;
+
+/// The machine: a process that sleeps, with nothing of its parent's open.
+const MACHINE: &str = r#"#!/bin/sh
+D=@D@
+alive() { [ -s "$D/pid" ] && grep -q '^State:[[:space:]]*[^Z]' "/proc/$(cat "$D/pid")/status" 2>/dev/null; }
+case $1 in
+alive) alive; exit;;
+1) alive || { setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > "$D/pid"; };;
+0) if alive; then kill -9 "$(cat "$D/pid")"; while alive; do :; done; fi; : > "$D/pid";;
+esac
+exit 0
+"#;
