@@ -1,0 +1,39 @@
+//! `abort`: no more of one node's remedy.
+
+use clap::Args;
+use nodewell_remedy::api::{GROUP, VERSION};
+use serde_json::{Value, json};
+
+use super::{Failure, Global, failure::print};
+
+/// Begin nothing irreversible of a node's remedy any more, and take back what is safe to take back.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Abort {
+    /// The node
+    #[arg(value_name = "NODE")]
+    node: String,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  nodewell-controller abort worker-7
+
+It sets spec.abort of the NodeFence. What is being done at that moment comes to its end; a machine that is off stays
+off until its power is known. It cannot be unsaid: `kubectl delete nodefence NODE` lets policies begin anew.";
+
+impl Abort {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let (_, cluster) = global.cluster().await?;
+        let node = &self.node;
+        let path = format!("/apis/{GROUP}/{VERSION}/nodefences/{}", crate::kube::escaped(node));
+        let what = format!("NodeFence {node}");
+        let there: Option<Value> = cluster.wire().get(&path).await.map_err(Failure::of(&what))?;
+        if there.is_none() {
+            return Err(Failure::Said(format!("nothing is under way for {node}: there is no NodeFence of that name")));
+        }
+        let patch = json!({ "spec": { "abort": true } });
+        cluster.wire().merge::<Value>(&path, &patch).await.map_err(Failure::of(&what))?;
+        print(&format!("{node}: nothing irreversible is begun any more\n"))
+    }
+}

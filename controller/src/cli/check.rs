@@ -1,0 +1,149 @@
+//! `check`: reads configuration and policies without a cluster and says everything that is wrong.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use nodewell_remedy::{
+    api::policy::RemedyPolicy,
+    policy::Policy,
+    reaper::{KEYS, deviations},
+};
+use serde_json::Value;
+
+use super::{Failure, Global, failure::print};
+use crate::{
+    config::{Config, Mistake, Settings},
+    reaper::{self, Reaper},
+};
+
+/// Check configuration and policies without a cluster.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Check {
+    /// Policies (.yaml, .yml, .json), configurations (.toml), node-reaper's configuration (.yaml) [default: the controller's own configuration]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  nodewell-controller check                  the configuration on this host
+  nodewell-controller check policies/*.yaml  policies, before they are applied
+  nodewell-controller check node-reaper.yaml what is wrong in node-reaper's file, and what is done otherwise
+
+Each mistake is a line that begins with its file. Exit codes: 0 none; 78 some.";
+
+impl Check {
+    pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
+        if self.files.is_empty() {
+            let config = global.config()?;
+            let file = config.node_reaper_config.as_deref();
+            let told = file.map(|file| text_of(file).and_then(|text| node_reaper(file, &text))).transpose();
+            let told = told.map_err(Failure::Mistakes)?.map(|told| told + "\n").unwrap_or_default();
+            return print(&format!("the configuration is right\n{told}"));
+        }
+        let mut mistakes = Vec::new();
+        let mut told = String::new();
+        for file in &self.files {
+            match checked(file) {
+                Ok(what) => told.push_str(&format!("{}: {what}\n", file.display())),
+                Err(found) => mistakes.extend(found),
+            }
+        }
+        print(&told)?;
+        if mistakes.is_empty() { Ok(()) } else { Err(Failure::Mistakes(mistakes)) }
+    }
+}
+
+/// What it is, if it is right.
+fn checked(file: &Path) -> Result<String, Vec<Mistake>> {
+    if file.extension().is_some_and(|end| end == "toml") {
+        return Config::load(Some(file), Settings::default()).map(|_| "the configuration is right".to_owned());
+    }
+    let text = text_of(file)?;
+    if is_of_node_reaper(&text) { node_reaper(file, &text) } else { policies(file, &text) }
+}
+
+fn text_of(file: &Path) -> Result<String, Vec<Mistake>> {
+    std::fs::read_to_string(file).map_err(|error| vec![Mistake::of_file(file, format!("cannot be read: {error}"))])
+}
+
+/// Its keys stand alone; every object of Kubernetes has a kind.
+fn is_of_node_reaper(text: &str) -> bool {
+    let has = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    !has("kind") && KEYS.iter().any(|key| has(key))
+}
+
+/// What is odd about it, and what is done otherwise than by node-reaper.
+fn node_reaper(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
+    let read = reaper::parse(file, text)?;
+    Reaper::new(read.config.clone(), true)?;
+    let mut told = "node-reaper's configuration is right".to_owned();
+    read.warnings.iter().for_each(|warning| told.push_str(&format!("\n  beware: {warning}")));
+    deviations(&read.config).iter().for_each(|line| told.push_str(&format!("\n  otherwise: {line}")));
+    Ok(told)
+}
+
+fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+        .map_err(|error| vec![Mistake::of_file(file, format!("not YAML: {}", first_line(&error.to_string())))])?;
+    let (mut mistakes, mut right) = (Vec::new(), 0);
+    for document in documents.iter().filter(|document| document["kind"] == "RemedyPolicy") {
+        let found = policy(document);
+        right += usize::from(found.is_empty());
+        mistakes.extend(found.into_iter().map(|what| Mistake::of_file(file, what)));
+    }
+    if mistakes.is_empty() && right == 0 {
+        mistakes.push(Mistake::of_file(file, "there is no RemedyPolicy in it"));
+    }
+    if mistakes.is_empty() { Ok(format!("{right} policies are right")) } else { Err(mistakes) }
+}
+
+fn policy(document: &Value) -> Vec<String> {
+    let name = document["metadata"]["name"].as_str().unwrap_or("without a name");
+    let read: RemedyPolicy = match serde_json::from_value(document.clone()) {
+        Ok(read) => read,
+        Err(error) => return vec![format!("RemedyPolicy {name}: {error}")],
+    };
+    let errors = Policy::compile(&read).err().into_iter().flatten();
+    errors.map(|error| format!("RemedyPolicy {name}: {error}")).collect()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<String> {
+        policies(Path::new("p.yaml"), text).unwrap_err().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_wrong_begins_with_the_file_and_names_the_policy() {
+        let text =
+            "kind: RemedyPolicy\nmetadata: { name: one }\nspec: { when: 'true', steps: [], maxUnavailable: 3 }\n";
+        let told = told(text);
+        assert!(told[0].starts_with("p.yaml: RemedyPolicy one: "), "{told:?}");
+        assert!(told[0].contains("maxUnavailable"), "{told:?}");
+    }
+
+    #[test]
+    fn node_reapers_file_is_known_by_its_keys() {
+        let file = Path::new("r.yaml");
+        assert!(is_of_node_reaper("# a comment\ndryRun: false\n") && !is_of_node_reaper("kind: A\ndryRun: false\n"));
+        let told = node_reaper(file, "drainTimeoutSeconds: 5\n").unwrap();
+        assert!(told.contains("beware: drainTimeoutSeconds is less than 30"), "{told}");
+        assert!(told.contains("otherwise: drain: "), "{told}");
+        let mistakes = node_reaper(file, "dryRun: false\nmaxNodesUnhealthy: many\n").unwrap_err();
+        assert!(mistakes[0].to_string().starts_with("r.yaml:2: maxNodesUnhealthy"), "{mistakes:?}");
+    }
+
+    #[test]
+    fn a_file_without_a_policy_is_told() {
+        assert_eq!(told("kind: ConfigMap\n"), ["p.yaml: there is no RemedyPolicy in it"]);
+        assert!(told("a: [")[0].starts_with("p.yaml: not YAML: "));
+    }
+}

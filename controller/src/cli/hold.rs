@@ -1,0 +1,64 @@
+//! `hold` and `release`: the kill switch of the whole cluster.
+
+use clap::Args;
+use nodewell_reconcile::failure::Failure as Refusal;
+use serde_json::{Value, json};
+
+use super::{Failure, Global, failure::print};
+use crate::kube::HOLD_CONFIG_MAP;
+
+/// Begin nothing more, on no node, until `release`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Hold {
+    /// Why, for whoever looks
+    #[arg(value_name = "REASON", default_value = "")]
+    reason: String,
+}
+
+/// Go on after `hold`.
+#[derive(Debug, Args)]
+#[command(after_help = RELEASE_EXAMPLES)]
+pub(super) struct Release {}
+
+const EXAMPLES: &str = "\
+Examples:
+  nodewell-controller hold \"the BMC network is rebuilt\"
+  touch /etc/nodewell/hold                   the same on a control-plane host, without an API server
+
+It makes the ConfigMap nodewell-hold in the controller's namespace, which is read right before each irreversible act.";
+const RELEASE_EXAMPLES: &str = "\
+Examples:
+  nodewell-controller release";
+
+impl Hold {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let (config, cluster) = global.cluster().await?;
+        let collection = format!("/api/v1/namespaces/{}/configmaps", config.namespace);
+        let body = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": HOLD_CONFIG_MAP },
+            "data": { "reason": self.reason },
+        });
+        let made = match cluster.wire().create::<Value>(&collection, &body).await {
+            Err(Refusal::Conflict(_)) => {
+                let path = format!("{collection}/{HOLD_CONFIG_MAP}");
+                cluster.wire().merge::<Value>(&path, &json!({ "data": { "reason": self.reason } })).await
+            }
+            outcome => outcome,
+        };
+        made.map_err(Failure::of("ConfigMap nodewell-hold"))?;
+        print("held: nothing is begun any more; `nodewell-controller release` goes on\n")
+    }
+}
+
+impl Release {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let (config, cluster) = global.cluster().await?;
+        let path = format!("/api/v1/namespaces/{}/configmaps/{HOLD_CONFIG_MAP}", config.namespace);
+        match cluster.wire().delete(&path, &json!({}), None).await {
+            Ok(()) => print("released; files such as /etc/nodewell/hold hold by themselves\n"),
+            Err(Refusal::NotFound) => print("nothing was held by the ConfigMap nodewell-hold\n"),
+            Err(refusal) => Err(Failure::of("ConfigMap nodewell-hold")(refusal)),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What would become of one node and its pods if it failed now: read for that node alone, and told beside the plan.
+
+use std::{sync::Arc, time::Duration};
+
+use k8s_openapi::api::core::v1 as core;
+use nodewell_reconcile::{cluster::Cluster, power::Power};
+use nodewell_remedy::{
+    facts::Node,
+    fate::{self, Fate, Settings, Surroundings, foretell, render},
+    snapshot::{FencePlan, Snapshot},
+    time::Now,
+};
+use serde_json::Value;
+
+use super::super::look::one_line;
+use super::remedy::remedy;
+use crate::{
+    config::Config,
+    daemon,
+    kube::{KubeCluster, Wire},
+};
+
+/// BMCs are asked who they are; one takes a few seconds.
+const FENCING: Duration = Duration::from_secs(30);
+/// kubeadm, kops, RKE2 and others label its static pods so.
+const CONTROLLER_MANAGER: &str = "component=kube-controller-manager";
+
+/// As it is now; an error says what cannot be read.
+pub(super) async fn of(
+    cluster: &Arc<KubeCluster>,
+    config: &Config,
+    snapshot: &Snapshot,
+    node: &Node,
+    now: Now,
+) -> Result<Fate, String> {
+    let pods = cluster.pods_on(&node.name).await.map_err(|failure| format!("its pods: {failure}"))?;
+    let settings = settings(cluster.wire()).await;
+    let plan = fencing(cluster, config, node).await;
+    let world = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
+    let remedy = remedy(&world, &node.name, &plan, now);
+    let around = Surroundings::of(&node.name, snapshot);
+    Ok(foretell(&node.name, &pods, (settings, &around), remedy.as_ref()))
+}
+
+/// As this host would fence it, and asking its BMC whose it is.
+async fn fencing(cluster: &Arc<KubeCluster>, config: &Config, node: &Node) -> Result<FencePlan, String> {
+    let power = daemon::power(config, cluster).map_err(|fatal| format!("FenceNotReady: {fatal}"))?;
+    let late = |_| Err(format!("FenceNotReady: no answer within {} s", FENCING.as_secs()));
+    tokio::time::timeout(FENCING, power.plan(node)).await.unwrap_or_else(late)
+}
+
+/// The cluster's own, as far as they can be seen.
+async fn settings(wire: &Wire) -> Settings {
+    let version: Option<Value> = wire.get("/version").await.ok().flatten();
+    let minor = version.as_ref().and_then(minor);
+    let query = format!("&labelSelector={}", crate::kube::escaped(CONTROLLER_MANAGER));
+    let pods: Vec<core::Pod> = wire.list("/api/v1/namespaces/kube-system/pods", &query).await.unwrap_or_default();
+    match pods.iter().map(args).find(|args| !args.is_empty()) {
+        Some(args) => Settings::from_args(&args, minor),
+        None => Settings::defaults(minor),
+    }
+}
+
+/// `36`, or `36+` of a provider.
+fn minor(version: &Value) -> Option<u32> {
+    let digits = version["minor"].as_str()?;
+    digits[..digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len())].parse().ok()
+}
+
+fn args(pod: &core::Pod) -> Vec<String> {
+    let containers = pod.spec.as_ref().map(|spec| spec.containers.as_slice()).unwrap_or_default();
+    let one = containers.iter().find(|one| one.name == "kube-controller-manager").or(containers.first());
+    one.into_iter().flat_map(|one| [&one.command, &one.args]).flatten().flatten().cloned().collect()
+}
+
+/// Lines for a terminal of this width.
+pub(super) fn told(fate: &Result<Fate, String>, width: usize) -> String {
+    let lines = match fate {
+        Ok(fate) => render(fate, width),
+        Err(why) => vec![format!("what would become of it if it failed is not known: {why}")],
+    };
+    lines.iter().map(|line| one_line(line) + "\n").collect()
+}
+
+/// Data, or why there is none.
+pub(super) fn as_json(fate: &Result<Fate, String>) -> Value {
+    match fate {
+        Ok(fate) => serde_json::to_value::<&fate::Fate>(fate).unwrap_or_default(),
+        Err(why) => serde_json::json!({ "error": why }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_minor_version_may_have_a_plus() {
+        let read = |word: &str| minor(&json!({ "major": "1", "minor": word }));
+        assert_eq!((read("36"), read("31+"), read(""), read("x")), (Some(36), Some(31), None, None));
+        assert_eq!(minor(&Value::Null), None);
+    }
+
+    #[test]
+    fn flags_are_those_of_the_managers_own_container() {
+        let pod: core::Pod = serde_json::from_value(json!({ "spec": { "containers": [
+            { "name": "proxy", "args": ["--v=9"] },
+            { "name": "kube-controller-manager", "command": ["kube-controller-manager"],
+              "args": ["--node-monitor-grace-period=20s"] },
+        ] } }))
+        .unwrap();
+        let settings = Settings::from_args(&args(&pod), None);
+        assert_eq!(settings.monitor_grace, Duration::from_secs(20));
+        assert!(args(&core::Pod::default()).is_empty());
+    }
+}

@@ -1,0 +1,112 @@
+//! One look at everything that a decision needs. Ages are those that the API server tells, by other hosts' clocks: good
+//! enough to show, never to act on.
+
+use std::{path::Path, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::api::{coordination::v1::Lease, core::v1 as core};
+use nodewell_reconcile::cluster::Cluster;
+use nodewell_remedy::{
+    api::{GROUP, VERSION, fence::NodeFence, policy::RemedyPolicy},
+    facts::{LeaseView, Node},
+    policy::Policy,
+    snapshot::{HostView, Snapshot},
+    time::{Moment, Now},
+};
+use serde_json::Value;
+
+use super::Failure;
+use crate::{
+    config::Config,
+    kube::{KUBELET_LEASES, KubeCluster, convert},
+    reaper::{self, Reaper},
+};
+
+/// The same present on a clock that began earlier.
+pub(super) fn later(now: Now, span: Duration) -> Now {
+    Now { moment: now.moment.plus(span), ..now }
+}
+
+pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -> Result<Snapshot, Failure> {
+    let wire = cluster.wire();
+    let mut snapshot = Snapshot {
+        host: HostView { node: config.node_name.clone(), informed: true, ..HostView::default() },
+        stopped: cluster.stopped().await.map_err(Failure::of("the kill switch"))?,
+        ..Snapshot::default()
+    };
+    let nodes: Vec<core::Node> = wire.list("/api/v1/nodes", "").await.map_err(Failure::of("nodes"))?;
+    let nodes = nodes.into_iter().filter_map(|raw| convert::node(raw, now.moment).ok());
+    snapshot.nodes = nodes.map(|node| (node.name.clone(), aged(node, now))).collect();
+    snapshot.kubelet_leases = leases(cluster, KUBELET_LEASES, now).await?;
+    snapshot.agent_leases = leases(cluster, &config.namespace, now).await?;
+    let own = |plural: &str| format!("/apis/{GROUP}/{VERSION}/{plural}");
+    let fences: Vec<NodeFence> = wire.list(&own("nodefences"), "").await.map_err(Failure::of("NodeFences"))?;
+    snapshot.fences = fences.into_iter().map(|fence| (fence.metadata.name.clone(), fence)).collect();
+    let policies: Vec<Value> = wire.list(&own("remedypolicies"), "").await.map_err(Failure::of("RemedyPolicies"))?;
+    policies.into_iter().for_each(|raw| add_policy(&mut snapshot, raw));
+    Ok(snapshot)
+}
+
+/// Adds the policy of node-reaper's file; what speaks against the file in this cluster.
+pub(super) fn add_reaper(snapshot: &mut Snapshot, file: &Path, now: Now) -> Result<Vec<String>, Failure> {
+    let read = reaper::read(file).map_err(Failure::Mistakes)?;
+    // Which plug-ins there are is the controller's to know, not that of whoever asks for a plan.
+    let reaper = Reaper::new(read.config, true).map_err(Failure::Mistakes)?;
+    let refusals = reaper.look(snapshot, now);
+    reaper.put(snapshot);
+    Ok(refusals)
+}
+
+async fn leases(
+    cluster: &KubeCluster,
+    namespace: &str,
+    now: Now,
+) -> Result<std::collections::BTreeMap<String, LeaseView>, Failure> {
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let leases: Vec<Lease> = cluster.wire().list(&path, "").await.map_err(Failure::of(&path))?;
+    let named = leases.into_iter().filter_map(|raw| Some((raw.metadata.name.clone()?, raw)));
+    Ok(named.map(|(name, raw)| (name, aged_lease(convert::lease_view(raw, now.moment), now))).collect())
+}
+
+fn add_policy(snapshot: &mut Snapshot, raw: Value) {
+    let name = raw["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let read: Result<RemedyPolicy, _> = serde_json::from_value(raw);
+    let compiled = read.map_err(|error| error.to_string()).and_then(|policy| {
+        Policy::compile(&policy).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    });
+    match compiled {
+        Ok(policy) => snapshot.policies.push(policy),
+        Err(problem) => drop(snapshot.unreadable_policies.insert(name, problem)),
+    }
+}
+
+fn aged(mut node: Node, now: Now) -> Node {
+    for condition in &mut node.conditions {
+        condition.seen = condition.since.map_or(now.moment, |since| at(since, now));
+    }
+    node
+}
+
+fn aged_lease(lease: LeaseView, now: Now) -> LeaseView {
+    let seen = lease.renewed.map_or(now.moment, |renewed| at(renewed, now));
+    LeaseView { seen, ..lease }
+}
+
+/// A time of the API server on our own clock; the future is the present.
+fn at(time: Timestamp, now: Now) -> Moment {
+    let ago = Duration::try_from(now.wall.duration_since(time)).unwrap_or_default();
+    Moment(now.moment.0.saturating_sub(ago))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_those_of_the_api_server() {
+        let now = Now { moment: Moment(Duration::from_secs(1000)), wall: "2026-01-01T01:00:00Z".parse().unwrap() };
+        let before = |text: &str| now.moment.since(at(text.parse().unwrap(), now)).as_secs();
+        assert_eq!(before("2026-01-01T00:59:00Z"), 60);
+        assert_eq!(before("2026-01-01T02:00:00Z"), 0);
+    }
+}

@@ -1,0 +1,212 @@
+//! What the controller was told: `nodewell-controller.toml`, then `nodewell-controller.toml.d/*.toml`, then flags; later
+//! ones win key by key. The defaults are written once, here.
+
+mod mistake;
+mod reader;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+pub use mistake::Mistake;
+pub use settings::{KEYS, MetricsListen, Settings, parse};
+
+/// Where the config is looked for if nobody says otherwise; its absence is no mistake.
+pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell-controller.toml";
+/// Any of these files stops everything at once; the second outlives a boot.
+pub const HOLD_FILES: [&str; 2] = ["/run/nodewell-controller/hold", "/etc/nodewell/hold"];
+/// Where distributions install fence agents.
+pub const AGENTS: &str = "/usr/sbin";
+/// Where administrators put plug-ins of providers.
+pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
+
+/// See [`Leader::check`].
+const SHORTEST_LEASE: Duration = Duration::from_secs(10);
+
+/// Everything settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Decides and tells, and does nothing. So until it is switched off.
+    pub dry_run: bool,
+    /// Of ConfigMaps, Secrets, agents' Leases and the controller's own.
+    pub namespace: String,
+    /// Nothing: what this machine offers.
+    pub kubeconfig: Option<PathBuf>,
+    /// This host's own Node, which it never acts on; nothing if it is none.
+    pub node_name: Option<String>,
+    pub leader: Leader,
+    pub metrics_listen: Option<SocketAddr>,
+    /// Addresses that this host must reach to be trusted in its judgement: `host:port`.
+    pub probes: Vec<String>,
+    /// Nothing: no control-plane node is ever touched, because nobody can say whether etcd bears it.
+    pub etcd: Option<Etcd>,
+    pub fencing: Fencing,
+    /// Conditions of agents that went silent turn Unknown; see docs/agent-liveness.md.
+    pub liveness: bool,
+    /// Nothing: a person approves the certificates of agents.
+    pub approver: Option<Approver>,
+    pub node_reaper_config: Option<PathBuf>,
+    /// As `NODEWELL_LOG` takes it.
+    pub log_level: String,
+}
+
+/// `[leader]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leader {
+    /// The Lease, in the controller's namespace.
+    pub lease: String,
+    /// Who holds it; the host's name and a random part if nobody says.
+    pub identity: Option<String>,
+    /// Others wait for so long after the last renewal that they saw.
+    pub duration: Duration,
+    /// A leader that could not renew for so long stops.
+    pub renew_deadline: Duration,
+    pub retry: Duration,
+}
+
+/// `[etcd]`: how to ask for its members' health.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Etcd {
+    pub endpoints: Vec<String>,
+    pub ca: PathBuf,
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+/// `[fencing]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fencing {
+    pub agents_folder: PathBuf,
+    /// Programs, or folders of programs, that take machines away.
+    pub plugins: Vec<PathBuf>,
+}
+
+/// `[approver]`: who approves certificates of `nodewell enroll`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approver {
+    /// Of an identity of its own, which can do nothing else.
+    pub kubeconfig: PathBuf,
+    /// Deny what no mistake produces; else that too waits for a person.
+    pub deny_forged: bool,
+}
+
+impl Config {
+    /// Reads `file`, or the default one if it is there, and the files beside it; `flags` has the last word. All mistakes
+    /// of all files come back at once.
+    pub fn load(file: Option<&Path>, flags: Settings) -> Result<Self, Vec<Mistake>> {
+        let (files, mut mistakes) = files(file);
+        let mut said = Settings::default();
+        for file in files {
+            match settings::read(&file) {
+                Ok(read) => said = said.overridden_by(read),
+                Err(found) => mistakes.extend(found),
+            }
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        Self::settled(said.overridden_by(flags)).map_err(|mistake| vec![mistake])
+    }
+
+    /// The defaults, each with what was said otherwise. Only what the keys say together can be wrong now.
+    pub fn settled(said: Settings) -> Result<Self, Mistake> {
+        let approver = approver(&said)?;
+        let listen = said.metrics_listen.unwrap_or(MetricsListen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20258))));
+        let leader = Leader {
+            lease: said.lease.unwrap_or_else(|| "nodewell-controller".to_owned()),
+            identity: said.identity,
+            // client-go's own numbers, which everybody knows.
+            duration: said.lease_duration.unwrap_or(Duration::from_secs(15)),
+            renew_deadline: said.renew_deadline.unwrap_or(Duration::from_secs(10)),
+            retry: said.retry.unwrap_or(Duration::from_secs(2)),
+        };
+        leader.check()?;
+        Ok(Self {
+            dry_run: said.dry_run.unwrap_or(true),
+            namespace: said.namespace.unwrap_or_else(|| "nodewell".to_owned()),
+            kubeconfig: said.kubeconfig,
+            node_name: said.node_name,
+            leader,
+            metrics_listen: listen.address(),
+            probes: said.probes.unwrap_or_default(),
+            etcd: said.etcd,
+            fencing: Fencing {
+                agents_folder: said.agents_folder.unwrap_or_else(|| AGENTS.into()),
+                plugins: said.plugins.unwrap_or_else(|| vec![PLUGINS.into()]),
+            },
+            liveness: said.liveness.unwrap_or(true),
+            approver,
+            node_reaper_config: said.node_reaper_config,
+            log_level: said.log_level.unwrap_or_else(|| "info".to_owned()),
+        })
+    }
+}
+
+impl Leader {
+    /// A leader stops before anybody else may begin, and tries more than once before it stops.
+    fn check(&self) -> Result<(), Mistake> {
+        let whole = self.duration.subsec_nanos() == 0;
+        // What cannot be taken back is begun only while enough of the Lease is left for it.
+        if self.duration < SHORTEST_LEASE {
+            let shortest = SHORTEST_LEASE.as_secs();
+            let words =
+                format!("[leader] duration {:?}: shorter than {shortest}s leaves no time to act", self.duration);
+            return Err(Mistake::of_all(words));
+        }
+        if self.retry * 2 < self.renew_deadline && self.renew_deadline < self.duration && whole {
+            return Ok(());
+        }
+        Err(Mistake::of_all(format!(
+            "[leader] duration {:?}, renew-deadline {:?}, retry {:?}: the duration takes whole seconds and is longer \
+             than the renew-deadline, which is longer than two retries; leave them out for 15s, 10s, 2s",
+            self.duration, self.renew_deadline, self.retry
+        )))
+    }
+}
+
+/// It has credentials of its own, or it is not switched on.
+fn approver(said: &Settings) -> Result<Option<Approver>, Mistake> {
+    if !said.approver.unwrap_or_default() {
+        return Ok(None);
+    }
+    let Some(kubeconfig) = said.approver_kubeconfig.clone() else {
+        return Err(Mistake::of_all(
+            "[approver] is enabled and has no kubeconfig: name one of nodewell:approver (docs/agent-liveness.md)",
+        ));
+    };
+    if said.kubeconfig.as_ref() == Some(&kubeconfig) {
+        return Err(Mistake::of_all(format!(
+            "[approver] and the controller have the same kubeconfig {}: what acts on nodes does not hand out \
+             certificates; make a second identity (docs/agent-liveness.md)",
+            kubeconfig.display()
+        )));
+    }
+    Ok(Some(Approver { kubeconfig, deny_forged: said.deny_forged.unwrap_or_default() }))
+}
+
+/// The file, and those of its folder in the order of their names.
+fn files(named: Option<&Path>) -> (Vec<PathBuf>, Vec<Mistake>) {
+    let main = named.unwrap_or(Path::new(DEFAULT_CONFIG));
+    let mut files = Vec::new();
+    if named.is_some() || main.exists() {
+        files.push(main.to_owned());
+    }
+    let mut folder = main.as_os_str().to_owned();
+    folder.push(".d");
+    let folder = PathBuf::from(folder);
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (files, Vec::new()),
+        Err(error) => return (files, vec![Mistake::of_file(&folder, format!("cannot be read: {error}"))]),
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut more: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    more.sort();
+    files.extend(more);
+    (files, Vec::new())
+}

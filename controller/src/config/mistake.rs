@@ -1,0 +1,35 @@
+//! A mistake in a file: where, what, and what to do.
+
+use std::{fmt, path::Path};
+
+/// One mistake, shown as `file:line: what`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    file: String,
+    line: Option<usize>,
+    message: String,
+}
+
+impl Mistake {
+    pub(crate) fn at(file: &Path, line: usize, message: impl Into<String>) -> Self {
+        Self { file: file.display().to_string(), line: Some(line), message: message.into() }
+    }
+
+    pub(crate) fn of_file(file: &Path, message: impl Into<String>) -> Self {
+        Self { file: file.display().to_string(), line: None, message: message.into() }
+    }
+
+    /// Of what all files and flags say together.
+    pub(crate) fn of_all(message: impl Into<String>) -> Self {
+        Self { file: "the configuration".into(), line: None, message: message.into() }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
+            None => write!(f, "{}: {}", self.file, self.message),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! One config file, or the flags: what was said, key by key.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use toml::de::DeTable;
+
+use super::{
+    Etcd, Mistake,
+    reader::{Report, Section},
+};
+
+/// A config of more than this is not one.
+const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// What one place said; `None` where it said nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub dry_run: Option<bool>,
+    pub namespace: Option<String>,
+    pub kubeconfig: Option<PathBuf>,
+    pub node_name: Option<String>,
+    pub metrics_listen: Option<MetricsListen>,
+    pub probes: Option<Vec<String>>,
+    pub node_reaper_config: Option<PathBuf>,
+    pub log_level: Option<String>,
+    pub lease: Option<String>,
+    pub identity: Option<String>,
+    pub lease_duration: Option<Duration>,
+    pub renew_deadline: Option<Duration>,
+    pub retry: Option<Duration>,
+    pub etcd: Option<Etcd>,
+    pub agents_folder: Option<PathBuf>,
+    pub plugins: Option<Vec<PathBuf>>,
+    pub liveness: Option<bool>,
+    pub approver: Option<bool>,
+    pub approver_kubeconfig: Option<PathBuf>,
+    pub deny_forged: Option<bool>,
+}
+
+/// An address, or the word `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsListen {
+    Off,
+    At(SocketAddr),
+}
+
+impl MetricsListen {
+    #[must_use]
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Off => None,
+            Self::At(address) => Some(address),
+        }
+    }
+}
+
+impl FromStr for MetricsListen {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        if word == "off" {
+            return Ok(Self::Off);
+        }
+        let wrong = |_| format!("{word:?} is neither \"off\" nor an address and port such as 127.0.0.1:20258");
+        word.parse().map(Self::At).map_err(wrong)
+    }
+}
+
+/// Every key: the table (empty for the file itself) and the name.
+pub const KEYS: &[(&str, &[&str])] = &[
+    ("", TOP),
+    ("leader", LEADER),
+    ("etcd", ETCD),
+    ("fencing", FENCING),
+    ("liveness", LIVENESS),
+    ("approver", APPROVER),
+];
+const TOP: &[&str] = &[
+    "dry-run",
+    "namespace",
+    "kubeconfig",
+    "node-name",
+    "metrics-listen",
+    "probes",
+    "node-reaper-config",
+    "log-level",
+    "leader",
+    "etcd",
+    "fencing",
+    "liveness",
+    "approver",
+];
+const LEADER: &[&str] = &["lease", "identity", "duration", "renew-deadline", "retry"];
+const ETCD: &[&str] = &["endpoints", "ca", "cert", "key"];
+const FENCING: &[&str] = &["agents-folder", "plugins"];
+const LIVENESS: &[&str] = &["enabled"];
+const APPROVER: &[&str] = &["enabled", "kubeconfig", "deny-forged"];
+
+/// Reads `file`.
+pub(super) fn read(file: &Path) -> Result<Settings, Vec<Mistake>> {
+    let unreadable = |error: String| vec![Mistake::of_file(file, format!("cannot be read: {error}"))];
+    let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > FILE_LIMIT_BYTES {
+        return Err(unreadable(format!("it has {size} bytes, more than {FILE_LIMIT_BYTES}")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    parse(file, &text)
+}
+
+/// Reads the text of `file`; every mistake in it comes back.
+pub fn parse(file: &Path, text: &str) -> Result<Settings, Vec<Mistake>> {
+    let mut report = Report::new(file, text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let message = error.message().lines().next().unwrap_or_default();
+        report.mistake(&error.span().unwrap_or_default(), format!("not TOML: {message}"));
+    }
+    let settings = top(document.get_ref(), &mut report);
+    let mistakes = report.finish();
+    if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
+}
+
+fn top(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
+    let file = Section::new("the config", table, TOP, report);
+    let mut settings = Settings {
+        dry_run: file.boolean("dry-run", report),
+        namespace: file.string("namespace", report),
+        kubeconfig: file.string("kubeconfig", report).map(PathBuf::from),
+        node_name: file.string("node-name", report),
+        metrics_listen: metrics_listen(file, report),
+        probes: probes(file, report),
+        node_reaper_config: file.string("node-reaper-config", report).map(PathBuf::from),
+        log_level: file.string("log-level", report),
+        etcd: etcd(file, report),
+        ..Settings::default()
+    };
+    leader(file, &mut settings, report);
+    fencing(file, &mut settings, report);
+    agents(file, &mut settings, report);
+    settings
+}
+
+fn metrics_listen(file: Section<'_>, report: &mut Report<'_>) -> Option<MetricsListen> {
+    let word = file.string("metrics-listen", report)?;
+    word.parse().map_err(|error: String| report.mistake(&file.span("metrics-listen"), error)).ok()
+}
+
+/// `host:port` each: an address without a port can be reached by nothing we may send.
+fn probes(file: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
+    let probes = file.strings("probes", report)?;
+    let is_whole = |probe: &&String| {
+        probe.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    };
+    if let Some(wrong) = probes.iter().find(|probe| !is_whole(probe)) {
+        report.mistake(&file.span("probes"), format!("the probe {wrong:?} is not host:port, such as \"10.0.0.1:443\""));
+    }
+    Some(probes)
+}
+
+fn leader(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    let Some(table) = file.table("leader", report) else { return };
+    let section = Section::new("[leader]", table, LEADER, report);
+    settings.lease = section.string("lease", report);
+    settings.identity = section.string("identity", report);
+    settings.lease_duration = section.duration("duration", report);
+    settings.renew_deadline = section.duration("renew-deadline", report);
+    settings.retry = section.duration("retry", report);
+}
+
+/// All four or none: what is half said is a mistake, not a default.
+fn etcd(file: Section<'_>, report: &mut Report<'_>) -> Option<Etcd> {
+    let table = file.table("etcd", report)?;
+    let section = Section::new("[etcd]", table, ETCD, report);
+    let endpoints = section.strings("endpoints", report).filter(|endpoints| !endpoints.is_empty());
+    let mut path = |key| section.string(key, report).map(PathBuf::from);
+    let (ca, cert, key) = (path("ca"), path("cert"), path("key"));
+    let whole = (|| Some(Etcd { endpoints: endpoints?, ca: ca?, cert: cert?, key: key? }))();
+    if whole.is_none() {
+        report.mistake(&file.span("etcd"), "[etcd] takes all of endpoints, ca, cert and key");
+    }
+    whole
+}
+
+fn fencing(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    let Some(table) = file.table("fencing", report) else { return };
+    let section = Section::new("[fencing]", table, FENCING, report);
+    settings.agents_folder = section.string("agents-folder", report).map(PathBuf::from);
+    let plugins = section.strings("plugins", report);
+    settings.plugins = plugins.map(|plugins| plugins.into_iter().map(PathBuf::from).collect());
+}
+
+fn agents(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    if let Some(table) = file.table("liveness", report) {
+        settings.liveness = Section::new("[liveness]", table, LIVENESS, report).boolean("enabled", report);
+    }
+    let Some(table) = file.table("approver", report) else { return };
+    let section = Section::new("[approver]", table, APPROVER, report);
+    settings.approver = section.boolean("enabled", report);
+    settings.approver_kubeconfig = section.string("kubeconfig", report).map(PathBuf::from);
+    settings.deny_forged = section.boolean("deny-forged", report);
+}
+
+impl Settings {
+    /// What both say, where `later` has the last word.
+    #[must_use]
+    pub fn overridden_by(self, later: Self) -> Self {
+        Self {
+            dry_run: later.dry_run.or(self.dry_run),
+            namespace: later.namespace.or(self.namespace),
+            kubeconfig: later.kubeconfig.or(self.kubeconfig),
+            node_name: later.node_name.or(self.node_name),
+            metrics_listen: later.metrics_listen.or(self.metrics_listen),
+            probes: later.probes.or(self.probes),
+            node_reaper_config: later.node_reaper_config.or(self.node_reaper_config),
+            log_level: later.log_level.or(self.log_level),
+            lease: later.lease.or(self.lease),
+            identity: later.identity.or(self.identity),
+            lease_duration: later.lease_duration.or(self.lease_duration),
+            renew_deadline: later.renew_deadline.or(self.renew_deadline),
+            retry: later.retry.or(self.retry),
+            etcd: later.etcd.or(self.etcd),
+            agents_folder: later.agents_folder.or(self.agents_folder),
+            plugins: later.plugins.or(self.plugins),
+            liveness: later.liveness.or(self.liveness),
+            approver: later.approver.or(self.approver),
+            approver_kubeconfig: later.approver_kubeconfig.or(self.approver_kubeconfig),
+            deny_forged: later.deny_forged.or(self.deny_forged),
+        }
+    }
+}

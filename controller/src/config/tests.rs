@@ -1,0 +1,111 @@
+//! The config: what is told of mistakes, and what the shipped file says.
+
+use std::{fs, path::Path};
+
+use super::*;
+
+const SHIPPED: &str = include_str!("../../../packaging/nodewell-controller.toml");
+
+fn told(text: &str) -> Vec<String> {
+    parse(Path::new("c.toml"), text).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn all_mistakes_come_at_once_each_with_its_line() {
+    let told = told(
+        "dry-run = \"no\"\nnamespaces = \"x\"\nprobes = [\"gateway\"]\n[leader]\nretry = \"soon\"\n[etcd]\nca = \"a\"\n",
+    );
+    for (line, words) in [
+        ("c.toml:1: ", "dry-run of the config takes true or false"),
+        ("c.toml:2: ", "no key \"namespaces\"; it takes dry-run, namespace,"),
+        ("c.toml:3: ", "\"gateway\" is not host:port"),
+        ("c.toml:5: ", "a duration such as"),
+        ("c.toml:6: ", "[etcd] takes all of"),
+    ] {
+        assert!(told.iter().any(|one| one.starts_with(line) && one.contains(words)), "{line}{words}: {told:#?}");
+    }
+    assert_eq!(told.len(), 5, "{told:#?}");
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_line() {
+    assert!(told("dry-run = true\nnamespace = \n")[0].starts_with("c.toml:2: not TOML: "));
+}
+
+#[test]
+fn nothing_is_done_unless_somebody_says_so() {
+    let config = Config::settled(Settings::default()).unwrap();
+    assert!(config.dry_run);
+    assert_eq!(config.etcd, None);
+    assert_eq!(config.metrics_listen.unwrap().to_string(), "127.0.0.1:20258");
+}
+
+#[test]
+fn later_files_and_flags_win_key_by_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let main = folder.path().join("c.toml");
+    fs::write(&main, "namespace = \"one\"\nnode-name = \"a\"\n").unwrap();
+    fs::create_dir(folder.path().join("c.toml.d")).unwrap();
+    fs::write(folder.path().join("c.toml.d/10.toml"), "node-name = \"b\"\nlog-level = \"debug\"\n").unwrap();
+    fs::write(folder.path().join("c.toml.d/20.toml"), "node-name = \"c\"\n").unwrap();
+    fs::write(folder.path().join("c.toml.d/notes.txt"), "not ours").unwrap();
+    let flags = Settings { dry_run: Some(false), ..Settings::default() };
+    let config = Config::load(Some(&main), flags).unwrap();
+    assert_eq!((config.namespace.as_str(), config.node_name.as_deref()), ("one", Some("c")));
+    assert_eq!((config.log_level.as_str(), config.dry_run), ("debug", false));
+}
+
+#[test]
+fn a_file_that_was_named_must_be_there() {
+    let absent = Path::new("/nonexistent/c.toml");
+    let mistakes = Config::load(Some(absent), Settings::default()).unwrap_err();
+    assert!(mistakes[0].to_string().starts_with("/nonexistent/c.toml: cannot be read"));
+}
+
+#[test]
+fn a_leader_stops_before_another_begins() {
+    for wrong in ["duration = \"10s\"", "retry = \"5s\"", "duration = \"15500ms\"", "renew-deadline = \"16s\""] {
+        let said = parse(Path::new("c.toml"), &format!("[leader]\n{wrong}\n")).unwrap();
+        assert!(Config::settled(said).unwrap_err().to_string().contains("15s, 10s, 2s"), "{wrong}");
+    }
+}
+
+#[test]
+fn the_approver_is_somebody_else_or_nobody() {
+    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap());
+    assert_eq!(settled("[approver]\nkubeconfig = \"/a\"\n").unwrap().approver, None, "off unless it is switched on");
+    let approver = settled("[approver]\nenabled = true\nkubeconfig = \"/a\"\n").unwrap().approver.unwrap();
+    assert_eq!((approver.kubeconfig.as_path(), approver.deny_forged), (Path::new("/a"), false));
+    for (text, told) in [
+        ("[approver]\nenabled = true\n", "has no kubeconfig"),
+        ("kubeconfig = \"/a\"\n[approver]\nenabled = true\nkubeconfig = \"/a\"\n", "the same kubeconfig /a"),
+    ] {
+        let mistake = settled(text).unwrap_err().to_string();
+        assert!(mistake.contains(told), "{mistake}");
+    }
+}
+
+#[test]
+fn silent_agents_are_looked_after_unless_somebody_says_no() {
+    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
+    assert!(settled("").liveness);
+    assert!(!settled("[liveness]\nenabled = false\n").liveness);
+    assert!(told("[liveness]\nafter = \"1m\"\n")[0].contains("[liveness] has no key \"after\"; it takes enabled"));
+}
+
+#[test]
+fn the_shipped_config_changes_nothing_and_is_right_when_uncommented() {
+    assert_eq!(parse(Path::new("c.toml"), SHIPPED).unwrap(), Settings::default());
+    let uncommented: Vec<&str> = SHIPPED
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
+        .collect();
+    Config::settled(parse(Path::new("c.toml"), &uncommented.join("\n")).unwrap()).unwrap();
+    for (table, keys) in KEYS {
+        for key in *keys {
+            let is_there =
+                uncommented.iter().any(|line| line.starts_with(&format!("{key} =")) || *line == format!("[{key}]"));
+            assert!(is_there, "packaging/nodewell-controller.toml says nothing of {table} {key}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The controller as it runs: connects, builds, watches, stands for election, and ends when it is told to.
+
+mod agents;
+mod etcd;
+mod host;
+mod readiness;
+mod stop;
+
+use std::{io, path::PathBuf, process::ExitCode, sync::Arc};
+
+use nodewell_power::{
+    native::{self, NativePower},
+    runner::Runner,
+};
+use nodewell_reconcile::{
+    clock::Clock,
+    conduct,
+    leader::{Term, Terms},
+    serve::Replica,
+    world::{Limits, World},
+};
+
+use crate::{
+    approver, clock,
+    config::{Config, HOLD_FILES, Mistake},
+    kube::{ConnectError, KubeCluster, Requests, Settings, connect},
+    metrics, notify,
+    reaper::{self, Feeding, Plugins, Reaper, Reaping, Unfit},
+    tally::Tally,
+    watch,
+};
+
+/// The hidden word by which the program is the keeper of a fence agent.
+pub const KEEPER: &str = "keep-agent";
+
+/// Why the controller ended unasked.
+#[derive(Debug, thiserror::Error)]
+pub enum Fatal {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("the approver: {0}")]
+    Approver(#[source] ConnectError),
+    #[error("signals cannot be heard: {0}")]
+    Signals(io::Error),
+    #[error("the path of this program is not known: {0}; fence agents run under a copy of it")]
+    Program(io::Error),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    NodeReaper(Vec<Mistake>),
+    #[error(transparent)]
+    Plugins(#[from] Unfit),
+}
+
+/// The cluster as the configuration names it; sends nothing yet.
+pub async fn cluster(config: &Config, requests: Arc<Requests>) -> Result<KubeCluster, ConnectError> {
+    let client = connect(config.kubeconfig.as_deref(), requests).await?;
+    let settings = Settings {
+        namespace: config.namespace.clone(),
+        lease: config.leader.lease.clone(),
+        hold_files: HOLD_FILES.map(PathBuf::from).to_vec(),
+        request_timeout: Settings::REQUEST_TIMEOUT,
+    };
+    Ok(KubeCluster::new(client, Clock::system(clock::slept), settings))
+}
+
+/// Until SIGTERM or SIGINT. Needs a `LocalSet`.
+pub async fn run(config: Config) -> Result<(), Fatal> {
+    let stopped = stop::signals().map_err(Fatal::Signals)?;
+    let requests = Arc::new(Requests::default());
+    let cluster = Arc::new(cluster(&config, Arc::clone(&requests)).await?);
+    let clock = cluster.clock();
+    let world = World::new(clock, Limits::default());
+    let approver = match &config.approver {
+        Some(own) => Some(approver::approver(own, Arc::clone(&requests)).await.map_err(Fatal::Approver)?),
+        None => None,
+    };
+    let tally = Arc::new(Tally::default());
+    let runner = runner(clock)?;
+    let plugins = Plugins::load(&config.fencing.plugins, &runner).await?;
+    let reaper = reaper(&config, &plugins).map_err(Fatal::NodeReaper)?;
+    let power = Reaping::new(power(&config, &cluster)?, plugins, runner, world.clone());
+    let host = host_name(&config);
+    world.set_host(|view| view.node.clone_from(&config.node_name));
+    tracing::info!(host, dry_run = config.dry_run, namespace = config.namespace, "started");
+    serve_metrics(&config, &world, requests, &tally).await;
+    let replica = Replica {
+        cluster: &*cluster,
+        power: &power,
+        prober: &host::Kubelets,
+        world: &world,
+        clock,
+        settings: conduct::Settings { dry_run: config.dry_run, ..conduct::Settings::default() },
+        terms: terms(&config, &host),
+        host,
+    };
+    notify::ready();
+    let told = async {
+        stopped.await;
+        notify::stopping();
+        tracing::info!("stopping");
+    };
+    let feed = Feeding::new(world.clone(), reaper.clone());
+    let beside = async |term: Term| {
+        let silent = async {
+            if config.liveness {
+                agents::look_after(&cluster, &world, term.clone(), &tally).await;
+            }
+        };
+        let ready = readiness::look_after(power.inner(), &cluster, &world, term.clone());
+        tokio::join!(silent, ready, approver::run(approver, term.clone(), clock, &tally));
+    };
+    tokio::select! {
+        () = replica.run_beside(told, beside) => {}
+        () = watch::run(cluster.wire(), feed, clock, &config.namespace) => {}
+        () = host::watch_switch(&*cluster, &world) => {}
+        () = host::probe(&config.probes, &world) => {}
+        () = etcd::ask(config.etcd.as_ref(), &world) => {}
+        () = notify::run(&world, config.dry_run) => {}
+        () = guard(reaper.as_ref(), &world, clock) => {}
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// A taken port is told, and stops nothing.
+async fn serve_metrics(config: &Config, world: &World, requests: Arc<Requests>, tally: &Arc<Tally>) {
+    let Some(address) = config.metrics_listen else { return };
+    let node_reaper = config.node_reaper_config.is_some();
+    let (world, tally) = (world.clone(), Arc::clone(tally));
+    let shown = metrics::Shown { world, requests, tally, dry_run: config.dry_run, node_reaper };
+    match metrics::bind(address).await {
+        Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, shown))),
+        Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be had"),
+    }
+}
+
+fn runner(clock: Clock) -> Result<Runner, Fatal> {
+    let program = std::env::current_exe().map_err(Fatal::Program)?;
+    Ok(Runner::new(program, vec![KEEPER.to_owned()], Arc::new(move || clock.moment())))
+}
+
+/// What turns nodes off, as the configuration has it; asks nobody yet.
+pub fn power(config: &Config, cluster: &Arc<KubeCluster>) -> Result<NativePower<KubeCluster>, Fatal> {
+    let settings = native::Settings { agents: config.fencing.agents_folder.clone(), ..native::Settings::default() };
+    Ok(NativePower::new(Arc::clone(cluster), runner(cluster.clock())?, settings))
+}
+
+/// node-reaper's configuration, if there is one, announced.
+fn reaper(config: &Config, plugins: &Plugins) -> Result<Option<Reaper>, Vec<Mistake>> {
+    let Some(file) = &config.node_reaper_config else { return Ok(None) };
+    let read = reaper::read(file)?;
+    reaper::announce(file, &read, !plugins.is_empty());
+    Reaper::new(read.config, !plugins.is_empty()).map(Some)
+}
+
+async fn guard(reaper: Option<&Reaper>, world: &World, clock: Clock) {
+    match reaper {
+        Some(reaper) => reaper.guard(world, clock).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn host_name(config: &Config) -> String {
+    let own = || nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    let named = config.leader.identity.clone().or_else(|| config.node_name.clone()).or_else(own);
+    named.unwrap_or_else(|| "unnamed".to_owned())
+}
+
+/// A restarted program is somebody else: whatever it knew of its term is over.
+fn terms(config: &Config, host: &str) -> Terms {
+    let start = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let mut terms = Terms::new(format!("{host}_{}_{:x}", std::process::id(), start.as_nanos()));
+    (terms.duration, terms.renew_within) = (config.leader.duration, config.leader.renew_deadline);
+    terms.retry = config.leader.retry;
+    terms
+}
+
+/// The program: the controller and its commands, or the keeper of an agent.
+pub fn program() -> ExitCode {
+    let mut words = std::env::args_os();
+    if words.nth(1).is_some_and(|word| word == KEEPER) {
+        return nodewell_power::keeper::main(words);
+    }
+    crate::cli::run(std::env::args_os())
+}

@@ -1,0 +1,92 @@
+//! What this host can reach, and whether a kill switch is set.
+
+use std::time::Duration;
+
+use nodewell_reconcile::{cluster::Cluster, reach::Prober, world::World};
+use nodewell_remedy::facts::Node;
+use tokio::{
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+
+/// Where kubelets listen, unless somebody moved them (`kubelet --port`).
+const KUBELET: u16 = 10250;
+/// One retransmission of a SYN fits.
+const CONNECT: Duration = Duration::from_millis(1500);
+const PROBES_APART: Duration = Duration::from_secs(5);
+/// Irreversible acts read it anew right before; between them this is how late the rest hears.
+const SWITCH_APART: Duration = Duration::from_secs(2);
+
+/// Tries a node by a connection to its kubelet. Refused is answered: somebody's kernel is alive there.
+#[derive(Debug)]
+pub(super) struct Kubelets;
+
+impl Prober for Kubelets {
+    async fn reaches(&self, node: &Node) -> bool {
+        for address in node.addresses.iter().take(2) {
+            if answers(&(address.as_str(), KUBELET)).await {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+async fn answers<A: tokio::net::ToSocketAddrs>(address: &A) -> bool {
+    match timeout(CONNECT, TcpStream::connect(address)).await {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+        Err(_) => false,
+    }
+}
+
+/// Tries the addresses that this host was told to be able to reach; never returns.
+pub(super) async fn probe(addresses: &[String], world: &World) {
+    loop {
+        let mut unreachable = Vec::new();
+        for address in addresses {
+            if !answers(address).await {
+                unreachable.push(address.clone());
+            }
+        }
+        let before = world.with(|snapshot| snapshot.host.unreachable.clone());
+        if before != unreachable {
+            tracing::warn!(unreachable = ?unreachable, "what this host can reach has changed");
+        }
+        world.set_host(|host| host.unreachable = unreachable);
+        sleep(PROBES_APART).await;
+    }
+}
+
+/// Keeps the kill switch in the world; never returns. What cannot be read stops.
+pub(super) async fn watch_switch<C: Cluster>(cluster: &C, world: &World) {
+    let mut last = None;
+    loop {
+        let unread = |failure| Some(format!("the kill switch cannot be read: {failure}"));
+        let stopped = cluster.stopped().await.unwrap_or_else(unread);
+        if stopped != last {
+            match &stopped {
+                Some(why) => tracing::warn!(why, "stopped: nothing is begun any more"),
+                None => tracing::info!("no kill switch is set any more"),
+            }
+            last.clone_from(&stopped);
+        }
+        world.set_stopped(stopped);
+        sleep(SWITCH_APART).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_refused_connection_is_an_answer() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        assert!(answers(&address).await);
+        drop(listener);
+        assert!(answers(&address).await);
+        assert!(!answers(&"no.such.host.invalid:1").await);
+    }
+}

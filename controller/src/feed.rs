@@ -1,0 +1,74 @@
+//! Where watches pour what they see: `nodewell-reconcile`'s world, or a test's list.
+
+use std::collections::BTreeSet;
+
+pub use nodewell_reconcile::world::Source;
+use nodewell_reconcile::{cluster::LeaseKind, world::World};
+use nodewell_remedy::{
+    api::{fence::NodeFence, policy::RemedyPolicy},
+    facts::{LeaseView, Node},
+};
+
+/// Takes what watches see, in the order in which they see it.
+pub trait Feed: Clone + 'static {
+    fn apply_node(&self, node: Node);
+    fn remove_node(&self, name: &str);
+    fn apply_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView);
+    fn remove_lease(&self, kind: LeaseKind, node: &str);
+    fn apply_fence(&self, fence: NodeFence);
+    fn remove_fence(&self, name: &str, uid: &str);
+    fn apply_policy(&self, policy: &RemedyPolicy);
+    /// It is there and cannot be read: what is wrong with it.
+    fn apply_unreadable_policy(&self, name: &str, problem: String);
+    fn remove_policy(&self, name: &str);
+    /// An Event on a Node was seen just now.
+    fn apply_events(&self, node: &str, reason: &str, count: u64);
+    /// A list ended: these are all there are.
+    fn listed(&self, source: Source, names: &BTreeSet<String>);
+    /// The watch is alive, though nothing changed.
+    fn heard(&self, source: Source);
+    /// The watch is not complete any more.
+    fn lost(&self, source: Source);
+}
+
+impl Feed for World {
+    fn apply_node(&self, node: Node) {
+        self.apply_node(node);
+    }
+    fn remove_node(&self, name: &str) {
+        self.remove_node(name);
+    }
+    fn apply_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView) {
+        self.apply_lease(kind, node, lease);
+    }
+    fn remove_lease(&self, kind: LeaseKind, node: &str) {
+        self.remove_lease(kind, node);
+    }
+    fn apply_fence(&self, fence: NodeFence) {
+        self.apply_fence(fence);
+    }
+    fn remove_fence(&self, name: &str, uid: &str) {
+        self.remove_fence(name, uid);
+    }
+    fn apply_policy(&self, policy: &RemedyPolicy) {
+        self.apply_policy(policy);
+    }
+    fn apply_unreadable_policy(&self, name: &str, problem: String) {
+        self.apply_unreadable_policy(name, problem);
+    }
+    fn remove_policy(&self, name: &str) {
+        self.remove_policy(name);
+    }
+    fn apply_events(&self, node: &str, reason: &str, count: u64) {
+        self.apply_events(node, reason, count);
+    }
+    fn listed(&self, source: Source, names: &BTreeSet<String>) {
+        self.listed(source, names);
+    }
+    fn heard(&self, source: Source) {
+        self.heard(source);
+    }
+    fn lost(&self, source: Source) {
+        self.lost(source);
+    }
+}

@@ -1,0 +1,28 @@
+//! A real API server under the reconcilers: [`KubeCluster`] implements their trait `Cluster` by plain requests.
+
+mod answer;
+mod cluster;
+mod conditions;
+pub mod convert;
+mod events;
+mod fences;
+mod leases;
+mod nodes;
+mod pods;
+mod reach;
+mod requests;
+mod stack;
+mod switch;
+mod wire;
+
+pub use cluster::{KubeCluster, Settings};
+pub use conditions::AgentConditions;
+pub use requests::SigningRequests;
+pub use stack::{ConnectError, Requests, client, connect};
+pub use switch::HOLD_CONFIG_MAP;
+pub use wire::{Wire, escaped};
+
+/// Who writes, as `managedFields` and Events say it.
+pub const FIELD_MANAGER: &str = "nodewell-controller";
+/// Where kubelets keep their Leases (KEP-589).
+pub const KUBELET_LEASES: &str = "kube-node-lease";

@@ -1,0 +1,128 @@
+//! What an answer's code and `Status` mean for whoever asked.
+
+use std::time::Duration;
+
+use nodewell_reconcile::failure::Failure;
+use serde_json::Value;
+
+/// A refusal as it came: the code, `Retry-After` in seconds, and the body, which is a `Status` if it is anything.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refusal<'a> {
+    pub(super) code: u16,
+    pub(super) retry_after: Option<u64>,
+    pub(super) body: &'a [u8],
+}
+
+/// Sorts a refusal. After a 5xx of the server, of etcd behind it or of a proxy before it, nobody knows what was done.
+pub(super) fn judge(refusal: Refusal<'_>) -> Failure {
+    let status: Value = serde_json::from_slice(refusal.body).unwrap_or_default();
+    let message = message(&status, refusal.body);
+    match refusal.code {
+        404 => Failure::NotFound,
+        409 if is_another_uid(&message) => Failure::NotFound,
+        409 => Failure::Conflict(message),
+        429 if is_of_a_budget(&status) => {
+            Failure::Blocked { message: blocked(&status, message), retry: retry(&status, refusal) }
+        }
+        // kube-apiserver's own word for a pod with two budgets: this it knows not to have done.
+        500 if message.contains("more than one PodDisruptionBudget") => Failure::Refused { code: 500, message },
+        500.. => Failure::NoAnswer(format!("{message} (HTTP {})", refusal.code)),
+        code => Failure::Refused { code, message },
+    }
+}
+
+/// `storage.Preconditions.Check` and the eviction handler name the UIDs that differ.
+fn is_another_uid(message: &str) -> bool {
+    message.contains("UID in precondition") || message.contains("UID in the precondition")
+}
+
+/// `policy.DisruptionBudgetCause`.
+fn is_of_a_budget(status: &Value) -> bool {
+    let causes = status["details"]["causes"].as_array();
+    causes.is_some_and(|causes| causes.iter().any(|cause| cause["reason"] == "DisruptionBudget"))
+}
+
+/// The cause names the budget and its numbers; the message names neither.
+fn blocked(status: &Value, message: String) -> String {
+    let causes = status["details"]["causes"].as_array().into_iter().flatten();
+    let told: Vec<&str> = causes.filter_map(|cause| cause["message"].as_str()).collect();
+    if told.is_empty() { message } else { format!("{message} {}", told.join(" ")) }
+}
+
+fn retry(status: &Value, refusal: Refusal<'_>) -> Option<Duration> {
+    let told = status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0);
+    told.or(refusal.retry_after).map(Duration::from_secs)
+}
+
+/// No answer of a proxy becomes a page in the journal.
+const MESSAGE_LIMIT: usize = 512;
+
+fn message(status: &Value, body: &[u8]) -> String {
+    let text = match status["message"].as_str() {
+        Some(told) => told.to_owned(),
+        None => String::from_utf8_lossy(body).trim().to_owned(),
+    };
+    if text.is_empty() { "the server says nothing more".to_owned() } else { text.chars().take(MESSAGE_LIMIT).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn judged(code: u16, body: &Value) -> Failure {
+        judge(Refusal { code, retry_after: None, body: body.to_string().as_bytes() })
+    }
+
+    #[test]
+    fn a_budget_that_says_no_is_blocked_and_names_itself() {
+        let body = json!({
+            "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+            "details": { "causes": [{
+                "reason": "DisruptionBudget", "message": "The disruption budget web needs 2 healthy pods and has 2 currently",
+            }], "retryAfterSeconds": 10 },
+        });
+        let Failure::Blocked { message, retry } = judged(429, &body) else { panic!("not blocked") };
+        assert!(message.contains("disruption budget web needs 2"), "{message}");
+        assert_eq!(retry, Some(Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn an_overloaded_server_is_no_budget() {
+        assert_eq!(
+            judged(429, &json!({ "message": "too many requests, please try again later" })),
+            Failure::Refused { code: 429, message: "too many requests, please try again later".into() }
+        );
+    }
+
+    #[test]
+    fn another_object_of_the_name_is_not_there() {
+        for message in [
+            "Operation cannot be fulfilled on pods \"a\": Precondition failed: UID in precondition: x, UID in object meta: y",
+            "Operation cannot be fulfilled on pods \"a\": the UID in the precondition (x) does not match the UID in record (y).",
+        ] {
+            assert_eq!(judged(409, &json!({ "message": message })), Failure::NotFound, "{message}");
+        }
+        let conflict = judged(409, &json!({ "message": "the object has been modified" }));
+        assert_eq!(conflict, Failure::Conflict("the object has been modified".into()));
+        assert_eq!(judged(404, &json!({})), Failure::NotFound);
+    }
+
+    #[test]
+    fn after_an_error_of_the_server_nobody_knows() {
+        for code in [500, 502, 503, 504] {
+            assert!(!judged(code, &json!({ "message": "etcdserver: request timed out" })).is_certain(), "{code}");
+        }
+        let two = json!({ "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support." });
+        assert!(judged(500, &two).is_certain());
+        assert!(judged(403, &json!({ "message": "forbidden" })).is_certain());
+    }
+
+    #[test]
+    fn a_page_of_a_proxy_is_cut() {
+        let page = "<html>".repeat(1000);
+        let failure = judge(Refusal { code: 502, retry_after: None, body: page.as_bytes() });
+        assert!(failure.to_string().len() < 600);
+    }
+}

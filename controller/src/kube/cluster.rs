@@ -1,0 +1,181 @@
+//! [`KubeCluster`]: the trait [`Cluster`] over one API server.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use k8s_openapi::api::core::v1::{self as core, ConfigMap, Secret};
+use nodewell_reconcile::{
+    clock::Clock,
+    cluster::{Cluster, Leadership, LeaseKind, ReachReport},
+    failure::Failure,
+};
+use nodewell_remedy::{
+    action::Telling,
+    api::fence::NodeFence,
+    facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
+};
+
+use super::{
+    convert, events, fences, leases, nodes, pods, reach, switch,
+    wire::{Wire, escaped},
+};
+
+/// Where the controller's own objects are, and what stops it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Of ConfigMaps, Secrets, the agents' Leases and the controller's own.
+    pub namespace: String,
+    /// The controller's own Lease.
+    pub lease: String,
+    /// Any of these files stops everything.
+    pub hold_files: Vec<PathBuf>,
+    /// The longest a request may take; see [`Settings::REQUEST_TIMEOUT`].
+    pub request_timeout: Duration,
+}
+
+impl Settings {
+    /// Half of what a leader has left when it gives up renewing (10 s), so that one more try fits.
+    pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+}
+
+/// One API server. Every call is a request of its own, ended after `request_timeout`; nothing is cached.
+#[derive(Debug, Clone)]
+pub struct KubeCluster {
+    wire: Wire,
+    clock: Clock,
+    settings: Settings,
+}
+
+impl KubeCluster {
+    #[must_use]
+    pub fn new(client: kube::Client, clock: Clock, settings: Settings) -> Self {
+        Self { wire: Wire::new(client, settings.request_timeout), clock, settings }
+    }
+
+    /// For requests that reconcilers do not make.
+    #[must_use]
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// The clock of all moments that come from here.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn own(&self, resource: &str, name: &str) -> String {
+        format!("/api/v1/namespaces/{}/{resource}/{}", escaped(&self.settings.namespace), escaped(name))
+    }
+}
+
+impl Cluster for KubeCluster {
+    async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
+        let raw = self.wire.get::<core::Node>(&nodes::path(name)).await?;
+        let read = |raw| convert::node(raw, self.clock.moment()).map_err(|error| Failure::NoAnswer(error.to_string()));
+        raw.map(read).transpose()
+    }
+
+    async fn lease(&self, kind: LeaseKind, node: &str) -> Result<Option<LeaseView>, Failure> {
+        let path = leases::path(leases::namespace(kind, &self.settings.namespace), node);
+        leases::view(&self.wire, &path, self.clock.moment()).await
+    }
+
+    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
+        self.wire.get(&fences::path(name)).await
+    }
+
+    async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
+        pods::on(&self.wire, node).await
+    }
+
+    async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, Failure> {
+        pods::one(&self.wire, at).await
+    }
+
+    async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, Failure> {
+        pods::attachments(&self.wire, node).await
+    }
+
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+        pods::budgets(&self.wire, pod).await
+    }
+
+    async fn config_map(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
+        let map = self.wire.get::<ConfigMap>(&self.own("configmaps", name)).await?;
+        Ok(map.map(|map| map.data.unwrap_or_default()))
+    }
+
+    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
+        let secret = self.wire.get::<Secret>(&self.own("secrets", name)).await?;
+        let decoded = |secret: Secret| secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
+        Ok(secret.map(|secret| decoded(secret).collect()))
+    }
+
+    async fn stopped(&self) -> Result<Option<String>, Failure> {
+        match switch::of_files(&self.settings.hold_files) {
+            Some(reason) => Ok(Some(reason)),
+            None => switch::of_config_map(&self.wire, &self.settings.namespace).await,
+        }
+    }
+
+    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+        fences::open(&self.wire, fence).await
+    }
+
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+        fences::save(&self.wire, fence).await
+    }
+
+    async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
+        fences::close(&self.wire, fence).await
+    }
+
+    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<(), Failure> {
+        nodes::change(&self.wire, (node, uid), |raw| nodes::tainted(raw, taint)).await.map(drop)
+    }
+
+    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<(), Failure> {
+        nodes::change(&self.wire, (node, uid), |raw| nodes::untainted(raw, taint)).await.map(drop)
+    }
+
+    async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+        nodes::change(&self.wire, (node, uid), |raw| nodes::cordoned(raw, by)).await
+    }
+
+    async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+        nodes::change(&self.wire, (node, uid), |raw| nodes::uncordoned(raw, by)).await
+    }
+
+    async fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+        pods::evict(&self.wire, pod, grace).await
+    }
+
+    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+        pods::delete(&self.wire, pod, grace).await
+    }
+
+    async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
+        events::tell(&self.wire, (node, uid), telling).await;
+    }
+
+    async fn reach_reports(&self) -> Result<Vec<ReachReport>, Failure> {
+        reach::reports(&self.wire, &self.settings.namespace).await
+    }
+
+    async fn report_reach(&self, report: &ReachReport) -> Result<(), Failure> {
+        reach::write(&self.wire, &self.settings.namespace, report).await
+    }
+
+    async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
+        leases::leadership(&self.wire, &self.settings.namespace, &self.settings.lease).await
+    }
+
+    async fn lead(&self, lease: &Leadership) -> Result<Leadership, Failure> {
+        leases::lead(&self.wire, (&self.settings.namespace, &self.settings.lease), lease).await
+    }
+}

@@ -1,0 +1,11 @@
+//! The API server's objects, cut down to what decisions need. Pure; the time is an argument.
+
+mod lease;
+mod node;
+mod pod;
+mod selector;
+
+pub use lease::{leadership, leadership_body, lease_view};
+pub use node::{UnreadableNode, node};
+pub use pod::{Claims, attachment, budget, claims_of, pod};
+pub use selector::selects;

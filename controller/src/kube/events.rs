@@ -1,0 +1,100 @@
+//! Events on Nodes: core/v1 in `default`, one object for each thing that is said, counted when it is said again.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nodewell_reconcile::failure::Failure;
+use nodewell_remedy::action::Telling;
+use serde_json::{Value, json};
+
+use super::{FIELD_MANAGER, wire::Wire};
+
+/// Events of cluster-scoped objects live here; `kubectl describe node` looks for them here.
+const COLLECTION: &str = "/api/v1/namespaces/default/events";
+const TRIES: u32 = 3;
+const APART: Duration = Duration::from_millis(500);
+/// What the server takes (`validation.ValidateEventCreate`).
+const MESSAGE_LIMIT: usize = 1024;
+
+/// Tries for a while and gives up: an Event that is not heard stops nothing.
+pub(super) async fn tell(wire: &Wire, (node, uid): (&str, &str), telling: &Telling) {
+    let event = event((node, uid), telling, Timestamp::now());
+    let mut last = String::new();
+    for attempt in 1..=TRIES {
+        match once(wire, &event).await {
+            Ok(()) => return,
+            Err(failure @ Failure::NoAnswer(_)) => last = failure.to_string(),
+            Err(failure) => {
+                last = failure.to_string();
+                break;
+            }
+        }
+        tokio::time::sleep(APART * attempt).await;
+    }
+    tracing::warn!(node, reason = telling.reason, error = last, "an Event was not taken by the API server");
+}
+
+async fn once(wire: &Wire, event: &Value) -> Result<(), Failure> {
+    match wire.create::<Value>(COLLECTION, event).await {
+        Err(Failure::Conflict(_)) => again(wire, event).await,
+        outcome => outcome.map(drop),
+    }
+}
+
+async fn again(wire: &Wire, event: &Value) -> Result<(), Failure> {
+    let path = format!("{COLLECTION}/{}", event["metadata"]["name"].as_str().unwrap_or_default());
+    let before: Value = wire.get(&path).await?.ok_or(Failure::NotFound)?;
+    let count = before["count"].as_u64().unwrap_or(1) + 1;
+    let patch = json!({ "count": count, "lastTimestamp": event["lastTimestamp"] });
+    wire.merge::<Value>(&path, &patch).await.map(drop)
+}
+
+fn event((node, uid): (&str, &str), telling: &Telling, now: Timestamp) -> Value {
+    let message: String = telling.message.chars().take(MESSAGE_LIMIT).collect();
+    let now = format!("{now:.0}");
+    json!({
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": { "name": name((node, uid), telling), "namespace": "default" },
+        "involvedObject": { "apiVersion": "v1", "kind": "Node", "name": node, "uid": uid },
+        "reason": telling.reason,
+        "message": message,
+        "type": if telling.warning { "Warning" } else { "Normal" },
+        "source": { "component": FIELD_MANAGER },
+        "reportingComponent": FIELD_MANAGER,
+        "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+    })
+}
+
+/// The same words about the same Node have the same name, whoever leads.
+fn name((node, uid): (&str, &str), telling: &Telling) -> String {
+    let mut hasher = DefaultHasher::new();
+    (uid, &telling.reason, &telling.message, telling.warning).hash(&mut hasher);
+    format!("{node}.{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_words_are_one_event_and_others_another() {
+        let now: Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
+        let one = event(("n", "u"), &Telling::warning("Held", "budget"), now);
+        assert_eq!(one["type"], "Warning");
+        assert_eq!(one["involvedObject"]["uid"], "u");
+        assert_eq!(one["firstTimestamp"], "2026-01-02T03:04:05Z");
+        let name = |message: &str, uid: &str| super::name(("n", uid), &Telling::warning("Held", message));
+        assert_eq!(one["metadata"]["name"], name("budget", "u"));
+        assert_ne!(name("budget", "u"), name("storm", "u"));
+        assert_ne!(name("budget", "u"), name("budget", "v"));
+    }
+
+    #[test]
+    fn a_message_is_no_longer_than_the_server_takes() {
+        let long = event(("n", "u"), &Telling::normal("R", "é".repeat(3000)), Timestamp::UNIX_EPOCH);
+        assert_eq!(long["message"].as_str().unwrap().chars().count(), MESSAGE_LIMIT);
+    }
+}

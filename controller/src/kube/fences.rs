@@ -1,0 +1,64 @@
+//! Records. Each write is a compare-and-swap on the resourceVersion and names the UID.
+
+use nodewell_reconcile::failure::Failure;
+use nodewell_remedy::api::{
+    GROUP, VERSION,
+    fence::{NodeFence, NodeFenceStatus},
+};
+use serde_json::{Value, json};
+
+use super::wire::{Wire, escaped};
+
+/// The collection's path.
+pub(super) fn collection() -> String {
+    format!("/apis/{GROUP}/{VERSION}/nodefences")
+}
+
+pub(super) fn path(name: &str) -> String {
+    format!("{}/{}", collection(), escaped(name))
+}
+
+/// Creates it. The server drops the status of a creation, so that a record with one takes a second write; without it the
+/// record is one of which nothing has been done.
+pub(super) async fn open(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Failure> {
+    let mut body = body(fence);
+    body["metadata"] = json!({
+        "name": fence.metadata.name, "labels": fence.metadata.labels, "annotations": fence.metadata.annotations,
+    });
+    let made: NodeFence = wire.create(&collection(), &body).await?;
+    if fence.status == NodeFenceStatus::default() {
+        return Ok(made);
+    }
+    save(wire, &NodeFence { status: fence.status.clone(), ..made }).await
+}
+
+pub(super) async fn save(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Failure> {
+    versioned(fence)?;
+    let mut body = body(fence);
+    // `managedFields` and the like are the server's own; the labels are of no concern to a write of the status.
+    body["metadata"] = json!({
+        "name": fence.metadata.name, "uid": fence.metadata.uid, "resourceVersion": fence.metadata.resource_version,
+    });
+    wire.replace(&format!("{}/status", path(&fence.metadata.name)), &body).await
+}
+
+pub(super) async fn close(wire: &Wire, fence: &NodeFence) -> Result<(), Failure> {
+    versioned(fence)?;
+    let preconditions = json!({ "uid": fence.metadata.uid, "resourceVersion": fence.metadata.resource_version });
+    wire.delete(&path(&fence.metadata.name), &preconditions, None).await
+}
+
+/// A write without a version would win against everybody.
+fn versioned(fence: &NodeFence) -> Result<(), Failure> {
+    if fence.metadata.uid.is_empty() || fence.metadata.resource_version.is_empty() {
+        let message = format!("the record of {} was never stored: it has no version", fence.metadata.name);
+        return Err(Failure::Refused { code: 0, message });
+    }
+    Ok(())
+}
+
+fn body(fence: &NodeFence) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "NodeFence", "spec": fence.spec, "status": fence.status,
+    })
+}

@@ -1,0 +1,205 @@
+//! Taints and cordons: read, change, write if nothing was written in between; tried again a few times.
+
+use nodewell_reconcile::failure::Failure;
+use nodewell_remedy::{api::CORDONED_BY, facts::Taint};
+use serde_json::{Value, json};
+
+use super::{
+    FIELD_MANAGER,
+    wire::{Wire, escaped},
+};
+
+/// Kubelets and controllers write Nodes all the time; each try is one more read.
+const TRIES: usize = 5;
+
+pub(super) fn path(name: &str) -> String {
+    format!("/api/v1/nodes/{}", escaped(name))
+}
+
+/// What a change comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    /// It is so already.
+    Nothing,
+    /// It is not ours to change.
+    NotOurs,
+    /// A merge patch without its preconditions.
+    Patch(Value),
+}
+
+/// Applies what `change` makes of the Node with this UID. False if it is not ours to change.
+pub(super) async fn change(
+    wire: &Wire,
+    (name, uid): (&str, &str),
+    change: impl Fn(&Value) -> Change,
+) -> Result<bool, Failure> {
+    let mut last = Failure::Conflict("it is changed all the time".into());
+    for _ in 0..TRIES {
+        let node: Value = wire.get(&path(name)).await?.ok_or(Failure::NotFound)?;
+        if node["metadata"]["uid"].as_str() != Some(uid) {
+            return Err(Failure::NotFound);
+        }
+        let mut patch = match change(&node) {
+            Change::Nothing => return Ok(true),
+            Change::NotOurs => return Ok(false),
+            Change::Patch(patch) => patch,
+        };
+        patch["metadata"]["uid"] = json!(uid);
+        patch["metadata"]["resourceVersion"] = node["metadata"]["resourceVersion"].clone();
+        match wire.merge::<Value>(&path(name), &patch).await {
+            Ok(_) => return Ok(true),
+            Err(conflict @ Failure::Conflict(_)) => last = conflict,
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(last)
+}
+
+/// With the taint, in place of one with the same key and effect. Others stay as they are, unknown fields included.
+pub(super) fn tainted(node: &Value, taint: &Taint) -> Change {
+    let mut taints = others(node, taint);
+    let same = |one: &Value| is_same(one, taint) && one["value"].as_str().unwrap_or_default() == taint.value;
+    if all(node).any(same) {
+        return Change::Nothing;
+    }
+    taints.push(json!(taint));
+    Change::Patch(json!({ "spec": { "taints": taints } }))
+}
+
+/// Without the taint of this key and effect, whatever its value.
+pub(super) fn untainted(node: &Value, taint: &Taint) -> Change {
+    if !all(node).any(|one| is_same(one, taint)) {
+        return Change::Nothing;
+    }
+    Change::Patch(json!({ "spec": { "taints": others(node, taint) } }))
+}
+
+fn all(node: &Value) -> impl Iterator<Item = &Value> {
+    node["spec"]["taints"].as_array().into_iter().flatten()
+}
+
+fn others(node: &Value, taint: &Taint) -> Vec<Value> {
+    all(node).filter(|one| !is_same(one, taint)).cloned().collect()
+}
+
+fn is_same(one: &Value, taint: &Taint) -> bool {
+    one["key"] == taint.key && one["effect"] == taint.effect.to_string()
+}
+
+/// Unschedulable, with our mark.
+pub(super) fn cordoned(node: &Value, by: &str) -> Change {
+    match (is_cordoned(node), has_our_cordon(node, by)) {
+        (true, true) => Change::Nothing,
+        (true, false) => Change::NotOurs,
+        (false, _) => Change::Patch(json!({
+            "metadata": { "annotations": { CORDONED_BY: by } }, "spec": { "unschedulable": true },
+        })),
+    }
+}
+
+/// Schedulable again, if the cordon is ours; the mark goes with it.
+pub(super) fn uncordoned(node: &Value, by: &str) -> Change {
+    let without_mark = || json!({ "metadata": { "annotations": { CORDONED_BY: null } } });
+    if mark(node) != Some(by) {
+        return Change::NotOurs;
+    }
+    if !is_cordoned(node) {
+        // A person was faster, and left our mark.
+        return Change::Patch(without_mark());
+    }
+    if !has_our_cordon(node, by) {
+        return Change::NotOurs;
+    }
+    let mut patch = without_mark();
+    patch["spec"] = json!({ "unschedulable": null });
+    Change::Patch(patch)
+}
+
+fn is_cordoned(node: &Value) -> bool {
+    node["spec"]["unschedulable"] == true
+}
+
+fn mark(node: &Value) -> Option<&str> {
+    node["metadata"]["annotations"][CORDONED_BY].as_str()
+}
+
+/// Our mark is there, and nobody has uncordoned and cordoned it since: the server keeps who wrote `unschedulable` last,
+/// once anything of the Node was ever applied (as our agents apply conditions). Where it keeps nothing the mark decides.
+fn has_our_cordon(node: &Value, by: &str) -> bool {
+    let managed = node["metadata"]["managedFields"].as_array();
+    let mut writers = managed.into_iter().flatten().filter(|entry| {
+        entry["fieldsV1"]["f:spec"].as_object().is_some_and(|fields| fields.contains_key("f:unschedulable"))
+    });
+    let first = writers.next();
+    let ours =
+        first.is_none_or(|first| std::iter::once(first).chain(writers).any(|entry| entry["manager"] == FIELD_MANAGER));
+    mark(node) == Some(by) && ours
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remedy::facts::Effect;
+
+    use super::*;
+
+    fn taint(key: &str, value: &str) -> Taint {
+        Taint { key: key.into(), value: value.into(), effect: Effect::NoSchedule }
+    }
+
+    fn node() -> Value {
+        json!({ "metadata": {}, "spec": { "taints": [
+            { "key": "other", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z" },
+            { "key": "ours", "value": "old", "effect": "NoSchedule" },
+            { "key": "ours", "effect": "NoExecute" },
+        ] } })
+    }
+
+    #[test]
+    fn a_taint_replaces_its_like_and_leaves_others_whole() {
+        let Change::Patch(patch) = tainted(&node(), &taint("ours", "new")) else { panic!("no patch") };
+        let taints = patch["spec"]["taints"].as_array().unwrap();
+        assert_eq!(taints.len(), 3);
+        assert_eq!(taints[0]["timeAdded"], "2026-01-01T00:00:00Z");
+        assert_eq!(taints[2]["value"], "new");
+        assert_eq!(tainted(&node(), &taint("ours", "old")), Change::Nothing);
+    }
+
+    #[test]
+    fn a_taint_goes_by_key_and_effect() {
+        let Change::Patch(patch) = untainted(&node(), &taint("ours", "whatever")) else { panic!("no patch") };
+        assert_eq!(patch["spec"]["taints"].as_array().unwrap().len(), 2);
+        assert_eq!(untainted(&node(), &taint("gone", "")), Change::Nothing);
+    }
+
+    fn cordoned_node(by: Option<&str>, writer: &str) -> Value {
+        json!({
+            "metadata": { "annotations": by.map(|by| json!({ CORDONED_BY: by })), "managedFields": [
+                { "manager": writer, "fieldsV1": { "f:spec": { "f:unschedulable": {} } } },
+                { "manager": "kubelet", "fieldsV1": { "f:status": {} } },
+            ] },
+            "spec": { "unschedulable": true },
+        })
+    }
+
+    #[test]
+    fn only_a_cordon_of_ours_is_taken_back() {
+        let ours = cordoned_node(Some("p"), FIELD_MANAGER);
+        assert_eq!(cordoned(&ours, "p"), Change::Nothing);
+        assert!(matches!(uncordoned(&ours, "p"), Change::Patch(patch) if patch["spec"]["unschedulable"].is_null()));
+        for theirs in [
+            cordoned_node(None, "kubectl-cordon"),
+            cordoned_node(Some("q"), FIELD_MANAGER),
+            // Uncordoned and cordoned again by a person, who knows nothing of the mark.
+            cordoned_node(Some("p"), "kubectl-cordon"),
+        ] {
+            assert_eq!(cordoned(&theirs, "p"), Change::NotOurs, "{theirs}");
+            assert_eq!(uncordoned(&theirs, "p"), Change::NotOurs, "{theirs}");
+        }
+    }
+
+    #[test]
+    fn a_mark_without_a_cordon_goes() {
+        let left = json!({ "metadata": { "annotations": { CORDONED_BY: "p" } }, "spec": {} });
+        assert!(matches!(uncordoned(&left, "p"), Change::Patch(patch) if patch.get("spec").is_none()));
+    }
+}

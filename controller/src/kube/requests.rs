@@ -1,0 +1,89 @@
+//! Signing requests, with the approver's own rights: the trait `Requests` of the reconciler that approves.
+
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use nodewell_reconcile::{enrolment::Requests, failure::Failure};
+use nodewell_remedy::enrolment::{Decision, Request, approval_body};
+use serde_json::Value;
+
+use super::wire::{Wire, escaped};
+use crate::signing;
+
+const COLLECTION: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+/// The way to signing requests.
+#[derive(Debug, Clone)]
+pub struct SigningRequests {
+    wire: Wire,
+}
+
+impl SigningRequests {
+    /// `wire` has the approver's credentials, not the controller's.
+    #[must_use]
+    pub fn new(wire: Wire) -> Self {
+        Self { wire }
+    }
+
+    async fn decide(&self, request: &Request, decision: Decision, message: &str) -> Result<(), Failure> {
+        undecided(request)?;
+        let path = format!("{COLLECTION}/{}/approval", escaped(&request.name));
+        let body = approval_body(request, decision, message, Timestamp::now());
+        self.wire.merge::<Value>(&path, &body).await.map(drop)
+    }
+}
+
+impl Requests for SigningRequests {
+    /// Those that somebody decided upon are left out before they are parsed: they stay on the server for an hour.
+    async fn all(&self) -> Result<Vec<Request>, Failure> {
+        let mut open = Vec::new();
+        let each = |object: CertificateSigningRequest| {
+            if !signing::is_decided(&object) {
+                open.push(signing::request(&object));
+            }
+        };
+        self.wire.pages(COLLECTION, "", each).await?;
+        Ok(open)
+    }
+
+    async fn approve(&self, request: &Request, message: &str) -> Result<(), Failure> {
+        self.decide(request, Decision::Approved, message).await
+    }
+
+    async fn deny(&self, request: &Request, message: &str) -> Result<(), Failure> {
+        self.decide(request, Decision::Denied, message).await
+    }
+}
+
+/// A list in a merge patch takes the place of the whole one; by the version, that was the empty one.
+fn undecided(request: &Request) -> Result<(), Failure> {
+    if request.uid.is_empty() || request.resource_version.is_empty() || request.decided {
+        let message = format!("the request {} was decided, or read without its version", request.name);
+        return Err(Failure::Refused { code: 0, message });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        let mut object = CertificateSigningRequest::default();
+        object.metadata.name = Some("nodewell-n1-0".into());
+        object.metadata.uid = Some("u".into());
+        object.metadata.resource_version = Some("7".into());
+        signing::request(&object)
+    }
+
+    #[test]
+    fn nobodys_decision_is_overwritten() {
+        assert_eq!(undecided(&request()), Ok(()));
+        for odd in [
+            Request { decided: true, ..request() },
+            Request { uid: String::new(), ..request() },
+            Request { resource_version: String::new(), ..request() },
+        ] {
+            assert!(undecided(&odd).is_err());
+        }
+    }
+}

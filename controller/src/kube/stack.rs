@@ -1,0 +1,105 @@
+//! What one request goes through: credentials, TLS, TCP, and a count of the answers. Our own stack instead of kube's: that
+//! one repeats requests behind our back when the server says 429 (which is how a disruption budget says no), leaves
+//! Nagle's algorithm on, and waits for a dead connection as long as the kernel does, a quarter of an hour.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use hyper_util::{
+    client::legacy::{self, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use kube::{
+    Client, Config,
+    client::{Body, ClientBuilder, ConfigExt},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tower::{BoxError, ServiceExt};
+
+/// A lost SYN is sent again after one second: two tries.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes that the other side's kernel has not confirmed for so long never will be.
+const UNCONFIRMED_TIMEOUT: Duration = Duration::from_secs(4);
+/// An idle connection (a quiet watch) is asked after so long; with the time above a dead one is noticed within 9 s, so
+/// that a blind controller knows it before anybody's Lease looks stale.
+const ASK_IDLE_AFTER: Duration = Duration::from_secs(5);
+
+/// Why there is no way to the API server.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("{path}: cannot be read as a kubeconfig: {source}; name another by `kubeconfig` or --kubeconfig")]
+    Kubeconfig { path: String, source: kube::config::KubeconfigError },
+    #[error("no kubeconfig was named and none is found: {0}; name one by `kubeconfig` or --kubeconfig")]
+    Infer(#[from] kube::config::InferConfigError),
+    #[error("the kubeconfig's credentials cannot be used: {0}")]
+    Credentials(#[from] kube::Error),
+}
+
+/// Answers of the API server so far, by code; 0 stands for none. Shown as `nodewell_controller_api_requests_total`.
+#[derive(Debug, Default)]
+pub struct Requests(Mutex<BTreeMap<u16, u64>>);
+
+impl Requests {
+    fn count(&self, code: u16) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
+    }
+
+    /// By code.
+    #[must_use]
+    pub fn so_far(&self) -> BTreeMap<u16, u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A client by `kubeconfig`, or by what this machine offers (`KUBECONFIG`, `~/.kube/config`, a pod's service account).
+/// Reads files, and runs an exec plug-in if the file names one; sends nothing.
+pub async fn connect(kubeconfig: Option<&Path>, requests: Arc<Requests>) -> Result<Client, ConnectError> {
+    let config = match kubeconfig {
+        Some(path) => of_file(path).await?,
+        None => Config::infer().await?,
+    };
+    client(config, requests)
+}
+
+/// A client by this configuration.
+pub fn client(config: Config, requests: Arc<Requests>) -> Result<Client, ConnectError> {
+    let https = config.rustls_https_connector_with_connector(tcp())?;
+    let (headers, auth) = (config.extra_headers_layer()?, config.auth_layer()?);
+    let service: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(https);
+    let failures = Arc::clone(&requests);
+    let service = service
+        .map_response(move |response| {
+            requests.count(response.status().as_u16());
+            response
+        })
+        .map_err(move |error| {
+            failures.count(0);
+            BoxError::from(error)
+        });
+    let builder = ClientBuilder::new(service, config.default_namespace.clone()).with_layer(&headers);
+    Ok(match &auth {
+        Some(auth) => builder.with_layer(auth).with_layer(&config.base_uri_layer()).build(),
+        None => builder.with_layer(&config.base_uri_layer()).build(),
+    })
+}
+
+async fn of_file(path: &Path) -> Result<Config, ConnectError> {
+    let failed = |source| ConnectError::Kubeconfig { path: path.display().to_string(), source };
+    let read = Kubeconfig::read_from(path).map_err(failed)?;
+    Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(failed)
+}
+
+fn tcp() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_keepalive(Some(ASK_IDLE_AFTER));
+    connector.set_keepalive_interval(Some(UNCONFIRMED_TIMEOUT));
+    connector.set_tcp_user_timeout(Some(UNCONFIRMED_TIMEOUT));
+    connector
+}

@@ -1,0 +1,248 @@
+//! One request and its answer, within its time.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Limited};
+use hyper::{
+    Method, Request, Response,
+    header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT},
+};
+use kube::{Client, client::Body};
+use nodewell_reconcile::failure::Failure;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    FIELD_MANAGER,
+    answer::{Refusal, judge},
+};
+
+/// A page of 500 pods stays far below this.
+const ANSWER_LIMIT_BYTES: usize = 64 << 20;
+/// What is listed comes in pages of so many objects.
+const PAGE: usize = 500;
+/// A list that never ends is no answer.
+const PAGES: usize = 200;
+
+/// The way to one API server. Each request ends within its time, answered or not.
+#[derive(Clone)]
+pub struct Wire {
+    client: Client,
+    limit: Duration,
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Listed<T> {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(default = "Vec::new")]
+    items: Vec<T>,
+}
+
+#[derive(Default, serde::Deserialize)]
+struct ListMeta {
+    #[serde(default, rename = "continue")]
+    next: String,
+    #[serde(default, rename = "resourceVersion")]
+    resource_version: String,
+}
+
+impl Wire {
+    #[must_use]
+    pub fn new(client: Client, limit: Duration) -> Self {
+        Self { client, limit }
+    }
+
+    /// The client, for watches.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A consistent read. Nothing if it is not there.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Failure> {
+        match self.send(Method::GET, path, None).await {
+            Ok(body) => parsed(&body).map(Some),
+            Err(Failure::NotFound) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// A consistent list, all pages of it.
+    pub async fn list<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<Vec<T>, Failure> {
+        let mut all = Vec::new();
+        self.pages(path, query, |item| all.push(item)).await?;
+        Ok(all)
+    }
+
+    /// A consistent list, object by object, of which only a page is kept at a time; its resourceVersion.
+    pub async fn pages<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &str,
+        mut each: impl FnMut(T),
+    ) -> Result<String, Failure> {
+        let mut next = String::new();
+        for _ in 0..PAGES {
+            let page = format!("{path}?limit={PAGE}{query}{next}");
+            let listed: Listed<T> = parsed(&self.send(Method::GET, &page, None).await?)?;
+            listed.items.into_iter().for_each(&mut each);
+            if listed.metadata.next.is_empty() {
+                return Ok(listed.metadata.resource_version);
+            }
+            next = format!("&continue={}", escaped(&listed.metadata.next));
+        }
+        Err(Failure::NoAnswer(format!("the list {path} has no end after {PAGES} pages")))
+    }
+
+    pub async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Failure> {
+        parsed(&self.send(Method::POST, &managed(path), Some(("application/json", body))).await?)
+    }
+
+    /// By compare-and-swap, as far as `body` names a resourceVersion.
+    pub async fn replace<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Failure> {
+        parsed(&self.send(Method::PUT, &managed(path), Some(("application/json", body))).await?)
+    }
+
+    /// A JSON merge patch; by compare-and-swap, as far as `body` names a resourceVersion.
+    pub async fn merge<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Failure> {
+        parsed(&self.send(Method::PATCH, &managed(path), Some(("application/merge-patch+json", body))).await?)
+    }
+
+    /// Server-side apply as `manager`, without force: what another manager has stays its own.
+    pub async fn apply(&self, path: &str, manager: &str, body: &Value) -> Result<(), Failure> {
+        let path = format!("{path}?fieldManager={}&force=false", escaped(manager));
+        self.send(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await.map(drop)
+    }
+
+    /// Under these preconditions (`uid`, `resourceVersion`), with this grace if there is one.
+    pub async fn delete(&self, path: &str, preconditions: &Value, grace: Option<Duration>) -> Result<(), Failure> {
+        let body = delete_options(preconditions, grace);
+        self.send(Method::DELETE, path, Some(("application/json", &body))).await.map(drop)
+    }
+
+    /// Sends and reads to the end; the body of a success.
+    async fn send(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Vec<u8>, Failure> {
+        let told = format!("{method} {}", path.split('?').next().unwrap_or(path));
+        match timeout(self.limit, self.exchange(method, path, body)).await {
+            Ok(Err(Failure::NoAnswer(why))) => Err(Failure::NoAnswer(format!("{told}: {why}"))),
+            Ok(outcome) => outcome,
+            Err(_) => Err(Failure::NoAnswer(format!("{told}: nothing within {} s", self.limit.as_secs_f32()))),
+        }
+    }
+
+    /// Opens an answer that has no end of its own; only its beginning has to come in time.
+    pub async fn open(&self, path: &str) -> Result<Body, Failure> {
+        let late = || Failure::NoAnswer(format!("{path}: nothing within {} s", self.limit.as_secs_f32()));
+        let response = timeout(self.limit, self.respond(Method::GET, path, None)).await.map_err(|_| late())??;
+        if response.status().is_success() {
+            Ok(response.into_body())
+        } else {
+            Err(read(response).await.err().unwrap_or_else(late))
+        }
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Vec<u8>, Failure> {
+        read(self.respond(method, path, body).await?).await
+    }
+
+    async fn respond(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Value)>,
+    ) -> Result<Response<Body>, Failure> {
+        let unsent = |why: String| Failure::Refused { code: 0, message: format!("the request cannot be made: {why}") };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, concat!("nodewell-controller/", env!("CARGO_PKG_VERSION")));
+        if let Some((kind, _)) = body {
+            request = request.header(CONTENT_TYPE, kind);
+        }
+        let bytes = body.map(|(_, value)| value.to_string().into_bytes()).unwrap_or_default();
+        let request = request.body(Body::from(bytes)).map_err(|error| unsent(error.to_string()))?;
+        self.client.send(request).await.map_err(|error| Failure::NoAnswer(told(&error)))
+    }
+}
+
+/// The error and what is under it: `ServiceError: client error (Connect)` alone says nothing.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut under = error.source();
+    while let Some(source) = under {
+        let more = source.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        under = source.source();
+    }
+    text
+}
+
+async fn read(response: Response<Body>) -> Result<Vec<u8>, Failure> {
+    let status = response.status();
+    let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES).collect().await;
+    let body = body.map_err(|error| Failure::NoAnswer(format!("the answer broke off: {error}")))?.to_bytes();
+    if status.is_success() {
+        return Ok(body.to_vec());
+    }
+    Err(judge(Refusal { code: status.as_u16(), retry_after, body: &body }))
+}
+
+/// What cannot be read is no answer, whatever it was an answer to.
+fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(body).map_err(|error| Failure::NoAnswer(format!("the answer cannot be read: {error}")))
+}
+
+fn managed(path: &str) -> String {
+    let sign = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{sign}fieldManager={FIELD_MANAGER}")
+}
+
+pub(super) fn delete_options(preconditions: &Value, grace: Option<Duration>) -> Value {
+    let mut options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions });
+    if let Some(grace) = grace {
+        options["gracePeriodSeconds"] = json!(grace.as_secs());
+    }
+    options
+}
+
+/// Percent-encodes what stands in a path or a query.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_a_query_is_escaped() {
+        assert_eq!(escaped("spec.nodeName=a b&c"), "spec.nodeName%3Da%20b%26c");
+    }
+
+    #[test]
+    fn grace_is_only_said_where_it_is_given() {
+        let with = delete_options(&json!({ "uid": "1" }), Some(Duration::ZERO));
+        assert_eq!((with["gracePeriodSeconds"].as_u64(), with["preconditions"]["uid"].as_str()), (Some(0), Some("1")));
+        assert!(delete_options(&json!({}), None).get("gracePeriodSeconds").is_none());
+    }
+}

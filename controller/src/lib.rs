@@ -1,0 +1,21 @@
+//! The controller: a real API server and real fence agents under the reconcilers, and what people and monitoring see.
+//!
+//! The path of a run: [`daemon::run`] connects ([`kube`]) and watches ([`watch`]) into the world that the loop of
+//! `nodewell-reconcile` decides upon; [`metrics`] and `notify` show it. [`cli`] has the commands of people.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod approver;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod daemon;
+pub mod feed;
+pub mod kube;
+mod logging;
+pub mod metrics;
+mod notify;
+pub mod reaper;
+pub mod signing;
+pub mod tally;
+pub mod watch;

@@ -1,0 +1,94 @@
+//! Agents: who is silent, what was done about it, and what became of requests for certificates.
+
+use nodewell_remedy::{liveness::AGENT_SILENT, snapshot::Snapshot};
+
+use super::page::{Kind, Page};
+use crate::tally::Told;
+
+/// As it stands on the Nodes, whoever leads.
+pub(super) fn silent(page: &mut Page, snapshot: &Snapshot) {
+    let marked = snapshot.nodes.values().filter(|node| node.conditions.iter().any(|one| one.reason == AGENT_SILENT));
+    page.metric(
+        "nodewell_controller_agents_silent",
+        Kind::Gauge,
+        "Nodes whose agent went silent, as their conditions say.",
+    )
+    .sample(&[], marked.count() as u64);
+}
+
+/// What this program did. What waits is known to the leader alone.
+pub(super) fn done(page: &mut Page, told: &Told, leads: bool) {
+    let (nodes, requests) = (told.liveness, told.enrolment);
+    page.metric("nodewell_controller_agent_nodes_total", Kind::Counter, "Nodes with a silent agent, by what was done.")
+        .sample(&[("outcome", "silenced")], nodes.silenced)
+        .sample(&[("outcome", "collected")], nodes.collected)
+        .sample(&[("outcome", "conflict")], nodes.conflicts)
+        .sample(&[("outcome", "failed")], nodes.failures);
+    page.metric(
+        "nodewell_controller_agents_held",
+        Kind::Gauge,
+        "1 while silent agents are left alone; the journal says why.",
+    )
+    .sample(&[], (leads && told.held).into());
+    page.metric("nodewell_controller_signing_requests_total", Kind::Counter, "Decisions on agents' certificates.")
+        .sample(&[("outcome", "approved")], requests.approved)
+        .sample(&[("outcome", "denied")], requests.denied)
+        .sample(&[("outcome", "failed")], requests.failures);
+    const REFUSED: &str = "Requests that were not approved, by reason; docs/agent-liveness.md has each.";
+    page.metric("nodewell_controller_signing_requests_refused_total", Kind::Counter, REFUSED);
+    for (reason, count) in &told.refused {
+        page.sample(&[("reason", reason)], *count);
+    }
+    page.metric(
+        "nodewell_controller_signing_requests_waiting",
+        Kind::Gauge,
+        "Requests that wait for a person, by reason.",
+    );
+    for (reason, count) in told.waiting.iter().filter(|_| leads) {
+        page.sample(&[("reason", reason)], *count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_reconcile::{enrolment, liveness};
+
+    use super::*;
+
+    fn told() -> Told {
+        Told {
+            liveness: liveness::Counts { silenced: 2, collected: 1, ..liveness::Counts::default() },
+            held: true,
+            enrolment: enrolment::Counts { approved: 3, ..enrolment::Counts::default() },
+            refused: [("AnotherNode", 1)].into(),
+            waiting: [("AnotherNode", 1)].into(),
+        }
+    }
+
+    fn text(leads: bool) -> String {
+        let mut page = Page::default();
+        done(&mut page, &told(), leads);
+        page.into_text()
+    }
+
+    #[test]
+    fn what_was_done_is_counted_by_its_outcome() {
+        for line in [
+            "nodewell_controller_agent_nodes_total{outcome=\"silenced\"} 2\n",
+            "nodewell_controller_agent_nodes_total{outcome=\"collected\"} 1\n",
+            "nodewell_controller_agents_held 1\n",
+            "nodewell_controller_signing_requests_total{outcome=\"approved\"} 3\n",
+            "nodewell_controller_signing_requests_refused_total{reason=\"AnotherNode\"} 1\n",
+            "nodewell_controller_signing_requests_waiting{reason=\"AnotherNode\"} 1\n",
+        ] {
+            assert!(text(true).contains(line), "{line}{}", text(true));
+        }
+    }
+
+    #[test]
+    fn who_does_not_lead_any_more_knows_of_nothing_that_waits() {
+        assert!(text(false).contains("nodewell_controller_agents_held 0\n"));
+        assert!(!text(false).contains("waiting{"));
+        assert!(text(false).contains("refused_total{reason=\"AnotherNode\"} 1\n"), "a counter stays");
+    }
+}

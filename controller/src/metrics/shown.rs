@@ -1,0 +1,111 @@
+//! What is shown of the world: who leads, what is in hand, what is held and why.
+
+use std::collections::BTreeMap;
+
+use nodewell_reconcile::world::Counts;
+use nodewell_remedy::{reaper, snapshot::Snapshot, verdict::Verdict};
+
+use super::{
+    Shown, agents,
+    page::{Kind, Page},
+};
+
+/// Holds that mean a storm.
+const STORM: [&str; 2] = ["Storm", "StormCooldown"];
+
+pub(super) fn text(shown: &Shown) -> String {
+    let mut page = Page::default();
+    shown.world.with(|snapshot| {
+        leader(&mut page, snapshot, shown.dry_run);
+        fences(&mut page, snapshot);
+        fence_ready(&mut page, snapshot);
+        agents::silent(&mut page, snapshot);
+    });
+    let verdicts = shown.world.verdicts();
+    holds(&mut page, &verdicts);
+    let leads = shown.world.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
+    agents::done(&mut page, &shown.tally.told(), leads);
+    requests(&mut page, shown);
+    if shown.node_reaper {
+        node_reaper(&mut page, shown.world.counts(reaper::POLICY_NAME));
+    }
+    page.into_text()
+}
+
+/// Under node-reaper's own names, so that its dashboards and alerts go on.
+fn node_reaper(page: &mut Page, counts: Counts) {
+    let all = [
+        (reaper::DRAIN_TOTAL, "Nodes whose drain was begun.", counts.drains),
+        (reaper::DRAIN_FAIL_TOTAL, "Nodes whose drain failed, the forced retry included.", counts.drains_failed),
+        (reaper::REAP_TOTAL, "Nodes whose provider was asked to reap them.", counts.reaps),
+        (reaper::REAP_FAIL_TOTAL, "Nodes that could not be reaped.", counts.reaps_failed),
+    ];
+    for (name, help, count) in all {
+        page.metric(name, Kind::Counter, help).sample(&[], count);
+    }
+}
+
+fn leader(page: &mut Page, snapshot: &Snapshot, dry_run: bool) {
+    let leads = u64::from(snapshot.epoch > 0 && !dry_run);
+    page.metric("nodewell_controller_leader", Kind::Gauge, "1 on the host that acts.").sample(&[], leads);
+    let epoch = if leads > 0 { snapshot.epoch } else { 0 };
+    page.metric("nodewell_controller_epoch", Kind::Gauge, "The leader's term; 0 where another leads.")
+        .sample(&[], epoch);
+    page.metric("nodewell_controller_dry_run", Kind::Gauge, "1 while nothing is done, only said.")
+        .sample(&[], dry_run.into());
+    page.metric("nodewell_controller_informed", Kind::Gauge, "1 while all watches are complete and alive.")
+        .sample(&[], snapshot.host.informed.into());
+    page.metric("nodewell_controller_stopped", Kind::Gauge, "1 while a kill switch is set.")
+        .sample(&[], snapshot.stopped.is_some().into());
+    page.metric("nodewell_controller_nodes", Kind::Gauge, "Nodes seen.").sample(&[], snapshot.nodes.len() as u64);
+    let (good, bad) = (snapshot.policies.len() as u64, snapshot.unreadable_policies.len() as u64);
+    page.metric("nodewell_controller_policies", Kind::Gauge, "Policies, and those that cannot be read.")
+        .sample(&[("readable", "true")], good)
+        .sample(&[("readable", "false")], bad);
+}
+
+fn fences(page: &mut Page, snapshot: &Snapshot) {
+    let mut phases: BTreeMap<String, u64> = BTreeMap::new();
+    for fence in snapshot.fences.values() {
+        *phases.entry(format!("{:?}", fence.status.phase)).or_default() += 1;
+    }
+    page.metric("nodewell_controller_fences", Kind::Gauge, "Open records by phase.");
+    for (phase, count) in phases {
+        page.sample(&[("phase", &phase)], count);
+    }
+}
+
+/// 1: the BMC answered, and it is this node's; only of nodes that were asked for.
+fn fence_ready(page: &mut Page, snapshot: &Snapshot) {
+    page.metric("nodewell_controller_fence_ready", Kind::Gauge, "1 where the node's BMC answers and is its own.");
+    for (node, case) in &snapshot.cases {
+        if let Some(methods) = &case.methods {
+            let ready = methods.as_ref().is_ok_and(|plan| matches!(plan.identity, Some(Ok(()))));
+            page.sample(&[("node", node)], ready.into());
+        }
+    }
+}
+
+fn holds(page: &mut Page, verdicts: &[Verdict]) {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for hold in verdicts.iter().flat_map(|verdict| &verdict.holds) {
+        *reasons.entry(&hold.reason).or_default() += 1;
+    }
+    let storm = STORM.iter().any(|reason| reasons.contains_key(reason));
+    page.metric("nodewell_controller_storm", Kind::Gauge, "1 while a storm, or its cooldown, holds.")
+        .sample(&[], storm.into());
+    page.metric("nodewell_controller_holds", Kind::Gauge, "Nodes held, by reason; docs/remedy.md has each.");
+    for (reason, count) in reasons {
+        page.sample(&[("reason", reason)], count);
+    }
+    let errors = verdicts.iter().filter(|verdict| !verdict.errors.is_empty()).count();
+    page.metric("nodewell_controller_predicate_errors", Kind::Gauge, "Nodes of which a predicate cannot be judged.")
+        .sample(&[], errors as u64);
+}
+
+fn requests(page: &mut Page, shown: &Shown) {
+    page.metric("nodewell_controller_api_requests_total", Kind::Counter, "Answers of the API server; code 0 is none.");
+    for (code, count) in shown.requests.so_far() {
+        page.sample(&[("code", &code.to_string())], count);
+    }
+}

@@ -1,0 +1,84 @@
+//! What systemd is told: ready, stopping, alive, and one line for `systemctl status`.
+
+use std::{future, time::Duration};
+
+use nodewell_reconcile::world::World;
+use nodewell_remedy::api::fence::Phase;
+use sd_notify::NotifyState;
+use tokio::time::{Instant, interval_at};
+
+/// The line may be this old.
+const LINES_APART: Duration = Duration::from_secs(2);
+
+pub(crate) fn ready() {
+    tell(&[NotifyState::Ready]);
+}
+
+pub(crate) fn stopping() {
+    tell(&[NotifyState::Stopping, NotifyState::Status("stopping: what is under way comes to its end")]);
+}
+
+/// Keeps the line true and the watchdog fed; it runs where the loop runs, and if that hangs, nobody feeds. Never returns.
+pub(crate) async fn run(world: &World, dry_run: bool) {
+    tokio::join!(keep_line(world, dry_run), feed_watchdog());
+}
+
+async fn keep_line(world: &World, dry_run: bool) {
+    let mut last = String::new();
+    loop {
+        let line = line(world, dry_run);
+        if line != last {
+            tell(&[NotifyState::Status(&line)]);
+            last = line;
+        }
+        tokio::time::sleep(LINES_APART).await;
+    }
+}
+
+async fn feed_watchdog() {
+    let half = sd_notify::watchdog_enabled().map(|limit| limit / 2).filter(|half| !half.is_zero());
+    let Some(half) = half else { return future::pending().await };
+    let mut due = interval_at(Instant::now() + half, half);
+    loop {
+        due.tick().await;
+        tell(&[NotifyState::Watchdog]);
+    }
+}
+
+/// Where nobody listens, nobody is told.
+fn tell(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::debug!(%error, "systemd was not told");
+    }
+}
+
+fn line(world: &World, dry_run: bool) -> String {
+    world.with(|snapshot| {
+        let role = match (dry_run, snapshot.epoch, snapshot.host.informed) {
+            (_, _, false) => "waiting for the API server",
+            (true, ..) => "dry run",
+            (false, 0, _) => "standing by",
+            _ => "leading",
+        };
+        let stopped = snapshot.stopped.as_ref().map(|why| format!("; stopped: {why}")).unwrap_or_default();
+        let given_up = snapshot.fences.values().filter(|fence| fence.status.phase == Phase::Quarantined).count();
+        let open = snapshot.fences.len();
+        let quarantined = if given_up > 0 { format!(", {given_up} given up") } else { String::new() };
+        format!("{role}; {} nodes, {open} in hand{quarantined}{stopped}", snapshot.nodes.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_reconcile::{clock::Clock, world::Limits};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_line_says_who_leads_and_what_stops() {
+        let world = World::new(Clock::system(|| Duration::ZERO), Limits::default());
+        assert_eq!(line(&world, true), "waiting for the API server; 0 nodes, 0 in hand");
+        world.set_stopped(Some("rack 4".into()));
+        assert!(line(&world, false).ends_with("; stopped: rack 4"));
+    }
+}

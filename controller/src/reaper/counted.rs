@@ -1,0 +1,76 @@
+//! Power as it is, but for reaps: those go to the plug-in of the node's type, and are counted.
+
+use nodewell_power::runner::Runner;
+use nodewell_reconcile::{lifeline::Lifeline, power::Power, world::World};
+use nodewell_remedy::{
+    action::Failed,
+    facts::Node,
+    snapshot::{FencePlan, PowerState},
+};
+
+use super::Plugins;
+
+/// Everything but reaps is `P`'s.
+#[derive(Debug)]
+pub struct Reaping<P> {
+    power: P,
+    plugins: Plugins,
+    runner: Runner,
+    world: World,
+}
+
+impl<P> Reaping<P> {
+    #[must_use]
+    pub fn new(power: P, plugins: Plugins, runner: Runner, world: World) -> Self {
+        Self { power, plugins, runner, world }
+    }
+
+    /// What does everything but reaps.
+    #[must_use]
+    pub fn inner(&self) -> &P {
+        &self.power
+    }
+
+    async fn give_back(&self, node: &Node, life: &Lifeline) -> Result<(), Failed> {
+        // Refused, not NotBegun: that would be tried every second for ever, and only a person can mend it.
+        let provider = self.plugins.of(node).map_err(Failed::Refused)?;
+        provider.reap(node, &self.runner, life).await
+    }
+
+    /// The policy of the node's record.
+    fn count(&self, node: &Node, outcome: &Result<(), Failed>) {
+        let by = self.world.with(|snapshot| snapshot.fences.get(&node.name).map(|fence| fence.spec.policy.clone()));
+        self.world.count(&by.unwrap_or_default(), |counts| {
+            counts.reaps += 1;
+            counts.reaps_failed += u64::from(outcome.is_err());
+        });
+    }
+}
+
+impl<P: Power> Power for Reaping<P> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, String> {
+        self.power.plan(node).await
+    }
+
+    async fn read(&self, node: &Node) -> PowerState {
+        self.power.read(node).await
+    }
+
+    async fn off(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.power.off(node, life).await
+    }
+
+    async fn on(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.power.on(node, life).await
+    }
+
+    async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {
+        self.power.methods(node, names, life).await
+    }
+
+    async fn reap(&self, node: &Node, life: &Lifeline) -> Result<(), Failed> {
+        let outcome = self.give_back(node, life).await;
+        self.count(node, &outcome);
+        outcome
+    }
+}

@@ -1,0 +1,91 @@
+//! The world as watches fill it, with the policy of node-reaper's file among those of the cluster.
+
+use std::collections::BTreeSet;
+
+use nodewell_reconcile::{cluster::LeaseKind, world::World};
+use nodewell_remedy::{
+    api::{fence::NodeFence, policy::RemedyPolicy},
+    facts::{LeaseView, Node},
+    reaper::POLICY_NAME,
+};
+
+use super::Reaper;
+use crate::feed::{Feed, Source};
+
+/// Takes what watches see; the cluster's policies come and go around the file's.
+#[derive(Debug, Clone)]
+pub struct Feeding {
+    world: World,
+    reaper: Option<Reaper>,
+}
+
+impl Feeding {
+    #[must_use]
+    pub fn new(world: World, reaper: Option<Reaper>) -> Self {
+        Self { world, reaper }
+    }
+
+    /// The cluster's list does not have it.
+    fn keep(&self) {
+        if let Some(reaper) = &self.reaper {
+            self.world.with(|snapshot| reaper.put(snapshot));
+        }
+    }
+
+    /// Two policies of one name cannot be told apart in records; the file's is the one that is kept.
+    fn is_taken(&self, name: &str) -> bool {
+        let taken = self.reaper.is_some() && name == POLICY_NAME;
+        if taken {
+            tracing::error!(name, "this RemedyPolicy is ignored: node-reaper's configuration has its name; rename it");
+        }
+        taken
+    }
+}
+
+impl Feed for Feeding {
+    fn apply_node(&self, node: Node) {
+        self.world.apply_node(node);
+    }
+    fn remove_node(&self, name: &str) {
+        self.world.remove_node(name);
+    }
+    fn apply_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView) {
+        self.world.apply_lease(kind, node, lease);
+    }
+    fn remove_lease(&self, kind: LeaseKind, node: &str) {
+        self.world.remove_lease(kind, node);
+    }
+    fn apply_fence(&self, fence: NodeFence) {
+        self.world.apply_fence(fence);
+    }
+    fn remove_fence(&self, name: &str, uid: &str) {
+        self.world.remove_fence(name, uid);
+    }
+    fn apply_policy(&self, policy: &RemedyPolicy) {
+        if !self.is_taken(&policy.metadata.name) {
+            self.world.apply_policy(policy);
+        }
+    }
+    fn apply_unreadable_policy(&self, name: &str, problem: String) {
+        if !self.is_taken(name) {
+            self.world.apply_unreadable_policy(name, problem);
+        }
+    }
+    fn remove_policy(&self, name: &str) {
+        self.world.remove_policy(name);
+        self.keep();
+    }
+    fn apply_events(&self, node: &str, reason: &str, count: u64) {
+        self.world.apply_events(node, reason, count);
+    }
+    fn listed(&self, source: Source, names: &BTreeSet<String>) {
+        self.world.listed(source, names);
+        self.keep();
+    }
+    fn heard(&self, source: Source) {
+        self.world.heard(source);
+    }
+    fn lost(&self, source: Source) {
+        self.world.lost(source);
+    }
+}

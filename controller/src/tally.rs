@@ -1,0 +1,54 @@
+//! What was done for agents since this program's start, and what waits now; shown on the page of metrics.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use nodewell_reconcile::{
+    enrolment::{self, Approver, Requests},
+    liveness::{self, Conditions, Liveness},
+};
+
+/// Told by the reconcilers after each of their rounds.
+#[derive(Debug, Default)]
+pub struct Tally(Mutex<Told>);
+
+/// The last word of both.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    pub liveness: liveness::Counts,
+    /// Silent agents are left alone, because too many are silent at once or something stops everything.
+    pub held: bool,
+    pub enrolment: enrolment::Counts,
+    /// Requests that were not approved, by reason.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Of these, those that wait for a person now.
+    pub waiting: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    /// As it is now.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        self.lock().clone()
+    }
+
+    pub(crate) fn liveness<C: Conditions>(&self, now: &Liveness<C>) {
+        let mut told = self.lock();
+        (told.liveness, told.held) = (now.counts(), now.held().is_some());
+    }
+
+    pub(crate) fn enrolment<R: Requests>(&self, now: &Approver<R>) {
+        let mut told = self.lock();
+        (told.enrolment, told.refused) = (now.counts(), now.refused().clone());
+        told.waiting.clear();
+        for (_, refusal) in now.waiting() {
+            *told.waiting.entry(refusal.reason()).or_default() += 1;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,219 @@
+//! What is made of each kind of object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{Event, Node},
+};
+use nodewell_reconcile::{clock::Clock, cluster::LeaseKind};
+use nodewell_remedy::api::{fence::NodeFence, policy::RemedyPolicy};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::Sink;
+use crate::{
+    feed::{Feed, Source},
+    kube::{FIELD_MANAGER, convert},
+};
+
+pub(super) struct Nodes<F> {
+    feed: F,
+    clock: Clock,
+}
+
+impl<F> Nodes<F> {
+    pub(super) fn new(feed: F, clock: Clock) -> Self {
+        Self { feed, clock }
+    }
+}
+
+impl<F: Feed> Sink for Nodes<F> {
+    type Raw = Node;
+
+    fn source(&self) -> Option<Source> {
+        Some(Source::Nodes)
+    }
+
+    fn apply(&mut self, raw: Node, _: bool) -> Option<String> {
+        // The API server makes no Node without a name and a UID.
+        let node = convert::node(raw, self.clock.moment()).ok()?;
+        let name = node.name.clone();
+        self.feed.apply_node(node);
+        Some(name)
+    }
+
+    fn remove(&mut self, raw: Node) {
+        self.feed.remove_node(&raw.metadata.name.unwrap_or_default());
+    }
+}
+
+pub(super) struct Leases<F> {
+    feed: F,
+    clock: Clock,
+    kind: LeaseKind,
+}
+
+impl<F> Leases<F> {
+    pub(super) fn new(feed: F, clock: Clock, kind: LeaseKind) -> Self {
+        Self { feed, clock, kind }
+    }
+
+    /// The controller's own Leases are beside those of the agents, and of no node.
+    fn is_own(&self, name: &str) -> bool {
+        self.kind == LeaseKind::Agent && name.starts_with(FIELD_MANAGER)
+    }
+}
+
+impl<F: Feed> Sink for Leases<F> {
+    type Raw = Lease;
+
+    fn source(&self) -> Option<Source> {
+        Some(match self.kind {
+            LeaseKind::Kubelet => Source::KubeletLeases,
+            LeaseKind::Agent => Source::AgentLeases,
+        })
+    }
+
+    fn apply(&mut self, raw: Lease, _: bool) -> Option<String> {
+        let name = raw.metadata.name.clone().filter(|name| !self.is_own(name))?;
+        self.feed.apply_lease(self.kind, &name, convert::lease_view(raw, self.clock.moment()));
+        Some(name)
+    }
+
+    fn remove(&mut self, raw: Lease) {
+        self.feed.remove_lease(self.kind, &raw.metadata.name.unwrap_or_default());
+    }
+}
+
+/// Records. One that cannot be read may be of a fence under way: until it can, nothing is known for sure.
+pub(super) struct Fences<F> {
+    feed: F,
+    unreadable: BTreeSet<String>,
+}
+
+impl<F> Fences<F> {
+    pub(super) fn new(feed: F) -> Self {
+        Self { feed, unreadable: BTreeSet::new() }
+    }
+}
+
+impl<F: Feed> Sink for Fences<F> {
+    type Raw = Value;
+
+    fn begin(&mut self) {
+        self.unreadable.clear();
+    }
+
+    fn source(&self) -> Option<Source> {
+        Some(Source::Fences)
+    }
+
+    fn apply(&mut self, raw: Value, _: bool) -> Option<String> {
+        let name = name(&raw);
+        match serde_json::from_value::<NodeFence>(raw) {
+            Ok(fence) => {
+                self.unreadable.remove(&name);
+                self.feed.apply_fence(fence);
+            }
+            Err(error) => {
+                let what = "the NodeFence cannot be read; nothing is begun until it is mended or deleted";
+                tracing::error!(node = name, %error, "{what}");
+                self.unreadable.insert(name.clone());
+            }
+        }
+        Some(name)
+    }
+
+    fn remove(&mut self, raw: Value) {
+        let name = name(&raw);
+        self.unreadable.remove(&name);
+        self.feed.remove_fence(&name, raw["metadata"]["uid"].as_str().unwrap_or_default());
+    }
+
+    fn is_whole(&self) -> bool {
+        self.unreadable.is_empty()
+    }
+}
+
+/// Policies; whether any of them asks for Events is told beside.
+pub(super) struct Policies<F> {
+    feed: F,
+    asks_events: BTreeMap<String, bool>,
+    wants_events: watch::Sender<bool>,
+}
+
+impl<F> Policies<F> {
+    pub(super) fn new(feed: F, wants_events: watch::Sender<bool>) -> Self {
+        Self { feed, asks_events: BTreeMap::new(), wants_events }
+    }
+
+    fn tell(&self) {
+        let wanted = self.asks_events.values().any(|asks| *asks);
+        self.wants_events.send_if_modified(|now| std::mem::replace(now, wanted) != wanted);
+    }
+}
+
+impl<F: Feed> Sink for Policies<F> {
+    type Raw = Value;
+
+    fn begin(&mut self) {
+        self.asks_events.clear();
+    }
+
+    fn source(&self) -> Option<Source> {
+        Some(Source::Policies)
+    }
+
+    fn apply(&mut self, raw: Value, _: bool) -> Option<String> {
+        let name = name(&raw);
+        // Too many Events harm nobody; a predicate that misses them would.
+        let asks = raw["spec"]["when"].as_str().is_some_and(|when| when.contains("event"));
+        self.asks_events.insert(name.clone(), asks);
+        match serde_json::from_value::<RemedyPolicy>(raw) {
+            Ok(policy) => self.feed.apply_policy(&policy),
+            Err(error) => self.feed.apply_unreadable_policy(&name, error.to_string()),
+        }
+        self.tell();
+        Some(name)
+    }
+
+    fn remove(&mut self, raw: Value) {
+        let name = name(&raw);
+        self.asks_events.remove(&name);
+        self.feed.remove_policy(&name);
+        self.tell();
+    }
+}
+
+/// Events on Nodes, as they come: those of before are of no known age.
+pub(super) struct Events<F>(F);
+
+impl<F> Events<F> {
+    pub(super) fn new(feed: F) -> Self {
+        Self(feed)
+    }
+}
+
+impl<F: Feed> Sink for Events<F> {
+    type Raw = Event;
+
+    fn source(&self) -> Option<Source> {
+        None
+    }
+
+    fn apply(&mut self, raw: Event, listed: bool) -> Option<String> {
+        let about = raw.involved_object;
+        if !listed && about.kind.as_deref() == Some("Node") {
+            let count = raw.count.and_then(|count| u64::try_from(count).ok()).unwrap_or(1);
+            self.0.apply_events(&about.name?, &raw.reason?, count);
+        }
+        None
+    }
+
+    fn remove(&mut self, _: Event) {}
+}
+
+fn name(raw: &Value) -> String {
+    raw["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+}

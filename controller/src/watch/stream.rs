@@ -1,0 +1,153 @@
+//! The lines of one watch.
+
+use std::{collections::VecDeque, marker::PhantomData};
+
+use http_body_util::BodyExt;
+use hyper::body::Bytes;
+use kube::client::Body;
+use nodewell_reconcile::failure::Failure;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use crate::kube::Wire;
+
+/// One object of the cluster; etcd takes 1.5 MiB at most.
+const LINE_LIMIT_BYTES: usize = 8 << 20;
+
+/// What a line says; the text is the resourceVersion from which to go on.
+pub(super) enum Change<T> {
+    Applied(T, String),
+    Deleted(T, String),
+    Bookmark(String),
+    /// 410: too long ago.
+    Forgotten,
+    /// It cannot be read, or the server gave up.
+    Broken(String),
+}
+
+/// An open watch.
+pub(super) struct Changes<T> {
+    body: Body,
+    buffer: Vec<u8>,
+    lines: VecDeque<Vec<u8>>,
+    of: PhantomData<T>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    metadata: Version,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    resource_version: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Refusal {
+    code: u16,
+    message: String,
+}
+
+impl<T: DeserializeOwned> Changes<T> {
+    /// Changes since `version`, with bookmarks.
+    pub(super) async fn open(wire: &Wire, path: &str, version: &str) -> Result<Self, Failure> {
+        let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=290";
+        let body = wire.open(&format!("{path}?{query}&resourceVersion={version}")).await?;
+        Ok(Self { body, buffer: Vec::new(), lines: VecDeque::new(), of: PhantomData })
+    }
+
+    /// Nothing at the end.
+    pub(super) async fn next(&mut self) -> Option<Change<T>> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Some(read(&line));
+            }
+            match self.body.frame().await? {
+                Ok(frame) => self.take(&frame.into_data().unwrap_or_default()),
+                // A connection that ends is an end like another: the next watch goes on from the last version.
+                Err(_) => return None,
+            }
+            if self.buffer.len() > LINE_LIMIT_BYTES {
+                return Some(Change::Broken(format!("a line of more than {LINE_LIMIT_BYTES} bytes")));
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &Bytes) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.buffer.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                self.lines.push_back(std::mem::take(&mut self.buffer));
+            }
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(line: &[u8]) -> Change<T> {
+    let broken = |error: serde_json::Error| Change::Broken(format!("a line cannot be read: {error}"));
+    let line: Line<'_> = match serde_json::from_slice(line) {
+        Ok(line) => line,
+        Err(error) => return broken(error),
+    };
+    if line.kind == "ERROR" {
+        let refusal: Refusal = serde_json::from_str(line.object.get()).unwrap_or_default();
+        return if refusal.code == 410 { Change::Forgotten } else { Change::Broken(refusal.message) };
+    }
+    let version = match serde_json::from_str::<Versioned>(line.object.get()) {
+        Ok(object) => object.metadata.resource_version,
+        Err(error) => return broken(error),
+    };
+    if line.kind == "BOOKMARK" {
+        return Change::Bookmark(version);
+    }
+    match serde_json::from_str(line.object.get()) {
+        Err(error) => broken(error),
+        Ok(object) if line.kind == "DELETED" => Change::Deleted(object, version),
+        Ok(object) => Change::Applied(object, version),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn kind(line: &str) -> &'static str {
+        match read::<Value>(line.as_bytes()) {
+            Change::Applied(..) => "applied",
+            Change::Deleted(..) => "deleted",
+            Change::Bookmark(_) => "bookmark",
+            Change::Forgotten => "forgotten",
+            Change::Broken(_) => "broken",
+        }
+    }
+
+    #[test]
+    fn lines_are_told_apart() {
+        let object = "{\"metadata\":{\"resourceVersion\":\"7\"}}";
+        for (line, expected) in [
+            (format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n"), "applied"),
+            (format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}"), "applied"),
+            (format!("{{\"type\":\"DELETED\",\"object\":{object}}}"), "deleted"),
+            (format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}"), "bookmark"),
+            ("{\"type\":\"ERROR\",\"object\":{\"code\":410}}".to_owned(), "forgotten"),
+            ("{\"type\":\"ERROR\",\"object\":{\"code\":500,\"message\":\"x\"}}".to_owned(), "broken"),
+            ("{\"type\":\"ADDED\",\"object\":{}}".to_owned(), "broken"),
+            ("{\"type\":\"ADD".to_owned(), "broken"),
+        ] {
+            assert_eq!(kind(&line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The controller's metrics, alerts and dashboard: each knows of the others, and the guide of all.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+fn guide() -> String {
+    text("docs/metrics.md")
+}
+
+fn alerts() -> String {
+    text("packaging/prometheus/nodewell-controller-rules.yaml")
+}
+
+/// Name and kind of every metric that the code begins, by `metric("name", Kind::…`.
+fn metrics() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(root().join("controller/src/metrics")).unwrap().map(Result::unwrap) {
+        let text = fs::read_to_string(entry.path()).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for after in code.match_indices("\"nodewell_controller_").map(|(at, _)| &code[at + 1..]) {
+            let name = after.split('"').next().unwrap();
+            let kind = after.split("Kind::").nth(1).unwrap().split(|c: char| !c.is_alphabetic()).next().unwrap();
+            found.insert(name.to_owned(), kind.to_lowercase());
+        }
+    }
+    assert!(found.len() >= 13, "{found:?}");
+    found
+}
+
+/// The names of our metrics in a text.
+fn asked(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("nodewell_controller_")).collect()
+}
+
+#[test]
+fn every_metric_is_in_the_guide() {
+    let guide = guide();
+    for (name, kind) in metrics() {
+        let row = guide.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("{name} is in no table of docs/metrics.md"));
+        assert!(row.contains(&kind), "{name} is a {kind}, the guide says {row}");
+    }
+}
+
+#[test]
+fn alerts_and_dashboard_ask_what_there_is() {
+    let metrics = metrics();
+    for file in ["prometheus/nodewell-controller-rules.yaml", "grafana/nodewell-controller.json"] {
+        let text = text(&format!("packaging/{file}"));
+        let asked = asked(&text);
+        assert!(asked.len() > 8, "{file}: {asked:?}");
+        let unknown: Vec<_> = asked.into_iter().filter(|name| !metrics.contains_key(*name)).collect();
+        assert!(unknown.is_empty(), "{file} asks for {unknown:?}");
+    }
+}
+
+#[test]
+fn every_alert_is_tried_and_has_a_chapter() {
+    let (rules, guide) = (alerts(), guide());
+    let tests = text("packaging/prometheus/nodewell-controller-rules.test.yaml");
+    for alert in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+        assert!(tests.contains(&format!("alertname: {alert}\n")), "{alert} is never tried");
+        assert!(guide.contains(&format!("### {alert}\n")), "{alert} has no chapter in docs/metrics.md");
+        assert!(rules.contains(&format!("metrics.md#{}\n", alert.to_lowercase())), "{alert} does not point there");
+    }
+}
+
+#[test]
+fn alerts_fire_when_they_should() {
+    if Command::new("promtool").arg("--version").output().is_err() {
+        eprintln!("SKIP alerts_fire_when_they_should: needs promtool (Debian's package prometheus)");
+        return;
+    }
+    let folder = root().join("packaging/prometheus");
+    for (what, file) in [("check", "nodewell-controller-rules.yaml"), ("test", "nodewell-controller-rules.test.yaml")] {
+        let tool = Command::new("promtool").args([what, "rules", file]).current_dir(&folder).output().unwrap();
+        let said = [tool.stdout, tool.stderr].concat();
+        assert!(tool.status.success(), "{}", String::from_utf8_lossy(&said));
+    }
+}

@@ -1,0 +1,64 @@
+//! Plug-ins, as scripts under the real keeper: each is asked for its type, and gives back the machines of that type only.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, sync::Arc, time::Duration};
+
+use nodewell_controller::{
+    daemon::KEEPER,
+    kube::convert,
+    reaper::{Plugins, Unfit},
+};
+use nodewell_power::{keeper::boottime_millis, runner::Runner};
+use nodewell_remedy::{facts::Node, time::Moment};
+use tempfile::TempDir;
+
+fn runner() -> Runner {
+    let clock = Arc::new(|| Moment(Duration::from_millis(boottime_millis())));
+    Runner::new(env!("CARGO_BIN_EXE_nodewell-controller").into(), vec![KEEPER.to_owned()], clock)
+}
+
+/// A folder of plug-ins: name, mode, and what `type` does.
+fn folder(plugins: &[(&str, u32, &str)]) -> (TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, mode, says) in plugins {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{says}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).unwrap();
+    }
+    let paths = vec![folder.path().to_owned()];
+    (folder, paths)
+}
+
+fn node(provider_id: &str) -> Node {
+    let raw = serde_json::json!({
+        "metadata": { "name": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z" },
+        "spec": { "providerID": provider_id },
+    });
+    convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap()
+}
+
+#[tokio::test]
+async fn each_is_chosen_by_what_the_providers_id_begins_with() {
+    let (folder, paths) = folder(&[("a", 0o755, "echo aws"), ("b", 0o755, "echo gce"), ("notes", 0o644, "echo c")]);
+    let plugins = Plugins::load(&paths, &runner()).await.unwrap();
+    assert_eq!(plugins.of(&node("aws:///zone/i-1")).unwrap().path, folder.path().join("a"));
+    assert_eq!(plugins.of(&node("gce://p/z/n")).unwrap().path, folder.path().join("b"));
+    let told = plugins.of(&node("azure:///x")).unwrap_err();
+    assert!(told.contains("azure") && told.contains("gce"), "{told}");
+    assert!(plugins.of(&node("")).unwrap_err().contains("providerID"));
+}
+
+#[tokio::test]
+async fn two_of_one_type_are_not_started_with() {
+    let (_folder, paths) = folder(&[("a", 0o755, "echo aws"), ("b", 0o755, "echo aws")]);
+    let error = Plugins::load(&paths, &runner()).await.unwrap_err();
+    assert!(matches!(&error, Unfit::Twice { kind, .. } if kind == "aws"), "{error}");
+}
+
+#[tokio::test]
+async fn one_that_others_may_write_or_that_does_not_say_its_type_is_left_out() {
+    let plugins = [("a", 0o757, "echo aws"), ("b", 0o755, "exit 1"), ("c", 0o755, "echo two words"), ("d", 0o755, ":")];
+    let (_folder, paths) = folder(&plugins);
+    assert!(Plugins::load(&paths, &runner()).await.unwrap().is_empty());
+}
