@@ -1,0 +1,75 @@
+//! Asked every second, and at the end.
+
+use std::time::Duration;
+
+use nodewell_remedy::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDY_TAINT};
+
+use crate::{scene::Kind, truth::Truth};
+
+/// A single node that failed, with an honest BMC: its pods are let go within this of the failure.
+const RELEASE: Duration = Duration::from_secs(130);
+const FAST_RELEASE: Duration = Duration::from_secs(35);
+
+impl Truth {
+    pub(crate) fn check(&mut self) {
+        let now = self.now();
+        self.oracle.agents.retain(|agent| agent.until > now);
+        self.check_returned();
+        self.check_instances();
+    }
+
+    /// Back is who is Ready after another boot, or never went.
+    fn check_returned(&mut self) {
+        let machines = &self.machines;
+        let nodes = &self.store.nodes;
+        self.oracle.down.retain(|name, (boots, began)| {
+            let Some(node) = nodes.get(name) else { return false };
+            let booted = machines.get(name).is_some_and(|machine| machine.boots > *boots);
+            let spoke = machines.get(name).is_some_and(|machine| machine.renewed > *began);
+            !((booted || spoke) && node.is_ready())
+        });
+    }
+
+    fn check_instances(&mut self) {
+        let doubled: Vec<String> = self
+            .instances()
+            .into_iter()
+            .filter(|(_, machines)| machines.iter().filter(|name| !self.machines[**name].excused).count() > 1)
+            .map(|(identity, machines)| format!("{identity} lives on {machines:?}"))
+            .collect();
+        for text in doubled {
+            self.violate("I3", text);
+        }
+    }
+
+    /// After everything was mended and calm for a while.
+    pub fn check_end(&mut self) {
+        let left: Vec<String> = self
+            .store
+            .nodes
+            .values()
+            .filter(|node| !self.store.fences.contains_key(&node.name))
+            .filter(|node| {
+                node.annotations.contains_key(CORDONED_BY)
+                    || node.taint(OUT_OF_SERVICE).is_some()
+                    || node.taint(REMEDY_TAINT).is_some()
+            })
+            .map(|node| format!("{} still bears what is ours: {:?} {:?}", node.name, node.annotations, node.taints))
+            .collect();
+        for text in left {
+            self.violate("I12", text);
+        }
+        if self.scene.kind == Kind::Plain && !self.scene.dry_run {
+            self.check_liveness();
+        }
+    }
+
+    fn check_liveness(&mut self) {
+        let bound = if self.scene.fast { FAST_RELEASE } else { RELEASE };
+        let failed = crate::faults::PLAIN_AT;
+        match self.oracle.released_at {
+            Some(at) if at.0.saturating_sub(failed) <= bound => {}
+            at => self.violate("I17", format!("failed at {failed:?}, released at {at:?}, bound {bound:?}")),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! One seed, from the beginning to its end or to the first thing that must not be.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_reconcile::clock::Clock;
+use tokio::{task::LocalSet, time::sleep};
+
+use crate::{
+    faults,
+    replica::lives,
+    scene::Scene,
+    truth::{Shared, Truth},
+};
+
+/// 2026-01-01, the beginning of every story.
+const BEGINNING: i64 = 1_767_225_600;
+
+/// What came of a seed.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub scene: Scene,
+    pub violations: Vec<String>,
+    pub trace: Vec<String>,
+    pub steps: u64,
+    pub offs: u64,
+    pub released: u64,
+    pub mutations: u64,
+}
+
+impl Report {
+    /// What a person needs to see it again.
+    #[must_use]
+    pub fn replay(&self) -> String {
+        let last = self.trace.len().saturating_sub(250);
+        format!(
+            "seed {}: {:?}\n{}\n{}\nAgain: NODEWELL_SIM_FIRST_SEED={} NODEWELL_SIM_SEEDS=1 cargo test -p nodewell-sim sim",
+            self.scene.seed,
+            self.scene,
+            self.trace[last..].join("\n"),
+            self.violations.join("\n"),
+            self.scene.seed,
+        )
+    }
+}
+
+/// Plays a scene. The same scene gives the same report, to the last line.
+///
+/// # Panics
+/// If the machine has no threads left for a runtime.
+#[must_use]
+pub fn play(scene: Scene) -> Report {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O needs nothing of the machine");
+    let local = LocalSet::new();
+    local.block_on(&runtime, story(scene))
+}
+
+async fn story(scene: Scene) -> Report {
+    let wall = Timestamp::constant(BEGINNING, 0);
+    let truth: Shared = Rc::new(RefCell::new(Truth::new(scene.clone(), Clock::counted(wall))));
+    truth.borrow_mut().spoil();
+    truth.borrow_mut().tick();
+    let replicas: Vec<_> = (0..scene.replicas)
+        .map(|number| {
+            let skew = truth.borrow_mut().random.secs(0, 1200);
+            let clock = Clock::counted(wall.checked_add(skew).unwrap_or(wall));
+            tokio::task::spawn_local(lives(truth.clone(), number, clock))
+        })
+        .collect();
+    pass(&truth, &scene).await;
+    replicas.iter().for_each(tokio::task::JoinHandle::abort);
+    report(&truth.borrow(), scene)
+}
+
+async fn pass(truth: &Shared, scene: &Scene) {
+    let mut plan = faults::plan(scene).into_iter().peekable();
+    loop {
+        sleep(Duration::from_millis(500)).await;
+        let mut truth = truth.borrow_mut();
+        let now = truth.now();
+        while let Some((_, fault)) = plan.next_if(|(at, _)| *at <= now) {
+            truth.befall(&fault);
+        }
+        truth.tick();
+        if now.0 >= scene.end {
+            truth.check_end();
+        }
+        if now.0 >= scene.end || !truth.oracle.violations.is_empty() {
+            return;
+        }
+    }
+}
+
+fn report(truth: &Truth, scene: Scene) -> Report {
+    Report {
+        scene,
+        violations: truth.oracle.violations.clone(),
+        trace: truth.trace.clone(),
+        steps: truth.steps,
+        offs: truth.oracle.offs,
+        released: truth.oracle.released,
+        mutations: truth.oracle.mutations,
+    }
+}

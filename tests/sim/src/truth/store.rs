@@ -1,0 +1,92 @@
+//! What the API server stores, with one version for all, and every change in its order for the watches.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use nodewell_reconcile::cluster::{Leadership, ReachReport};
+use nodewell_remedy::{
+    api::fence::NodeFence,
+    facts::{LeaseView, Node, Pod},
+    time::Moment,
+};
+
+#[derive(Debug, Default)]
+pub struct Store {
+    pub version: u64,
+    pub nodes: BTreeMap<String, Rc<Node>>,
+    pub leases: BTreeMap<String, LeaseView>,
+    /// Each kubelet's first; for a mutation.
+    pub first_leases: BTreeMap<String, LeaseView>,
+    /// By name; there is one namespace.
+    pub pods: BTreeMap<String, Pod>,
+    /// Volumes still attached: node → identity → since when nobody uses it.
+    pub attached: BTreeMap<String, BTreeMap<String, Option<Moment>>>,
+    pub fences: BTreeMap<String, NodeFence>,
+    pub leadership: Option<Leadership>,
+    pub reach: BTreeMap<String, ReachReport>,
+    pub stopped: Option<Moment>,
+    /// Everything that changed, for watches.
+    pub changes: Vec<(Moment, Change)>,
+    /// The API server answers nobody until then.
+    pub down: Moment,
+}
+
+#[derive(Debug, Clone)]
+pub enum Change {
+    Node(Rc<Node>),
+    NodeGone(String),
+    Lease(String, LeaseView),
+    Fence(Box<NodeFence>),
+    FenceGone(String, String),
+    Stopped(bool),
+}
+
+impl Store {
+    pub fn next_version(&mut self) -> String {
+        self.version += 1;
+        self.version.to_string()
+    }
+
+    /// Changes a Node if `change` does.
+    pub fn edit_node(&mut self, name: &str, now: Moment, change: impl FnOnce(&mut Node)) {
+        let Some(stored) = self.nodes.get(name) else { return };
+        let mut node = (**stored).clone();
+        change(&mut node);
+        if node == **stored {
+            return;
+        }
+        node.resource_version = self.next_version();
+        let node = Rc::new(node);
+        self.nodes.insert(name.to_owned(), Rc::clone(&node));
+        self.changes.push((now, Change::Node(node)));
+    }
+
+    pub fn remove_node(&mut self, name: &str, now: Moment) {
+        self.nodes.remove(name);
+        self.leases.remove(name);
+        self.changes.push((now, Change::NodeGone(name.to_owned())));
+    }
+
+    pub fn put_lease(&mut self, name: &str, lease: LeaseView, now: Moment) {
+        self.leases.insert(name.to_owned(), lease.clone());
+        self.first_leases.entry(name.to_owned()).or_insert_with(|| lease.clone());
+        self.changes.push((now, Change::Lease(name.to_owned(), lease)));
+    }
+
+    pub fn put_fence(&mut self, mut fence: NodeFence, now: Moment) -> NodeFence {
+        fence.metadata.resource_version = self.next_version();
+        self.fences.insert(fence.metadata.name.clone(), fence.clone());
+        self.changes.push((now, Change::Fence(Box::new(fence.clone()))));
+        fence
+    }
+
+    pub fn remove_fence(&mut self, name: &str, now: Moment) {
+        if let Some(fence) = self.fences.remove(name) {
+            self.changes.push((now, Change::FenceGone(name.to_owned(), fence.metadata.uid)));
+        }
+    }
+
+    pub fn set_stopped(&mut self, stopped: bool, now: Moment) {
+        self.stopped = stopped.then_some(now);
+        self.changes.push((now, Change::Stopped(stopped)));
+    }
+}
