@@ -21,6 +21,7 @@ use std::{
 
 use clap::CommandFactory;
 use nodewell_agent::{cli, config::Flags};
+use nodewell_controller::cli as controller;
 
 use guide::Guide;
 use roff::Page;
@@ -81,7 +82,9 @@ fn pages(folder: &Path) -> Result<(), Failure> {
     for page in every_page()? {
         write(&man.join(format!("man{}", page.section)).join(page.file_name()), page.text.as_bytes())?;
     }
-    for file in completions::of([("nodewell", cli::command()), ("nodewelld", Flags::command())]) {
+    let programs =
+        [("nodewell", cli::command()), ("nodewelld", Flags::command()), ("nodewell-controller", controller::command())];
+    for file in completions::of(programs) {
         write(&folder.join(file.path), &file.text)?;
     }
     Ok(())
@@ -90,6 +93,7 @@ fn pages(folder: &Path) -> Result<(), Failure> {
 fn every_page() -> io::Result<Vec<Page>> {
     let mut pages = commands::pages(cli::command(), "1", "nodewelld(8), nodewell.toml(5), nodewell-socket(7)")?;
     pages.extend(commands::pages(Flags::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
+    pages.extend(commands::pages(controller::command(), "8", "nodewelld(8), nodewell(1)")?);
     pages.extend([CONFIGURATION.page(), SOCKET.page(), IDENTITY.page()]);
     Ok(pages)
 }
@@ -118,7 +122,17 @@ mod tests {
         for command in cli::command().get_subcommands() {
             assert!(names.contains(&format!("nodewell-{}.1", command.get_name())), "{}", command.get_name());
         }
-        for page in ["nodewell.1", "nodewelld.8", "nodewell.toml.5", "nodewell-socket.7", "nodewell-identity.7"] {
+        for command in controller::command().get_subcommands() {
+            assert!(names.contains(&format!("nodewell-controller-{}.8", command.get_name())), "{}", command.get_name());
+        }
+        for page in [
+            "nodewell-controller.8",
+            "nodewell.1",
+            "nodewelld.8",
+            "nodewell.toml.5",
+            "nodewell-socket.7",
+            "nodewell-identity.7",
+        ] {
             assert!(names.iter().any(|name| name == page), "{page} of {names:?}");
         }
     }
