@@ -4,6 +4,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 ARGS ?=
 DEB_PROFILE ?= release
+PROGRAMS := --package nodewell-agent --package nodewell-controller --bins
 
 .PHONY: help run build test lint unit whole vm e2e scale fuzz bench deps deb rpm packages
 
@@ -14,8 +15,8 @@ run: toolchain ## build nodewelld and watch this machine with it (needs no clust
 	@$(CARGO) build --package nodewell-agent --bins
 	@exec target/debug/nodewelld --standalone $(ARGS)
 
-build: toolchain ## build both programs, optimised
-	$(CARGO) build --release --package nodewell-agent --bins
+build: toolchain ## build all programs, optimised
+	$(CARGO) build --release $(PROGRAMS)
 
 test: toolchain deps lint unit whole guests ## everything that must pass before a change lands
 
@@ -28,21 +29,22 @@ unit: ## unit and property tests
 	$(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked
 
 whole: ## whole-program tests: the real binaries against the real thing
-	$(CARGO) build --package nodewell-agent --bins --locked
+	$(CARGO) build $(PROGRAMS) --locked
 	$(CARGO) test -p nodewell-tests --locked
 
 guests:
-	$(CARGO) build --package nodewell-agent --bins --locked
+	$(CARGO) build $(PROGRAMS) --locked
 	$(CARGO) test -p nodewell-vm --locked
 .PHONY: guests
 
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)
-	$(CARGO) build --package nodewell-agent --bins --locked
+	$(CARGO) build $(PROGRAMS) --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-vm --locked -- $(ARGS)
 
 e2e: toolchain deps ## the long proofs
-	$(CARGO) build --package nodewell-agent --bins --locked
+	$(CARGO) build $(PROGRAMS) --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
+	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked sim_no_seed -- --nocapture
 	$(MAKE) vm
 	$(MAKE) packages
 	packaging/rpm-in-a-root
@@ -58,6 +60,7 @@ fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and 
 
 bench: toolchain deps ## measure, and print a table with medians next to each target
 	$(CARGO) build --profile dist --package nodewell-agent --bins --locked
+	$(CARGO) build --profile dist --package nodewell-controller --bins --locked
 	$(CARGO) run --release --locked -p nodewell-bench -- $(ARGS)
 
 deb: toolchain ## Debian packages of this machine's build, in target/packages (DEB_PROFILE=dev: quick ones for tests)
@@ -72,7 +75,7 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
-  qemu-system-x86 nbdkit busybox-static e2fsprogs xz-utils iproute2 containerd prometheus
+  qemu-system-x86 nbdkit busybox-static e2fsprogs xz-utils iproute2 containerd prometheus fence-agents openipmi ipmitool
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 

@@ -4,9 +4,11 @@
 
 mod burst;
 mod checks;
+mod controller_size;
 mod corpus;
 mod daemon;
 mod disks;
+mod fencing;
 mod flood;
 mod gpu_hang;
 mod hang;
@@ -58,7 +60,8 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, hang, outage, kills, satellites, disks, gpu-hang, checks, plugins, scrape, flood.
+    /// burst, hang, outage, kills, satellites, disks, gpu-hang, checks, plugins, scrape,
+    /// fencing, cordons, controller, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -83,6 +86,9 @@ const GROUPS: &[Group] = &[
     ("checks", checks::rows),
     ("scrape", scrape::rows),
     ("plugins", plugins::rows),
+    ("fencing", fencing::rows),
+    ("cordons", controller_size::cordons),
+    ("controller", controller_size::size),
     ("flood", flood::rows),
 ];
 
