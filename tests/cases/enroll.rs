@@ -36,13 +36,13 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// A machine in the folder of an agent: its configuration names the kubelet's kubeconfig and folders of its own.
-struct Machine {
+pub(crate) struct Machine {
     plan: Plan,
     node: String,
 }
 
 impl Machine {
-    fn new(cluster: &Cluster, node: &str, mode: &str) -> Self {
+    pub(crate) fn new(cluster: &Cluster, node: &str, mode: &str) -> Self {
         cluster.as_real().apply_manifests();
         cluster.create_node(node);
         let plan = Plan::new(node);
@@ -68,7 +68,7 @@ impl Machine {
         self.plan.folder().join("nodewell.toml")
     }
 
-    fn enroll(&self, more: &[&str]) -> Outcome {
+    pub(crate) fn enroll(&self, more: &[&str]) -> Outcome {
         enroll(&self.config(), more)
     }
 

@@ -15,6 +15,9 @@ mod certificate_rotates;
 mod clock;
 mod clock_jumps;
 mod container_runtime_restarts;
+mod controller_fences;
+mod controller_identity;
+mod controller_reaper;
 mod doctor_identity;
 mod enroll;
 mod events_10000;
@@ -86,6 +89,9 @@ fn main() -> std::process::ExitCode {
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
         booted_service::list,
+        controller_fences::list,
+        controller_identity::list,
+        controller_reaper::list,
         container_runtime_restarts::list,
         reboot_on_systemd::list,
         repair_on_systemd::list,

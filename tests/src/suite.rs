@@ -150,11 +150,27 @@ impl Suite {
         self.on_real(name, Cluster::own_real, case)
     }
 
+    /// The same, with needs of its own.
+    pub fn real_with(&mut self, needs: &'static [Need], name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        self.on_real_with(needs, name, Cluster::own_real, case)
+    }
+
     fn on_real(&mut self, name: &'static str, cluster: fn() -> Cluster, case: fn(&Cluster)) -> &mut Self {
+        self.on_real_with(&[], name, cluster, case)
+    }
+
+    fn on_real_with(
+        &mut self,
+        needs: &'static [Need],
+        name: &'static str,
+        cluster: fn() -> Cluster,
+        case: fn(&Cluster),
+    ) -> &mut Self {
         let name = format!("{}::{name}", self.behaviour);
         let told = format!("[real] {name}");
         let trial = Trial::ignorable_test(name, move || {
-            if let Err(reason) = real::version() {
+            let unmet = || needs.iter().find_map(|need| need.unmet());
+            if let Some(reason) = real::version().err().or_else(unmet) {
                 return Ok(skip(told, reason));
             }
             ON_REAL.fetch_add(1, Ordering::Relaxed);

@@ -75,6 +75,24 @@ impl RealServer {
         }
     }
 
+    /// Starts these controllers; they end with what is given back.
+    ///
+    /// # Panics
+    /// If they cannot be started.
+    #[must_use]
+    pub fn start_controllers(&self, names: &str) -> Process {
+        let mut argv = vec![binary("kube-controller-manager").into_os_string()];
+        let flags = [
+            format!("--kubeconfig={}", self.admin_kubeconfig()),
+            format!("--controllers={names}"),
+            "--leader-elect=false".to_owned(),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--secure-port=0".to_owned(),
+        ];
+        argv.extend(flags.into_iter().map(std::ffi::OsString::from));
+        Process::start(&argv, &self.dir.path().join("controllers.log")).unwrap()
+    }
+
     /// Starts what signs approved requests; it ends with what is given back.
     ///
     /// # Panics

@@ -1,0 +1,164 @@
+//! The controller fences: power is confirmed off before anything is released, and never at the wrong node.
+
+use std::time::Duration;
+
+use nodewell_tests::{
+    cluster::{Call, Cluster},
+    controller::{Controller, apply_manifests, apply_policy, phase},
+    fencing::Fenced,
+    suite::{Need, Suite},
+};
+use serde_json::{Value, json};
+
+const ZONE: &str = "topology.kubernetes.io/zone";
+const BMC: Need = Need::Other(nodewell_bmc::missing);
+/// Silence of 15 s, power read and released; on a loaded machine some more.
+const RELEASED_WITHIN: Duration = Duration::from_secs(60);
+/// 50 s of silence first.
+const HUNG_WITHIN: Duration = Duration::from_secs(120);
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("controller_fences")
+        .real_with(&[BMC], "a_dead_node_is_found_off_and_comes_back", a_dead_node_is_found_off_and_comes_back)
+        .real_with(&[BMC, Need::LongSuite], "a_hung_node_is_turned_off_first", a_hung_node_is_turned_off_first)
+        .real_with(&[BMC, Need::LongSuite], "a_zone_that_goes_dark_is_nobodys_fault", a_zone_that_goes_dark)
+        .real_with(&[BMC, Need::LongSuite], "a_leader_killed_at_any_step_is_succeeded", a_leader_killed_at_any_step);
+}
+
+/// Careful in everything but time: tests have little.
+fn policy() -> Value {
+    json!({
+        "when": "!node.ready || lease.present && lease.age > duration('12s')",
+        "mode": "Enforce",
+        "newNodeGrace": "0s",
+        "for": "0s",
+        "healthyFor": "1s",
+        "steps": [{ "taint": {} }, { "cordon": {} }, { "powerCycle": { "readyTimeout": "1m" } }],
+        "budget": { "maxUnavailable": 1, "maxUnavailablePerZone": 1 },
+        "storm": { "unhealthy": 1, "cooldown": "1s" },
+        "fast": { "silentFor": "15s", "unreachableFrom": 2 },
+    })
+}
+
+fn pod(cluster: &Cluster, name: &str) -> Option<Value> {
+    let (code, pod) = cluster.admin(&Call::get(&format!("/api/v1/namespaces/default/pods/{name}")));
+    (code == 200).then_some(pod)
+}
+
+fn node(cluster: &Cluster, name: &str) -> Value {
+    cluster.admin(&Call::get(&format!("/api/v1/nodes/{name}"))).1
+}
+
+/// Nothing of ours is left on it, and no record.
+fn is_at_peace(cluster: &Cluster, name: &str) -> Option<()> {
+    let node = node(cluster, name);
+    let ours = |taint: &Value| {
+        taint["key"].to_string().contains("nodewell") || taint["key"].to_string().contains("out-of-service")
+    };
+    let tainted = node["spec"]["taints"].as_array().into_iter().flatten().any(ours);
+    let cordoned = node["spec"]["unschedulable"] == true;
+    (!tainted && !cordoned && phase(cluster, name).is_none_or(|phase| phase == "Closed")).then_some(())
+}
+
+fn wait_released(cluster: &Cluster, controller: &Controller, within: Duration) {
+    controller.until(within, "the pod is released", || pod(cluster, "db-0").is_none().then_some(()));
+}
+
+fn a_dead_node_is_found_off_and_comes_back(cluster: &Cluster) {
+    apply_manifests(cluster);
+    let fenced = Fenced::start(cluster, "dead", 1, &[(ZONE, "a")]);
+    let _well = Fenced::start(cluster, "well", 2, &[(ZONE, "b")]);
+    fenced.node.run_pod(cluster, "db-0");
+    apply_policy(cluster, "dead-nodes", &policy());
+    let controller = Controller::start(cluster, "");
+    controller
+        .until(RELEASED_WITHIN, "the BMC has been asked who it is", || (!fenced.bmc.orders().is_empty()).then_some(()));
+    let boot = fenced.node.told_boot();
+    fenced.kill();
+    wait_released(cluster, &controller, RELEASED_WITHIN);
+    let orders = fenced.bmc.orders();
+    assert!(!orders.iter().any(|order| order.contains("set power 0")), "it was off already: {orders:?}");
+    controller
+        .until(RELEASED_WITHIN, "it runs again", || fenced.node.told_boot().filter(|now| Some(now) != boot.as_ref()));
+    controller.until(RELEASED_WITHIN, "everything is taken back", || is_at_peace(cluster, "dead"));
+    let events = cluster.admin(&Call::get("/api/v1/namespaces/default/events")).1.to_string();
+    assert!(events.contains("nodewell-controller"), "{events}");
+}
+
+fn a_hung_node_is_turned_off_first(cluster: &Cluster) {
+    apply_manifests(cluster);
+    let fenced = Fenced::start(cluster, "hung", 3, &[(ZONE, "a")]);
+    let _well = Fenced::start(cluster, "well", 2, &[(ZONE, "b")]);
+    // It is what gives a silent node up.
+    let _controllers = cluster.as_real().start_controllers("node-lifecycle-controller");
+    fenced.node.run_pod(cluster, "db-0");
+    apply_policy(cluster, "dead-nodes", &policy());
+    let controller = Controller::start(cluster, "");
+    controller
+        .until(RELEASED_WITHIN, "the BMC has been asked who it is", || (!fenced.bmc.orders().is_empty()).then_some(()));
+    fenced.node.hang(true);
+    controller.until(HUNG_WITHIN, "it is turned off", || (!fenced.bmc.is_on()).then_some(()));
+    fenced.node.hang(false);
+    wait_released(cluster, &controller, RELEASED_WITHIN);
+    let offs = fenced.bmc.orders().iter().filter(|order| order.contains("set power 0")).count();
+    assert_eq!(offs, 1, "{:?}", fenced.bmc.orders());
+    controller.until(HUNG_WITHIN, "everything is taken back", || is_at_peace(cluster, "hung"));
+}
+
+fn a_zone_that_goes_dark(cluster: &Cluster) {
+    apply_manifests(cluster);
+    let zone = |name: &str, first: u32| -> Vec<Fenced> {
+        let start = |n| Fenced::start(cluster, &format!("{name}-{n}"), first + n, &[(ZONE, name)]);
+        (0..4).map(start).collect()
+    };
+    let (dark, _light) = (zone("dark", 10), zone("light", 20));
+    apply_policy(cluster, "dead-nodes", &policy());
+    let controller = Controller::start(cluster, "");
+    controller.until(RELEASED_WITHIN, "every BMC has been asked", || {
+        dark.iter().all(|fenced| !fenced.bmc.orders().is_empty()).then_some(())
+    });
+    dark.iter().for_each(|fenced| fenced.node.hang(true));
+    // Far past the moment at which one of them alone would have been turned off.
+    let over = std::time::Instant::now() + Duration::from_secs(80);
+    controller.until(Duration::from_secs(90), "80 s go by", || {
+        let touched = dark.iter().filter(|fenced| !fenced.bmc.is_on()).count();
+        assert!(touched <= 1, "{touched} are off\n{}", controller.log());
+        (std::time::Instant::now() > over).then_some(())
+    });
+    let plan = controller.command(&["plan"]);
+    assert!(plan.stdout.contains("Storm") || plan.stdout.contains("Budget"), "{plan:?}");
+}
+
+fn a_leader_killed_at_any_step(cluster: &Cluster) {
+    apply_manifests(cluster);
+    apply_policy(cluster, "dead-nodes", &policy());
+    let _well = Fenced::start(cluster, "well", 2, &[(ZONE, "b")]);
+    let mut controller = Controller::start(cluster, "");
+    for (number, at) in
+        (0u32..).zip(["Isolating", "OffConfirmed", "PodsReleased", "PoweringOn", "AwaitReady", "Recovering"])
+    {
+        let name = format!("killed-{number}");
+        let fenced = Fenced::start(cluster, &name, 30 + number, &[(ZONE, "a")]);
+        fenced.node.run_pod(cluster, &format!("db-{number}"));
+        controller.until(RELEASED_WITHIN, "the BMC has been asked", || (!fenced.bmc.orders().is_empty()).then_some(()));
+        fenced.kill();
+        // A phase may be over before anybody has seen it; then the end alone is what counts.
+        controller.until(HUNG_WITHIN, "a moment to kill at", || {
+            let phase = phase(cluster, &name);
+            (phase.as_deref() == Some(at) || pod(cluster, &format!("db-{number}")).is_none()).then_some(())
+        });
+        controller.kill();
+        controller.start_again();
+        controller.until(HUNG_WITHIN, "the pod is released", || {
+            pod(cluster, &format!("db-{number}")).is_none().then_some(())
+        });
+        controller.until(HUNG_WITHIN, "everything is taken back", || is_at_peace(cluster, &name));
+        let ons = fenced.bmc.orders().iter().filter(|order| order.contains("set power 1")).count();
+        assert!(ons <= 2, "killed at {at}: {:?}", fenced.bmc.orders());
+        assert!(fenced.bmc.is_on(), "killed at {at}");
+        // What is no longer simulated must not count as a node that fails.
+        drop(fenced);
+        cluster.delete_node(&name);
+    }
+}

@@ -1,0 +1,191 @@
+//! A running `nodewell-controller` on a real API server, with all it needs in a folder of its own.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    cli::{Outcome, binary},
+    cluster::{Call, Cluster, Identity},
+    http::over_tcp,
+    process::Process,
+    wait::until,
+};
+
+const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
+const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
+
+/// The controller, and how to start it again.
+#[derive(Debug)]
+pub struct Controller {
+    dir: TempDir,
+    port: u16,
+    process: Option<Process>,
+}
+
+impl Controller {
+    /// Starts one that acts, with `more` at the end of its configuration file.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    #[must_use]
+    pub fn start(cluster: &Cluster, more: &str) -> Self {
+        let mut controller = Self::prepare(cluster, &format!("dry-run = false\n{more}"));
+        controller.start_again();
+        controller
+    }
+
+    /// Its folder and its configuration; nothing runs.
+    ///
+    /// # Panics
+    /// If there is no place for temporary files.
+    #[must_use]
+    pub fn prepare(cluster: &Cluster, config: &str) -> Self {
+        let dir = TempDir::with_prefix("nodewell-controller-").unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let kubeconfig = cluster.write_kubeconfig(&Identity::Admin, dir.path());
+        let own = format!("kubeconfig = {kubeconfig:?}\nmetrics-listen = \"127.0.0.1:{port}\"\n");
+        fs::write(dir.path().join("controller.toml"), own + config).unwrap();
+        Self { dir, port, process: None }
+    }
+
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// # Panics
+    /// If it does not come up.
+    pub fn start_again(&mut self) {
+        let argv = [binary("nodewell-controller").into(), "run".into(), "--config".into(), self.config().into()];
+        self.process = Some(Process::start(&argv, &self.log_path()).unwrap());
+        until("the controller answers", || self.get("/healthz").map(drop));
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    /// Sends a signal to exactly this process.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn signal(&self, signal: Signal) {
+        self.process.as_ref().unwrap().signal(signal);
+    }
+
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::pid)
+    }
+
+    /// What it has written so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// The first `Some` of `look`, within `patience`.
+    ///
+    /// # Panics
+    /// With what the controller has said and would do, if the time is over.
+    pub fn until<T>(&self, patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            if Instant::now() >= deadline {
+                let plan = self.command(&["plan"]);
+                panic!("waited {patience:?} in vain: {what}\n{}\n{}{}", self.log(), plan.stdout, plan.stderr);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        self.get("/metrics").unwrap_or_default()
+    }
+
+    /// Another command of the program, with this one's configuration.
+    ///
+    /// # Panics
+    /// If it cannot be run.
+    #[must_use]
+    pub fn command(&self, args: &[&str]) -> Outcome {
+        let mut command = Command::new(binary("nodewell-controller"));
+        let output = command.args(args).arg("--config").arg(self.config()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    fn get(&self, target: &str) -> Option<String> {
+        over_tcp(&format!("127.0.0.1:{}", self.port), target).map(|answer| answer.body)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.dir.path().join("controller.toml")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+}
+
+/// Our kinds and roles, as an administrator applies them.
+///
+/// # Panics
+/// If the server will not have them.
+pub fn apply_manifests(cluster: &Cluster) {
+    let real = cluster.as_real();
+    real.apply_manifests();
+    // It has told that the policies are in force, and would count as a node that is not well.
+    let _ = cluster.admin(&Call::delete("/api/v1/nodes/policy-probed"));
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
+    for path in ["crds", "rbac/nodewell-controller.yaml", "rbac/nodewell-approver.yaml"] {
+        let path = packaging.join(path);
+        let outcome = real.kubectl(&["apply", "--filename", &path.to_string_lossy()]);
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+    }
+    let wait = ["wait", "--for=condition=Established", "--timeout=20s", "crd", "--all"];
+    let outcome = real.kubectl(&wait);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+}
+
+/// A policy.
+///
+/// # Panics
+/// If the server will not have it.
+pub fn apply_policy(cluster: &Cluster, name: &str, spec: &Value) {
+    let policy = json!({
+        "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": name }, "spec": spec,
+    });
+    let (code, answer) = cluster.admin(&Call::post(POLICIES, &policy));
+    assert_eq!(code, 201, "{answer}");
+}
+
+/// The record of `node`, if there is one.
+#[must_use]
+pub fn fence(cluster: &Cluster, node: &str) -> Option<Value> {
+    let (code, fence) = cluster.admin(&Call::get(&format!("{FENCES}/{node}")));
+    (code == 200).then_some(fence)
+}
+
+/// The phase of its record; `None` without one.
+#[must_use]
+pub fn phase(cluster: &Cluster, node: &str) -> Option<String> {
+    Some(fence(cluster, node)?["status"]["phase"].as_str()?.to_owned())
+}

@@ -1,0 +1,76 @@
+//! A node whose machine a simulated BMC turns on and off, and everything that tells the controller how.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use nodewell_bmc::{Bmc, Manner, PASSWORD};
+use serde_json::json;
+
+use crate::{
+    cluster::{Call, Cluster},
+    stand_in::{Machine, Make, StandIn},
+};
+
+impl Machine for Bmc {
+    fn boot(&self) -> Option<String> {
+        Self::boot(self)
+    }
+}
+
+/// The node and its machine.
+pub struct Fenced {
+    pub node: StandIn,
+    pub bmc: Arc<Bmc>,
+}
+
+/// The GUID as `ipmi_sim` takes it, and the same as a kubelet reads it from the firmware.
+fn identity(number: u32) -> (String, String) {
+    let guid = format!("a1234567890b4def8abc{number:012x}");
+    let (a, b, c, d, e) = (&guid[..8], &guid[8..12], &guid[12..16], &guid[16..20], &guid[20..]);
+    (guid.clone(), format!("{a}-{b}-{c}-{d}-{e}"))
+}
+
+impl Fenced {
+    /// A machine that is on, its Node, its ConfigMap and its Secret in namespace `nodewell`. Each `number` is another
+    /// machine.
+    ///
+    /// # Panics
+    /// If the BMC cannot be simulated or the server will not have the objects.
+    #[must_use]
+    pub fn start(cluster: &Cluster, name: &str, number: u32, labels: &[(&str, &str)]) -> Self {
+        let (guid, system_uuid) = identity(number);
+        let bmc = Arc::new(Bmc::start(&guid, Manner::Obeys).unwrap());
+        let method = format!("agent_name=fence_ipmilan\n{}", bmc.options());
+        let data = json!({ "config.properties": "power_management=ipmi", "fence-method-ipmi": method });
+        create(
+            cluster,
+            "configmaps",
+            &json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": format!("fence-config-node-{name}") },
+                "data": data,
+            }),
+        );
+        create(
+            cluster,
+            "secrets",
+            &json!({
+                "apiVersion": "v1", "kind": "Secret",
+                "metadata": { "name": format!("secret-fence-method-ipmi-{name}") },
+                "stringData": { "password": PASSWORD },
+            }),
+        );
+        let labels: BTreeMap<String, String> =
+            labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let make = Make { name, labels, system_uuid, address: "127.0.0.1".to_owned() };
+        Self { node: StandIn::start(cluster, &make, Arc::clone(&bmc) as Arc<dyn Machine>), bmc }
+    }
+
+    /// The machine dies, as by its power cord.
+    pub fn kill(&self) {
+        self.bmc.order("0");
+    }
+}
+
+fn create(cluster: &Cluster, plural: &str, object: &serde_json::Value) {
+    let (code, answer) = cluster.admin(&Call::post(&format!("/api/v1/namespaces/nodewell/{plural}"), object));
+    assert_eq!(code, 201, "{answer}");
+}
