@@ -11,6 +11,7 @@ use nodewell_tests::{
     cluster::{Call, Client, Cluster, Identity},
     controller::{Controller, apply_manifests, apply_policy},
     real,
+    stand_in::{Machine, Make, StandIn},
 };
 use serde_json::{Value, json};
 
@@ -38,11 +39,12 @@ pub(crate) fn cordons(setting: &Setting) -> Vec<Row> {
     }
     let cluster = prepared(NODES);
     apply_policy(&cluster, "bench-cordon", &cordon_policy());
+    let _alive = one_kubelet(&cluster);
     let controller = Controller::start(&cluster, "");
     wait_leads(&controller);
     let mut times = Vec::new();
     for round in 0..setting.times(3, 1) {
-        times.extend(cordon_round(&cluster, round));
+        times.extend(cordon_round(&cluster, &controller, round));
     }
     let samples = Samples::millis(&times);
     vec![
@@ -60,6 +62,7 @@ pub(crate) fn size(setting: &Setting) -> Vec<Row> {
     }
     let cluster = prepared(MANY);
     apply_policy(&cluster, "bench-cordon", &cordon_policy());
+    let _alive = one_kubelet(&cluster);
     let controller = Controller::start(&cluster, "");
     wait_leads(&controller);
     let usage = Usage::of(controller.pid().expect("it runs"));
@@ -79,6 +82,18 @@ pub(crate) fn size(setting: &Setting) -> Vec<Row> {
             .beside(format!("in {} s, its own Lease among them", window.as_secs())),
         Row::new(format!("{MEASURE}: CPU of a core"), percent, Unit::Percent),
     ]
+}
+
+/// One kubelet that renews its Lease: a controller that hears of none takes itself for deaf, and holds.
+fn one_kubelet(cluster: &Cluster) -> StandIn {
+    struct On;
+    impl Machine for On {
+        fn boot(&self) -> Option<String> {
+            Some("00000000-0000-4000-8000-000000000001".to_owned())
+        }
+    }
+    let make = Make { name: "bench-alive", address: "127.0.0.1".to_owned(), ..Make::default() };
+    StandIn::start(cluster, &make, std::sync::Arc::new(On))
 }
 
 fn cordon_policy() -> Value {
@@ -124,7 +139,10 @@ fn name(number: usize) -> String {
 fn tell(client: &Client, number: usize, disk: &str) {
     let now = Timestamp::now().to_string();
     let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status, "lastHeartbeatTime": now, "lastTransitionTime": now });
-    let status = json!({ "status": { "conditions": [condition("Ready", "True"), condition("DiskUnhealthy", disk)] } });
+    // An address that answers: a controller that reaches few of its nodes suspects itself, and holds.
+    let addresses = json!([{ "type": "InternalIP", "address": "127.0.0.1" }]);
+    let conditions = json!([condition("Ready", "True"), condition("DiskUnhealthy", disk)]);
+    let status = json!({ "status": { "conditions": conditions, "addresses": addresses } });
     let path = format!("/api/v1/nodes/{}/status", name(number));
     assert_eq!(client.call(&Call::strategic_merge(&path, &status)).0, 200);
 }
@@ -143,7 +161,7 @@ fn requests(controller: &Controller) -> f64 {
 }
 
 /// From the answer to the kubelet's write to the first look that shows the node cordoned.
-fn cordon_round(cluster: &Cluster, round: usize) -> Vec<Duration> {
+fn cordon_round(cluster: &Cluster, controller: &Controller, round: usize) -> Vec<Duration> {
     let first = round * FAILING;
     let failed = std::sync::Mutex::new(BTreeMap::new());
     let mut seen: BTreeMap<String, Instant> = BTreeMap::new();
@@ -154,7 +172,7 @@ fn cordon_round(cluster: &Cluster, round: usize) -> Vec<Duration> {
                 failed.lock().expect("no writer panics").insert(name(first + number), Instant::now());
             });
         });
-        until_within(PATIENCE, "all are cordoned", || {
+        controller.until(PATIENCE, "all are cordoned", || {
             for node in cordoned(cluster) {
                 seen.entry(node).or_insert_with(Instant::now);
             }
