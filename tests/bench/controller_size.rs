@@ -150,7 +150,7 @@ fn tell(client: &Client, number: usize, disk: &str) {
 fn wait_leads(controller: &Controller) {
     until_within(PATIENCE, "it leads and knows all nodes", || {
         thread::sleep(Duration::from_millis(200));
-        controller.metrics().contains("nodewell_controller_leader 1").then_some(())
+        controller.metrics().lines().any(|line| line == "nodewell_controller_leader 1").then_some(())
     });
 }
 
@@ -188,7 +188,7 @@ fn cordon_round(cluster: &Cluster, controller: &Controller, round: usize) -> Vec
 
 fn cordoned(cluster: &Cluster) -> Vec<String> {
     thread::sleep(Duration::from_millis(20));
-    let call = Call::get("/api/v1/nodes?fieldSelector=spec.unschedulable%3Dtrue").metadata_only();
+    let call = Call::get("/api/v1/nodes?fieldSelector=spec.unschedulable%3Dtrue");
     let (_, list) = cluster.admin(&call);
     let items = list["items"].as_array().into_iter().flatten();
     items.filter_map(|node| Some(node["metadata"]["name"].as_str()?.to_owned())).collect()
