@@ -59,7 +59,7 @@ fn populate(pages: &Range<usize>) -> io::Result<()> {
 
 /// Unmaps the code that was read in so far, of the program and its libraries: what is needed again is mapped again from
 /// the page cache, 64 KiB around it. A start runs much that no later round needs. Not for a process that has to go on
-/// while its disk is dead.
+/// while its disk is dead, nor while another thread unloads a library.
 pub fn let_go_of_code() -> io::Result<()> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     maps.lines().filter(|line| is_code(line)).filter_map(readable_file).try_for_each(|pages| drop_pages(&pages))
@@ -116,6 +116,10 @@ mod tests {
 
     #[test]
     fn the_whole_program_is_read_in() {
+        alone("the_whole_program_is_read_in", whole_program);
+    }
+
+    fn whole_program() {
         load_program().unwrap();
         let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
         let kib = |line: &str| line.split_ascii_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
@@ -127,7 +131,24 @@ mod tests {
 
     #[test]
     fn code_that_was_let_go_of_runs_again() {
-        let_go_of_code().unwrap();
+        alone("code_that_was_let_go_of_runs_again", || let_go_of_code().unwrap());
+    }
+
+    /// In a process of its own: a library that another test unloads meanwhile would leave its addresses to somebody else.
+    fn alone(test: &str, what: fn()) {
+        const ALONE: &str = "NODEWELL_TEST_ALONE";
+        if std::env::var_os(ALONE).is_some() {
+            what();
+            return;
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let outcome = child.args(["--exact", &format!("memory::tests::{test}")]).env(ALONE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&outcome.stdout);
+        assert!(outcome.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    #[test]
+    fn code_is_known_by_its_line() {
         assert_eq!(readable_file("7f00-7fff r-xp 00001000 fe:00 77   /usr/lib/a lib.so"), Some(0x7f00..0x7fff));
         assert!(is_code("7f00-7fff r-xp 00001000 fe:00 77   /usr/lib/a lib.so"));
         assert!(!is_code("7f00-7fff r--p 00001000 fe:00 77   /usr/lib/a lib.so"));
