@@ -2,19 +2,29 @@
 
 use std::{
     collections::BTreeSet,
-    io::{self, BufReader, Write},
-    os::{fd::OwnedFd, unix::net::UnixStream},
+    io::{self, Read, Write},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
     process::{Command, Stdio},
     sync::{Arc, Mutex},
     thread,
+    time::{Duration, Instant},
 };
 
 use crate::satellite::family::Settings;
+use nix::sys::socket::{MsgFlags, recv};
 use nodewell_hardware::Roots;
 use serde_json::json;
 
 use super::super::{Desk, Start, Task};
-use crate::satellite::protocol::{Ask, Brief, Question, Reply, Said, read_line};
+use crate::satellite::protocol::{Ask, Brief, Question, Reply, Said};
+
+/// More than all that a desk asks at once.
+const INBOX_BYTES: usize = 65_536;
+/// Never reached.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a worker does with a question.
 #[derive(Clone)]
@@ -53,6 +63,8 @@ struct Seen {
 struct FakeTask {
     pid: u32,
     seen: Arc<Mutex<Seen>>,
+    /// The worker's end: what it has not taken up yet is in there.
+    inbox: UnixStream,
 }
 
 impl Fake {
@@ -96,42 +108,65 @@ impl Start for Fake {
         seen.started += 1;
         let pid = seen.started;
         let fake = self.clone();
+        let inbox = theirs.try_clone()?;
         // One that hangs stays behind, as the real one would.
         thread::spawn(move || fake.work(pid, &theirs));
-        Ok((Box::new(FakeTask { pid, seen: Arc::clone(&self.seen) }), ours))
+        Ok((Box::new(FakeTask { pid, seen: Arc::clone(&self.seen), inbox }), ours))
     }
 }
 
 impl Fake {
     fn work(&self, pid: u32, satellite: &UnixStream) {
-        let mut lines = BufReader::new(satellite);
-        let brief = read_line(&mut lines).unwrap().unwrap();
+        let brief = peek_line(satellite).unwrap();
         self.seen.lock().unwrap().brief = serde_json::from_str(&brief).ok();
-        while let Ok(Some(line)) = read_line(&mut lines) {
+        take_line(satellite);
+        while let Some(line) = peek_line(satellite) {
             let question: Question = serde_json::from_str(&line).unwrap();
-            self.seen.lock().unwrap().asked.push(question.clone());
-            let mut said = Vec::new();
-            match (self.script)(&question) {
-                Act::Answer => said.extend(answer(&question)),
-                Act::Hang => continue,
-                Act::HangForGood => {
-                    self.seen.lock().unwrap().unkillable.insert(pid);
-                    continue;
-                }
-                Act::Die => {
-                    self.seen.lock().unwrap().dead.insert(pid);
-                    return;
-                }
-                Act::Say(bytes) => said.extend(bytes),
-                Act::SayAndAnswer(bytes) => said.extend([bytes, answer(&question)].concat()),
-                Act::AnswerAndSay(bytes) => said.extend([answer(&question), bytes].concat()),
-            }
+            let act = (self.script)(&question);
+            self.take_up(pid, question.clone(), &act);
+            take_line(satellite);
+            let said = match act {
+                Act::Hang | Act::HangForGood => continue,
+                Act::Die => return,
+                Act::Answer => answer(&question),
+                Act::Say(bytes) => bytes,
+                Act::SayAndAnswer(bytes) => [bytes, answer(&question)].concat(),
+                Act::AnswerAndSay(bytes) => [answer(&question), bytes].concat(),
+            };
             // The desk may have hung up in the middle of nonsense.
             if (&*satellite).write_all(&said).is_err() {
                 return;
             }
         }
     }
+
+    /// What the question does to the worker, seen by all before the question is out of the inbox.
+    fn take_up(&self, pid: u32, question: Question, act: &Act) {
+        let mut seen = self.seen.lock().unwrap();
+        seen.asked.push(question);
+        match act {
+            Act::HangForGood => _ = seen.unkillable.insert(pid),
+            Act::Die => _ = seen.dead.insert(pid),
+            _ => (),
+        }
+    }
+}
+
+/// The next line, left where it is; `None` when the other side is gone.
+fn peek_line(from: &UnixStream) -> Option<String> {
+    let mut bytes = vec![0; INBOX_BYTES];
+    loop {
+        let count = recv(from.as_raw_fd(), &mut bytes, MsgFlags::MSG_PEEK).ok().filter(|count| *count > 0)?;
+        if let Some(end) = bytes[..count].iter().position(|byte| *byte == b'\n') {
+            return String::from_utf8(bytes[..end].to_vec()).ok();
+        }
+        thread::yield_now();
+    }
+}
+
+fn take_line(mut from: &UnixStream) {
+    let line = peek_line(from).unwrap();
+    from.read_exact(&mut vec![0; line.len() + 1]).unwrap();
 }
 
 impl Task for FakeTask {
@@ -139,7 +174,15 @@ impl Task for FakeTask {
         self.pid
     }
 
+    /// Waits until the worker has taken up what it was asked: on a busy machine its thread may not have run yet, and it
+    /// does not say by then that it hangs for good.
     fn kill(&mut self) {
+        let waiting = || recv(self.inbox.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+        let since = Instant::now();
+        while waiting().is_ok_and(|count| count > 0) {
+            assert!(since.elapsed() < PATIENCE, "the worker does not take up what it is asked");
+            thread::yield_now();
+        }
         let mut seen = self.seen.lock().unwrap();
         seen.killed += 1;
         if !seen.unkillable.contains(&self.pid) {
