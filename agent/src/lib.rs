@@ -14,7 +14,6 @@ pub mod identity;
 pub mod injection;
 pub mod lastwords;
 pub mod ledger;
-pub mod logging;
 pub mod monitors;
 pub mod readers;
 pub mod repair;

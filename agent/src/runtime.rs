@@ -3,7 +3,6 @@
 pub mod clock;
 pub mod crash;
 pub mod handed;
-pub(crate) mod journald;
 pub mod notify;
 pub mod panics;
 pub mod stats;

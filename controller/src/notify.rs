@@ -15,7 +15,7 @@ pub(crate) fn ready() {
 }
 
 pub(crate) fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("stopping: what is under way comes to its end")]);
+    tell(&[NotifyState::Stopping, NotifyState::Status("stopping: what is under way is left to the next leader")]);
 }
 
 /// Keeps the line true and the watchdog fed; it runs where the loop runs, and if that hangs, nobody feeds. Never returns.
@@ -64,6 +64,9 @@ fn line(world: &World, dry_run: bool) -> String {
         let given_up = snapshot.fences.values().filter(|fence| fence.status.phase == Phase::Quarantined).count();
         let open = snapshot.fences.len();
         let quarantined = if given_up > 0 { format!(", {given_up} given up") } else { String::new() };
+        if snapshot.nodes.is_empty() && open == 0 {
+            return format!("{role}{stopped}");
+        }
         format!("{role}; {} nodes, {open} in hand{quarantined}{stopped}", snapshot.nodes.len())
     })
 }
@@ -77,7 +80,7 @@ mod tests {
     #[tokio::test]
     async fn the_line_says_who_leads_and_what_stops() {
         let world = World::new(Clock::system(|| Duration::ZERO), Limits::default());
-        assert_eq!(line(&world, true), "waiting for the API server; 0 nodes, 0 in hand");
+        assert_eq!(line(&world, true), "waiting for the API server");
         world.set_stopped(Some("rack 4".into()));
         assert!(line(&world, false).ends_with("; stopped: rack 4"));
     }

@@ -1,7 +1,10 @@
 //! `nodewelld`: the node health agent, or with `monitor NAME` one of its satellites. Reads its configuration and rules,
 //! then runs until it is told to stop.
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::{IsTerminal, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
 use nodewell_agent::{
@@ -9,7 +12,6 @@ use nodewell_agent::{
     daemon,
     identity::IdentityFlags,
     lastwords::{self, LastWordsFlags},
-    logging,
     repair::{self, RepairFlags},
     runtime::handed::Handed,
     satellite::{self, Errand, Group, MonitorFlags, Settings, WorkerFlags},
@@ -37,7 +39,8 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    logging::init();
+    // A live table shares the terminal with us: only what an operator must act on may break into it.
+    nodewell_journal::init("nodewelld", if std::io::stdout().is_terminal() { "error" } else { "info" });
     handed.log_complaints();
     match flags.command {
         Some(Command::Monitor(flags)) => return monitor(flags),

@@ -6,18 +6,15 @@ mod writer;
 use std::{collections::BTreeMap, future::Future, path::Path, pin::pin, time::Duration};
 
 use libsystemd::logging::Priority;
+use nodewell_journal::native::{Entry, SOCKET};
 use nodewell_model::{
     ConditionStatus, EventRecord, Name, Severity,
     view::{ConditionView, NodeView},
 };
-
 use tokio::time::timeout;
 
 use self::writer::Writer;
-use crate::{
-    board::Board,
-    runtime::journald::{Entry, SOCKET},
-};
+use crate::board::Board;
 
 /// An event or the start of a problem. These ids are in `systemd/nodewell.catalog` too.
 pub const PROBLEM_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d901";

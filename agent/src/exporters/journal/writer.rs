@@ -3,9 +3,8 @@
 
 use std::{io, path::Path, time::Duration};
 
+use nodewell_journal::native::{Entry, SOCKET};
 use tokio::{net::UnixDatagram, time::sleep};
-
-use crate::runtime::journald::{Entry, SOCKET};
 
 /// Between two tries while nobody listens.
 const PAUSE: Duration = Duration::from_millis(200);

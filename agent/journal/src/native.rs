@@ -1,15 +1,16 @@
 //! Journald's native protocol: <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
 
 /// Where journald listens. systemd holds it, so it is there while journald restarts.
-pub(crate) const SOCKET: &str = "/run/systemd/journal/socket";
+pub const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// One entry in the making.
 #[derive(Debug, Default)]
-pub(crate) struct Entry(Vec<u8>);
+pub struct Entry(Vec<u8>);
 
 impl Entry {
     /// Adds a field; one without a value is left out.
-    pub(crate) fn field(mut self, name: &str, value: &str) -> Self {
+    #[must_use]
+    pub fn field(mut self, name: &str, value: &str) -> Self {
         if value.is_empty() {
             return self;
         }
@@ -25,7 +26,8 @@ impl Entry {
         self
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 }

@@ -1,5 +1,5 @@
 //! Log lines to journald that never wait for it: what it does not take at once is dropped, and the next line says how
-//! many were. A journald that hangs must not stop the agent.
+//! many were. A journald that hangs must not stop a daemon; `tracing-journald` would wait for it.
 
 use std::{
     fmt::{Debug, Write as _},
@@ -14,20 +14,26 @@ use tracing::{
 };
 use tracing_subscriber::{Layer, layer::Context};
 
-use crate::runtime::journald::{Entry, SOCKET};
+use crate::native::{Entry, SOCKET};
 
 /// Writes each event as an entry: its fields in the text and, prefixed, as fields.
 #[derive(Debug)]
 pub(super) struct JournalLayer {
+    identifier: &'static str,
     socket: UnixDatagram,
     dropped: AtomicU64,
 }
 
 impl JournalLayer {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(super) fn new(identifier: &'static str) -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, dropped: AtomicU64::new(0) })
+        Ok(Self { identifier, socket, dropped: AtomicU64::new(0) })
+    }
+
+    fn entry(&self, priority: &str, text: &str) -> Entry {
+        let entry = Entry::default().field("PRIORITY", priority).field("MESSAGE", text);
+        entry.field("SYSLOG_IDENTIFIER", self.identifier)
     }
 
     fn send(&self, entry: &Entry) -> bool {
@@ -38,7 +44,7 @@ impl JournalLayer {
     fn confess(&self) {
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         let text = format!("{dropped} lines of this log were dropped: the journal did not take them");
-        if dropped > 0 && !self.send(&Line::default().entry("4", &text)) {
+        if dropped > 0 && !self.send(&self.entry("4", &text)) {
             self.dropped.fetch_add(dropped, Ordering::Relaxed);
         }
     }
@@ -50,7 +56,8 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
         event.record(&mut line);
         self.confess();
         let text = format!("{}{}", line.message, line.suffix);
-        if !self.send(&line.entry(priority(*event.metadata().level()), &text)) {
+        let entry = self.entry(priority(*event.metadata().level()), &text);
+        if !self.send(&line.fields.iter().fold(entry, |entry, (name, value)| entry.field(name, value))) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -62,14 +69,6 @@ struct Line {
     message: String,
     suffix: String,
     fields: Vec<(String, String)>,
-}
-
-impl Line {
-    fn entry(&self, priority: &str, text: &str) -> Entry {
-        let entry =
-            Entry::default().field("PRIORITY", priority).field("MESSAGE", text).field("SYSLOG_IDENTIFIER", "nodewelld");
-        self.fields.iter().fold(entry, |entry, (name, value)| entry.field(name, value))
-    }
 }
 
 impl Visit for Line {
