@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::fence::{Confirmation, DrainReport, Irreversible, NodeFence},
     drain::DrainRules,
-    facts::{Effect, PodRef, Taint},
+    facts::{PodRef, Taint},
     snapshot::PowerState,
 };
 
@@ -21,8 +21,6 @@ pub enum Action {
     Close { fence: Box<NodeFence>, why: Telling },
     /// A step on a node, for the record as it is stored: its outcome goes to [`crate::fence::absorb`].
     Step { fence: Box<NodeFence>, step: Step },
-    /// An Event on a Node and a line, nothing else.
-    Tell { node: String, uid: String, telling: Telling },
 }
 
 impl Action {
@@ -32,9 +30,16 @@ impl Action {
             Self::Open(fence) | Self::Save { fence, .. } | Self::Close { fence, .. } | Self::Step { fence, .. } => {
                 &fence.spec.node_name
             }
-            Self::Tell { node, .. } => node,
         }
     }
+}
+
+/// An Event on a Node and a line in the journal, nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tell {
+    pub node: String,
+    pub uid: String,
+    pub telling: Telling,
 }
 
 /// Words about a decision: an Event's reason and message, with the inputs of the decision.
@@ -60,15 +65,14 @@ impl Telling {
 /// What is done to a node. Whatever `is_irreversible` has its intent in the record before it is begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Each names the Node by UID; another Node of the name is left alone ([`Failed::Gone`]).
+    /// Each names the Node by UID; another Node of the name is left alone ([`Failed::Gone`]). One with the key and effect and
+    /// another value is somebody else's ([`Done::NotOurs`]).
     Taint(Taint),
-    Untaint {
-        key: String,
-        effect: Effect,
-    },
+    /// This very one: of another value it is somebody else's and stays ([`Done::NotOurs`]).
+    Untaint(Taint),
     /// With our mark. A node that is cordoned already is left to whoever did it ([`Done::NotOurs`]).
     Cordon,
-    /// Only with our mark.
+    /// Only with our mark. A cordon that a person has set anew stays ([`Done::NotOurs`]), and the mark goes.
     Uncordon,
     Drain(DrainRules),
     /// Reads the power state this many times, one after the other.

@@ -5,15 +5,22 @@
 
 mod candidates;
 mod judged;
+mod ledger;
 mod orphans;
 mod records;
+mod tellings;
+mod told;
 mod wants;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use self::judged::Judged;
+pub use self::ledger::Ledger;
+use self::{judged::Judged, tellings::Tellings};
 use crate::{
-    action::Action,
+    action::{Action, Tell},
     api::fence::Hold,
     fence::{self, Case, Next},
     guard::{self, Scene, history::History, tally::Tally, weather::Weather},
@@ -27,8 +34,8 @@ use crate::{
 const BEAT: Duration = Duration::from_secs(1);
 
 /// What a decision needs of the ones before: since when predicates hold, when storms were seen. It may be lost (then
-/// everything is seen for the first time, which only delays), never shared. Rates go on from the open records; what was
-/// closed before the loss is forgotten by them.
+/// everything is seen for the first time, which only delays), never shared. What no open record says of rates and storms is
+/// handed over by [`Memory::ledger`] and [`Memory::inherited`].
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     judged: BTreeMap<String, Judged>,
@@ -38,12 +45,15 @@ pub struct Memory {
     entered: BTreeMap<String, records::Entered>,
     /// Since when nodes without a record bear our marks and are well.
     orphans: BTreeMap<String, Moment>,
+    tellings: Tellings,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Decision {
     /// At most one for each node; none for a busy one.
     pub actions: Vec<Action>,
+    /// What holds nodes that have no record, where that is news. None in a dry run.
+    pub tellings: Vec<Tell>,
     /// One for every node, and for every record whose Node is gone.
     pub verdicts: Vec<Verdict>,
     /// What should be read before the next decision, by node.
@@ -123,15 +133,22 @@ impl Pass<'_> {
 
 /// Storms of each policy: of the nodes that are not Ready, and of those that it is true of.
 fn weather(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String, Vec<Hold>> {
-    memory.weather.retain(|name, _| snapshot.policies.iter().any(|policy| policy.name == *name));
-    let unready: Vec<_> =
+    let unready: BTreeSet<_> =
         snapshot.nodes.values().filter(|node| !node.is_ready()).map(|node| node.name.as_str()).collect();
+    let total = snapshot.nodes.len();
+    memory.weather.retain(|name, weather| {
+        let is_read = snapshot.policies.iter().any(|policy| policy.name == *name);
+        if !is_read {
+            weather.observe_unasked(unready.clone(), total, &snapshot.host, now.moment);
+        }
+        weather.is_remembered(is_read || snapshot.unreadable_policies.contains_key(name), now.moment)
+    });
     let mut holds = BTreeMap::new();
     for policy in &snapshot.policies {
         let matched = memory.judged.get(&policy.name).into_iter().flat_map(Judged::true_of);
         let unwell = matched.chain(unready.iter().copied()).collect();
         let weather = memory.weather.entry(policy.name.clone()).or_default();
-        let storm = weather.observe(&policy.storm, unwell, snapshot.nodes.len(), &snapshot.host, now.moment);
+        let storm = weather.observe(&policy.storm, unwell, total, &snapshot.host, now.moment);
         holds.insert(policy.name.clone(), storm);
     }
     holds

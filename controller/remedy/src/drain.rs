@@ -12,8 +12,8 @@ use crate::{
     policy::PolicyError,
 };
 
-pub use filter::{Sorted, describe, sort};
-pub use plan::{Call, DrainNext, Way, next};
+pub use filter::{Sorted, sort};
+pub use plan::{Awaited, Call, DrainNext, Way, awaited, ends_with_power, next};
 pub use state::{Answer, DrainState, Limits};
 
 /// A drain step with every default filled in.

@@ -17,13 +17,13 @@ mod release;
 mod restore;
 #[cfg(test)]
 mod tests;
-mod wants;
 
-pub use wants::wants;
+use jiff::Timestamp;
 
 use crate::{
     action::{Action, Outcome, Step, Telling},
     api::fence::{Hold, NodeFence, Phase},
+    drain::DrainRules,
     facts::{LeaseView, Node},
     policy::Policy,
     snapshot::Gathered,
@@ -47,6 +47,15 @@ pub struct Case<'a> {
     pub entered: Moment,
     pub epoch: u64,
     pub now: Now,
+}
+
+/// The rules of the drain that a record is at.
+#[must_use]
+pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
+    match ladder::current(fence) {
+        Some(Ok(ladder::Rung::Drain(step))) if fence.status.phase == Phase::Draining => ladder::drain_rules(step).ok(),
+        _ => None,
+    }
 }
 
 /// What the policy's predicate says of the node now.
@@ -97,6 +106,11 @@ pub fn next(case: &Case<'_>) -> Next {
         }
         (next, _) => next,
     }
+}
+
+/// `fence`, which nobody has stored yet, as it is to be opened: in its first step.
+pub(crate) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
+    begin::opened(fence, at)
 }
 
 fn phase(case: &Case<'_>) -> Next {

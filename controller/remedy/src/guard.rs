@@ -5,7 +5,7 @@
 //! the kill switch, a person's hold and everybody's word about that one node stop it even so.
 
 mod budgets;
-pub(crate) mod history;
+pub mod history;
 mod node;
 pub mod reason;
 pub(crate) mod stage;
@@ -14,6 +14,8 @@ mod times;
 pub(crate) mod weather;
 
 use std::collections::BTreeMap;
+
+pub use node::claimed;
 
 use self::{
     history::History,

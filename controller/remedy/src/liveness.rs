@@ -24,7 +24,7 @@ pub use self::{
 };
 use crate::{
     api::fence::Phase,
-    facts::{LeaseView, Node},
+    facts::{LeaseView, Node, kubelet},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -61,9 +61,6 @@ impl Default for Patience {
         }
     }
 }
-
-/// A kubelet's Lease that has not moved for so long belongs to a kubelet that is gone (`node-monitor-grace-period`, 1.32).
-const KUBELET_SILENT: Duration = Duration::from_secs(50);
 
 /// How an agent was seen to be silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +139,7 @@ impl Look<'_> {
 
     fn kubelet_lives(&self, node: &str) -> bool {
         let lease = self.snapshot.kubelet_leases.get(node);
-        lease.is_some_and(|lease| lease.stale_for(self.now.moment) < KUBELET_SILENT)
+        lease.is_some_and(|lease| lease.stale_for(self.now.moment) < kubelet::GIVEN_UP)
     }
 
     fn lease(&self, node: &Node) -> Option<&LeaseView> {

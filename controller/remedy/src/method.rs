@@ -7,7 +7,9 @@
 mod agent;
 mod check;
 mod cluster;
+mod forbidden;
 mod identity;
+mod near;
 mod plugs;
 mod properties;
 mod read;
@@ -50,15 +52,6 @@ pub enum BuiltIn {
     MarkUnschedulable,
     /// The proposal's default for power: there is nothing that could do it, so it counts as no method at all.
     RestartInstance,
-}
-
-/// Whether an option may come from the Secret: what says which machine is meant stays in sight, and what would run a
-/// program stays out.
-#[must_use]
-pub fn may_be_secret(option: &str) -> bool {
-    let words = ["username", "login", "community", "key"];
-    let fits = check::is_secret(option) || words.iter().any(|word| option.contains(word));
-    fits && !check::is_ours(option)
 }
 
 impl BuiltIn {
@@ -114,6 +107,8 @@ pub struct Method {
     pub name: String,
     /// `fence_ipmilan`.
     pub agent: String,
+    /// Where that is written.
+    pub at: String,
     /// `action`, if one is given.
     pub action: Option<Wish>,
     /// Options as they were written, and where: the last layer that names one wins.
@@ -175,7 +170,7 @@ pub struct Call {
     pub secret_needed: bool,
     /// Options that have to be there once the Secret's are.
     pub needed: BTreeSet<String>,
-    /// The options that the Secret's keys may name, by every name the agent knows, with the one it is given by.
+    /// The options that the Secret's keys may name, by every name the agent knows, with the one each is given by.
     pub names: BTreeMap<String, String>,
     pub claim: Claim,
     pub storage: Option<String>,

@@ -1,9 +1,12 @@
 //! Everything a decision looks at, at one instant.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crate::{
-    api::fence::NodeFence,
+    api::fence::{Hold, NodeFence},
     facts::{Attachment, LeaseView, Node, Pod},
     policy::Policy,
     time::Moment,
@@ -27,10 +30,13 @@ pub struct Snapshot {
     pub cases: BTreeMap<String, Gathered>,
     /// Nodes with an action under way: nothing else is given out for them.
     pub busy: BTreeSet<String>,
-    /// Recent Events on Nodes: node → reason → count and when we last saw one. Only if a policy asks for Events.
+    /// Events on Nodes that the API server still has: node → reason → their sum. Only if a policy asks for Events.
     pub events: BTreeMap<String, BTreeMap<String, EventsSeen>>,
     pub host: HostView,
+    pub claims: Claims,
     pub etcd: Quorum,
+    /// Addresses at which one etcd member stands and no other, and whether that one is healthy.
+    pub etcd_members: BTreeMap<String, bool>,
     /// Set by a kill switch: the whole controller begins nothing.
     pub stopped: Option<String>,
     /// Everything is decided, nothing is done.
@@ -39,10 +45,29 @@ pub struct Snapshot {
     pub epoch: u64,
 }
 
+/// Events of one reason on one Node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventsSeen {
+    /// Of all objects together.
     pub count: u64,
+    /// When we saw the youngest.
     pub last: Moment,
+    /// How old it was then, by the API's word: nothing if we saw it happen.
+    pub older: Duration,
+}
+
+impl EventsSeen {
+    #[must_use]
+    pub fn age(&self, now: Moment) -> Duration {
+        now.since(self.last).saturating_add(self.older)
+    }
+
+    /// Two of one reason: both counts, and the younger one's age.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let is_younger = self.older.saturating_add(other.last.0) <= other.older.saturating_add(self.last.0);
+        Self { count: self.count.saturating_add(other.count), ..if is_younger { self } else { other } }
+    }
 }
 
 /// What is asked only about nodes that need it.
@@ -51,16 +76,25 @@ pub struct Gathered {
     /// When these were read. Nothing of it if the read failed.
     pub pods: Option<(Moment, Vec<Pod>)>,
     pub attachments: Option<(Moment, Vec<Attachment>)>,
-    /// How this node is fenced; an error holds.
-    pub methods: Option<Result<FencePlan, String>>,
+    /// How this node is fenced, or what speaks against it.
+    pub methods: Option<Result<FencePlan, Hold>>,
     /// The last words of its BMC, newest last; at most a few.
     pub power: Vec<PowerReading>,
     /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
     pub reach: BTreeMap<String, Option<Moment>>,
     /// It said that it writes a crash dump, last at.
     pub dumping: Option<Moment>,
-    /// Node leases of other remediators (`medik8s-leases/node-NAME`), held by whom.
-    pub claimed_by: Option<String>,
+}
+
+/// Nodes that other remediators have in hand, as their Leases (`medik8s-leases/node-NAME`) say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// By node: which Lease is held, by whom.
+    pub held: BTreeMap<String, String>,
+    /// There are such Leases, or there may be, and they cannot be read: why. It holds every node.
+    pub unreadable: Option<String>,
+    /// There are such Leases in this cluster: whoever takes a node in hand takes its Lease first.
+    pub are_kept: bool,
 }
 
 /// What is known of the methods of one node, without their secrets.
@@ -71,7 +105,7 @@ pub struct FencePlan {
     pub power_management: Vec<String>,
     pub recovery: Vec<String>,
     /// The longest a power act may take; nothing is started that the leader's Lease does not outlast.
-    pub longest: std::time::Duration,
+    pub longest: Duration,
     /// The BMC was asked who it is: it is this node's (`Ok`), or why that is not known.
     pub identity: Option<Result<(), String>>,
     /// A method that cuts the node off this storage only (driver or class): only the pods that use it may be released.

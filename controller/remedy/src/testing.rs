@@ -31,17 +31,9 @@ pub(crate) fn node(name: &str) -> Node {
         uid: format!("uid-{name}"),
         resource_version: "1".into(),
         created: wall(-86_400),
-        deleting: false,
         labels: [("kubernetes.io/hostname".to_owned(), name.to_owned())].into(),
-        annotations: [].into(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
-        conditions: Vec::new(),
         boot_id: format!("boot-{name}"),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        ..Node::default()
     };
     set_condition(&mut node, "Ready", Truth::True, "KubeletReady", at(0));
     node
@@ -50,13 +42,5 @@ pub(crate) fn node(name: &str) -> Node {
 pub(crate) fn set_condition(node: &mut Node, kind: &str, status: Truth, reason: &str, seen: Moment) {
     node.conditions.retain(|condition| condition.kind != kind);
     let (kind, reason) = (kind.to_owned(), reason.to_owned());
-    node.conditions.push(Condition {
-        kind,
-        status,
-        reason,
-        message: String::new(),
-        since: None,
-        heartbeat: None,
-        seen,
-    });
+    node.conditions.push(Condition { kind, status, reason, seen, ..Condition::default() });
 }

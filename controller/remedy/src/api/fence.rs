@@ -60,6 +60,9 @@ pub struct NodeFenceStatus {
     /// Why nothing is done, while nothing is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// When `hold` was written, with the numbers of then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_at: Option<Timestamp>,
     /// The leader's term that wrote last.
     pub epoch: u64,
     /// `nodeInfo` before the first act.
@@ -202,6 +205,7 @@ pub struct Intent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
+    /// When it was read as off last.
     pub at: Timestamp,
     /// How often it was read as off, one after the other.
     pub reads: u32,
@@ -223,6 +227,23 @@ pub struct DrainReport {
     /// What would not go, and why; the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<String>,
+    /// Pods that the step's own choices left on the node; those of DaemonSets and static ones do not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: u32,
+}
+
+impl DrainReport {
+    /// Nothing runs there any more that power would end: what a power step after a drain relies on.
+    #[must_use]
+    pub fn emptied(&self) -> bool {
+        self.done && self.left == 0
+    }
+}
+
+// serde gives a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -38,7 +38,7 @@ pub struct RemedyPolicySpec {
     /// Nodes younger than this are left alone (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_node_grace: Option<Span>,
-    /// For taints and cordons; looser than the one for power.
+    /// For taints and cordons; the same as `budget` unless given, without its `atOnce` and `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordon_budget: Option<BudgetSpec>,
     /// For drains, reboots, power cycles and reaps.

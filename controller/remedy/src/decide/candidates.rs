@@ -15,9 +15,10 @@ use crate::{
         policy::Mode,
     },
     facts::Node,
+    fence,
     guard::{
         self, Subject,
-        reason::{BUSY, EVIDENCE_TOO_YOUNG},
+        reason::{BUSY, DRY_RUN, EVIDENCE_TOO_YOUNG},
         stage::{Grade, begins_harshly, grade},
     },
     policy::{Policy, ladder_name, span::show},
@@ -38,6 +39,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.scene.snapshot;
     let mut words = words(pass);
     let orphans = std::mem::take(&mut pass.memory.orphans);
+    pass.memory.tellings.forget(pass.scene.now.moment);
     for (name, node) in &snapshot.nodes {
         if snapshot.fences.contains_key(name) {
             continue;
@@ -76,15 +78,32 @@ impl<'a> Words<'a> {
 fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>) -> Verdict {
     let error = words.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
     let mut verdict = Verdict { node: name.to_owned(), also: words.also, errors: words.errors, ..Verdict::default() };
-    let Some((policy, since)) = words.first else { return verdict };
+    let Some((policy, since)) = words.first else {
+        tell(pass, (node, &verdict), |_| String::new());
+        return verdict;
+    };
     let subject = Subject { name, node: Some(node), fence: None, policy, unreadable: None, error: error.as_deref() };
     verdict.policy = Some(policy.name.clone());
     verdict.next = policy.steps.first().map(|step| ladder_name(step).to_owned());
     verdict.holds = holds(pass, &subject, since);
-    if verdict.holds.is_empty() && policy.mode == Mode::Enforce {
-        open(pass, Candidate { name, node, policy, since });
+    // In a dry run what would be given out counts as well, so that it says what a run would do.
+    if policy.mode == Mode::Enforce && verdict.holds.iter().all(|hold| hold.reason == DRY_RUN) {
+        give(pass, name, policy);
+        if verdict.holds.is_empty() {
+            open(pass, Candidate { name, node, policy, since });
+        }
     }
+    tell(pass, (node, &verdict), |pass| cause(pass, Candidate { name, node, policy, since }));
     verdict
+}
+
+/// What holds it, if that is news; the inputs are written only then.
+fn tell(pass: &mut Pass<'_>, of: (&Node, &Verdict), cause: impl FnOnce(&Pass<'_>) -> String) {
+    let now = pass.scene.now.moment;
+    let mut tellings = std::mem::take(&mut pass.memory.tellings);
+    let told = tellings.news(of, || cause(pass), now);
+    pass.memory.tellings = tellings;
+    pass.decision.tellings.extend(told);
 }
 
 /// A node that nothing speaks against.
@@ -117,13 +136,15 @@ fn holds(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Hold> {
     holds
 }
 
-fn open<'a>(pass: &mut Pass<'a>, candidate: Candidate<'a>) {
-    let Candidate { name, policy, .. } = candidate;
+fn give<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {
     let grade = if begins_harshly(&policy.steps) { Grade::Power } else { Grade::Isolate };
     let now = pass.scene.now.moment;
     pass.scene.tally.give(name, &policy.name, grade);
     pass.scene.history.give(&policy.name, name, "", grade, now);
-    let fence = record(pass, candidate);
+}
+
+fn open(pass: &mut Pass<'_>, candidate: Candidate<'_>) {
+    let fence = fence::opened(record(pass, candidate), pass.scene.now.wall);
     pass.decision.actions.push(Action::Open(Box::new(fence)));
 }
 

@@ -40,9 +40,25 @@ impl Judged {
         self.answers.iter().filter(|(_, answer)| answer.word != Ok(false)).map(|(name, answer)| (name.as_str(), answer))
     }
 
+    /// Those that it is true of, and since when.
+    pub(super) fn since(&self) -> impl Iterator<Item = (&str, Moment)> {
+        let held = self.answers.iter().filter(|(_, answer)| answer.word == Ok(true));
+        held.map(|(name, answer)| (name.as_str(), answer.since))
+    }
+
     pub(super) fn true_of(&self) -> impl Iterator<Item = &str> {
         self.answers.iter().filter(|(_, answer)| answer.word == Ok(true)).map(|(name, _)| name.as_str())
     }
+}
+
+/// Answers of now with times of before: `since` tells them of a node that it is true of.
+pub(super) fn as_told(policy: &Policy, snapshot: &Snapshot, now: Now, since: impl Fn(&Node) -> Moment) -> Judged {
+    let (source, selector) = (policy.when.source().to_owned(), policy.selector.clone());
+    let mut answers = ask(policy, BTreeMap::new(), snapshot, now);
+    for (name, answer) in answers.iter_mut().filter(|(_, answer)| answer.word == Ok(true)) {
+        answer.since = snapshot.nodes.get(name).map_or(now.moment, &since);
+    }
+    Judged { source, selector, answers }
 }
 
 pub(super) fn judge_all(memory: &mut BTreeMap<String, Judged>, snapshot: &Snapshot, now: Now) {

@@ -1,8 +1,6 @@
 //! Marks of ours on a node without a record: somebody deleted it by hand, or it was lost. Where nothing is wanted of the
 //! node, and it lives, a record is opened again, which only takes them back.
 
-use std::time::Duration;
-
 use super::Pass;
 use crate::{
     action::Action,
@@ -11,23 +9,22 @@ use crate::{
         fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, Ours},
         policy::StepSpec,
     },
-    facts::{Node, Taint},
+    facts::{Node, Taint, kubelet},
     policy::{Policy, selector},
     time::Moment,
 };
 
-/// A Lease that moved within this time belongs to a kubelet that lives (it renews every 10 s).
-const FRESH: Duration = Duration::from_secs(20);
-
-/// What of the node is ours, in the eyes of a record of `policy`. A cordon is of the policy that its mark names.
+/// What of the node is ours, in the eyes of a record of `policy`. A cordon is of the policy that its mark names; the mark
+/// alone is no cordon.
 pub(super) fn marks(node: &Node, policy: &str) -> Ours {
-    let cordon = cordoned_by(node).is_some_and(|by| by == policy);
+    let cordon = node.unschedulable && cordoned_by(node).is_some_and(|by| by == policy);
     Ours { cordon, taints: node.taints.iter().filter(|taint| is_ours(taint)).cloned().collect() }
 }
 
-/// The mark alone is no cordon: who uncordons by hand leaves it behind.
+/// Who uncordons by hand leaves the mark behind. It is taken away as well: a cordon that a person sets later would look
+/// like ours.
 fn cordoned_by(node: &Node) -> Option<&str> {
-    node.annotations.get(CORDONED_BY).filter(|_| node.unschedulable).map(String::as_str)
+    node.annotations.get(CORDONED_BY).map(String::as_str)
 }
 
 fn is_ours(taint: &Taint) -> bool {
@@ -56,7 +53,7 @@ pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) 
 /// Ready, and its Lease was renewed before our eyes: the boot that was to end is over, or never was to.
 fn is_alive(pass: &Pass<'_>, node: &Node) -> bool {
     let lease = pass.scene.snapshot.kubelet_leases.get(&node.name);
-    node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.scene.now.moment) < FRESH)
+    node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.scene.now.moment) < kubelet::LIVES)
 }
 
 /// What a policy that cannot be read wanted of it is not known.

@@ -1,5 +1,7 @@
 //! Open records: each is asked for its next step, with what the guards say of it.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use super::{Pass, judged::Answer, wants};
 use crate::{
     action::{Action, Step},
@@ -11,12 +13,13 @@ use crate::{
     fence::{Case, Next, Wanted},
     guard::{
         self, Subject,
+        history::moment,
         reason::BUSY,
         stage::{Grade, has_begun},
     },
     policy::{Policy, ladder_name},
     snapshot::{Gathered, Snapshot},
-    time::Moment,
+    time::{Moment, Now},
     verdict::Verdict,
 };
 
@@ -27,6 +30,17 @@ pub(super) struct Entered {
     phase: Phase,
     rung: usize,
     at: Moment,
+}
+
+/// Records as they say themselves when they came to where they are.
+pub(super) fn as_told(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered> {
+    let entered = |fence: &NodeFence| Entered {
+        uid: fence.metadata.uid.clone(),
+        phase: fence.status.phase,
+        rung: fence.status.rung,
+        at: fence.status.since.map_or(now.moment, |since| moment(since, now)),
+    };
+    snapshot.fences.iter().map(|(name, fence)| (name.clone(), entered(fence))).collect()
 }
 
 /// Those that have something in hand come first, then by name: nobody who waits for a place waits for one behind it.
@@ -53,29 +67,34 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &P
         unreadable: asked.unreadable.as_deref(),
         error: asked.error(),
     };
-    let next = next(pass, &subject, &asked, entered);
     let mut verdict = begin_verdict(name, fence);
     verdict.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
-    take(pass, &subject, next, &mut verdict);
+    if pass.scene.snapshot.busy.contains(name) {
+        verdict.holds.push(Hold::new(BUSY, "a step is under way"));
+    } else {
+        let next = next(pass, &subject, &asked, entered);
+        take(pass, &subject, next, &mut verdict);
+    }
     pass.decision.wants.insert(name.to_owned(), wants::of(fence, subject.node, &asked.policy));
     pass.verdicts.insert(name, verdict);
 }
 
 /// What the policy of a record says now.
-struct Asked {
+struct Asked<'a> {
     /// Its own, or one with every limit at its default.
-    policy: Policy,
+    policy: Cow<'a, Policy>,
     is_known: bool,
     unreadable: Option<String>,
     answer: Option<Answer>,
 }
 
-impl Asked {
-    fn of(pass: &Pass<'_>, name: &str, fence: &NodeFence, by_hand: &Policy) -> Self {
+impl<'a> Asked<'a> {
+    fn of(pass: &Pass<'a>, name: &str, fence: &NodeFence, by_hand: &Policy) -> Self {
         let (snapshot, wanted) = (pass.scene.snapshot, &fence.spec.policy);
         let known = snapshot.policies.iter().find(|policy| policy.name == *wanted);
         let answer = pass.memory.judged.get(wanted).and_then(|judged| judged.of(name)).cloned();
-        let policy = known.cloned().unwrap_or_else(|| Policy { name: wanted.clone(), ..by_hand.clone() });
+        let limits = || Cow::Owned(Policy { name: wanted.clone(), ..by_hand.clone() });
+        let policy = known.map_or_else(limits, Cow::Borrowed);
         Self { policy, is_known: known.is_some(), unreadable: unreadable(snapshot, fence, known.is_some()), answer }
     }
 
@@ -94,7 +113,7 @@ impl Asked {
     }
 }
 
-fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked, entered: Moment) -> Next {
+fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Moment) -> Next {
     let (snapshot, name) = (pass.scene.snapshot, subject.name);
     let Some(fence) = subject.fence else { return Next::Wait { until: None, holds: Vec::new() } };
     (pass.automaton)(&Case {
@@ -103,7 +122,7 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked, entered: Moment) 
         kubelet_lease: snapshot.kubelet_leases.get(name),
         agent_lease: snapshot.agent_leases.get(name),
         gathered: snapshot.cases.get(name).unwrap_or(&Gathered::default()),
-        policy: asked.is_known.then_some(&asked.policy),
+        policy: asked.is_known.then_some(&*asked.policy),
         wanted: asked.wanted(fence),
         permits: &guard::permits(&pass.scene, subject),
         entered,
@@ -147,10 +166,6 @@ fn begin_verdict(name: &str, fence: &NodeFence) -> Verdict {
 }
 
 fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Verdict) {
-    if pass.scene.snapshot.busy.contains(subject.name) {
-        verdict.holds.push(Hold::new(BUSY, "a step is under way"));
-        return;
-    }
     match next {
         Next::Act(_) if pass.is_idle() || is_left_alone(subject) => {
             verdict.holds.extend(guard::permits(&pass.scene, subject).power);
@@ -199,10 +214,10 @@ fn grade_of(action: &Action) -> Option<Grade> {
             Step::Taint(_) | Step::Cordon => Some(Grade::Isolate),
             Step::Drain(_) => Some(Grade::Drain),
             Step::PowerOff | Step::Reap | Step::Release { .. } | Step::Methods(_) => Some(Grade::Power),
-            Step::Untaint { .. } | Step::Uncordon | Step::ReadPower { .. } | Step::PowerOn => None,
+            Step::Untaint(_) | Step::Uncordon | Step::ReadPower { .. } | Step::PowerOn => None,
         },
         // A phase that is written is one that is entered.
         Action::Save { fence, .. } => [Grade::Power, Grade::Isolate].into_iter().find(|grade| has_begun(fence, *grade)),
-        Action::Open(_) | Action::Close { .. } | Action::Tell { .. } => None,
+        Action::Open(_) | Action::Close { .. } => None,
     }
 }

@@ -2,6 +2,8 @@
 
 mod laws;
 mod orphans;
+mod tellings;
+mod told;
 
 use std::{sync::Arc, time::Duration};
 
@@ -163,6 +165,20 @@ fn nothing_is_opened_where_nothing_may_be_done() {
 }
 
 #[test]
+fn a_dry_run_says_what_a_run_would_do() {
+    let mut policy = policy("p", vec![cordon()]);
+    policy.cordon_budget.at_once = Some(1);
+    let mut snapshot = world(2, vec![policy]);
+    snapshot.dry_run = true;
+    for second in 1000..1003 {
+        let decision = run(&snapshot, Memory::default(), second);
+        assert_eq!(decision.actions, []);
+        assert_eq!(reasons(&decision, "n0"), ["DryRun"]);
+        assert_eq!(reasons(&decision, "n1"), ["DryRun", "AtOnce"], "the first would have the place");
+    }
+}
+
+#[test]
 fn evidence_has_to_hold_without_a_break() {
     let mut snapshot = world(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
@@ -234,6 +250,49 @@ fn a_storm_opens_nothing_and_goes_on_with_nothing_new() {
     assert_eq!(second.actions, []);
     for name in ["n0", "n1", "n2", "n5"] {
         assert_eq!(reasons(&second, name), ["Storm"], "{name}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
+    let storm = Storm { unhealthy: Quota::Percent(10), ..policy("p", vec![]).storm };
+    let whole = world(1, vec![Policy { storm, ..policy("p", vec![cordon()]) }]);
+    let stormy = world(2, whole.policies.clone());
+    let spoilt = |snapshot: &Snapshot| Snapshot {
+        policies: Vec::new(),
+        unreadable_policies: [("p".to_owned(), "spec.when: Syntax error".to_owned())].into(),
+        ..snapshot.clone()
+    };
+    let gone = |snapshot: &Snapshot| Snapshot { policies: Vec::new(), ..snapshot.clone() };
+    type Spoil<'a> = &'a dyn Fn(&Snapshot) -> Snapshot;
+    for spoil in [&spoilt as Spoil<'_>, &gone] {
+        // It was there before a storm that came and went without it.
+        let before = run(&world(0, whole.policies.clone()), Memory::default(), 1000);
+        let during = run(&spoil(&stormy), before.memory, 1010);
+        let after = run(&spoil(&whole), during.memory, 1020);
+        let mended = run(&whole, after.memory, 1030);
+        assert_eq!((opened(&mended), reasons(&mended, "n0")), (vec![], vec!["StormCooldown"]));
+        // It was there in a storm, and away for a moment of its cooldown.
+        let before = run(&stormy, Memory::default(), 2000);
+        let away = run(&spoil(&whole), before.memory, 2010);
+        let mended = run(&whole, away.memory, 2599);
+        assert_eq!((opened(&mended), reasons(&mended, "n0")), (vec![], vec!["StormCooldown"]));
+        assert_eq!(opened(&run(&whole, mended.memory, 2600)), ["n0"], "calm for as long as it has to be");
+    }
+}
+
+#[test]
+fn storms_of_a_policy_that_stays_away_are_forgotten() {
+    let whole = world(1, vec![policy("p", vec![cordon()])]);
+    let gone = Snapshot { policies: Vec::new(), ..whole.clone() };
+    let unreadable = [("p".to_owned(), "spec.when: Syntax error".to_owned())].into();
+    let spoilt = Snapshot { unreadable_policies: unreadable, ..gone.clone() };
+    let day = 24 * 3600;
+    for (there, days) in [(&gone, false), (&spoilt, true)] {
+        let memory = run(&whole, Memory::default(), 1000).memory;
+        let memory = run(there, run(there, memory, 1001).memory, 1000 + day).memory;
+        assert!(memory.weather.contains_key("p"));
+        assert_eq!(run(there, memory, 1001 + day).memory.weather.contains_key("p"), days);
     }
 }
 
@@ -333,6 +392,7 @@ fn the_shipped_policy_for_dead_nodes_waits_for_the_lease_only() {
     let mut snapshot = world(0, vec![Policy::compile(&shipped).unwrap()]);
     snapshot.nodes = (0..100).map(|number| format!("n{number:03}")).map(|name| (name.clone(), node(&name))).collect();
     let lease = |second| crate::facts::LeaseView {
+        resource_version: String::new(),
         holder: String::new(),
         renewed: None,
         duration: Duration::from_secs(40),

@@ -28,18 +28,6 @@ pub fn sort(pod: &Pod, rules: &DrainRules, now: Timestamp) -> Sorted {
     filters.iter().find_map(|filter| filter(pod, rules, now)).unwrap_or(Sorted::Go)
 }
 
-/// A line for people: the pod, what a drain would do with it and why.
-#[must_use]
-pub fn describe(pod: &Pod, rules: &DrainRules, now: Timestamp) -> String {
-    let words = match sort(pod, rules, now) {
-        Sorted::Go if pod.deleting.is_some() => "is being deleted; waited for".to_owned(),
-        Sorted::Go => "goes".to_owned(),
-        Sorted::Stays(why) => format!("stays: {why}"),
-        Sorted::Refused(why) => format!("stands in the way: {why}"),
-    };
-    format!("{}/{}: {words}", pod.at.namespace, pod.at.name)
-}
-
 /// First, because kubectl asks the API server for nothing but these: other pods cannot stand in the way either.
 fn selected(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorted> {
     let selector = rules.pod_selector.as_ref()?;

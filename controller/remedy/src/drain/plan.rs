@@ -47,6 +47,8 @@ pub struct DrainNext {
     pub until: Moment,
     /// The end.
     pub verdict: Option<DrainReport>,
+    /// While there is no verdict: the pods that do not go, each with the reason.
+    pub waits: Vec<String>,
 }
 
 /// The next thing for a drain that began at `started`, with the node's pods as they were just listed.
@@ -57,13 +59,13 @@ pub fn next(rules: &DrainRules, pods: &[Pod], state: &mut DrainState, started: M
     let verdict = verdict(rules, &view, state, now.moment >= deadline);
     let until = now.moment.plus(LOOK_AGAIN).min(deadline);
     if verdict.is_some() {
-        return DrainNext { calls: Vec::new(), ask: Vec::new(), until, verdict };
+        return DrainNext { calls: Vec::new(), ask: Vec::new(), until, verdict, waits: Vec::new() };
     }
     state.begun = true;
     let force = rules.force_on_timeout
         && (now.moment.plus(rules.forced_for()) >= deadline || view.go.iter().all(|pod| is_stuck(pod, state)));
     let calls = calls(rules, &view, state, force, now.moment);
-    DrainNext { calls, ask: unasked(&view, state), until, verdict }
+    DrainNext { calls, ask: unasked(&view, state), until, verdict, waits: waits(rules, &view, state, now) }
 }
 
 /// The node's pods, sorted.
@@ -71,16 +73,18 @@ struct View<'a> {
     go: Vec<&'a Pod>,
     /// `namespace/name: why`.
     refused: Vec<String>,
+    /// How many stay by the rules' choice and would end with the node's power.
+    left: u32,
 }
 
 impl<'a> View<'a> {
     /// What runs no more goes first, then what does not serve: they free their budgets for the others.
     fn of(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Self {
-        let mut view = Self { go: Vec::new(), refused: Vec::new() };
+        let mut view = Self { go: Vec::new(), refused: Vec::new(), left: 0 };
         for pod in pods {
             match sort(pod, rules, now.wall) {
                 Sorted::Go => view.go.push(pod),
-                Sorted::Stays(_) => {}
+                Sorted::Stays(_) => view.left += u32::from(ends_with_power(pod)),
                 Sorted::Refused(why) => view.refused.push(line(&pod.at, &why)),
             }
         }
@@ -101,7 +105,75 @@ fn verdict(rules: &DrainRules, view: &View<'_>, state: &DrainState, late: bool) 
     let mut blocked = view.refused.clone();
     blocked.extend(view.go.iter().map(|pod| line(&pod.at, &why(pod, state, rules))));
     let done = blocked.is_empty();
-    Some(DrainReport { done, blocked: shortened(blocked) })
+    Some(DrainReport { done, blocked: shortened(blocked), left: view.left })
+}
+
+/// A pod that no power step may end unless the node is dead: one that still runs, and neither comes back with the node
+/// (DaemonSets) nor is the node's own.
+#[must_use]
+pub fn ends_with_power(pod: &Pod) -> bool {
+    let of_the_node = pod.mirror || pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet" && !owner.gone);
+    !of_the_node && !pod.is_finished()
+}
+
+fn waits(rules: &DrainRules, view: &View<'_>, state: &DrainState, now: Now) -> Vec<String> {
+    let hangs = |pod: &&&Pod| match pod.deleting {
+        Some(deletion) => now.wall > deletion.at,
+        None => state.tries(&pod.at).is_some_and(|tries| tries.why.is_some()),
+    };
+    let mut lines = view.refused.clone();
+    lines.extend(view.go.iter().filter(hangs).map(|pod| line(&pod.at, &why(pod, state, rules))));
+    shortened(lines)
+}
+
+/// The pods that a drain which is under way waits for, as somebody sees it who only looks, and whether their budgets matter.
+#[must_use]
+pub fn awaited<'a>(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Vec<Awaited<'a>> {
+    let one = |pod: &'a Pod| match sort(pod, rules, now.wall) {
+        Sorted::Stays(_) => None,
+        Sorted::Refused(why) => Some(Awaited { pod, words: format!("stands in the way: {why}"), asks: false }),
+        Sorted::Go => match pod.deleting {
+            Some(deletion) => {
+                let words = format!("is being deleted, by {}{}", deletion.at, finalizers(pod));
+                Some(Awaited { pod, words, asks: false })
+            }
+            None => {
+                let asks = !rules.disable_eviction && pod.phase == "Running";
+                Some(Awaited { pod, words: "is to go".to_owned(), asks })
+            }
+        },
+    };
+    pods.iter().filter_map(one).collect()
+}
+
+/// One pod that a drain waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited<'a> {
+    pub pod: &'a Pod,
+    words: String,
+    /// Its eviction asks the disruption budgets.
+    pub asks: bool,
+}
+
+impl Awaited<'_> {
+    /// A line for people, with the budgets that select it, as far as they are known.
+    #[must_use]
+    pub fn line(&self, budgets: &[Budget]) -> String {
+        let words = match budgets {
+            [_, _, ..] => format!("several budgets select it, which eviction cannot serve: {}", named(budgets)),
+            [one] if allows_nothing(one) => format!("held by {}", named(budgets)),
+            _ => self.words.clone(),
+        };
+        line(&self.pod.at, &words)
+    }
+}
+
+fn finalizers(pod: &Pod) -> &'static str {
+    if pod.finalizers { "; it has finalizers" } else { "" }
+}
+
+fn allows_nothing(budget: &Budget) -> bool {
+    budget.disruptions_allowed <= 0
 }
 
 fn shortened(mut lines: Vec<String>) -> Vec<String> {
@@ -123,8 +195,7 @@ fn is_stuck(pod: &Pod, state: &DrainState) -> bool {
 fn why(pod: &Pod, state: &DrainState, rules: &DrainRules) -> String {
     let tries = state.tries(&pod.at);
     if let (Some(deletion), false) = (pod.deleting, tries.is_some_and(|tries| tries.blocked)) {
-        let finalizers = if pod.finalizers { "; it has finalizers" } else { "" };
-        return format!("it should have been gone by {}, the kubelet has not said so{finalizers}", deletion.at);
+        return format!("it should have been gone by {}, the kubelet has not said so{}", deletion.at, finalizers(pod));
     }
     match tries {
         None => format!("there was no time for it within {} s", rules.timeout.as_secs()),
@@ -132,12 +203,16 @@ fn why(pod: &Pod, state: &DrainState, rules: &DrainRules) -> String {
     }
 }
 
-/// Names the budgets that allow nothing; all of them if none says so now.
 fn blocking(tries: &Tries) -> String {
     let Some(budgets) = tries.budgets.as_ref().filter(|budgets| tries.blocked && !budgets.is_empty()) else {
         return String::new();
     };
-    let tight: Vec<_> = budgets.iter().filter(|budget| budget.disruptions_allowed <= 0).collect();
+    format!("; {}", named(budgets))
+}
+
+/// The budgets that allow nothing; all of them if none says so now.
+fn named(budgets: &[Budget]) -> String {
+    let tight: Vec<_> = budgets.iter().filter(|budget| allows_nothing(budget)).collect();
     let named: Vec<_> = if tight.is_empty() { budgets.iter().collect() } else { tight };
     let name = |budget: &&Budget| {
         let message = Some(&budget.message).filter(|text| !text.is_empty()).map(|text| format!(", {text}"));
@@ -149,7 +224,7 @@ fn blocking(tries: &Tries) -> String {
             message.unwrap_or_default()
         )
     };
-    format!("; PodDisruptionBudget {}", named.iter().map(name).collect::<Vec<_>>().join(", "))
+    format!("PodDisruptionBudget {}", named.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
 fn calls(rules: &DrainRules, view: &View<'_>, state: &mut DrainState, force: bool, now: Moment) -> Vec<Call> {

@@ -1,3 +1,5 @@
+//! Certificate requests, each wrong in one thing.
+
 use super::*;
 
 /// What `nodewell enroll` sends.

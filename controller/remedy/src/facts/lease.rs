@@ -9,6 +9,8 @@ use crate::time::Moment;
 /// A node's Lease (the kubelet's in `kube-node-lease`, our agent's in `nodewell`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseView {
+    /// Empty where none is known.
+    pub resource_version: String,
     pub holder: String,
     /// `renewTime`, by the holder's clock: only its changes mean anything to us.
     pub renewed: Option<Timestamp>,

@@ -12,8 +12,11 @@ pub const ZONE: &str = "topology.kubernetes.io/zone";
 pub const OLD_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
 pub const CONTROL_PLANE: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 
+/// The condition that says whether the node could be fenced; ours.
+pub const FENCE_READY: &str = "FenceReady";
+
 /// One Node as it was last seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Node {
     pub name: String,
     pub uid: String,
@@ -35,6 +38,8 @@ pub struct Node {
     pub addresses: Vec<String>,
     /// Volumes that the attach-detach controller or the kubelet still counts (`volumesAttached` and `volumesInUse`).
     pub volumes_attached: usize,
+    /// Where its kubelet listens, if it said so (`status.daemonEndpoints`).
+    pub kubelet_port: Option<u16>,
 }
 
 impl Node {
@@ -67,10 +72,11 @@ impl Node {
 }
 
 /// A condition's status. What is neither `True` nor `False` is Unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Truth {
     True,
     False,
+    #[default]
     Unknown,
 }
 
@@ -84,7 +90,7 @@ impl fmt::Display for Truth {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Condition {
     pub kind: String,
     pub status: Truth,

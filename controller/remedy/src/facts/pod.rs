@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::Effect;
 
 /// Exactly one pod: a name may be another pod tomorrow, a UID never.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PodRef {
     pub namespace: String,
     pub name: String,
     pub uid: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pod {
     pub at: PodRef,
     /// `spec.nodeName`.
@@ -46,6 +46,16 @@ impl Pod {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// It has volumes of this storage (driver or class), and none of another, or of one that nobody knows: to that it could
+    /// still write while its successor does.
+    #[must_use]
+    pub fn is_only_on(&self, storage: &str) -> bool {
+        let is_on =
+            |claim: &Claim| [&claim.storage_class, &claim.driver].into_iter().flatten().any(|name| name == storage);
+        let mut claims = self.volumes.iter().filter_map(Volume::claim).peekable();
+        claims.peek().is_some() && claims.all(is_on)
     }
 }
 
@@ -85,6 +95,12 @@ pub enum Volume {
     Other,
 }
 
+impl Volume {
+    fn claim(&self) -> Option<&Claim> {
+        if let Self::Claim(claim) = self { Some(claim) } else { None }
+    }
+}
+
 /// A claim, as far as it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claim {
@@ -114,3 +130,6 @@ pub struct Budget {
     pub disruptions_allowed: i64,
     pub message: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -174,15 +174,8 @@ fn our_end(pod: &Pod, remedy: &Remedy, path: &OurPath) -> OurEnd {
     if pod.is_finished() || belongs_to_node(pod) {
         return OurEnd::Stays;
     }
-    let on_storage = |storage: &String| {
-        let mut claims = pod.volumes.iter().filter_map(|volume| match volume {
-            Volume::Claim(claim) => Some(claim),
-            _ => None,
-        });
-        claims.any(|claim| claim.driver.as_ref() == Some(storage) || claim.storage_class.as_ref() == Some(storage))
-    };
     match path.released {
-        Some(at) if remedy.storage_only.as_ref().is_none_or(on_storage) => match pod.owner {
+        Some(at) if remedy.storage_only.as_ref().is_none_or(|storage| pod.is_only_on(storage)) => match pod.owner {
             Some(_) => OurEnd::Released(at),
             None => OurEnd::Lost(at),
         },

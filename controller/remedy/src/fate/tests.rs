@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+//! What becomes of the pods of a node that fails, with the settings of clusters of all kinds.
 
 use proptest::prelude::*;
 
@@ -11,18 +11,11 @@ fn pod(name: &str, owner: Option<&str>) -> Pod {
         node: "worker-7".into(),
         phase: "Running".into(),
         ready: true,
-        created: None,
         owner: owner.map(|kind| Owner { kind: kind.into(), name: "o".into(), uid: "u".into(), gone: false }),
-        owned_by_others: false,
-        deleting: None,
-        mirror: false,
         grace: Duration::from_secs(30),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
         // What the DefaultTolerationSeconds admission plug-in adds.
         tolerations: vec![toleration("node.kubernetes.io/unreachable", Some(300))],
-        volumes: Vec::new(),
-        finalizers: false,
+        ..Pod::default()
     }
 }
 

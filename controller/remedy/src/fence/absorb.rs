@@ -9,13 +9,14 @@ use crate::{
         OUT_OF_SERVICE,
         fence::{DrainReport, NodeFenceStatus, Phase},
     },
-    facts::{Effect, Taint},
+    facts::Taint,
+    method::BuiltIn,
 };
 
 pub(super) fn absorb(draft: Draft, step: &Step, outcome: &Outcome) -> Draft {
     match step {
         Step::Taint(taint) => tainted(draft, taint, outcome),
-        Step::Untaint { key, effect } => untainted(draft, key, *effect, outcome),
+        Step::Untaint(taint) => untainted(draft, taint, outcome),
         Step::Cordon => cordoned(draft, outcome),
         Step::Uncordon => uncordoned(draft, outcome),
         Step::Methods(names) => methods(draft, names, outcome),
@@ -71,21 +72,23 @@ fn tainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
 fn own(status: &mut NodeFenceStatus, taint: &Taint, ours: bool) {
     let taints = &mut status.ours.taints;
     if !ours {
-        taints.retain(|other| other.key != taint.key || other.effect != taint.effect);
+        taints.retain(|other| other != taint);
     } else if !has(taints, taint) {
         taints.push(taint.clone());
     }
 }
 
-fn untainted(draft: Draft, key: &str, effect: Effect, outcome: &Outcome) -> Draft {
-    if !matches!(outcome, Ok(Done::Yes | Done::NotOurs)) {
-        return again(draft, "UntaintFailed", outcome);
-    }
+fn untainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
+    let text = match outcome {
+        Ok(Done::Yes) => "is gone",
+        Ok(Done::NotOurs) => "is somebody else's by now, and stays",
+        _ => return again(draft, "UntaintFailed", outcome),
+    };
     let draft = succeeded(draft).with(|status| {
-        status.ours.taints.retain(|taint| taint.key != key || taint.effect != effect);
-        status.out_of_service &= key != OUT_OF_SERVICE;
+        status.ours.taints.retain(|other| other != taint);
+        status.out_of_service &= taint.key != OUT_OF_SERVICE;
     });
-    draft.note("Untainted", format!("taint {key} is gone"))
+    draft.note("Untainted", format!("taint {} {text}", taint.key))
 }
 
 fn cordoned(draft: Draft, outcome: &Outcome) -> Draft {
@@ -99,12 +102,12 @@ fn cordoned(draft: Draft, outcome: &Outcome) -> Draft {
 }
 
 fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
-    match outcome {
-        Ok(Done::Yes | Done::NotOurs) => {
-            succeeded(draft).with(|status| status.ours.cordon = false).note("Uncordoned", "our cordon is taken back")
-        }
-        _ => again(draft, "UncordonFailed", outcome),
-    }
+    let text = match outcome {
+        Ok(Done::Yes) => "our cordon is taken back",
+        Ok(Done::NotOurs) => "no cordon of it is ours by now",
+        _ => return again(draft, "UncordonFailed", outcome),
+    };
+    succeeded(draft).with(|status| status.ours.cordon = false).note("Uncordoned", text)
 }
 
 /// The isolation step's before power is touched, the recovery step's after.
@@ -114,7 +117,13 @@ fn methods(mut draft: Draft, names: &[String], outcome: &Outcome) -> Draft {
     }
     let isolated = draft.status().phase != Phase::Recovering;
     let draft = succeeded(draft).with(|status| status.isolated = isolated);
-    draft.note("MethodsDone", names.join(", "))
+    draft.note("MethodsDone", done(names))
+}
+
+/// Pods are let go by the release alone, when Off is confirmed: `clean-pods` is nothing that was done.
+fn done(names: &[String]) -> String {
+    let ran = names.iter().filter(|name| BuiltIn::named(name) != Some(BuiltIn::CleanPods));
+    ran.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// A drain is not begun twice: whatever ended it without a report leaves it not done.
@@ -122,12 +131,15 @@ fn drained(draft: Draft, outcome: &Outcome) -> Draft {
     let report = match outcome {
         Ok(Done::Drain(report)) => report.clone(),
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => return again(draft, "DrainNotBegun", outcome),
-        _ => DrainReport { done: false, blocked: vec![words(outcome)] },
+        _ => DrainReport { done: false, blocked: vec![words(outcome)], left: 0 },
     };
-    let text =
-        if report.done { "every pod is gone".into() } else { format!("not done: {}", report.blocked.join("; ")) };
+    let blocked = (!report.done).then(|| format!("not done: {}", report.blocked.join("; ")));
     let draft = succeeded(draft).with(|status| status.drain = Some(report));
-    advance(draft.note("Drained", text), Phase::Draining)
+    let draft = match blocked {
+        None => draft.note("Drained", "every pod is gone"),
+        Some(blocked) => draft.warn("DrainBlocked", blocked),
+    };
+    advance(draft, Phase::Draining)
 }
 
 /// On to the wait after this rung or to the next one, if that is where the record stands. What cannot be read is left to
@@ -140,7 +152,7 @@ fn advance(mut draft: Draft, phase: Phase) -> Draft {
     let index = draft.status().rung + 1;
     let next = ladder::rung(draft.fence(), index).map(|rung| rung.map(|rung| rung.phase()));
     match next {
-        Some(Ok(phase)) if wait.is_zero() => draft.enter_rung(index, phase, "done"),
+        Some(Ok(phase)) if wait.is_zero() => draft.enter_rung(index, phase, "ended"),
         Some(Err(_)) if wait.is_zero() => draft,
         _ => draft.enter(Phase::Waiting, "is it well now?"),
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{
     Case, Next, Wanted,
     holds::{pause, wait},
@@ -12,11 +14,12 @@ use super::{
 use crate::{
     action::Step,
     api::{
-        fence::{DrainReport, Hold, Phase},
+        fence::{DrainReport, Hold, NodeFence, Phase},
         policy::{DrainStep, TaintStep},
     },
     drain::DrainRules,
     facts::Taint,
+    guard::reason::{POLICY_UNREADABLE, PREDICATE_ERROR, PREDICATE_FALSE, RESTART_LIMIT},
     time::Moment,
 };
 
@@ -32,6 +35,14 @@ pub(super) fn pending(case: &Case<'_>) -> Next {
         return wait(case, holds, None);
     }
     enter_rung(case, 0, Draft::of(case), "opened")
+}
+
+/// A record that is about to be opened begins with its first step at once: that is one write less before a node that is
+/// not well is cordoned. Whatever keeps the step from being read is said when its turn comes.
+pub(super) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
+    let Some(Ok(rung)) = ladder::rung(&fence, 0) else { return fence };
+    let draft = Draft::new(&fence, fence.status.epoch, at);
+    draft.enter_rung(0, rung.phase(), "opened").finish().0
 }
 
 /// Goes to the rung `index`, or waits at the ladder's end.
@@ -58,12 +69,12 @@ pub(super) fn unwanted(case: &Case<'_>) -> Vec<Hold> {
     if without_policy(case) {
         let message =
             format!("policy {:?} is gone or cannot be read; mend it or abort this record", case.fence.spec.policy);
-        holds.push(Hold::new("PolicyUnreadable", message));
+        holds.push(Hold::new(POLICY_UNREADABLE, message));
     }
     match case.wanted {
         Wanted::Yes => {}
-        Wanted::No { .. } => holds.push(Hold::new("NodeReady", "the policy's predicate is true of it no more")),
-        Wanted::Unknown => holds.push(Hold::new("PredicateError", "the policy's predicate cannot be judged")),
+        Wanted::No { .. } => holds.push(Hold::new(PREDICATE_FALSE, "the policy's predicate is true of it no more")),
+        Wanted::Unknown => holds.push(Hold::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")),
     }
     holds
 }
@@ -119,7 +130,11 @@ fn isolation_holds(case: &Case<'_>) -> Vec<Hold> {
 pub(super) fn back_off(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
     let tried = status.tried.filter(|_| status.failures > 0)?;
-    let since = Duration::try_from(case.now.wall.duration_since(tried)).ok()?;
+    let since = match status.epoch == case.epoch {
+        true => Duration::try_from(case.now.wall.duration_since(tried)).ok()?,
+        // Another leader's clock says nothing of ours.
+        false => case.now.moment.since(case.entered),
+    };
     let left = super::doubt::delay(status.failures).checked_sub(since).filter(|left| !left.is_zero())?;
     Some(pause(case, case.now.moment.plus(left)))
 }
@@ -143,7 +158,7 @@ pub(super) fn draining(case: &Case<'_>) -> Next {
         Err(hold) => wait(case, vec![hold], None),
         Ok(Some(rules)) => back_off(case).unwrap_or_else(|| act(case, Step::Drain(rules))),
         Ok(None) => {
-            let report = DrainReport { done: false, blocked: vec!["no time is left".into()] };
+            let report = DrainReport { done: false, blocked: vec!["no time is left".into()], left: 0 };
             rung_done(case, Draft::of(case).with(|status| status.drain = Some(report)), "the drain's time is over")
         }
     }
@@ -176,10 +191,12 @@ pub(super) fn waiting(case: &Case<'_>) -> Next {
     };
     let is_last = status.rung + 1 >= case.fence.spec.steps.len();
     let until = case.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
+    let mut holds = unwanted(case);
     if case.now.moment < until {
-        return pause(case, until);
+        // Nothing is begun meanwhile. That its policy has to be mended is told all the same; a predicate may err on and off.
+        holds.retain(|hold| hold.reason == POLICY_UNREADABLE);
+        return wait(case, holds, Some(until.since(case.now.moment)));
     }
-    let holds = unwanted(case);
     if !holds.is_empty() {
         return wait(case, holds, None);
     }
@@ -195,7 +212,7 @@ fn again(case: &Case<'_>) -> Next {
     }
     if status.restarts >= RESTARTS {
         let message = format!("{RESTARTS} ladders did not help; look at the machine");
-        return Draft::of(case).quarantine(Hold::new("RestartLimit", message)).save();
+        return Draft::of(case).quarantine(Hold::new(RESTART_LIMIT, message)).save();
     }
     let fresh = Draft::of(case).with(|status| {
         status.restarts += 1;

@@ -13,14 +13,14 @@ pub const EDGES: &[(Phase, &[Phase])] = &[
     (KdumpWait, &[Guarded, Recovering, Closed]),
     (PoweringOff, &[OffConfirmed, Guarded, InDoubt, Quarantined]),
     (OffConfirmed, &[PodsReleased, PoweringOn, Guarded, Recovering, InDoubt, Quarantined]),
-    (PodsReleased, &[PoweringOn, Guarded, Recovering, InDoubt, Quarantined]),
+    (PodsReleased, &[PoweringOn, OffConfirmed, AwaitReady, Guarded, Recovering, InDoubt, Quarantined]),
     (PoweringOn, &[AwaitReady, InDoubt, Recovering, Quarantined]),
     (AwaitReady, &[Recovering, Failed, Isolating, Draining, Guarded, Closed, Quarantined]),
     (Reaping, &[Waiting, Guarded, InDoubt, Closed]),
     (Recovering, &[Waiting, Closed, Quarantined]),
     (InDoubt, &[OffConfirmed, PoweringOn, AwaitReady, Failed, Recovering, Closed, Quarantined]),
     (Failed, &[Guarded, Isolating, Draining, Recovering, Closed, Quarantined]),
-    (Quarantined, &[InDoubt]),
+    (Quarantined, &[InDoubt, Closed]),
     (Closed, &[]),
 ];
 

@@ -5,14 +5,13 @@ use std::{fmt, time::Duration};
 
 use super::Case;
 use crate::{
-    api::fence::Hold,
-    facts::{Effect, Taint},
+    api::fence::{DrainReport, Hold},
+    facts::{Effect, Taint, kubelet},
+    guard::reason::{EVIDENCE_TOO_YOUNG, NODE_READY},
     snapshot::PowerState,
     time::Moment,
 };
 
-/// What the cluster itself waits for (`node-monitor-grace-period`): after it the Lease's silence is enough alone.
-pub const SILENCE: Duration = Duration::from_secs(50);
 /// A host's failure to reach the node counts after this.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(5);
 /// A BMC's word is believed for so long.
@@ -65,7 +64,7 @@ pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Hold> {
     let Some(silence) = silence(case) else {
         return Err(young("the kubelet's Lease cannot be read; look at kube-node-lease"));
     };
-    if silence >= SILENCE && !case.node.is_none_or(crate::facts::Node::is_ready) {
+    if silence >= kubelet::GIVEN_UP && !case.node.is_none_or(crate::facts::Node::is_ready) {
         return Ok(witnesses(case, silence));
     }
     match fast(case, silence) {
@@ -78,13 +77,13 @@ pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Hold> {
 #[must_use]
 pub fn is_off(case: &Case<'_>) -> Option<Vec<Witness>> {
     let silence = silence(case)?;
-    let enough = case.policy.and_then(|policy| policy.fast).map_or(SILENCE, |fast| fast.silent_for);
+    let enough = case.policy.and_then(|policy| policy.fast).map_or(kubelet::GIVEN_UP, |fast| fast.silent_for);
     bmc_off(case)?;
     (silence >= enough).then(|| witnesses(case, silence))
 }
 
 fn drained(case: &Case<'_>) -> bool {
-    case.fence.status.drain.as_ref().is_some_and(|report| report.done)
+    case.fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
 }
 
 /// Nothing new comes onto it: a drain is worth nothing on a node that somebody has uncordoned since.
@@ -96,9 +95,9 @@ fn is_shut(case: &Case<'_>) -> bool {
 
 /// The kubelet's silence; the agent's Lease can only shorten it while it is young enough to speak for the path.
 fn silence(case: &Case<'_>) -> Option<Duration> {
-    let kubelet = case.kubelet_lease?.stale_for(case.now.moment);
+    let silent = case.kubelet_lease?.stale_for(case.now.moment);
     let agent = case.agent_lease.map(|lease| lease.stale_for(case.now.moment));
-    Some(if kubelet >= SILENCE { kubelet } else { agent.map_or(kubelet, |agent| agent.min(kubelet)) })
+    Some(if silent >= kubelet::GIVEN_UP { silent } else { agent.map_or(silent, |agent| agent.min(silent)) })
 }
 
 fn fast(case: &Case<'_>, silence: Duration) -> Option<Vec<Witness>> {
@@ -139,24 +138,24 @@ fn witnesses(case: &Case<'_>, silence: Duration) -> Vec<Witness> {
 }
 
 fn young(message: &str) -> Hold {
-    Hold::new("EvidenceTooYoung", message)
+    Hold::new(EVIDENCE_TOO_YOUNG, message)
 }
 
 fn missing(case: &Case<'_>, silence: Duration) -> Hold {
-    if drained(case) && silence < SILENCE {
+    if drained(case) && silence < kubelet::GIVEN_UP {
         return Hold::new(
             "NotCordoned",
             "it was drained and is open to new pods; cordon it, best by a step before the drain",
         );
     }
-    if case.node.is_some_and(crate::facts::Node::is_ready) && silence < SILENCE {
+    if case.node.is_some_and(crate::facts::Node::is_ready) && silence < kubelet::GIVEN_UP {
         let message = "the node is Ready and was not drained; a drain step before this one would allow it";
-        return Hold::new("NodeReady", message);
+        return Hold::new(NODE_READY, message);
     }
     let sentence = sentence(&witnesses(case, silence));
     if case.node.is_some_and(crate::facts::Node::is_ready) {
         let who = "the node lifecycle controller (kube-controller-manager) has not given it up";
         return young(&format!("{sentence}, but Ready is still True: {who}"));
     }
-    young(&format!("{sentence}; enough is {} s of silence, or the policy's fast evidence", SILENCE.as_secs()))
+    young(&format!("{sentence}; enough is {} s of silence, or the policy's fast evidence", kubelet::GIVEN_UP.as_secs()))
 }

@@ -2,38 +2,35 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{Case, Next, record::Draft};
 use crate::{
     api::fence::{Hold, NodeFenceStatus},
+    guard::reason::{
+        ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY, CLAIMED_BY_PEER, DRY_RUN, EVIDENCE_TOO_YOUNG,
+        KILL_SWITCH, NODE_HELD, NODE_READY, NOT_INFORMED, NOT_LEADING, OBSERVE, POD_RATE, PODS_UNKNOWN,
+        PREDICATE_FALSE, SELF_SUSPICION,
+    },
     time::Moment,
 };
 
 /// Not a word is written: this controller does not lead, must not act, or does not know enough to say anything.
-const STANDSTILL: [&str; 3] = ["NotLeading", "DryRun", "NotInformed"];
+const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, NOT_INFORMED];
 
 /// What also forbids to take back what was done. Budgets, storms and the like do not: a node that is off is no help.
-const ABSOLUTE: [&str; 9] = [
-    "NotLeading",
-    "DryRun",
-    "NotInformed",
-    "KillSwitch",
-    "NodeHeld",
-    "ClaimedByPeer",
-    "NoMethods",
-    "FenceNotReady",
-    "IdentityUnproven",
-];
+const ABSOLUTE: [&str; 6] = [NOT_LEADING, DRY_RUN, NOT_INFORMED, KILL_SWITCH, NODE_HELD, CLAIMED_BY_PEER];
 
 /// What forbids to take a taint or a cordon back.
-const UNDOING: [&str; 5] = ["NotLeading", "DryRun", "NotInformed", "KillSwitch", "NodeHeld"];
+const UNDOING: [&str; 5] = [NOT_LEADING, DRY_RUN, NOT_INFORMED, KILL_SWITCH, NODE_HELD];
 
 /// What forbids to release the pods of a node that is off: the node is lost already, whatever budgets say.
-const RELEASE: [&str; 3] = ["PodRate", "Observe", "SelfSuspicion"];
+const RELEASE: [&str; 3] = [POD_RATE, OBSERVE, SELF_SUSPICION];
 
 pub(super) fn standstill(case: &Case<'_>) -> Vec<Hold> {
     let mut holds = among(case, &STANDSTILL);
     if case.epoch == 0 && holds.is_empty() {
-        holds.push(Hold::new("NotLeading", "another controller leads; ask that one"));
+        holds.push(Hold::new(NOT_LEADING, "another controller leads; ask that one"));
     }
     holds
 }
@@ -63,22 +60,52 @@ fn among(case: &Case<'_>, reasons: &[&str]) -> Vec<Hold> {
 }
 
 /// These end by time alone, or by what is read again.
-const TIMED: [&str; 6] =
-    ["EvidenceTooYoung", "NodeReady", "AwaitingReady", "AttachmentsUnknown", "AttachmentsLeft", "PodsUnknown"];
+const TIMED: [&str; 7] = [
+    EVIDENCE_TOO_YOUNG,
+    NODE_READY,
+    PREDICATE_FALSE,
+    AWAITING_READY,
+    ATTACHMENTS_UNKNOWN,
+    ATTACHMENTS_LEFT,
+    PODS_UNKNOWN,
+];
 
-/// Waits. The holds go into the record only when their reasons change, not with every number in their messages.
+/// Numbers in messages are that old at most.
+const REFRESH: Duration = Duration::from_secs(60);
+/// Other words are: somebody is mending what they say.
+const REWORD: Duration = Duration::from_secs(10);
+
+/// Waits. The holds go into the record, and are told, when their reasons change. For other words in their messages they are
+/// only written again, and for other numbers not more often than once a minute.
 pub(super) fn wait(case: &Case<'_>, holds: Vec<Hold>, until: Option<Duration>) -> Next {
     let timed = holds.iter().any(|hold| TIMED.contains(&hold.reason.as_str())).then_some(Duration::from_secs(1));
     let until = until.or(timed).map(|span| case.now.moment.plus(span));
     let written = joined(&holds);
+    let now = case.now.wall;
+    let hold = |status: &mut NodeFenceStatus| {
+        status.held_at = written.as_ref().map(|_| now);
+        status.hold.clone_from(&written);
+    };
     if reasons(case.fence.status.hold.as_ref()) == reasons(written.as_ref()) {
-        return Next::Wait { until, holds };
+        let is_old = is_old(&case.fence.status, written.as_ref(), now);
+        return if is_old { Draft::of(case).with(hold).save() } else { Next::Wait { until, holds } };
     }
     let draft = match &written {
         Some(hold) => Draft::of(case).warn("Held", hold.message.clone()),
         None => Draft::of(case).note("HeldNoMore", "what held before holds no more"),
     };
-    draft.with(|status: &mut NodeFenceStatus| status.hold = written).save()
+    draft.with(hold).save()
+}
+
+fn is_old(status: &NodeFenceStatus, written: Option<&Hold>, now: Timestamp) -> bool {
+    let stored = status.hold.as_ref().map(|hold| hold.message.as_str());
+    let new = written.map(|hold| hold.message.as_str());
+    if stored == new {
+        return false;
+    }
+    let age = status.held_at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
+    let words = |text: Option<&str>| text.map(|text| text.replace(|letter: char| letter.is_ascii_digit(), ""));
+    age.is_none_or(|age| age >= if words(stored) == words(new) { REFRESH } else { REWORD })
 }
 
 /// Waits for nothing that anybody could mend.

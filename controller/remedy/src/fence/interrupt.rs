@@ -6,22 +6,23 @@ use jiff::SignedDuration;
 
 use super::{Case, Next, Wanted, record::Draft};
 use crate::{
-    api::fence::{Confirmation, Hold, Intent, Irreversible, NodeFenceStatus, Phase},
-    facts::Node,
+    api::fence::{Confirmation, Hold, Intent, Irreversible, Phase},
+    facts::{Node, kubelet},
+    guard::reason::NODE_GONE,
     time::Moment,
 };
 
 /// An intent is acted upon in the next round or never: what is older was begun by somebody, or nobody knows.
 const INTENT_LASTS: SignedDuration = SignedDuration::from_secs(10);
-/// A Lease that moved within this time belongs to a kubelet that lives (it renews every 10 s).
-pub(super) const FRESH: Duration = Duration::from_secs(20);
 /// A renewal may be seen this much later than it was made.
 const LATE: SignedDuration = SignedDuration::from_secs(15);
 
 /// The first that applies.
 pub(super) fn check(case: &Case<'_>) -> Option<Next> {
-    if matches!(case.fence.status.phase, Phase::Closed | Phase::Quarantined) {
-        return None;
+    match case.fence.status.phase {
+        Phase::Closed => return None,
+        Phase::Quarantined => return given_up_and_gone(case),
+        _ => {}
     }
     gone(case)
         .or_else(|| false_confirmation(case))
@@ -47,9 +48,18 @@ fn gone(case: &Case<'_>) -> Option<Next> {
     let draft = Draft::of(case);
     if powerless || meant {
         let message = "the Node is gone while its machine is, or may be, off; turn it on or take it out of service";
-        return Some(draft.quarantine(Hold::new("NodeGone", message)).save());
+        return Some(draft.settle().quarantine(Hold::new(NODE_GONE, message)).save());
     }
-    Some(draft.with(forget_intent).enter(Phase::Closed, "the Node is gone, and what was ours with it").save())
+    Some(draft.settle().enter(Phase::Closed, "the Node is gone, and what was ours with it").save())
+}
+
+/// A person took the node away instead of mending it: nobody waits for anything any more. Only a machine that was left off
+/// is still remembered.
+fn given_up_and_gone(case: &Case<'_>) -> Option<Next> {
+    let status = &case.fence.status;
+    let left_off = status.off.is_some() || status.hold.as_ref().is_some_and(|hold| hold.reason == NODE_GONE);
+    (own_node(case).is_none() && !left_off)
+        .then(|| Draft::of(case).enter(Phase::Closed, "the Node that was given up is gone").save())
 }
 
 /// It lives on with the boot that was confirmed to have ended: its BMC lies, or is another machine's.
@@ -67,7 +77,7 @@ fn false_confirmation(case: &Case<'_>) -> Option<Next> {
     let message =
         "the node is Ready with the boot that its BMC said had ended; do not trust this BMC, look at its wiring";
     let hold = Hold::new("FalseConfirmation", message);
-    let draft = Draft::of(case).with(forget_intent).enter(Phase::Recovering, hold.message.clone());
+    let draft = Draft::of(case).settle().enter(Phase::Recovering, hold.message.clone());
     let draft = draft.warn("FalseConfirmation", message).with(|status| {
         status.giving_up = Some(hold);
         status.off = None;
@@ -82,7 +92,7 @@ fn renewed_after(case: &Case<'_>, off: &Confirmation) -> bool {
     let age = lease.stale_for(case.now.moment);
     let seen = SignedDuration::try_from(age).map_or(case.now.wall, |age| case.now.wall - age);
     let late = off.epoch != case.epoch || seen.duration_since(off.at) >= LATE;
-    late && age < FRESH && lease.seen > case.entered && lease.renewed != case.fence.status.lease_renewed
+    late && age < kubelet::LIVES && lease.seen > case.entered && lease.renewed != case.fence.status.lease_renewed
 }
 
 /// Somebody turned it on again, and it came up: the pods of its old boot are gone for certain.
@@ -93,7 +103,7 @@ fn returned(case: &Case<'_>) -> Option<Next> {
         return None;
     }
     let why = "the node is Ready with a new boot id";
-    Some(Draft::of(case).with(forget_intent).enter(Phase::Recovering, why).save())
+    Some(Draft::of(case).settle().enter(Phase::Recovering, why).save())
 }
 
 /// Booted anew, and its Lease was renewed before our eyes since this phase began: it is no late word.
@@ -103,7 +113,7 @@ pub(super) fn ready_anew(case: &Case<'_>) -> bool {
 
 /// Ready, its Lease alive, and booted since its power was cut.
 pub(super) fn booted_anew(case: &Case<'_>) -> bool {
-    let alive = case.kubelet_lease.is_some_and(|lease| lease.stale_for(case.now.moment) < FRESH);
+    let alive = case.kubelet_lease.is_some_and(|lease| lease.stale_for(case.now.moment) < kubelet::LIVES);
     own_node(case).is_some_and(|node| alive && node.is_ready() && new_boot(case, node))
 }
 
@@ -182,8 +192,4 @@ pub(super) fn well_at(case: &Case<'_>) -> Option<Moment> {
 /// The policy that asked for it is gone or cannot be read. A record without one was a person's wish.
 pub(super) fn without_policy(case: &Case<'_>) -> bool {
     case.policy.is_none() && !case.fence.spec.policy.is_empty()
-}
-
-fn forget_intent(status: &mut NodeFenceStatus) {
-    status.intent = None;
 }

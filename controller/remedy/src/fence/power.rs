@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{
     Case, Next,
     begin::{back_off, enter_rung, left, unwanted},
     doubt::ATTEMPTS,
     evidence::{self, Witness},
-    holds::{pause, wait},
+    holds::wait,
     interrupt::own_node,
     ladder::{self, Rung},
     record::{Draft, act},
@@ -16,10 +18,11 @@ use crate::{
     action::Step,
     api::{
         OUT_OF_SERVICE,
-        fence::{Confirmation, Hold, Irreversible, NodeFenceStatus, Phase},
+        fence::{Confirmation, DrainReport, Hold, Irreversible, NodeFenceStatus, Phase},
         policy::PowerStep,
     },
-    facts::Effect,
+    guard::reason::{FENCE_NOT_READY, IDENTITY_UNPROVEN, NO_METHODS, NODE_GONE, RESTART_LIMIT},
+    method::BuiltIn,
     snapshot::FencePlan,
 };
 
@@ -51,9 +54,9 @@ pub(super) fn guarded(case: &Case<'_>) -> Next {
         return Next::Wait { until: Some(until), holds: case.fence.status.hold.clone().into_iter().collect() };
     }
     match ground(case) {
-        Err(holds) if holds.iter().any(|hold| hold.reason == "RestartLimit") => {
-            let limit = holds.into_iter().find(|hold| hold.reason == "RestartLimit");
-            Draft::of(case).quarantine(limit.unwrap_or_else(|| Hold::new("RestartLimit", ""))).save()
+        Err(holds) if holds.iter().any(|hold| hold.reason == RESTART_LIMIT) => {
+            let limit = holds.into_iter().find(|hold| hold.reason == RESTART_LIMIT);
+            Draft::of(case).quarantine(limit.unwrap_or_else(|| Hold::new(RESTART_LIMIT, ""))).save()
         }
         Err(holds) => wait(case, holds, None),
         Ok(Ground::Cut { plan, step, witnesses }) => cut(case, plan, step, &witnesses),
@@ -73,9 +76,8 @@ fn is_after(case: &Case<'_>, reason: &str) -> bool {
 /// Our out-of-service taint on a node whose Off is confirmed no more lets others force pods away: it goes first.
 pub(super) fn unconfirmed_taint(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
-    let ours = status.ours.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);
-    let untaint = Step::Untaint { key: OUT_OF_SERVICE.into(), effect: Effect::NoExecute };
-    (ours && status.off.is_none()).then(|| act(case, untaint))
+    let ours = status.ours.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE);
+    ours.filter(|_| status.off.is_none()).map(|ours| act(case, Step::Untaint(ours.clone())))
 }
 
 /// Asks everything; all that speaks against it comes back, not only the first.
@@ -83,7 +85,7 @@ fn ground<'a>(case: &Case<'a>) -> Result<Ground<'a>, Vec<Hold>> {
     let mut holds = unwanted(case);
     holds.extend(case.permits.power.iter().cloned());
     if own_node(case).is_none_or(|node| node.deleting) {
-        holds.push(Hold::new("NodeGone", "the Node is being deleted"));
+        holds.push(Hold::new(NODE_GONE, "the Node is being deleted"));
     }
     let ground = match ladder::current(case.fence) {
         Some(Ok(Rung::Power { step, releases })) => power_ground(case, step, releases),
@@ -104,7 +106,7 @@ fn ground<'a>(case: &Case<'a>) -> Result<Ground<'a>, Vec<Hold>> {
 fn power_ground<'a>(case: &Case<'a>, step: &'a PowerStep, releases: bool) -> Result<Ground<'a>, Vec<Hold>> {
     let mut holds = Vec::new();
     let plan = plan(case).map_err(|hold| holds.push(hold)).ok();
-    if !releases && !case.fence.status.drain.as_ref().is_some_and(|report| report.done) {
+    if !releases && !case.fence.status.drain.as_ref().is_some_and(DrainReport::emptied) {
         holds.push(Hold::new(
             "DrainFailed",
             "a reboot comes only after a drain that left nothing; look at status.drain",
@@ -127,7 +129,7 @@ fn power_ground<'a>(case: &Case<'a>, step: &'a PowerStep, releases: bool) -> Res
 
 fn reap_ground<'a>(case: &Case<'_>, even_if_drain_failed: bool) -> Result<Ground<'a>, Vec<Hold>> {
     let drain = case.fence.status.drain.as_ref();
-    if drain.is_some_and(|report| report.done || even_if_drain_failed) {
+    if drain.is_some_and(|report| report.emptied() || even_if_drain_failed) {
         return Ok(Ground::Reap);
     }
     let message = "a reap comes only after a drain that left nothing, unless evenIfDrainFailed; look at status.drain";
@@ -138,20 +140,30 @@ fn reap_ground<'a>(case: &Case<'_>, even_if_drain_failed: bool) -> Result<Ground
 pub(super) fn plan<'a>(case: &Case<'a>) -> Result<&'a FencePlan, Hold> {
     let plan = match &case.gathered.methods {
         Some(Ok(plan)) if !plan.power_management.is_empty() => plan,
-        Some(Ok(_)) => return Err(Hold::new("NoMethods", "no method of power management is configured for this node")),
-        Some(Err(error)) => return Err(Hold::new("NoMethods", error.clone())),
-        None => return Err(Hold::new("NoMethods", "the node's fence methods have not been read yet")),
+        Some(Ok(_)) => return Err(Hold::new(NO_METHODS, "no method of power management is configured for this node")),
+        Some(Err(hold)) => return Err(hold.clone()),
+        None => return Err(unread()),
     };
     match &plan.identity {
         Some(Ok(())) => Ok(plan),
-        Some(Err(error)) => Err(Hold::new("IdentityUnproven", error.clone())),
-        None => Err(Hold::new("IdentityUnproven", "its BMC has not been asked yet whose it is")),
+        Some(Err(error)) => Err(Hold::new(IDENTITY_UNPROVEN, error.clone())),
+        None => Err(Hold::new(IDENTITY_UNPROVEN, "its BMC has not been asked yet whose it is")),
     }
+}
+
+/// It is read within seconds.
+pub(super) fn unread() -> Hold {
+    Hold::new(FENCE_NOT_READY, "the node's fence methods have not been read yet")
 }
 
 fn cut(case: &Case<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
     let isolated = case.fence.status.isolated && case.fence.status.failures == 0;
     if !plan.isolation.is_empty() && !isolated {
+        // A cordon is one, whoever asks for it.
+        let holds = if plan.isolation.iter().any(|name| cordons(name)) { &case.permits.isolate[..] } else { &[] };
+        if !holds.is_empty() {
+            return wait(case, holds.to_vec(), None);
+        }
         return act(case, Step::Methods(plan.isolation.clone()));
     }
     match ladder::kdump_wait(step) {
@@ -161,6 +173,10 @@ fn cut(case: &Case<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness
         }
         Ok(_) => mean_off(case, plan, witnesses),
     }
+}
+
+fn cordons(method: &str) -> bool {
+    matches!(BuiltIn::named(method), Some(BuiltIn::Cordon | BuiltIn::MarkUnschedulable))
 }
 
 fn dumps(case: &Case<'_>) -> bool {
@@ -193,7 +209,7 @@ fn passive(case: &Case<'_>, witnesses: &[Witness]) -> Next {
     let draft = Draft::of(case).with(|status| {
         remember(case, status);
         status.off = Some(Confirmation {
-            at: case.now.wall,
+            at: read_at(case),
             reads: 2,
             by: witnesses.iter().map(ToString::to_string).collect(),
             boot_id: status.boot_id.clone(),
@@ -204,6 +220,12 @@ fn passive(case: &Case<'_>, witnesses: &[Witness]) -> Next {
     draft.enter(Phase::OffConfirmed, why).save()
 }
 
+/// When its BMC said Off last: what is confirmed is that it was off then, however late that is written down.
+fn read_at(case: &Case<'_>) -> Timestamp {
+    let age = case.gathered.power.last().map_or(Duration::ZERO, |newest| case.now.moment.since(newest.at));
+    case.now.wall.checked_sub(age).unwrap_or(case.now.wall)
+}
+
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
 pub(super) fn kdump_wait(case: &Case<'_>) -> Next {
     let Some(Ok(Rung::Power { step, .. })) = ladder::current(case.fence) else {
@@ -212,7 +234,11 @@ pub(super) fn kdump_wait(case: &Case<'_>) -> Next {
     let until = ladder::kdump_wait(step).map(|span| left(case, span));
     match until {
         Err(hold) => wait(case, vec![hold], None),
-        Ok(Some(until)) if dumps(case) => pause(case, until),
+        Ok(Some(until)) if dumps(case) => {
+            let message =
+                "it says that it writes a crash dump; its power is cut when it is silent, or its kdumpWait over";
+            wait(case, vec![Hold::new("Dumping", message)], Some(until.since(case.now.moment)))
+        }
         Ok(_) => {
             Draft::of(case).with(|status| status.dump_waited = true).enter(Phase::Guarded, "it had its time").save()
         }

@@ -7,6 +7,7 @@ use super::{Case, Next, proposal};
 use crate::{
     action::{Action, Step, Telling},
     api::fence::{Entry, Hold, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
+    policy::ladder_name,
 };
 
 /// A record as it will be.
@@ -14,14 +15,15 @@ use crate::{
 pub(super) struct Draft {
     fence: NodeFence,
     at: Timestamp,
-    telling: Telling,
+    /// In the order of their happening; told as one.
+    tellings: Vec<Telling>,
 }
 
 impl Draft {
     pub(super) fn new(fence: &NodeFence, epoch: u64, at: Timestamp) -> Self {
         let mut fence = fence.clone();
         fence.status.epoch = epoch;
-        Self { fence, at, telling: Telling::normal("Nothing", "") }
+        Self { fence, at, tellings: Vec::new() }
     }
 
     pub(super) fn of(case: &Case<'_>) -> Self {
@@ -54,12 +56,13 @@ impl Draft {
         }
         status.phase = phase;
         status.hold = None;
+        status.held_at = None;
         let why = why.into();
         let text = format!("{phase:?}: {why}");
-        self.telling = match phase {
+        self.tellings.push(match phase {
             Phase::InDoubt | Phase::Failed | Phase::Quarantined => Telling::warning(&format!("Fence{phase:?}"), why),
             _ => Telling::normal(&format!("Fence{phase:?}"), why),
-        };
+        });
         self.write(text)
     }
 
@@ -74,19 +77,20 @@ impl Draft {
         if phase == Phase::Draining {
             status.drain = None;
         }
-        self.enter(phase, format!("{why}; step {}", index + 1))
+        let name = self.fence.spec.steps.get(index).map(ladder_name).unwrap_or_default();
+        self.enter(phase, format!("{why}; step {}: {name}", index + 1))
     }
 
     /// One more line of the journal, in the same phase.
     pub(super) fn note(mut self, reason: &str, text: impl Into<String>) -> Self {
         let text = text.into();
-        self.telling = Telling::normal(reason, text.clone());
+        self.tellings.push(Telling::normal(reason, text.clone()));
         self.write(text)
     }
 
     pub(super) fn warn(self, reason: &str, text: impl Into<String>) -> Self {
         let mut draft = self.note(reason, text);
-        draft.telling.warning = true;
+        draft.tellings.iter_mut().last().into_iter().for_each(|telling| telling.warning = true);
         draft
     }
 
@@ -105,6 +109,36 @@ impl Draft {
         let (epoch, at) = (self.fence.status.epoch, self.at);
         self.fence.status.intent = Some(Intent { act, epoch, at });
         self
+    }
+
+    /// What was meant has come to its end. A power off counts as a cycle then, once, even if nobody knows whether it was
+    /// begun; of one that certainly was not [`Self::forget_intent`] leaves nothing.
+    pub(super) fn settle(mut self) -> Self {
+        let at = self.at;
+        let status = self.status();
+        let meant = status.intent.take().filter(|intent| intent.act == Irreversible::PowerOff);
+        // It is known again by its own time, not by the order of times: the cycle before it may be of another leader's
+        // clock, which was ahead.
+        if meant.is_some_and(|meant| !status.cycles.contains(&meant.at)) {
+            status.cycles.push(at);
+        }
+        self
+    }
+
+    /// A power off was begun and its end is unknown: it counts already, under the time of its intent. That is of this
+    /// leader's own clock, or it would not have been begun.
+    pub(super) fn count_meant(mut self) -> Self {
+        let status = self.status();
+        let meant = status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff);
+        if let Some(at) = meant.map(|meant| meant.at).filter(|at| !status.cycles.contains(at)) {
+            status.cycles.push(at);
+        }
+        self
+    }
+
+    /// What was meant was certainly not begun.
+    pub(super) fn forget_intent(self) -> Self {
+        self.with(|status| status.intent = None)
     }
 
     /// One more try that failed.
@@ -136,13 +170,22 @@ impl Draft {
 
     pub(super) fn finish(mut self) -> (NodeFence, Telling) {
         proposal::stamp(&mut self.fence.status);
-        (self.fence, self.telling)
+        (self.fence, joined(self.tellings))
     }
 
     pub(super) fn save(self) -> Next {
         let (fence, why) = self.finish();
         Next::Act(Action::Save { fence: Box::new(fence), why })
     }
+}
+
+/// All that was said, under the reason of what is most grave, or came first: that a step ended is not lost to what follows
+/// it. Without a word nothing is told.
+fn joined(tellings: Vec<Telling>) -> Telling {
+    let gravest = tellings.iter().find(|telling| telling.warning).or(tellings.first());
+    let Some(Telling { reason, warning, .. }) = gravest.cloned() else { return Telling::normal("Nothing", "") };
+    let messages: Vec<String> = tellings.into_iter().map(|telling| telling.message).collect();
+    Telling { reason, message: messages.join("; "), warning }
 }
 
 /// This step now, for the record as it is stored.

@@ -5,6 +5,7 @@ use super::{
     begin::back_off,
     holds::{self, pause, wait},
     interrupt::{booted_anew, is_well, own_node},
+    power::unread,
     record::{Draft, act},
     restore::is_alive,
 };
@@ -15,6 +16,7 @@ use crate::{
         fence::{Hold, Phase},
     },
     facts::{Node, Taint},
+    guard::reason::{ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY, PREDICATE_ERROR},
 };
 
 pub(super) fn recovering(case: &Case<'_>) -> Next {
@@ -38,7 +40,7 @@ pub(super) fn recovering(case: &Case<'_>) -> Next {
 /// The out-of-service taint goes when the old boot is over and its volumes are detached; at once if Off was never true.
 fn into_service(case: &Case<'_>, node: &Node) -> Option<Next> {
     let taint = our_out_of_service(case, node)?;
-    let untaint = Step::Untaint { key: taint.key.clone(), effect: taint.effect };
+    let untaint = Step::Untaint(taint.clone());
     let holds = if case.fence.status.giving_up.is_some() { Vec::new() } else { in_service_holds(case, node) };
     if holds.is_empty() {
         return Some(back_off(case).unwrap_or_else(|| act(case, untaint)));
@@ -57,15 +59,15 @@ fn in_service_holds(case: &Case<'_>, node: &Node) -> Vec<Hold> {
     // Without a proof of Off nobody knows which boot was to end: the Lease has to say that this one lives.
     let booted = if case.fence.status.off.is_some() { booted_anew(case) } else { is_alive(case) };
     if !booted {
-        holds.push(Hold::new("AwaitingReady", "it is not Ready with a new boot id; look at its console"));
+        holds.push(Hold::new(AWAITING_READY, "it is not Ready with a new boot id; look at its console"));
     }
     match &case.gathered.attachments {
-        Some((at, _)) if *at < case.entered => holds.push(Hold::new("AttachmentsUnknown", "they are read again")),
+        Some((at, _)) if *at < case.entered => holds.push(Hold::new(ATTACHMENTS_UNKNOWN, "they are read again")),
         Some((_, list)) if list.iter().any(|attachment| attachment.node == node.name) => {
-            holds.push(Hold::new("AttachmentsLeft", "its volumes are not detached yet; look at VolumeAttachments"));
+            holds.push(Hold::new(ATTACHMENTS_LEFT, "its volumes are not detached yet; look at VolumeAttachments"));
         }
         Some(_) => {}
-        None => holds.push(Hold::new("AttachmentsUnknown", "its VolumeAttachments cannot be listed right now")),
+        None => holds.push(Hold::new(ATTACHMENTS_UNKNOWN, "its VolumeAttachments cannot be listed right now")),
     }
     holds
 }
@@ -92,7 +94,7 @@ fn still_ill(case: &Case<'_>) -> Option<Next> {
         }
         Wanted::No { since } => pause(case, since.plus(case.policy.map_or_else(Default::default, |p| p.healthy_for))),
         Wanted::Unknown => {
-            wait(case, vec![Hold::new("PredicateError", "the policy's predicate cannot be judged")], None)
+            wait(case, vec![Hold::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")], None)
         }
     })
 }
@@ -108,8 +110,8 @@ fn methods(case: &Case<'_>) -> Option<Next> {
             draft.with(|status| status.isolated = false).save()
         }
         Some(Ok(plan)) => back_off(case).unwrap_or_else(|| act(case, Step::Methods(plan.recovery.clone()))),
-        Some(Err(error)) => wait(case, vec![Hold::new("NoMethods", error.clone())], None),
-        None => wait(case, vec![Hold::new("NoMethods", "the node's fence methods have not been read yet")], None),
+        Some(Err(hold)) => wait(case, vec![hold.clone()], None),
+        None => wait(case, vec![unread()], None),
     })
 }
 
@@ -117,7 +119,7 @@ fn methods(case: &Case<'_>) -> Option<Next> {
 fn marks(case: &Case<'_>, node: &Node) -> Option<Next> {
     let ours = &case.fence.status.ours;
     let next = if let Some(taint) = ours.taints.first() {
-        act(case, Step::Untaint { key: taint.key.clone(), effect: taint.effect })
+        act(case, Step::Untaint(taint.clone()))
     } else if ours.cordon || has_our_mark(case, node) {
         act(case, Step::Uncordon)
     } else {
@@ -126,12 +128,20 @@ fn marks(case: &Case<'_>, node: &Node) -> Option<Next> {
     Some(back_off(case).unwrap_or(next))
 }
 
-/// A cordon of ours whose record was lost, or whose outcome was. Another policy's is for a record of that one.
+/// A cordon of ours whose record was lost, or whose outcome was; or what is left of it when somebody else uncordoned. Another
+/// policy's is for a record of that one.
 fn has_our_mark(case: &Case<'_>, node: &Node) -> bool {
-    node.unschedulable && node.annotations.get(CORDONED_BY) == Some(&case.fence.spec.policy)
+    node.annotations.get(CORDONED_BY) == Some(&case.fence.spec.policy)
 }
 
+/// An aborted one stays for as long as its node is not well, or a new one would be opened at once: only a person takes their
+/// word back. One without steps was opened for what an older one left behind, and nobody said anything.
 pub(super) fn closed(case: &Case<'_>) -> Next {
+    let spec = &case.fence.spec;
+    if spec.abort && !spec.steps.is_empty() && own_node(case).is_some() && !is_well(case) {
+        let hold = Hold::new("Aborted", "a person aborted this record; delete it to begin anew");
+        return wait(case, vec![hold], None);
+    }
     let why = Telling::normal("FenceClosed", "the record has come to its end");
     Next::Act(Action::Close { fence: Box::new(case.fence.clone()), why })
 }

@@ -9,7 +9,7 @@ use super::{
     begin::back_off,
     doubt::{READS, held},
     holds::{self, wait},
-    interrupt::{own_node, without_policy},
+    interrupt::{new_boot, own_node, without_policy},
     ladder::{self, Rung},
     record::{Draft, act},
 };
@@ -19,12 +19,15 @@ use crate::{
         OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
         fence::{Confirmation, Hold, Irreversible, Phase},
     },
-    facts::{Effect, Pod, PodRef, Taint, Volume},
+    facts::{Effect, Pod, PodRef, Taint},
+    guard::reason::{NODE_READY, PODS_UNKNOWN},
     snapshot::PowerState,
+    time::Moment,
 };
 
-/// A confirmation is acted upon without another reading for so long.
-const CONFIRMED_LASTS: SignedDuration = SignedDuration::from_secs(10);
+/// A reading of Off is acted upon without another one for so long: somebody may turn it on meanwhile, and nobody boots in
+/// less. From the reading to the taint it takes two writes.
+const CONFIRMED_LASTS: SignedDuration = SignedDuration::from_secs(5);
 /// A list of pods is good for so long: no pod comes onto a node that carries the taint.
 const PODS_LAST: Duration = Duration::from_secs(10);
 
@@ -85,15 +88,26 @@ fn is_recent(case: &Case<'_>, off: &Confirmation) -> bool {
 fn release_holds(case: &Case<'_>) -> Vec<Hold> {
     let mut holds = holds::release(case);
     if case.kubelet_lease.is_none() && own_node(case).is_some_and(crate::facts::Node::is_ready) {
-        holds.push(Hold::new("NodeReady", "the Node says Ready and its Lease cannot be read; look at kube-node-lease"));
+        holds.push(Hold::new(NODE_READY, "the Node says Ready and its Lease cannot be read; look at kube-node-lease"));
     }
     holds
 }
 
+fn says_on(case: &Case<'_>) -> bool {
+    let newest = case.gathered.power.last();
+    newest
+        .is_some_and(|newest| newest.state == PowerState::On && (newest.at > case.entered || is_newer(case, newest.at)))
+}
+
+/// It was asked for after Off was read, however long that took to be written.
+fn is_newer(case: &Case<'_>, asked: Moment) -> bool {
+    let Some(off) = case.fence.status.off.as_ref().filter(|off| off.epoch == case.epoch) else { return false };
+    case.now.wall.checked_sub(case.now.moment.since(asked)).is_ok_and(|asked| asked > off.at)
+}
+
 /// Its BMC says On since: the proof is void, and it has to be fenced anew.
 fn on_again(case: &Case<'_>) -> Option<Next> {
-    let newest = case.gathered.power.last()?;
-    (newest.state == PowerState::On && newest.at > case.entered).then(|| {
+    says_on(case).then(|| {
         let draft = Draft::of(case).with(|status| {
             status.off = None;
             status.out_of_service = false;
@@ -102,10 +116,27 @@ fn on_again(case: &Case<'_>) -> Option<Next> {
     })
 }
 
+/// It was left off, with its pods gone, for a person to turn on: this is what was asked for, and no reason to cut it again.
+fn turned_on(case: &Case<'_>) -> Option<Next> {
+    let leaves_off = matches!(ladder::current(case.fence), Some(Ok(Rung::Power { step, .. })) if step.leave_off);
+    (leaves_off && says_on(case))
+        .then(|| Draft::of(case).enter(Phase::AwaitReady, "it was left off and somebody turned it on").save())
+}
+
+/// Somebody took the out-of-service taint away: it is set again, and Off read again, before any pod goes.
+fn untainted(case: &Case<'_>) -> Option<Next> {
+    let status = &case.fence.status;
+    let missing = own_node(case).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none());
+    (status.storage_only.is_none() && missing).then(|| {
+        let draft = Draft::of(case).with(|status| status.out_of_service = false);
+        draft.enter(Phase::OffConfirmed, "the out-of-service taint was taken away").save()
+    })
+}
+
 pub(super) fn pods_released(case: &Case<'_>) -> Next {
     let meant = case.fence.status.intent.is_some();
     if !meant {
-        if let Some(next) = on_again(case) {
+        if let Some(next) = turned_on(case).or_else(|| on_again(case)).or_else(|| untainted(case)) {
             return next;
         }
         if without_policy(case) {
@@ -113,7 +144,7 @@ pub(super) fn pods_released(case: &Case<'_>) -> Next {
         }
     }
     let Some(pods) = pods(case) else {
-        let holds = vec![Hold::new("PodsUnknown", "the node's pods cannot be listed right now")];
+        let holds = vec![Hold::new(PODS_UNKNOWN, "the node's pods cannot be listed right now")];
         let until = Some(case.now.moment.plus(Duration::from_secs(1)));
         return Next::Wait { until, holds };
     };
@@ -124,9 +155,22 @@ pub(super) fn pods_released(case: &Case<'_>) -> Next {
     match (meant, holds.is_empty()) {
         (true, true) => act(case, Step::Release { pods }),
         (true, false) => Draft::of(case).enter(Phase::InDoubt, "the guards allow the release no more").save(),
-        (false, true) => back_off(case).unwrap_or_else(|| mean_release(case, pods.len())),
+        (false, true) => {
+            booted_since(case).or_else(|| back_off(case)).unwrap_or_else(|| mean_release(case, pods.len()))
+        }
         (false, false) => wait(case, holds, None),
     }
+}
+
+/// A node that is cut off one storage may have booted before the cut and have said so after it: what was running when the
+/// storage went is of this boot then. Its pods stay its own, or nothing could tell it from a boot that began after a release,
+/// and it is given its storage back.
+fn booted_since(case: &Case<'_>) -> Option<Next> {
+    let booted = own_node(case).is_some_and(|node| new_boot(case, node));
+    (case.fence.status.storage_only.is_some() && booted).then(|| {
+        let why = "it has booted since its power off was meant; nothing more is released";
+        Draft::of(case).enter(Phase::PoweringOn, why).save()
+    })
 }
 
 fn mean_release(case: &Case<'_>, count: usize) -> Next {
@@ -166,12 +210,5 @@ fn pods(case: &Case<'_>) -> Option<Vec<PodRef>> {
 fn is_released(pod: &Pod, storage: Option<&str>) -> bool {
     let daemon = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
     let waits = pod.finalizers && pod.deleting.as_ref().is_some_and(|deletion| deletion.grace.is_zero());
-    !pod.mirror && !daemon && !waits && storage.is_none_or(|storage| uses(pod, storage))
-}
-
-fn uses(pod: &Pod, storage: &str) -> bool {
-    pod.volumes.iter().any(|volume| match volume {
-        Volume::Claim(claim) => [&claim.storage_class, &claim.driver].into_iter().flatten().any(|name| name == storage),
-        _ => false,
-    })
+    !pod.mirror && !daemon && !waits && storage.is_none_or(|storage| pod.is_only_on(storage))
 }

@@ -5,7 +5,7 @@ use super::{
     begin::{RESTARTS, back_off, enter_rung, left},
     doubt::{ATTEMPTS, held},
     holds::{self, pause, wait},
-    interrupt::{FRESH, new_boot, own_node, ready_anew},
+    interrupt::{new_boot, own_node, ready_anew},
     ladder::{self, Rung},
     power::plan,
     record::{Draft, act},
@@ -17,6 +17,7 @@ use crate::{
         fence::{Hold, Irreversible, Phase},
         policy::PowerStep,
     },
+    facts::kubelet,
     snapshot::{FencePlan, PowerState},
 };
 
@@ -98,7 +99,7 @@ pub(super) fn await_ready(case: &Case<'_>) -> Next {
 }
 
 pub(super) fn is_alive(case: &Case<'_>) -> bool {
-    let renewed = case.kubelet_lease.is_some_and(|lease| lease.stale_for(case.now.moment) < FRESH);
+    let renewed = case.kubelet_lease.is_some_and(|lease| lease.stale_for(case.now.moment) < kubelet::LIVES);
     renewed && own_node(case).is_some_and(crate::facts::Node::is_ready)
 }
 

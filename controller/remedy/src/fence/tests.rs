@@ -1,11 +1,14 @@
 //! A world of one node for the automaton, and what must hold in it.
 
 mod course;
+mod cycles;
 mod edges;
 mod evidence;
+mod foreign;
 mod hands;
 mod laws;
 mod parts;
+mod reasons;
 mod single;
 mod walk;
 mod world;

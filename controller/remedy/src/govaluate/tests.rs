@@ -1,3 +1,5 @@
+//! Expressions as node-reaper's users write them, with the results that govaluate has for them.
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,30 +17,21 @@ fn node() -> Node {
         kind: kind.to_owned(),
         status,
         reason: reason.to_owned(),
-        message: String::new(),
-        since: None,
-        heartbeat: None,
         seen: Moment(Duration::from_secs(100)),
+        ..Condition::default()
     };
     Node {
         name: "n1".into(),
         uid: "u1".into(),
         resource_version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: false,
         labels: [("role".into(), "worker".into()), ("kubernetes.io/role".into(), "node".into())].into(),
         annotations: [("note".into(), "keep".into())].into(),
         taints: vec![Taint { key: "gpu".into(), value: String::new(), effect: Effect::NoSchedule }],
-        unschedulable: false,
-        provider_id: String::new(),
         conditions: vec![
             condition("Ready", Truth::Unknown, "NodeStatusUnknown"),
             condition("DiskPressure", Truth::False, ""),
         ],
-        boot_id: String::new(),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        ..Node::default()
     }
 }
 
@@ -48,6 +41,7 @@ fn now() -> Now {
 
 fn snapshot() -> Snapshot {
     let lease = LeaseView {
+        resource_version: String::new(),
         holder: "n1".into(),
         renewed: None,
         duration: Duration::from_secs(40),

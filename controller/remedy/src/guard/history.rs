@@ -1,9 +1,14 @@
-//! What was taken in hand, and when: the memory of rates. Open records fill it in after a change of the leader.
+//! What was taken in hand, and when: the memory of rates. After a change of the leader the one before has left its ledger,
+//! and open records say the rest.
+
+mod ledger;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
+pub use self::ledger::Ledger;
+pub(crate) use self::ledger::names;
 use super::stage::{Grade, begins_harshly, has_begun};
 use crate::{
     api::fence::NodeFence,
@@ -15,6 +20,9 @@ use crate::{
 /// Power cycles remembered of one node; limits are far below.
 const CYCLES: usize = 64;
 
+/// Power cycles of a node: as records have them, and when that was by our own clock.
+type Cycles = BTreeMap<Timestamp, Moment>;
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     /// By policy and whether it was harsh: node and record, and when.
@@ -22,7 +30,9 @@ pub(crate) struct History {
     /// By policy and node: pods given to be evicted or released, the most there were of one node; when last.
     pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
     /// Power cycles of nodes, also of records that were closed.
-    cycles: BTreeMap<String, Vec<Timestamp>>,
+    cycles: BTreeMap<String, Cycles>,
+    /// What was done before this cannot be known: every window that reaches further back counts as used up.
+    blind: Option<Moment>,
 }
 
 impl History {
@@ -34,7 +44,7 @@ impl History {
             if has_begun(fence, Grade::Power) || begins_harshly(&fence.spec.steps) {
                 self.take(node, fence, true, opened);
             }
-            self.remember_cycles(node, &fence.status.cycles);
+            self.remember_cycles(node, &fence.status.cycles, now);
         }
         self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
     }
@@ -47,15 +57,17 @@ impl History {
         taken.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
     }
 
-    fn remember_cycles(&mut self, node: &str, seen: &[Timestamp]) {
+    fn remember_cycles(&mut self, node: &str, seen: &[Timestamp], now: Now) {
         if seen.is_empty() {
             return;
         }
         let known = self.cycles.entry(node.to_owned()).or_default();
-        known.extend(seen);
-        known.sort_unstable();
-        known.dedup();
-        known.drain(..known.len().saturating_sub(CYCLES));
+        for at in seen {
+            known.entry(*at).or_insert_with(|| moment(*at, now));
+        }
+        while known.len() > CYCLES {
+            known.pop_first();
+        }
     }
 
     /// `node` was given to `policy` in this pass.
@@ -73,24 +85,35 @@ impl History {
 
     /// Nodes that `policy` took in hand within the window, without `but`.
     pub(crate) fn taken(&self, policy: &str, grade: Grade, but: &str, within: Duration, now: Moment) -> usize {
+        if self.is_blind(within, now) {
+            return usize::MAX;
+        }
         let taken = self.taken.get(&(policy.to_owned(), grade != Grade::Isolate)).into_iter().flatten();
         taken.filter(|((node, _), at)| node != but && now.since(**at) < within).count()
     }
 
     /// Pods of other nodes than `but` that `policy` moved within the window.
     pub(crate) fn pods(&self, policy: &str, rate: Rate, but: &str, now: Moment) -> usize {
+        if self.is_blind(rate.within, now) {
+            return usize::MAX;
+        }
         let given = self.pods.get(policy).into_iter().flatten();
         given.filter(|(node, (at, _))| *node != but && now.since(*at) < rate.within).map(|(_, (_, pods))| pods).sum()
     }
 
     /// Power cycles of `node` within the window; one from the future counts.
     pub(crate) fn cycles(&self, node: &str, within: Duration, now: Now) -> usize {
-        self.cycles.get(node).into_iter().flatten().filter(|at| age(**at, now) < within).count()
+        let cycles = self.cycles.get(node).into_iter().flatten();
+        cycles.filter(|(_, at)| now.moment.since(**at) < within).count()
+    }
+
+    fn is_blind(&self, within: Duration, now: Moment) -> bool {
+        self.blind.is_some_and(|since| now.since(since) < within)
     }
 
     /// Times of a node's power cycles, for a record that is opened.
     pub(crate) fn cycles_of(&self, node: &str) -> Vec<Timestamp> {
-        self.cycles.get(node).cloned().unwrap_or_default()
+        self.cycles.get(node).into_iter().flatten().map(|(at, _)| *at).collect()
     }
 
     /// Lets go of what no window reaches any more.
@@ -107,6 +130,7 @@ fn age(at: Timestamp, now: Now) -> Duration {
 }
 
 /// A wall time on our own clock; one from the future, or from before our clock began, is the nearest there is.
-fn moment(wall: Timestamp, now: Now) -> Moment {
+/// It is another's clock where the leader changed: what the ledger says stands before it.
+pub(crate) fn moment(wall: Timestamp, now: Now) -> Moment {
     Moment(now.moment.0.saturating_sub(age(wall, now)))
 }

@@ -1,6 +1,6 @@
 //! What a node says of itself, and what others say of it: holds, peers, autoscalers, the control plane.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use super::{
     Scene, Subject,
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     api::{self, fence::Hold, policy::ControlPlane},
-    facts::Node,
-    snapshot::Quorum,
+    facts::{Node, kubelet},
+    snapshot::{Claims, Quorum},
 };
 
 /// Taints by which autoscalers say that they are taking a node away (cluster-autoscaler, Karpenter 1 and before).
@@ -28,9 +28,6 @@ const PEERS: [&str; 4] = [
     "kured.dev/kured-reboot-in-progress",
 ];
 
-/// A kubelet's Lease lasts 40 s; a shorter one would not make silence mean more.
-const LEASE: Duration = Duration::from_secs(40);
-
 /// Holds that stop even what has begun.
 pub(super) fn holds(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
     let mut holds: Vec<_> = held(subject).into_iter().chain(aborted(subject)).chain(own_host(scene, subject)).collect();
@@ -39,14 +36,15 @@ pub(super) fn holds(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
         holds.push(Hold::new(NODE_GONE, text));
         return holds;
     };
-    holds.extend(autoscaler(node));
-    holds.extend(peers(node));
-    let claim = scene.snapshot.cases.get(subject.name).and_then(|case| case.claimed_by.as_ref());
-    holds.extend(claim.map(|who| {
-        let text = format!("Lease medik8s-leases/node-{} is held by {who}", subject.name);
-        Hold::new(CLAIMED_BY_PEER, text)
-    }));
+    holds.extend(claimed(node));
+    holds.extend(claim(&scene.snapshot.claims, subject.name));
     holds
+}
+
+/// Who cannot read what others claim does not know that nobody does.
+fn claim(claims: &Claims, node: &str) -> Option<Hold> {
+    let text = claims.held.get(node).or(claims.unreadable.as_ref())?;
+    Some(Hold::new(CLAIMED_BY_PEER, text.clone()))
 }
 
 fn held(subject: &Subject<'_>) -> Option<Hold> {
@@ -64,6 +62,12 @@ fn aborted(subject: &Subject<'_>) -> Option<Hold> {
 fn own_host(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
     let own = scene.snapshot.host.node.as_deref() == Some(subject.name);
     own.then(|| Hold::new(OWN_HOST, "this controller runs on it; another replica has to act"))
+}
+
+/// Somebody else has it in hand: an autoscaler, or a peer.
+#[must_use]
+pub fn claimed(node: &Node) -> Option<Hold> {
+    autoscaler(node).or_else(|| peers(node))
 }
 
 fn autoscaler(node: &Node) -> Option<Hold> {
@@ -99,17 +103,24 @@ pub(super) fn control_plane(scene: &Scene<'_>, subject: &Subject<'_>, grade: Gra
     }
     // To cordon one takes nothing from etcd.
     if grade != Grade::Isolate {
-        holds.extend(quorum(scene.snapshot.etcd));
+        let lost = subject.node.is_none_or(|node| takes_a_member(&scene.snapshot.etcd_members, node));
+        holds.extend(quorum(scene.snapshot.etcd, lost));
     }
     holds
 }
 
-/// Nobody says which members are the healthy ones, so this node counts as one of them.
-fn quorum(etcd: Quorum) -> Option<Hold> {
+/// Whether a healthy member may be lost with this node. Only where a member stands at the node's own address, and at no
+/// address of it a healthy one, it is certain that none is.
+fn takes_a_member(members: &BTreeMap<String, bool>, node: &Node) -> bool {
+    let mut found = node.addresses.iter().filter_map(|address| members.get(address)).peekable();
+    found.peek().is_none() || found.any(|healthy| *healthy)
+}
+
+fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Hold> {
     match etcd {
         Quorum::Unknown => Some(Hold::new(ETCD_UNKNOWN, "nobody could say whether etcd keeps its quorum without it")),
         Quorum::Members { healthy, total } => {
-            let (left, least) = (healthy.saturating_sub(1), total / 2 + 1);
+            let (left, least) = (healthy.saturating_sub(usize::from(takes_a_member)), total / 2 + 1);
             (left < least || total == 0).then(|| {
                 let text = format!(
                     "{healthy} of {total} etcd members are healthy; without it {left}, at least {least} are needed"
@@ -126,7 +137,7 @@ pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
     let drain = subject.fence.and_then(|fence| fence.status.drain.as_ref());
     let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.rung));
     let reaps = step.and_then(|step| step.reap.as_ref()).is_some_and(|reap| reap.even_if_drain_failed);
-    let drained = drain.is_some_and(|drain| drain.done || reaps);
+    let drained = drain.is_some_and(|drain| drain.emptied() || reaps);
     (is_alive(scene, subject) && !drained)
         .then(|| Hold::new(NODE_READY, "the node is Ready and not drained; power would end what runs on it"))
 }
@@ -136,7 +147,8 @@ pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
 fn is_alive(scene: &Scene<'_>, subject: &Subject<'_>) -> bool {
     let lease = scene.snapshot.kubelet_leases.get(subject.name);
     let silent = lease.is_some_and(|lease| {
-        let after = subject.policy.fast.map_or(lease.duration.max(LEASE), |fast| fast.silent_for);
+        // A shorter Lease would not make silence mean more.
+        let after = subject.policy.fast.map_or(lease.duration.max(kubelet::LEASE), |fast| fast.silent_for);
         lease.stale_for(scene.now.moment) >= after
     });
     subject.node.is_some_and(Node::is_ready) && !silent

@@ -52,6 +52,8 @@ pub const CLAIMED_BY_PEER: &str = "ClaimedByPeer";
 pub const POLICY_UNREADABLE: &str = "PolicyUnreadable";
 /// A predicate fails for this node. Its error is named; mend the expression.
 pub const PREDICATE_ERROR: &str = "PredicateError";
+/// The record's predicate is true of the node no more: nothing harsher is begun, and soon what was done is taken back.
+pub const PREDICATE_FALSE: &str = "PredicateFalse";
 /// The node was power-cycled as often as `restarts` allows. A person has to look at it.
 pub const RESTART_LIMIT: &str = "RestartLimit";
 /// As many pods as `pods` allows were evicted or released. Wait.
@@ -68,5 +70,13 @@ pub const NO_METHODS: &str = "NoMethods";
 pub const FENCE_NOT_READY: &str = "FenceNotReady";
 /// Nobody has shown that the BMC is this node's. Let it tell its UUID, or pin it.
 pub const IDENTITY_UNPROVEN: &str = "IdentityUnproven";
+/// Its pods could not be listed. They are listed again.
+pub const PODS_UNKNOWN: &str = "PodsUnknown";
+/// It is not Ready with a new boot yet. Look at its console.
+pub const AWAITING_READY: &str = "AwaitingReady";
+/// Its VolumeAttachments could not be listed. They are listed again.
+pub const ATTACHMENTS_UNKNOWN: &str = "AttachmentsUnknown";
+/// Its volumes are not detached yet. Look at the attach-detach controller.
+pub const ATTACHMENTS_LEFT: &str = "AttachmentsLeft";
 /// The node writes a crash dump. Wait.
 pub const DUMPING: &str = "Dumping";

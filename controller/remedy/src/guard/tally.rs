@@ -1,9 +1,6 @@
 //! Who is out of service, by domain, and who is in whose hands; also by what this very pass has given out.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::stage::{Grade, begins_harshly, has_begun};
 use crate::{
@@ -11,13 +8,10 @@ use crate::{
         OUT_OF_SERVICE,
         fence::{NodeFence, Phase},
     },
-    facts::{Node, ZONE},
+    facts::{Node, ZONE, kubelet},
     snapshot::Snapshot,
     time::Moment,
 };
-
-/// The kubelet renews its Lease every 10 s, give or take 4%; one that is later than this may be gone.
-const SILENT: Duration = Duration::from_secs(12);
 
 /// Node names, in order.
 type Names<'a> = BTreeSet<&'a str>;
@@ -31,6 +25,8 @@ pub(crate) struct Tally<'a> {
     isolated: BTreeMap<&'a str, Names<'a>>,
     /// By policy: nodes drained or powered, or further.
     taken: BTreeMap<&'a str, Names<'a>>,
+    /// Busy nodes without a record, which may be in any policy's hands.
+    strays: Names<'a>,
 }
 
 impl<'a> Tally<'a> {
@@ -38,8 +34,10 @@ impl<'a> Tally<'a> {
         let labels = snapshot.policies.iter().flat_map(|policy| [&policy.cordon_budget, &policy.budget]);
         let labels = labels.flat_map(|budget| budget.topology.iter().map(|(label, _)| label.as_str()));
         let domains = labels.chain([ZONE]).map(|label| (label, BTreeMap::new())).collect();
+        let strays =
+            snapshot.busy.iter().filter(|name| !snapshot.fences.contains_key(*name)).map(String::as_str).collect();
         let (out, isolated, taken) = (Names::new(), BTreeMap::new(), BTreeMap::new());
-        let mut tally = Self { snapshot, out, domains, isolated, taken };
+        let mut tally = Self { snapshot, out, domains, isolated, taken, strays };
         snapshot.nodes.values().for_each(|node| tally.count(node));
         tally.mark_what_is_out(now);
         tally
@@ -57,7 +55,7 @@ impl<'a> Tally<'a> {
             self.mark_out(&node.name);
         }
         // Not Ready is said 40 to 50 s later; a budget does not wait for that.
-        let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > SILENT);
+        let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > kubelet::LATE);
         for (name, _) in leases.filter(|(name, _)| snapshot.nodes.contains_key(*name)) {
             self.mark_out(name);
         }
@@ -78,9 +76,10 @@ impl<'a> Tally<'a> {
 
     /// `name` is, or is about to be, in the hands of `policy`.
     pub(crate) fn give(&mut self, name: &'a str, policy: &'a str, grade: Grade) {
-        self.isolated.entry(policy).or_default().insert(name);
+        let strays = &self.strays;
+        self.isolated.entry(policy).or_insert_with(|| strays.clone()).insert(name);
         if grade != Grade::Isolate {
-            self.taken.entry(policy).or_default().insert(name);
+            self.taken.entry(policy).or_insert_with(|| strays.clone()).insert(name);
         }
         self.mark_out(name);
     }
@@ -89,6 +88,7 @@ impl<'a> Tally<'a> {
     pub(crate) fn reserve(&mut self, name: &'a str, fence: &'a NodeFence) {
         match fence.status.phase {
             Phase::Closed | Phase::Recovering => {}
+            Phase::Quarantined if is_back(fence, self.snapshot.nodes.get(name)) => {}
             _ if begins_harshly(&fence.spec.steps) => self.give(name, &fence.spec.policy, Grade::Power),
             _ => self.give(name, &fence.spec.policy, Grade::Isolate),
         }
@@ -119,10 +119,8 @@ impl<'a> Tally<'a> {
     /// Other nodes that `policy` has in hand. A busy node without a record may be anybody's.
     pub(crate) fn in_hand(&self, policy: &str, grade: Grade, but: &str) -> usize {
         let hands = if grade == Grade::Isolate { &self.isolated } else { &self.taken };
-        let names = hands.get(policy).into_iter().flatten().copied();
-        let strays = self.snapshot.busy.iter().map(String::as_str);
-        let strays = strays.filter(|name| !self.snapshot.fences.contains_key(*name));
-        names.chain(strays).filter(|name| *name != but).collect::<Names<'_>>().len()
+        let hands = hands.get(policy).unwrap_or(&self.strays);
+        hands.len() - usize::from(hands.contains(but))
     }
 
     /// Other control-plane nodes that are out.
@@ -146,7 +144,8 @@ fn is_out(node: &Node) -> bool {
     !node.is_ready() || node.unschedulable || node.deleting || node.taint(OUT_OF_SERVICE).is_some()
 }
 
-/// Given up, and yet the node works: somebody mended it.
+/// Given up, and yet the node works: somebody mended it. Or it is gone, and takes nobody's place any more.
 fn is_back(fence: &NodeFence, node: Option<&Node>) -> bool {
-    fence.status.phase == Phase::Quarantined && node.is_some_and(|node| !is_out(node))
+    let own = node.filter(|node| node.uid == fence.spec.node_uid);
+    fence.status.phase == Phase::Quarantined && own.is_none_or(|node| !is_out(node))
 }

@@ -1,6 +1,7 @@
 //! Each guard, with a world in which it holds and one in which it does not.
 
 mod budget;
+mod ledger;
 mod storm;
 
 use std::time::Duration;
@@ -17,7 +18,7 @@ use crate::{
     facts::{CONTROL_PLANE, Effect, LeaseView, Taint, Truth},
     guard::stage::has_begun,
     policy::{Fast, Quota, Rate},
-    snapshot::{Gathered, Quorum},
+    snapshot::Quorum,
     testing::{at, node, now, set_condition, wall},
 };
 
@@ -128,7 +129,7 @@ fn each_guard_holds_with_its_own_word() {
     let all = [true; 3];
     let harsh = [false, true, true];
     let power = [false, false, true];
-    let cases: [(&str, [bool; 3], Change); 32] = [
+    let cases: [(&str, [bool; 3], Change); 33] = [
         ("NotLeading", all, |world| world.snapshot.epoch = 0),
         ("DryRun", all, |world| world.snapshot.dry_run = true),
         ("KillSwitch", all, |world| world.snapshot.stopped = Some("/etc/nodewell/hold".into())),
@@ -151,10 +152,8 @@ fn each_guard_holds_with_its_own_word() {
         ("ClaimedByPeer", all, |world| annotate(world, "cluster.x-k8s.io/skip-remediation")),
         ("ClaimedByPeer", all, |world| annotate(world, "cluster.x-k8s.io/paused")),
         ("ClaimedByPeer", all, |world| annotate(world, "weave.works/kured-reboot-in-progress")),
-        ("ClaimedByPeer", all, |world| {
-            let case = Gathered { claimed_by: Some("nhc".into()), ..Gathered::default() };
-            world.snapshot.cases.insert("n0".into(), case);
-        }),
+        ("ClaimedByPeer", all, |world| drop(world.snapshot.claims.held.insert("n0".into(), "held by nhc".into()))),
+        ("ClaimedByPeer", all, |world| world.snapshot.claims.unreadable = Some("forbidden".into())),
         ("NewNode", all, |world| world.node().created = wall(800)),
         ("NewNode", all, |world| world.node().created = wall(5000)),
         ("Storm", all, |world| world.weather = vec![Hold::new(reason::STORM, "")]),
@@ -224,6 +223,28 @@ fn a_quorum_that_survives_lets_one_go() {
 }
 
 #[test]
+fn a_dead_member_of_three_may_go_where_it_is_known_to_be_the_dead_one() {
+    let two_of_three = |members: &[(&str, bool)], addresses: &[&str]| {
+        let mut world = World::new();
+        control_plane(&mut world, Quorum::Members { healthy: 2, total: 3 });
+        world.snapshot.etcd_members = members.iter().map(|(at, healthy)| ((*at).to_owned(), *healthy)).collect();
+        world.node().addresses = addresses.iter().map(|at| (*at).to_owned()).collect();
+        reasons(&world.permits().power).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let members = [("10.0.0.1", true), ("10.0.0.2", true), ("10.0.0.3", false)];
+    assert_eq!(two_of_three(&members, &["10.0.0.3", "cp-3"]), Vec::<String>::new());
+    for (members, addresses, why) in [
+        (&members[..], &["10.0.0.1"][..], "its own member is healthy"),
+        (&members[..], &["10.0.0.9"][..], "no member is known to stand there"),
+        (&members[..], &[][..], "it has no address"),
+        (&members[..], &["10.0.0.3", "10.0.0.1"][..], "a healthy one stands there too"),
+        (&[][..], &["10.0.0.3"][..], "nobody knows where members stand"),
+    ] {
+        assert_eq!(two_of_three(members, addresses), ["EtcdQuorum"], "{why}");
+    }
+}
+
+#[test]
 fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
     let mut world = World::new();
     world.weather = vec![Hold::new(reason::STORM, "")];
@@ -247,7 +268,7 @@ fn a_ready_node_is_powered_only_after_a_whole_drain() {
     let mut world = World::new();
     set_condition(world.node(), "Ready", Truth::True, "", at(0));
     for (done, held) in [(false, true), (true, false)] {
-        world.open(Phase::Waiting).status.drain = Some(DrainReport { done, blocked: Vec::new() });
+        world.open(Phase::Waiting).status.drain = Some(DrainReport { done, blocked: Vec::new(), left: 0 });
         assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), held);
     }
 }
@@ -258,7 +279,13 @@ fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
         let mut world = World::new();
         set_condition(world.node(), "Ready", Truth::True, "", at(0));
         let seen = at(1000 - stale);
-        let lease = LeaseView { holder: String::new(), renewed: None, duration: Duration::from_secs(10), seen };
+        let lease = LeaseView {
+            resource_version: String::new(),
+            holder: String::new(),
+            renewed: None,
+            duration: Duration::from_secs(10),
+            seen,
+        };
         world.snapshot.kubelet_leases.insert("n0".into(), lease);
         world.policy.fast = fast.then_some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 });
         assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), held, "{fast} {stale}");

@@ -49,7 +49,7 @@ pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
     let read = scene.snapshot.cases.get(subject.name).and_then(|case| case.pods.as_ref());
     let here = read.map_or(0, |(_, pods)| pods.len());
     let most = rate.count as usize;
-    let full = given >= most || given + here > most;
+    let full = given >= most || given.saturating_add(here) > most;
     full.then(|| {
         let window = show(rate.within);
         let text = format!(

@@ -6,24 +6,109 @@ use std::{
     time::Duration,
 };
 
-use super::reason::{SELF_SUSPICION, STORM, STORM_COOLDOWN};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    history::names,
+    reason::{SELF_SUSPICION, STORM, STORM_COOLDOWN},
+};
 use crate::{
     api::fence::Hold,
-    policy::{Quota, Storm, span},
+    policy::{Policy, Quota, Storm, span},
     snapshot::HostView,
     time::Moment,
 };
 
-/// What one policy's storms were; lost, all that is unwell has just become so.
+/// What one policy's storms were; where no leader left it to the next, all that is unwell has just become so.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Weather {
     unwell: BTreeSet<String>,
     /// When nodes became unwell, the last time for each.
     onsets: BTreeMap<String, Moment>,
     last: Option<Moment>,
+    /// What the policy said of storms when it could be read last.
+    said: Option<Storm>,
+    /// Since when there is no such policy.
+    gone: Option<Moment>,
+}
+
+/// So long a policy's storms are known after it was deleted: who applies it again has done so by then.
+const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
+
+/// What the next leader has to know of one policy's storms; ages in whole seconds, rounded down.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Past {
+    /// Who was unwell: of these none has just become so. Nothing if they were too many.
+    unwell: BTreeSet<String>,
+    /// How long ago nodes became unwell.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    onsets: BTreeMap<String, u64>,
+    /// How long ago there was a storm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<u64>,
+}
+
+impl Past {
+    /// So many seconds later.
+    pub(crate) fn pass(&mut self, seconds: u64) {
+        self.onsets.values_mut().chain(self.last.as_mut()).for_each(|age| *age = age.saturating_add(seconds));
+    }
 }
 
 impl Weather {
+    /// What is to be handed over.
+    pub(crate) fn past(&self, now: Moment) -> Past {
+        let age = |at: &Moment| now.since(*at).as_secs();
+        let onsets = self.onsets.iter().map(|(name, at)| (name.clone(), age(at))).collect();
+        let last = self.last.as_ref().map(age);
+        match names(&self.unwell) {
+            Some(unwell) => Past { unwell, onsets, last },
+            None => Past { last, ..Past::default() },
+        }
+    }
+
+    /// As the leader before left it.
+    pub(crate) fn inherited(past: &Past, now: Moment) -> Self {
+        let at = |age: u64| Moment(now.0.saturating_sub(Duration::from_secs(age)));
+        Self {
+            unwell: past.unwell.clone(),
+            onsets: past.onsets.iter().map(|(name, age)| (name.clone(), at(*age))).collect(),
+            last: past.last.map(at),
+            ..Self::default()
+        }
+    }
+
+    /// As if it had been observed since each of these became unwell. Of storms that nobody is unwell of any more nothing is
+    /// known.
+    pub(crate) fn as_told(storm: &Storm, unwell: &BTreeMap<&str, Moment>, now: Moment) -> Self {
+        let mut times: Vec<Moment> = unwell.values().copied().collect();
+        times.sort_unstable();
+        // While as many as make a storm are within the window, it holds.
+        let storms = times.windows(storm.rate.count.max(1) as usize);
+        let storms = storms.filter(|storm_of| storm_of[storm_of.len() - 1].since(storm_of[0]) < storm.rate.within);
+        let last = storms.map(|storm_of| storm_of[0].plus(storm.rate.within).min(now)).max();
+        let onsets: BTreeMap<String, Moment> = unwell.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect();
+        Self { unwell: onsets.keys().cloned().collect(), onsets, last, ..Self::default() }
+    }
+
+    /// The same while the policy cannot be asked, so that a mistake in it ends no storm and no cooldown: by what it said of
+    /// storms before, else by the defaults. Whom it would be true of nobody knows: `unready` are those that are not Ready.
+    pub(crate) fn observe_unasked(&mut self, unready: BTreeSet<&str>, total: usize, host: &HostView, now: Moment) {
+        let storm = self.said.clone().unwrap_or_else(|| Policy::default().storm);
+        self.observe(&storm, unready, total, host, now);
+    }
+
+    /// Whether it is still to be known of a policy that cannot be asked; one that is there and cannot be read may be mended
+    /// at any time.
+    pub(crate) fn is_remembered(&mut self, is_there: bool, now: Moment) -> bool {
+        if is_there {
+            self.gone = None;
+            return true;
+        }
+        now.since(*self.gone.get_or_insert(now)) < REMEMBERED
+    }
+
     /// Takes in who is not well now, of `total` nodes; what that says against beginning anything.
     pub(crate) fn observe(
         &mut self,
@@ -33,6 +118,9 @@ impl Weather {
         host: &HostView,
         now: Moment,
     ) -> Vec<Hold> {
+        if self.said.as_ref() != Some(storm) {
+            self.said = Some(storm.clone());
+        }
         for name in unwell.iter().filter(|name| !self.unwell.contains(**name)) {
             self.onsets.insert((*name).to_owned(), now);
         }

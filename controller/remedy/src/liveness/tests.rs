@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+//! When an agent counts as silent, and what exactly is then written in its name.
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -24,15 +24,7 @@ fn at(seconds: u64) -> Now {
 
 fn condition(kind: &str, status: Truth, heartbeat: &str) -> Condition {
     let heartbeat = Some(heartbeat.parse().unwrap());
-    Condition {
-        kind: kind.into(),
-        status,
-        reason: "R".into(),
-        message: String::new(),
-        since: None,
-        heartbeat,
-        seen: secs(0),
-    }
+    Condition { kind: kind.into(), status, reason: "R".into(), heartbeat, seen: secs(0), ..Condition::default() }
 }
 
 fn node(name: &str) -> Node {
@@ -41,22 +33,15 @@ fn node(name: &str) -> Node {
         uid: format!("uid-{name}"),
         resource_version: "7".into(),
         created: SPOKE.parse().unwrap(),
-        deleting: false,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
         conditions: vec![condition("Ready", Truth::True, SPOKE), condition("DiskUnhealthy", Truth::False, SPOKE)],
         boot_id: "boot-1".into(),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        ..Node::default()
     }
 }
 
 fn lease(seen: Moment, duration: u64) -> LeaseView {
     LeaseView {
+        resource_version: String::new(),
         holder: "x".into(),
         renewed: Some(SPOKE.parse().unwrap()),
         duration: Duration::from_secs(duration),

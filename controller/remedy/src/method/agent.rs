@@ -17,7 +17,10 @@ pub struct Agent {
     pub parameters: BTreeMap<String, Parameter>,
     /// Every name that an option may be given by (its own, deprecated ones, the long option's), with the preferred one.
     pub names: BTreeMap<String, Alias>,
+    /// Without those that only the node itself can do (`on_target`): done here, they would be done to this host.
     pub actions: BTreeSet<String>,
+    /// `plug` only means something together with `port_as_ip`, as another word for the address.
+    pub plug_is_address: bool,
 }
 
 /// Where a name leads.
@@ -73,7 +76,8 @@ impl Agent {
             return Err(Unreadable::Shape(format!("it begins with <{}>", root.tag_name().name())));
         }
         let mut agent = Self { name: root.attribute("name").unwrap_or_default().to_owned(), ..Self::default() };
-        agent.actions = children(root, "actions", "action").filter_map(name_of).collect();
+        let actions = children(root, "actions", "action").filter(|node| node.attribute("on_target") != Some("1"));
+        agent.actions = actions.filter_map(name_of).collect();
         if agent.actions.is_empty() {
             return Err(Unreadable::Shape("it has no actions".to_owned()));
         }
@@ -96,6 +100,9 @@ impl Agent {
         let required = node.attribute("required") == Some("1");
         let default = content.and_then(|content| content.attribute("default")).map(str::to_owned);
         self.parameters.insert(name.clone(), Parameter { kind: kind(content), required, default });
+        // fencing.py says so of every agent that has an address and no outlets, and of these two, which have.
+        let is_address = getopt(node).is_some_and(|text| text.ends_with("--plug=[ip]"));
+        self.plug_is_address |= is_address && !["fence_vmware", "fence_powerman"].contains(&self.name.as_str());
         let obsolete = node.attribute("obsoletes").map(|name| name.replace('-', "_"));
         self.alias(&name, &name, false);
         obsolete.into_iter().for_each(|old| self.alias(&old, &name, true));
@@ -133,10 +140,14 @@ fn name_of(node: Node<'_, '_>) -> Option<String> {
     node.attribute("name").filter(|name| !name.is_empty()).map(|name| name.replace('-', "_"))
 }
 
+/// `-a, --ip=[ip]`.
+fn getopt<'a>(node: Node<'a, '_>) -> Option<&'a str> {
+    child(node, "getopt")?.attribute("mixed")
+}
+
 /// `ip` of `-a, --ip=[ip]`.
 fn long_option(node: Node<'_, '_>) -> Option<String> {
-    let mixed = child(node, "getopt")?.attribute("mixed")?;
-    let long = mixed.split_once("--")?.1;
+    let long = getopt(node)?.split_once("--")?.1;
     let end = long.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-' && letter != '_');
     Some(long[..end.unwrap_or(long.len())].replace('-', "_"))
 }

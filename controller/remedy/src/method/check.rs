@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Act, Agent, BuiltIn, Call, Kind, Method, Mistakes, NodeMethods, Ready, Wish, Written, may_be_secret};
+use super::{
+    Act, Agent, BuiltIn, Call, ClusterSettings, Kind, Method, Mistakes, NodeMethods, Ready, Wish, Written, forbidden,
+    near,
+};
 
 /// What `fencing.py` waits for the power to change, if the metadata does not say.
 const POWER_TIMEOUT_SECS: u64 = 20;
@@ -14,32 +17,7 @@ const POWER_TIMEOUT_SECS: u64 = 20;
 const LOGIN_SECS: u64 = 10;
 /// More than this no outage waits for.
 const POWER_TIMEOUT_LIMIT_SECS: u64 = 600;
-
-/// Set by us, or such as would run programs, write files or show secrets: whoever may write ConfigMaps must not by them
-/// become root of the control plane.
-const OURS: [&str; 17] = [
-    "exec",
-    "cookie_file",
-    // `ssh -o ProxyCommand` is a program.
-    "ssh_options",
-    // With it the plug is the address, and two names for one thing hide two nodes on one plug.
-    "port_as_ip",
-    "random_sleep_range",
-    "action",
-    "option",
-    "help",
-    "version",
-    "debug",
-    "debug_file",
-    "logfile",
-    "verbose",
-    "verbose_level",
-    "sudo",
-    "use_sudo",
-    "status_file",
-];
-/// Agents whose word is worth nothing: they take what they cannot read for off, or do not touch the power.
-const NEVER: [&str; 4] = ["fence_dummy", "fence_kdump", "fence_heuristics_ping", "fence_ack_manual"];
+const REDFISH: &str = "fence_redfish";
 
 /// Checks all methods of `found`; `agents` has the metadata of each agent by name, or why there is none.
 ///
@@ -50,6 +28,7 @@ pub fn check(found: &NodeMethods, agents: &BTreeMap<String, Result<Agent, String
     let calls = found.methods.values().filter_map(|method| checker.call(method)).collect::<Vec<_>>();
     checker.built_ins();
     let storage_only = checker.storage(&calls);
+    checker.without_effect();
     let Checker { mistakes, notes, .. } = checker;
     if !mistakes.is_empty() {
         return Err(Mistakes(mistakes));
@@ -66,6 +45,12 @@ pub fn check(found: &NodeMethods, agents: &BTreeMap<String, Result<Agent, String
     })
 }
 
+/// Every name by which a key of the Secret may give an option.
+fn secret_names(name: &str, agent: &Agent) -> BTreeMap<String, String> {
+    let allowed = agent.names.iter().filter(|(_, alias)| forbidden::may_be_secret(name, &alias.to));
+    allowed.map(|(name, alias)| (name.clone(), alias.to.clone())).collect()
+}
+
 struct Checker<'a> {
     found: &'a NodeMethods,
     agents: &'a BTreeMap<String, Result<Agent, String>>,
@@ -77,10 +62,13 @@ impl Checker<'_> {
     fn call(&mut self, method: &Method) -> Option<Call> {
         let agent = match self.agents.get(&method.agent) {
             Some(Ok(agent)) => agent,
-            Some(Err(why)) => return self.wrong(method, &format!("{}: {why}", method.agent)),
+            Some(Err(why)) => {
+                let text = "correct agent_name, or install the package that has it on this host";
+                return self.wrong(method, &format!("{}: {why}; {text}", method.agent));
+            }
             None => return self.wrong(method, &format!("{} was not asked for its options", method.agent)),
         };
-        if NEVER.contains(&method.agent.as_str()) {
+        if forbidden::proves_nothing(&method.agent) {
             return self.wrong(method, &format!("{} proves nothing about a node's power", method.agent));
         }
         let before = self.mistakes.len();
@@ -95,7 +83,7 @@ impl Checker<'_> {
             secret: method.secret.clone(),
             secret_needed: method.secret_needed,
             needed,
-            names: agent.names.iter().map(|(name, alias)| (name.clone(), alias.to.clone())).collect(),
+            names: secret_names(&method.agent, agent),
             claim: method.claim.clone(),
             storage: method.storage.clone(),
             acts,
@@ -103,8 +91,26 @@ impl Checker<'_> {
         })
     }
 
+    /// Read and checked for those who bring them along, and limits of nothing: whoever relies on them has to know.
+    fn without_effect(&mut self) {
+        let (given, default) = (&self.found.cluster, ClusterSettings::default());
+        let mut idle = Vec::new();
+        if given.grace_timeout != default.grace_timeout {
+            idle.push("grace_timeout".to_owned());
+        }
+        if given.giveup_retries != default.giveup_retries {
+            idle.push("giveup_retries".to_owned());
+        }
+        let limits = given.policies.iter().filter(|policy| policy.percentage.is_some());
+        idle.extend(limits.map(|policy| format!("percentage of fence-policy-{}", policy.name)));
+        if !idle.is_empty() {
+            let text = format!("{} has no effect; limits are those of RemedyPolicies (spec.budget)", idle.join(", "));
+            self.notes.push(format!("{}: {text}", super::cluster::CLUSTER));
+        }
+    }
+
     fn wrong<T>(&mut self, method: &Method, text: &str) -> Option<T> {
-        self.mistakes.push(format!("method {}: {text}", method.name));
+        self.mistakes.push(format!("{}: method {}: {text}", method.at, method.name));
         None
     }
 
@@ -113,8 +119,8 @@ impl Checker<'_> {
         let mut options = BTreeMap::new();
         for (name, Written { value, at }) in &method.options {
             let Some((alias, parameter)) = agent.find(name) else {
-                let known = agent.parameters.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-                self.mistakes.push(format!("{at}: {} has no option {name}; it has {known}", method.agent));
+                let near = near::names(name, agent.parameters.keys().map(String::as_str), &method.agent);
+                self.mistakes.push(format!("{at}: {} has no option {name}; {near}", method.agent));
                 continue;
             };
             if let Err(why) = judge(&alias.to, &parameter.kind, value) {
@@ -122,6 +128,11 @@ impl Checker<'_> {
             }
             if alias.deprecated {
                 self.notes.push(format!("{at}: {name} is deprecated; write {}", alias.to));
+            }
+            // Given to the agent, it would only make one machine look like two.
+            if alias.to == "plug" && agent.plug_is_address {
+                self.notes.push(format!("{at}: {name} says nothing to {}; leave it away", method.agent));
+                continue;
             }
             if options.insert(alias.to.clone(), value.clone()).is_some() {
                 self.mistakes.push(format!("{at}: {name} and another name of {} are both given; keep one", alias.to));
@@ -135,15 +146,33 @@ impl Checker<'_> {
         let required =
             agent.parameters.iter().filter(|(_, parameter)| parameter.required && parameter.default.is_none());
         let missing = required.map(|(name, _)| name).filter(|name| !options.contains_key(*name) && *name != "action");
-        let (later, now): (Vec<_>, Vec<_>) = missing.partition(|name| may_be_secret(name));
+        let (later, now): (Vec<_>, Vec<_>) = missing.partition(|name| forbidden::may_be_secret(&method.agent, name));
         for name in now {
             self.wrong::<()>(method, &format!("{} needs the option {name}", method.agent));
         }
-        // A BMC with several systems: the agent would take the last.
-        if method.agent == "fence_redfish" && !options.contains_key("systems_uri") {
-            self.wrong::<()>(method, "fence_redfish needs systems_uri, such as /redfish/v1/Systems/1");
+        // By the metadata it might be given as plug, with port_as_ip.
+        let may_lack = agent.parameters.get("ip").is_some_and(|ip| !ip.required);
+        if agent.plug_is_address && may_lack && !options.contains_key("ip") {
+            self.wrong::<()>(method, &format!("{} needs the option ip", method.agent));
+        }
+        if method.agent == REDFISH {
+            self.redfish(method, options);
         }
         later.into_iter().cloned().collect()
+    }
+
+    fn redfish(&mut self, method: &Method, options: &BTreeMap<String, String>) {
+        // A BMC with several systems: the agent would take the last.
+        let path = options.get("systems_uri").map_or("", String::as_str);
+        if !path.starts_with('/') {
+            self.wrong::<()>(method, "fence_redfish needs systems_uri, a path such as /redfish/v1/Systems/1");
+        }
+        let address = options.get("ip").map_or("", String::as_str);
+        if address.matches(':').count() == 1 {
+            self.wrong::<()>(method, &format!("ip is {address}; write the port as ipport"));
+        } else if address.contains(':') && !address.starts_with('[') {
+            self.wrong::<()>(method, &format!("ip is {address}; fence_redfish needs it as [{address}]"));
+        }
     }
 
     fn acts(&mut self, method: &Method, agent: &Agent) -> BTreeSet<Act> {
@@ -174,6 +203,10 @@ impl Checker<'_> {
     fn power(&mut self, method: &Method, agent: &Agent, mut acts: BTreeSet<Act>) -> BTreeSet<Act> {
         if method.action == Some(Wish::Off) && !self.has_other_for_on(method) {
             acts.insert(Act::On);
+        }
+        // Only the node itself can let itself in again, once it was rebooted.
+        if method.storage.is_some() && method.action != Some(Wish::On) && !agent.actions.contains(Act::On.word()) {
+            acts.remove(&Act::On);
         }
         if acts.contains(&Act::Off) {
             acts.insert(Act::Status);
@@ -235,24 +268,12 @@ impl Checker<'_> {
     }
 }
 
-/// Whether an option's value is a secret, by its name; the metadata does not say.
-pub(super) fn is_secret(name: &str) -> bool {
-    ["password", "passwd", "secret", "token", "apikey", "hexadecimal_kg"].iter().any(|word| name.contains(word))
-}
-
-/// Whether an option may not be set by anybody.
-pub(super) fn is_ours(name: &str) -> bool {
-    // That one is a part of a URL.
-    let is_path = name.ends_with("_path") && name != "api_path";
-    OURS.contains(&name) || is_path || name.ends_with("_script")
-}
-
 fn judge(name: &str, kind: &Kind, value: &str) -> Result<(), String> {
-    if is_secret(name) {
+    if forbidden::is_secret(name) {
         return Err("is a secret; put it into the method's Secret, under this name as the key".to_owned());
     }
-    if is_ours(name) {
-        return Err("may not be set here; leave it away".to_owned());
+    if let Some(why) = forbidden::why(name) {
+        return Err(format!("may not be set here: {why}"));
     }
     match kind {
         Kind::Text => Ok(()),

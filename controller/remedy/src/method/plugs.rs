@@ -14,28 +14,33 @@ const ADDRESS: [&str; 10] =
 /// Of these a different value is not a different machine for certain.
 const DEFAULT_PORTS: [&str; 1] = ["ipport"];
 
-/// One BMC is one machine, whatever `plug` says: these agents do not look at it.
-const IPMI: [&str; 7] =
-    ["fence_ipmilan", "fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm"];
-
 impl Plug {
-    /// The plug of a call: agent, address, outlet. Agents that are links to one another (`fence_ilo4`,
+    /// The plugs of a call: agent, address, outlet. Agents that are links to one another (`fence_ilo4`,
     /// `fence_ipmilan`) talk to the same address, so an agent with an address of its own does not count by its name.
     #[must_use]
-    pub fn of(call: &Call) -> Self {
+    pub fn of(call: &Call) -> Vec<Self> {
+        let separator = call.options.get("plug_separator").map_or(",", String::as_str);
+        match call.options.get("plug") {
+            // Each of them is turned off.
+            Some(plugs) if !separator.is_empty() => {
+                plugs.split(separator).map(|plug| Self::at(call, Some(plug))).collect()
+            }
+            plug => vec![Self::at(call, plug.map(String::as_str))],
+        }
+    }
+
+    fn at(call: &Call, plug: Option<&str>) -> Self {
         let mut parts = Vec::new();
         if !call.options.contains_key("ip") {
             parts.push(call.agent.clone());
         }
         for name in ADDRESS {
-            let Some(value) = call.options.get(name) else { continue };
-            if name == "plug" && IPMI.contains(&call.agent.as_str()) {
-                continue;
-            }
+            let given = if name == "plug" { plug } else { call.options.get(name).map(String::as_str) };
+            let Some(value) = given else { continue };
             if DEFAULT_PORTS.contains(&name) && is_usual(value) {
                 continue;
             }
-            parts.push(format!("{name}={}", value.trim_end_matches('/').to_ascii_lowercase()));
+            parts.push(format!("{name}={}", value.trim().trim_end_matches('/').to_ascii_lowercase()));
         }
         Self(parts)
     }
@@ -55,7 +60,7 @@ pub struct Plugs {
 impl Plugs {
     /// Replaces what is known of the node.
     pub fn set(&mut self, ready: &Ready) {
-        let plugs = ready.power(Act::Off).filter(|call| call.storage.is_none()).map(Plug::of).collect();
+        let plugs = ready.power(Act::Off).filter(|call| call.storage.is_none()).flat_map(Plug::of).collect();
         self.nodes.insert(ready.node.clone(), plugs);
     }
 
@@ -75,6 +80,9 @@ impl Plugs {
         if names.is_empty() {
             return Ok(());
         }
-        Err(format!("{node} and {} are on one plug (same address and outlet); neither is fenced", names.join(", ")))
+        Err(format!(
+            "{node} and {} are on one plug (same address and outlet); neither is fenced: correct the plug in the ConfigMaps of one",
+            names.join(", ")
+        ))
     }
 }

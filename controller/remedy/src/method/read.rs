@@ -225,7 +225,7 @@ impl Reader<'_, '_> {
         match key.as_str() {
             "template" | "name" => {}
             "agent_name" => match agent_name(&value) {
-                Some(agent) => method.agent = agent,
+                Some(agent) => (method.agent, method.at) = (agent, written.at),
                 None => self.wanting.mistake(format!(
                     "{}: agent_name is {value}; write the agent's name alone, such as fence_ipmilan",
                     written.at

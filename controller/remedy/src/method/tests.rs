@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod traps;
+
 const XML: &str = r#"<?xml version="1.0" ?>
 <resource-agent name="fence_test" shortdesc="A test's">
 <parameters>
@@ -103,6 +105,8 @@ fn the_proposals_example_is_read_with_its_template() {
     assert_eq!((call.agent.as_str(), call.longest.as_secs()), ("fence_test", 28));
     assert_eq!(call.secret, "secret-fence-method-eaton-n1");
     assert!(ready.notes.iter().any(|note| note.contains("write ip")), "{:?}", ready.notes);
+    let idle = "fence-cluster-config: grace_timeout, giveup_retries, percentage of fence-policy-half has no effect";
+    assert!(ready.notes.iter().any(|note| note.starts_with(idle)), "{:?}", ready.notes);
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn every_mistake_is_told_at_once_with_its_place() {
 #[test]
 fn options_are_held_to_the_agents_metadata() {
     for (lines, words) in [
-        ("methd=onoff", "fence_test has no option methd; it has action, debug_file, ip"),
+        ("methd=onoff", "fence_test has no option methd; `fence_test -o metadata` has them all"),
         ("power_timeout=long", "power_timeout is long, not a whole number"),
         ("power_timeout=-1", "not a whole number"),
         ("power_timeout=6000", "more than 600 s"),

@@ -1,3 +1,5 @@
+//! Policies from their YAML.
+
 mod mistakes;
 mod reading;
 mod widening;

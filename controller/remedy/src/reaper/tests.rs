@@ -26,35 +26,19 @@ fn mistakes(text: &str) -> Vec<String> {
 }
 
 fn node(name: &str, zone: &str, ready: bool) -> Node {
-    let condition = |kind: &str, status| Condition {
-        kind: kind.to_owned(),
-        status,
-        reason: String::new(),
-        message: String::new(),
-        since: None,
-        heartbeat: None,
-        seen: Moment::default(),
-    };
+    let condition = |kind: &str, status| Condition { kind: kind.to_owned(), status, ..Condition::default() };
     Node {
         name: name.into(),
         uid: format!("uid-{name}"),
         resource_version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: false,
         labels: [(OLD_ZONE.into(), zone.into()), (ZONE.into(), zone.into())].into(),
-        annotations: [].into(),
-        taints: Vec::new(),
-        unschedulable: false,
         provider_id: "aws:///zone/i-1".into(),
         conditions: vec![
             condition("Ready", if ready { Truth::True } else { Truth::Unknown }),
             condition("MemoryPressure", Truth::False),
             condition("DiskPressure", Truth::False),
         ],
-        boot_id: String::new(),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        ..Node::default()
     }
 }
 

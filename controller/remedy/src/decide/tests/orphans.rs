@@ -12,7 +12,8 @@ fn taint(key: &str, value: &str) -> Taint {
 
 fn renew(snapshot: &mut Snapshot, second: u64) {
     let duration = Duration::from_secs(40);
-    let lease = LeaseView { holder: "n0".into(), renewed: None, duration, seen: at(second) };
+    let lease =
+        LeaseView { resource_version: String::new(), holder: "n0".into(), renewed: None, duration, seen: at(second) };
     snapshot.kubelet_leases.insert("n0".into(), lease);
 }
 
@@ -43,6 +44,17 @@ fn marks_without_a_record_get_one_again_when_the_node_was_well_for_long_enough()
     assert!(fence.status.ours.cordon);
     let keys: Vec<&str> = fence.status.ours.taints.iter().map(|taint| taint.key.as_str()).collect();
     assert_eq!(keys, [REMEDY_TAINT, OUT_OF_SERVICE]);
+}
+
+/// A cordon that somebody sets later would look like ours.
+#[test]
+fn the_mark_that_a_person_left_when_they_uncordoned_is_one_too() {
+    let mut snapshot = marked("p");
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    (node.unschedulable, node.taints) = (false, Vec::new());
+    let decision = after_a_while(&mut snapshot, 2000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert_eq!((fence.spec.policy.as_str(), fence.status.ours.cordon), ("p", false), "the mark alone is no cordon");
 }
 
 #[test]

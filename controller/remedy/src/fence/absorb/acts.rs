@@ -16,26 +16,14 @@ pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Off(confirmation)) if confirmation.reads >= READS => confirmed(draft, confirmation.clone()),
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
-        _ => doubted(count_cycle(draft), outcome),
+        _ => doubted(draft.count_meant(), outcome),
     }
-}
-
-/// An act that was begun counts, once, whatever came of it; one that was not begun does not.
-fn count_cycle(mut draft: Draft) -> Draft {
-    let at = draft.at();
-    let status = draft.status();
-    let meant = status.intent.as_ref().map(|intent| intent.at);
-    if meant.is_some() && status.cycles.last().copied() < meant {
-        status.cycles.push(at);
-    }
-    draft
 }
 
 /// The boot that ended is the one the record knows, whatever the Node says by now.
 fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
     let text = format!("Off, read {} times, by {}", confirmation.reads, confirmation.by.join(", "));
-    let draft = succeeded(count_cycle(draft)).with(|status| {
-        status.intent = None;
+    let draft = succeeded(draft).settle().with(|status| {
         status.off = Some(Confirmation { boot_id: status.boot_id.clone(), epoch: status.epoch, ..confirmation });
         status.out_of_service = false;
     });
@@ -44,7 +32,7 @@ fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
 
 /// Certainly nothing was done: everything is asked again.
 fn not_begun(draft: Draft, outcome: &Outcome) -> Draft {
-    let draft = draft.with(forget_intent);
+    let draft = draft.forget_intent();
     let hold = Hold::new("NotBegun", format!("NotBegun: {}", words(outcome)));
     draft.enter(Phase::Guarded, words(outcome)).with(|status| status.hold = Some(hold))
 }
@@ -56,7 +44,7 @@ fn doubted(draft: Draft, outcome: &Outcome) -> Draft {
 /// Asked for before it is meant again, even if it was not begun: power is turned on once for each reading of Off.
 pub(super) fn powered_on(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
-        Ok(Done::Yes) => succeeded(draft).with(|status| status.intent = None).enter(Phase::AwaitReady, "power is on"),
+        Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::AwaitReady, "power is on"),
         Err(Failed::NotBegun(_)) => draft.enter(Phase::InDoubt, words(outcome)),
         _ => doubted(draft, outcome),
     }
@@ -74,16 +62,14 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
             let draft = succeeded(draft);
             if left_off { draft.note("Released", text) } else { draft.enter(Phase::PoweringOn, text) }
         }
-        Err(Failed::NotBegun(_)) => again(draft.with(forget_intent), "ReleaseNotBegun", outcome),
+        Err(Failed::NotBegun(_)) => again(draft.forget_intent(), "ReleaseNotBegun", outcome),
         _ => doubted(draft, outcome),
     }
 }
 
 pub(super) fn reaped(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
-        Ok(Done::Yes) => {
-            succeeded(draft).with(forget_intent).enter(Phase::Waiting, "the provider says that it is gone")
-        }
+        Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::Waiting, "the provider says that it is gone"),
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
         _ => doubted(draft, outcome),
     }
@@ -134,20 +120,16 @@ fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     let was_off = status.off.is_some();
     match (act, state) {
         (Some(Irreversible::Reap), _) => {
-            draft.with(forget_intent).enter(Phase::Failed, format!("its power is {state:?}; the reap is tried again"))
+            draft.settle().enter(Phase::Failed, format!("its power is {state:?}; the reap is tried again"))
         }
         (_, PowerState::Unknown) => again(draft, "PowerUnknown", outcome),
-        (Some(Irreversible::PowerOn), PowerState::On) => {
-            succeeded(draft).with(forget_intent).enter(Phase::AwaitReady, "it is On")
-        }
+        (Some(Irreversible::PowerOn), PowerState::On) => succeeded(draft).settle().enter(Phase::AwaitReady, "it is On"),
         (Some(Irreversible::PowerOn), PowerState::Off) if was_off => {
-            draft.with(forget_intent).still_off().enter(Phase::PoweringOn, "it is Off still")
+            draft.settle().still_off().enter(Phase::PoweringOn, "it is Off still")
         }
         (Some(Irreversible::PowerOff), PowerState::Off) => found_off(draft),
-        (_, PowerState::Off) if was_off => {
-            draft.with(forget_intent).still_off().enter(Phase::OffConfirmed, "it is Off still")
-        }
-        (_, state) => draft.with(forget_intent).with(not_off).enter(Phase::Failed, format!("it is {state:?}")),
+        (_, PowerState::Off) if was_off => draft.settle().still_off().enter(Phase::OffConfirmed, "it is Off still"),
+        (_, state) => draft.settle().with(not_off).enter(Phase::Failed, format!("it is {state:?}")),
     }
 }
 
@@ -169,8 +151,4 @@ fn found_off(mut draft: Draft) -> Draft {
 fn not_off(status: &mut NodeFenceStatus) {
     status.off = None;
     status.out_of_service = false;
-}
-
-fn forget_intent(status: &mut NodeFenceStatus) {
-    status.intent = None;
 }

@@ -19,6 +19,9 @@ pub(super) struct Laws {
     pub(super) read: bool,
     /// Somebody else plays with the power button.
     pub(super) meddled: bool,
+    /// Power offs that this record meant, and those of them that were, or may have been, begun.
+    pub(super) meant: usize,
+    pub(super) begun: usize,
     pub(super) steps: u32,
     pub(super) ends: u32,
 }
@@ -41,6 +44,17 @@ impl Laws {
             assert!(self.read, "power on was meant again without a reading");
             self.read = false;
         }
+        if meant(before) != meant(after) && meant(after).is_some_and(|(act, _)| act == Irreversible::PowerOff) {
+            self.counted(before);
+            self.meant += 1;
+        }
+    }
+
+    /// Before it is turned off again: once for each time, whoever led, whatever the clock, and whatever was heard of it.
+    fn counted(&self, fence: &NodeFence) {
+        let cycles = fence.status.cycles.len();
+        let (begun, meant) = (self.begun, self.meant);
+        assert!((begun..=meant).contains(&cycles), "{cycles} cycles of {begun} to {meant}: {:?}", fence.status);
     }
 
     pub(super) fn step(&mut self, world: &World, step: &Step) {
@@ -81,12 +95,17 @@ impl Laws {
     pub(super) fn ended(&mut self, step: &Step, outcome: Option<&Outcome>) {
         let certain = matches!(outcome, Some(Ok(_) | Err(Failed::NotBegun(_) | Failed::Gone(_))));
         let fits = !matches!((step, outcome), (Step::PowerOff, Some(Ok(done))) if !matches!(done, Done::Off(_)));
+        if *step == Step::PowerOff && !matches!(outcome, Some(Err(Failed::NotBegun(_) | Failed::Gone(_)))) {
+            self.begun += 1;
+        }
         if step.irreversible().is_some() && !(certain && fits) {
             self.doubt = true;
         }
     }
 
     pub(super) fn closed(&mut self, world: &World) {
+        self.counted(&world.fence);
+        (self.meant, self.begun) = (0, 0);
         self.ends += 1;
         assert_eq!(world.phase(), Phase::Closed);
         let Some(node) = &world.node else { return };
@@ -111,7 +130,7 @@ fn rank_of_step(step: &Step) -> u32 {
         Step::Methods(_) => 4,
         Step::Drain(_) => 3,
         Step::Taint(_) | Step::Cordon => 2,
-        Step::PowerOn | Step::ReadPower { .. } | Step::Untaint { .. } | Step::Uncordon => 0,
+        Step::PowerOn | Step::ReadPower { .. } | Step::Untaint(_) | Step::Uncordon => 0,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the tests' world is made of.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use super::world::NODE;
 use crate::{
@@ -33,36 +33,27 @@ pub(super) fn ladder(kinds: &[&str]) -> Vec<StepSpec> {
 }
 
 pub(super) fn node(now: Now) -> Node {
-    let ready = Condition {
-        kind: "Ready".into(),
-        status: Truth::True,
-        reason: String::new(),
-        message: String::new(),
-        since: None,
-        heartbeat: None,
-        seen: now.moment,
-    };
+    let ready = Condition { kind: "Ready".into(), status: Truth::True, seen: now.moment, ..Condition::default() };
     Node {
         name: NODE.into(),
         uid: "uid-1".into(),
         resource_version: "1".into(),
         created: now.wall,
-        deleting: false,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
         conditions: vec![ready],
         boot_id: "boot-1".into(),
         system_uuid: "uuid".into(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        ..Node::default()
     }
 }
 
 pub(super) fn lease(now: Now) -> LeaseView {
-    LeaseView { holder: NODE.into(), renewed: Some(now.wall), duration: Duration::from_secs(40), seen: now.moment }
+    LeaseView {
+        resource_version: String::new(),
+        holder: NODE.into(),
+        renewed: Some(now.wall),
+        duration: Duration::from_secs(40),
+        seen: now.moment,
+    }
 }
 
 pub(super) fn plan() -> FencePlan {
@@ -90,16 +81,7 @@ pub(super) fn pod(name: &str) -> Pod {
         node: NODE.into(),
         phase: "Running".into(),
         ready: true,
-        created: None,
-        owner: None,
-        owned_by_others: false,
-        deleting: None,
-        mirror: false,
         grace: Duration::from_secs(30),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        tolerations: Vec::new(),
-        volumes: Vec::new(),
-        finalizers: false,
+        ..Pod::default()
     }
 }

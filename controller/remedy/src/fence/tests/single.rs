@@ -77,6 +77,27 @@ fn a_bmc_that_says_off_needs_no_power_off() {
     assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_some());
 }
 
+/// Somebody may have turned it on since: the taint lets others release its pods.
+#[test]
+fn off_is_read_again_before_the_taint_if_nobody_read_it_for_five_seconds() {
+    let mut world = dead();
+    world.powered = false;
+    run(&mut world, 400, |world| seconds(world) >= 14);
+    let later = |world: &mut World, secs: u64| {
+        world.now.moment = world.now.moment.plus(Duration::from_secs(secs));
+        world.now.wall += Duration::from_secs(secs);
+    };
+    let said = world.now.wall;
+    later(&mut world, 3);
+    let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!() };
+    assert_eq!(fence.status.off.as_ref().map(|off| off.at), Some(said), "not when it was written");
+    world.store(*fence);
+    later(&mut world, 2);
+    assert!(matches!(world.next(), Next::Act(Action::Step { step: Step::Taint(_), .. })));
+    later(&mut world, 1);
+    assert!(matches!(world.next(), Next::Act(Action::Step { step: Step::ReadPower { times: 2 }, .. })));
+}
+
 #[test]
 fn a_node_that_lives_loses_no_power_before_its_drain() {
     let mut world = World::new(ladder(&["power"]));
@@ -128,26 +149,54 @@ fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     assert_eq!(world.boots, 1);
 }
 
-#[test]
-fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_given_back_to_the_same_boot() {
+/// Off its storage alone, with pods of that storage and of others; the release is the next thing to be meant.
+fn cut_off_with_pods() -> World {
     let mut world = dead();
-    let plan = FencePlan { storage_only: Some("ceph".into()), ..plan() };
-    world.gathered.methods = Some(Ok(plan));
+    world.gathered.methods = Some(Ok(FencePlan { storage_only: Some("ceph".into()), ..plan() }));
+    world.storage = true;
     run(&mut world, 400, at(Phase::PodsReleased));
     let volume = |class: &str| Volume::Claim(Claim { storage_class: Some(class.into()), ..Claim::default() });
-    let mut pods = vec![pod("db-0"), pod("web-0"), pod("local-0")];
-    (pods[0].volumes, pods[2].volumes) = (vec![volume("ceph")], vec![volume("local")]);
+    let mut pods = vec![pod("db-0"), pod("web-0"), pod("local-0"), pod("both-0"), pod("unknown-0")];
+    (pods[0].volumes, pods[2].volumes) = (vec![volume("ceph"), Volume::Other], vec![volume("local")]);
+    pods[3].volumes = vec![volume("ceph"), volume("local")];
+    pods[4].volumes = vec![volume("ceph"), Volume::Claim(Claim::default())];
     world.gathered.pods = Some((world.now.moment, pods));
+    world
+}
+
+/// It was on its way up when its storage went, said so after that, and is silent again.
+#[test]
+fn a_boot_that_may_have_begun_before_the_cut_keeps_its_pods_and_gets_its_storage_back() {
+    let mut world = cut_off_with_pods();
+    world.boots += 1;
+    world.node.as_mut().unwrap().boot_id = world.boot_id();
+    let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!() };
+    assert_eq!((fence.status.phase, fence.status.release_begun), (Phase::PoweringOn, false));
+    world.store(*fence);
+    run(&mut world, 20, at(Phase::AwaitReady));
+    assert_eq!((world.powered, world.fence.status.released), (true, 0));
+}
+
+#[test]
+fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_given_back_to_the_same_boot() {
+    let mut world = cut_off_with_pods();
     let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!() };
     world.store(*fence);
     let Next::Act(Action::Step { step: Step::Release { pods }, .. }) = world.next() else { panic!() };
     assert_eq!(pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>(), ["db-0"]);
     run(&mut world, 60, |_| false);
-    assert!(world.node.unwrap().taints.is_empty());
+    assert!(world.node.as_ref().unwrap().taints.is_empty());
     assert_eq!(
-        (world.fence.status.phase, world.fence.status.hold.unwrap().reason.as_str()),
+        (world.fence.status.phase, world.fence.status.hold.clone().unwrap().reason.as_str()),
         (Phase::PoweringOn, "LeftCut")
     );
+    // A person reboots it: nothing of the old boot can write any more, and its storage is given back.
+    world.boot();
+    let mut phases = run(&mut world, 100, at(Phase::AwaitReady));
+    assert!(world.powered, "{phases:?}");
+    world.wanted = Wanted::No { since: world.now.moment };
+    phases.extend(run(&mut world, 400, at(Phase::Closed)));
+    assert_eq!(world.fence.status.phase, Phase::Closed, "{phases:?}");
 }
 
 #[test]

@@ -96,12 +96,12 @@ fn happen(world: &mut World, dice: &mut Dice, laws: &Laws) {
         14..18 => world.permits = Default::default(),
         18 => world.policy = None,
         19..22 => world.policy = Some(policy()),
-        22 => world.gathered.methods = Some(Err("no ConfigMap".into())),
+        22 => world.gathered.methods = Some(Err(Hold::new("NoMethods", "no ConfigMap"))),
         23..26 => world.gathered.methods = Some(Ok(FencePlan { isolation: vec!["port".into()], ..plan() })),
         26 if dice.one_in(20) => world.fence.spec.abort = true,
         27 if dice.one_in(30) => world.node = None,
         28 if laws.meddled => world.turn(dice.one_in(2)),
-        29 => world.epoch += 1,
+        29 => another_leads(world, dice),
         30 => reached_by_nobody(world),
         31 => world.gathered.reach.clear(),
         32 | 40 => world.gathered.dumping = Some(world.now.moment),
@@ -168,11 +168,18 @@ fn outcome(world: &mut World, dice: &mut Dice, step: &Step) -> Outcome {
 /// The outcome is lost: another leader, or this one after its intent has grown old.
 fn crash(world: &mut World, dice: &mut Dice) {
     if dice.one_in(2) {
-        world.epoch += 1;
+        another_leads(world, dice);
         world.entered = world.now.moment;
     } else {
         world.pass(Duration::from_secs(11));
     }
+}
+
+/// Its clock is another one, up to ten minutes before or behind.
+fn another_leads(world: &mut World, dice: &mut Dice) {
+    world.epoch += 1;
+    world.now.wall += Duration::from_secs(dice.roll(1200));
+    world.now.wall -= Duration::from_secs(600);
 }
 
 /// What cannot be read never makes it bolder. A dump is a message that mostly nobody sends: its absence says nothing.

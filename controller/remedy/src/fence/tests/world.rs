@@ -43,6 +43,10 @@ pub(super) struct World {
     /// Its BMC says Off and turns nothing off.
     pub(super) lies: bool,
     pub(super) claims_off: bool,
+    /// What is turned off is its storage: the machine does as it did.
+    pub(super) storage: bool,
+    /// A person has uncordoned it and cordoned it again, and left our mark.
+    pub(super) cordoned_by_hand: bool,
 }
 
 impl World {
@@ -74,6 +78,8 @@ impl World {
             powered_since: now.moment,
             lies: false,
             claims_off: false,
+            storage: false,
+            cordoned_by_hand: false,
         }
     }
 
@@ -113,7 +119,7 @@ impl World {
         self.now.moment = self.now.moment.plus(span);
         self.now.wall += span;
         let booted = self.now.moment.since(self.powered_since) >= Duration::from_secs(30);
-        if self.powered && self.alive && booted {
+        if (self.powered || self.storage) && self.alive && booted {
             self.heartbeat();
         }
         let stale = self.kubelet.as_ref().is_none_or(|lease| lease.stale_for(self.now.moment).as_secs() > 40);
@@ -161,26 +167,33 @@ impl World {
     }
 
     pub(super) fn turn(&mut self, on: bool) {
-        if on && !self.powered {
-            self.boots += 1;
-            self.powered_since = self.now.moment;
-            self.alive = true;
+        if on && !self.powered && !self.storage {
+            self.boot();
         }
         self.powered = on;
         self.claims_off = false;
+    }
+
+    pub(super) fn boot(&mut self) {
+        self.boots += 1;
+        self.powered_since = self.now.moment;
+        self.alive = true;
     }
 
     /// Does it, and it works.
     pub(super) fn perform(&mut self, step: &Step) -> Outcome {
         let Some(node) = &mut self.node else { return Err(Failed::Gone(NODE.into())) };
         Ok(match step {
-            Step::Taint(taint) if node.taints.contains(taint) => Done::NotOurs,
+            Step::Taint(taint) if super::super::begin::has(&node.taints, taint) => Done::NotOurs,
             Step::Taint(taint) => {
                 node.taints.push(taint.clone());
                 Done::Yes
             }
-            Step::Untaint { key, effect } => {
-                node.taints.retain(|taint| taint.key != *key || taint.effect != *effect);
+            Step::Untaint(taint) if super::super::begin::has(&node.taints, taint) && !node.taints.contains(taint) => {
+                Done::NotOurs
+            }
+            Step::Untaint(taint) => {
+                node.taints.retain(|other| other != taint);
                 Done::Yes
             }
             Step::Cordon if node.unschedulable => Done::NotOurs,
@@ -190,11 +203,12 @@ impl World {
                 Done::Yes
             }
             Step::Uncordon if node.annotations.remove(CORDONED_BY).is_none() => Done::NotOurs,
+            Step::Uncordon if self.cordoned_by_hand => Done::NotOurs,
             Step::Uncordon => {
                 node.unschedulable = false;
                 Done::Yes
             }
-            Step::Drain(_) => Done::Drain(DrainReport { done: true, blocked: Vec::new() }),
+            Step::Drain(_) => Done::Drain(DrainReport { done: true, blocked: Vec::new(), left: 0 }),
             Step::ReadPower { times } => Done::Power(vec![self.state(); *times as usize]),
             Step::PowerOff => self.turned_off(),
             Step::PowerOn => {

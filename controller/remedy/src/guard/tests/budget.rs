@@ -19,8 +19,13 @@ type Make = fn(&mut World, &str);
 /// Every way in which a node is out of service.
 const WAYS: [(&str, Make); 9] = [
     ("silent", |world, name| {
-        let lease =
-            LeaseView { holder: String::new(), renewed: None, duration: Duration::from_secs(40), seen: at(987) };
+        let lease = LeaseView {
+            resource_version: String::new(),
+            holder: String::new(),
+            renewed: None,
+            duration: Duration::from_secs(40),
+            seen: at(987),
+        };
         world.snapshot.kubelet_leases.insert(name.into(), lease);
     }),
     ("not ready", |world, name| dead()(world, name)),

@@ -1,3 +1,5 @@
+//! Expressions over one node: what they see, and what becomes of wrong ones.
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -17,10 +19,15 @@ fn world() -> (Node, Snapshot) {
     node.taints.push(Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule });
     testing::set_condition(&mut node, "GpuUnhealthy", Truth::True, "Xid79", testing::at(940));
     let mut snapshot = Snapshot::default();
-    let lease =
-        LeaseView { holder: "n1".into(), renewed: None, duration: Duration::from_secs(40), seen: testing::at(945) };
+    let lease = LeaseView {
+        resource_version: String::new(),
+        holder: "n1".into(),
+        renewed: None,
+        duration: Duration::from_secs(40),
+        seen: testing::at(945),
+    };
     snapshot.kubelet_leases.insert("n1".into(), lease);
-    let seen = EventsSeen { count: 3, last: testing::at(990) };
+    let seen = EventsSeen { count: 3, last: testing::at(990), older: std::time::Duration::ZERO };
     snapshot.events.insert("n1".into(), [("Rebooted".to_owned(), seen)].into());
     (node, snapshot)
 }

@@ -93,7 +93,7 @@ fn lease<'v>(found: Option<&'v LeaseView>, now: Now) -> Box<dyn Val + 'v> {
 
 fn events<'v>(seen: EventsSeen, now: Now) -> Box<dyn Val + 'v> {
     let count = i64::try_from(seen.count).unwrap_or(i64::MAX);
-    map([("count".into(), Box::new(CelInt::from(count)) as _), ("age".into(), seconds(now.moment.since(seen.last)))])
+    map([("count".into(), Box::new(CelInt::from(count)) as _), ("age".into(), seconds(seen.age(now.moment)))])
 }
 
 fn taint<'v>(found: &'v Taint) -> Box<dyn Val + 'v> {

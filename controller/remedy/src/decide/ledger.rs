@@ -1,0 +1,26 @@
+//! What one leader leaves to the next.
+
+use super::Memory;
+pub use crate::guard::history::Ledger;
+use crate::{
+    guard::{history::History, weather::Weather},
+    snapshot::Snapshot,
+    time::Now,
+};
+
+impl Memory {
+    /// What the next leader has to know, in case there is one.
+    #[must_use]
+    pub fn ledger(&self, snapshot: &Snapshot, now: Now) -> Ledger {
+        let storms = self.weather.iter().map(|(policy, weather)| (policy.clone(), weather.past(now.moment)));
+        self.history.ledger(snapshot, now).with_storms(storms.collect())
+    }
+
+    /// As the leader before left it.
+    #[must_use]
+    pub fn inherited(ledger: &Ledger, now: Now) -> Self {
+        let weather = ledger.storms.iter();
+        let weather = weather.map(|(policy, past)| (policy.clone(), Weather::inherited(past, now.moment))).collect();
+        Self { history: History::inherited(ledger, now), weather, ..Self::default() }
+    }
+}

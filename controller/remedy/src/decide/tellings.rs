@@ -1,0 +1,100 @@
+//! What holds nodes before they have a record: told once for each change, and never in a flood.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use crate::{
+    action::{Tell, Telling},
+    facts::Node,
+    guard::reason::{BUSY, DRY_RUN, EVIDENCE_TOO_YOUNG, NOT_INFORMED, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR},
+    time::Moment,
+    verdict::Verdict,
+};
+
+/// Between two tellings about one node at least: what flaps is told once.
+const APART: Duration = Duration::from_secs(600);
+/// Within [`WINDOW`] at most so many of all nodes. The others are told later, if it is still so.
+const MOST: usize = 60;
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// Not a word is said: this controller does not lead, must not write, or does not know enough.
+const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, NOT_INFORMED];
+/// These end by themselves in a moment.
+const PASSING: [&str; 2] = [EVIDENCE_TOO_YOUNG, BUSY];
+/// Somebody wanted it so: nothing to warn of.
+const WANTED: [&str; 2] = [OBSERVE, PAUSED];
+
+/// What was told of nodes without a record.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tellings {
+    last: BTreeMap<String, Last>,
+    given: VecDeque<Moment>,
+}
+
+#[derive(Debug, Clone)]
+struct Last {
+    uid: String,
+    reasons: Vec<String>,
+    told: Moment,
+    /// When the node was last held by anything.
+    held: Moment,
+}
+
+impl Tellings {
+    pub(super) fn forget(&mut self, now: Moment) {
+        self.last.retain(|_, last| now.since(last.told.max(last.held)) < APART);
+        while self.given.front().is_some_and(|at| now.since(*at) >= WINDOW) {
+            self.given.pop_front();
+        }
+    }
+
+    /// What is to be told of a node that its verdict holds, if that is news; `cause` has the inputs.
+    pub(super) fn news(
+        &mut self,
+        (node, verdict): (&Node, &Verdict),
+        cause: impl FnOnce() -> String,
+        now: Moment,
+    ) -> Option<Tell> {
+        let reasons = reasons(verdict)?;
+        if let Some(last) = self.last.get_mut(&node.name).filter(|last| last.uid == node.uid) {
+            last.held = now;
+            if last.reasons == reasons || now.since(last.told) < APART {
+                return None;
+            }
+        }
+        if self.given.len() >= MOST {
+            return None;
+        }
+        self.given.push_back(now);
+        let wanted = reasons.iter().all(|reason| WANTED.contains(&reason.as_str()));
+        let telling = Telling { reason: "Held".into(), message: words(verdict, &cause()), warning: !wanted };
+        self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, told: now, held: now });
+        Some(Tell { node: node.name.clone(), uid: node.uid.clone(), telling })
+    }
+}
+
+/// In order; nothing if there is nothing that anybody has to know.
+fn reasons(verdict: &Verdict) -> Option<Vec<String>> {
+    let mut reasons: Vec<String> = verdict.holds.iter().map(|hold| hold.reason.clone()).collect();
+    if reasons.iter().any(|reason| STANDSTILL.contains(&reason.as_str())) {
+        return None;
+    }
+    reasons.retain(|reason| !PASSING.contains(&reason.as_str()));
+    reasons.extend(verdict.errors.first().map(|_| PREDICATE_ERROR.to_owned()));
+    reasons.sort_unstable();
+    reasons.dedup();
+    (!reasons.is_empty()).then_some(reasons)
+}
+
+fn words(verdict: &Verdict, cause: &str) -> String {
+    let holds = verdict.holds.iter().map(|hold| format!("{}: {}", hold.reason, hold.message));
+    let errors = verdict.errors.iter().filter(|_| verdict.policy.is_none());
+    let errors = errors.map(|(policy, error)| format!("{PREDICATE_ERROR}: policy {policy}: {error}"));
+    let against = holds.chain(errors).collect::<Vec<_>>().join("\n");
+    match (&verdict.policy, &verdict.next) {
+        (Some(policy), Some(next)) => format!("{next} by policy {policy} is held ({cause})\n{against}"),
+        _ => against,
+    }
+}

@@ -1,0 +1,92 @@
+//! What is told of nodes that are held before they have a record.
+
+use super::*;
+use crate::action::Tell;
+
+fn told(decision: &Decision) -> Vec<(&str, &str)> {
+    decision.tellings.iter().map(|told| (told.node.as_str(), told.telling.message.as_str())).collect()
+}
+
+/// Two dead nodes and a place for one cordon.
+fn narrow() -> Snapshot {
+    let mut policy = policy("p", vec![cordon()]);
+    policy.cordon_budget.at_once = Some(1);
+    world(2, vec![policy])
+}
+
+#[test]
+fn a_hold_is_told_once_with_its_inputs() {
+    let snapshot = narrow();
+    let first = run(&snapshot, Memory::default(), 1000);
+    let [Tell { node, uid, telling }] = &first.tellings[..] else { panic!("{:?}", first.tellings) };
+    assert_eq!((node.as_str(), uid.as_str(), telling.reason.as_str()), ("n1", "uid-n1", "Held"));
+    assert!(telling.warning && telling.message.starts_with("cordon by policy p is held (`!node.ready` true for 0s; "));
+    assert!(telling.message.contains("\nAtOnce: "), "{}", telling.message);
+    let mut memory = first.memory;
+    for second in 1001..2500 {
+        let next = run(&snapshot, memory, second);
+        assert_eq!(told(&next), [], "{second}");
+        memory = next.memory;
+    }
+}
+
+#[test]
+fn other_reasons_are_news_but_not_before_ten_minutes() {
+    let mut snapshot = narrow();
+    let first = run(&snapshot, Memory::default(), 1000);
+    snapshot.policies[0].mode = Mode::Observe;
+    let early = run(&snapshot, first.memory, 1300);
+    assert!(told(&early).iter().all(|(node, _)| *node != "n1"), "{:?}", early.tellings);
+    let late = run(&snapshot, early.memory, 1600);
+    let [(node, message)] = told(&late)[..] else { panic!("{:?}", late.tellings) };
+    assert!(node == "n1" && message.contains("\nObserve: "), "{message}");
+}
+
+#[test]
+fn who_only_observes_warns_of_nothing() {
+    let snapshot = world(1, vec![Policy { mode: Mode::Observe, ..policy("p", vec![cordon()]) }]);
+    let decision = run(&snapshot, Memory::default(), 1000);
+    assert!(!decision.tellings[0].telling.warning, "{:?}", decision.tellings);
+}
+
+#[test]
+fn nothing_is_told_in_a_dry_run_or_without_the_lead_or_of_time_alone() {
+    type Change = fn(&mut Snapshot);
+    let changes: [Change; 4] = [
+        |snapshot| snapshot.dry_run = true,
+        |snapshot| snapshot.epoch = 0,
+        |snapshot| snapshot.host.informed = false,
+        |snapshot| {
+            snapshot.policies[0].held_for = Duration::from_secs(60);
+            snapshot.policies[0].cordon_budget.at_once = None;
+        },
+    ];
+    for change in changes {
+        let mut snapshot = narrow();
+        change(&mut snapshot);
+        assert_eq!(told(&run(&snapshot, Memory::default(), 1000)), []);
+    }
+}
+
+#[test]
+fn a_storm_is_no_flood_of_events() {
+    let mut snapshot = world(0, vec![policy("p", vec![cordon()])]);
+    snapshot.policies[0].storm.unhealthy = Quota::Percent(30);
+    snapshot.nodes = (0..5000).map(|number| format!("n{number:04}")).map(|name| (name.clone(), node(&name))).collect();
+    snapshot.nodes.values_mut().take(2000).for_each(kill);
+    let (mut memory, mut nodes) = (Memory::default(), std::collections::BTreeSet::new());
+    for second in (1000..1240).step_by(10) {
+        let decision = run(&snapshot, memory, second);
+        nodes.extend(decision.tellings.iter().map(|told| told.node.clone()));
+        assert!(decision.tellings.len() <= 60);
+        memory = decision.memory;
+    }
+    assert_eq!(nodes.len(), 240, "60 a minute, each node once");
+}
+
+#[test]
+fn a_predicate_that_fails_is_told_too() {
+    let broken = Policy { when: Predicate::Other(Arc::new(Fails)), ..policy("a", vec![cordon()]) };
+    let decision = run(&world(1, vec![broken]), Memory::default(), 1000);
+    assert_eq!(told(&decision), [("n0", "PredicateError: policy a: no such key")]);
+}

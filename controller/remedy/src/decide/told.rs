@@ -1,0 +1,135 @@
+//! The memory of a leader that has watched all along, as far as the API server's times tell it: for whoever looks once and
+//! acts on nothing.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{Memory, judged, records};
+use crate::{
+    facts::{Node, Truth},
+    guard::weather::Weather,
+    policy::{Policy, selector},
+    snapshot::{EventsSeen, Snapshot},
+    time::{Moment, Now},
+};
+
+/// A turn between two known changes is found to the second.
+const FINE: Duration = Duration::from_secs(1);
+
+impl Memory {
+    /// Since when predicates are true, nodes unwell and records where they are. `seen` of conditions, Leases and Events
+    /// has to be what the API server says, on our clock. Never for a leader that acts: these are other hosts' clocks.
+    #[must_use]
+    pub fn as_told(snapshot: &Snapshot, now: Now) -> Self {
+        let mut memory = Self { entered: records::as_told(snapshot, now), ..Self::default() };
+        for policy in &snapshot.policies {
+            let since = |node: &Node| since(policy, node, snapshot, now);
+            let judged = judged::as_told(policy, snapshot, now, since);
+            let mut unwell: BTreeMap<&str, Moment> = judged.since().collect();
+            for node in snapshot.nodes.values().filter(|node| !node.is_ready()) {
+                let onset = node.condition("Ready").map_or(now.moment, |ready| ready.seen);
+                unwell.entry(&node.name).and_modify(|since| *since = onset.min(*since)).or_insert(onset);
+            }
+            memory.weather.insert(policy.name.clone(), Weather::as_told(&policy.storm, &unwell, now.moment));
+            memory.judged.insert(policy.name.clone(), judged);
+        }
+        memory
+    }
+
+    /// What `policy` says of `node`, and since when; nothing if it does not select it.
+    #[must_use]
+    pub fn word(&self, policy: &str, node: &str) -> Option<(&Result<bool, String>, Moment)> {
+        self.judged.get(policy)?.of(node).map(|answer| (&answer.word, answer.since))
+    }
+}
+
+/// Since when without a break `policy` has been true of `node`, which it is now. Back from change to change: before one,
+/// what changed was the other way round. What leaves no time behind, labels and taints, counts as old.
+fn since(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Moment {
+    let past = Past::of(node, snapshot, now);
+    let is_true = |at: Moment| selector::matches(&policy.selector, &node.labels) && past.judge(policy, at);
+    let mut held = now.moment;
+    for change in past.changes() {
+        if !is_true(change) {
+            return turn(change, held, is_true);
+        }
+        let before = Moment(change.0.saturating_sub(Duration::from_nanos(1)));
+        if !is_true(before) {
+            return change;
+        }
+        held = change;
+    }
+    held
+}
+
+/// Between `no` and `yes` ages grew until it was true.
+fn turn(mut no: Moment, mut yes: Moment, is_true: impl Fn(Moment) -> bool) -> Moment {
+    while yes.since(no) > FINE {
+        let middle = Moment(no.0 + yes.since(no) / 2);
+        if is_true(middle) { yes = middle } else { no = middle }
+    }
+    yes
+}
+
+/// One node's facts at other times.
+struct Past<'a> {
+    node: &'a Node,
+    /// Nothing but this node's Leases and Events.
+    around: Snapshot,
+    now: Now,
+}
+
+impl<'a> Past<'a> {
+    fn of(node: &'a Node, snapshot: &Snapshot, now: Now) -> Self {
+        let mut around = Snapshot::default();
+        let name = &node.name;
+        around.kubelet_leases.extend(snapshot.kubelet_leases.get_key_value(name).map(owned));
+        around.agent_leases.extend(snapshot.agent_leases.get_key_value(name).map(owned));
+        around.events.extend(snapshot.events.get_key_value(name).map(owned));
+        Self { node, around, now }
+    }
+
+    /// When anything of it changed, the last first.
+    fn changes(&self) -> Vec<Moment> {
+        let conditions = self.node.conditions.iter().map(|condition| condition.seen);
+        let leases = self.around.kubelet_leases.values().chain(self.around.agent_leases.values());
+        let events = self.around.events.values().flat_map(BTreeMap::values).map(|seen| seen.last);
+        let all = conditions.chain(leases.map(|lease| lease.seen)).chain(events);
+        let mut all: Vec<Moment> = all.filter(|at| *at <= self.now.moment).collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.dedup();
+        all
+    }
+
+    /// An error is a break, as it is to who watches.
+    fn judge(&self, policy: &Policy, at: Moment) -> bool {
+        let mut node = self.node.clone();
+        for condition in node.conditions.iter_mut().filter(|condition| condition.seen > at) {
+            condition.status = before(condition.status, &condition.kind);
+            condition.seen = Moment::default();
+        }
+        let mut around = Snapshot {
+            kubelet_leases: self.around.kubelet_leases.clone(),
+            agent_leases: self.around.agent_leases.clone(),
+            ..Snapshot::default()
+        };
+        let events = self.around.events.get(&node.name).into_iter().flatten();
+        let events: BTreeMap<String, EventsSeen> = events.filter(|(_, seen)| seen.last <= at).map(owned).collect();
+        around.events.insert(node.name.clone(), events);
+        let wall = self.now.wall.checked_sub(self.now.moment.since(at)).unwrap_or(self.now.wall);
+        policy.when.judge(&node, &around, Now { moment: at, wall }) == Ok(true)
+    }
+}
+
+/// What a condition was before it became this. Who says Unknown had said that all is well.
+fn before(status: Truth, kind: &str) -> Truth {
+    match status {
+        Truth::True => Truth::False,
+        Truth::False => Truth::True,
+        Truth::Unknown if kind.ends_with("Ready") => Truth::True,
+        Truth::Unknown => Truth::False,
+    }
+}
+
+fn owned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
+    (key.clone(), value.clone())
+}

@@ -1,0 +1,55 @@
+//! Each hold by its own word: columns, metrics and the runbook go by it.
+
+use super::{course::dead, course::run, parts::plan};
+use crate::{
+    action::{Done, Failed, Step},
+    api::fence::{Hold, Phase},
+    fence::{Next, absorb},
+    snapshot::FencePlan,
+};
+
+fn held(methods: Option<Result<FencePlan, Hold>>) -> String {
+    let mut world = dead();
+    world.gathered.methods = methods;
+    run(&mut world, 100, |world| world.fence.status.hold.is_some());
+    world.fence.status.hold.unwrap().reason
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_no_missing_configuration() {
+    let broken = |reason| Some(Err(Hold::new(reason, "fence-config-n1/fence-method-ipmi:2: no option lanpluss")));
+    assert_eq!(held(broken("FenceNotReady")), "FenceNotReady");
+    assert_eq!(held(broken("NoMethods")), "NoMethods");
+    assert_eq!(held(Some(Ok(FencePlan { power_management: Vec::new(), ..plan() }))), "NoMethods");
+    assert_eq!(held(Some(Ok(FencePlan { identity: Some(Err("another's".into())), ..plan() }))), "IdentityUnproven");
+    assert_eq!(held(None), "FenceNotReady");
+}
+
+#[test]
+fn only_methods_that_ran_are_in_the_journal() {
+    let mut world = dead();
+    run(&mut world, 400, |world| world.fence.status.phase == Phase::Guarded);
+    let names = ["mark-unschedulable", "clean-pods", "port"].map(str::to_owned).to_vec();
+    let (fence, telling) = absorb(&world.fence, &Step::Methods(names.clone()), &Ok(Done::Yes), world.epoch, world.now);
+    assert!(fence.status.isolated);
+    assert_eq!(telling.message, "mark-unschedulable, port");
+    let failed = Err(Failed::NotBegun("no".into()));
+    let (_, telling) = absorb(&world.fence, &Step::Methods(names), &failed, world.epoch, world.now);
+    assert_eq!((telling.reason.as_str(), telling.message.contains("unschedulable")), ("MethodsFailed", false));
+}
+
+#[test]
+fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
+    let mut world = dead();
+    world.gathered.methods = Some(Ok(FencePlan { isolation: vec!["mark-unschedulable".into()], ..plan() }));
+    run(&mut world, 400, |world| world.fence.status.phase == Phase::Guarded);
+    world.permits.isolate = vec![Hold::new("BudgetCluster", "too many")];
+    for _ in 0..200 {
+        world.pass(std::time::Duration::from_secs(1));
+        if let Next::Act(crate::action::Action::Step { step, .. }) = world.next() {
+            assert!(!matches!(step, Step::Methods(_) | Step::PowerOff), "{step:?}");
+        }
+        run(&mut world, 1, |_| false);
+    }
+    assert_eq!(world.fence.status.hold.unwrap().reason, "BudgetCluster");
+}

@@ -1,0 +1,232 @@
+//! What the next leader has to know and no open record says: rates of what was closed, pods that were moved, power cycles,
+//! storms. It is handed over with ages and not with times, so that no two clocks are ever compared.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::History;
+use crate::{
+    guard::weather::Past,
+    policy::{Policy, Rate},
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+
+/// Single entries of each kind; what is older goes into one of its policy, as young as the youngest of it.
+const ENTRIES: usize = 500;
+/// Power cycles, the newest: far more than any rate lets happen in a day.
+const CYCLES: usize = 1000;
+
+/// The whole of it; ages are whole seconds, rounded down, at the moment of its making.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Ledger {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    taken: Vec<Taken>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pods: Vec<Pods>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cycles: Vec<Cycle>,
+    /// By policy.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) storms: BTreeMap<String, Past>,
+    /// There was one and it cannot be read: every rate counts as used up for its window.
+    #[serde(skip)]
+    pub(super) is_lost: bool,
+}
+
+/// Nodes that a policy took in hand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Taken {
+    policy: String,
+    harsh: bool,
+    /// Empty where it stands for several.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    node: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    record: String,
+    age: u64,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    count: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Pods {
+    policy: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    node: String,
+    age: u64,
+    pods: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Cycle {
+    node: String,
+    /// As records have it, so that it is not counted twice; how long ago it was is `age`.
+    at: Timestamp,
+    age: u64,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_one(count: &usize) -> bool {
+    *count == 1
+}
+
+impl Ledger {
+    /// Of a ledger that was there and could not be read: nobody knows what was done.
+    #[must_use]
+    pub fn lost() -> Self {
+        Self { is_lost: true, ..Self::default() }
+    }
+
+    pub(crate) fn with_storms(self, storms: BTreeMap<String, Past>) -> Self {
+        Self { storms, ..self }
+    }
+
+    /// The same, `elapsed` later.
+    #[must_use]
+    pub fn aged(mut self, elapsed: Duration) -> Self {
+        let more = elapsed.as_secs();
+        let ages = self.taken.iter_mut().map(|taken| &mut taken.age);
+        let ages = ages.chain(self.pods.iter_mut().map(|pods| &mut pods.age));
+        for age in ages.chain(self.cycles.iter_mut().map(|cycle| &mut cycle.age)) {
+            *age = age.saturating_add(more);
+        }
+        self.storms.values_mut().for_each(|past| past.pass(more));
+        self
+    }
+}
+
+impl History {
+    /// What is to be handed over.
+    pub(crate) fn ledger(&self, snapshot: &Snapshot, now: Now) -> Ledger {
+        let taken = merged(self.taken_lately(snapshot, now), |all: Vec<Taken>| {
+            let mut rest: BTreeMap<(String, bool), Taken> = BTreeMap::new();
+            for one in all {
+                let key = (one.policy.clone(), one.harsh);
+                let of = rest.entry(key).or_insert_with(|| Taken { count: 0, ..one.clone() });
+                (of.node, of.record) = (String::new(), String::new());
+                (of.age, of.count) = (of.age.min(one.age), of.count + one.count);
+            }
+            rest.into_values().collect()
+        });
+        let pods = merged(self.pods_moved(snapshot, now), |all: Vec<Pods>| {
+            let mut rest: BTreeMap<String, Pods> = BTreeMap::new();
+            for one in all {
+                let of = rest.entry(one.policy.clone()).or_insert_with(|| Pods { pods: 0, ..one.clone() });
+                of.node = String::new();
+                (of.age, of.pods) = (of.age.min(one.age), of.pods + one.pods);
+            }
+            rest.into_values().collect()
+        });
+        Ledger { taken, pods, cycles: self.cycled(snapshot, now), ..Ledger::default() }
+    }
+
+    /// The newest first.
+    fn taken_lately(&self, snapshot: &Snapshot, now: Now) -> Vec<Taken> {
+        let mut all = Vec::new();
+        for ((policy, harsh), taken) in &self.taken {
+            let Some(within) = window(snapshot, policy, |policy| rate(policy, *harsh)) else { continue };
+            let recent = taken.iter().filter(|(_, at)| now.moment.since(**at) < within);
+            all.extend(recent.map(|((node, record), at)| Taken {
+                policy: policy.clone(),
+                harsh: *harsh,
+                node: node.clone(),
+                record: record.clone(),
+                age: now.moment.since(*at).as_secs(),
+                count: 1,
+            }));
+        }
+        all.sort_by_key(|taken| taken.age);
+        all
+    }
+
+    fn pods_moved(&self, snapshot: &Snapshot, now: Now) -> Vec<Pods> {
+        let mut all = Vec::new();
+        for (policy, given) in &self.pods {
+            let Some(within) = window(snapshot, policy, |policy| Some(policy.pods)) else { continue };
+            let recent = given.iter().filter(|(_, (at, pods))| *pods > 0 && now.moment.since(*at) < within);
+            all.extend(recent.map(|(node, (at, pods))| Pods {
+                policy: policy.clone(),
+                node: node.clone(),
+                age: now.moment.since(*at).as_secs(),
+                pods: *pods,
+            }));
+        }
+        all.sort_by_key(|pods| pods.age);
+        all
+    }
+
+    fn cycled(&self, snapshot: &Snapshot, now: Now) -> Vec<Cycle> {
+        let longest = snapshot.policies.iter().map(|policy| policy.restarts.within).max();
+        let longest = longest.unwrap_or_else(|| Policy::default().restarts.within);
+        let all =
+            self.cycles.iter().flat_map(|(node, cycles)| cycles.iter().map(move |(at, moment)| (node, at, moment)));
+        let mut all: Vec<_> = all
+            .map(|(node, at, moment)| Cycle { node: node.clone(), at: *at, age: now.moment.since(*moment).as_secs() })
+            .filter(|cycle| cycle.age < longest.as_secs())
+            .collect();
+        all.sort_by_key(|cycle| cycle.age);
+        all.truncate(CYCLES);
+        all
+    }
+
+    /// As the leader before left it.
+    pub(crate) fn inherited(ledger: &Ledger, now: Now) -> Self {
+        let mut history = Self { blind: ledger.is_lost.then_some(now.moment), ..Self::default() };
+        for Taken { policy, harsh, node, record, age, count } in &ledger.taken {
+            let taken = history.taken.entry((policy.clone(), *harsh)).or_default();
+            for number in 0..*count {
+                let record = if node.is_empty() { format!("{number}") } else { record.clone() };
+                taken.insert((node.clone(), record), ago(*age, now));
+            }
+        }
+        for Pods { policy, node, age, pods } in &ledger.pods {
+            history.pods.entry(policy.clone()).or_default().insert(node.clone(), (ago(*age, now), *pods));
+        }
+        for Cycle { node, at, age } in &ledger.cycles {
+            history.cycles.entry(node.clone()).or_default().insert(*at, ago(*age, now));
+        }
+        history
+    }
+}
+
+/// The newest as they are, the rest as `merge` has it.
+fn merged<T>(mut all: Vec<T>, merge: impl FnOnce(Vec<T>) -> Vec<T>) -> Vec<T> {
+    if all.len() > ENTRIES {
+        let rest = all.split_off(ENTRIES);
+        all.extend(merge(rest));
+    }
+    all
+}
+
+/// How long what this policy did counts. One that is not known now, or cannot be read, may come back as it was.
+fn window(snapshot: &Snapshot, name: &str, of: impl Fn(&Policy) -> Option<Rate>) -> Option<Duration> {
+    match snapshot.policies.iter().find(|policy| policy.name == name) {
+        Some(policy) => of(policy).map(|rate| rate.within),
+        None => Some(Duration::MAX),
+    }
+}
+
+fn rate(policy: &Policy, harsh: bool) -> Option<Rate> {
+    if harsh { policy.budget.rate } else { policy.cordon_budget.rate }
+}
+
+/// Our own clock may have begun later than that: a moment before its beginning is its beginning, which only counts longer.
+fn ago(age: u64, now: Now) -> Moment {
+    Moment(now.moment.0.saturating_sub(Duration::from_secs(age)))
+}
+
+/// Names of nodes, for a ledger: too many are none, and all are seen for the first time by the next leader.
+pub(crate) fn names(all: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+    (all.len() <= ENTRIES).then(|| all.clone())
+}

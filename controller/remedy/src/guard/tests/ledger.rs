@@ -1,0 +1,210 @@
+//! I20 and the rates of a leader that is gone: what it did still counts, whatever anybody's clock shows.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{
+    decide::{Ledger, Memory, decide},
+    guard::{history::History, stage::Grade, weather::Weather},
+    policy::Storm,
+    snapshot::HostView,
+    time::{Moment, Now},
+};
+
+const HOUR: u64 = 3600;
+
+fn rate(count: u32) -> Option<Rate> {
+    Some(Rate { count, within: Duration::from_secs(HOUR) })
+}
+
+/// A policy with rates for everything.
+fn policy() -> Policy {
+    let mut policy = Policy { name: "p".into(), mode: Mode::Enforce, ..wide() };
+    policy.budget.rate = rate(3);
+    policy.cordon_budget.rate = rate(10);
+    policy.pods = Rate { count: 20, within: Duration::from_secs(600) };
+    policy.restarts = Rate { count: 2, within: Duration::from_secs(24 * HOUR) };
+    policy
+}
+
+fn snapshot() -> Snapshot {
+    let nodes = (0..10).map(|number| format!("n{number}")).map(|name| (name.clone(), node(&name))).collect();
+    Snapshot { nodes, policies: vec![policy()], epoch: 1, ..Snapshot::default() }
+}
+
+/// A leader that took nodes, moved pods and cycled power, and whose records are all closed.
+fn busy() -> History {
+    let mut history = History::default();
+    for number in 1..4 {
+        history.give("p", &format!("n{number}"), &format!("fence-n{number}"), Grade::Power, at(1000));
+        history.give_pods("p", &format!("n{number}"), 5, at(1000));
+    }
+    let mut fences = snapshot();
+    let mut record = record("n1", Phase::Recovering);
+    record.status.cycles = vec![wall(500), wall(900)];
+    fences.fences.insert("n1".into(), record);
+    history.learn(&fences, now(1000));
+    history
+}
+
+/// Handed over as text, and read by somebody whose clocks show this.
+fn handed_over(history: &History, at: Now, elapsed: u64, then: Now) -> History {
+    let text = serde_json::to_string(&history.ledger(&snapshot(), at)).unwrap();
+    let ledger: Ledger = serde_json::from_str(&text).unwrap();
+    History::inherited(&ledger.aged(Duration::from_secs(elapsed)), then)
+}
+
+/// Nodes taken harshly, pods moved, cycles of `n1`; as guards count them for `n9`.
+fn counted(history: &History, now: Now) -> (usize, usize, usize) {
+    let policy = policy();
+    let within = Duration::from_secs(HOUR);
+    (
+        history.taken("p", Grade::Power, "n9", within, now.moment),
+        history.pods("p", policy.pods, "n9", now.moment),
+        history.cycles("n1", policy.restarts.within, now),
+    )
+}
+
+#[test]
+fn the_next_leader_counts_what_the_one_before_did() {
+    let before = busy();
+    assert_eq!(counted(&before, now(1100)), (3, 15, 2));
+    // Another program: its own clock began elsewhere.
+    let later = Now { moment: at(500_000), wall: wall(1100) };
+    let mut after = handed_over(&before, now(1100), 0, later);
+    assert_eq!(counted(&after, later), (3, 15, 2));
+    after.learn(&snapshot(), later);
+    assert_eq!(counted(&after, later), (3, 15, 2), "and goes on counting");
+    assert_eq!(after.cycles_of("n1"), [wall(500), wall(900)], "a record that it opens has them too");
+}
+
+#[test]
+fn what_was_handed_over_is_forgotten_when_its_window_is_over() {
+    let later = Now { moment: at(500_000), wall: wall(1100) };
+    let after = handed_over(&busy(), now(1100), 0, later);
+    let in_secs = |secs: u64| Now { moment: at(500_000 + secs), wall: wall(0) };
+    assert_eq!(counted(&after, in_secs(499)), (3, 15, 2));
+    assert_eq!(counted(&after, in_secs(500)), (3, 0, 2));
+    assert_eq!(counted(&after, in_secs(HOUR)), (0, 0, 2));
+    assert_eq!(counted(&after, in_secs(24 * HOUR)), (0, 0, 0));
+    assert_eq!(
+        counted(&handed_over(&busy(), now(1100), HOUR, later), later),
+        (0, 0, 2),
+        "seen to pass between leaders"
+    );
+}
+
+#[test]
+fn an_open_record_is_counted_once() {
+    let mut open = snapshot();
+    let mut fence = record("n1", Phase::PoweringOff);
+    fence.status.cycles = vec![wall(950)];
+    open.fences.insert("n1".into(), fence);
+    let mut before = History::default();
+    before.learn(&open, now(1000));
+    // Its clock is two minutes behind.
+    let later = Now { moment: at(500_000), wall: wall(880) };
+    let mut after = handed_over(&before, now(1000), 0, later);
+    after.learn(&open, later);
+    assert_eq!(counted(&after, later), (1, 0, 1));
+}
+
+#[test]
+fn more_than_fits_is_still_counted() {
+    let mut before = History::default();
+    for number in 0..3000_u64 {
+        before.give("p", &format!("n{number}"), "r", Grade::Power, at(number / 10));
+        before.give_pods("p", &format!("n{number}"), 2, at(number / 10));
+    }
+    let then = now(300);
+    let text = serde_json::to_string(&before.ledger(&snapshot(), then)).unwrap();
+    assert!(text.len() < 150_000, "{} bytes", text.len());
+    let after = handed_over(&before, then, 0, then);
+    assert_eq!(counted(&after, then), (3000, 6000, 0));
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_used_everything_up_for_its_windows() {
+    let mut world = World::new();
+    world.policy = policy();
+    assert_eq!(world.permits().power, []);
+    world.history = History::inherited(&Ledger::lost(), now(1000));
+    assert_eq!(reasons(&world.permits().power), ["Rate", "PodRate"]);
+    world.history = History::inherited(&Ledger::lost(), Now { moment: Moment::default(), wall: wall(0) });
+    assert_eq!(reasons(&world.permits().power), ["Rate"], "1000 s are more than the window of pods");
+}
+
+#[test]
+fn a_rate_without_a_limit_is_not_handed_over() {
+    let mut free = snapshot();
+    free.policies[0].budget.rate = None;
+    free.policies[0].cordon_budget.rate = None;
+    let text = serde_json::to_string(&busy().ledger(&free, now(1100))).unwrap();
+    assert!(!text.contains("taken") && text.contains("pods"), "{text}");
+    free.policies.clear();
+    let text = serde_json::to_string(&busy().ledger(&free, now(1100))).unwrap();
+    assert!(text.contains("taken"), "its policy may come back: {text}");
+}
+
+#[test]
+fn a_storm_outlives_its_leader_and_old_faults_are_none() {
+    let storm = Storm { cooldown: Duration::from_secs(600), ..Policy::default().storm };
+    let all: Vec<String> = (0..8).map(|number| format!("n{number}")).collect();
+    let set = |count: usize| all[..count].iter().map(String::as_str).collect::<BTreeSet<&str>>();
+    let observe = |weather: &mut Weather, count: usize, at: Moment| {
+        let holds = weather.observe(&storm, set(count), 100, &HostView::default(), at);
+        reasons(&holds).join(" ")
+    };
+    let over = |weather: &Weather, from: Moment, to: Moment| {
+        let text = serde_json::to_string(&weather.past(from)).unwrap();
+        Weather::inherited(&serde_json::from_str(&text).unwrap(), to)
+    };
+    // Six nodes, one an hour: no storm, and none for the next leader.
+    let mut calm = Weather::default();
+    for count in 1..=6 {
+        assert_eq!(observe(&mut calm, count, at(count as u64 * HOUR)), "");
+    }
+    let mut next = over(&calm, at(7 * HOUR), at(90 * HOUR));
+    assert_eq!(observe(&mut next, 6, at(90 * HOUR)), "", "they were unwell before");
+    assert_eq!(observe(&mut next, 8, at(90 * HOUR)), "");
+    assert_eq!(observe(&mut Weather::default(), 6, at(90 * HOUR)), "Storm", "without a ledger nobody knows that");
+    // Four just before the change and one after it are five within the minute.
+    let mut wild = Weather::default();
+    assert_eq!(observe(&mut wild, 4, at(HOUR)), "");
+    let mut next = over(&wild, at(HOUR + 20), at(90 * HOUR));
+    assert_eq!(observe(&mut next, 5, at(90 * HOUR + 30)), "Storm");
+    // Its cooldown goes on where it was.
+    let mut next = over(&next, at(90 * HOUR + 130), at(300 * HOUR));
+    assert_eq!(observe(&mut next, 1, at(300 * HOUR)), "StormCooldown");
+    assert_eq!(observe(&mut next, 1, at(300 * HOUR + 499)), "StormCooldown");
+    assert_eq!(observe(&mut next, 1, at(300 * HOUR + 500)), "");
+}
+
+#[test]
+fn a_decision_goes_on_where_the_last_leader_stopped() {
+    let mut world = snapshot();
+    world.host.informed = true;
+    let given = |memory: Memory, at: Now| decide(&world, memory, at);
+    let first = given(Memory::default(), now(1000)).memory;
+    let ledger = first.ledger(&world, now(1000));
+    let again = Memory::inherited(&ledger, now(1000)).ledger(&world, now(1000));
+    assert_eq!(again, ledger);
+}
+
+proptest! {
+    /// I20: neither leader's wall clock makes a difference.
+    #[test]
+    fn no_clock_widens_what_is_permitted(
+        taken in proptest::collection::vec(0_u64..5000, 0..8), skew in -100_000_i64..100_000, elapsed in 0_u64..5000,
+    ) {
+        let mut before = History::default();
+        for (number, second) in taken.iter().enumerate() {
+            before.give("p", &format!("n{number}"), "r", Grade::Power, at(*second));
+        }
+        let end = now(5000);
+        let then = Now { moment: at(1_000_000), wall: wall(5000 + skew) };
+        let after = handed_over(&before, end, elapsed, then);
+        let truly = taken.iter().filter(|second| 5000 - **second + elapsed < HOUR).count();
+        prop_assert_eq!(counted(&after, then).0, truly);
+    }
+}

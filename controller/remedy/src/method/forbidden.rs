@@ -1,0 +1,86 @@
+//! What a ConfigMap may not say to an agent, whoever writes it, and which options are secrets.
+
+/// Set by us, or such as would write files or show secrets: whoever may write ConfigMaps must not by them become root of the
+/// control plane.
+const OURS: [&str; 16] = [
+    "cookie_file",
+    "random_sleep_range",
+    "action",
+    "option",
+    "help",
+    "version",
+    "debug",
+    "debug_file",
+    "logfile",
+    "verbose",
+    "verbose_level",
+    "sudo",
+    "use_sudo",
+    "status_file",
+    // Its time is what the controller plans with.
+    "disable_timeout",
+    "boto3_debug",
+];
+/// Those that it takes a look at the agents' code to see through, each with what is wrong with it.
+const TRAPS: [(&str, &str); 11] = [
+    ("exec", "runs a program of its choice"),
+    ("ssh_options", "runs a program of its choice: ssh has ProxyCommand"),
+    // fence_gce.
+    ("runonwarn", "runs a program of its choice"),
+    ("runonfail", "runs a program of its choice"),
+    // fence_openstack gives it to a shell.
+    ("openrc", "runs the file; write auth_url, project_name and username, and the password into the Secret"),
+    ("port_as_ip", "would hide two nodes on one plug; write ip"),
+    // fence_openstack acts on it and not on plug, which the node's identity was proven by.
+    ("uuid", "would act on another machine than plug; write plug alone"),
+    // fence_gce.
+    ("plugzonemap", "would hide which machine is meant; write zone"),
+    // fence_azure_arm: the machine runs on, and writes to its disks.
+    ("network_fencing", "has the machine read off as soon as its network is cut, while it runs; leave it away"),
+    // fence_virsh, fence_cisco_ucs and others.
+    ("missing_as_off", "takes a machine that is not found for one that is off; leave it away"),
+    // fence_gce: status is the opposite of what is asked for.
+    ("baremetalsolution", "has the agent answer without asking; it can confirm nothing"),
+];
+/// Agents whose word is worth nothing: they take what they cannot read for off, or do not touch the power.
+const NEVER: [&str; 7] = [
+    "fence_dummy",
+    "fence_kdump",
+    "fence_heuristics_ping",
+    "fence_ack_manual",
+    // Off is that nobody answers a ping.
+    "fence_crosslink",
+    // Both tell Nova that a hypervisor is down; neither turns it off.
+    "fence_compute",
+    "fence_evacuate",
+];
+/// Agents whose `key` is not one to a door, but says which node is cut off.
+const KEY_NAMES_NODE: [&str; 2] = ["fence_scsi", "fence_mpath"];
+
+/// Whether an agent's word proves nothing about a node.
+pub(super) fn proves_nothing(agent: &str) -> bool {
+    NEVER.contains(&agent)
+}
+
+/// Why nobody may set an option.
+pub(super) fn why(option: &str) -> Option<&'static str> {
+    let trap = TRAPS.iter().find(|(name, _)| *name == option).map(|(_, why)| *why);
+    // `api_path` is a part of a URL.
+    let is_path = option.ends_with("_path") && option != "api_path";
+    let ours = OURS.contains(&option) || is_path || option.ends_with("_script");
+    trap.or_else(|| ours.then_some("leave it away"))
+}
+
+/// Whether an option's value is a secret, by its name; the metadata does not say.
+pub(super) fn is_secret(name: &str) -> bool {
+    ["password", "passwd", "secret", "token", "apikey", "hexadecimal_kg"].iter().any(|word| name.contains(word))
+}
+
+/// Whether an option of an agent may come from the Secret: what says which machine is meant stays in sight, and what would
+/// run a program stays out.
+pub(super) fn may_be_secret(agent: &str, option: &str) -> bool {
+    let words = ["username", "login", "community", "key"];
+    let fits = is_secret(option) || words.iter().any(|word| option.contains(word));
+    let names_node = KEY_NAMES_NODE.contains(&agent) && option.starts_with("key");
+    fits && !names_node && why(option).is_none()
+}

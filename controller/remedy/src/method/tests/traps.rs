@@ -1,0 +1,140 @@
+//! What agents take without a word and should not be given.
+
+use super::*;
+
+/// `XML` with more parameters, which agents of fence-agents 4.12 have by these names.
+fn with(parameters: &str) -> Agent {
+    let more = format!("{parameters}</parameters>");
+    Agent::parse(&XML.replace("</parameters>", &more)).unwrap()
+}
+
+fn parameter(name: &str, mixed: &str) -> String {
+    format!(r#"<parameter name="{name}"><getopt mixed="{mixed}"/><content type="string"/></parameter>"#)
+}
+
+/// One method `a` of power management of `n1`, of this agent and with these lines.
+fn checked(name: &str, agent: &Agent, lines: &str) -> Result<Ready, Mistakes> {
+    let text = format!("agent_name={name}\n{lines}");
+    let entries = [
+        ("fence-config-n1", "config.properties", "power_management=a"),
+        ("fence-config-n1", "fence-method-a", text.as_str()),
+    ];
+    check(&resolve("n1", None, &entries).unwrap(), &[(name.to_owned(), Ok(agent.clone()))].into())
+}
+
+#[test]
+fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason() {
+    for (option, words) in [
+        ("runonwarn", "runs a program"),
+        ("runonfail", "runs a program"),
+        ("openrc", "runs the file"),
+        ("exec", "runs a program"),
+        ("ssh_options", "ProxyCommand"),
+        ("uuid", "another machine than plug"),
+        ("plugzonemap", "which machine is meant"),
+        ("network-fencing", "while it runs"),
+        ("missing_as_off", "not found for one that is off"),
+        ("baremetalsolution", "without asking"),
+        ("disable_timeout", "leave it away"),
+        ("port_as_ip", "two nodes on one plug"),
+    ] {
+        let agent = with(&parameter(option, &format!("--{}=[x]", option.replace('_', "-"))));
+        let told = checked("fence_test", &agent, &format!("ip=1\nplug=1\n{option}=1")).unwrap_err().to_string();
+        assert!(told.contains("fence-config-n1/fence-method-a:4:"), "{told}");
+        assert!(told.contains("may not be set here: ") && told.contains(words), "{option}: {told}");
+        let ready = checked("fence_test", &agent, "ip=1\nplug=1").unwrap();
+        let named = option.replace('-', "_");
+        assert!(!ready.calls["a"].names.values().any(|name| *name == named), "not by the Secret either: {option}");
+    }
+}
+
+#[test]
+fn agents_that_do_not_touch_the_power_are_none() {
+    for name in ["fence_crosslink", "fence_compute", "fence_evacuate", "fence_kdump", "fence_dummy"] {
+        let told = checked(name, &with(""), "ip=1\nplug=1").unwrap_err().to_string();
+        assert!(told.contains("proves nothing about a node's power"), "{name}: {told}");
+    }
+}
+
+#[test]
+fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
+    let agent = Agent::parse(
+        &XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"name="plug" required="1""#, r#"name="plug""#),
+    )
+    .unwrap();
+    let of = |node: &str, plug: &str| {
+        let mut ready = checked("fence_test", &agent, &format!("ip=1\nport={plug}")).unwrap();
+        assert!(!ready.calls["a"].options.contains_key("plug"));
+        assert!(ready.notes.iter().any(|note| note.contains("says nothing to fence_test")), "{:?}", ready.notes);
+        node.clone_into(&mut ready.node);
+        ready
+    };
+    let mut plugs = Plugs::default();
+    plugs.set(&of("n1", "1"));
+    plugs.set(&of("n2", "2"));
+    assert!(plugs.alone("n1").is_err());
+    // With port_as_ip it might do without, says the metadata.
+    let may_lack = Agent::parse(&XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"required="1""#, "")).unwrap();
+    assert!(checked("fence_test", &may_lack, "plug=1").unwrap_err().to_string().contains("needs the option ip"));
+}
+
+#[test]
+fn one_of_several_plugs_is_enough_to_be_turned_off_together() {
+    let agent = with(&parameter("plug_separator", "--plug-separator=[char]"));
+    let of = |node: &str, lines: &str| {
+        let mut ready = checked("fence_test", &agent, &format!("ip=1\n{lines}")).unwrap();
+        node.clone_into(&mut ready.node);
+        ready
+    };
+    for (both, one, alone) in [
+        ("plug=1,2", "plug=2", false),
+        ("plug=1, 2", "plug=2", false),
+        ("plug=1,2", "plug=3,1", false),
+        ("plug=1,2", "plug=3", true),
+        ("plug=1;2\nplug_separator=;", "plug=2", false),
+        ("plug=1,2\nplug_separator=;", "plug=2", true),
+    ] {
+        let mut plugs = Plugs::default();
+        plugs.set(&of("n1", both));
+        plugs.set(&of("n2", one));
+        assert_eq!(plugs.alone("n1").is_ok(), alone, "{both} and {one}");
+    }
+}
+
+/// `fence_scsi` and `fence_mpath`: `on` there registers the host it runs on.
+#[test]
+fn what_only_the_node_itself_can_do_is_not_done_here() {
+    let on_target = XML
+        .replace(r#"<action name="on" automatic="0"/>"#, r#"<action name="on" on_target="1" automatic="1"/>"#)
+        .replace(r#"<action name="reboot"/>"#, "")
+        .replace("</parameters>", &format!("{}</parameters>", parameter("key", "-k, --key=[key]")));
+    let agent = Agent::parse(&on_target).unwrap();
+    let storage = "ip=1\nplug=1\nkey=a1\nstorage=san";
+    for more in ["", "\naction=off"] {
+        let ready = checked("fence_scsi", &agent, &format!("{storage}{more}")).unwrap();
+        assert_eq!(ready.calls["a"].acts, BTreeSet::from([Act::Off, Act::Status]));
+        assert!(ready.power(Act::On).next().is_none());
+        assert!(!ready.calls["a"].names.contains_key("key"), "it says which node is meant, and stays in sight");
+    }
+    assert!(
+        checked("fence_scsi", &agent, &format!("{storage}\naction=on"))
+            .unwrap_err()
+            .to_string()
+            .contains("cannot do on")
+    );
+}
+
+#[test]
+fn a_redfish_address_is_written_as_the_agent_reads_it() {
+    let agent = with(&parameter("systems_uri", "--systems-uri=[uri]"));
+    let told =
+        |lines: &str| checked("fence_redfish", &agent, &format!("plug=1\n{lines}")).map_err(|told| told.to_string());
+    let path = "systems_uri=/redfish/v1/Systems/1";
+    assert!(told("ip=10.0.0.1").unwrap_err().contains("needs systems_uri"));
+    assert!(told("ip=10.0.0.1\nsystems_uri=https://10.0.0.1/redfish").unwrap_err().contains("a path such as"));
+    assert!(told(&format!("ip=10.0.0.1:8443\n{path}")).unwrap_err().contains("write the port as ipport"));
+    assert!(told(&format!("ip=fd00::1\n{path}")).unwrap_err().contains("needs it as [fd00::1]"));
+    for ip in ["10.0.0.1", "[fd00::1]", "bmc-1.example.com"] {
+        assert!(told(&format!("ip={ip}\n{path}")).is_ok(), "{ip}");
+    }
+}
