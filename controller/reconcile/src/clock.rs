@@ -6,10 +6,15 @@ use jiff::Timestamp;
 use nodewell_remedy::time::{Moment, Now};
 use tokio::time::Instant;
 
-/// Counts moments from its making. A copy counts from the same instant.
+/// What others did may be older than this program: its moments are counted from so long before its start.
+const BEFORE: Duration = Duration::from_hours(365 * 24);
+
+/// Counts moments from its making, or from long before. A copy counts from the same instant.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,
+    /// What its moments were at the start.
+    before: Duration,
     wall: Wall,
     slept: fn() -> Duration,
 }
@@ -26,13 +31,13 @@ impl Clock {
     /// `CLOCK_MONOTONIC`): tokio's clock stands still meanwhile, and a leader that slept leads no more.
     #[must_use]
     pub fn system(slept: fn() -> Duration) -> Self {
-        Self { start: Instant::now(), wall: Wall::System, slept }
+        Self { start: Instant::now(), before: BEFORE, wall: Wall::System, slept }
     }
 
     /// A wall clock that shows `wall` now; for tests and skewed replicas.
     #[must_use]
     pub fn counted(wall: Timestamp) -> Self {
-        Self { start: Instant::now(), wall: Wall::Counted(wall), slept: || Duration::ZERO }
+        Self { start: Instant::now(), before: Duration::ZERO, wall: Wall::Counted(wall), slept: || Duration::ZERO }
     }
 
     #[must_use]
@@ -42,7 +47,7 @@ impl Clock {
 
     #[must_use]
     pub fn moment(&self) -> Moment {
-        Moment(self.start.elapsed().saturating_add((self.slept)()))
+        Moment(self.before.saturating_add(self.start.elapsed()).saturating_add((self.slept)()))
     }
 
     #[must_use]

@@ -49,8 +49,12 @@ pub trait Cluster {
     fn node(&self, name: &str) -> impl Future<Output = Result<Option<Node>, Failure>>;
     fn lease(&self, kind: LeaseKind, node: &str) -> impl Future<Output = Result<Option<LeaseView>, Failure>>;
     fn fence(&self, name: &str) -> impl Future<Output = Result<Option<NodeFence>, Failure>>;
-    /// Pods with `spec.nodeName`.
+    /// Pods with `spec.nodeName`; their claims may be known by name alone.
     fn pods_on(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, Failure>>;
+    /// The same with what their claims are, which may take a few requests for each.
+    fn pods_and_claims_on(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, Failure>> {
+        self.pods_on(node)
+    }
     /// This very pod: another one of its name is none.
     fn pod(&self, at: &PodRef) -> impl Future<Output = Result<Option<Pod>, Failure>>;
     fn attachments_on(&self, node: &str) -> impl Future<Output = Result<Vec<Attachment>, Failure>>;
@@ -63,18 +67,32 @@ pub trait Cluster {
     /// The kill switch, read right before each irreversible act: a reason if everything is to stop.
     fn stopped(&self) -> impl Future<Output = Result<Option<String>, Failure>>;
 
+    /// Takes the node's Lease by which remediators tell each other who has it in hand, or renews ours. Another's is a
+    /// [`Failure::Conflict`] that names it. Only asked where such Leases are kept.
+    fn claim(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), Failure>> {
+        let _ = (node, uid);
+        std::future::ready(Ok(()))
+    }
     fn open(&self, fence: &NodeFence) -> impl Future<Output = Result<NodeFence, Failure>>;
     /// Replaces `status` if the record still has this resourceVersion and UID.
     fn save(&self, fence: &NodeFence) -> impl Future<Output = Result<NodeFence, Failure>>;
     /// Deletes it, under the same condition.
     fn close(&self, fence: &NodeFence) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Adds the taint to the Node with this UID, or replaces one with the same key and effect. Compare-and-swap inside.
-    fn taint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<(), Failure>>;
-    fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<(), Failure>>;
+    /// Adds the taint to the Node with this UID. False if one with this key and effect is there that has another value: it is
+    /// somebody else's. Compare-and-swap inside.
+    fn taint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
+    /// Takes it away. False if one with this key and effect is there that has another value, and stays.
+    fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
     /// Makes it unschedulable with our mark `by`. False if somebody else did before.
     fn cordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
-    /// Only if it carries our mark. False if it does not.
+    /// The same for a schedulable Node as the watch saw it, on condition that it is still that version: one request where
+    /// [`cordon`](Self::cordon) makes two. With the Node as it is stored now, if that became known on the way.
+    fn cordon_seen(&self, seen: &Node, by: &str) -> impl Future<Output = Result<(bool, Option<Node>), Failure>> {
+        async { Ok((self.cordon(&seen.name, &seen.uid, by).await?, self.node(&seen.name).await.ok().flatten())) }
+    }
+    /// Only if it carries our mark. False if it does not, or if a person has cordoned it anew: their cordon stays. The mark
+    /// goes in any case.
     fn uncordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
 
     /// Eviction v1 with the UID as precondition; 404 and 409 on the UID are [`Failure::NotFound`].

@@ -5,24 +5,30 @@
 
 mod drained;
 mod gather;
+mod methods;
 mod perform;
 mod power;
 mod recheck;
 mod record;
+mod rehearsal;
 mod release;
 
 use std::{future::Future, pin::Pin, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remedy::{
-    action::{Action, Telling},
+    action::{Action, Tell, Telling},
     decide::{Decision, Memory},
     snapshot::Snapshot,
     time::{Moment, Now},
+    verdict::Verdict,
 };
 use tokio::sync::{Semaphore, watch};
 
-use self::gather::{Gathering, Question};
+use self::{
+    gather::{Gathering, Question},
+    rehearsal::Rehearsal,
+};
 use crate::{clock::Clock, cluster::Cluster, leader::Term, lifeline::Lifeline, power::Power, world::World};
 
 /// How the loop goes about it.
@@ -36,6 +42,8 @@ pub struct Settings {
     pub tick: Duration,
     /// Writes to the API server under way at once (48): 150 cordons take well under 2 s and nobody else is starved.
     pub writes: usize,
+    /// Events under way at once (4): they tell of acts, and do not come in their way.
+    pub events: usize,
     /// Questions to the API server and to BMCs under way at once (32).
     pub questions: usize,
     /// After a failure the node is left alone for so long (1 s).
@@ -44,6 +52,8 @@ pub struct Settings {
     pub off_within: Duration,
     /// The lifeline has to last at least so long when something irreversible begins, unless the act is shorter (5 s).
     pub least_life: Duration,
+    /// [`nodewell_remedy::decide::decide`], unless a test wants to hear what is decided.
+    pub decide: Decide,
 }
 
 impl Default for Settings {
@@ -53,10 +63,12 @@ impl Default for Settings {
             pause: Duration::from_millis(100),
             tick: Duration::from_secs(1),
             writes: 48,
+            events: 4,
             questions: 32,
             rest: Duration::from_secs(1),
             off_within: Duration::from_secs(60),
             least_life: Duration::from_secs(5),
+            decide: nodewell_remedy::decide::decide,
         }
     }
 }
@@ -74,20 +86,13 @@ pub struct Conductor<'a, C, P> {
     settings: Settings,
     decide: Decide,
     writes: Semaphore,
-}
-
-/// Words that are to become an Event.
-#[derive(Debug)]
-struct Words {
-    node: String,
-    uid: String,
-    telling: Telling,
+    events: Semaphore,
 }
 
 /// What ended.
 #[derive(Debug)]
 enum Ended {
-    Act { node: String, words: Vec<Words> },
+    Act { node: String, words: Vec<Tell> },
     Asked { node: String, question: Question },
     Told,
 }
@@ -101,21 +106,22 @@ struct Running<'a, C, P> {
     memory: Memory,
     works: FuturesUnordered<Work<'a>>,
     gathering: Gathering,
-    /// Events under way.
+    /// Events that wait or are under way.
     telling: usize,
     decided: Option<Moment>,
     /// In a dry run: what was said already.
-    said: Vec<String>,
+    rehearsal: Rehearsal,
 }
 
-/// Events are dropped past so many: they never hold up an act.
-const TELLING: usize = 512;
+/// Events that wait or are under way; past so many they are dropped: they never hold up an act.
+const TELLING: usize = 8192;
 
 impl<'a, C: Cluster, P: Power> Conductor<'a, C, P> {
     #[must_use]
     pub fn new(cluster: &'a C, power: &'a P, world: &'a World, clock: Clock, settings: Settings) -> Self {
-        let writes = Semaphore::new(settings.writes);
-        Self { cluster, power, world, clock, settings, decide: nodewell_remedy::decide::decide, writes }
+        let (writes, events) = (Semaphore::new(settings.writes), Semaphore::new(settings.events));
+        let decide = settings.decide;
+        Self { cluster, power, world, clock, settings, decide, writes, events }
     }
 
     /// Another decision, for tests of the loop.
@@ -148,8 +154,16 @@ impl<'a, C: Cluster, P: Power> Conductor<'a, C, P> {
         self.begin(0);
     }
 
+    /// An Event, when its turn has come.
+    async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
+        // Never closed.
+        let _turn = self.events.acquire().await;
+        self.cluster.tell(node, uid, telling).await;
+    }
+
     /// Nothing of another term is under way any more, and what was read of power then is old.
     fn begin(&self, epoch: u64) {
+        self.world.forget_causes();
         self.world.with(|snapshot| {
             snapshot.epoch = epoch;
             snapshot.dry_run = self.settings.dry_run;
@@ -162,8 +176,9 @@ impl<'a, C: Cluster, P: Power> Conductor<'a, C, P> {
 impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
     fn new(conductor: &'a Conductor<'a, C, P>, life: Lifeline) -> Self {
         let works = FuturesUnordered::new();
-        let (memory, gathering) = (Memory::default(), Gathering::default());
-        Self { conductor, life, memory, works, gathering, telling: 0, decided: None, said: Vec::new() }
+        let memory = Memory::inherited(&conductor.world.inherited(), conductor.clock.now());
+        let (gathering, rehearsal) = (Gathering::default(), Rehearsal::default());
+        Self { conductor, life, memory, works, gathering, telling: 0, decided: None, rehearsal }
     }
 
     async fn run(mut self) {
@@ -195,20 +210,25 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         let now = clock.now();
         let memory = std::mem::take(&mut self.memory);
         let decision = world.with(|snapshot| decide(snapshot, memory, now));
+        world.decided(clock.moment().since(now.moment));
         self.decided = Some(now.moment);
         self.memory = decision.memory;
+        world.leave(world.with(|snapshot| self.memory.ledger(snapshot, now)));
+        if settings.dry_run {
+            self.say(&decision.verdicts);
+        }
         world.publish(decision.verdicts);
         world.keep_cases(&decision.wants);
         self.ask(&decision.wants, now.moment);
-        self.set_going(decision.actions);
+        if !settings.dry_run {
+            self.set_going(decision.actions);
+            decision.tellings.into_iter().for_each(|told| self.tell(told));
+        }
         let latest = now.moment.plus(settings.tick);
         decision.wake.map_or(latest, |wake| wake.min(latest)).max(now.moment.plus(settings.pause))
     }
 
     fn set_going(&mut self, actions: Vec<Action>) {
-        if self.conductor.settings.dry_run {
-            return self.say(actions);
-        }
         for action in actions {
             let node = action.node().to_owned();
             let is_free = self.conductor.world.with(|snapshot| snapshot.busy.insert(node.clone()));
@@ -219,53 +239,44 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         }
     }
 
-    /// What a dry run would do, each thing once.
-    fn say(&mut self, actions: Vec<Action>) {
-        let said: Vec<String> = actions.iter().map(|action| format!("{}: {}", action.node(), name(action))).collect();
-        for line in said.iter().filter(|line| !self.said.contains(line)) {
-            tracing::info!(would = line, "dry run");
+    fn say(&mut self, verdicts: &[Verdict]) {
+        for (node, would) in self.rehearsal.news(verdicts) {
+            tracing::info!(node, would, "dry run");
         }
-        self.said = said;
     }
 
     fn settle(&mut self, ended: Ended) {
         match ended {
             Ended::Act { node, words } => {
                 self.conductor.world.with(|snapshot| snapshot.busy.remove(&node));
-                words.into_iter().for_each(|words| self.tell(words));
+                words.into_iter().for_each(|told| self.tell(told));
             }
             Ended::Asked { node, question } => self.gathering.answered(node, question, self.conductor.clock.moment()),
             Ended::Told => self.telling -= 1,
         }
     }
 
-    fn tell(&mut self, words: Words) {
-        let Words { node, uid, telling } = words;
+    fn tell(&mut self, told: Tell) {
+        let Tell { node, uid, telling } = told;
         if telling.message.is_empty() {
             return;
         }
-        tracing::info!(node, epoch = self.life.epoch, reason = telling.reason, message = telling.message, "remedy");
+        log(&node, &telling, self.life.epoch);
         if self.telling >= TELLING {
             tracing::warn!(node, "an Event was dropped: too many are under way");
             return;
         }
         self.telling += 1;
-        let cluster = self.conductor.cluster;
+        let conductor = self.conductor;
         self.works.push(Box::pin(async move {
-            cluster.tell(&node, &uid, &telling).await;
+            conductor.tell(&node, &uid, &telling).await;
             Ended::Told
         }));
     }
 }
 
-fn name(action: &Action) -> String {
-    match action {
-        Action::Open(fence) => format!("open a record ({})", fence.spec.cause),
-        Action::Save { why, .. } => format!("write {}: {}", why.reason, why.message),
-        Action::Close { why, .. } => format!("close the record: {}", why.message),
-        Action::Step { step, .. } => format!("{step:?}"),
-        Action::Tell { telling, .. } => format!("tell {}: {}", telling.reason, telling.message),
-    }
+fn log(node: &str, telling: &Telling, epoch: u64) {
+    tracing::info!(node, epoch, reason = telling.reason, message = telling.message, "remedy");
 }
 
 /// Returns when the term has ended or was not renewed in time.

@@ -4,11 +4,13 @@
 //! one of its name, ends it before the next pod is touched; dropping the future stops everything, calls under way included
 //! (their pods may then be gone or not). A call that hangs holds up nothing but its own pod.
 
+mod waits;
+
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remedy::{
-    action::{Done, Failed, Outcome},
+    action::{Done, Failed, Outcome, Telling},
     api::fence::DrainReport,
     drain::{Answer, Call, DrainNext, DrainRules, DrainState, Limits, Way, next},
     facts::{Budget, Node, Pod, PodRef},
@@ -16,6 +18,7 @@ use nodewell_remedy::{
 };
 use tokio::time::{sleep, timeout};
 
+use self::waits::Waits;
 use crate::{cluster::Cluster, failure::Failure};
 
 /// A call without an answer for so long is given up, and its pod tried again.
@@ -23,18 +26,22 @@ const CALL: Duration = Duration::from_secs(30);
 /// After a listing that failed.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Ends with [`Done::Drain`], whether every pod is gone or not: the report says. `clock` is the controller's own.
+/// Ends with [`Done::Drain`], whether every pod is gone or not: the report says. `clock` is the controller's own; `say` is
+/// told what is waited for.
 pub async fn drain<C: Cluster>(
     cluster: &C,
     node: &Node,
     rules: &DrainRules,
     limits: Limits,
     clock: impl Fn() -> Now,
+    say: impl AsyncFn(Telling),
 ) -> Outcome {
     let started = clock().moment;
-    let mut drain = Drain { node, rules, started, state: DrainState::new(limits), pods: None, trouble: None };
+    let state = DrainState::new(limits);
+    let mut drain = Drain { node, rules, started, state, waits: Waits::default(), pods: None, trouble: None };
     let mut work = FuturesUnordered::new();
-    work.push(perform(cluster, node, Work::Look { after: Duration::ZERO }));
+    let perform = |work| perform(cluster, node, rules, &say, work);
+    work.push(perform(Work::Look { after: Duration::ZERO }));
     loop {
         let left = started.plus(rules.timeout).since(clock().moment);
         let event = tokio::select! {
@@ -44,7 +51,7 @@ pub async fn drain<C: Cluster>(
             event = work.next() => event,
         };
         match event.map(|event| drain.absorb(event, clock())) {
-            Some(Ok(more)) => work.extend(more.into_iter().map(|one| perform(cluster, node, one))),
+            Some(Ok(more)) => work.extend(more.into_iter().map(&perform)),
             Some(Err(end)) => return end,
             // There is always a listing under way or to come.
             None => return drain.at_the_deadline(clock()),
@@ -57,6 +64,7 @@ enum Work {
     Look { after: Duration },
     Call(Call),
     Ask(Box<Pod>),
+    Tell(Telling),
 }
 
 /// What came of it.
@@ -65,14 +73,21 @@ enum Event {
     Looked(Result<(Option<String>, Vec<Pod>), Failure>),
     Called(PodRef, Result<(), Failure>),
     Asked(PodRef, Result<Vec<Budget>, Failure>),
+    Told,
 }
 
-async fn perform<C: Cluster>(cluster: &C, node: &Node, work: Work) -> Event {
+async fn perform<C: Cluster>(
+    cluster: &C,
+    node: &Node,
+    rules: &DrainRules,
+    say: &impl AsyncFn(Telling),
+    work: Work,
+) -> Event {
     match work {
         Work::Look { after } => {
             sleep(after).await;
             // Both begin at once: a second call could begin after the deadline.
-            let both = async { tokio::join!(cluster.node(&node.name), cluster.pods_on(&node.name)) };
+            let both = async { tokio::join!(cluster.node(&node.name), pods(cluster, node, rules)) };
             Event::Looked(bounded(both).await.and_then(|(node, pods)| Ok((node?.map(|node| node.uid), pods?))))
         }
         Work::Call(call) => {
@@ -88,6 +103,19 @@ async fn perform<C: Cluster>(cluster: &C, node: &Node, work: Work) -> Event {
             let asked = bounded(cluster.budgets_of(&pod)).await.and_then(|answer| answer);
             Event::Asked(pod.at, asked)
         }
+        Work::Tell(telling) => {
+            let _ = bounded(say(telling)).await;
+            Event::Told
+        }
+    }
+}
+
+/// What claims are matters to force alone: a pod that may be the one writer of a volume gets the grace to end.
+async fn pods<C: Cluster>(cluster: &C, node: &Node, rules: &DrainRules) -> Result<Vec<Pod>, Failure> {
+    if rules.force_on_timeout {
+        cluster.pods_and_claims_on(&node.name).await
+    } else {
+        cluster.pods_on(&node.name).await
     }
 }
 
@@ -101,6 +129,7 @@ struct Drain<'a> {
     rules: &'a DrainRules,
     started: Moment,
     state: DrainState,
+    waits: Waits,
     /// As they were last listed.
     pods: Option<Vec<Pod>>,
     /// Why the last listing brought nothing.
@@ -130,16 +159,19 @@ impl Drain<'_> {
                 self.state.budgets(&pod, budgets.unwrap_or_default());
                 Ok(Vec::new())
             }
+            Event::Told => Ok(Vec::new()),
         }
     }
 
     fn plan(&mut self, now: Now) -> Result<Vec<Work>, Outcome> {
         let pods = self.pods.as_deref().unwrap_or_default();
-        let DrainNext { calls, ask, until, verdict } = next(self.rules, pods, &mut self.state, self.started, now);
+        let DrainNext { calls, ask, until, verdict, waits } =
+            next(self.rules, pods, &mut self.state, self.started, now);
         if let Some(report) = verdict {
             return Err(Ok(Done::Drain(report)));
         }
         let mut work = vec![Work::Look { after: until.since(now.moment) }];
+        work.extend(self.waits.news(waits, now.moment).map(Work::Tell));
         for call in calls {
             self.state.called(&call.pod, call.forced, now.moment);
             work.push(Work::Call(call));
@@ -169,7 +201,7 @@ impl Drain<'_> {
         let Some(pods) = self.pods.as_deref() else {
             let why = self.trouble.as_ref().map_or_else(|| "no answer".to_owned(), ToString::to_string);
             let line = format!("the pods of {} could never be listed: {why}", self.node.name);
-            return Ok(Done::Drain(DrainReport { done: false, blocked: vec![line] }));
+            return Ok(Done::Drain(DrainReport { done: false, blocked: vec![line], left: 0 }));
         };
         let late = Now { moment: now.moment.max(self.started.plus(self.rules.timeout)), ..now };
         let report = next(self.rules, pods, &mut self.state, self.started, late).verdict;

@@ -20,11 +20,3 @@ pub enum Failure {
     #[error("no answer: {0}")]
     NoAnswer(String),
 }
-
-impl Failure {
-    /// It is certain that nothing was done.
-    #[must_use]
-    pub fn is_certain(&self) -> bool {
-        !matches!(self, Self::NoAnswer(_))
-    }
-}

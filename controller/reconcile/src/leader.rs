@@ -4,6 +4,7 @@
 //! for its duration; our own lasts from the moment a renewal was *sent*, less a margin. So a leader stops before the next
 //! can begin, however the clocks differ and however late an answer comes.
 
+mod ledger;
 #[cfg(test)]
 mod tests;
 
@@ -73,6 +74,8 @@ pub struct Candidate<'a, C> {
     term: watch::Sender<Option<Lifeline>>,
     seen: Option<Seen>,
     held: Option<Held>,
+    /// The last trouble that was told.
+    told: Option<String>,
 }
 
 /// The Lease as it was last seen, and since when it is so.
@@ -96,7 +99,7 @@ impl<'a, C: Cluster> Candidate<'a, C> {
     #[must_use]
     pub fn new(cluster: &'a C, world: World, clock: Clock, terms: Terms) -> (Self, Term) {
         let (term, receiver) = watch::channel(None);
-        (Self { cluster, world, clock, terms, term, seen: None, held: None }, receiver)
+        (Self { cluster, world, clock, terms, term, seen: None, held: None, told: None }, receiver)
     }
 
     /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, and without that the lifeline.
@@ -113,7 +116,8 @@ impl<'a, C: Cluster> Candidate<'a, C> {
     /// Ends the term and gives the Lease back, so that the next need not wait. Everything of the term must have ended.
     pub async fn resign(&mut self) {
         let Some(held) = self.end("resigned") else { return };
-        let given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
+        let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
+        ledger::write(self.world.left(), &mut given);
         if let Err(failure) = self.write(&given).await {
             tracing::warn!(%failure, "the Lease could not be given back; the next leader waits for its end");
         }
@@ -126,7 +130,7 @@ impl<'a, C: Cluster> Candidate<'a, C> {
                     self.take(lease).await;
                 }
             }
-            Err(failure) => tracing::debug!(%failure, "the leader's Lease could not be read"),
+            Err(failure) => self.trouble("it could not be read", &failure),
         }
     }
 
@@ -156,10 +160,25 @@ impl<'a, C: Cluster> Candidate<'a, C> {
         };
         let sent = self.clock.moment();
         match self.write(&mine).await {
-            Ok(lease) => self.begin(lease, sent),
+            Ok(lease) => {
+                // Unchanged for so long before our own eyes: that much older is what it says, at least.
+                let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
+                self.world.inherit(ledger::read(&lease), elapsed);
+                self.begin(lease, sent);
+            }
             // A lost answer may have made us the holder. Nothing begins on that: the Lease then runs out like another's.
-            Err(failure) => tracing::debug!(%failure, "the leader's Lease was not taken"),
+            Err(failure @ Failure::Conflict(_)) => tracing::debug!(%failure, "another one took the leader's Lease"),
+            Err(failure) => self.trouble("it could not be taken", &failure),
         }
+    }
+
+    /// Why nobody leads here, once and not at each try.
+    fn trouble(&mut self, what: &str, failure: &Failure) {
+        let told = format!("{what}: {failure}");
+        if self.told.as_ref() != Some(&told) {
+            tracing::warn!(why = told, "the leader's Lease cannot be had; it is tried until it can");
+        }
+        self.told = Some(told);
     }
 
     fn begin(&mut self, lease: Leadership, sent: Moment) {
@@ -169,7 +188,7 @@ impl<'a, C: Cluster> Candidate<'a, C> {
             return;
         }
         let (sender, receiver) = watch::channel(until);
-        self.seen = None;
+        (self.seen, self.told) = (None, None);
         self.held = Some(Held { lease, sent, until: sender });
         self.term.send_replace(Some(Lifeline::new(epoch, receiver)));
         tracing::info!(epoch, identity = self.terms.identity, "leads");
@@ -181,7 +200,8 @@ impl<'a, C: Cluster> Candidate<'a, C> {
             self.end("could not be renewed in time");
             return;
         }
-        let next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
+        let mut next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
+        ledger::write(self.world.left(), &mut next);
         let sent = self.clock.moment();
         match self.write(&next).await {
             Ok(lease) => self.renewed(lease, sent),

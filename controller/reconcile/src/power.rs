@@ -4,6 +4,7 @@ use std::future::Future;
 
 use nodewell_remedy::{
     action::Failed,
+    api::fence::Hold,
     facts::Node,
     snapshot::{FencePlan, PowerState},
 };
@@ -13,8 +14,8 @@ use crate::lifeline::Lifeline;
 /// What acts on machines. Nothing here retries: the automaton does. Everything ends with the lifeline at the latest, and
 /// nothing of it runs on after its future was dropped.
 pub trait Power {
-    /// How this node is fenced, and whether its BMC is its own. Errors name what has to be mended.
-    fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, String>>;
+    /// How this node is fenced, and whether its BMC is its own; else a hold that says what has to be mended.
+    fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, Hold>>;
     /// Asks for the power's state; what is neither on nor off is Unknown. With several methods all have to say Off.
     fn read(&self, node: &Node) -> impl Future<Output = PowerState>;
     /// `off` by every method of the step, in order. Ok says only that the agents said so: the caller reads.

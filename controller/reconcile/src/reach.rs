@@ -4,24 +4,33 @@
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, future::Future, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    time::Duration,
+};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use nodewell_remedy::{facts::Node, snapshot::Snapshot, time::Moment};
+use nodewell_remedy::{
+    facts::{Node, kubelet},
+    snapshot::Snapshot,
+    time::Moment,
+};
 
 use crate::{
     clock::Clock,
     cluster::{Cluster, ReachReport},
+    failure::Failure,
     world::World,
 };
 
-/// A node whose kubelet was silent for so long is tried.
-const SUSPECT: Duration = Duration::from_secs(11);
 /// Between two rounds; with the sample it is a few dozen connections.
 const ROUND: Duration = Duration::from_secs(2);
 /// So many suspects a round, and so many others.
 const SUSPECTS: usize = 64;
 const SAMPLE: usize = 16;
+/// One of so many others has to answer, or this host is the one that is cut off.
+const SEEING: usize = 2;
 /// Another host's word is dropped when it did not change for so long.
 const BELIEVED: Duration = Duration::from_secs(10);
 
@@ -36,16 +45,31 @@ pub trait Prober {
 struct Reach {
     /// Since when suspects cannot be reached, or that they can.
     found: BTreeMap<String, Option<Moment>>,
+    /// It sees too little of what is well: what it cannot reach says nothing of the node.
+    blind: bool,
     sequence: u64,
     /// Where the sample goes on.
     after: String,
     heard: BTreeMap<String, Heard>,
+    /// When others were last heard.
+    listened: Option<Moment>,
+    /// Nodes that words were shown of last.
+    shown: BTreeSet<String>,
+    /// The others did not hear our last word.
+    unheard: bool,
 }
 
 #[derive(Debug)]
 struct Heard {
     report: ReachReport,
-    at: Moment,
+    /// When it changed before our eyes. A word that we only found may be of a host that died long ago.
+    at: Option<Moment>,
+}
+
+impl Heard {
+    fn is_believed(&self, now: Moment) -> bool {
+        self.at.is_some_and(|at| now.since(at) <= BELIEVED)
+    }
 }
 
 /// One replica's part.
@@ -77,11 +101,19 @@ impl<C: Cluster, P: Prober> Neighbours<'_, C, P> {
         let answers = self.try_all(&suspects).await;
         let others = self.try_all(&sample).await;
         let had_any = !reach.found.is_empty();
+        reach.blind = self.is_blind(&others);
         reach.learn(answers, self.clock.moment());
+        // A slow API server must not keep back that a node answers.
+        self.show(reach, &others);
         if had_any || !reach.found.is_empty() {
             self.exchange(reach).await;
+            self.show(reach, &others);
         }
-        self.show(reach, &others);
+    }
+
+    /// What this host was told to reach does not answer, or too few nodes do: its own network is the first suspect.
+    fn is_blind(&self, sample: &[(String, bool)]) -> bool {
+        !sees(sample) || self.world.with(|snapshot| !snapshot.host.unreachable.is_empty())
     }
 
     async fn try_all(&self, nodes: &[Node]) -> Vec<(String, bool)> {
@@ -93,10 +125,9 @@ impl<C: Cluster, P: Prober> Neighbours<'_, C, P> {
     async fn exchange(&self, reach: &mut Reach) {
         reach.sequence += 1;
         let report = reach.report(&self.host, self.clock.moment());
-        if !self.dry_run
-            && let Err(failure) = self.cluster.report_reach(&report).await
-        {
-            tracing::debug!(%failure, "what can be reached from here was not told to the others");
+        if !self.dry_run {
+            let told = self.cluster.report_reach(&report).await;
+            reach.note(told.as_ref().err());
         }
         match self.cluster.reach_reports().await {
             Ok(reports) => reach.hear(reports, &self.host, self.clock.moment()),
@@ -104,12 +135,16 @@ impl<C: Cluster, P: Prober> Neighbours<'_, C, P> {
         }
     }
 
-    fn show(&self, reach: &Reach, sample: &[(String, bool)]) {
+    fn show(&self, reach: &mut Reach, sample: &[(String, bool)]) {
         let reached = sample.iter().filter(|(_, reached)| *reached).count();
         let tried = (!sample.is_empty()).then_some((reached, sample.len()));
         self.world.set_host(|host| host.reachable_nodes = tried);
-        let now = self.clock.moment();
-        for (node, words) in reach.words(&self.host, now) {
+        let words = reach.words(&self.host, self.clock.moment());
+        let before = std::mem::replace(&mut reach.shown, words.keys().cloned().collect());
+        for node in before.iter().filter(|node| !words.contains_key(*node)) {
+            self.world.gather(node, |case| case.reach.clear());
+        }
+        for (node, words) in words {
             self.world.gather(&node, |case| case.reach = words);
         }
     }
@@ -124,32 +159,62 @@ impl Reach {
         }
     }
 
+    /// Without our word the others have one witness less: said once.
+    fn note(&mut self, failure: Option<&Failure>) {
+        match failure {
+            Some(failure) if !self.unheard => {
+                tracing::warn!(%failure, "what is reached from here is not told to the others");
+            }
+            None if self.unheard => tracing::info!("what is reached from here is told to the others again"),
+            _ => {}
+        }
+        self.unheard = failure.is_some();
+    }
+
+    /// That a node answers is true whoever sees it; that it does not, only if others do.
+    fn own(&self) -> impl Iterator<Item = (&String, Option<Moment>)> {
+        let counts = |since: &Option<Moment>| since.is_none() || !self.blind;
+        self.found.iter().map(|(node, since)| (node, *since)).filter(move |(_, since)| counts(since))
+    }
+
     fn report(&self, host: &str, now: Moment) -> ReachReport {
-        let nodes =
-            self.found.iter().map(|(node, since)| (node.clone(), since.map(|since| now.since(since).as_secs())));
+        let nodes = self.own().map(|(node, since)| (node.clone(), since.map(|since| now.since(since).as_secs())));
         ReachReport { host: host.to_owned(), sequence: self.sequence, nodes: nodes.collect() }
     }
 
-    /// A host's word counts from when we first saw it; the same word again is no younger.
+    /// A host's word counts from when we saw it change; the same word again is no younger, and the first that we see of a
+    /// host may be as old as its Lease.
     fn hear(&mut self, reports: Vec<ReachReport>, myself: &str, now: Moment) {
-        for report in reports.into_iter().filter(|report| report.host != myself) {
-            let known = self.heard.get(&report.host).is_some_and(|heard| heard.report.sequence == report.sequence);
-            if !known {
-                self.heard.insert(report.host.clone(), Heard { report, at: now });
-            }
+        let others: BTreeMap<String, ReachReport> = reports
+            .into_iter()
+            .filter(|report| report.host != myself)
+            .map(|report| (report.host.clone(), report))
+            .collect();
+        // Not before our eyes: nobody is asked while no node is suspected.
+        if self.listened.replace(now).is_none_or(|at| now.since(at) > BELIEVED) {
+            self.heard.clear();
         }
-        self.heard.retain(|_, heard| now.since(heard.at) <= BELIEVED);
+        self.heard.retain(|host, _| others.contains_key(host));
+        for (host, report) in others {
+            let at = match self.heard.get(&host) {
+                Some(heard) if heard.report.sequence == report.sequence => continue,
+                Some(_) => Some(now),
+                None => None,
+            };
+            self.heard.insert(host, Heard { report, at });
+        }
     }
 
     /// By node: what each host says of it, ours among them.
     fn words(&self, myself: &str, now: Moment) -> BTreeMap<String, BTreeMap<String, Option<Moment>>> {
         let mut words: BTreeMap<String, BTreeMap<String, Option<Moment>>> = BTreeMap::new();
-        for (node, since) in &self.found {
-            words.entry(node.clone()).or_default().insert(myself.to_owned(), *since);
+        for (node, since) in self.own() {
+            words.entry(node.clone()).or_default().insert(myself.to_owned(), since);
         }
-        for (host, heard) in self.heard.iter().filter(|(_, heard)| now.since(heard.at) <= BELIEVED) {
+        for (host, heard) in self.heard.iter().filter(|(_, heard)| heard.is_believed(now)) {
+            let Some(at) = heard.at else { continue };
             for (node, secs) in &heard.report.nodes {
-                let since = secs.map(|secs| Moment(heard.at.0.saturating_sub(Duration::from_secs(secs))));
+                let since = secs.map(|secs| Moment(at.0.saturating_sub(Duration::from_secs(secs))));
                 words.entry(node.clone()).or_default().insert(host.clone(), since);
             }
         }
@@ -157,9 +222,16 @@ impl Reach {
     }
 }
 
+/// Where nothing else can be tried, nobody knows what a failure is worth.
+fn sees(sample: &[(String, bool)]) -> bool {
+    let reached = sample.iter().filter(|(_, reached)| *reached).count();
+    reached > 0 && reached * SEEING >= sample.len()
+}
+
 fn suspects(snapshot: &Snapshot, now: Moment) -> Vec<Node> {
     let is_suspect = |node: &&Node| {
-        let silent = snapshot.kubelet_leases.get(&node.name).is_none_or(|lease| lease.stale_for(now) >= SUSPECT);
+        let silent =
+            snapshot.kubelet_leases.get(&node.name).is_none_or(|lease| lease.stale_for(now) >= kubelet::SUSPECT);
         silent || snapshot.fences.contains_key(&node.name)
     };
     snapshot.nodes.values().filter(is_suspect).take(SUSPECTS).cloned().collect()

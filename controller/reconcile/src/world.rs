@@ -2,8 +2,14 @@
 //!
 //! Whatever has an age is stamped here with the moment at which *we* saw it change; no other clock is believed.
 
+mod causes;
+mod events;
 mod fences;
+mod figures;
+mod histogram;
 mod informed;
+mod ledger;
+mod peers;
 mod stamp;
 mod tally;
 #[cfg(test)]
@@ -19,13 +25,17 @@ use nodewell_remedy::{
     decide::Wants,
     facts::{LeaseView, Node},
     policy::Policy,
-    snapshot::{EventsSeen, Gathered, HostView, Quorum, Snapshot},
+    snapshot::{Gathered, HostView, Quorum, Snapshot},
     verdict::Verdict,
 };
 use tokio::sync::Notify;
 
-use self::{fences::Versions, informed::Informed};
+use self::{causes::Causes, fences::Versions, informed::Informed, ledger::Ledgers, peers::Dumps};
 pub use self::{
+    causes::Spans,
+    events::{NodeEvent, NodeEvents},
+    figures::{Acts, Figures},
+    histogram::Histogram,
     informed::{Limits, Source},
     tally::Counts,
 };
@@ -49,9 +59,14 @@ struct State {
     snapshot: Snapshot,
     informed: Informed,
     versions: Versions,
+    dumps: Dumps,
+    ledgers: Ledgers,
+    events: NodeEvents,
     verdicts: Arc<Vec<Verdict>>,
     /// By policy.
     counts: BTreeMap<String, Counts>,
+    figures: Figures,
+    causes: Causes,
 }
 
 impl World {
@@ -61,8 +76,13 @@ impl World {
             snapshot: Snapshot::default(),
             informed: Informed::new(limits),
             versions: Versions::default(),
+            dumps: Dumps::default(),
+            ledgers: Ledgers::default(),
+            events: NodeEvents::default(),
             verdicts: Arc::default(),
             counts: BTreeMap::new(),
+            figures: Figures::default(),
+            causes: Causes::default(),
         };
         Self { clock, inner: Arc::new(Inner { state: Mutex::new(state), changed: Notify::new() }) }
     }
@@ -73,41 +93,52 @@ impl World {
         self.inner.changed.notified().await;
     }
 
-    /// Everything, as it is now; `informed` is judged at this moment. Must not be kept over an await.
+    /// Everything, as it is now; `informed` and crash dumps are judged at this moment. Must not be kept over an await.
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
-        state.snapshot.host.informed = state.informed.is_informed(now);
-        look(&mut state.snapshot)
+        let State { snapshot, informed, dumps, .. } = &mut *state;
+        snapshot.host.informed = informed.is_informed(now);
+        dumps.show(snapshot, now);
+        look(snapshot)
     }
 
-    /// By the watch or by a read; an older version than the one that is here is ignored.
+    /// By the watch or by a read; an older version than the one that is here is ignored. Says nothing of the watch: that is
+    /// [`heard`](Self::heard).
     pub fn apply_node(&self, mut node: Node) {
         let now = self.clock.moment();
         let mut state = self.lock();
-        state.informed.hear(Source::Nodes, now);
         if state.snapshot.nodes.get(&node.name).is_some_and(|known| stamp::is_older(&node, known)) {
             return;
         }
-        let loud = stamp::node(state.snapshot.nodes.get(&node.name), &mut node, now);
-        state.snapshot.nodes.insert(node.name.clone(), node);
+        let known = state.snapshot.nodes.get(&node.name);
+        let is_other = known.is_none_or(|known| known.uid != node.uid);
+        let loud = stamp::node(known, &mut node, now);
+        let name = node.name.clone();
+        state.snapshot.nodes.insert(name.clone(), node);
+        if is_other {
+            state.show_events(&name);
+        }
         drop(state);
         self.tell_if(loud);
     }
 
     pub fn remove_node(&self, name: &str) {
         let mut state = self.lock();
-        state.informed.hear(Source::Nodes, self.clock.moment());
         let was = state.snapshot.nodes.remove(name).is_some();
+        state.snapshot.events.remove(name);
         drop(state);
         self.tell_if(was);
     }
 
+    /// By the watch or by a read; one that a later one has just overtaken is ignored.
     pub fn apply_lease(&self, kind: LeaseKind, node: &str, mut lease: LeaseView) {
         let now = self.clock.moment();
         let mut state = self.lock();
-        state.informed.hear(kind.into(), now);
         let leases = leases(&mut state.snapshot, kind);
+        if leases.get(node).is_some_and(|known| stamp::is_overtaken(&lease, known, now)) {
+            return;
+        }
         let loud = stamp::lease(leases.get(node), &mut lease, now);
         leases.insert(node.to_owned(), lease);
         drop(state);
@@ -116,7 +147,6 @@ impl World {
 
     pub fn remove_lease(&self, kind: LeaseKind, node: &str) {
         let mut state = self.lock();
-        state.informed.hear(kind.into(), self.clock.moment());
         let was = leases(&mut state.snapshot, kind).remove(node).is_some();
         drop(state);
         self.tell_if(was);
@@ -128,11 +158,14 @@ impl World {
         let compiled = Policy::compile(policy)
             .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
         let mut state = self.lock();
-        state.informed.hear(Source::Policies, self.clock.moment());
-        state.snapshot.forget_policy(&name);
         match compiled {
-            Ok(policy) => state.snapshot.add_policy(policy),
-            Err(mistakes) => drop(state.snapshot.unreadable_policies.insert(name, mistakes)),
+            Ok(policy) => {
+                state.snapshot.forget_policy(&name);
+                state.snapshot.add_policy(policy);
+            }
+            Err(mistakes) => {
+                state.snapshot.add_unreadable(&name, mistakes);
+            }
         }
         drop(state);
         self.tell_if(true);
@@ -141,26 +174,14 @@ impl World {
     /// A policy that is not even of the right shape: its fields could not be parsed.
     pub fn apply_unreadable_policy(&self, name: &str, problem: String) {
         let mut state = self.lock();
-        state.informed.hear(Source::Policies, self.clock.moment());
-        state.snapshot.forget_policy(name);
-        state.snapshot.unreadable_policies.insert(name.to_owned(), problem);
+        state.snapshot.add_unreadable(name, problem);
         drop(state);
         self.tell_if(true);
     }
 
     pub fn remove_policy(&self, name: &str) {
         let mut state = self.lock();
-        state.informed.hear(Source::Policies, self.clock.moment());
         state.snapshot.forget_policy(name);
-        drop(state);
-        self.tell_if(true);
-    }
-
-    /// Events of one reason on a Node: how many there have been by now.
-    pub fn apply_events(&self, node: &str, reason: &str, count: u64) {
-        let seen = EventsSeen { count, last: self.clock.moment() };
-        let mut state = self.lock();
-        state.snapshot.events.entry(node.to_owned()).or_default().insert(reason.to_owned(), seen);
         drop(state);
         self.tell_if(true);
     }
@@ -175,9 +196,12 @@ impl World {
         self.tell_if(loud);
     }
 
-    pub fn set_etcd(&self, etcd: Quorum) {
+    /// How etcd is, and at which addresses one member stands alone: whether that one is healthy.
+    pub fn set_etcd(&self, etcd: Quorum, members: BTreeMap<String, bool>) {
         let mut state = self.lock();
-        let loud = std::mem::replace(&mut state.snapshot.etcd, etcd) != etcd;
+        let loud = state.snapshot.etcd != etcd || state.snapshot.etcd_members != members;
+        state.snapshot.etcd = etcd;
+        state.snapshot.etcd_members = members;
         drop(state);
         self.tell_if(loud);
     }
@@ -196,7 +220,10 @@ impl World {
         let mut state = self.lock();
         state.informed.complete(source, self.clock.moment());
         match source {
-            Source::Nodes => state.snapshot.nodes.retain(|name, _| names.contains(name)),
+            Source::Nodes => {
+                state.snapshot.nodes.retain(|name, _| names.contains(name));
+                state.snapshot.events.retain(|name, _| names.contains(name));
+            }
             Source::KubeletLeases => state.snapshot.kubelet_leases.retain(|name, _| names.contains(name)),
             Source::AgentLeases => state.snapshot.agent_leases.retain(|name, _| names.contains(name)),
             Source::Fences => state.snapshot.fences.retain(|name, _| names.contains(name)),
@@ -206,7 +233,7 @@ impl World {
         self.tell_if(true);
     }
 
-    /// The watch is alive although nothing changed: a bookmark.
+    /// The watch is alive: a change or a bookmark came by it. What we read or wrote ourselves is no word of it.
     pub fn heard(&self, source: Source) {
         self.lock().informed.hear(source, self.clock.moment());
     }
@@ -231,7 +258,11 @@ impl World {
     }
 
     pub(crate) fn publish(&self, verdicts: Vec<Verdict>) {
-        self.lock().verdicts = Arc::new(verdicts);
+        let now = self.clock.moment();
+        let mut state = self.lock();
+        let State { causes, snapshot, .. } = &mut *state;
+        causes.learn(&verdicts, snapshot, now);
+        state.verdicts = Arc::new(verdicts);
     }
 
     /// What the last decision says of every node.
@@ -263,6 +294,8 @@ fn leases(snapshot: &mut Snapshot, kind: LeaseKind) -> &mut BTreeMap<String, Lea
 trait Policies {
     fn forget_policy(&mut self, name: &str);
     fn add_policy(&mut self, policy: Policy);
+    /// It is said in the journal once for each new set of mistakes; whether that was so now.
+    fn add_unreadable(&mut self, name: &str, mistakes: String) -> bool;
     fn keep_policies(&mut self, names: &BTreeSet<String>);
 }
 
@@ -275,6 +308,16 @@ impl Policies for Snapshot {
     fn add_policy(&mut self, policy: Policy) {
         let place = self.policies.partition_point(|other| other.name < policy.name);
         self.policies.insert(place, policy);
+    }
+
+    fn add_unreadable(&mut self, name: &str, mistakes: String) -> bool {
+        let is_news = self.unreadable_policies.get(name) != Some(&mistakes);
+        if is_news {
+            tracing::warn!(policy = name, mistakes, "the policy cannot be read; what is under way by it is held");
+        }
+        self.forget_policy(name);
+        self.unreadable_policies.insert(name.to_owned(), mistakes);
+        is_news
     }
 
     fn keep_policies(&mut self, names: &BTreeSet<String>) {

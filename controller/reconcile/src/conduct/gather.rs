@@ -6,9 +6,11 @@ use std::{
 };
 
 use nodewell_remedy::{
+    api::fence::Hold,
     decide::Wants,
     facts::Node,
-    snapshot::{PowerReading, PowerState},
+    guard::reason::FENCE_NOT_READY,
+    snapshot::{FencePlan, PowerReading, PowerState, Snapshot},
     time::Moment,
 };
 use tokio::time::timeout;
@@ -87,15 +89,20 @@ fn questions(wants: &Wants) -> impl Iterator<Item = (Question, Duration)> {
     [pods, attachments, methods, power].into_iter().flatten()
 }
 
+fn claims_matter(snapshot: &Snapshot, name: &str) -> bool {
+    let of_record = snapshot.fences.get(name).is_some_and(|fence| fence.status.storage_only.is_some());
+    of_record || cuts_storage(snapshot.cases.get(name).and_then(|case| case.methods.as_ref()))
+}
+
+fn cuts_storage<E>(methods: Option<&Result<FencePlan, E>>) -> bool {
+    methods.and_then(|plan| plan.as_ref().ok()).is_some_and(|plan| plan.storage_only.is_some())
+}
+
 impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     /// What cannot be read is unknown from then on, not what it was before.
     async fn answer(&self, name: &str, question: Question) {
         match question {
-            Question::Pods => {
-                let at = self.clock.moment();
-                let pods = self.cluster.pods_on(name).await.ok();
-                self.world.gather(name, |case| case.pods = pods.map(|pods| (at, pods)));
-            }
+            Question::Pods => self.ask_pods(name).await,
             Question::Attachments => {
                 let at = self.clock.moment();
                 let attachments = self.cluster.attachments_on(name).await.ok();
@@ -106,11 +113,32 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         }
     }
 
+    /// What their claims are takes many requests, and matters only where the node is cut off one storage. If that became so
+    /// while they were read, they are read again: a pod whose claims nobody knows would be passed over.
+    async fn ask_pods(&self, name: &str) {
+        let at = self.clock.moment();
+        let matter = || self.world.with(|snapshot| claims_matter(snapshot, name));
+        let with_claims = matter();
+        let pods =
+            if with_claims { self.cluster.pods_and_claims_on(name).await } else { self.cluster.pods_on(name).await };
+        let pods = pods.ok().filter(|_| with_claims || !matter());
+        self.world.gather(name, |case| case.pods = pods.map(|pods| (at, pods)));
+    }
+
     async fn ask_methods(&self, name: &str) {
         let Some(node) = self.seen(name) else { return };
         let plan = timeout(PATIENCE, self.power.plan(&node)).await;
-        let plan = plan.unwrap_or_else(|_| Err(format!("nothing was heard of its methods for {PATIENCE:?}")));
-        self.world.gather(name, |case| case.methods = Some(plan));
+        let plan = plan.unwrap_or_else(|_| {
+            let text = format!("nothing was heard of its methods for {} s", PATIENCE.as_secs());
+            Err(Hold::new(FENCE_NOT_READY, text))
+        });
+        self.world.gather(name, |case| {
+            let mattered = cuts_storage(case.methods.as_ref());
+            case.methods = Some(plan);
+            if cuts_storage(case.methods.as_ref()) && !mattered {
+                case.pods = None;
+            }
+        });
     }
 
     async fn ask_power(&self, name: &str) {
@@ -122,6 +150,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     pub(super) async fn read_power(&self, node: &Node) -> PowerState {
         let at = self.clock.moment();
         let state = timeout(PATIENCE, self.power.read(node)).await.unwrap_or(PowerState::Unknown);
+        self.world.power_was_read(state);
         self.world.gather(&node.name, |case| {
             case.power.push(PowerReading { at, state });
             let surplus = case.power.len().saturating_sub(READINGS);
@@ -131,7 +160,34 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     }
 
     /// The Node as the watch last had it.
-    fn seen(&self, name: &str) -> Option<Node> {
+    pub(super) fn seen(&self, name: &str) -> Option<Node> {
         self.world.with(|snapshot| snapshot.nodes.get(name).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remedy::{api::fence::NodeFence, snapshot::Gathered};
+
+    use super::*;
+
+    #[test]
+    fn claims_matter_where_the_node_is_cut_off_one_storage_and_nowhere_else() {
+        let mut snapshot = Snapshot::default();
+        let plan =
+            |storage: Option<&str>| FencePlan { storage_only: storage.map(str::to_owned), ..FencePlan::default() };
+        let gathered = |storage| Gathered { methods: Some(Ok(plan(storage))), ..Gathered::default() };
+        assert!(!claims_matter(&snapshot, "n"));
+        snapshot.cases.insert("n".into(), gathered(None));
+        assert!(!claims_matter(&snapshot, "n"));
+        snapshot.cases.insert("n".into(), gathered(Some("ceph")));
+        assert!(claims_matter(&snapshot, "n"));
+        // A new leader knows it by the record, before the methods are read.
+        snapshot.cases.clear();
+        let mut fence =
+            NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
+        fence.status.storage_only = Some("ceph".into());
+        snapshot.fences.insert("n".into(), fence);
+        assert!(claims_matter(&snapshot, "n"));
     }
 }

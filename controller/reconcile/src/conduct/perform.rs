@@ -3,31 +3,32 @@
 use std::time::Duration;
 
 use nodewell_remedy::{
-    action::{Action, Done, Failed, Outcome, Step},
+    action::{Action, Done, Failed, Outcome, Step, Tell},
     api::fence::NodeFence,
     facts::Node,
 };
 use tokio::time::sleep;
 
-use super::{Conductor, Words};
+use super::Conductor;
 use crate::{cluster::Cluster, failure::Failure, lifeline::Lifeline, power::Power};
 
 /// Between two reads of one BMC: a word that was cached is not two words.
 pub(super) const BETWEEN_READS: Duration = Duration::from_secs(1);
 
 impl<C: Cluster, P: Power> Conductor<'_, C, P> {
-    pub(super) async fn act(&self, action: Action, life: Lifeline) -> Vec<Words> {
+    pub(super) async fn act(&self, action: Action, life: Lifeline) -> Vec<Tell> {
         match action {
             Action::Open(fence) => self.open(*fence, &life).await,
             Action::Save { fence, why } => self.save(*fence, why).await,
             Action::Close { fence, why } => self.close(*fence, why).await,
             Action::Step { fence, step } => self.step(&fence, &step, &life).await,
-            Action::Tell { node, uid, telling } => vec![Words { node, uid, telling }],
         }
     }
 
-    async fn step(&self, fence: &NodeFence, step: &Step, life: &Lifeline) -> Vec<Words> {
+    async fn step(&self, fence: &NodeFence, step: &Step, life: &Lifeline) -> Vec<Tell> {
+        let begun = self.clock.moment();
         let outcome = self.perform(fence, step, life).await;
+        self.world.stepped(step, &outcome, self.clock.moment().since(begun));
         tracing::info!(node = fence.spec.node_name, epoch = life.epoch, ?step, ?outcome, "step");
         self.look_at_node(fence, step).await;
         let words = self.keep(fence, step, &outcome, life).await;
@@ -39,7 +40,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
 
     /// What we changed of the Node is there before the next decision, which might do it again otherwise.
     async fn look_at_node(&self, fence: &NodeFence, step: &Step) {
-        let changes = matches!(step, Step::Taint(_) | Step::Untaint { .. } | Step::Cordon | Step::Uncordon);
+        let changes = matches!(step, Step::Taint(_) | Step::Untaint(_) | Step::Uncordon | Step::Methods(_));
         if changes && let Ok(node) = self.node(fence).await {
             self.world.apply_node(node);
         }
@@ -64,20 +65,31 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     }
 
     async fn reversible(&self, fence: &NodeFence, step: &Step, life: &Lifeline) -> Outcome {
-        let (node, uid, by) = (&fence.spec.node_name, &fence.spec.node_uid, &fence.spec.policy);
+        let (node, uid) = (&fence.spec.node_name, &fence.spec.node_uid);
         match step {
-            Step::Taint(taint) => yes(self.write(self.cluster.taint(node, uid, taint)).await),
-            Step::Untaint { key, effect } => {
-                let taint = nodewell_remedy::facts::Taint { key: key.clone(), value: String::new(), effect: *effect };
-                yes(self.write(self.cluster.untaint(node, uid, &taint)).await)
-            }
-            Step::Cordon => ours(self.write(self.cluster.cordon(node, uid, by)).await),
-            Step::Uncordon => ours(self.write(self.cluster.uncordon(node, uid, by)).await),
-            Step::Drain(rules) => self.drain(fence, rules).await,
+            Step::Taint(taint) => ours(self.write(self.cluster.taint(node, uid, taint)).await),
+            Step::Untaint(taint) => ours(self.write(self.cluster.untaint(node, uid, taint)).await),
+            Step::Cordon => self.cordon(fence).await,
+            Step::Uncordon => self.uncordon(fence).await,
+            Step::Drain(rules) => self.drain(fence, rules, life.epoch).await,
             Step::ReadPower { times } => self.read_times(&self.node(fence).await?, *times).await,
-            Step::Methods(names) => self.power.methods(&self.node(fence).await?, names, life).await.map(|()| Done::Yes),
+            Step::Methods(names) => self.methods(fence, names, life).await,
             _ => Err(Failed::NotBegun("it cannot be taken back and was not checked".into())),
         }
+    }
+
+    /// Many nodes fail at once and each wants this soon: what the watch saw is condition enough, and the answer is the Node.
+    pub(super) async fn cordon(&self, fence: &NodeFence) -> Outcome {
+        let (name, uid, by) = (&fence.spec.node_name, &fence.spec.node_uid, &fence.spec.policy);
+        let seen = self.seen(name).filter(|node| node.uid == *uid && !node.unschedulable);
+        let (is_ours, node) = match seen {
+            Some(seen) => self.write(self.cluster.cordon_seen(&seen, by)).await.map_err(failed)?,
+            None => {
+                (self.write(self.cluster.cordon(name, uid, by)).await.map_err(failed)?, self.node(fence).await.ok())
+            }
+        };
+        node.into_iter().filter(|node| node.uid == *uid).for_each(|node| self.world.apply_node(node));
+        ours(Ok(is_ours))
     }
 
     async fn read_times(&self, node: &Node, times: u32) -> Outcome {
@@ -103,11 +115,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     }
 }
 
-fn yes(answer: Result<(), Failure>) -> Outcome {
-    answer.map(|()| Done::Yes).map_err(failed)
-}
-
-fn ours(answer: Result<bool, Failure>) -> Outcome {
+pub(super) fn ours(answer: Result<bool, Failure>) -> Outcome {
     answer.map(|ours| if ours { Done::Yes } else { Done::NotOurs }).map_err(failed)
 }
 

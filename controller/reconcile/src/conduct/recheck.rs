@@ -7,9 +7,11 @@ use nodewell_remedy::{
     action::Failed,
     api::{
         HOLD,
-        fence::{Irreversible, NodeFence},
+        fence::{DrainReport, Irreversible, NodeFence},
     },
-    facts::{LeaseView, Node},
+    drain::ends_with_power,
+    facts::{LeaseView, Node, kubelet},
+    guard::claimed,
 };
 
 use super::Conductor;
@@ -23,8 +25,6 @@ use crate::{
 /// A kill switch holds a second after it was set: what was read longer ago is read again.
 const FRESH: Duration = Duration::from_millis(800);
 const TRIES: usize = 3;
-/// Kubelets renew every 10 s: one that did within this may be well.
-const SILENT: Duration = Duration::from_secs(10);
 
 type Refusal = Result<(), String>;
 
@@ -55,8 +55,21 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
             .and_then(|()| check_record(fence, (act, epoch), stored))
             .and_then(|()| self.check_node(&node))
             .and_then(|()| self.check_silence(fence, act, &node, lease))
+            .and_then(|()| check_standing(fence, act, &node))
             .map_err(Failed::NotBegun)?;
+        self.check_pods(fence, act, name).await.map_err(Failed::NotBegun)?;
         Ok(node)
+    }
+
+    /// A drain is old news: pods that came since would end with the power. Of a node that is silent nobody asks this.
+    async fn check_pods(&self, fence: &NodeFence, act: Irreversible, name: &str) -> Refusal {
+        if act != Irreversible::PowerOff || !is_emptied(fence) {
+            return Ok(());
+        }
+        let pods =
+            self.cluster.pods_on(name).await.map_err(|failure| format!("its pods cannot be listed: {failure}"))?;
+        let back = pods.iter().find(|pod| pod.deleting.is_none() && ends_with_power(pod));
+        back.map_or(Ok(()), |pod| Err(format!("{}/{} came after the drain", pod.at.namespace, pod.at.name)))
     }
 
     fn check_node(&self, node: &Node) -> Refusal {
@@ -88,7 +101,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         let silent = self.world.with(|snapshot| {
             snapshot.kubelet_leases.get(&node.name).map_or(Duration::ZERO, |known| known.stale_for(now))
         });
-        refuse_if(silent < SILENT, || format!("the kubelet renewed its Lease {}s ago", silent.as_secs()))
+        refuse_if(silent < kubelet::RENEWS, || format!("the kubelet renewed its Lease {}s ago", silent.as_secs()))
     }
 
     fn check_life(&self, fence: &NodeFence, life: &Lifeline) -> Refusal {
@@ -107,12 +120,52 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
 }
 
 fn may_speak(fence: &NodeFence, act: Irreversible, node: &Node) -> bool {
-    let drain = fence.status.drain.as_ref();
+    // A node that is only cut off one storage lives on.
+    let is_cut_off = fence.status.storage_only.is_some() && fence.status.off.is_some();
     match act {
-        Irreversible::Release => false,
-        Irreversible::PowerOff | Irreversible::PowerOn => drain.is_some_and(|drain| drain.done),
-        Irreversible::Reap => drain.is_some_and(|drain| drain.done || !node.is_ready()),
+        Irreversible::Release => is_cut_off,
+        Irreversible::PowerOff => is_emptied(fence),
+        Irreversible::PowerOn => {
+            fence.status.drain.as_ref().is_some_and(|drain| drain.done) || may_have_its_storage(fence, node)
+        }
+        Irreversible::Reap => is_emptied(fence) || fence.status.drain.is_some() && !node.is_ready(),
     }
+}
+
+fn is_emptied(fence: &NodeFence) -> bool {
+    fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
+}
+
+/// What ends a machine is meant for the boot and the Node that the record knows, and for one that nobody else has in hand.
+fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Refusal {
+    if act == Irreversible::Release {
+        return check_cut_boot(fence, node);
+    }
+    if !matches!(act, Irreversible::PowerOff | Irreversible::Reap) {
+        return Ok(());
+    }
+    let known = &fence.status.boot_id;
+    let rebooted = !known.is_empty() && !node.boot_id.is_empty() && node.boot_id != *known;
+    refuse_if(rebooted, || "the node has booted since this was meant".into())?;
+    claimed(node).map_or(Ok(()), |hold| Err(format!("{}: {}", hold.reason, hold.message)))
+}
+
+/// Whoever is cut off one storage gets it back after another boot than the one that the record knows. That is safe only if
+/// the pods that are released were this boot's.
+fn check_cut_boot(fence: &NodeFence, node: &Node) -> Refusal {
+    let status = &fence.status;
+    let known = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
+    let is_another = status.storage_only.is_some() && !known.is_empty() && node.boot_id != *known;
+    refuse_if(is_another, || "the node has booted since its storage was meant to be cut off".into())
+}
+
+/// A node that is cut off one storage speaks on. It gets the storage back when nothing was released, or when it has booted
+/// since: what ran on it then is gone.
+fn may_have_its_storage(fence: &NodeFence, node: &Node) -> bool {
+    let status = &fence.status;
+    let old = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
+    let rebooted = !old.is_empty() && !node.boot_id.is_empty() && *old != node.boot_id;
+    status.storage_only.is_some() && (!status.release_begun || rebooted)
 }
 
 fn check_stopped(stopped: Result<Option<String>, Failure>) -> Refusal {
@@ -129,7 +182,8 @@ fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Op
     let is_same = stored.metadata.uid == fence.metadata.uid
         && stored.metadata.resource_version == fence.metadata.resource_version;
     refuse_if(!is_same, || "the record was changed by somebody else".into())?;
-    refuse_if(stored.spec.abort, || "a person aborted it".into())?;
+    // To turn it on again is how an abort is carried out.
+    refuse_if(stored.spec.abort && meant.0 != Irreversible::PowerOn, || "a person aborted it".into())?;
     refuse_if(stored.metadata.annotations.contains_key(HOLD), || {
         format!("the record is held by its annotation {HOLD}")
     })?;
@@ -140,3 +194,6 @@ fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Op
 fn refuse_if(is_so: bool, why: impl FnOnce() -> String) -> Refusal {
     if is_so { Err(why()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use nodewell_remedy::{
-    action::{Outcome, Step, Telling},
+    action::{Outcome, Step, Tell, Telling},
     api::fence::NodeFence,
     fence::absorb,
 };
 use tokio::time::sleep;
 
-use super::{Conductor, Words};
+use super::Conductor;
 use crate::{cluster::Cluster, failure::Failure, lifeline::Lifeline, power::Power};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -28,13 +28,28 @@ enum Stored {
 }
 
 impl<C: Cluster, P: Power> Conductor<'_, C, P> {
-    pub(super) async fn open(&self, fence: NodeFence, life: &Lifeline) -> Vec<Words> {
+    pub(super) async fn open(&self, fence: NodeFence, life: &Lifeline) -> Vec<Tell> {
+        if let Err(failure) = self.claim(&fence).await {
+            tracing::warn!(node = fence.spec.node_name, %failure, "no record was opened: the node was not claimed");
+            sleep(self.settings.rest).await;
+            return Vec::new();
+        }
         let cause = format!("policy {}: {}", fence.spec.policy, fence.spec.cause);
+        let begun = self.clock.moment();
         let mut answer = self.write(self.cluster.open(&fence)).await;
         if let Ok(created) = answer {
             answer = self.write_status(created, &fence, life).await;
         }
+        self.world.wrote("open", answer.is_ok(), self.clock.moment().since(begun));
         self.stored(&fence, answer, Telling::normal("RemedyOpened", cause)).await
+    }
+
+    /// Other remediators keep off a node from before our first word about it.
+    async fn claim(&self, fence: &NodeFence) -> Result<(), Failure> {
+        if !self.world.with(|snapshot| snapshot.claims.are_kept) {
+            return Ok(());
+        }
+        self.write(self.cluster.claim(&fence.spec.node_name, &fence.spec.node_uid)).await
     }
 
     /// The API server drops the status of what is created: it is a subresource. Until it is written the node is busy, so that
@@ -56,14 +71,17 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         Err(Failure::NoAnswer("the term ended before the new record was whole".into()))
     }
 
-    pub(super) async fn save(&self, fence: NodeFence, why: Telling) -> Vec<Words> {
+    pub(super) async fn save(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
+        let begun = self.clock.moment();
         let answer = self.write(self.cluster.save(&fence)).await;
+        self.world.wrote("save", answer.is_ok(), self.clock.moment().since(begun));
         self.stored(&fence, answer, why).await
     }
 
-    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, Failure>, why: Telling) -> Vec<Words> {
+    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, Failure>, why: Telling) -> Vec<Tell> {
         match answer {
             Ok(stored) => {
+                self.world.stored(&stored);
                 self.world.apply_fence(stored);
                 vec![words(meant, why)]
             }
@@ -76,8 +94,12 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         }
     }
 
-    pub(super) async fn close(&self, fence: NodeFence, why: Telling) -> Vec<Words> {
-        match self.write(self.cluster.close(&fence)).await {
+    pub(super) async fn close(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
+        let begun = self.clock.moment();
+        let answer = self.write(self.cluster.close(&fence)).await;
+        let is_done = matches!(answer, Ok(()) | Err(Failure::NotFound));
+        self.world.wrote("close", is_done, self.clock.moment().since(begun));
+        match answer {
             Ok(()) | Err(Failure::NotFound) => {
                 self.world.remove_fence(&fence.metadata.name, &fence.metadata.uid);
                 vec![words(&fence, why)]
@@ -103,13 +125,17 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
 
     /// Writes down what came of a step. A person may annotate or abort the record meanwhile: then it is written onto that.
     /// Only another writer of its status, or the end of the term, makes us give up.
-    pub(super) async fn keep(&self, fence: &NodeFence, step: &Step, outcome: &Outcome, life: &Lifeline) -> Vec<Words> {
+    pub(super) async fn keep(&self, fence: &NodeFence, step: &Step, outcome: &Outcome, life: &Lifeline) -> Vec<Tell> {
         let mut base = fence.clone();
         let mut wait = FIRST_WAIT;
+        let seen = self.clock.now();
         while life.holds(self.clock.moment()) {
-            let (next, telling) = absorb(&base, step, outcome, life.epoch, self.clock.now());
+            // However late it is written, a reading is as old as it is.
+            let now = if matches!(step, Step::ReadPower { .. }) { seen } else { self.clock.now() };
+            let (next, telling) = absorb(&base, step, outcome, life.epoch, now);
             match self.save_once(&base, &next).await {
                 Stored::Next(stored) => {
+                    self.world.stored(&stored);
                     self.world.apply_fence(stored);
                     return vec![words(fence, telling)];
                 }
@@ -160,6 +186,9 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     }
 }
 
-pub(super) fn words(fence: &NodeFence, telling: Telling) -> Words {
-    Words { node: fence.spec.node_name.clone(), uid: fence.spec.node_uid.clone(), telling }
+pub(super) fn words(fence: &NodeFence, telling: Telling) -> Tell {
+    Tell { node: fence.spec.node_name.clone(), uid: fence.spec.node_uid.clone(), telling }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,10 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remedy::{
     action::{Done, Failed, Outcome},
-    api::{OUT_OF_SERVICE, fence::NodeFence},
+    api::{
+        OUT_OF_SERVICE,
+        fence::{Irreversible, NodeFence},
+    },
     facts::{Effect, Node, PodRef},
 };
 
@@ -25,9 +28,9 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         let mut node = node.clone();
         for (batch, pods) in pods.chunks(AT_ONCE).enumerate() {
             if batch > 0 {
-                node = self.recheck(fence, nodewell_remedy::api::fence::Irreversible::Release, life).await?;
+                node = self.recheck(fence, Irreversible::Release, life).await.map_err(begun)?;
             }
-            check_taint(fence, &node)?;
+            check_taint(fence, &node).map_err(|failed| if batch > 0 { begun(failed) } else { failed })?;
             released += self.release_batch(pods).await?;
         }
         Ok(Done::Released(released))
@@ -54,6 +57,14 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
             }
         }
         Err(last)
+    }
+}
+
+/// Some pods are gone already, whatever stopped the rest.
+fn begun(failed: Failed) -> Failed {
+    match failed {
+        Failed::NotBegun(why) => Failed::InDoubt(format!("a part was released; then: {why}")),
+        other => other,
     }
 }
 

@@ -29,7 +29,7 @@ fn forced() -> DrainRules {
 }
 
 async fn run(double: &Double, rules: &DrainRules) -> Result<Done, Failed> {
-    super::drain(double, &node(), rules, Limits::default(), || double.now()).await
+    super::drain(double, &node(), rules, Limits::default(), || double.now(), async |told| double.told(told).await).await
 }
 
 async fn report(double: &Double, rules: &DrainRules) -> DrainReport {
@@ -102,6 +102,31 @@ async fn a_refused_pod_does_not_keep_the_others() {
     });
     assert_eq!(report(&double, &rules()).await.blocked.len(), 1);
     assert_eq!(double.left(), ["a"]);
+}
+
+/// Somebody could help, and the drain goes on whether anybody hears it or not.
+#[tokio::test(start_paused = true)]
+async fn what_is_waited_for_is_said_and_a_listener_that_hangs_delays_nothing() {
+    for deaf in [false, true] {
+        let budget = Budget {
+            namespace: "shop".into(),
+            name: "web".into(),
+            pods: vec!["a".into()],
+            disruptions_allowed: 0,
+            message: String::new(),
+        };
+        let double = Double::new(vec![pod("a")]).evict(|_, _| blocked()).budget(budget);
+        let double = if deaf { double.deaf() } else { double };
+        let rules = DrainRules { timeout: Duration::from_secs(1200), ..rules() };
+        assert!(!report(&double, &rules).await.done);
+        assert_eq!(double.elapsed(), rules.timeout);
+        let said = double.named("say");
+        assert!(
+            said[0].starts_with("say DrainWaits: for shop/a: Cannot evict pod; PodDisruptionBudget shop/web"),
+            "{said:?}"
+        );
+        assert_eq!(double.times("say"), [31], "the same words once in half an hour");
+    }
 }
 
 #[tokio::test(start_paused = true)]

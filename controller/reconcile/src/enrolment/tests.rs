@@ -1,3 +1,5 @@
+//! Requests over time: approved once, tried again, taken in portions, never after the term.
+
 use std::{cell::RefCell, rc::Rc};
 
 use nodewell_remedy::{

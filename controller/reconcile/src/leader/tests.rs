@@ -1,3 +1,5 @@
+//! One Lease and several who want it, on a paused clock.
+
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use jiff::Timestamp;
@@ -90,10 +92,10 @@ impl Cluster for OneLease {
     async fn close(&self, _: &NodeFence) -> Result<(), Failure> {
         none()
     }
-    async fn taint(&self, _: &str, _: &str, _: &Taint) -> Result<(), Failure> {
+    async fn taint(&self, _: &str, _: &str, _: &Taint) -> Result<bool, Failure> {
         none()
     }
-    async fn untaint(&self, _: &str, _: &str, _: &Taint) -> Result<(), Failure> {
+    async fn untaint(&self, _: &str, _: &str, _: &Taint) -> Result<bool, Failure> {
         none()
     }
     async fn cordon(&self, _: &str, _: &str, _: &str) -> Result<bool, Failure> {
@@ -218,4 +220,42 @@ async fn a_lease_made_anew_does_not_count_from_the_start() {
     one.world.apply_fence(fence);
     run_for(&mut one, 18).await;
     assert_eq!(leads(&term), Some(8));
+}
+
+fn a_ledger(age: u64) -> nodewell_remedy::decide::Ledger {
+    let pods = serde_json::json!({ "pods": [{ "policy": "p", "node": "n1", "age": age, "pods": 7 }] });
+    serde_json::from_value(pods).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_that_it_saw() {
+    let cluster = OneLease::default();
+    let (mut one, _) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    one.world.leave(a_ledger(30));
+    run_for(&mut one, 3).await;
+    // It ends without a word. The next one's clock is years ahead, and it waits for its own 15 s.
+    let (mut two, term) = candidate(&cluster, "two", 1_000_000_000);
+    run_for(&mut two, 18).await;
+    assert_eq!(leads(&term), Some(2));
+    let found = serde_json::to_value(two.world.inherited()).unwrap();
+    let age = found["pods"][0]["age"].as_u64().unwrap();
+    assert!((45..=48).contains(&age), "{found}");
+    // Until it has decided something itself, it hands on what it found.
+    two.resign().await;
+    let (mut three, term) = candidate(&cluster, "three", 0);
+    run_for(&mut three, 1).await;
+    assert_eq!((leads(&term), three.world.inherited()), (Some(3), a_ledger(30)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_cannot_be_read_is_not_an_empty_one() {
+    let cluster = OneLease::default();
+    let annotations = [("nodewell.dev/rates".to_owned(), "too long".to_owned())].into();
+    cluster.0.borrow_mut().lease =
+        Some(Leadership { resource_version: "1".into(), annotations, ..Leadership::default() });
+    cluster.0.borrow_mut().version = 1;
+    let (mut one, term) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 1).await;
+    assert_eq!((leads(&term), one.world.inherited()), (Some(1), nodewell_remedy::decide::Ledger::lost()));
 }

@@ -1,3 +1,5 @@
+//! Silent agents in a cluster that answers, refuses, and changes between read and write.
+
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use jiff::{SignedDuration, Timestamp};
@@ -110,6 +112,7 @@ fn snapshot(count: usize, seen: &dyn Fn(usize) -> u64) -> Snapshot {
     for number in 1..=count {
         let name = format!("n{number}");
         let lease = |seen| LeaseView {
+            resource_version: String::new(),
             holder: name.clone(),
             renewed: SPOKE.parse().ok(),
             duration: Duration::from_secs(240),
@@ -123,31 +126,14 @@ fn snapshot(count: usize, seen: &dyn Fn(usize) -> u64) -> Snapshot {
 }
 
 fn node(name: &str) -> Node {
-    let ready = Condition {
-        kind: "Ready".into(),
-        status: Truth::True,
-        reason: String::new(),
-        message: String::new(),
-        since: None,
-        heartbeat: None,
-        seen: Moment::default(),
-    };
+    let ready = Condition { kind: "Ready".into(), status: Truth::True, ..Condition::default() };
     Node {
         name: name.into(),
         uid: format!("uid-{name}"),
         resource_version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: false,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
         conditions: vec![ready],
         boot_id: "b".into(),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        ..Node::default()
     }
 }
 

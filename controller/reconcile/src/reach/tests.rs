@@ -1,3 +1,5 @@
+//! What a host may say of a node, and whose word counts.
+
 use super::*;
 
 fn at(secs: u64) -> Moment {
@@ -19,14 +21,46 @@ fn a_node_is_unreachable_since_the_first_try_that_failed() {
 }
 
 #[test]
-fn another_hosts_word_is_dropped_when_it_stands_still() {
+fn another_hosts_word_counts_once_it_changes_and_not_when_it_stands_still() {
     let mut reach = Reach::default();
     reach.hear(vec![word("other", 1, Some(4)), word("me", 9, Some(9))], "me", at(10));
-    assert_eq!(
-        reach.words("me", at(10))["a"],
-        BTreeMap::from([("other".into(), Some(at(6)))]),
-        "our own is no other's"
-    );
-    reach.hear(vec![word("other", 1, Some(4))], "me", at(21));
-    assert!(reach.words("me", at(21)).is_empty());
+    assert!(reach.words("me", at(10)).is_empty(), "it may be as old as its Lease");
+    reach.hear(vec![word("other", 2, Some(6)), word("me", 10, Some(11))], "me", at(12));
+    let words = reach.words("me", at(12));
+    assert_eq!(words["a"], BTreeMap::from([("other".into(), Some(at(6)))]), "our own is no other's");
+    for now in (14..60).step_by(2) {
+        reach.hear(vec![word("other", 2, Some(6))], "me", at(now));
+        assert_eq!(reach.words("me", at(now)).is_empty(), now > 22, "at {now}");
+    }
+}
+
+#[test]
+fn a_word_that_changed_while_nobody_listened_is_not_believed() {
+    let mut reach = Reach::default();
+    reach.hear(vec![word("other", 1, Some(4))], "me", at(10));
+    reach.hear(vec![word("other", 7, Some(600))], "me", at(100));
+    assert!(reach.words("me", at(100)).is_empty(), "it may have died at 90");
+    reach.hear(vec![word("other", 8, Some(602))], "me", at(102));
+    assert_eq!(reach.words("me", at(102))["a"].len(), 1);
+}
+
+#[test]
+fn a_blind_host_says_only_what_it_reaches() {
+    let mut reach = Reach { blind: true, ..Reach::default() };
+    reach.learn(vec![("a".into(), false), ("b".into(), true)], at(10));
+    assert_eq!(reach.report("me", at(20)).nodes, BTreeMap::from([("b".into(), None)]));
+    assert_eq!(reach.words("me", at(20)).into_keys().collect::<Vec<_>>(), ["b"]);
+    reach.blind = false;
+    assert_eq!(reach.report("me", at(20)).nodes["a"], Some(10));
+}
+
+#[test]
+fn a_host_sees_when_half_of_the_others_answer() {
+    let sample = |reached: usize, of: usize| -> Vec<(String, bool)> {
+        (0..of).map(|number| (format!("node-{number}"), number < reached)).collect()
+    };
+    let cases = [(0, 0, false), (0, 3, false), (1, 3, false), (1, 2, true), (2, 3, true), (1, 1, true)];
+    for (reached, of, seeing) in cases {
+        assert_eq!(sees(&sample(reached, of)), seeing, "{reached} of {of}");
+    }
 }

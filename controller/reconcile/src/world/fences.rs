@@ -35,7 +35,6 @@ impl World {
     /// By the watch, by a read, or as the answer to a write; older copies than one seen before are ignored.
     pub fn apply_fence(&self, fence: NodeFence) {
         let mut state = self.lock();
-        state.informed.hear(Source::Fences, self.clock.moment());
         let mut loud = false;
         if state.versions.admit(&fence) {
             let name = fence.metadata.name.clone();
@@ -61,7 +60,6 @@ impl World {
     /// The record with this UID is gone; a later one of the same name stays.
     pub fn remove_fence(&self, name: &str, uid: &str) {
         let mut state = self.lock();
-        state.informed.hear(Source::Fences, self.clock.moment());
         state.versions.gone.insert(name.to_owned(), uid.to_owned());
         let is_it = state.snapshot.fences.get(name).is_some_and(|fence| fence.metadata.uid == uid);
         if is_it {

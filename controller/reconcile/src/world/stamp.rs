@@ -3,17 +3,26 @@
 use std::time::Duration;
 
 use nodewell_remedy::{
-    facts::{Condition, LeaseView, Node, Truth},
+    facts::{Condition, LeaseView, Node, Truth, kubelet},
     time::Moment,
 };
 
-/// A Lease that moves after so long is news: kubelets renew every 10 s.
-const LATE: Duration = Duration::from_secs(12);
+/// A watch that is later than this counts as dead.
+const OVERTAKEN: Duration = Duration::from_secs(20);
+
+pub(super) fn is_older(node: &Node, known: &Node) -> bool {
+    node.uid == known.uid && is_before(&node.resource_version, &known.resource_version)
+}
+
+/// The watch may bring a renewal that a read has overtaken: it is none before our eyes. Not for long: if the cluster's store
+/// was set back to a backup all versions are older, and kubelets that renew must not look dead.
+pub(super) fn is_overtaken(lease: &LeaseView, known: &LeaseView, now: Moment) -> bool {
+    is_before(&lease.resource_version, &known.resource_version) && known.stale_for(now) < OVERTAKEN
+}
 
 /// Versions are numbers that grow; what is no number is taken as it comes.
-pub(super) fn is_older(node: &Node, known: &Node) -> bool {
-    let version = |node: &Node| node.resource_version.parse::<u128>().ok();
-    node.uid == known.uid && version(node).zip(version(known)).is_some_and(|(new, known)| new < known)
+fn is_before(version: &str, known: &str) -> bool {
+    version.parse::<u128>().ok().zip(known.parse::<u128>().ok()).is_some_and(|(new, known)| new < known)
 }
 
 /// Stamps the conditions; true if a decision should follow at once.
@@ -50,5 +59,5 @@ pub(super) fn lease(before: Option<&LeaseView>, lease: &mut LeaseView, now: Mome
     };
     let moved = before.renewed != lease.renewed || before.holder != lease.holder;
     lease.seen = if moved { now } else { before.seen };
-    moved && before.stale_for(now) > LATE
+    moved && before.stale_for(now) > kubelet::LATE
 }

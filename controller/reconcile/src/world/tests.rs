@@ -1,3 +1,5 @@
+//! What comes in late, twice or out of order.
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
@@ -13,36 +15,19 @@ fn world() -> World {
     World::new(Clock::counted(Timestamp::UNIX_EPOCH), Limits::default())
 }
 
-fn node(status: Truth) -> Node {
+pub(super) fn node(status: Truth) -> Node {
     Node {
         name: "a".into(),
         uid: "1".into(),
         resource_version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: false,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
-        conditions: vec![Condition {
-            kind: "Ready".into(),
-            status,
-            reason: String::new(),
-            message: String::new(),
-            since: None,
-            heartbeat: None,
-            seen: Moment::default(),
-        }],
-        boot_id: String::new(),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        conditions: vec![Condition { kind: "Ready".into(), status, ..Condition::default() }],
+        ..Node::default()
     }
 }
 
 fn lease(renewed: i64) -> LeaseView {
     LeaseView {
+        resource_version: String::new(),
         holder: "a".into(),
         renewed: Some(Timestamp::constant(renewed, 0)),
         duration: Duration::from_secs(40),
@@ -59,7 +44,7 @@ fn ready_since(world: &World) -> Duration {
     world.with(|snapshot| snapshot.nodes["a"].condition("Ready").expect("it was applied").seen.0)
 }
 
-async fn pass(secs: u64) {
+pub(super) async fn pass(secs: u64) {
     tokio::time::advance(Duration::from_secs(secs)).await;
 }
 
@@ -125,4 +110,73 @@ async fn who_hears_nothing_is_not_informed() {
     world.lost(Source::Nodes);
     world.heard(Source::Nodes);
     assert!(!informed(&world), "a broken watch is complete only after the next list");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dump_is_known_of_a_node_in_hand_whoever_leads() {
+    let world = world();
+    let dumping = |world: &World| world.with(|snapshot| snapshot.cases.get("a").and_then(|case| case.dumping));
+    world.dumps("a");
+    world.apply_fence(fence("1", "1"));
+    assert_eq!(dumping(&world), None, "no Node has that name");
+    world.apply_node(node(Truth::Unknown));
+    pass(5).await;
+    world.dumps("a");
+    assert_eq!(dumping(&world), Some(Moment(Duration::from_secs(5))));
+    world.with(|snapshot| snapshot.cases.clear());
+    assert_eq!(dumping(&world), Some(Moment(Duration::from_secs(5))), "another term begins with it");
+    world.remove_fence("a", "1");
+    world.keep_cases(&BTreeMap::new());
+    assert_eq!(dumping(&world), None);
+    world.apply_fence(fence("2", "2"));
+    pass(200).await;
+    assert_eq!(dumping(&world), None, "it is over long ago");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_we_read_or_wrote_ourselves_is_no_word_of_the_watch() {
+    let informed = |world: &World| world.with(|snapshot| snapshot.host.informed);
+    for late in [21, 151] {
+        let world = world();
+        for source in [Source::Nodes, Source::KubeletLeases, Source::Fences, Source::Policies] {
+            world.listed(source, &BTreeSet::from(["a".to_owned()]));
+        }
+        pass(late).await;
+        world.apply_lease(LeaseKind::Kubelet, "a", lease(1000));
+        world.apply_node(node(Truth::True));
+        world.apply_fence(fence("1", "12"));
+        assert!(!informed(&world), "{late} s without a word");
+        for source in [Source::Nodes, Source::KubeletLeases, Source::Fences, Source::Policies] {
+            world.heard(source);
+        }
+        assert!(informed(&world));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_read_has_overtaken_is_no_renewal() {
+    let world = world();
+    let version = |version: &str, renewed| LeaseView { resource_version: version.into(), ..lease(renewed) };
+    world.apply_lease(LeaseKind::Kubelet, "a", version("10", 1000));
+    pass(2).await;
+    world.apply_lease(LeaseKind::Kubelet, "a", version("30", 1020));
+    pass(15).await;
+    world.apply_lease(LeaseKind::Kubelet, "a", version("20", 1010));
+    let known = |world: &World| world.with(|snapshot| snapshot.kubelet_leases["a"].clone());
+    let stale = |world: &World| known(world).stale_for(world.clock.moment()).as_secs();
+    assert_eq!((stale(&world), known(&world).resource_version.as_str()), (15, "30"));
+    world.apply_lease(LeaseKind::Kubelet, "a", version("40", 900));
+    assert_eq!(stale(&world), 0, "the version decides, not the holder's clock");
+    pass(20).await;
+    world.apply_lease(LeaseKind::Kubelet, "a", version("7", 910));
+    assert_eq!(stale(&world), 0, "a store that was set back has older versions only");
+}
+
+#[test]
+fn the_mistakes_of_a_policy_are_news_once() {
+    let mut snapshot = Snapshot::default();
+    assert!(snapshot.add_unreadable("p", "line 1".into()));
+    assert!(!snapshot.add_unreadable("p", "line 1".into()), "a list of the same");
+    assert!(snapshot.add_unreadable("p", "line 2".into()));
+    assert_eq!(snapshot.unreadable_policies["p"], "line 2");
 }

@@ -41,6 +41,8 @@ pub(super) struct Double {
     delete: Acts,
     list: Box<dyn Fn(usize) -> Does>,
     budgets: Vec<Budget>,
+    /// Who is told something never comes back.
+    deaf: bool,
     node_becomes: Option<(Duration, Option<&'static str>)>,
     world: RefCell<World>,
 }
@@ -62,18 +64,8 @@ pub(super) fn node() -> Node {
         name: "n1".into(),
         uid: "node-1".into(),
         resource_version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: false,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
         unschedulable: true,
-        provider_id: String::new(),
-        conditions: Vec::new(),
-        boot_id: String::new(),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        ..Node::default()
     }
 }
 
@@ -87,17 +79,9 @@ pub(super) fn pod(name: &str) -> Pod {
         node: "n1".into(),
         phase: "Running".into(),
         ready: true,
-        created: None,
         owner: Some(Owner { kind: "ReplicaSet".into(), name: "web".into(), uid: "r".into(), gone: false }),
-        owned_by_others: false,
-        deleting: None,
-        mirror: false,
         grace: Duration::from_secs(30),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        tolerations: Vec::new(),
-        volumes: Vec::new(),
-        finalizers: false,
+        ..Pod::default()
     }
 }
 
@@ -111,6 +95,7 @@ impl Double {
             list: Box::new(|_| Does::Accept),
             budgets: Vec::new(),
             node_becomes: None,
+            deaf: false,
             world: RefCell::new(World { pods, ..World::default() }),
         }
     }
@@ -141,6 +126,18 @@ impl Double {
     /// From then on the Node has this UID, or is not there.
     pub(super) fn node_becomes(self, after: Duration, uid: Option<&'static str>) -> Self {
         Self { node_becomes: Some((after, uid)), ..self }
+    }
+
+    /// What the drain says; whoever listens may hang.
+    pub(super) async fn told(&self, telling: Telling) {
+        self.record(format!("say {}: {}", telling.reason, telling.message));
+        if self.deaf {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub(super) fn deaf(self) -> Self {
+        Self { deaf: true, ..self }
     }
 
     pub(super) fn elapsed(&self) -> Duration {
@@ -315,11 +312,11 @@ impl Cluster for Double {
         unused()
     }
 
-    async fn taint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<(), Failure> {
+    async fn taint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<bool, Failure> {
         unused()
     }
 
-    async fn untaint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<(), Failure> {
+    async fn untaint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<bool, Failure> {
         unused()
     }
 

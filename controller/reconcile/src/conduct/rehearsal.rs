@@ -1,0 +1,133 @@
+//! What a dry run says: what it would do to each node, or what speaks against that, once for each change.
+
+use std::collections::BTreeMap;
+
+use nodewell_remedy::{
+    guard::reason::{DRY_RUN, NOT_INFORMED},
+    verdict::Verdict,
+};
+
+/// What was said last, by node.
+#[derive(Debug, Default)]
+pub(super) struct Rehearsal {
+    said: BTreeMap<String, Key>,
+}
+
+/// What makes a verdict another one. Numbers in messages do not: they change every second.
+#[derive(Debug, PartialEq, Eq)]
+struct Key {
+    policy: Option<String>,
+    phase: Option<String>,
+    next: Option<String>,
+    words: Vec<String>,
+}
+
+impl Rehearsal {
+    /// Nodes of which there is something new to say, and the words.
+    pub(super) fn news(&mut self, verdicts: &[Verdict]) -> Vec<(String, String)> {
+        if verdicts.iter().flat_map(|verdict| &verdict.holds).any(|hold| hold.reason == NOT_INFORMED) {
+            // Nothing is known for sure; what was said stands.
+            return Vec::new();
+        }
+        let before = std::mem::take(&mut self.said);
+        let mut news = Vec::new();
+        for verdict in verdicts.iter().filter(|verdict| is_of_interest(verdict)) {
+            let key = Key::of(verdict);
+            if before.get(&verdict.node) != Some(&key) {
+                news.push((verdict.node.clone(), words(verdict)));
+            }
+            self.said.insert(verdict.node.clone(), key);
+        }
+        let over = before.into_keys().filter(|node| !self.said.contains_key(node));
+        news.extend(over.map(|node| (node, "would do nothing any more".to_owned())));
+        news
+    }
+}
+
+fn is_of_interest(verdict: &Verdict) -> bool {
+    verdict.policy.is_some() || verdict.phase.is_some() || !verdict.errors.is_empty()
+}
+
+impl Key {
+    fn of(verdict: &Verdict) -> Self {
+        let holds = verdict.holds.iter().map(|hold| hold.reason.clone());
+        let mut words: Vec<String> = holds.chain(verdict.errors.iter().map(|(policy, _)| policy.clone())).collect();
+        words.sort_unstable();
+        words.dedup();
+        let phase = verdict.phase.map(|phase| format!("{phase:?}"));
+        Self { policy: verdict.policy.clone(), phase, next: verdict.next.clone(), words }
+    }
+}
+
+fn words(verdict: &Verdict) -> String {
+    let next = verdict.next.as_deref().unwrap_or("do nothing");
+    let mut text = match verdict.phase {
+        Some(phase) => format!("would go on from {phase:?} with {next}"),
+        None => format!("would {next}"),
+    };
+    if let Some(policy) = &verdict.policy {
+        text = format!("{text} by policy {policy}");
+    }
+    let holds = verdict.holds.iter().filter(|hold| hold.reason != DRY_RUN);
+    let holds = holds.map(|hold| format!("{}: {}", hold.reason, hold.message));
+    let errors = verdict.errors.iter().map(|(policy, error)| format!("policy {policy} cannot be judged: {error}"));
+    let against: Vec<String> = holds.chain(errors).collect();
+    if against.is_empty() { text } else { format!("{text}, but {}", against.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remedy::api::fence::{Hold, Phase};
+
+    use super::*;
+
+    fn verdict(node: &str, holds: &[(&str, &str)]) -> Verdict {
+        Verdict {
+            node: node.into(),
+            policy: Some("lost".into()),
+            next: Some("cordon".into()),
+            holds: holds.iter().map(|(reason, message)| Hold::new(reason, *message)).collect(),
+            ..Verdict::default()
+        }
+    }
+
+    fn well(node: &str) -> Verdict {
+        Verdict { node: node.into(), ..Verdict::default() }
+    }
+
+    #[test]
+    fn each_thing_is_said_once_and_again_when_it_changes() {
+        let mut rehearsal = Rehearsal::default();
+        let young = |seconds: u32| {
+            let text = format!("true for {seconds}s");
+            [verdict("a", &[("DryRun", "only says"), ("EvidenceTooYoung", &text)]), well("b")]
+        };
+        let told = rehearsal.news(&young(1));
+        assert_eq!(told, [("a".into(), "would cordon by policy lost, but EvidenceTooYoung: true for 1s".into())]);
+        assert_eq!(rehearsal.news(&young(2)), [], "another number is no news");
+        let free = [verdict("a", &[("DryRun", "only says")]), well("b")];
+        assert_eq!(rehearsal.news(&free), [("a".into(), "would cordon by policy lost".into())]);
+        assert_eq!(rehearsal.news(&free), []);
+        assert_eq!(rehearsal.news(&[well("a"), well("b")]), [("a".into(), "would do nothing any more".into())]);
+        assert_eq!(rehearsal.news(&[well("a"), well("b")]), []);
+    }
+
+    #[test]
+    fn who_knows_too_little_says_nothing_new() {
+        let mut rehearsal = Rehearsal::default();
+        let free = [verdict("a", &[("DryRun", "only says")])];
+        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("NotInformed", "")])]), []);
+        assert_eq!(rehearsal.news(&free).len(), 1);
+        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("NotInformed", "")])]), []);
+        assert_eq!(rehearsal.news(&free), [], "it was said before");
+    }
+
+    #[test]
+    fn a_record_and_a_predicate_that_fails_are_told_too() {
+        let in_hand = Verdict { phase: Some(Phase::Guarded), ..verdict("a", &[("DryRun", "only says")]) };
+        let broken = Verdict { errors: vec![("gpu".into(), "no such key".into())], ..well("b") };
+        let told = Rehearsal::default().news(&[in_hand, broken]);
+        assert_eq!(told[0].1, "would go on from Guarded with cordon by policy lost");
+        assert_eq!(told[1].1, "would do nothing, but policy gpu cannot be judged: no such key");
+    }
+}

@@ -1,0 +1,70 @@
+//! What a drain waits for, said while it waits: it may last for an hour, and somebody could help.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_remedy::{action::Telling, time::Moment};
+
+/// Budgets let pods go one after the other, and ends take their grace: what is over within this is no news.
+const FIRST: Duration = Duration::from_secs(30);
+/// Between two words about one drain.
+const AGAIN: Duration = Duration::from_secs(300);
+/// The same words are said again, for the API server forgets Events after an hour.
+const REPEAT: Duration = Duration::from_secs(1800);
+
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    /// Since when each pod (`namespace/name`) stands in the way.
+    since: BTreeMap<String, Moment>,
+    told: Option<(Moment, Vec<String>)>,
+}
+
+impl Waits {
+    /// What is to be said now that these stand in the way, each `namespace/name: why`.
+    pub(super) fn news(&mut self, mut lines: Vec<String>, now: Moment) -> Option<Telling> {
+        let pod = |line: &String| line.split(": ").next().unwrap_or_default().to_owned();
+        let known = std::mem::take(&mut self.since);
+        self.since = lines.iter().map(pod).map(|pod| (pod.clone(), known.get(&pod).copied().unwrap_or(now))).collect();
+        lines.retain(|line| self.since.get(&pod(line)).is_some_and(|since| now.since(*since) >= FIRST));
+        if lines.is_empty() || self.told.as_ref().is_some_and(|told| is_said(told, &lines, now)) {
+            return None;
+        }
+        let telling = Telling::normal("DrainWaits", format!("for {}", lines.join("; ")));
+        self.told = Some((now, lines));
+        Some(telling)
+    }
+}
+
+fn is_said((at, told): &(Moment, Vec<String>), lines: &[String], now: Moment) -> bool {
+    now.since(*at) < if told == lines { REPEAT } else { AGAIN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(waits: &mut Waits, lines: &[&str], at: u64) -> Option<String> {
+        let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        waits.news(lines, Moment(Duration::from_secs(at))).map(|telling| telling.message)
+    }
+
+    #[test]
+    fn what_lasts_is_said_and_said_again_when_it_is_another_or_forgotten() {
+        let mut waits = Waits::default();
+        let (a, b) = ("shop/a: not now", "shop/b: not now");
+        assert_eq!(said(&mut waits, &[a], 0), None);
+        assert_eq!(said(&mut waits, &[a], 29), None);
+        assert_eq!(said(&mut waits, &["shop/a: by web", b], 30).as_deref(), Some("for shop/a: by web"));
+        assert_eq!(said(&mut waits, &[a, b], 329), None);
+        assert_eq!(said(&mut waits, &[a, b], 330).as_deref(), Some("for shop/a: not now; shop/b: not now"));
+        assert_eq!(said(&mut waits, &[a, b], 2129), None);
+        assert!(said(&mut waits, &[a, b], 2130).is_some());
+    }
+
+    #[test]
+    fn one_pod_after_the_other_is_no_news() {
+        let mut waits = Waits::default();
+        for (at, pod) in (0..100).map(|at| (at, format!("shop/p{}: not now", at / 20))) {
+            assert_eq!(said(&mut waits, &[&pod], at), None);
+        }
+    }
+}

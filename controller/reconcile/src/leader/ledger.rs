@@ -1,0 +1,26 @@
+//! The ledger in the Lease: it is written with each renewal anyway, by nobody but the leader.
+
+use nodewell_remedy::decide::Ledger;
+
+use crate::cluster::Leadership;
+
+const ANNOTATION: &str = "nodewell.dev/rates";
+/// All annotations of an object may have 256 KiB; a renewal must never fail for this.
+const LIMIT_BYTES: usize = 200_000;
+
+/// What the leader before left. Nothing is nothing; what cannot be read used everything up.
+pub(super) fn read(lease: &Leadership) -> Ledger {
+    let Some(text) = lease.annotations.get(ANNOTATION) else { return Ledger::default() };
+    serde_json::from_str(text).unwrap_or_else(|error| {
+        let what = "the Lease's annotation nodewell.dev/rates cannot be read: rates count as used up for their windows";
+        tracing::error!(%error, "{what}");
+        Ledger::lost()
+    })
+}
+
+/// One that is too long is left as a word that cannot be read.
+pub(super) fn write(ledger: Option<Ledger>, lease: &mut Leadership) {
+    let Some(text) = ledger.and_then(|ledger| serde_json::to_string(&ledger).ok()) else { return };
+    let text = if text.len() > LIMIT_BYTES { "too long".to_owned() } else { text };
+    lease.annotations.insert(ANNOTATION.to_owned(), text);
+}
