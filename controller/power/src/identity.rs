@@ -1,5 +1,6 @@
 //! Asks a BMC or a provider who it is, before anything else is believed of it.
 
+mod cloud;
 mod ipmi;
 mod redfish;
 mod tls;
@@ -17,8 +18,6 @@ pub use ipmi::IPMITOOL;
 const IPMI: [&str; 7] =
     ["fence_ipmilan", "fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm"];
 const REDFISH: &str = "fence_redfish";
-/// Agents whose plug is the machine's own name at its provider, which the Node's `providerID` ends with.
-const CLOUDS: [&str; 5] = ["fence_aws", "fence_gce", "fence_azure_arm", "fence_openstack", "fence_compute"];
 
 /// Whether what `call` acts on is this node.
 ///
@@ -38,24 +37,11 @@ pub async fn prove(call: &Call, options: &Options, node: &Node, runner: &Runner)
             let expected = if let Claim::Pinned(pin) = claim { pin } else { &node.system_uuid };
             compare(&said, expected).map_err(|error| format!("{name}: {error}"))
         }
-        (Claim::Asked, agent) if CLOUDS.contains(&agent) => by_provider(call, node),
+        (Claim::Asked, agent) if cloud::knows(agent) => cloud::prove(call, node).map_err(|why| unproven(name, &why)),
         (_, agent) => {
             let why = format!("{agent} cannot be asked who it is; say identity=configured if its options are certain");
             Err(unproven(name, &why))
         }
-    }
-}
-
-/// `aws:///eu-west-1a/i-0abc` and `plug=i-0abc`.
-fn by_provider(call: &Call, node: &Node) -> Result<(), String> {
-    let machine = node.provider_id.rsplit('/').next().unwrap_or_default();
-    match call.options.get("plug") {
-        Some(plug) if !machine.is_empty() && plug == machine => Ok(()),
-        Some(plug) => {
-            let why = format!("plug is {plug}, the node's providerID is {:?}: another machine", node.provider_id);
-            Err(unproven(&call.name, &why))
-        }
-        None => Err(unproven(&call.name, "it has no plug")),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-use nodewell_remedy::{facts::Node, time::Moment};
+use nodewell_remedy::facts::Node;
 use tokio::net::UdpSocket;
 
 /// The port of `fence_kdump`.
@@ -15,8 +15,15 @@ pub const PORT: u16 = 7410;
 const MAGIC: u32 = 0x1B30_2A40;
 const VERSION: u32 = 1;
 const MESSAGE_BYTES: usize = 8;
-/// Addresses remembered; a cluster has fewer nodes.
-const ADDRESSES: usize = 20_000;
+
+/// Something that came, whatever it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// Who sent it, as far as UDP can know.
+    pub from: IpAddr,
+    /// Eight bytes, the magic number and version 1; anything else is nobody's word.
+    pub is_message: bool,
+}
 
 /// The messages of all nodes. `fence_kdump` awaits one node and takes the port for itself.
 #[derive(Debug)]
@@ -37,18 +44,14 @@ impl Listener {
         self.socket.local_addr()
     }
 
-    /// The sender of the next message that is one. Cancel safe.
+    /// What comes next. Cancel safe.
     ///
     /// # Errors
-    /// The socket's own; what is no message is passed over.
-    pub async fn next(&self) -> io::Result<IpAddr> {
+    /// The socket's own.
+    pub async fn next(&self) -> io::Result<Packet> {
         let mut buffer = [0; MESSAGE_BYTES + 1];
-        loop {
-            let (count, from) = self.socket.recv_from(&mut buffer).await?;
-            if is_message(&buffer[..count]) {
-                return Ok(from.ip().to_canonical());
-            }
-        }
+        let (count, from) = self.socket.recv_from(&mut buffer).await?;
+        Ok(Packet { from: from.ip().to_canonical(), is_message: is_message(&buffer[..count]) })
     }
 }
 
@@ -61,29 +64,29 @@ pub fn is_message(bytes: &[u8]) -> bool {
     [little, big].contains(&(MAGIC, VERSION))
 }
 
-/// Who said when that it dumps.
+/// Whose addresses are whose. Of two nodes with one address both are meant: to wait for one too many costs a minute.
 #[derive(Debug, Clone, Default)]
-pub struct Dumps {
-    heard: BTreeMap<IpAddr, Moment>,
-}
+pub struct Addresses(BTreeMap<IpAddr, Vec<String>>);
 
-impl Dumps {
-    /// Strangers beyond the limit are not remembered: a flood of made-up addresses holds nobody's fence for them.
-    pub fn heard(&mut self, from: IpAddr, now: Moment) {
-        if self.heard.len() < ADDRESSES || self.heard.contains_key(&from) {
-            self.heard.insert(from, now);
-        }
-    }
-
-    /// Forgets what was said before `oldest`.
-    pub fn forget(&mut self, oldest: Moment) {
-        self.heard.retain(|_, at| *at >= oldest);
-    }
-
-    /// When this node last said it, by any of its addresses.
+impl Addresses {
+    /// Names that are no addresses are left out: nobody is asked for them.
     #[must_use]
-    pub fn of(&self, node: &Node) -> Option<Moment> {
-        let addresses = node.addresses.iter().filter_map(|text| text.parse::<IpAddr>().ok());
-        addresses.filter_map(|address| self.heard.get(&address.to_canonical())).max().copied()
+    pub fn of<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> Self {
+        let mut all: BTreeMap<IpAddr, Vec<String>> = BTreeMap::new();
+        for node in nodes {
+            for address in node.addresses.iter().filter_map(|text| text.parse::<IpAddr>().ok()) {
+                let names = all.entry(address.to_canonical()).or_default();
+                if names.last() != Some(&node.name) {
+                    names.push(node.name.clone());
+                }
+            }
+        }
+        Self(all)
+    }
+
+    /// The nodes with this address; none of a stranger's.
+    #[must_use]
+    pub fn nodes(&self, from: IpAddr) -> &[String] {
+        self.0.get(&from.to_canonical()).map_or(&[], Vec::as_slice)
     }
 }

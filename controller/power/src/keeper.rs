@@ -7,6 +7,7 @@
 
 mod family;
 mod job;
+mod limits;
 mod watch;
 
 use std::{
@@ -58,7 +59,7 @@ fn keep() -> io::Result<ExitCode> {
     })
 }
 
-/// `become PARENT PROGRAM ARGUMENTS…`: a session of its own, the end of the keeper as its own end, then the program.
+/// `become PARENT PROGRAM ARGUMENTS…`: a session of its own, the end of the keeper as its own end, limits, then the program.
 fn become_agent(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let parent = args.next().and_then(|text| text.to_str()?.parse::<i32>().ok());
     let (Some(parent), Some(program)) = (parent, args.next()) else { return ExitCode::from(USAGE) };
@@ -70,7 +71,10 @@ fn become_agent(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     if getppid().as_raw() != parent {
         let _ = kill(getpid(), Signal::SIGKILL);
     }
-    let failed = Command::new(program).args(args).exec();
+    let failed = match limits::set() {
+        Ok(()) => Command::new(program).args(args).exec(),
+        Err(error) => error,
+    };
     let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("{}{failed}\n", job::NOT_STARTED));
     ExitCode::from(job::NOT_STARTED_STATUS)
 }

@@ -1,8 +1,11 @@
 //! Power by fence agents on this host, configured by ConfigMaps and Secrets of the controller's namespace.
 
+mod half;
 mod memory;
 mod preflight;
 mod secret;
+mod survey;
+mod wiring;
 
 use std::{
     path::PathBuf,
@@ -13,9 +16,12 @@ use std::{
 use nodewell_reconcile::{cluster::Cluster, lifeline::Lifeline, power::Power};
 use nodewell_remedy::{
     action::Failed,
+    api::fence::Hold,
     facts::Node,
+    guard::reason,
     method::{Act, BuiltIn, Call, Known, Read, Ready, check, read},
     snapshot::{FencePlan, PowerState},
+    time::Moment,
 };
 
 pub use preflight::Preflight;
@@ -69,13 +75,30 @@ impl<C: Cluster> NativePower<C> {
     }
 
     /// What is configured for the node, not older than `age`.
-    async fn ready(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, String> {
+    async fn ready(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Hold> {
         let now = self.runner.now();
         if let Some(kept) = self.memory().configured(node, now, self.ages(age)) {
             return kept;
         }
-        let found = self.configured(node).await.map(Arc::new);
-        self.memory().configure(node, now, found.clone());
+        let mut known = Known::new();
+        let found = self.configured(node, &mut known).await;
+        self.learn(node, now, (found, &known))
+    }
+
+    fn learn(
+        &self,
+        node: &Node,
+        now: Moment,
+        (found, known): (Result<Ready, Unready>, &Known),
+    ) -> Result<Arc<Ready>, Hold> {
+        let mut memory = self.memory();
+        match &found {
+            Ok(_) => memory.wiring.read(&node.name, now, None),
+            Err(unready) if unready.is_read => memory.wiring.read(&node.name, now, Some(known)),
+            Err(_) => {}
+        }
+        let found = found.map(Arc::new).map_err(|unready| not_ready(unready.why));
+        memory.configure(node, now, found.clone());
         found
     }
 
@@ -83,36 +106,36 @@ impl<C: Cluster> NativePower<C> {
         Ages { good: age, refused: age.min(self.settings.refresh_refused) }
     }
 
-    async fn configured(&self, node: &Node) -> Result<Ready, String> {
-        let mut known = Known::new();
+    /// `known` has what is known of ConfigMaps already, and has all that was looked up afterwards.
+    async fn configured(&self, node: &Node, known: &mut Known) -> Result<Ready, Unready> {
         for _ in 0..ROUNDS {
-            match read(&node.name, &node.labels, &known) {
+            match read(&node.name, &node.labels, known) {
                 Read::Need(names) => {
                     for name in names {
                         let data = self.cluster.config_map(&name).await;
-                        let data = data.map_err(|error| format!("FenceNotReady: ConfigMap {name}: {error}"))?;
+                        let data = data.map_err(|error| Unready::unread(format!("ConfigMap {name}: {error}")))?;
                         known.insert(name, data);
                     }
                 }
-                Read::Refused(mistakes) => return Err(format!("FenceNotReady: {mistakes}")),
+                Read::Refused(mistakes) => return Err(Unready::mistaken(mistakes)),
                 Read::Methods(found) => {
                     let mut agents = std::collections::BTreeMap::new();
                     for name in found.agents() {
                         agents.insert(name.to_owned(), self.agents.metadata(name).await);
                     }
-                    return check(&found, &agents).map_err(|mistakes| format!("FenceNotReady: {mistakes}"));
+                    return check(&found, &agents).map_err(Unready::mistaken);
                 }
             }
         }
-        Err("FenceNotReady: the ConfigMaps name ever more of them".to_owned())
+        Err(Unready::mistaken("the ConfigMaps name ever more of them"))
     }
 
     /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its BMC is
     /// its own. An act does not wait for that to be asked anew if it was lately, and for this very configuration: what was
     /// seen of the node right before would be old by then.
-    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, String> {
+    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Hold> {
         let ready = self.ready(node, age).await?;
-        self.memory().alone(&node.name).map_err(|why| format!("FenceNotReady: {why}"))?;
+        self.memory().alone(&ready).map_err(not_ready)?;
         if ready.power(Act::Off).next().is_none() {
             return Err(no_methods(node));
         }
@@ -125,25 +148,32 @@ impl<C: Cluster> NativePower<C> {
         found.map(|()| ready)
     }
 
-    async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), String> {
+    async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), Hold> {
         for call in ready.calls.values() {
-            let options = secret::options(&*self.cluster, call).await.map_err(|why| format!("FenceNotReady: {why}"))?;
+            let options = secret::options(&*self.cluster, call).await.map_err(not_ready)?;
             // Methods of the other steps only touch what their options say, and are not believed to prove anything.
             if is_of_power(ready, call) {
-                identity::prove(call, &options, node, &self.runner).await?;
+                identity::prove(call, &options, node, &self.runner).await.map_err(|why| of_identity(&why))?;
             }
         }
         Ok(())
     }
 
     async fn act(&self, node: &Node, act: Act, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        let ready = self.proven(node, Duration::ZERO).await.map_err(Failed::NotBegun)?;
+        let ready = self.proven(node, Duration::ZERO).await.map_err(not_begun)?;
         let mut done = Vec::new();
         for call in ready.power(act) {
-            self.run(call, act, life).await.map_err(|failed| begun(failed, &done))?;
+            if let Err(failed) = self.run(call, act, life).await {
+                return Err(self.half_done(&ready, (call, act, failed), &done, life).await);
+            }
             done.push(call.name.clone());
         }
-        if done.is_empty() { Err(Failed::NotBegun(format!("no method turns it {}", act.word()))) } else { Ok(done) }
+        // A storage without a method for that lets a node in again that has been rebooted: it does so itself.
+        let by_itself = act == Act::On && ready.storage_only.is_some();
+        if done.is_empty() && !by_itself {
+            return Err(Failed::NotBegun(format!("no method turns it {}", act.word())));
+        }
+        Ok(done)
     }
 
     async fn run(&self, call: &Call, act: Act, life: &Lifeline) -> Result<(), Failed> {
@@ -151,19 +181,27 @@ impl<C: Cluster> NativePower<C> {
         self.agents.act(call, act, &options, life).await
     }
 
-    /// All methods' words, and the first complaint.
-    async fn states(&self, ready: &Ready) -> (PowerState, Option<String>) {
-        let (mut all, mut complaint) = (Vec::new(), None);
+    /// All methods' words, each with its own, and the first complaint.
+    async fn states(&self, ready: &Ready) -> States {
+        let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
         for call in ready.power(Act::Status) {
             let (state, why) = match secret::options(&*self.cluster, call).await {
                 Ok(options) => self.agents.status(call, &options).await,
                 Err(why) => (PowerState::Unknown, Some(why)),
             };
             all.push(state);
+            each.push((call.name.clone(), state));
             complaint = complaint.or_else(|| why.map(|why| format!("{}: {why}", call.name)));
         }
-        (together(&all), complaint)
+        States { all: together(&all), each, complaint }
     }
+}
+
+/// What the methods say of one node's power.
+struct States {
+    all: PowerState,
+    each: Vec<(String, PowerState)>,
+    complaint: Option<String>,
 }
 
 /// Off is what all say; on is what one says, for a machine with two supplies runs on either.
@@ -180,11 +218,43 @@ fn is_of_power(ready: &Ready, call: &Call) -> bool {
     ready.power_management.contains(&call.name)
 }
 
-fn no_methods(node: &Node) -> String {
-    format!(
-        "NoMethods: nothing is configured that turns {0} off; write a ConfigMap fence-config-{0} with power_management",
-        node.name
-    )
+fn no_methods(node: &Node) -> Hold {
+    let name = &node.name;
+    let text = format!("nothing is configured that turns {name} off; write a ConfigMap fence-config-{name}");
+    Hold::new(reason::NO_METHODS, text)
+}
+
+/// What has to be mended, or is to be looked at again.
+fn not_ready(why: impl ToString) -> Hold {
+    Hold::new(reason::FENCE_NOT_READY, why.to_string())
+}
+
+/// A pin that is no GUID is a mistake of whoever wrote it; all else is a BMC that nobody knows.
+fn of_identity(why: &str) -> Hold {
+    let word = format!("{}: ", reason::IDENTITY_UNPROVEN);
+    if why.contains(&word) { Hold::new(reason::IDENTITY_UNPROVEN, why.replace(&word, "")) } else { not_ready(why) }
+}
+
+fn not_begun(hold: Hold) -> Failed {
+    Failed::NotBegun(format!("{}: {}", hold.reason, hold.message))
+}
+
+/// Why a node's configuration is no use.
+#[derive(Debug)]
+struct Unready {
+    why: String,
+    /// All of it was read, and it has mistakes.
+    is_read: bool,
+}
+
+impl Unready {
+    fn unread(why: String) -> Self {
+        Self { why, is_read: false }
+    }
+
+    fn mistaken(why: impl std::fmt::Display) -> Self {
+        Self { why: why.to_string(), is_read: true }
+    }
 }
 
 /// What failed after another method had acted was begun.
@@ -198,11 +268,11 @@ fn begun(failed: Failed, done: &[String]) -> Failed {
 }
 
 impl<C: Cluster> Power for NativePower<C> {
-    async fn plan(&self, node: &Node) -> Result<FencePlan, String> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, Hold> {
         let ready = self.ready(node, self.settings.refresh).await?;
         let identity = match self.proven(node, self.settings.refresh).await {
-            Err(why) if !why.contains("IdentityUnproven") => return Err(why),
-            proven => proven.map(|_| ()),
+            Err(hold) if hold.reason != reason::IDENTITY_UNPROVEN => return Err(hold),
+            proven => proven.map(|_| ()).map_err(|hold| hold.message),
         };
         Ok(FencePlan {
             isolation: ready.isolation.clone(),
@@ -216,7 +286,7 @@ impl<C: Cluster> Power for NativePower<C> {
 
     async fn read(&self, node: &Node) -> PowerState {
         match self.proven(node, self.settings.refresh).await {
-            Ok(ready) => self.states(&ready).await.0,
+            Ok(ready) => self.states(&ready).await.all,
             Err(_) => PowerState::Unknown,
         }
     }
@@ -230,7 +300,7 @@ impl<C: Cluster> Power for NativePower<C> {
     }
 
     async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {
-        let ready = self.ready(node, Duration::ZERO).await.map_err(Failed::NotBegun)?;
+        let ready = self.ready(node, Duration::ZERO).await.map_err(not_begun)?;
         let mut done = Vec::new();
         for name in names.iter().filter(|name| BuiltIn::named(name).is_none()) {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);

@@ -188,3 +188,32 @@ async fn a_future_that_is_dropped_takes_its_agent_along() {
     drop(act);
     until(|| bench.is_dead("fence_test.pid") && bench.is_dead("fence_test.far")).await;
 }
+
+#[tokio::test]
+async fn one_that_eats_memory_or_fills_a_disk_is_stopped_by_its_limits() {
+    let bench = Bench::new();
+    bench.script(
+        "fence_test",
+        "exec python3 -c 'b = bytearray(3 << 30); b[::4096] = b\"x\" * len(b[::4096]); print(1)'",
+    );
+    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &bench.life(90)).await.unwrap_err();
+    assert!(matches!(&failed, Failed::Refused(why) if why.contains("MemoryError")), "{failed:?}");
+    bench.script("fence_test", "head -c 100000000 /dev/zero > $0.big; stat -c %s $0.big > $0.size; exit 0");
+    agents(&bench).act(&call(60), Act::Off, &options(), &bench.life(90)).await.unwrap();
+    assert_eq!(bench.read("fence_test.size").trim(), (64 * 1024 * 1024).to_string());
+}
+
+#[tokio::test]
+async fn all_that_it_starts_has_its_limits_and_goes_first_when_memory_is_short() {
+    let bench = Bench::new();
+    bench.script(
+        "fence_test",
+        "setsid bash -c 'ulimit -c; ulimit -t; ulimit -n; ulimit -u; cat /proc/self/oom_score_adj' > $0.limits; exit 0",
+    );
+    agents(&bench).act(&call(20), Act::Off, &options(), &bench.life(60)).await.unwrap();
+    let limits = bench.read("fence_test.limits");
+    let most = [0, 1800, 1024, 512];
+    let said: Vec<u64> = limits.lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect();
+    assert!(said.len() == 5 && said.iter().zip(most).all(|(said, most)| *said <= most), "{limits}");
+    assert_eq!(said[4], 500);
+}

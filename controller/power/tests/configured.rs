@@ -19,25 +19,25 @@ const METADATA: &str = r#"<resource-agent name="fence_test"><parameters>
 <parameter name="power_timeout"><getopt mixed="--power-timeout=[s]"/><content type="second" default="20"/></parameter>
 </parameters><actions><action name="on"/><action name="off"/><action name="reboot"/><action name="status"/></actions></resource-agent>"#;
 
-/// A PDU with a file for each plug; every order is written down.
+/// A PDU with a file for each plug; every order is written down. One that is stuck does nothing.
 const PDU: &str = r#"
 D=$(dirname $0); plug=; action=
 while IFS='=' read -r key value; do declare "$key=$value"; done
 case $action in
 metadata) cat $D/metadata.xml;;
 status) [ "$(cat $D/plug$plug)" = on ] || exit 2;;
-on|off) echo "$action $plug ${password:-none}" >> $D/orders; echo $action > $D/plug$plug;;
+on|off) [ ! -e $D/stuck$plug ] || exit 1; echo "$action $plug ${password:-none}" >> $D/orders; echo $action > $D/plug$plug;;
 *) exit 1;;
 esac
 exit 0"#;
 
-struct Room {
-    bench: Bench,
-    cluster: Arc<Fake>,
-    power: NativePower<Fake>,
+pub(crate) struct Room {
+    pub(crate) bench: Bench,
+    pub(crate) cluster: Arc<Fake>,
+    pub(crate) power: NativePower<Fake>,
 }
 
-fn room() -> Room {
+pub(crate) fn room() -> Room {
     let bench = Bench::new();
     bench.script("fence_test", PDU);
     std::fs::write(bench.path().join("metadata.xml"), METADATA).unwrap();
@@ -49,11 +49,12 @@ fn room() -> Room {
     let refresh_refused = Duration::ZERO;
     let settings = Settings { agents: bench.path().to_owned(), refresh_refused, ..Settings::default() };
     let power = NativePower::new(Arc::clone(&cluster), bench.runner(), settings);
+    power.unread([node("n1", "")].iter());
     Room { bench, cluster, power }
 }
 
 impl Room {
-    fn configure(&self, name: &str, plugs: &[u32]) {
+    pub(crate) fn configure(&self, name: &str, plugs: &[u32]) {
         let map = format!("fence-config-{name}");
         let names: Vec<String> = plugs.iter().map(|plug| format!("pdu{plug}")).collect();
         self.cluster.map(&map, "config.properties", &format!("power_management={}", names.join(" ")));
@@ -86,7 +87,7 @@ async fn a_node_on_two_supplies_is_off_when_both_are() {
 async fn without_a_configuration_there_is_no_method() {
     let room = room();
     let node = node("n1", "");
-    assert!(room.power.plan(&node).await.unwrap_err().contains("NoMethods"));
+    assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
     assert_eq!(room.power.read(&node).await, PowerState::Unknown);
     assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
     let told = room.power.preflight(&node).await;
@@ -125,6 +126,8 @@ async fn two_nodes_on_one_plug_are_refused_both() {
     room.configure("n2", &[1]);
     for node in [&two, &one] {
         let told = room.power.plan(node).await.unwrap_err();
+        assert_eq!(told.reason, "FenceNotReady");
+        let told = told.message;
         assert!(told.contains("n1") && told.contains("n2") && told.contains("on one plug"), "{told}");
     }
     assert!(matches!(room.power.off(&one, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
@@ -152,7 +155,9 @@ async fn a_secret_that_was_asked_for_and_is_missing_is_told() {
     let text = "agent_name=fence_test\nip=pdu\nplug=1\nidentity=configured\npassword-script=/x";
     room.cluster.map("fence-config-n1", "fence-method-pdu1", text);
     let node = node("n1", "");
-    assert!(room.power.plan(&node).await.unwrap_err().contains("no Secret secret-fence-method-pdu1-n1"));
+    let missing = room.power.plan(&node).await.unwrap_err();
+    assert_eq!(missing.reason, "FenceNotReady");
+    assert!(missing.message.contains("no Secret secret-fence-method-pdu1-n1"), "{missing:?}");
     room.cluster.secret_of("secret-fence-method-pdu1-n1", "ip", "other");
     let told = room.power.preflight(&node).await;
     assert_eq!((told.status, told.reason), (Truth::False, "FenceNotReady"));

@@ -2,8 +2,7 @@
 
 use std::{net::UdpSocket, time::Duration};
 
-use nodewell_power::kdump::{Dumps, Listener, is_message};
-use nodewell_remedy::time::Moment;
+use nodewell_power::kdump::{Addresses, Listener, Packet, is_message};
 
 use super::fake::node;
 
@@ -19,8 +18,10 @@ async fn messages_of_many_senders_are_told_apart_by_their_address() {
         sender.send_to(&message[..7], to).unwrap();
         sender.send_to(&[&message[..], b"x"].concat(), to).unwrap();
         sender.send_to(&message, to).unwrap();
-        let heard = tokio::time::timeout(Duration::from_secs(5), listener.next()).await.unwrap().unwrap();
-        assert_eq!(heard.to_string(), from.trim_end_matches(":0"));
+        for is_message in [false, false, false, true] {
+            let heard = tokio::time::timeout(Duration::from_secs(20), listener.next()).await.unwrap().unwrap();
+            assert_eq!(heard, Packet { from: from.trim_end_matches(":0").parse().unwrap(), is_message });
+        }
     }
 }
 
@@ -32,15 +33,18 @@ fn only_the_one_message_is_one_in_either_order() {
 }
 
 #[test]
-fn a_node_dumps_if_one_of_its_addresses_said_so_lately() {
-    let (mut dumps, mut node) = (Dumps::default(), node("n1", ""));
-    node.addresses = vec!["n1.example.com".into(), "10.0.0.7".into(), "::ffff:10.0.0.8".into()];
-    let at = |secs| Moment(Duration::from_secs(secs));
-    assert_eq!(dumps.of(&node), None);
-    dumps.heard("10.0.0.9".parse().unwrap(), at(1));
-    assert_eq!(dumps.of(&node), None);
-    dumps.heard("10.0.0.8".parse().unwrap(), at(2));
-    assert_eq!(dumps.of(&node), Some(at(2)));
-    dumps.forget(at(3));
-    assert_eq!(dumps.of(&node), None);
+fn a_sender_is_every_node_with_its_address() {
+    let (mut one, mut two) = (node("n1", ""), node("n2", ""));
+    one.addresses = vec!["n1.example.com".into(), "10.0.0.7".into(), "::ffff:10.0.0.8".into(), "10.0.0.8".into()];
+    two.addresses = vec!["10.0.0.8".into(), "fd00::2".into()];
+    let addresses = Addresses::of([&one, &two]);
+    for (from, names) in [
+        ("10.0.0.7", &["n1"][..]),
+        ("10.0.0.8", &["n1", "n2"]),
+        ("::ffff:10.0.0.7", &["n1"]),
+        ("fd00::2", &["n2"]),
+        ("10.0.0.9", &[]),
+    ] {
+        assert_eq!(addresses.nodes(from.parse().unwrap()), names, "{from}");
+    }
 }

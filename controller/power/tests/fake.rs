@@ -80,10 +80,10 @@ impl Cluster for Fake {
     async fn close(&self, _: &NodeFence) -> Result<(), Failure> {
         none()
     }
-    async fn taint(&self, _: &str, _: &str, _: &Taint) -> Result<(), Failure> {
+    async fn taint(&self, _: &str, _: &str, _: &Taint) -> Result<bool, Failure> {
         none()
     }
-    async fn untaint(&self, _: &str, _: &str, _: &Taint) -> Result<(), Failure> {
+    async fn untaint(&self, _: &str, _: &str, _: &Taint) -> Result<bool, Failure> {
         none()
     }
     async fn cordon(&self, _: &str, _: &str, _: &str) -> Result<bool, Failure> {
@@ -113,17 +113,9 @@ pub(crate) fn node(name: &str, system_uuid: &str) -> Node {
         name: name.into(),
         uid: format!("uid-of-{name}"),
         resource_version: "1".into(),
-        created: jiff::Timestamp::UNIX_EPOCH,
-        deleting: false,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
-        conditions: Vec::new(),
         boot_id: "boot".into(),
         system_uuid: system_uuid.into(),
         addresses: vec!["10.0.0.1".into()],
-        volumes_attached: 0,
+        ..Node::default()
     }
 }

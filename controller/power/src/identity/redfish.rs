@@ -5,10 +5,10 @@ use std::{pin::pin, time::Duration};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::{
-    Request, StatusCode,
+    Request, Response, StatusCode,
     body::Bytes,
     client::conn::http1,
-    header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue},
+    header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue, LOCATION},
 };
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
@@ -43,14 +43,15 @@ async fn get(options: &Options) -> Result<Bytes, String> {
     let port: u16 = given("ipport").unwrap_or(DEFAULT_PORT).parse().map_err(|_| "ipport is no port".to_owned())?;
     let stream = TcpStream::connect((host, port)).await.map_err(|error| format!("{host} port {port}: {error}"))?;
     let trust = if given("ssl_insecure").is_some_and(super::is_true) { Trust::Anybody } else { Trust::Known };
-    let stream = tls::connect(stream, host, trust).await.map_err(|error| format!("TLS with {host}: {error}"))?;
+    let stream = tls::connect(stream, host, trust).await.map_err(|error| no_tls(host, &error))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| format!("HTTP with {host}: {error}"))?;
     let account = (given("username").unwrap_or_default(), given("password").unwrap_or_default());
     let asked = async {
-        let answer = sender.send_request(request(host, path, account)?).await.map_err(|error| error.to_string())?;
+        let request = request(&authority(host, port), path, account)?;
+        let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
         if answer.status() != StatusCode::OK {
-            return Err(format!("{host} answers {} for {path}", answer.status()));
+            return Err(format!("{host} answers {} for {path}{}", answer.status(), advice(&answer)));
         }
         let body = Limited::new(answer.into_body(), LIMIT_BYTES).collect().await;
         body.map(|body| body.to_bytes()).map_err(|error| error.to_string())
@@ -61,6 +62,31 @@ async fn get(options: &Options) -> Result<Bytes, String> {
         biased;
         answer = &mut asked => answer,
         _ = connection => asked.await,
+    }
+}
+
+/// BMCs leave the factory with certificates that nobody has signed.
+fn no_tls(host: &str, error: &std::io::Error) -> String {
+    format!("TLS with {host}: {error}; give it a certificate that this host trusts, or say ssl_insecure=1")
+}
+
+/// As a URL has it: some BMCs answer only to their own name and port.
+fn authority(host: &str, port: u16) -> String {
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    if port.to_string() == DEFAULT_PORT { host } else { format!("{host}:{port}") }
+}
+
+/// The agent would follow to another place, which may be another machine's: it has to be written down.
+fn advice<B>(answer: &Response<B>) -> String {
+    let place = answer.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+    let path = place.map(|place| place.find("/redfish/").map_or(place, |at| &place[at..]));
+    match (path, answer.status()) {
+        (Some(path), status) if status.is_redirection() => format!("; it is elsewhere: write systems_uri={path}"),
+        (_, StatusCode::NOT_FOUND) => "; there is no such system: see the members of /redfish/v1/Systems".to_owned(),
+        (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+            "; look at username, and at the password in the method's Secret".to_owned()
+        }
+        _ => String::new(),
     }
 }
 

@@ -7,16 +7,18 @@ use std::{
 };
 
 use nodewell_remedy::{
+    api::fence::Hold,
     facts::Node,
     method::{Plugs, Ready},
     time::Moment,
 };
 
-use super::NativePower;
+use super::{NativePower, wiring::Wiring};
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     plugs: Plugs,
+    pub(super) wiring: Wiring,
     nodes: BTreeMap<String, Remembered>,
 }
 
@@ -24,8 +26,8 @@ pub(super) struct Memory {
 struct Remembered {
     of: About,
     at: Moment,
-    found: Result<Arc<Ready>, String>,
-    identity: Option<(Moment, Result<(), String>)>,
+    found: Result<Arc<Ready>, Hold>,
+    identity: Option<(Moment, Result<(), Hold>)>,
 }
 
 /// How old an answer may be.
@@ -62,14 +64,14 @@ impl About {
 }
 
 impl Memory {
-    pub(super) fn configured(&self, node: &Node, now: Moment, ages: Ages) -> Option<Result<Arc<Ready>, String>> {
+    pub(super) fn configured(&self, node: &Node, now: Moment, ages: Ages) -> Option<Result<Arc<Ready>, Hold>> {
         let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
         (now.since(kept.at) < ages.of(&kept.found)).then(|| kept.found.clone())
     }
 
     /// An identity that was proven for another configuration is forgotten. Plugs of a configuration that cannot be read
     /// any more stay: they may still be wired so.
-    pub(super) fn configure(&mut self, node: &Node, now: Moment, found: Result<Arc<Ready>, String>) {
+    pub(super) fn configure(&mut self, node: &Node, now: Moment, found: Result<Arc<Ready>, Hold>) {
         if let Ok(ready) = &found {
             self.plugs.set(ready);
         }
@@ -79,8 +81,10 @@ impl Memory {
         self.nodes.insert(node.name.clone(), Remembered { of, at: now, found, identity });
     }
 
-    pub(super) fn alone(&self, node: &str) -> Result<(), String> {
-        self.plugs.alone(node)
+    /// No other node hangs on its plugs, as far as that has to be known.
+    pub(super) fn alone(&self, ready: &Ready) -> Result<(), String> {
+        self.plugs.alone(&ready.node)?;
+        self.wiring.check(ready)
     }
 
     pub(super) fn identified(
@@ -89,13 +93,13 @@ impl Memory {
         ready: &Arc<Ready>,
         now: Moment,
         ages: Ages,
-    ) -> Option<Result<(), String>> {
+    ) -> Option<Result<(), Hold>> {
         let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
         let (at, identity) = kept.identity.as_ref()?;
         (kept.found.as_ref() == Ok(ready) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
     }
 
-    pub(super) fn identify(&mut self, node: &Node, ready: &Arc<Ready>, now: Moment, identity: Result<(), String>) {
+    pub(super) fn identify(&mut self, node: &Node, ready: &Arc<Ready>, now: Moment, identity: Result<(), Hold>) {
         let kept = self.nodes.get_mut(&node.name).filter(|kept| kept.found.as_ref() == Ok(ready));
         if let Some(kept) = kept.filter(|kept| kept.of == About::of(node)) {
             kept.identity = Some((now, identity));
@@ -103,6 +107,7 @@ impl Memory {
     }
 
     fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.wiring.forget(&is_there);
         let gone: Vec<String> = self.nodes.keys().filter(|name| !is_there(name)).cloned().collect();
         for name in gone {
             self.nodes.remove(&name);

@@ -2,16 +2,19 @@
 
 use nodewell_reconcile::cluster::Cluster;
 use nodewell_remedy::{
+    api::fence::Hold,
     facts::{Node, Truth},
+    guard::reason,
+    method::Ready,
     snapshot::PowerState,
 };
 
-use super::NativePower;
+use super::{NativePower, wiring::UNREAD};
 
 /// What the condition says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preflight {
-    /// False if something has to be mended; Unknown if nothing is configured, which is nobody's fault.
+    /// False if something has to be mended; Unknown if nothing is configured or was read yet, which is nobody's fault.
     pub status: Truth,
     /// `FenceReady`, `NoMethods`, `FenceNotReady`, `IdentityUnproven`, `NoAnswer` or `ReadsOff`.
     pub reason: &'static str,
@@ -23,23 +26,39 @@ impl<C: Cluster> NativePower<C> {
     pub async fn preflight(&self, node: &Node) -> Preflight {
         let ready = match self.proven(node, self.settings.refresh).await {
             Ok(ready) => ready,
-            Err(why) => return refused(why),
+            Err(hold) => return refused(hold),
         };
         let say = |status, reason, message: String| Preflight { status, reason, message };
-        match self.states(&ready).await {
-            (PowerState::Unknown, why) => {
+        let states = self.states(&ready).await;
+        let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
+        match (states.all, off) {
+            // The node runs on one supply, but without the other's answer it could not be turned off.
+            (state, _) if state == PowerState::Unknown || states.complaint.is_some() => {
+                let why = states.complaint;
                 say(Truth::False, "NoAnswer", why.unwrap_or_else(|| "its methods do not agree".to_owned()))
             }
             (PowerState::Off, _) if node.is_ready() => {
                 say(Truth::False, "ReadsOff", "the node is Ready, but its methods say that it is off".to_owned())
             }
-            _ => say(Truth::True, "FenceReady", format!("by {}", ready.power_management.join(", "))),
+            (PowerState::On, Some((name, _))) if node.is_ready() => {
+                let text = format!("the node is Ready, but {name} says Off and another method On; turn that supply on");
+                say(Truth::False, "ReadsOff", text)
+            }
+            _ => say(Truth::True, "FenceReady", by(&ready)),
         }
     }
 }
 
-fn refused(why: String) -> Preflight {
-    let reason = ["NoMethods", "IdentityUnproven"].into_iter().find(|reason| why.contains(reason));
-    let status = if reason == Some("NoMethods") { Truth::Unknown } else { Truth::False };
-    Preflight { status, reason: reason.unwrap_or("FenceNotReady"), message: why }
+/// With what had better be written otherwise.
+fn by(ready: &Ready) -> String {
+    let by = format!("by {}", ready.power_management.join(", "));
+    std::iter::once(by).chain(ready.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
+}
+
+fn refused(hold: Hold) -> Preflight {
+    let known = [reason::NO_METHODS, reason::IDENTITY_UNPROVEN].into_iter().find(|known| *known == hold.reason);
+    // Right after a start, and over in a moment.
+    let is_early = UNREAD.iter().any(|word| hold.message.contains(word));
+    let status = if known == Some(reason::NO_METHODS) || is_early { Truth::Unknown } else { Truth::False };
+    Preflight { status, reason: known.unwrap_or(reason::FENCE_NOT_READY), message: hold.message }
 }

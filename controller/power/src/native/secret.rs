@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodewell_reconcile::cluster::Cluster;
-use nodewell_remedy::method::{Call, may_be_secret};
+use nodewell_remedy::method::Call;
 
 use crate::agent::Options;
 
@@ -15,14 +15,18 @@ pub(super) async fn options<C: Cluster>(cluster: &C, call: &Call) -> Result<Opti
     let mut options = Options { values: call.options.clone(), secrets: Vec::new() };
     let data = match cluster.secret(name).await {
         Ok(Some(data)) => data,
-        Ok(None) if call.secret_needed => return Err(format!("method {}: there is no Secret {name}", call.name)),
+        Ok(None) if call.secret_needed => {
+            return Err(format!("method {}: there is no Secret {name}; create it, with the key password", call.name));
+        }
         Ok(None) => BTreeMap::new(),
         Err(error) => return Err(format!("method {}: Secret {name}: {error}", call.name)),
     };
     for (key, value) in data {
         let wrong = |why: &str| format!("method {}: Secret {name}, key {key}: {why}", call.name);
-        let known = call.names.get(&key.replace('-', "_")).filter(|option| may_be_secret(option));
-        let option = known.ok_or_else(|| wrong(&format!("{} has no such option for a Secret", call.agent)))?;
+        let option = call.names.get(&key.replace('-', "_"));
+        let option = option.ok_or_else(|| {
+            wrong(&format!("{} has no such option for a Secret; rename it, or take it out", call.agent))
+        })?;
         let text = String::from_utf8(value).map_err(|_| wrong("it is not UTF-8"))?;
         let text = text.trim_end_matches(['\n', '\r']).to_owned();
         if text.is_empty() || text.contains(['\n', '\r', '\0']) {
@@ -34,7 +38,10 @@ pub(super) async fn options<C: Cluster>(cluster: &C, call: &Call) -> Result<Opti
         }
     }
     match call.needed.iter().find(|option| !options.values.contains_key(*option)) {
-        Some(option) => Err(format!("method {}: {} needs the option {option}", call.name, call.agent)),
+        Some(option) => Err(format!(
+            "method {}: {} needs the option {option}; give it as a key of the Secret {name}",
+            call.name, call.agent
+        )),
         None => Ok(options),
     }
 }

@@ -1,0 +1,56 @@
+//! A machine with several supplies of which only some were turned off.
+
+use nodewell_reconcile::{cluster::Cluster, lifeline::Lifeline};
+use nodewell_remedy::{
+    action::Failed,
+    method::{Act, Call, Plug, Ready},
+    snapshot::PowerState,
+};
+
+use super::{NativePower, begun, secret};
+
+impl<C: Cluster> NativePower<C> {
+    /// What comes of an act whose methods `done` have acted when another failed. A supply that was turned off would stay so
+    /// unnoticed, for a machine runs on either: it is turned on again, if the other one is on for certain. Where nobody knows
+    /// that, the machine may be off by now, and asking is the next thing anyway.
+    pub(super) async fn half_done(
+        &self,
+        ready: &Ready,
+        (call, act, failed): (&Call, Act, Failed),
+        done: &[String],
+        life: &Lifeline,
+    ) -> Failed {
+        let untouched = matches!(failed, Failed::NotBegun(_));
+        let failed = begun(failed, done);
+        if act != Act::Off || done.is_empty() || !(untouched || self.is_on(call).await) {
+            return failed;
+        }
+        let mut undone = Vec::new();
+        for call in done.iter().filter_map(|name| ready.calls.get(name)) {
+            undone.push(match self.on_again(ready, call, life).await {
+                Ok(()) => format!("{} was turned on again", call.name),
+                Err(why) => format!("{} stays off: {}", call.name, words(why)),
+            });
+        }
+        Failed::InDoubt(format!("{}; {}", words(failed), undone.join("; ")))
+    }
+
+    async fn is_on(&self, call: &Call) -> bool {
+        let Ok(options) = secret::options(&*self.cluster, call).await else { return false };
+        self.agents.status(call, &options).await.0 == PowerState::On
+    }
+
+    /// By the method itself, or by the one that turns the same plug on.
+    async fn on_again(&self, ready: &Ready, off: &Call, life: &Lifeline) -> Result<(), Failed> {
+        let mut candidates = ready.power(Act::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
+        let missing = || Failed::NotBegun("no method turns it on".to_owned());
+        self.run(candidates.next().ok_or_else(missing)?, Act::On, life).await
+    }
+}
+
+fn words(failed: Failed) -> String {
+    match failed {
+        Failed::Gone(why) | Failed::NotBegun(why) | Failed::Refused(why) | Failed::InDoubt(why) => why,
+        Failed::Timeout(after) => format!("no end within {} s", after.as_secs()),
+    }
+}

@@ -1,0 +1,106 @@
+//! Whether it is known what hangs on every plug. Two nodes on one plug are found by comparing them; a node whose methods
+//! nobody has read is compared with none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_remedy::{
+    method::{Act, Call, Claim, Known, Ready},
+    time::Moment,
+};
+
+/// What is over once every node was read, in the words of [`Wiring::check`].
+pub(super) const UNREAD: [&str; 2] = ["not listed yet", "not read yet"];
+/// Nodes that are named where all of them would be too long.
+const NAMED: usize = 3;
+
+/// What this process has read of all nodes' configurations.
+#[derive(Debug, Default)]
+pub(super) struct Wiring {
+    /// All nodes that there are; nothing before they were listed.
+    all: Option<BTreeSet<String>>,
+    read: BTreeMap<String, Moment>,
+    /// The text of configurations that were read and mean nothing: what they name may be wired all the same.
+    doubtful: BTreeMap<String, String>,
+}
+
+impl Wiring {
+    pub(super) fn list(&mut self, all: BTreeSet<String>) {
+        self.all = Some(all);
+    }
+
+    /// The API server has said all that there is of the node; `doubtful` if that has mistakes.
+    pub(super) fn read(&mut self, node: &str, now: Moment, doubtful: Option<&Known>) {
+        self.read.insert(node.to_owned(), now);
+        match doubtful {
+            Some(known) => drop(self.doubtful.insert(node.to_owned(), text(known))),
+            None => drop(self.doubtful.remove(node)),
+        }
+    }
+
+    pub(super) fn read_at(&self, node: &str) -> Option<Moment> {
+        self.read.get(node).copied()
+    }
+
+    pub(super) fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.read.retain(|name, _| is_there(name));
+        self.doubtful.retain(|name, _| is_there(name));
+    }
+
+    /// A machine that says itself who it is needs no comparison.
+    ///
+    /// # Errors
+    /// Other nodes may hang on the plugs of this one; which, and what to do.
+    pub(super) fn check(&self, ready: &Ready) -> Result<(), String> {
+        let calls = ready.power(Act::Off).filter(|call| call.storage.is_none() && call.claim != Claim::Asked);
+        let calls: Vec<&Call> = calls.collect();
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let all = self.all.as_ref().ok_or("the nodes are not listed yet, and one of them may hang on the same plug")?;
+        let unread: Vec<&str> = all.iter().map(String::as_str).filter(|name| !self.read.contains_key(*name)).collect();
+        if !unread.is_empty() {
+            return Err(format!(
+                "the ConfigMaps of {} nodes were not read yet ({}), and one of them may hang on the same plug; this is \
+                 over when the API server has answered for all",
+                unread.len(),
+                some(&unread)
+            ));
+        }
+        calls.into_iter().try_for_each(|call| self.check_doubtful(&ready.node, call))
+    }
+
+    fn check_doubtful(&self, node: &str, call: &Call) -> Result<(), String> {
+        let address = address(call);
+        let others = self.doubtful.iter().filter(|(name, text)| *name != node && names(text, &address));
+        let others: Vec<&str> = others.map(|(name, _)| name.as_str()).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        Err(format!("the ConfigMaps of {} name {address} too and have mistakes: mend them", some(&others)))
+    }
+}
+
+/// The device; without one, what is turned off there.
+fn address(call: &Call) -> String {
+    let given = ["ip", "plug"].into_iter().find_map(|name| call.options.get(name));
+    given.unwrap_or(&call.agent).trim_end_matches('/').to_ascii_lowercase()
+}
+
+/// As a whole word: `10.0.0.1` is not in `10.0.0.10`.
+fn names(text: &str, address: &str) -> bool {
+    let goes_on = |part: char| part.is_alphanumeric() || ['-', '_', '.'].contains(&part);
+    text.match_indices(address).any(|(at, found)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + found.len()..].chars().next());
+        !before.is_some_and(goes_on) && !after.is_some_and(goes_on)
+    })
+}
+
+fn text(known: &Known) -> String {
+    let values = known.values().flatten().flat_map(|data| data.values());
+    values.map(|text| text.to_ascii_lowercase()).collect::<Vec<_>>().join("\n")
+}
+
+fn some(names: &[&str]) -> String {
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(NAMED)].join(", "))
+}

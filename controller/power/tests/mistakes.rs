@@ -1,0 +1,102 @@
+//! Mistakes in ConfigMaps and Secrets: each is told with its place and what to do, by the condition and by the plan, and
+//! nothing is run by it.
+
+use nodewell_reconcile::power::Power;
+use nodewell_remedy::{action::Failed, facts::Truth, snapshot::PowerState};
+
+use super::{configured::room, fake::node};
+
+const GOOD: &str = "agent_name=fence_test\nip=pdu\nplug=1\nidentity=configured";
+
+#[tokio::test]
+async fn each_is_told_with_its_place_and_what_to_do() {
+    for (method, words) in [
+        (
+            "agent_name=fence_gone\nip=1",
+            &["fence-config-n1/fence-method-pdu1:1:", "fence_gone", "install the package"][..],
+        ),
+        ("ip=1\nagent_name=/bin/sh", &["fence-config-n1/fence-method-pdu1:2:", "write the agent's name alone"]),
+        (
+            "agent_name=fence_test\nip=1\nmethd=x",
+            &["fence-config-n1/fence-method-pdu1:3:", "no option methd; `fence_test -o metadata` has them all"],
+        ),
+        ("agent_name=fence_test", &["fence-config-n1/fence-method-pdu1:1:", "needs the option ip"]),
+        (
+            "agent_name=fence_test\nip=1\nidentity=configured\npassword-script=/x",
+            &["method pdu1", "no Secret secret-fence-method-pdu1-n1; create it"],
+        ),
+        (
+            "agent_name=fence_test\nip=1\nidentity=configured\nsecret=secret-fence-method-none",
+            &["method pdu1", "no Secret secret-fence-method-none; create it"],
+        ),
+        ("agent_name=fence_test\nip=1\ntemplate=none", &["fence-method-pdu1:3:", "no ConfigMap none"]),
+        ("agent_name=fence_test\nip=1\npassword=hunter2", &["fence-method-pdu1:3:", "put it into the method's Secret"]),
+    ] {
+        let room = room();
+        room.configure("n1", &[1]);
+        room.cluster.map("fence-config-n1", "fence-method-pdu1", method);
+        let node = node("n1", "");
+        let told = room.power.preflight(&node).await;
+        assert_eq!((told.status, told.reason), (Truth::False, "FenceNotReady"), "{told:?}");
+        let plan = room.power.plan(&node).await.unwrap_err().message;
+        let Err(Failed::NotBegun(off)) = room.power.off(&node, &room.bench.life(60)).await else { panic!("{method}") };
+        for text in [&told.message, &plan, &off] {
+            assert!(words.iter().all(|word| text.contains(word)), "{words:?} are not in: {text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+        assert_eq!(room.power.read(&node).await, PowerState::Unknown);
+        assert_eq!(room.bench.read("orders"), "", "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_plug_of_two_nodes_is_told_to_both_with_what_to_do() {
+    let room = room();
+    room.configure("n1", &[1, 3]);
+    room.configure("n2", &[2, 3]);
+    let nodes = [node("n1", ""), node("n2", "")];
+    // Whichever is read first knows nothing of the other yet.
+    let _ = room.power.plan(&nodes[0]).await;
+    for node in [&nodes[1], &nodes[0]] {
+        let told = room.power.preflight(node).await;
+        assert_eq!((told.status, told.reason), (Truth::False, "FenceNotReady"));
+        for words in ["n1", "n2", "on one plug", "correct the plug in the ConfigMaps of one"] {
+            assert!(told.message.contains(words), "{told:?}");
+        }
+    }
+    assert_eq!(room.bench.read("orders"), "");
+}
+
+/// What was turned off is what is asked afterwards, though its ConfigMap says another plug by then.
+#[tokio::test]
+async fn an_edit_after_the_act_does_not_have_another_plug_confirm_it() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let node = node("n1", "");
+    room.power.off(&node, &room.bench.life(60)).await.unwrap();
+    room.cluster.map("fence-config-n1", "fence-method-pdu1", &GOOD.replace("plug=1", "plug=2"));
+    assert_eq!(room.power.read(&node).await, PowerState::Off);
+    std::fs::write(room.bench.path().join("plug1"), "on\n").unwrap();
+    assert_eq!(room.power.read(&node).await, PowerState::On, "it is plug 1 that is asked");
+    // The next act goes by what is written then, all of it.
+    room.power.off(&node, &room.bench.life(60)).await.unwrap();
+    assert_eq!(room.bench.read("orders"), "off 1 none\noff 2 none\n");
+    assert_eq!(room.power.read(&node).await, PowerState::Off);
+}
+
+#[tokio::test]
+async fn a_configuration_deleted_or_broken_between_two_acts_begins_nothing() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let (node, life) = (node("n1", ""), room.bench.life(60));
+    room.power.off(&node, &life).await.unwrap();
+    room.cluster.maps.lock().unwrap().clear();
+    let Err(Failed::NotBegun(told)) = room.power.on(&node, &life).await else { panic!("it was begun") };
+    assert!(told.contains("NoMethods") && told.contains("write a ConfigMap fence-config-n1"), "{told}");
+    assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
+    room.configure("n1", &[1]);
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1\npower_managment=pdu1");
+    let Err(Failed::NotBegun(told)) = room.power.on(&node, &life).await else { panic!("it was begun") };
+    assert!(told.contains("fence-config-n1/config.properties:2: power_managment is not known"), "{told}");
+    assert_eq!(room.bench.read("orders"), "off 1 none\n");
+}

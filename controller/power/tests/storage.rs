@@ -1,0 +1,107 @@
+//! Storage instead of power: the agent of the documentation, with a stand-in for `exportfs` that keeps a table and records.
+
+use std::{fs, path::Path, sync::Arc};
+
+use nodewell_power::native::{NativePower, Settings};
+use nodewell_reconcile::power::Power;
+use nodewell_remedy::{action::Failed, facts::Truth, snapshot::PowerState};
+
+use super::{
+    bench::Bench,
+    fake::{Fake, node},
+};
+
+/// `-s` shows the table, `-u HOST:PATH` takes a line out of it, `-o OPTIONS HOST:PATH` puts one in.
+const EXPORTFS: &str = r#"
+T=$(dirname $0)/table; echo "$@" >> $(dirname $0)/calls
+case $1 in
+-s) cat $T;;
+-u) sed -i "\\|^${2#*:} ${2%%:*}(|d" $T;;
+-o) echo "${3#*:} ${3%%:*}($2)" >> $T;;
+-f) :;;
+esac"#;
+
+struct Room {
+    bench: Bench,
+    cluster: Arc<Fake>,
+    power: NativePower<Fake>,
+}
+
+fn room(table: &str) -> Room {
+    let bench = Bench::new();
+    let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/fence_nfs_export");
+    let exportfs = bench.path().join("exportfs");
+    let text = fs::read_to_string(agent).unwrap().replace("/usr/sbin/exportfs", &exportfs.to_string_lossy());
+    bench.script("fence_nfs_export", text.split_once('\n').unwrap().1);
+    bench.script("exportfs", EXPORTFS);
+    fs::write(bench.path().join("table"), table).unwrap();
+    let cluster = Arc::new(Fake::default());
+    let map = "fence-config-worker-1";
+    cluster.map(map, "config.properties", "power_management=nfs");
+    let options =
+        "agent_name=fence_nfs_export\nplug=10.0.1.11\nexport=/srv/data\nstorage=nfs-data\nidentity=configured";
+    cluster.map(map, "fence-method-nfs", options);
+    let settings = Settings { agents: bench.path().to_owned(), ..Settings::default() };
+    let power = NativePower::new(Arc::clone(&cluster), bench.runner(), settings);
+    power.unread([node("worker-1", "")].iter());
+    Room { bench, cluster, power }
+}
+
+const TABLE: &str = "/srv/data 10.0.1.11(rw,sync)\n/srv/data 10.0.1.12(rw,sync)\n/srv/other 10.0.1.11(rw)\n";
+
+#[tokio::test]
+async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
+    let room = room(TABLE);
+    let (node, life) = (node("worker-1", ""), room.bench.life(60));
+    let plan = room.power.plan(&node).await.unwrap();
+    assert_eq!((plan.storage_only.as_deref(), plan.identity), (Some("nfs-data"), Some(Ok(()))));
+    assert_eq!(room.power.read(&node).await, PowerState::On);
+    assert_eq!(room.power.off(&node, &life).await.unwrap(), ["nfs"]);
+    assert_eq!(room.bench.read("table"), "/srv/data 10.0.1.12(rw,sync)\n/srv/other 10.0.1.11(rw)\n");
+    assert_eq!(room.power.read(&node).await, PowerState::Off);
+    assert!(room.bench.read("calls").contains("-u 10.0.1.11:/srv/data\n-f\n"));
+    room.power.on(&node, &life).await.unwrap();
+    assert_eq!(room.power.read(&node).await, PowerState::On);
+    assert!(room.bench.read("table").contains("/srv/data 10.0.1.11(rw,sync,no_subtree_check)\n"));
+}
+
+#[tokio::test]
+async fn an_export_for_a_whole_network_cuts_nobody_off_and_is_told() {
+    for client in ["10.0.1.0/24", "*", "*.example.com", "@nodes", "node[1-9]"] {
+        let room = room(&format!("{TABLE}/srv/data {client}(rw)\n"));
+        let node = node("worker-1", "");
+        let told = room.power.preflight(&node).await;
+        assert_eq!((told.status, told.reason), (Truth::False, "NoAnswer"), "{client}");
+        assert!(told.message.contains("more than single nodes"), "{client}: {told:?}");
+        assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::Refused(_))));
+        assert!(room.bench.read("table").contains("/srv/data 10.0.1.11("), "{client}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_read_is_unknown_and_never_off() {
+    let room = room(TABLE);
+    fs::remove_file(room.bench.path().join("table")).unwrap();
+    assert_eq!(room.power.read(&node("worker-1", "")).await, PowerState::Unknown);
+}
+
+/// Only `off` is configured: the node lets itself in as it boots, and nothing is done for it here.
+#[tokio::test]
+async fn a_storage_without_a_way_back_is_not_waited_for() {
+    let room = room(TABLE);
+    let agent = room.bench.read("fence_nfs_export");
+    let on_target = agent.replace(r#"<action name="on"/>"#, r#"<action name="on" on_target="1"/>"#);
+    fs::write(room.bench.path().join("fence_nfs_export"), on_target).unwrap();
+    let (node, life) = (node("worker-1", ""), room.bench.life(60));
+    room.power.off(&node, &life).await.unwrap();
+    let before = room.bench.read("table");
+    assert_eq!(room.power.on(&node, &life).await.unwrap(), Vec::<String>::new());
+    assert_eq!(room.bench.read("table"), before);
+    room.cluster.map(
+        "fence-config-worker-1",
+        "fence-method-nfs",
+        "agent_name=fence_nfs_export\nplug=a\nexport=b\nidentity=configured",
+    );
+    let Err(Failed::NotBegun(told)) = room.power.on(&node, &life).await else { panic!("power has to be turned on") };
+    assert!(told.contains("cannot do on") || told.contains("add storage="), "{told}");
+}

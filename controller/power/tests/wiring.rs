@@ -1,0 +1,102 @@
+//! Two nodes on one plug: nothing is known of it before both were read.
+
+use nodewell_reconcile::power::Power;
+use nodewell_remedy::{
+    action::Failed,
+    facts::{Node, Truth},
+    snapshot::PowerState,
+};
+
+use super::{
+    configured::{Room, room},
+    fake::node,
+};
+
+fn nodes() -> [Node; 2] {
+    [node("n1", ""), node("n2", "")]
+}
+
+/// What speaks against turning n1 off, and that nothing was ordered.
+async fn refused(room: &Room) -> String {
+    let hold = room.power.plan(&node("n1", "")).await.unwrap_err();
+    assert_eq!(hold.reason, "FenceNotReady", "{hold:?}");
+    let told = format!("{}: {}", hold.reason, hold.message);
+    match room.power.off(&node("n1", ""), &room.bench.life(60)).await.unwrap_err() {
+        Failed::NotBegun(why) => assert_eq!(why, told),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(room.power.read(&node("n1", "")).await, PowerState::Unknown);
+    assert_eq!(room.bench.read("orders"), "");
+    told
+}
+
+#[tokio::test]
+async fn a_node_whose_neighbour_was_never_read_is_not_turned_off() {
+    let room = room();
+    room.configure("n1", &[1]);
+    room.configure("n2", &[1]);
+    let unread = room.power.unread(nodes().iter());
+    assert_eq!(unread.len(), 2);
+    assert!(refused(&room).await.contains("1 nodes were not read yet (n2)"));
+    let told = room.power.preflight(&node("n1", "")).await;
+    assert_eq!((told.status, told.reason), (Truth::Unknown, "FenceNotReady"));
+    room.power.survey(unread).await;
+    assert!(refused(&room).await.contains("on one plug"));
+    assert!(room.power.unread(nodes().iter()).is_empty());
+    room.cluster.maps.lock().unwrap().remove("fence-config-n2");
+    room.configure("n2", &[2]);
+    room.power.survey(nodes().into()).await;
+    room.power.off(&node("n1", ""), &room.bench.life(60)).await.unwrap();
+    assert_eq!(room.bench.read("orders"), "off 1 none\n");
+}
+
+#[tokio::test]
+async fn before_the_nodes_are_listed_nothing_is_turned_off() {
+    let settings = nodewell_power::native::Settings::default();
+    let mut room = room();
+    let settings = nodewell_power::native::Settings { agents: room.bench.path().to_owned(), ..settings };
+    room.power = nodewell_power::native::NativePower::new(room.cluster.clone(), room.bench.runner(), settings);
+    room.configure("n1", &[1]);
+    assert!(refused(&room).await.contains("not listed yet"));
+}
+
+#[tokio::test]
+async fn a_node_that_comes_later_is_read_first() {
+    let room = room();
+    room.configure("n1", &[1]);
+    room.power.plan(&node("n1", "")).await.unwrap();
+    let unread = room.power.unread(nodes().iter());
+    assert_eq!(unread.len(), 1);
+    assert!(refused(&room).await.contains("(n2)"));
+    room.power.survey(unread).await;
+    room.power.plan(&node("n1", "")).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_api_server_does_not_answer_stays_unread() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let unread = room.power.unread(nodes().iter());
+    *room.cluster.down.lock().unwrap() = true;
+    room.power.survey(unread).await;
+    *room.cluster.down.lock().unwrap() = false;
+    assert_eq!(room.power.unread(nodes().iter()).len(), 2);
+    assert!(refused(&room).await.contains("(n2)"));
+}
+
+#[tokio::test]
+async fn a_neighbour_with_mistakes_counts_as_wired_to_what_it_names() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let wrong = |ip: &str| {
+        room.configure("n2", &[1]);
+        let text = format!("agent_name=fence_test\nip={ip}\nplug=1\nmethd=x");
+        room.cluster.map("fence-config-n2", "fence-method-pdu1", &text);
+    };
+    wrong("PDU");
+    room.power.survey(room.power.unread(nodes().iter())).await;
+    assert!(refused(&room).await.contains("the ConfigMaps of n2 name pdu too and have mistakes"));
+    wrong("another");
+    room.power.survey(nodes().into()).await;
+    room.power.plan(&node("n1", "")).await.unwrap();
+}
