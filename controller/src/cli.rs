@@ -20,64 +20,106 @@ use failure::Failure;
 
 const AFTER_HELP: &str = "\
 Examples:
-  nodewell-controller check policy.yaml      read policies and configuration, say what is wrong
-  nodewell-controller plan                   what would be done now, and why not, for each node
-  nodewell-controller plan --node worker-7   the same of one node, with all reasons
-  nodewell-controller hold \"rack 4 is moved\" begin nothing more, anywhere
-  nodewell-controller release                go on
-  nodewell-controller run --no-dry-run       act where policies say Enforce
+  nodewell-controller check policy.yaml        what is wrong with a policy
+  nodewell-controller plan                     what is next, and why not
+  nodewell-controller plan --node worker-7     one node, with all reasons
+  nodewell-controller hold \"rack 4 is moved\"   begin nothing more, anywhere
+  nodewell-controller release                  go on
+  nodewell-controller run --no-dry-run         act where policies say Enforce
 
-Exit codes: 0 done; 64 wrong usage; 70 it failed; 78 mistakes in the configuration or in a policy.
-SIGTERM and SIGINT stop: what is under way comes to its end.";
+Exit codes: 0 done; 64 wrong usage; 70 it failed; 78 mistakes in the
+configuration or in a policy.
+SIGTERM and SIGINT stop at once: what is under way ends with it, and is in the
+records for the next leader.";
 
 /// The remedy controller: cordons, drains and fences nodes that need it, and never the wrong one.
 #[derive(Debug, Parser)]
 #[command(name = "nodewell-controller", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
 struct Arguments {
     #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
     global: Global,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
+impl Arguments {
+    /// The command, and everything that was said to it.
+    fn resolved(self) -> (Global, Command) {
+        let command = self.command.unwrap_or_else(|| Command::Run(run::Run::default()));
+        let after = match &command {
+            Command::Run(run) => run.acting.clone(),
+            Command::Plan(plan) => plan.acting.clone(),
+            _ => Acting::default(),
+        };
+        (Global { acting: after.or(self.acting), ..self.global }, command)
+    }
+}
+
 #[derive(Debug, Args)]
 struct Global {
     /// The config file [default: /etc/nodewell/nodewell-controller.toml, if it exists]; FILE.d/*.toml is read after it
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERY)]
     config: Option<PathBuf>,
     /// How to reach the API server, and as whom [default: what this machine offers]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERY)]
     kubeconfig: Option<PathBuf>,
     /// Where the controller's own objects are [default: nodewell]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help_heading = EVERY)]
     namespace: Option<String>,
-    /// The Node of this host, which is never acted on
-    #[arg(long, global = true, value_name = "NAME")]
-    node_name: Option<String>,
-    /// Where /metrics, /healthz and /readyz are, or "off" [default: 127.0.0.1:20258]
-    #[arg(long, global = true, value_name = "ADDR")]
-    metrics_listen: Option<MetricsListen>,
-    /// node-reaper's configuration, as one policy more
-    #[arg(long, global = true, value_name = "FILE")]
-    node_reaper_config: Option<PathBuf>,
+    #[arg(skip)]
+    acting: Acting,
+}
+
+const EVERY: &str = "Options of every command";
+
+/// What the controller is told on the way, and a plan, which is to be the controller's.
+#[derive(Debug, Default, Clone, Args)]
+struct Acting {
     /// Decide and say, do nothing [default, unless the config says otherwise]
-    #[arg(long, global = true, overrides_with = "no_dry_run")]
+    #[arg(long, overrides_with = "no_dry_run")]
     dry_run: bool,
     /// Act where policies say Enforce
-    #[arg(long, global = true, overrides_with = "dry_run")]
+    #[arg(long, overrides_with = "dry_run")]
     no_dry_run: bool,
+    /// The Node of this host, which is never acted on
+    #[arg(long, value_name = "NAME")]
+    node_name: Option<String>,
+    /// node-reaper's configuration, as one policy more
+    #[arg(long, value_name = "FILE")]
+    node_reaper_config: Option<PathBuf>,
+    /// Where /metrics, /healthz and /readyz are, or "off" [default: 127.0.0.1:20258]
+    #[arg(long, value_name = "ADDR")]
+    metrics_listen: Option<MetricsListen>,
+}
+
+impl Acting {
+    /// What is said after the command, and where nothing is, what is said before it.
+    fn or(self, before: Self) -> Self {
+        let is_said = self.dry_run || self.no_dry_run;
+        let (dry_run, no_dry_run) =
+            if is_said { (self.dry_run, self.no_dry_run) } else { (before.dry_run, before.no_dry_run) };
+        Self {
+            dry_run,
+            no_dry_run,
+            node_name: self.node_name.or(before.node_name),
+            node_reaper_config: self.node_reaper_config.or(before.node_reaper_config),
+            metrics_listen: self.metrics_listen.or(before.metrics_listen),
+        }
+    }
 }
 
 impl Global {
     fn settings(&self) -> Settings {
-        let dry_run = self.dry_run.then_some(true).or(self.no_dry_run.then_some(false));
+        let Acting { dry_run, no_dry_run, node_name, node_reaper_config, metrics_listen } = self.acting.clone();
         Settings {
-            dry_run,
+            dry_run: dry_run.then_some(true).or(no_dry_run.then_some(false)),
             namespace: self.namespace.clone(),
             kubeconfig: self.kubeconfig.clone(),
-            node_name: self.node_name.clone(),
-            metrics_listen: self.metrics_listen,
-            node_reaper_config: self.node_reaper_config.clone(),
+            node_name,
+            metrics_listen,
+            node_reaper_config,
             ..Settings::default()
         }
     }
@@ -127,8 +169,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 async fn execute(arguments: Arguments) -> Result<(), Failure> {
-    let global = arguments.global;
-    match arguments.command.unwrap_or(Command::Run(run::Run::default())) {
+    let (global, command) = arguments.resolved();
+    match command {
         Command::Run(run) => run.run(&global).await,
         Command::Plan(plan) => plan.run(&global).await,
         Command::Check(check) => check.run(&global),
@@ -156,6 +198,24 @@ mod tests {
     }
 
     #[test]
+    fn help_fits_a_terminal_of_80_columns() {
+        let commands = Arguments::command();
+        for command in [&commands].into_iter().chain(commands.get_subcommands()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(long.is_empty(), "{}: {long:?}", command.get_name());
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(about.chars().count() < 70 || command.get_name() == "nodewell-controller", "{about}");
+        }
+    }
+
+    #[test]
+    fn the_help_promises_no_end_that_a_signal_does_not_wait_for() {
+        let help = Arguments::command().get_after_help().unwrap().to_string();
+        assert!(help.contains("SIGTERM and SIGINT stop at once"), "{help}");
+    }
+
+    #[test]
     fn wrong_usage_is_64_and_help_is_0() {
         let code = |words: &[&str]| format!("{:?}", run(words.iter().map(OsString::from)));
         assert_eq!(code(&["nodewell-controller", "--version"]), format!("{:?}", ExitCode::SUCCESS));
@@ -167,10 +227,12 @@ mod tests {
     fn the_last_word_on_a_dry_run_counts() {
         let dry_run = |words: &[&str]| {
             let words = ["nodewell-controller"].iter().chain(words);
-            Arguments::try_parse_from(words).unwrap().global.settings().dry_run
+            Arguments::try_parse_from(words).unwrap().resolved().0.settings().dry_run
         };
         assert_eq!(dry_run(&[]), None);
         assert_eq!(dry_run(&["run", "--no-dry-run"]), Some(false));
         assert_eq!(dry_run(&["--no-dry-run", "--dry-run"]), Some(true));
+        assert_eq!(dry_run(&["--no-dry-run", "run"]), Some(false));
+        assert_eq!(dry_run(&["--no-dry-run", "plan", "--dry-run"]), Some(true));
     }
 }

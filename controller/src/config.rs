@@ -1,6 +1,7 @@
 //! What the controller was told: `nodewell-controller.toml`, then `nodewell-controller.toml.d/*.toml`, then flags; later
 //! ones win key by key. The defaults are written once, here.
 
+mod listen;
 mod mistake;
 mod reader;
 mod settings;
@@ -13,8 +14,9 @@ use std::{
     time::Duration,
 };
 
+pub use listen::{KdumpListen, MetricsListen};
 pub use mistake::Mistake;
-pub use settings::{KEYS, MetricsListen, Settings, parse};
+pub use settings::{KEYS, Settings, parse};
 
 /// Where the config is looked for if nobody says otherwise; its absence is no mistake.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell-controller.toml";
@@ -24,6 +26,9 @@ pub const HOLD_FILES: [&str; 2] = ["/run/nodewell-controller/hold", "/etc/nodewe
 pub const AGENTS: &str = "/usr/sbin";
 /// Where administrators put plug-ins of providers.
 pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
+
+/// Where medik8s' operators keep their Leases of nodes.
+pub const CLAIMS: &str = "medik8s-leases";
 
 /// See [`Leader::check`].
 const SHORTEST_LEASE: Duration = Duration::from_secs(10);
@@ -50,6 +55,10 @@ pub struct Config {
     pub liveness: bool,
     /// Nothing: a person approves the certificates of agents.
     pub approver: Option<Approver>,
+    /// Where nodes say by UDP that they write a crash dump; nothing: nobody is heard.
+    pub kdump_listen: Option<SocketAddr>,
+    /// The namespace of other remediators' Leases; nothing: they are not asked for.
+    pub claims_namespace: Option<String>,
     pub node_reaper_config: Option<PathBuf>,
     /// As `NODEWELL_LOG` takes it.
     pub log_level: String,
@@ -141,6 +150,11 @@ impl Config {
             },
             liveness: said.liveness.unwrap_or(true),
             approver,
+            kdump_listen: said.kdump_listen.and_then(KdumpListen::address),
+            claims_namespace: said
+                .claims
+                .unwrap_or(true)
+                .then(|| said.claims_namespace.unwrap_or_else(|| CLAIMS.into())),
             node_reaper_config: said.node_reaper_config,
             log_level: said.log_level.unwrap_or_else(|| "info".to_owned()),
         })

@@ -1,10 +1,13 @@
 //! The controller as it runs: connects, builds, watches, stands for election, and ends when it is told to.
 
 mod agents;
+pub(crate) mod claims;
 mod etcd;
 mod host;
+mod policies;
 mod readiness;
 mod stop;
+mod wiring;
 
 use std::{io, path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -23,6 +26,7 @@ use nodewell_reconcile::{
 use crate::{
     approver, clock,
     config::{Config, HOLD_FILES, Mistake},
+    kdump,
     kube::{ConnectError, KubeCluster, Requests, Settings, connect},
     metrics, notify,
     reaper::{self, Feeding, Plugins, Reaper, Reaping, Unfit},
@@ -56,6 +60,7 @@ pub async fn cluster(config: &Config, requests: Arc<Requests>) -> Result<KubeClu
     let settings = Settings {
         namespace: config.namespace.clone(),
         lease: config.leader.lease.clone(),
+        claims: config.claims_namespace.clone(),
         hold_files: HOLD_FILES.map(PathBuf::from).to_vec(),
         request_timeout: Settings::REQUEST_TIMEOUT,
     };
@@ -80,6 +85,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     let power = Reaping::new(power(&config, &cluster)?, plugins, runner, world.clone());
     let host = host_name(&config);
     world.set_host(|view| view.node.clone_from(&config.node_name));
+    config.claims_namespace.iter().for_each(|namespace| world.set_claims(claims::unread(namespace)));
     tracing::info!(host, dry_run = config.dry_run, namespace = config.namespace, "started");
     serve_metrics(&config, &world, requests, &tally).await;
     let replica = Replica {
@@ -106,7 +112,9 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
             }
         };
         let ready = readiness::look_after(power.inner(), &cluster, &world, term.clone());
-        tokio::join!(silent, ready, approver::run(approver, term.clone(), clock, &tally));
+        let claimed = claims::look_after(&cluster, &world, term.clone(), config.dry_run);
+        let policies = policies::look_after(&cluster, &world, term.clone());
+        tokio::join!(silent, ready, claimed, policies, approver::run(approver, term.clone(), clock, &tally));
     };
     tokio::select! {
         () = replica.run_beside(told, beside) => {}
@@ -114,8 +122,10 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         () = host::watch_switch(&*cluster, &world) => {}
         () = host::probe(&config.probes, &world) => {}
         () = etcd::ask(config.etcd.as_ref(), &world) => {}
+        never = wiring::survey(power.inner(), &world) => match never {},
         () = notify::run(&world, config.dry_run) => {}
         () = guard(reaper.as_ref(), &world, clock) => {}
+        _ = kdump::run(config.kdump_listen, &world, clock, &tally) => {}
     }
     tracing::info!("stopped");
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-pub use nodewell_reconcile::world::Source;
+pub use nodewell_reconcile::world::{NodeEvent, Source};
 use nodewell_reconcile::{cluster::LeaseKind, world::World};
 use nodewell_remedy::{
     api::{fence::NodeFence, policy::RemedyPolicy},
@@ -21,8 +21,11 @@ pub trait Feed: Clone + 'static {
     /// It is there and cannot be read: what is wrong with it.
     fn apply_unreadable_policy(&self, name: &str, problem: String);
     fn remove_policy(&self, name: &str);
-    /// An Event on a Node was seen just now.
-    fn apply_events(&self, node: &str, reason: &str, count: u64);
+    /// An Event on a Node is there or has changed; `listed` if it was there before.
+    fn apply_event(&self, event: NodeEvent, listed: bool);
+    fn remove_event(&self, uid: &str);
+    /// A list of Events ended: these are all there are.
+    fn keep_events(&self, uids: &BTreeSet<String>);
     /// A list ended: these are all there are.
     fn listed(&self, source: Source, names: &BTreeSet<String>);
     /// The watch is alive, though nothing changed.
@@ -59,8 +62,14 @@ impl Feed for World {
     fn remove_policy(&self, name: &str) {
         self.remove_policy(name);
     }
-    fn apply_events(&self, node: &str, reason: &str, count: u64) {
-        self.apply_events(node, reason, count);
+    fn apply_event(&self, event: NodeEvent, listed: bool) {
+        self.apply_event(event, listed);
+    }
+    fn remove_event(&self, uid: &str) {
+        self.remove_event(uid);
+    }
+    fn keep_events(&self, uids: &BTreeSet<String>) {
+        self.keep_events(uids);
     }
     fn listed(&self, source: Source, names: &BTreeSet<String>) {
         self.listed(source, names);

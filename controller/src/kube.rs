@@ -1,9 +1,11 @@
 //! A real API server under the reconcilers: [`KubeCluster`] implements their trait `Cluster` by plain requests.
 
 mod answer;
+pub mod claims;
 mod cluster;
 mod conditions;
 pub mod convert;
+mod counted;
 mod events;
 mod fences;
 mod leases;
@@ -17,8 +19,9 @@ mod wire;
 
 pub use cluster::{KubeCluster, Settings};
 pub use conditions::AgentConditions;
+pub use counted::{Asked, Requests};
 pub use requests::SigningRequests;
-pub use stack::{ConnectError, Requests, client, connect};
+pub use stack::{ConnectError, client, connect};
 pub use switch::HOLD_CONFIG_MAP;
 pub use wire::{Wire, escaped};
 

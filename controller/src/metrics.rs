@@ -1,6 +1,8 @@
 //! `/metrics` for Prometheus (text format 0.0.4), `/healthz` and `/readyz`.
 
 mod agents;
+mod done;
+mod fenceable;
 mod page;
 mod shown;
 
@@ -61,6 +63,12 @@ pub async fn serve(listener: TcpListener, shown: Shown) {
             drop(permit);
         });
     }
+}
+
+/// The page `/metrics`.
+#[must_use]
+pub fn text(shown: &Shown) -> String {
+    shown::text(shown)
 }
 
 fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {

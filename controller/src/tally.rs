@@ -1,4 +1,4 @@
-//! What was done for agents since this program's start, and what waits now; shown on the page of metrics.
+//! What was done for agents, and heard of crash dumps, since this program's start; shown on the page of metrics.
 
 use std::{
     collections::BTreeMap,
@@ -9,6 +9,8 @@ use nodewell_reconcile::{
     enrolment::{self, Approver, Requests},
     liveness::{self, Conditions, Liveness},
 };
+
+use crate::kdump;
 
 /// Told by the reconcilers after each of their rounds.
 #[derive(Debug, Default)]
@@ -25,6 +27,7 @@ pub struct Told {
     pub refused: BTreeMap<&'static str, u64>,
     /// Of these, those that wait for a person now.
     pub waiting: BTreeMap<&'static str, u64>,
+    pub dumps: kdump::Counts,
 }
 
 impl Tally {
@@ -46,6 +49,10 @@ impl Tally {
         for (_, refusal) in now.waiting() {
             *told.waiting.entry(refusal.reason()).or_default() += 1;
         }
+    }
+
+    pub(crate) fn dumps(&self, now: kdump::Counts) {
+        self.lock().dumps = now;
     }
 
     fn lock(&self) -> MutexGuard<'_, Told> {

@@ -8,11 +8,35 @@ mod server;
 #[path = "cluster/cases.rs"]
 mod cases;
 
+#[path = "cluster/nodes.rs"]
+mod nodes;
+
+#[path = "cluster/records.rs"]
+mod records;
+
+#[path = "cluster/pods.rs"]
+mod pods;
+
+#[path = "cluster/control.rs"]
+mod control;
+
+#[path = "cluster/watches.rs"]
+mod watches;
+
+#[path = "cluster/program.rs"]
+mod program;
+
 #[path = "cluster/agents.rs"]
 mod agents;
 
+#[path = "cluster/claims.rs"]
+mod claims;
+
 #[path = "cluster/plan.rs"]
 mod plan;
+
+#[path = "cluster/said.rs"]
+mod said;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -31,7 +55,19 @@ fn main() -> ExitCode {
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     let missing = server::missing();
     let server = (missing.is_none() && !arguments.list).then(|| Arc::new(prepared()));
-    let all = cases::ALL.iter().chain(agents::ALL).chain(plan::ALL);
+    let subjects = [
+        nodes::ALL,
+        records::ALL,
+        pods::ALL,
+        control::ALL,
+        watches::ALL,
+        program::ALL,
+        agents::ALL,
+        plan::ALL,
+        claims::ALL,
+        said::ALL,
+    ];
+    let all = subjects.into_iter().flatten();
     let trials = all.map(|(name, case)| match &server {
         Some(server) => {
             let (server, case) = (Arc::clone(server), *case);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, Global, failure::print};
 
-/// Begin nothing irreversible of a node's remedy any more, and take back what is safe to take back.
+/// Stop one node's remedy, and take back what is safe to take back
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Abort {
@@ -17,10 +17,12 @@ pub(super) struct Abort {
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewell-controller abort worker-7
+  nodewell-controller abort worker-7         no more of what is under way
 
-It sets spec.abort of the NodeFence. What is being done at that moment comes to its end; a machine that is off stays
-off until its power is known. It cannot be unsaid: `kubectl delete nodefence NODE` lets policies begin anew.";
+It sets spec.abort of the NodeFence: nothing irreversible is begun any more.
+What is being done at that moment comes to its end; a machine that is off stays
+off until its power is known. It cannot be unsaid: `kubectl delete nodefence
+NODE` lets policies begin anew.";
 
 impl Abort {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {

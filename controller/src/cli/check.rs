@@ -8,7 +8,7 @@ use nodewell_remedy::{
     policy::Policy,
     reaper::{KEYS, deviations},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Failure, Global, failure::print};
 use crate::{
@@ -23,36 +23,60 @@ pub(super) struct Check {
     /// Policies (.yaml, .yml, .json), configurations (.toml), node-reaper's configuration (.yaml) [default: the controller's own configuration]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// As JSON, for scripts: what is right, and each mistake with its file and line
+    #[arg(long)]
+    json: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewell-controller check                  the configuration on this host
-  nodewell-controller check policies/*.yaml  policies, before they are applied
-  nodewell-controller check node-reaper.yaml what is wrong in node-reaper's file, and what is done otherwise
+  nodewell-controller check                    the configuration on this host
+  nodewell-controller check policies/*.yaml    policies, before they are applied
+  nodewell-controller check node-reaper.yaml   node-reaper's, and what differs
+  nodewell-controller check --json             for scripts
 
 Each mistake is a line that begins with its file. Exit codes: 0 none; 78 some.";
 
 impl Check {
     pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
-        if self.files.is_empty() {
-            let config = global.config()?;
-            let file = config.node_reaper_config.as_deref();
-            let told = file.map(|file| text_of(file).and_then(|text| node_reaper(file, &text))).transpose();
-            let told = told.map_err(Failure::Mistakes)?.map(|told| told + "\n").unwrap_or_default();
-            return print(&format!("the configuration is right\n{told}"));
+        let (right, mistakes) = if self.files.is_empty() { own(global) } else { named(&self.files) };
+        if self.json {
+            let mistakes_told: Vec<Value> = mistakes.iter().map(Mistake::as_json).collect();
+            print(&format!("{}\n", json!({ "right": right, "mistakes": mistakes_told })))?;
+            return if mistakes.is_empty() { Ok(()) } else { Err(Failure::Told) };
         }
-        let mut mistakes = Vec::new();
-        let mut told = String::new();
-        for file in &self.files {
-            match checked(file) {
-                Ok(what) => told.push_str(&format!("{}: {what}\n", file.display())),
-                Err(found) => mistakes.extend(found),
-            }
-        }
-        print(&told)?;
+        print(&right.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         if mistakes.is_empty() { Ok(()) } else { Err(Failure::Mistakes(mistakes)) }
     }
+}
+
+/// What is right, in words, and what is not.
+type Found = (Vec<String>, Vec<Mistake>);
+
+/// The configuration of this host, with the file that it names.
+fn own(global: &Global) -> Found {
+    let config = match Config::load(global.config.as_deref(), global.settings()) {
+        Ok(config) => config,
+        Err(mistakes) => return (Vec::new(), mistakes),
+    };
+    let mut right = vec!["the configuration is right".to_owned()];
+    let Some(file) = &config.node_reaper_config else { return (right, Vec::new()) };
+    match text_of(file).and_then(|text| node_reaper(file, &text)) {
+        Ok(told) => right.push(told),
+        Err(mistakes) => return (right, mistakes),
+    }
+    (right, Vec::new())
+}
+
+fn named(files: &[PathBuf]) -> Found {
+    let (mut right, mut mistakes) = Found::default();
+    for file in files {
+        match checked(file) {
+            Ok(what) => right.push(format!("{}: {what}", file.display())),
+            Err(found) => mistakes.extend(found),
+        }
+    }
+    (right, mistakes)
 }
 
 /// What it is, if it is right.
@@ -96,7 +120,11 @@ fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
     if mistakes.is_empty() && right == 0 {
         mistakes.push(Mistake::of_file(file, "there is no RemedyPolicy in it"));
     }
-    if mistakes.is_empty() { Ok(format!("{right} policies are right")) } else { Err(mistakes) }
+    if mistakes.is_empty() {
+        Ok(if right == 1 { "the policy is right".to_owned() } else { format!("{right} policies are right") })
+    } else {
+        Err(mistakes)
+    }
 }
 
 fn policy(document: &Value) -> Vec<String> {

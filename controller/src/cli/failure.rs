@@ -18,6 +18,8 @@ const CONFIG: u8 = 78;
 pub(super) enum Failure {
     /// Of files; each has its place.
     Mistakes(Vec<Mistake>),
+    /// Mistakes that were told already, as JSON.
+    Told,
     Said(String),
     /// A closed pipe (`| head`) is no failure at all.
     Output(io::Error),
@@ -29,9 +31,11 @@ impl Failure {
         match self {
             Self::Mistakes(mistakes) => {
                 mistakes.iter().for_each(|mistake| drop(writeln!(err, "{mistake}")));
-                let _ = writeln!(err, "nodewell-controller: {} mistake(s)", mistakes.len());
+                let s = if mistakes.len() == 1 { "" } else { "s" };
+                let _ = writeln!(err, "nodewell-controller: {} mistake{s}", mistakes.len());
                 ExitCode::from(CONFIG)
             }
+            Self::Told => ExitCode::from(CONFIG),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Output(error) => said(&mut err, &format!("cannot write: {error}")),
             Self::Said(message) => said(&mut err, &message),

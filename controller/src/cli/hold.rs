@@ -12,7 +12,7 @@ use crate::kube::HOLD_CONFIG_MAP;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Hold {
     /// Why, for whoever looks
-    #[arg(value_name = "REASON", default_value = "")]
+    #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
     reason: String,
 }
 
@@ -24,12 +24,15 @@ pub(super) struct Release {}
 const EXAMPLES: &str = "\
 Examples:
   nodewell-controller hold \"the BMC network is rebuilt\"
-  touch /etc/nodewell/hold                   the same on a control-plane host, without an API server
+  touch /etc/nodewell/hold                   on its host, without an API server
 
-It makes the ConfigMap nodewell-hold in the controller's namespace, which is read right before each irreversible act.";
+It makes the ConfigMap nodewell-hold in the controller's namespace, which is
+read right before each irreversible act.";
 const RELEASE_EXAMPLES: &str = "\
 Examples:
-  nodewell-controller release";
+  nodewell-controller release                policies go on where they were
+
+What else may stop it, `nodewell-controller plan` says.";
 
 impl Hold {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {

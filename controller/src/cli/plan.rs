@@ -1,19 +1,23 @@
 //! `plan`: what would be done now, and why not, for every node. Reads the cluster once; writes nothing.
 
+mod drain;
 mod fate;
+mod policies;
 mod read;
 mod remedy;
+mod stored;
 mod table;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use clap::Args;
 use nodewell_reconcile::clock::Clock;
 use nodewell_remedy::{decide::Memory, fate::Fate, snapshot::Snapshot, verdict::Verdict};
 use serde_json::{Value, json};
 
+use self::policies::Says;
 use super::{
-    Failure, Global,
+    Acting, Failure, Global,
     failure::print,
     look::{Look, width},
 };
@@ -29,23 +33,37 @@ pub(super) struct Plan {
     /// As JSON, for scripts
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(super) acting: Acting,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewell-controller plan                   every node: state, policy, what is next, what holds it
-  nodewell-controller plan --node worker-7   all reasons in full; when its pods would run again if it failed
+  nodewell-controller plan                   each node: what is next, why not
+  nodewell-controller plan --node worker-7   all reasons, and what if it failed
   nodewell-controller plan --json            for scripts
 
-It reads the cluster once and decides as a leader would, with the ages that the API server tells; nothing is written.
-With --node the BMC of that node is asked, from this host, whether it is its own.";
+It reads the cluster once and decides as a leader would, with the ages that the
+API server tells; nothing is written. Of a node in hand it shows what its record
+says. Etcd and other hosts are asked by the leader only. With --node the BMC of
+that node is asked, from this host, whether it is its own, and while it drains
+the pods that are left and their budgets. Exit codes: 0
+whatever is planned; 70 the cluster cannot be read, or there is no such node.";
 
-/// The one node that was asked for: what would become of it, or what cannot be read.
-type Told = Option<Result<Fate, String>>;
+/// The one node that was asked for.
+struct One {
+    /// What each policy says of it.
+    says: Vec<Says>,
+    /// What its drain waits for.
+    waits: Vec<String>,
+    /// What would become of it, or what cannot be read.
+    fate: Result<Fate, String>,
+}
 
 impl Plan {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let (config, cluster) = global.cluster().await?;
+        let cluster = Arc::new(cluster);
         let clock = Clock::system(clock::slept);
         // Ages reach back to before our own beginning.
         let now = read::later(clock.now(), READ_BACK);
@@ -53,29 +71,36 @@ impl Plan {
         snapshot.epoch = 1;
         let file = config.node_reaper_config.as_deref();
         let refusals = file.map(|file| read::add_reaper(&mut snapshot, file, now)).transpose()?.unwrap_or_default();
-        let decision = nodewell_remedy::decide::decide(&snapshot, Memory::default(), now);
+        let decision = nodewell_remedy::decide::decide(&snapshot, Memory::as_told(&snapshot, now), now);
         let mut verdicts = decision.verdicts;
-        let mut fate = None;
+        stored::take_over(&snapshot, &mut verdicts);
+        let mut one = None;
         if let Some(name) = &self.node {
             let missing = || Failure::Said(format!("there is no node {name:?}"));
             let node = snapshot.nodes.get(name).ok_or_else(missing)?;
             verdicts.retain(|verdict| &verdict.node == name);
-            fate = Some(fate::of(&Arc::new(cluster), &config, &snapshot, node, now).await);
+            one = Some(One {
+                says: policies::of(&snapshot, &decision.memory, node, now.moment),
+                waits: drain::of(&cluster, &snapshot, name, now).await,
+                fate: fate::of(&cluster, &config, &snapshot, node, now).await,
+            });
         }
-        print(&self.shown(&snapshot, (&verdicts, &refusals), &fate, config.dry_run))
+        print(&self.shown(&snapshot, (&verdicts, &refusals), one.as_ref(), config.dry_run))
     }
 
     fn shown(
         &self,
         snapshot: &Snapshot,
         (verdicts, refusals): (&[Verdict], &[String]),
-        fate: &Told,
+        one: Option<&One>,
         dry_run: bool,
     ) -> String {
         if self.json {
             let mut nodes: Vec<Value> = verdicts.iter().map(|verdict| as_json(snapshot, verdict)).collect();
-            if let ([node], Some(fate)) = (nodes.as_mut_slice(), fate) {
-                node["fate"] = fate::as_json(fate);
+            if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
+                node["policies"] = policies::as_json(&one.says);
+                node["drainWaits"] = json!(one.waits);
+                node["fate"] = fate::as_json(&one.fate);
             }
             let of_all = json!({
                 "dryRun": dry_run, "stopped": snapshot.stopped, "nodeReaperRefused": refusals, "nodes": nodes,
@@ -85,13 +110,15 @@ impl Plan {
         let look = Look::of_stdout();
         let mut text = table::head(snapshot, dry_run, look);
         text.push_str(&table::refused(refusals, look));
-        match (&self.node, verdicts) {
-            (Some(_), [verdict]) => text.push_str(&table::one(snapshot, verdict, look)),
+        match (one, verdicts) {
+            (Some(one), [verdict]) => text.push_str(&table::one(snapshot, verdict, (&one.says, &one.waits), look)),
             _ => text.push_str(&table::all(snapshot, verdicts, look)),
         }
-        if let Some(fate) = fate {
-            text.push('\n');
-            text.push_str(&fate::told(fate, width()));
+        if verdicts.iter().any(|verdict| verdict.next.is_some()) {
+            let _ = writeln!(text, "\n{}", stored::NOT_ASKED.join("\n"));
+        }
+        if let Some(one) = one {
+            let _ = write!(text, "\n{}", fate::told(&one.fate, width()));
         }
         text
     }
@@ -107,9 +134,11 @@ fn as_json(snapshot: &Snapshot, verdict: &Verdict) -> Value {
         "node": verdict.node,
         "state": snapshot.nodes.get(&verdict.node).map(table::state),
         "policy": verdict.policy,
+        "also": verdict.also,
         "phase": verdict.phase,
         "next": verdict.next,
         "holds": verdict.holds,
+        "drainBlocked": table::blocked(snapshot, verdict),
         "errors": errors,
     })
 }

@@ -2,25 +2,30 @@
 
 use clap::Args;
 
-use super::{Failure, Global};
-use crate::{daemon, logging};
+use super::{Acting, Failure, Global};
+use crate::daemon;
 
 /// Run the controller; this is what it does without a command.
 #[derive(Debug, Args, Default)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Run {}
+pub(super) struct Run {
+    #[command(flatten)]
+    pub(super) acting: Acting,
+}
 
 const EXAMPLES: &str = "\
 Examples:
   nodewell-controller run --dry-run          watch and say what would be done
-  nodewell-controller run --no-dry-run --kubeconfig /etc/nodewell/controller.kubeconfig
+  nodewell-controller run --no-dry-run       act where policies say Enforce
+  nodewell-controller run --kubeconfig /etc/nodewell/controller.kubeconfig
 
-Several may run; one of them leads.";
+Several may run; one of them leads. Exit codes: 0 it was told to stop; 70 it
+cannot run; 78 mistakes in the configuration.";
 
 impl Run {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let config = global.config()?;
-        logging::init(&config.log_level);
+        nodewell_journal::init("nodewell-controller", &config.log_level);
         Ok(daemon::run(config).await?)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::Path};
 
+use serde_json::{Value, json};
+
 /// One mistake, shown as `file:line: what`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
@@ -17,6 +19,12 @@ impl Mistake {
 
     pub(crate) fn of_file(file: &Path, message: impl Into<String>) -> Self {
         Self { file: file.display().to_string(), line: None, message: message.into() }
+    }
+
+    /// For scripts; no line where it is of the whole file.
+    #[must_use]
+    pub fn as_json(&self) -> Value {
+        json!({ "file": self.file, "line": self.line, "message": self.message })
     }
 
     /// Of what all files and flags say together.

@@ -1,16 +1,14 @@
 //! One config file, or the flags: what was said, key by key.
 
 use std::{
-    net::SocketAddr,
     path::{Path, PathBuf},
-    str::FromStr,
     time::Duration,
 };
 
 use toml::de::DeTable;
 
 use super::{
-    Etcd, Mistake,
+    Etcd, KdumpListen, MetricsListen, Mistake,
     reader::{Report, Section},
 };
 
@@ -40,34 +38,9 @@ pub struct Settings {
     pub approver: Option<bool>,
     pub approver_kubeconfig: Option<PathBuf>,
     pub deny_forged: Option<bool>,
-}
-
-/// An address, or the word `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricsListen {
-    Off,
-    At(SocketAddr),
-}
-
-impl MetricsListen {
-    #[must_use]
-    pub fn address(self) -> Option<SocketAddr> {
-        match self {
-            Self::Off => None,
-            Self::At(address) => Some(address),
-        }
-    }
-}
-
-impl FromStr for MetricsListen {
-    type Err = String;
-    fn from_str(word: &str) -> Result<Self, String> {
-        if word == "off" {
-            return Ok(Self::Off);
-        }
-        let wrong = |_| format!("{word:?} is neither \"off\" nor an address and port such as 127.0.0.1:20258");
-        word.parse().map(Self::At).map_err(wrong)
-    }
+    pub kdump_listen: Option<KdumpListen>,
+    pub claims: Option<bool>,
+    pub claims_namespace: Option<String>,
 }
 
 /// Every key: the table (empty for the file itself) and the name.
@@ -78,6 +51,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("fencing", FENCING),
     ("liveness", LIVENESS),
     ("approver", APPROVER),
+    ("kdump", KDUMP),
+    ("claims", CLAIMS),
 ];
 const TOP: &[&str] = &[
     "dry-run",
@@ -93,12 +68,16 @@ const TOP: &[&str] = &[
     "fencing",
     "liveness",
     "approver",
+    "kdump",
+    "claims",
 ];
 const LEADER: &[&str] = &["lease", "identity", "duration", "renew-deadline", "retry"];
 const ETCD: &[&str] = &["endpoints", "ca", "cert", "key"];
 const FENCING: &[&str] = &["agents-folder", "plugins"];
 const LIVENESS: &[&str] = &["enabled"];
 const APPROVER: &[&str] = &["enabled", "kubeconfig", "deny-forged"];
+const KDUMP: &[&str] = &["listen"];
+const CLAIMS: &[&str] = &["enabled", "namespace"];
 
 /// Reads `file`.
 pub(super) fn read(file: &Path) -> Result<Settings, Vec<Mistake>> {
@@ -141,6 +120,7 @@ fn top(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
     leader(file, &mut settings, report);
     fencing(file, &mut settings, report);
     agents(file, &mut settings, report);
+    peers(file, &mut settings, report);
     settings
 }
 
@@ -204,6 +184,21 @@ fn agents(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     settings.deny_forged = section.boolean("deny-forged", report);
 }
 
+/// What others say: nodes that write crash dumps, and other remediators.
+fn peers(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    if let Some(table) = file.table("kdump", report) {
+        let section = Section::new("[kdump]", table, KDUMP, report);
+        let word = section.string("listen", report).map(|word| word.parse());
+        settings.kdump_listen = word.and_then(|parsed: Result<KdumpListen, String>| {
+            parsed.map_err(|error| report.mistake(&section.span("listen"), error)).ok()
+        });
+    }
+    let Some(table) = file.table("claims", report) else { return };
+    let section = Section::new("[claims]", table, CLAIMS, report);
+    settings.claims = section.boolean("enabled", report);
+    settings.claims_namespace = section.string("namespace", report);
+}
+
 impl Settings {
     /// What both say, where `later` has the last word.
     #[must_use]
@@ -229,6 +224,9 @@ impl Settings {
             approver: later.approver.or(self.approver),
             approver_kubeconfig: later.approver_kubeconfig.or(self.approver_kubeconfig),
             deny_forged: later.deny_forged.or(self.deny_forged),
+            kdump_listen: later.kdump_listen.or(self.kdump_listen),
+            claims: later.claims.or(self.claims),
+            claims_namespace: later.claims_namespace.or(self.claims_namespace),
         }
     }
 }

@@ -86,6 +86,25 @@ fn the_approver_is_somebody_else_or_nobody() {
 }
 
 #[test]
+fn crash_dumps_are_heard_where_somebody_says_so_and_claims_honoured_unless_not() {
+    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
+    let listen = |word: &str| settled(&format!("[kdump]\nlisten = {word:?}\n")).kdump_listen.map(|at| at.to_string());
+    assert_eq!((settled("").kdump_listen, listen("off")), (None, None));
+    for (word, address) in [
+        ("10.0.0.1", "10.0.0.1:7410"),
+        ("0.0.0.0:1234", "0.0.0.0:1234"),
+        ("::", "[::]:7410"),
+        ("[fd00::1]", "[fd00::1]:7410"),
+    ] {
+        assert_eq!(listen(word).as_deref(), Some(address));
+    }
+    assert!(told("[kdump]\nlisten = \"eth0\"\n")[0].starts_with("c.toml:2: \"eth0\" is neither"));
+    assert_eq!(settled("").claims_namespace.as_deref(), Some("medik8s-leases"));
+    assert_eq!(settled("[claims]\nnamespace = \"x\"\n").claims_namespace.as_deref(), Some("x"));
+    assert_eq!(settled("[claims]\nenabled = false\nnamespace = \"x\"\n").claims_namespace, None);
+}
+
+#[test]
 fn silent_agents_are_looked_after_unless_somebody_says_no() {
     let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
     assert!(settled("").liveness);

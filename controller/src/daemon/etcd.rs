@@ -1,64 +1,130 @@
 //! etcd's members and their health, asked of etcd itself. What cannot be asked is unknown, and then no control-plane node
 //! is touched.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
 
+use futures_util::future::{join_all, try_join_all};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodewell_reconcile::world::World;
 use nodewell_remedy::snapshot::Quorum;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     config::Etcd,
     kube::{Requests, Wire, client},
 };
 
-/// A member that fell is known before a Lease of its host has expired (40 s).
-const APART: Duration = Duration::from_secs(10);
+/// With the time for an answer it is less than the shortest silence after which a node may be fenced: a member that fell
+/// together with the node is known by then.
+const APART: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(3);
+
+/// What one healthy member says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Word {
+    cluster: String,
+    /// Which member it is.
+    member: String,
+    /// Members that vote, started or not.
+    voters: BTreeSet<String>,
+    /// At which addresses each of them stands, as its URLs say.
+    places: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Addresses of one member alone, and whether that one is healthy.
+type Places = BTreeMap<String, bool>;
 
 /// Keeps the quorum in the world; never returns.
 pub(super) async fn ask(etcd: Option<&Etcd>, world: &World) {
     let Some(etcd) = etcd else { return std::future::pending().await };
+    let mut last = None;
     loop {
-        let quorum = quorum(etcd).await.unwrap_or_else(|why| {
-            tracing::warn!(why, "etcd's quorum is not known; no control-plane node is touched");
-            Quorum::Unknown
-        });
-        world.set_etcd(quorum);
+        let answer = quorum(etcd).await;
+        let (quorum, places) = answer.clone().unwrap_or((Quorum::Unknown, Places::new()));
+        if last.as_ref() != Some(&answer) {
+            match &answer {
+                Ok((quorum, places)) => tracing::info!(?quorum, ?places, "etcd"),
+                Err(why) => tracing::warn!(why, "etcd's quorum is not known; no control-plane node is touched"),
+            }
+            last = Some(answer);
+        }
+        world.set_etcd(quorum, places);
         sleep(APART).await;
     }
 }
 
-async fn quorum(etcd: &Etcd) -> Result<Quorum, String> {
-    let (mut healthy, mut total) = (0, None);
-    for endpoint in &etcd.endpoints {
-        let wire = wire(etcd, endpoint).await?;
-        if is_healthy(&wire).await {
-            healthy += 1;
-            total = total.or(members(&wire).await);
+/// All at once: members that hang must not add up.
+async fn quorum(etcd: &Etcd) -> Result<(Quorum, Places), String> {
+    let wires: Vec<Wire> = try_join_all(etcd.endpoints.iter().map(|endpoint| wire(etcd, endpoint))).await?;
+    let words: Vec<Word> = join_all(wires.iter().map(in_time)).await.into_iter().flatten().collect();
+    Ok((judge(&words)?, places(&words)))
+}
+
+/// Two endpoints may be one member, and a member that does not vote is no help to the quorum.
+fn judge(words: &[Word]) -> Result<Quorum, String> {
+    let Some(first) = words.first() else { return Err("no member says which members there are".to_owned()) };
+    if words.iter().any(|word| (&word.cluster, &word.voters) != (&first.cluster, &first.voters)) {
+        return Err("its endpoints do not agree which members there are".to_owned());
+    }
+    let healthy: BTreeSet<&String> = words.iter().map(|word| &word.member).collect();
+    let healthy = healthy.into_iter().filter(|member| first.voters.contains(*member)).count();
+    Ok(Quorum::Members { healthy, total: first.voters.len() })
+}
+
+/// Where members stand: a node that has the address of one alone is that one's.
+fn places(words: &[Word]) -> Places {
+    let mut by_address: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (member, addresses) in words.iter().flat_map(|word| &word.places) {
+        for address in addresses {
+            by_address.entry(address).or_default().insert(member);
         }
     }
-    // More healthy endpoints than members: two names of one member, or another cluster.
-    match total {
-        Some(total) if healthy <= total => Ok(Quorum::Members { healthy, total }),
-        Some(total) => Err(format!("{healthy} endpoints are healthy, and there are {total} members")),
-        None => Err("no member says which members there are".to_owned()),
+    let is_healthy = |member: &String| words.iter().any(|word| word.member == *member);
+    let alone = by_address.into_iter().filter(|(_, members)| members.len() == 1);
+    alone.map(|(address, members)| (address.clone(), members.into_iter().any(is_healthy))).collect()
+}
+
+/// The host of a URL. An address that every host has names none.
+fn place(url: &str) -> Option<String> {
+    let url: hyper::Uri = url.parse().ok()?;
+    let host = url.host()?.trim_matches(['[', ']']).to_ascii_lowercase();
+    let is_anybodys = host.parse().map_or(host == "localhost", |ip: IpAddr| ip.is_loopback() || ip.is_unspecified());
+    (!is_anybodys).then_some(host)
+}
+
+fn places_of(member: &Value) -> BTreeSet<String> {
+    let urls = ["peerURLs", "clientURLs"].into_iter().filter_map(|key| member[key].as_array()).flatten();
+    urls.filter_map(Value::as_str).filter_map(place).collect()
+}
+
+async fn in_time(wire: &Wire) -> Option<Word> {
+    timeout(ANSWER, word(wire)).await.ok().flatten()
+}
+
+/// `/health` of a member asks for a linearizable read: it is healthy only with a quorum. The rest is by etcd's JSON gateway.
+async fn word(wire: &Wire) -> Option<Word> {
+    let health: Value = wire.get("/health").await.ok().flatten()?;
+    if health["health"] != "true" {
+        return None;
     }
-}
-
-/// `/health` of a member asks for a linearizable read: it is healthy only with a quorum.
-async fn is_healthy(wire: &Wire) -> bool {
-    let health: Option<Value> = wire.get("/health").await.ok().flatten();
-    health.is_some_and(|health| health["health"] == "true")
-}
-
-/// Voting members, by etcd's JSON gateway.
-async fn members(wire: &Wire) -> Option<usize> {
     let list: Value = wire.create("/v3/cluster/member/list", &json!({})).await.ok()?;
-    let members = list["members"].as_array()?;
-    Some(members.iter().filter(|member| member["isLearner"] != true).count())
+    let id = |value: &Value| value.as_str().map(str::to_owned);
+    let votes = |member: &&Value| member["isLearner"] != true;
+    let voters = || list["members"].as_array().into_iter().flatten().filter(votes);
+    let placed = voters().filter_map(|member| Some((id(&member["ID"])?, places_of(member))));
+    let header = &list["header"];
+    Some(Word {
+        cluster: id(&header["cluster_id"])?,
+        member: id(&header["member_id"])?,
+        voters: voters().map(|member| id(&member["ID"])).collect::<Option<_>>()?,
+        places: placed.collect(),
+    })
 }
 
 /// Files are read anew each time: certificates are renewed.
@@ -75,4 +141,52 @@ async fn wire(etcd: &Etcd, endpoint: &str) -> Result<Wire, String> {
     let config = config.map_err(|error| told(&error))?;
     let client = client(config, Arc::new(Requests::default())).map_err(|error| told(&error))?;
     Ok(Wire::new(client, ANSWER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(member: &str, voters: &[&str]) -> Word {
+        let voters = voters.iter().map(|voter| (*voter).to_owned()).collect();
+        Word { cluster: "1".to_owned(), member: member.to_owned(), voters, places: BTreeMap::new() }
+    }
+
+    #[test]
+    fn a_member_is_known_by_an_address_that_no_other_has() {
+        let stands = |member: &str, at: &[&str]| {
+            (member.to_owned(), places_of(&json!({ "peerURLs": at, "clientURLs": ["https://127.0.0.1:2379"] })))
+        };
+        let places_now = || {
+            BTreeMap::from([
+                stands("a", &["https://10.0.0.1:2380", "https://shared.example.com:2380"]),
+                stands("b", &["https://[fd00::2]:2380", "https://shared.example.com:2381"]),
+                stands("c", &["https://10.0.0.3:2380", "http://localhost:2380"]),
+            ])
+        };
+        let said = |member: &str| Word { places: places_now(), ..word(member, &["a", "b", "c"]) };
+        let expected = [("10.0.0.1", true), ("10.0.0.3", false), ("fd00::2", true)];
+        let expected = expected.map(|(address, healthy)| (address.to_owned(), healthy));
+        assert_eq!(places(&[said("a"), said("b")]), Places::from(expected));
+    }
+
+    #[test]
+    fn two_names_of_one_member_are_one_member() {
+        let words = [word("a", &["a", "b", "c"]), word("a", &["a", "b", "c"]), word("b", &["a", "b", "c"])];
+        assert_eq!(judge(&words), Ok(Quorum::Members { healthy: 2, total: 3 }));
+    }
+
+    #[test]
+    fn who_does_not_vote_is_not_counted() {
+        let words = [word("a", &["a"]), word("learner", &["a"])];
+        assert_eq!(judge(&words), Ok(Quorum::Members { healthy: 1, total: 1 }));
+    }
+
+    #[test]
+    fn endpoints_of_two_clusters_or_of_none_say_nothing() {
+        let other = Word { cluster: "2".to_owned(), ..word("a", &["a"]) };
+        assert!(judge(&[word("a", &["a"]), other]).is_err());
+        assert!(judge(&[word("a", &["a"]), word("b", &["a", "b"])]).is_err());
+        assert!(judge(&[]).is_err());
+    }
 }

@@ -9,7 +9,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Where kubelets listen, unless somebody moved them (`kubelet --port`).
+/// Where kubelets listen that do not say where.
 const KUBELET: u16 = 10250;
 /// One retransmission of a SYN fits.
 const CONNECT: Duration = Duration::from_millis(1500);
@@ -24,7 +24,7 @@ pub(super) struct Kubelets;
 impl Prober for Kubelets {
     async fn reaches(&self, node: &Node) -> bool {
         for address in node.addresses.iter().take(2) {
-            if answers(&(address.as_str(), KUBELET)).await {
+            if answers(&(address.as_str(), node.kubelet_port.unwrap_or(KUBELET))).await {
                 return true;
             }
         }
@@ -66,8 +66,8 @@ pub(super) async fn watch_switch<C: Cluster>(cluster: &C, world: &World) {
         let stopped = cluster.stopped().await.unwrap_or_else(unread);
         if stopped != last {
             match &stopped {
-                Some(why) => tracing::warn!(why, "stopped: nothing is begun any more"),
-                None => tracing::info!("no kill switch is set any more"),
+                Some(why) => tracing::warn!(why, "a kill switch holds: nothing is begun"),
+                None => tracing::info!("no kill switch holds any more"),
             }
             last.clone_from(&stopped);
         }
@@ -79,6 +79,19 @@ pub(super) async fn watch_switch<C: Cluster>(cluster: &C, world: &World) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_kubelet_is_tried_where_it_says_that_it_listens() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let raw = serde_json::json!({ "metadata": { "name": "n", "uid": "u" }, "status": {
+            "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
+            "daemonEndpoints": { "kubeletEndpoint": { "Port": port } } } });
+        let raw = serde_json::from_value(raw).unwrap();
+        let node = crate::kube::convert::node(raw, nodewell_remedy::time::Moment::default()).unwrap();
+        let (reached, came) = tokio::join!(Kubelets.reaches(&node), timeout(CONNECT, listener.accept()));
+        assert!(reached && came.is_ok_and(|came| came.is_ok()), "nobody knocked at {port}");
+    }
 
     #[tokio::test]
     async fn a_refused_connection_is_an_answer() {

@@ -1,30 +1,19 @@
 //! The condition `FenceReady` of every node: whether it could be fenced, found out long before it has to be.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+mod rounds;
 
+use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::{clock::Clock, leader::Term, world::World};
-use nodewell_remedy::{
-    facts::{Node, Truth},
-    snapshot::Snapshot,
-};
+use nodewell_remedy::facts::{Condition, FENCE_READY, Node, Truth};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::kube::{FIELD_MANAGER, KubeCluster};
 
-const CONDITION: &str = "FenceReady";
-/// Each node is asked once in a round; BMCs are slow and log every login.
-const ROUND: Duration = Duration::from_secs(600);
-/// A new leader wants to know of all soon.
-const FIRST_ROUND_APART: Duration = Duration::from_millis(500);
-const MOST_APART: Duration = Duration::from_secs(30);
-
-/// What was written last, by node.
-type Told = BTreeMap<String, (Truth, &'static str)>;
+/// The condition says at least so often that somebody still looks.
+const HEARTBEAT: SignedDuration = SignedDuration::from_hours(6);
+/// Longer ones are cut: a Node is read by everybody.
+const MESSAGE_CHARS: usize = 256;
 
 /// While `term` is ours; never returns.
 pub(super) async fn look_after(
@@ -34,66 +23,122 @@ pub(super) async fn look_after(
     term: Term,
 ) -> std::convert::Infallible {
     let clock = cluster.clock();
-    let (mut told, mut apart) = (Told::new(), FIRST_ROUND_APART);
-    loop {
-        let names: BTreeSet<String> = world.with(|snapshot| snapshot.nodes.keys().cloned().collect());
-        power.keep_only(|name| names.contains(name));
-        for name in &names {
-            sleep(apart).await;
-            if !leads(&term, clock) {
-                (told, apart) = (Told::new(), FIRST_ROUND_APART);
-                continue;
-            }
-            if let Some((node, wanted)) = world.with(|snapshot| seen(snapshot, name)) {
-                ask(power, cluster, (&node, wanted), &mut told).await;
-            }
-        }
-        if names.is_empty() || !leads(&term, clock) {
-            sleep(FIRST_ROUND_APART).await;
-        } else {
-            apart = (ROUND / u32::try_from(names.len()).unwrap_or(u32::MAX)).min(MOST_APART);
-        }
-    }
+    rounds::run(&Asker { power, cluster }, world, clock, || leads(&term, clock)).await
 }
 
 fn leads(term: &Term, clock: Clock) -> bool {
     term.borrow().as_ref().is_some_and(|life| life.holds(clock.moment()))
 }
 
-/// The node, and whether any policy would turn it off: only then is a node without methods worth a word.
-fn seen(snapshot: &Snapshot, name: &str) -> Option<(Node, bool)> {
-    let powers = |step: &nodewell_remedy::api::policy::StepSpec| step.reboot.is_some() || step.power_cycle.is_some();
-    let node = Node::clone(snapshot.nodes.get(name)?);
-    Some((node, snapshot.policies.iter().any(|policy| policy.steps.iter().any(powers))))
+struct Asker<'a> {
+    power: &'a NativePower<KubeCluster>,
+    cluster: &'a KubeCluster,
 }
 
-async fn ask(power: &NativePower<KubeCluster>, cluster: &KubeCluster, (node, wanted): (&Node, bool), told: &mut Told) {
-    let word = power.preflight(node).await;
-    let set = if word.reason == "NoMethods" && !wanted { json!([]) } else { json!([condition(node, &word)]) };
-    let news = (word.status, word.reason);
-    let is_there = node.condition(CONDITION).is_some();
-    if told.get(&node.name) == Some(&news) || set.as_array().is_some_and(Vec::is_empty) && !is_there {
-        return;
+impl rounds::Asker for Asker<'_> {
+    fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
+        self.power.keep_only(is_there);
     }
-    let path = format!("/api/v1/nodes/{}/status", node.name);
-    let metadata = json!({ "name": node.name, "uid": node.uid });
-    let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": { "conditions": set } });
-    match cluster.wire().apply(&path, FIELD_MANAGER, &body).await {
-        Ok(_) => {
-            tracing::info!(node = node.name, status = %word.status, reason = word.reason, message = word.message, "FenceReady");
-            told.insert(node.name.clone(), news);
+
+    async fn ask(&self, node: Node, wanted: bool) -> bool {
+        let word = self.power.preflight(&node).await;
+        if let Some(conditions) = news(&node, &word, wanted, Timestamp::now()) {
+            self.write(&node, &word, &conditions).await;
         }
-        Err(failure) => tracing::warn!(node = node.name, %failure, "FenceReady cannot be written; tried again"),
+        word.status == Truth::True
     }
 }
 
-fn condition(node: &Node, word: &Preflight) -> Value {
-    let now = jiff::Timestamp::now();
-    let before = node.condition(CONDITION).filter(|before| before.status == word.status);
-    let since = before.and_then(|before| before.since).unwrap_or(now);
-    let message: String = word.message.chars().take(256).collect();
-    json!({
-        "type": CONDITION, "status": word.status.to_string(), "reason": word.reason, "message": message,
+impl Asker<'_> {
+    async fn write(&self, node: &Node, word: &Preflight, conditions: &Value) {
+        let path = format!("/api/v1/nodes/{}/status", node.name);
+        let metadata = json!({ "name": node.name, "uid": node.uid });
+        let status = json!({ "conditions": conditions });
+        let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status });
+        match self.cluster.wire().apply(&path, FIELD_MANAGER, &body).await {
+            Ok(()) => {
+                let Preflight { status, reason, message } = word;
+                tracing::info!(node = node.name, %status, reason, message, "FenceReady");
+            }
+            Err(failure) => tracing::warn!(node = node.name, %failure, "FenceReady cannot be written; tried again"),
+        }
+    }
+}
+
+/// What is to be written, if the Node itself does not say it already: somebody may have taken the condition away, and a Node
+/// that was made anew never had it.
+fn news(node: &Node, word: &Preflight, wanted: bool, now: Timestamp) -> Option<Value> {
+    let there = node.condition(FENCE_READY);
+    if word.reason == "NoMethods" && !wanted {
+        return there.map(|_| json!([]));
+    }
+    let message: String = word.message.chars().take(MESSAGE_CHARS).collect();
+    let said = |there: &Condition| {
+        let beat = there.heartbeat.is_some_and(|beat| now.duration_since(beat).abs() < HEARTBEAT);
+        beat && (there.status, there.reason.as_str(), &there.message) == (word.status, word.reason, &message)
+    };
+    if there.is_some_and(said) {
+        return None;
+    }
+    let since = there.filter(|there| there.status == word.status).and_then(|there| there.since).unwrap_or(now);
+    Some(json!([{
+        "type": FENCE_READY, "status": word.status.to_string(), "reason": word.reason, "message": message,
         "lastHeartbeatTime": format!("{now:.0}"), "lastTransitionTime": format!("{since:.0}"),
-    })
+    }]))
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remedy::time::Moment;
+
+    use super::*;
+    use crate::kube::convert;
+
+    const NOW: &str = "2026-01-02T00:00:00Z";
+
+    fn node(condition: Option<Value>) -> Node {
+        let conditions: Vec<Value> = condition.into_iter().collect();
+        let raw = json!({ "metadata": { "name": "n", "uid": "u" }, "status": { "conditions": conditions } });
+        convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap()
+    }
+
+    fn said(changed: Value) -> Node {
+        let mut condition = json!({ "type": FENCE_READY, "status": "False", "reason": "NoAnswer", "message": "m",
+            "lastHeartbeatTime": "2026-01-01T23:00:00Z", "lastTransitionTime": "2025-01-01T00:00:00Z" });
+        condition.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
+        node(Some(condition))
+    }
+
+    fn news_of(node: &Node, reason: &'static str, wanted: bool) -> Option<Value> {
+        let status = if reason == "NoMethods" { Truth::Unknown } else { Truth::False };
+        news(node, &Preflight { status, reason, message: "m".into() }, wanted, NOW.parse().unwrap())
+    }
+
+    #[test]
+    fn what_the_node_says_already_is_not_written_again() {
+        assert_eq!(news_of(&said(json!({})), "NoAnswer", true), None);
+    }
+
+    #[test]
+    fn whatever_the_node_lacks_is_written() {
+        for (node, since) in [
+            (node(None), NOW),
+            (said(json!({ "reason": "Other" })), "2025-01-01T00:00:00Z"),
+            (said(json!({ "message": "other" })), "2025-01-01T00:00:00Z"),
+            (said(json!({ "status": "True" })), NOW),
+            (said(json!({ "lastHeartbeatTime": "2026-01-01T17:00:00Z" })), "2025-01-01T00:00:00Z"),
+            (said(json!({ "lastHeartbeatTime": null })), "2025-01-01T00:00:00Z"),
+        ] {
+            let news = news_of(&node, "NoAnswer", true).unwrap();
+            assert_eq!((&news[0]["lastTransitionTime"], &news[0]["lastHeartbeatTime"]), (&json!(since), &json!(NOW)));
+        }
+    }
+
+    #[test]
+    fn a_node_without_methods_has_it_only_while_somebody_would_fence_it() {
+        assert_eq!(news_of(&node(None), "NoMethods", false), None);
+        assert_eq!(news_of(&said(json!({})), "NoMethods", false), Some(json!([])));
+        assert!(news_of(&node(None), "NoMethods", true).is_some());
+        assert!(news_of(&node(None), "FenceNotReady", false).is_some());
+    }
 }

@@ -15,7 +15,7 @@ use nodewell_remedy::{
 };
 
 use super::{
-    convert, events, fences, leases, nodes, pods, reach, switch,
+    claims, convert, events, fences, leases, nodes, pods, reach, switch,
     wire::{Wire, escaped},
 };
 
@@ -26,6 +26,8 @@ pub struct Settings {
     pub namespace: String,
     /// The controller's own Lease.
     pub lease: String,
+    /// The namespace of other remediators' Leases; nothing: nobody is asked.
+    pub claims: Option<String>,
     /// Any of these files stops everything.
     pub hold_files: Vec<PathBuf>,
     /// The longest a request may take; see [`Settings::REQUEST_TIMEOUT`].
@@ -93,6 +95,10 @@ impl Cluster for KubeCluster {
         pods::on(&self.wire, node).await
     }
 
+    async fn pods_and_claims_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
+        pods::with_claims(&self.wire, node).await
+    }
+
     async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, Failure> {
         pods::one(&self.wire, at).await
     }
@@ -123,6 +129,13 @@ impl Cluster for KubeCluster {
         }
     }
 
+    async fn claim(&self, node: &str, uid: &str) -> Result<(), Failure> {
+        match &self.settings.claims {
+            Some(namespace) => claims::claim(&self.wire, namespace, (node, uid), self.clock.wall()).await,
+            None => Ok(()),
+        }
+    }
+
     async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
         fences::open(&self.wire, fence).await
     }
@@ -135,16 +148,28 @@ impl Cluster for KubeCluster {
         fences::close(&self.wire, fence).await
     }
 
-    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<(), Failure> {
-        nodes::change(&self.wire, (node, uid), |raw| nodes::tainted(raw, taint)).await.map(drop)
+    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+        nodes::change(&self.wire, (node, uid), |raw| nodes::tainted(raw, taint)).await
     }
 
-    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<(), Failure> {
-        nodes::change(&self.wire, (node, uid), |raw| nodes::untainted(raw, taint)).await.map(drop)
+    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+        nodes::change(&self.wire, (node, uid), |raw| nodes::untainted(raw, taint)).await
     }
 
     async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
         nodes::change(&self.wire, (node, uid), |raw| nodes::cordoned(raw, by)).await
+    }
+
+    async fn cordon_seen(&self, seen: &Node, by: &str) -> Result<(bool, Option<Node>), Failure> {
+        match nodes::cordon_seen::<core::Node>(&self.wire, seen, by).await {
+            Ok(raw) => Ok((true, convert::node(raw, self.clock.moment()).ok())),
+            // It was changed since: read first, then.
+            Err(Failure::Conflict(_)) => {
+                let is_ours = self.cordon(&seen.name, &seen.uid, by).await?;
+                Ok((is_ours, self.node(&seen.name).await.ok().flatten()))
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {

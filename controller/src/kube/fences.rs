@@ -1,10 +1,7 @@
 //! Records. Each write is a compare-and-swap on the resourceVersion and names the UID.
 
 use nodewell_reconcile::failure::Failure;
-use nodewell_remedy::api::{
-    GROUP, VERSION,
-    fence::{NodeFence, NodeFenceStatus},
-};
+use nodewell_remedy::api::{GROUP, VERSION, fence::NodeFence};
 use serde_json::{Value, json};
 
 use super::wire::{Wire, escaped};
@@ -18,18 +15,13 @@ pub(super) fn path(name: &str) -> String {
     format!("{}/{}", collection(), escaped(name))
 }
 
-/// Creates it. The server drops the status of a creation, so that a record with one takes a second write; without it the
-/// record is one of which nothing has been done.
+/// Creates it. The server drops the status of a creation: whoever opens it saves that next.
 pub(super) async fn open(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Failure> {
     let mut body = body(fence);
     body["metadata"] = json!({
         "name": fence.metadata.name, "labels": fence.metadata.labels, "annotations": fence.metadata.annotations,
     });
-    let made: NodeFence = wire.create(&collection(), &body).await?;
-    if fence.status == NodeFenceStatus::default() {
-        return Ok(made);
-    }
-    save(wire, &NodeFence { status: fence.status.clone(), ..made }).await
+    wire.create(&collection(), &body).await
 }
 
 pub(super) async fn save(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Failure> {

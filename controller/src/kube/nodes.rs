@@ -1,7 +1,11 @@
 //! Taints and cordons: read, change, write if nothing was written in between; tried again a few times.
 
 use nodewell_reconcile::failure::Failure;
-use nodewell_remedy::{api::CORDONED_BY, facts::Taint};
+use nodewell_remedy::{
+    api::CORDONED_BY,
+    facts::{Node, Taint},
+};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
@@ -25,6 +29,8 @@ pub(super) enum Change {
     NotOurs,
     /// A merge patch without its preconditions.
     Patch(Value),
+    /// The same, and what it leaves is not ours.
+    Disown(Value),
 }
 
 /// Applies what `change` makes of the Node with this UID. False if it is not ours to change.
@@ -39,15 +45,16 @@ pub(super) async fn change(
         if node["metadata"]["uid"].as_str() != Some(uid) {
             return Err(Failure::NotFound);
         }
-        let mut patch = match change(&node) {
+        let (mut patch, is_ours) = match change(&node) {
             Change::Nothing => return Ok(true),
             Change::NotOurs => return Ok(false),
-            Change::Patch(patch) => patch,
+            Change::Patch(patch) => (patch, true),
+            Change::Disown(patch) => (patch, false),
         };
         patch["metadata"]["uid"] = json!(uid);
         patch["metadata"]["resourceVersion"] = node["metadata"]["resourceVersion"].clone();
         match wire.merge::<Value>(&path(name), &patch).await {
-            Ok(_) => return Ok(true),
+            Ok(_) => return Ok(is_ours),
             Err(conflict @ Failure::Conflict(_)) => last = conflict,
             Err(failure) => return Err(failure),
         }
@@ -55,23 +62,35 @@ pub(super) async fn change(
     Err(last)
 }
 
-/// With the taint, in place of one with the same key and effect. Others stay as they are, unknown fields included.
+/// With the taint. Others stay as they are, unknown fields included; a Node has one with a key and an effect, so that of
+/// another value is somebody else's.
 pub(super) fn tainted(node: &Value, taint: &Taint) -> Change {
-    let mut taints = others(node, taint);
-    let same = |one: &Value| is_same(one, taint) && one["value"].as_str().unwrap_or_default() == taint.value;
-    if all(node).any(same) {
-        return Change::Nothing;
+    match like(node, taint) {
+        Some(one) if has_value(one, taint) => Change::Nothing,
+        Some(_) => Change::NotOurs,
+        None => {
+            let mut taints = others(node, taint);
+            taints.push(json!(taint));
+            Change::Patch(json!({ "spec": { "taints": taints } }))
+        }
     }
-    taints.push(json!(taint));
-    Change::Patch(json!({ "spec": { "taints": taints } }))
 }
 
-/// Without the taint of this key and effect, whatever its value.
+/// Without this very taint.
 pub(super) fn untainted(node: &Value, taint: &Taint) -> Change {
-    if !all(node).any(|one| is_same(one, taint)) {
-        return Change::Nothing;
+    match like(node, taint) {
+        Some(one) if has_value(one, taint) => Change::Patch(json!({ "spec": { "taints": others(node, taint) } })),
+        Some(_) => Change::NotOurs,
+        None => Change::Nothing,
     }
-    Change::Patch(json!({ "spec": { "taints": others(node, taint) } }))
+}
+
+fn like<'a>(node: &'a Value, taint: &Taint) -> Option<&'a Value> {
+    all(node).find(|one| is_same(one, taint))
+}
+
+fn has_value(one: &Value, taint: &Taint) -> bool {
+    one["value"].as_str().unwrap_or_default() == taint.value
 }
 
 fn all(node: &Value) -> impl Iterator<Item = &Value> {
@@ -91,13 +110,23 @@ pub(super) fn cordoned(node: &Value, by: &str) -> Change {
     match (is_cordoned(node), has_our_cordon(node, by)) {
         (true, true) => Change::Nothing,
         (true, false) => Change::NotOurs,
-        (false, _) => Change::Patch(json!({
-            "metadata": { "annotations": { CORDONED_BY: by } }, "spec": { "unschedulable": true },
-        })),
+        (false, _) => Change::Patch(cordon(by)),
     }
 }
 
-/// Schedulable again, if the cordon is ours; the mark goes with it.
+fn cordon(by: &str) -> Value {
+    json!({ "metadata": { "annotations": { CORDONED_BY: by } }, "spec": { "unschedulable": true } })
+}
+
+/// Cordons a Node that was schedulable when it was seen, if it still is that version; it as it is then.
+pub(super) async fn cordon_seen<T: DeserializeOwned>(wire: &Wire, seen: &Node, by: &str) -> Result<T, Failure> {
+    let mut patch = cordon(by);
+    patch["metadata"]["uid"] = json!(seen.uid);
+    patch["metadata"]["resourceVersion"] = json!(seen.resource_version);
+    wire.merge(&path(&seen.name), &patch).await
+}
+
+/// Schedulable again, if the cordon is ours; our mark goes in any case.
 pub(super) fn uncordoned(node: &Value, by: &str) -> Change {
     let without_mark = || json!({ "metadata": { "annotations": { CORDONED_BY: null } } });
     if mark(node) != Some(by) {
@@ -108,7 +137,8 @@ pub(super) fn uncordoned(node: &Value, by: &str) -> Change {
         return Change::Patch(without_mark());
     }
     if !has_our_cordon(node, by) {
-        return Change::NotOurs;
+        // It names the wrong one: a record would ask for this cordon again and again, and the next one too.
+        return Change::Disown(without_mark());
     }
     let mut patch = without_mark();
     patch["spec"] = json!({ "unschedulable": null });
@@ -155,20 +185,35 @@ mod tests {
     }
 
     #[test]
-    fn a_taint_replaces_its_like_and_leaves_others_whole() {
-        let Change::Patch(patch) = tainted(&node(), &taint("ours", "new")) else { panic!("no patch") };
+    fn a_taint_leaves_others_whole() {
+        let Change::Patch(patch) = tainted(&node(), &taint("more", "new")) else { panic!("no patch") };
         let taints = patch["spec"]["taints"].as_array().unwrap();
-        assert_eq!(taints.len(), 3);
+        assert_eq!(taints.len(), 4);
         assert_eq!(taints[0]["timeAdded"], "2026-01-01T00:00:00Z");
-        assert_eq!(taints[2]["value"], "new");
-        assert_eq!(tainted(&node(), &taint("ours", "old")), Change::Nothing);
+        assert_eq!(taints[3]["value"], "new");
+        let Change::Patch(patch) = untainted(&node(), &taint("ours", "old")) else { panic!("no patch") };
+        assert_eq!(patch["spec"]["taints"], json!([node()["spec"]["taints"][0], node()["spec"]["taints"][2]]));
     }
 
     #[test]
-    fn a_taint_goes_by_key_and_effect() {
-        let Change::Patch(patch) = untainted(&node(), &taint("ours", "whatever")) else { panic!("no patch") };
-        assert_eq!(patch["spec"]["taints"].as_array().unwrap().len(), 2);
-        assert_eq!(untainted(&node(), &taint("gone", "")), Change::Nothing);
+    fn a_taint_of_another_value_is_somebody_elses() {
+        let none = |key: &str, value: &str| Taint { effect: Effect::NoExecute, ..taint(key, value) };
+        for (taint, set, taken) in [
+            (taint("ours", "old"), "nothing", "patch"),
+            (taint("ours", "new"), "not ours", "not ours"),
+            (taint("ours", ""), "not ours", "not ours"),
+            (none("ours", ""), "nothing", "patch"),
+            (none("other", "nodewell"), "not ours", "not ours"),
+            (taint("other", ""), "patch", "nothing"),
+        ] {
+            let word = |change| match change {
+                Change::Nothing => "nothing",
+                Change::NotOurs => "not ours",
+                Change::Patch(_) => "patch",
+                Change::Disown(_) => "disown",
+            };
+            assert_eq!((word(tainted(&node(), &taint)), word(untainted(&node(), &taint))), (set, taken), "{taint:?}");
+        }
     }
 
     fn cordoned_node(by: Option<&str>, writer: &str) -> Value {
@@ -186,15 +231,19 @@ mod tests {
         let ours = cordoned_node(Some("p"), FIELD_MANAGER);
         assert_eq!(cordoned(&ours, "p"), Change::Nothing);
         assert!(matches!(uncordoned(&ours, "p"), Change::Patch(patch) if patch["spec"]["unschedulable"].is_null()));
-        for theirs in [
-            cordoned_node(None, "kubectl-cordon"),
-            cordoned_node(Some("q"), FIELD_MANAGER),
-            // Uncordoned and cordoned again by a person, who knows nothing of the mark.
-            cordoned_node(Some("p"), "kubectl-cordon"),
-        ] {
+        for theirs in [cordoned_node(None, "kubectl-cordon"), cordoned_node(Some("q"), FIELD_MANAGER)] {
             assert_eq!(cordoned(&theirs, "p"), Change::NotOurs, "{theirs}");
             assert_eq!(uncordoned(&theirs, "p"), Change::NotOurs, "{theirs}");
         }
+    }
+
+    /// Uncordoned and cordoned again by a person, who knows nothing of the mark.
+    #[test]
+    fn a_cordon_that_a_person_repeated_stays_and_loses_our_mark() {
+        let theirs = cordoned_node(Some("p"), "kubectl-cordon");
+        assert_eq!(cordoned(&theirs, "p"), Change::NotOurs);
+        let without_mark = json!({ "metadata": { "annotations": { CORDONED_BY: null } } });
+        assert_eq!(uncordoned(&theirs, "p"), Change::Disown(without_mark));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt, stream};
 use k8s_openapi::api::{
     core::v1::{self as core, PersistentVolume, PersistentVolumeClaim},
     policy::v1::PodDisruptionBudget,
@@ -23,26 +24,48 @@ fn path(at: &PodRef) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", escaped(&at.namespace), escaped(&at.name))
 }
 
-/// All pods bound to `node`.
+/// Questions about one node's claims and DaemonSets that are under way at once.
+const AT_ONCE: usize = 16;
+
+/// All pods bound to `node`; of their claims no more than the names.
 pub(super) async fn on(wire: &Wire, node: &str) -> Result<Vec<Pod>, Failure> {
-    let query = format!("&fieldSelector={}", escaped(&format!("spec.nodeName={node}")));
-    let raw: Vec<core::Pod> = wire.list("/api/v1/pods", &query).await?;
+    finished(wire, raw(wire, node).await?, &BTreeMap::new()).await
+}
+
+/// The same with what their claims are: up to three requests for each.
+pub(super) async fn with_claims(wire: &Wire, node: &str) -> Result<Vec<Pod>, Failure> {
+    let raw = raw(wire, node).await?;
     let wanted: BTreeSet<(String, String)> = raw.iter().flat_map(named_claims).collect();
-    let mut claims: BTreeMap<String, Claims> = BTreeMap::new();
-    for (namespace, name) in wanted {
+    let found = each(wanted, |(namespace, name)| async move {
         let claim = claim(wire, &namespace, &name).await;
+        (namespace, name, claim)
+    });
+    let mut claims: BTreeMap<String, Claims> = BTreeMap::new();
+    for (namespace, name, claim) in found.await {
         claims.entry(namespace).or_default().insert(name, claim);
     }
+    finished(wire, raw, &claims).await
+}
+
+async fn raw(wire: &Wire, node: &str) -> Result<Vec<core::Pod>, Failure> {
+    let query = format!("&fieldSelector={}", escaped(&format!("spec.nodeName={node}")));
+    wire.list("/api/v1/pods", &query).await
+}
+
+async fn finished(wire: &Wire, raw: Vec<core::Pod>, claims: &BTreeMap<String, Claims>) -> Result<Vec<Pod>, Failure> {
     let none = Claims::new();
-    let mut pods: Vec<Pod> = raw
-        .into_iter()
-        .filter_map(|raw| {
-            let namespace = raw.metadata.namespace.clone().unwrap_or_default();
-            convert::pod(raw, claims.get(&namespace).unwrap_or(&none))
-        })
-        .collect();
+    let read = raw.into_iter().filter_map(|raw| {
+        let namespace = raw.metadata.namespace.clone().unwrap_or_default();
+        convert::pod(raw, claims.get(&namespace).unwrap_or(&none))
+    });
+    let mut pods: Vec<Pod> = read.collect();
     mark_orphans(wire, &mut pods).await;
     Ok(pods)
+}
+
+/// Asks for all, some at once: one after the other a node with many volumes would never be known in time.
+async fn each<T, F: Future>(wanted: impl IntoIterator<Item = T>, ask: impl Fn(T) -> F) -> Vec<F::Output> {
+    stream::iter(wanted).map(ask).buffer_unordered(AT_ONCE).collect().await
 }
 
 fn named_claims(raw: &core::Pod) -> Vec<(String, String)> {
@@ -87,19 +110,24 @@ async fn driver(wire: &Wire, volume: Option<&str>, class: Option<&str>) -> Optio
 
 /// A pod of a DaemonSet that is gone is one that nothing would make again; kubectl asks the same question.
 async fn mark_orphans(wire: &Wire, pods: &mut [Pod]) {
-    let mut gone: BTreeMap<(String, String, String), bool> = BTreeMap::new();
+    let sets: BTreeSet<Set> = pods.iter().filter_map(set_of).collect();
+    let asked = each(sets, |set| async move { is_gone(wire, &set).await.then_some(set) });
+    let gone: BTreeSet<Set> = asked.await.into_iter().flatten().collect();
     for pod in pods {
-        let Some(owner) = pod.owner.as_mut().filter(|owner| owner.kind == "DaemonSet") else { continue };
-        let key = (pod.at.namespace.clone(), owner.name.clone(), owner.uid.clone());
-        if !gone.contains_key(&key) {
-            let is_gone = is_gone(wire, &key).await;
-            gone.insert(key.clone(), is_gone);
-        }
-        owner.gone = gone.get(&key).copied().unwrap_or(false);
+        let is_orphan = set_of(pod).is_some_and(|set| gone.contains(&set));
+        pod.owner.iter_mut().for_each(|owner| owner.gone = is_orphan);
     }
 }
 
-async fn is_gone(wire: &Wire, (namespace, name, uid): &(String, String, String)) -> bool {
+/// A DaemonSet: namespace, name and UID.
+type Set = (String, String, String);
+
+fn set_of(pod: &Pod) -> Option<Set> {
+    let owner = pod.owner.as_ref().filter(|owner| owner.kind == "DaemonSet")?;
+    Some((pod.at.namespace.clone(), owner.name.clone(), owner.uid.clone()))
+}
+
+async fn is_gone(wire: &Wire, (namespace, name, uid): &Set) -> bool {
     let path = format!("/apis/apps/v1/namespaces/{}/daemonsets/{}", escaped(namespace), escaped(name));
     match wire.get::<Value>(&path).await {
         Ok(None) => true,
@@ -131,4 +159,70 @@ pub(super) async fn evict(wire: &Wire, at: &PodRef, grace: Option<Duration>) -> 
 
 pub(super) async fn delete(wire: &Wire, at: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
     wire.delete(&path(at), &json!({ "uid": at.uid }), grace).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, sync::Arc, sync::Mutex};
+
+    use hyper::{Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+
+    /// A node with 200 pods, each with a claim of its own; every answer takes 50 ms. The paths that were asked for.
+    fn server() -> (Wire, Arc<Mutex<Vec<String>>>) {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            log.lock().unwrap().push(path.clone());
+            async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Ok::<_, Infallible>(Response::new(Body::from(answer(&path).to_string().into_bytes())))
+            }
+        });
+        (Wire::new(kube::Client::new(service, "default"), Duration::from_secs(10)), asked)
+    }
+
+    fn answer(path: &str) -> Value {
+        if path.ends_with("/pods") {
+            return json!({ "metadata": {}, "items": (0..200).map(pod).collect::<Vec<_>>() });
+        }
+        let spec = json!({ "volumeName": "v", "storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
+            "csi": { "driver": "disks.example.com", "volumeHandle": "h" } });
+        json!({ "metadata": { "name": "x", "uid": "set" }, "spec": spec, "provisioner": "p" })
+    }
+
+    fn pod(at: usize) -> Value {
+        let volumes = json!([{ "name": "a", "persistentVolumeClaim": { "claimName": format!("c{at}") } }]);
+        let owners = json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": format!("d{}", at % 40),
+            "uid": if at.is_multiple_of(40) { "before" } else { "set" }, "controller": true }]);
+        json!({ "metadata": { "namespace": "n", "name": format!("p{at}"), "uid": format!("u{at}"),
+            "ownerReferences": owners }, "spec": { "containers": [], "volumes": volumes, "nodeName": "a" } })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_hundred_claims_are_known_before_the_pods_are_old() {
+        let (wire, _) = server();
+        let began = tokio::time::Instant::now();
+        let pods = with_claims(&wire, "a").await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        let known = pods.iter().flat_map(|pod| &pod.volumes).filter(|volume| match volume {
+            nodewell_remedy::facts::Volume::Claim(claim) => claim.driver.as_deref() == Some("disks.example.com"),
+            _ => false,
+        });
+        assert_eq!((pods.len(), known.count()), (200, 200));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn claims_are_not_asked_for_unless_they_matter() {
+        let (wire, asked) = server();
+        let pods = on(&wire, "a").await.unwrap();
+        let orphans = pods.iter().filter(|pod| pod.owner.as_ref().is_some_and(|owner| owner.gone)).count();
+        assert_eq!((pods.len(), orphans), (200, 5));
+        let asked = asked.lock().unwrap();
+        assert_eq!(asked.len(), 1 + 40, "one list, and each DaemonSet once");
+        assert!(asked.iter().all(|path| !path.contains("persistentvolume")));
+    }
 }

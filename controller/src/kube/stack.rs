@@ -2,13 +2,9 @@
 //! one repeats requests behind our back when the server says 429 (which is how a disruption budget says no), leaves
 //! Nagle's algorithm on, and waits for a dead connection as long as the kernel does, a quarter of an hour.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{error::Error as _, path::Path, sync::Arc, time::Duration};
 
+use hyper::Request;
 use hyper_util::{
     client::legacy::{self, connect::HttpConnector},
     rt::TokioExecutor,
@@ -18,7 +14,12 @@ use kube::{
     client::{Body, ClientBuilder, ConfigExt},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tower::{BoxError, ServiceExt};
+use tower::{BoxError, service_fn};
+
+use super::{
+    counted::{Asked, Requests},
+    wire::told,
+};
 
 /// A lost SYN is sent again after one second: two tries.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -39,22 +40,6 @@ pub enum ConnectError {
     Credentials(#[from] kube::Error),
 }
 
-/// Answers of the API server so far, by code; 0 stands for none. Shown as `nodewell_controller_api_requests_total`.
-#[derive(Debug, Default)]
-pub struct Requests(Mutex<BTreeMap<u16, u64>>);
-
-impl Requests {
-    fn count(&self, code: u16) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
-    }
-
-    /// By code.
-    #[must_use]
-    pub fn so_far(&self) -> BTreeMap<u16, u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
 /// A client by `kubeconfig`, or by what this machine offers (`KUBECONFIG`, `~/.kube/config`, a pod's service account).
 /// Reads files, and runs an exec plug-in if the file names one; sends nothing.
 pub async fn connect(kubeconfig: Option<&Path>, requests: Arc<Requests>) -> Result<Client, ConnectError> {
@@ -70,21 +55,34 @@ pub fn client(config: Config, requests: Arc<Requests>) -> Result<Client, Connect
     let https = config.rustls_https_connector_with_connector(tcp())?;
     let (headers, auth) = (config.extra_headers_layer()?, config.auth_layer()?);
     let service: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(https);
-    let failures = Arc::clone(&requests);
-    let service = service
-        .map_response(move |response| {
-            requests.count(response.status().as_u16());
-            response
-        })
-        .map_err(move |error| {
-            failures.count(0);
-            BoxError::from(error)
-        });
+    let service = service_fn(move |request: Request<Body>| {
+        let (asked, requests) = (Asked::of(&request), Arc::clone(&requests));
+        let server = server(&request);
+        let answer = service.request(request);
+        async move {
+            let answer = answer.await;
+            requests.count(asked, answer.as_ref().map_or(0, |response| response.status().as_u16()));
+            answer.map_err(|error| BoxError::from(unanswered(&server, &error)))
+        }
+    });
     let builder = ClientBuilder::new(service, config.default_namespace.clone()).with_layer(&headers);
     Ok(match &auth {
         Some(auth) => builder.with_layer(auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),
     })
+}
+
+/// `https://10.0.0.1:6443`: who did not answer is half of what there is to say.
+fn server(request: &Request<Body>) -> String {
+    let uri = request.uri();
+    let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+    format!("{}://{authority}", uri.scheme_str().unwrap_or("http"))
+}
+
+/// What lies under the client's own `client error (Connect)`, if anything does.
+fn unanswered(server: &str, error: &legacy::Error) -> String {
+    let why = error.source().map_or_else(|| error.to_string(), told);
+    format!("{server}: {why}")
 }
 
 async fn of_file(path: &Path) -> Result<Config, ConnectError> {

@@ -170,12 +170,16 @@ impl Wire {
         }
         let bytes = body.map(|(_, value)| value.to_string().into_bytes()).unwrap_or_default();
         let request = request.body(Body::from(bytes)).map_err(|error| unsent(error.to_string()))?;
-        self.client.send(request).await.map_err(|error| Failure::NoAnswer(told(&error)))
+        self.client.send(request).await.map_err(|error| match error {
+            // Its own name says nothing to anybody.
+            kube::Error::Service(error) => Failure::NoAnswer(told(&*error)),
+            error => Failure::NoAnswer(told(&error)),
+        })
     }
 }
 
-/// The error and what is under it: `ServiceError: client error (Connect)` alone says nothing.
-fn told(error: &dyn std::error::Error) -> String {
+/// The error and what is under it: `client error (Connect)` alone says nothing.
+pub(super) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut under = error.source();
     while let Some(source) = under {

@@ -62,6 +62,7 @@ mod tests {
             enrolment: enrolment::Counts { approved: 3, ..enrolment::Counts::default() },
             refused: [("AnotherNode", 1)].into(),
             waiting: [("AnotherNode", 1)].into(),
+            ..Told::default()
         }
     }
 

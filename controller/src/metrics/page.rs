@@ -2,6 +2,8 @@
 
 use std::{collections::HashSet, fmt::Write as _};
 
+use nodewell_reconcile::world::Histogram;
+
 /// A page in the making.
 #[derive(Debug, Default)]
 pub(super) struct Page {
@@ -15,6 +17,7 @@ pub(super) struct Page {
 pub(super) enum Kind {
     Counter,
     Gauge,
+    Histogram,
 }
 
 impl Page {
@@ -27,11 +30,24 @@ impl Page {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
         };
         self.series.clear();
         self.name = name.to_owned();
         // Writing to a String cannot fail.
         let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        self
+    }
+
+    /// All series of one histogram of the metric in hand.
+    pub(super) fn histogram(&mut self, labels: &[(&str, &str)], values: &Histogram) -> &mut Self {
+        for (bound, count) in values.buckets() {
+            let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
+            let labels = written(&[labels, &[("le", &bound)]].concat());
+            let _ = writeln!(self.text, "{}_bucket{labels} {count}", self.name);
+        }
+        let (name, labels) = (&self.name, written(labels));
+        let _ = write!(self.text, "{name}_sum{labels} {}\n{name}_count{labels} {}\n", values.sum(), values.count());
         self
     }
 
@@ -60,6 +76,18 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_histogram_has_all_its_series() {
+        let mut values = Histogram::new(&[0.5, 2.0]);
+        values.observe(std::time::Duration::from_secs(1));
+        let mut page = Page::default();
+        page.metric("a_seconds", Kind::Histogram, "A.").histogram(&[("x", "y")], &values);
+        let expected = "# HELP a_seconds A.\n# TYPE a_seconds histogram\na_seconds_bucket{x=\"y\",le=\"0.5\"} 0\n\
+                        a_seconds_bucket{x=\"y\",le=\"2\"} 1\na_seconds_bucket{x=\"y\",le=\"+Inf\"} 1\n\
+                        a_seconds_sum{x=\"y\"} 1\na_seconds_count{x=\"y\"} 1\n";
+        assert_eq!(page.into_text(), expected);
+    }
 
     #[test]
     fn a_series_is_there_once_and_its_labels_are_escaped() {

@@ -6,9 +6,10 @@ use nodewell_reconcile::world::Counts;
 use nodewell_remedy::{reaper, snapshot::Snapshot, verdict::Verdict};
 
 use super::{
-    Shown, agents,
+    Shown, agents, done, fenceable,
     page::{Kind, Page},
 };
+use crate::{kdump, kube::Asked};
 
 /// Holds that mean a storm.
 const STORM: [&str; 2] = ["Storm", "StormCooldown"];
@@ -18,18 +19,28 @@ pub(super) fn text(shown: &Shown) -> String {
     shown.world.with(|snapshot| {
         leader(&mut page, snapshot, shown.dry_run);
         fences(&mut page, snapshot);
-        fence_ready(&mut page, snapshot);
+        fenceable::show(&mut page, snapshot);
         agents::silent(&mut page, snapshot);
     });
     let verdicts = shown.world.verdicts();
     holds(&mut page, &verdicts);
     let leads = shown.world.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
-    agents::done(&mut page, &shown.tally.told(), leads);
+    let told = shown.tally.told();
+    agents::done(&mut page, &told, leads);
+    crash_dumps(&mut page, told.dumps);
+    done::show(&mut page, &shown.world);
     requests(&mut page, shown);
     if shown.node_reaper {
         node_reaper(&mut page, shown.world.counts(reaper::POLICY_NAME));
     }
     page.into_text()
+}
+
+fn crash_dumps(page: &mut Page, counts: kdump::Counts) {
+    page.metric("nodewell_controller_kdump_packets_total", Kind::Counter, "Packets at the port of crash dumps.")
+        .sample(&[("of", "node")], counts.of_nodes)
+        .sample(&[("of", "stranger")], counts.of_strangers)
+        .sample(&[("of", "malformed")], counts.malformed);
 }
 
 /// Under node-reaper's own names, so that its dashboards and alerts go on.
@@ -46,6 +57,8 @@ fn node_reaper(page: &mut Page, counts: Counts) {
 }
 
 fn leader(page: &mut Page, snapshot: &Snapshot, dry_run: bool) {
+    page.metric("nodewell_controller_build_info", Kind::Gauge, "1, with the version of this program.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     let leads = u64::from(snapshot.epoch > 0 && !dry_run);
     page.metric("nodewell_controller_leader", Kind::Gauge, "1 on the host that acts.").sample(&[], leads);
     let epoch = if leads > 0 { snapshot.epoch } else { 0 };
@@ -75,17 +88,6 @@ fn fences(page: &mut Page, snapshot: &Snapshot) {
     }
 }
 
-/// 1: the BMC answered, and it is this node's; only of nodes that were asked for.
-fn fence_ready(page: &mut Page, snapshot: &Snapshot) {
-    page.metric("nodewell_controller_fence_ready", Kind::Gauge, "1 where the node's BMC answers and is its own.");
-    for (node, case) in &snapshot.cases {
-        if let Some(methods) = &case.methods {
-            let ready = methods.as_ref().is_ok_and(|plan| matches!(plan.identity, Some(Ok(()))));
-            page.sample(&[("node", node)], ready.into());
-        }
-    }
-}
-
 fn holds(page: &mut Page, verdicts: &[Verdict]) {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     for hold in verdicts.iter().flat_map(|verdict| &verdict.holds) {
@@ -104,8 +106,10 @@ fn holds(page: &mut Page, verdicts: &[Verdict]) {
 }
 
 fn requests(page: &mut Page, shown: &Shown) {
-    page.metric("nodewell_controller_api_requests_total", Kind::Counter, "Answers of the API server; code 0 is none.");
-    for (code, count) in shown.requests.so_far() {
-        page.sample(&[("code", &code.to_string())], count);
+    const HELP: &str = "Answers of the API server, by what was asked; code 0 is none.";
+    page.metric("nodewell_controller_api_requests_total", Kind::Counter, HELP);
+    for (asked, count) in shown.requests.so_far() {
+        let (Asked { verb, resource }, code) = asked;
+        page.sample(&[("verb", verb), ("resource", resource), ("code", &code.to_string())], count);
     }
 }

@@ -4,6 +4,7 @@ use nodewell_power::runner::Runner;
 use nodewell_reconcile::{lifeline::Lifeline, power::Power, world::World};
 use nodewell_remedy::{
     action::Failed,
+    api::fence::Hold,
     facts::Node,
     snapshot::{FencePlan, PowerState},
 };
@@ -48,7 +49,7 @@ impl<P> Reaping<P> {
 }
 
 impl<P: Power> Power for Reaping<P> {
-    async fn plan(&self, node: &Node) -> Result<FencePlan, String> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, Hold> {
         self.power.plan(node).await
     }
 

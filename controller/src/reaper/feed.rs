@@ -10,7 +10,7 @@ use nodewell_remedy::{
 };
 
 use super::Reaper;
-use crate::feed::{Feed, Source};
+use crate::feed::{Feed, NodeEvent, Source};
 
 /// Takes what watches see; the cluster's policies come and go around the file's.
 #[derive(Debug, Clone)]
@@ -75,8 +75,14 @@ impl Feed for Feeding {
         self.world.remove_policy(name);
         self.keep();
     }
-    fn apply_events(&self, node: &str, reason: &str, count: u64) {
-        self.world.apply_events(node, reason, count);
+    fn apply_event(&self, event: NodeEvent, listed: bool) {
+        self.world.apply_event(event, listed);
+    }
+    fn remove_event(&self, uid: &str) {
+        self.world.remove_event(uid);
+    }
+    fn keep_events(&self, uids: &BTreeSet<String>) {
+        self.world.keep_events(uids);
     }
     fn listed(&self, source: Source, names: &BTreeSet<String>) {
         self.world.listed(source, names);

@@ -1,3 +1,5 @@
+//! node-reaper's file as one policy among others.
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -22,26 +24,9 @@ fn node(name: &str, label: Option<&str>) -> nodewell_remedy::facts::Node {
         name: name.into(),
         uid: name.into(),
         resource_version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: false,
         labels,
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
-        conditions: vec![Condition {
-            kind: "Ready".into(),
-            status: Truth::True,
-            reason: String::new(),
-            message: String::new(),
-            since: None,
-            heartbeat: None,
-            seen: Moment::default(),
-        }],
-        boot_id: String::new(),
-        system_uuid: String::new(),
-        addresses: Vec::new(),
-        volumes_attached: 0,
+        conditions: vec![Condition { kind: "Ready".into(), status: Truth::True, ..Condition::default() }],
+        ..nodewell_remedy::facts::Node::default()
     }
 }
 

@@ -1,3 +1,5 @@
+//! Requests that `nodewell enroll` makes, and what becomes of every changed one.
+
 use nodewell_remedy::enrolment::{GROUP, Refusal, Request, Rule, SIGNER, Verdict, judge};
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose,

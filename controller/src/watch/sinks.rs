@@ -186,32 +186,47 @@ impl<F: Feed> Sink for Policies<F> {
     }
 }
 
-/// Events on Nodes, as they come: those of before are of no known age.
-pub(super) struct Events<F>(F);
+/// Events on Nodes: those of before too, or a new leader would know less than the last one.
+pub(super) struct Events<F> {
+    feed: F,
+    clock: Clock,
+    listed: BTreeSet<String>,
+}
 
 impl<F> Events<F> {
-    pub(super) fn new(feed: F) -> Self {
-        Self(feed)
+    pub(super) fn new(feed: F, clock: Clock) -> Self {
+        Self { feed, clock, listed: BTreeSet::new() }
     }
 }
 
 impl<F: Feed> Sink for Events<F> {
     type Raw = Event;
 
+    fn begin(&mut self) {
+        self.listed.clear();
+    }
+
+    fn end(&mut self) {
+        self.feed.keep_events(&self.listed);
+        self.listed.clear();
+    }
+
     fn source(&self) -> Option<Source> {
         None
     }
 
     fn apply(&mut self, raw: Event, listed: bool) -> Option<String> {
-        let about = raw.involved_object;
-        if !listed && about.kind.as_deref() == Some("Node") {
-            let count = raw.count.and_then(|count| u64::try_from(count).ok()).unwrap_or(1);
-            self.0.apply_events(&about.name?, &raw.reason?, count);
+        let event = convert::event(raw, self.clock.wall())?;
+        if listed {
+            self.listed.insert(event.uid.clone());
         }
+        self.feed.apply_event(event, listed);
         None
     }
 
-    fn remove(&mut self, _: Event) {}
+    fn remove(&mut self, raw: Event) {
+        self.feed.remove_event(&raw.metadata.uid.unwrap_or_default());
+    }
 }
 
 fn name(raw: &Value) -> String {

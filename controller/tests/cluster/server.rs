@@ -109,7 +109,10 @@ impl Server {
             "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "c" } }],
         });
         let path = self.dir.path().join(format!("{who}.kubeconfig"));
-        fs::write(&path, text.to_string()).unwrap();
+        // In one step: a program that was just started may be reading it.
+        let new = path.with_extension("new");
+        fs::write(&new, text.to_string()).unwrap();
+        fs::rename(&new, &path).unwrap();
         path
     }
 
@@ -130,6 +133,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         namespace: "nodewell".into(),
         lease: "nodewell-controller".into(),
+        claims: Some("medik8s-leases".into()),
         hold_files: Vec::new(),
         request_timeout: Duration::from_secs(10),
     }

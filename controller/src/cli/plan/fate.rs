@@ -5,8 +5,10 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1 as core;
 use nodewell_reconcile::{cluster::Cluster, power::Power};
 use nodewell_remedy::{
+    api::fence::Hold,
     facts::Node,
     fate::{self, Fate, Settings, Surroundings, foretell, render},
+    guard::reason::FENCE_NOT_READY,
     snapshot::{FencePlan, Snapshot},
     time::Now,
 };
@@ -33,9 +35,9 @@ pub(super) async fn of(
     node: &Node,
     now: Now,
 ) -> Result<Fate, String> {
-    let pods = cluster.pods_on(&node.name).await.map_err(|failure| format!("its pods: {failure}"))?;
+    let pods = cluster.pods_and_claims_on(&node.name).await.map_err(|failure| format!("its pods: {failure}"))?;
     let settings = settings(cluster.wire()).await;
-    let plan = fencing(cluster, config, node).await;
+    let plan = fencing(cluster, config, snapshot, node).await;
     let world = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
     let remedy = remedy(&world, &node.name, &plan, now);
     let around = Surroundings::of(&node.name, snapshot);
@@ -43,10 +45,20 @@ pub(super) async fn of(
 }
 
 /// As this host would fence it, and asking its BMC whose it is.
-async fn fencing(cluster: &Arc<KubeCluster>, config: &Config, node: &Node) -> Result<FencePlan, String> {
-    let power = daemon::power(config, cluster).map_err(|fatal| format!("FenceNotReady: {fatal}"))?;
-    let late = |_| Err(format!("FenceNotReady: no answer within {} s", FENCING.as_secs()));
-    tokio::time::timeout(FENCING, power.plan(node)).await.unwrap_or_else(late)
+async fn fencing(
+    cluster: &Arc<KubeCluster>,
+    config: &Config,
+    snapshot: &Snapshot,
+    node: &Node,
+) -> Result<FencePlan, Hold> {
+    let not_ready = |text: String| Hold::new(FENCE_NOT_READY, text);
+    let power = daemon::power(config, cluster).map_err(|fatal| not_ready(fatal.to_string()))?;
+    let late = |_| Err(not_ready(format!("no answer within {} s", FENCING.as_secs())));
+    let plan = async {
+        power.survey(power.unread(snapshot.nodes.values())).await;
+        power.plan(node).await
+    };
+    tokio::time::timeout(FENCING, plan).await.unwrap_or_else(late)
 }
 
 /// The cluster's own, as far as they can be seen.

@@ -1,16 +1,20 @@
 //! One look at everything that a decision needs. Ages are those that the API server tells, by other hosts' clocks: good
 //! enough to show, never to act on.
 
-use std::{path::Path, time::Duration};
+use std::{
+    io::{self, Write},
+    path::Path,
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use k8s_openapi::api::{coordination::v1::Lease, core::v1 as core};
-use nodewell_reconcile::cluster::Cluster;
+use nodewell_reconcile::{cluster::Cluster, world::NodeEvents};
 use nodewell_remedy::{
     api::{GROUP, VERSION, fence::NodeFence, policy::RemedyPolicy},
     facts::{LeaseView, Node},
     policy::Policy,
-    snapshot::{HostView, Snapshot},
+    snapshot::{Claims, HostView, Snapshot},
     time::{Moment, Now},
 };
 use serde_json::Value;
@@ -18,8 +22,14 @@ use serde_json::Value;
 use super::Failure;
 use crate::{
     config::Config,
-    kube::{KUBELET_LEASES, KubeCluster, convert},
+    daemon,
+    kube::{
+        KUBELET_LEASES, KubeCluster,
+        claims::{self, Read},
+        convert,
+    },
     reaper::{self, Reaper},
+    watch::NODE_EVENTS,
 };
 
 /// The same present on a clock that began earlier.
@@ -44,7 +54,29 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
     snapshot.fences = fences.into_iter().map(|fence| (fence.metadata.name.clone(), fence)).collect();
     let policies: Vec<Value> = wire.list(&own("remedypolicies"), "").await.map_err(Failure::of("RemedyPolicies"))?;
     policies.into_iter().for_each(|raw| add_policy(&mut snapshot, raw));
+    if let Some(namespace) = &config.claims_namespace {
+        snapshot.claims = claims(cluster, namespace, now).await?;
+    }
+    if snapshot.policies.iter().any(|policy| policy.when.source().contains("event")) {
+        add_events(cluster, &mut snapshot, now).await?;
+    }
     Ok(snapshot)
+}
+
+/// What other remediators have in hand. Who asks for a plan may see less than the controller: then it is said.
+async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Claims, Failure> {
+    match claims::read(cluster.wire(), namespace).await {
+        Read::Book(book) => Ok(book.claims(namespace, now.wall)),
+        Read::Nobody => Ok(Claims::default()),
+        Read::Closed(failure) => {
+            Ok(Claims { unreadable: Some(daemon::claims::closed(namespace, &failure)), ..Claims::default() })
+        }
+        Read::Unknown(failure @ nodewell_reconcile::failure::Failure::Refused { code: 403, .. }) => {
+            let _ = writeln!(io::stderr(), "nodewell-controller: {}", daemon::claims::unseen(namespace, &failure));
+            Ok(Claims::default())
+        }
+        Read::Unknown(failure) => Err(Failure::of("the Leases of other remediators")(failure)),
+    }
 }
 
 /// Adds the policy of node-reaper's file; what speaks against the file in this cluster.
@@ -55,6 +87,15 @@ pub(super) fn add_reaper(snapshot: &mut Snapshot, file: &Path, now: Now) -> Resu
     let refusals = reaper.look(snapshot, now);
     reaper.put(snapshot);
     Ok(refusals)
+}
+
+async fn add_events(cluster: &KubeCluster, snapshot: &mut Snapshot, now: Now) -> Result<(), Failure> {
+    let raw: Vec<core::Event> = cluster.wire().list(NODE_EVENTS, "").await.map_err(Failure::of("Events"))?;
+    let mut all = NodeEvents::default();
+    raw.into_iter().filter_map(|raw| convert::event(raw, now.wall)).for_each(|event| all.apply(event, true, now));
+    let shown = snapshot.nodes.values().map(|node| (node.name.clone(), all.of(node)));
+    snapshot.events = shown.filter(|(_, events)| !events.is_empty()).collect();
+    Ok(())
 }
 
 async fn leases(
@@ -93,7 +134,7 @@ fn aged_lease(lease: LeaseView, now: Now) -> LeaseView {
 }
 
 /// A time of the API server on our own clock; the future is the present.
-fn at(time: Timestamp, now: Now) -> Moment {
+pub(super) fn at(time: Timestamp, now: Now) -> Moment {
     let ago = Duration::try_from(now.wall.duration_since(time)).unwrap_or_default();
     Moment(now.moment.0.saturating_sub(ago))
 }

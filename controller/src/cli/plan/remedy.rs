@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use nodewell_remedy::{
-    api::policy::{Span, StepSpec},
+    api::{
+        fence::Hold,
+        policy::{Span, StepSpec},
+    },
     decide::{self, Memory},
     facts::{Condition, Effect, LeaseView, Node, Taint, Truth},
     fate::Remedy,
-    guard::reason::EVIDENCE_TOO_YOUNG,
+    guard::reason::{EVIDENCE_TOO_YOUNG, IDENTITY_UNPROVEN},
     policy::{Policy, selector},
     snapshot::{FencePlan, Snapshot},
     time::{Moment, Now},
@@ -17,7 +20,7 @@ use nodewell_remedy::{
 const LONG_AGO: Duration = Duration::from_secs(3600);
 
 /// Nothing if no policy would be true of it. `plan` is how it is fenced, or why it cannot be.
-pub(super) fn remedy(snapshot: &Snapshot, name: &str, plan: &Result<FencePlan, String>, now: Now) -> Option<Remedy> {
+pub(super) fn remedy(snapshot: &Snapshot, name: &str, plan: &Result<FencePlan, Hold>, now: Now) -> Option<Remedy> {
     let before = snapshot.nodes.get(name)?;
     let failed = failed(snapshot, before, now.moment);
     let policy = failed.policies.iter().find(|policy| is_true_of(policy, &failed, name, now))?;
@@ -70,7 +73,13 @@ fn unknown(since: Moment) -> Condition {
 /// The world in which its Leases were not renewed since then.
 fn silent(snapshot: &Snapshot, node: &str, since: Moment) -> Snapshot {
     let mut world = snapshot.clone();
-    let none = LeaseView { holder: node.to_owned(), renewed: None, duration: Duration::from_secs(40), seen: since };
+    let none = LeaseView {
+        resource_version: String::new(),
+        holder: node.to_owned(),
+        renewed: None,
+        duration: Duration::from_secs(40),
+        seen: since,
+    };
     world.kubelet_leases.entry(node.to_owned()).or_insert(none).seen = since;
     if let Some(lease) = world.agent_leases.get_mut(node) {
         lease.seen = since;
@@ -114,7 +123,7 @@ fn holds(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<Stri
         alone.steps = vec![cycle.clone()];
     }
     world.policies = vec![alone];
-    let decision = decide::decide(&world, Memory::default(), now);
+    let decision = decide::decide(&world, Memory::as_told(&world, now), now);
     let verdict = decision.verdicts.into_iter().find(|verdict| verdict.node == name);
     let mut holds: Vec<String> =
         verdict.into_iter().flat_map(|verdict| verdict.holds).map(|hold| hold.reason).collect();
@@ -123,16 +132,15 @@ fn holds(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<Stri
 }
 
 /// Why it cannot be turned off, in a word.
-fn unfenced(plan: &Result<FencePlan, String>, policy: &Policy) -> Option<String> {
+fn unfenced(plan: &Result<FencePlan, Hold>, policy: &Policy) -> Option<String> {
     if cycles(policy).is_none() {
         return Some("its policy has no powerCycle".to_owned());
     }
-    let why = match plan {
-        Err(why) => why.as_str(),
-        Ok(FencePlan { identity: Some(Ok(())), .. }) => return None,
-        Ok(_) => "IdentityUnproven",
-    };
-    Some(why.split(':').next().unwrap_or_default().to_owned())
+    match plan {
+        Err(hold) => Some(hold.reason.clone()),
+        Ok(FencePlan { identity: Some(Ok(())), .. }) => None,
+        Ok(_) => Some(IDENTITY_UNPROVEN.to_owned()),
+    }
 }
 
 fn ago(now: Moment, span: Duration) -> Moment {

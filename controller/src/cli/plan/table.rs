@@ -4,11 +4,15 @@ use std::fmt::Write as _;
 
 use nodewell_remedy::{
     facts::{Node, Truth},
+    guard::reason::PREDICATE_ERROR,
     snapshot::Snapshot,
     verdict::Verdict,
 };
 
-use super::super::look::{Look, Paint, one_line};
+use super::{
+    super::look::{Look, Paint, one_line},
+    policies::Says,
+};
 
 /// `kubectl get nodes`' words.
 pub(in crate::cli) fn state(node: &Node) -> String {
@@ -84,7 +88,7 @@ fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
     let or_dash = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
     let mut holds: Vec<&str> = verdict.holds.iter().map(|hold| hold.reason.as_str()).collect();
     if !verdict.errors.is_empty() {
-        holds.push("PredicateError");
+        holds.push(PREDICATE_ERROR);
     }
     holds.dedup();
     let paint = match (&verdict.next, holds.is_empty()) {
@@ -97,7 +101,7 @@ fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
         cells: [
             one_line(&verdict.node),
             or_dash(snapshot.nodes.get(&verdict.node).map(state)),
-            or_dash(verdict.policy.clone()),
+            or_dash(verdict.policy.as_ref().map(|policy| with_others(policy, verdict.also.len()))),
             or_dash(verdict.phase.map(|phase| format!("{phase:?}"))),
             or_dash(verdict.next.as_deref().map(one_line)),
             or_dash(Some(holds.join(","))),
@@ -106,8 +110,28 @@ fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
     }
 }
 
+/// The first policy has the say; how many more would have one.
+fn with_others(policy: &str, others: usize) -> String {
+    if others == 0 { policy.to_owned() } else { format!("{policy} (+{others})") }
+}
+
+/// What a drain could not move, as its record has it.
+pub(super) fn blocked<'s>(snapshot: &'s Snapshot, verdict: &Verdict) -> &'s [String] {
+    let drain = snapshot.fences.get(&verdict.node).and_then(|fence| fence.status.drain.as_ref());
+    drain.filter(|drain| !drain.done).map(|drain| drain.blocked.as_slice()).unwrap_or_default()
+}
+
+/// How much of a record's journal is shown.
+const LINES: usize = 5;
+
+fn journal<'s>(snapshot: &'s Snapshot, verdict: &Verdict) -> impl Iterator<Item = String> + use<'s> {
+    let journal = snapshot.fences.get(&verdict.node).map(|fence| fence.status.journal.as_slice()).unwrap_or_default();
+    let last = &journal[journal.len().saturating_sub(LINES)..];
+    last.iter().map(|entry| format!("{:.0} {}", entry.at, one_line(&entry.text)))
+}
+
 /// One node, with every reason in full.
-pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, look: Look) -> String {
+pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, (says, waits): (&[Says], &[String]), look: Look) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{:<8} {value}", format!("{name}:"));
@@ -123,7 +147,20 @@ pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, look: Look) -> String 
         line("held by", &format!("{}: {}", look.paint(Paint::Warning, &hold.reason), one_line(&hold.message)));
     }
     for (policy, error) in &verdict.errors {
-        line("error", &look.paint(Paint::Bad, &format!("policy {policy}: {}", one_line(error))));
+        line("error", &look.paint(Paint::Bad, &format!("{PREDICATE_ERROR}: policy {policy}: {}", one_line(error))));
+    }
+    for pod in blocked(snapshot, verdict) {
+        line("blocked", &look.paint(Paint::Warning, &one_line(pod)));
+    }
+    for pod in waits {
+        line("drains", &look.paint(Paint::Warning, &one_line(pod)));
+    }
+    for says in says {
+        let has_no_say = if verdict.also.contains(&says.policy) { ", but the first by name has the say" } else { "" };
+        line("asked", &format!("policy {}: {}{has_no_say}", says.policy, one_line(&says.text)));
+    }
+    for entry in journal(snapshot, verdict) {
+        line("journal", &entry);
     }
     text
 }
@@ -131,6 +168,7 @@ pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, look: Look) -> String 
 #[cfg(test)]
 mod tests {
     use nodewell_remedy::api::fence::{Hold, Phase};
+    use serde_json::json;
 
     use super::*;
 
@@ -163,10 +201,36 @@ worker-2   -       -        -         -           -
 
     #[test]
     fn one_node_shows_each_reason_in_full_and_on_one_line() {
-        let text = one(&Snapshot::default(), &verdict(), Look::PLAIN);
+        let text = one(&Snapshot::default(), &verdict(), (&[], &[]), Look::PLAIN);
         assert!(text.contains("held by: BudgetZone: zone a has 2 of 1\n"), "{text}");
-        assert!(text.contains("error:   policy other: no such key\n"), "{text}");
-        assert!(one(&Snapshot::default(), &well(), Look::PLAIN).contains("next:    nothing\n"));
+        assert!(text.contains("error:   PredicateError: policy other: no such key\n"), "{text}");
+        assert!(one(&Snapshot::default(), &well(), (&[], &[]), Look::PLAIN).contains("next:    nothing\n"));
+    }
+
+    #[test]
+    fn a_drains_blockers_and_the_journals_end_are_shown() {
+        let status = json!({ "drain": { "done": false, "blocked": ["shop/db-0: PodDisruptionBudget db"] },
+            "journal": (1..=7).map(|line| json!({ "at": "2026-01-02T00:00:00Z", "epoch": 1, "text": format!("line {line}") }))
+                .collect::<Vec<_>>() });
+        let fence =
+            json!({ "metadata": { "name": "n1" }, "spec": { "nodeName": "n1", "nodeUID": "" }, "status": status });
+        let fence = serde_json::from_value(fence).unwrap();
+        let snapshot = Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() };
+        let text = one(&snapshot, &verdict(), (&[], &[]), Look::PLAIN);
+        assert!(text.contains("blocked: shop/db-0: PodDisruptionBudget db\n"), "{text}");
+        assert!(text.contains("journal: 2026-01-02T00:00:00Z line 3\n") && !text.contains("line 2"), "{text}");
+    }
+
+    #[test]
+    fn a_policy_without_a_say_is_named() {
+        let shadowed = Verdict { also: vec!["reap".into()], ..verdict() };
+        assert!(all(&Snapshot::default(), std::slice::from_ref(&shadowed), Look::PLAIN).contains("lost (+1)"));
+        let says =
+            [("lost", "Observe, true of it for 2h"), ("gpu", "Enforce, does not select it"), ("reap", "Enforce, true")];
+        let says = says.map(|(policy, text)| Says { policy: policy.into(), text: text.into() });
+        let text = one(&Snapshot::default(), &shadowed, (&says, &[]), Look::PLAIN);
+        assert!(text.contains("asked:   policy gpu: Enforce, does not select it\n"), "{text}");
+        assert!(text.contains("asked:   policy reap: Enforce, true, but the first by name has the say\n"), "{text}");
     }
 
     #[test]

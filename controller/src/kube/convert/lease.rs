@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 pub fn lease_view(raw: Lease, now: Moment) -> LeaseView {
     let spec = raw.spec.unwrap_or_default();
     LeaseView {
+        resource_version: raw.metadata.resource_version.unwrap_or_default(),
         holder: spec.holder_identity.unwrap_or_default(),
         renewed: spec.renew_time.map(|time| time.0),
         duration: seconds(spec.lease_duration_seconds),

@@ -17,6 +17,7 @@ pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
     let meta = raw.metadata;
     let (spec, status) = (raw.spec.unwrap_or_default(), raw.status.unwrap_or_default());
     let volumes_attached = volumes(&status);
+    let kubelet_port = kubelet_port(&status);
     let addresses = addresses(status.addresses.unwrap_or_default());
     let info = status.node_info.unwrap_or_default();
     Ok(Node {
@@ -35,6 +36,7 @@ pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
         system_uuid: info.system_uuid,
         addresses,
         volumes_attached,
+        kubelet_port,
     })
 }
 
@@ -50,6 +52,12 @@ fn volumes(status: &core::NodeStatus) -> usize {
     let attached = status.volumes_attached.iter().flatten().map(|volume| volume.name.as_str());
     let in_use = status.volumes_in_use.iter().flatten().map(String::as_str);
     attached.chain(in_use).collect::<std::collections::BTreeSet<_>>().len()
+}
+
+/// 0 is what a kubelet says before it listens.
+fn kubelet_port(status: &core::NodeStatus) -> Option<u16> {
+    let port = status.daemon_endpoints.as_ref()?.kubelet_endpoint.as_ref()?.port;
+    u16::try_from(port).ok().filter(|port| *port != 0)
 }
 
 fn addresses(mut all: Vec<core::NodeAddress>) -> Vec<String> {
@@ -111,6 +119,7 @@ mod tests {
             "status": {
                 "addresses": [{ "type": "Hostname", "address": "n1" }, { "type": "InternalIP", "address": "10.0.0.1" }],
                 "conditions": [{ "type": "Ready", "status": "Maybe", "reason": "R", "lastTransitionTime": "2026-01-02T03:04:05Z" }],
+                "daemonEndpoints": { "kubeletEndpoint": { "Port": 10350 } },
                 "volumesAttached": [{ "name": "v1", "devicePath": "" }], "volumesInUse": ["v1", "v2"],
                 "nodeInfo": { "bootID": "b1", "systemUUID": "s1", "architecture": "", "containerRuntimeVersion": "",
                     "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": "", "machineID": "",
@@ -120,7 +129,7 @@ mod tests {
         .unwrap();
         assert_eq!((node.name.as_str(), node.zone(), node.unschedulable), ("n1", Some("a"), true));
         assert_eq!(node.addresses, ["10.0.0.1", "n1"]);
-        assert_eq!(node.taints.len(), 2);
+        assert_eq!((node.taints.len(), node.kubelet_port), (2, Some(10350)));
         assert_eq!((node.boot_id.as_str(), node.system_uuid.as_str(), node.volumes_attached), ("b1", "s1", 2));
         assert_eq!(node.annotations.len(), 1);
         let ready = node.condition("Ready").unwrap();
@@ -133,7 +142,7 @@ mod tests {
     #[test]
     fn a_bare_node_is_not_ready_and_has_no_boot() {
         let node = read(json!({ "metadata": { "name": "n", "uid": "u" } })).unwrap();
-        assert!(!node.is_ready() && node.boot_id.is_empty() && node.zone().is_none());
+        assert!(!node.is_ready() && node.boot_id.is_empty() && node.zone().is_none() && node.kubelet_port.is_none());
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! When the controller would be done with a node, beside the cluster.
+
 use nodewell_remedy::{
     api::policy::RemedyPolicy,
     snapshot::{HostView, Quorum},
@@ -35,15 +37,20 @@ fn world(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
     };
     for number in 1..=10 {
         let name = format!("n{number}");
-        let lease =
-            LeaseView { holder: name.clone(), renewed: None, duration: Duration::from_secs(40), seen: now().moment };
+        let lease = LeaseView {
+            resource_version: String::new(),
+            holder: name.clone(),
+            renewed: None,
+            duration: Duration::from_secs(40),
+            seen: now().moment,
+        };
         world.kubelet_leases.insert(name.clone(), lease);
         world.nodes.insert(name.clone(), node(&name));
     }
     world
 }
 
-fn fenced() -> Result<FencePlan, String> {
+fn fenced() -> Result<FencePlan, Hold> {
     Ok(FencePlan { longest: Duration::from_secs(20), identity: Some(Ok(())), ..FencePlan::default() })
 }
 
@@ -70,13 +77,15 @@ fn a_policy_that_hears_the_silence_acts_by_it() {
 
 #[test]
 fn what_holds_it_now_is_named() {
-    let held = |world: &Snapshot, plan: Result<FencePlan, String>| remedy(world, "n1", &plan, now()).unwrap().holds;
+    let held = |world: &Snapshot, plan: Result<FencePlan, Hold>| remedy(world, "n1", &plan, now()).unwrap().holds;
     let observe = |spec: &mut Value| spec["mode"] = json!("Observe");
     assert_eq!(held(&world(LOST, observe), fenced()), ["Observe"]);
     let dry = Snapshot { dry_run: true, ..world(LOST, |_| {}) };
     assert_eq!(held(&dry, fenced()), ["DryRun"]);
-    let unset = Err("NoMethods: nothing is configured that turns n1 off".to_owned());
-    assert_eq!(held(&world(LOST, |_| {}), unset), ["NoMethods"]);
+    for reason in ["NoMethods", "FenceNotReady"] {
+        let unset = Err(Hold::new(reason, "fence-config-n1: it has no option lanpluss"));
+        assert_eq!(held(&world(LOST, |_| {}), unset), [reason]);
+    }
     let unproven = FencePlan { identity: Some(Err("another's".into())), ..fenced().unwrap() };
     assert_eq!(held(&world(LOST, |_| {}), Ok(unproven)), ["IdentityUnproven"]);
     let cordons = |spec: &mut Value| spec["steps"] = json!([{ "cordon": {} }]);

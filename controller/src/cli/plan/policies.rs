@@ -1,0 +1,46 @@
+//! What each policy says of one node.
+
+use nodewell_remedy::{
+    decide::Memory,
+    facts::Node,
+    policy::{Policy, selector, span::show},
+    snapshot::Snapshot,
+    time::Moment,
+};
+use serde_json::{Value, json};
+
+/// One policy's word.
+pub(super) struct Says {
+    pub(super) policy: String,
+    pub(super) text: String,
+}
+
+pub(super) fn of(snapshot: &Snapshot, memory: &Memory, node: &Node, now: Moment) -> Vec<Says> {
+    let say = |policy: &Policy| Says {
+        policy: policy.name.clone(),
+        text: format!("{:?}, {}", policy.mode, word(policy, memory, node, now)),
+    };
+    let unreadable = snapshot.unreadable_policies.iter();
+    let unreadable =
+        unreadable.map(|(name, why)| Says { policy: name.clone(), text: format!("cannot be read: {why}") });
+    let mut all: Vec<Says> = snapshot.policies.iter().map(say).chain(unreadable).collect();
+    all.sort_by(|a, b| a.policy.cmp(&b.policy));
+    all
+}
+
+fn word(policy: &Policy, memory: &Memory, node: &Node, now: Moment) -> String {
+    if !selector::matches(&policy.selector, &node.labels) {
+        return "does not select it".to_owned();
+    }
+    let age = |since: Moment| show(std::time::Duration::from_secs(now.since(since).as_secs()));
+    match memory.word(&policy.name, &node.name) {
+        Some((Ok(true), since)) => format!("true of it for {}", age(since)),
+        Some((Ok(false), _)) => "selects it, is not true of it".to_owned(),
+        Some((Err(error), _)) => format!("cannot be judged of it: {error}"),
+        None => "has not been asked".to_owned(),
+    }
+}
+
+pub(super) fn as_json(all: &[Says]) -> Value {
+    all.iter().map(|says| json!({ "policy": says.policy, "says": says.text })).collect()
+}

@@ -1,0 +1,164 @@
+//! Nodes that other remediators have in hand: their Leases are read by every replica, and whoever leads keeps Leases of its
+//! own for the nodes that it has in hand.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_reconcile::{clock::Clock, cluster::Cluster, failure::Failure, leader::Term, world::World};
+use nodewell_remedy::{
+    api::fence::{NodeFence, Phase},
+    snapshot::Claims,
+};
+use tokio::time::sleep;
+
+use crate::kube::{
+    KubeCluster,
+    claims::{self, Book, DURATION, Read, Standing},
+};
+
+/// Who wants a node takes its Lease, so that two cannot have it between two readings; these only tell us earlier.
+const APART: Duration = Duration::from_secs(10);
+/// Where there is no such namespace.
+const SELDOM: Duration = Duration::from_secs(60);
+
+/// Before anything is known of them.
+pub(super) fn unread(namespace: &str) -> Claims {
+    let text = format!("the Leases of other remediators ({namespace}) have not been read yet");
+    Claims { unreadable: Some(text), ..Claims::default() }
+}
+
+/// Never returns.
+pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term, dry_run: bool) {
+    let Some(namespace) = cluster.settings().claims.clone() else { return std::future::pending().await };
+    let (mut told, mut known) = (String::new(), false);
+    loop {
+        let read = claims::read(cluster.wire(), &namespace).await;
+        let news = match seen(&read, &namespace, known, cluster.clock().wall()) {
+            Some(claims) => {
+                let news = claims.unreadable.clone().or_else(|| unsaid(&read, &namespace));
+                world.set_claims(claims);
+                news
+            }
+            None => None,
+        };
+        known = matches!(read, Read::Book(_) | Read::Closed(_)) || known && !matches!(read, Read::Nobody);
+        if let Read::Book(book) = &read
+            && !dry_run
+            && leads(&term, cluster.clock())
+        {
+            keep(cluster, world, book, &namespace).await;
+        }
+        tell(&mut told, news.unwrap_or_default());
+        sleep(if matches!(read, Read::Nobody) { SELDOM } else { APART }).await;
+    }
+}
+
+/// What is believed from here on; nothing leaves what was. `known`: there was such a namespace.
+fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<Claims> {
+    let held = |text| Some(Claims { unreadable: Some(text), ..Claims::default() });
+    match read {
+        Read::Book(book) => Some(book.claims(namespace, now)),
+        Read::Nobody => Some(Claims::default()),
+        Read::Closed(failure) => held(closed(namespace, failure)),
+        Read::Unknown(failure @ Failure::Refused { code: 403, .. }) if known => held(closed(namespace, failure)),
+        // Nobody looked after this, which does not stop a cluster where nobody claims anything.
+        Read::Unknown(Failure::Refused { code: 403, .. }) => Some(Claims::default()),
+        // An API server that does not answer, or is too busy, says nothing of claims.
+        Read::Unknown(_) => None,
+    }
+}
+
+fn unsaid(read: &Read, namespace: &str) -> Option<String> {
+    if let Read::Unknown(failure) = read { Some(unseen(namespace, failure)) } else { None }
+}
+
+/// Each word once.
+fn tell(told: &mut String, news: String) {
+    if *told != news && !news.is_empty() {
+        tracing::error!("{news}");
+    }
+    *told = news;
+}
+
+pub(crate) fn closed(namespace: &str, failure: &Failure) -> String {
+    format!(
+        "namespace {namespace} is there, so other remediators may have nodes in hand, and its Leases cannot be read: \
+         {failure}; apply /usr/share/nodewell-controller/rbac-claims.yaml, or set [claims] enabled = false"
+    )
+}
+
+pub(crate) fn unseen(namespace: &str, failure: &Failure) -> String {
+    format!(
+        "it is not known whether other remediators claim nodes: namespace {namespace} cannot be read: {failure}; \
+         nothing is held for that; apply /usr/share/nodewell-controller/rbac.yaml"
+    )
+}
+
+fn leads(term: &Term, clock: Clock) -> bool {
+    term.borrow().as_ref().is_some_and(|life| life.holds(clock.moment()))
+}
+
+/// Nodes in hand, and the UIDs of their Nodes. What was given up is a person's, who may want another operator's help.
+fn in_hand(world: &World) -> Option<BTreeMap<String, Option<String>>> {
+    let is_in_hand = |fence: &NodeFence| !matches!(fence.status.phase, Phase::Closed | Phase::Quarantined);
+    world.with(|snapshot| {
+        let fences = snapshot.fences.iter().filter(|(_, fence)| is_in_hand(fence));
+        let mut nodes: BTreeMap<_, _> =
+            fences.map(|(name, fence)| (name.clone(), Some(fence.spec.node_uid.clone()))).collect();
+        for name in &snapshot.busy {
+            nodes.entry(name.clone()).or_default();
+        }
+        snapshot.host.informed.then_some(nodes)
+    })
+}
+
+/// Takes and renews Leases of nodes in hand, and gives back those of others.
+async fn keep(cluster: &KubeCluster, world: &World, book: &Book, namespace: &str) {
+    let (Some(nodes), now) = (in_hand(world), cluster.clock().wall()) else { return };
+    let standings: BTreeMap<&str, Standing> = book.standings(now).collect();
+    for (node, uid) in nodes.iter().filter_map(|(node, uid)| Some((node, uid.as_ref()?))) {
+        let due = match standings.get(node.as_str()) {
+            Some(Standing::Held(_)) => false,
+            Some(Standing::Ours(renewed)) => is_due(*renewed, now),
+            Some(Standing::Free) | None => true,
+        };
+        if due && let Err(failure) = cluster.claim(node, uid).await {
+            tracing::warn!(node, %failure, "the node's Lease for other remediators was not taken");
+        }
+    }
+    let ours = standings.iter().filter(|(_, standing)| matches!(standing, Standing::Ours(_)));
+    for node in ours.map(|(node, _)| *node).filter(|node| !nodes.contains_key(*node)) {
+        match claims::release(cluster.wire(), namespace, book, node).await {
+            Ok(()) => tracing::debug!(node, "the node's Lease was given back"),
+            Err(failure) => tracing::warn!(node, %failure, "the node's Lease was not given back; it is tried again"),
+        }
+    }
+}
+
+/// A third of it went by, by whatever clock.
+fn is_due(renewed: Option<Timestamp>, now: Timestamp) -> bool {
+    renewed.is_none_or(|renewed| now.duration_since(renewed).unsigned_abs() > DURATION / 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16) -> Failure {
+        Failure::Refused { code, message: "no".into() }
+    }
+
+    #[test]
+    fn what_is_known_to_be_there_and_cannot_be_read_holds_and_silence_changes_nothing() {
+        let seen = |read: Read, known| seen(&read, "x", known, Timestamp::UNIX_EPOCH);
+        let holds = |claims: Option<Claims>| claims.map(|claims| claims.unreadable.is_some());
+        assert_eq!(holds(seen(Read::Closed(refused(403)), false)), Some(true));
+        assert_eq!(holds(seen(Read::Unknown(refused(403)), true)), Some(true));
+        assert_eq!(holds(seen(Read::Unknown(refused(403)), false)), Some(false));
+        assert_eq!(holds(seen(Read::Nobody, true)), Some(false));
+        for failure in [refused(429), refused(401), Failure::NoAnswer("late".into())] {
+            assert_eq!(holds(seen(Read::Unknown(failure), true)), None);
+        }
+        assert!(unread("x").unreadable.is_some(), "before anything was read");
+    }
+}

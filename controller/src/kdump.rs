@@ -1,0 +1,127 @@
+//! Hears by UDP which nodes write crash dumps. Nobody is authenticated there, so that it is believed only as far as to wait:
+//! `kdumpWait` of the policy is the longest, once for each fence.
+
+use std::{convert::Infallible, net::SocketAddr, time::Duration};
+
+use nodewell_power::kdump::{Addresses, Listener, Packet};
+use nodewell_reconcile::{clock::Clock, world::World};
+use nodewell_remedy::time::Moment;
+use tokio::time::sleep;
+
+use crate::tally::Tally;
+
+/// Whose address is whose is looked up again after so long, when somebody says something.
+const ADDRESSES: Duration = Duration::from_secs(5);
+/// After so many packets in a row everything else has its turn. What a flood brings beyond that, the kernel drops.
+const BURST: u32 = 64;
+const PAUSE: Duration = Duration::from_millis(20);
+/// A taken port, or a socket that fails, is tried again.
+const RETRY: Duration = Duration::from_secs(30);
+/// Packets that say nothing are logged, all of such a while in one line.
+const TOLD_APART: Duration = Duration::from_secs(60);
+
+/// What came so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Messages of nodes.
+    pub of_nodes: u64,
+    /// Messages from addresses that no Node has.
+    pub of_strangers: u64,
+    /// What is no message: another length, magic number or version.
+    pub malformed: u64,
+}
+
+/// Listens at `address` for as long as it is polled. An address that cannot be had is told, and stops nothing.
+pub async fn run(address: Option<SocketAddr>, world: &World, clock: Clock, tally: &Tally) -> Infallible {
+    let Some(address) = address else { return std::future::pending().await };
+    let mut ear = Ear::new(world.clone(), clock);
+    loop {
+        match Listener::bind(address).await {
+            Ok(listener) => {
+                tracing::info!(%address, "hears which nodes write crash dumps");
+                let error = listen(&listener, &mut ear, tally).await;
+                tracing::error!(%address, %error, retry = ?RETRY, "crash dumps are not heard: the socket failed");
+            }
+            Err(error) => {
+                tracing::error!(%address, %error, retry = ?RETRY, "crash dumps are not heard: the address cannot be had");
+            }
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// Until the socket fails.
+pub async fn listen(listener: &Listener, ear: &mut Ear, tally: &Tally) -> std::io::Error {
+    loop {
+        for _ in 0..BURST {
+            match listener.next().await {
+                Ok(packet) => ear.hear(packet),
+                Err(error) => return error,
+            }
+            tally.dumps(ear.counts);
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Sorts what comes, and tells the world of nodes.
+#[derive(Debug)]
+pub struct Ear {
+    world: World,
+    clock: Clock,
+    addresses: Addresses,
+    looked_up: Option<Moment>,
+    counts: Counts,
+    /// When what said nothing was last logged, and what there had been of it.
+    told: Option<(Moment, Counts)>,
+}
+
+impl Ear {
+    #[must_use]
+    pub fn new(world: World, clock: Clock) -> Self {
+        let (addresses, counts) = (Addresses::default(), Counts::default());
+        Self { world, clock, addresses, looked_up: None, counts, told: None }
+    }
+
+    /// What came so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes one packet in.
+    pub fn hear(&mut self, packet: Packet) {
+        let now = self.clock.moment();
+        if !packet.is_message {
+            self.counts.malformed += 1;
+            return self.complain(packet, now);
+        }
+        self.look_up(now);
+        let nodes = self.addresses.nodes(packet.from);
+        nodes.iter().for_each(|node| self.world.dumps(node));
+        if nodes.is_empty() {
+            self.counts.of_strangers += 1;
+            return self.complain(packet, now);
+        }
+        self.counts.of_nodes += 1;
+        tracing::debug!(from = %packet.from, ?nodes, "a crash dump is being written");
+    }
+
+    fn look_up(&mut self, now: Moment) {
+        if self.looked_up.is_none_or(|at| now.since(at) >= ADDRESSES) {
+            self.looked_up = Some(now);
+            self.addresses = self.world.with(|snapshot| Addresses::of(snapshot.nodes.values()));
+        }
+    }
+
+    fn complain(&mut self, packet: Packet, now: Moment) {
+        let before = self.told.map_or_else(Counts::default, |(_, counts)| counts);
+        if self.told.is_some_and(|(at, _)| now.since(at) < TOLD_APART) {
+            return;
+        }
+        self.told = Some((now, self.counts));
+        let malformed = self.counts.malformed - before.malformed;
+        let of_strangers = self.counts.of_strangers - before.of_strangers;
+        tracing::warn!(last = %packet.from, malformed, of_strangers, "packets at the port of crash dumps were ignored");
+    }
+}

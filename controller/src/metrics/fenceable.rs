@@ -1,0 +1,47 @@
+//! Whether nodes could be fenced, as their condition `FenceReady` says.
+
+use std::collections::BTreeMap;
+
+use nodewell_remedy::{
+    facts::{Condition, Truth},
+    snapshot::Snapshot,
+};
+
+use super::page::{Kind, Page};
+
+const CONDITION: &str = "FenceReady";
+/// The reasons that the leader writes; anybody may write a condition, and none of theirs makes a series.
+const REASONS: [&str; 6] = ["FenceReady", "FenceNotReady", "IdentityUnproven", "NoAnswer", "NoMethods", "ReadsOff"];
+const OTHER: &str = "Other";
+/// Of so many nodes the names are told. Where it is more, the cause is none of a node.
+const NAMED: usize = 100;
+
+pub(super) fn show(page: &mut Page, snapshot: &Snapshot) {
+    let all = || snapshot.nodes.values().filter_map(|node| Some((&node.name, node.condition(CONDITION)?)));
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for (_, condition) in all() {
+        *counts.entry((status(condition), reason(condition))).or_default() += 1;
+    }
+    const NODES: &str = "Nodes by their condition FenceReady; docs/fencing.md has each reason.";
+    page.metric("nodewell_controller_fence_ready_nodes", Kind::Gauge, NODES);
+    for ((status, reason), count) in counts {
+        page.sample(&[("status", status), ("reason", reason)], count);
+    }
+    const UNFENCEABLE: &str = "1 for each node that cannot be fenced now, a hundred of them at most.";
+    page.metric("nodewell_controller_unfenceable", Kind::Gauge, UNFENCEABLE);
+    for (node, condition) in all().filter(|(_, condition)| condition.status == Truth::False).take(NAMED) {
+        page.sample(&[("node", node), ("reason", reason(condition))], 1);
+    }
+}
+
+fn status(condition: &Condition) -> &'static str {
+    match condition.status {
+        Truth::True => "True",
+        Truth::False => "False",
+        Truth::Unknown => "Unknown",
+    }
+}
+
+fn reason(condition: &Condition) -> &'static str {
+    REASONS.into_iter().find(|known| *known == condition.reason).unwrap_or(OTHER)
+}

@@ -1,0 +1,61 @@
+//! Watches over a server that answers and keeps nothing open.
+
+use std::{
+    cell::RefCell,
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use hyper::{Request, Response};
+use jiff::Timestamp;
+use kube::{Client, client::Body};
+use nodewell_reconcile::world::{Limits, World};
+
+use super::*;
+
+const LIST: &str = r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#;
+
+/// Every list is empty, and every watch says this and ends; how often one was opened.
+fn server(watch: &'static str) -> (Wire, Arc<AtomicUsize>) {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&opened);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        count.fetch_add(usize::from(is_watch), Ordering::Relaxed);
+        let text = if is_watch { watch } else { LIST };
+        std::future::ready(Ok::<_, Infallible>(Response::new(Body::from(text.as_bytes().to_vec()))))
+    });
+    (Wire::new(Client::new(service, "default"), Duration::from_secs(5)), opened)
+}
+
+/// The watches opened in 2 s, and whether the source is believed afterwards.
+async fn after_two_seconds(watch: &'static str) -> (usize, bool) {
+    let (wire, opened) = server(watch);
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let world = World::new(clock, Limits::default());
+    for source in [Source::KubeletLeases, Source::Fences, Source::Policies] {
+        world.listed(source, &BTreeSet::new());
+    }
+    let way = Way { wire: &wire, silence: RefCell::default() };
+    tokio::select! {
+        () = follow(&way, world.clone(), "/api/v1/nodes".to_owned(), Nodes::new(world.clone(), clock)) => {}
+        () = sleep(Duration::from_millis(1900)) => {}
+    }
+    (opened.load(Ordering::Relaxed), world.with(|snapshot| snapshot.host.informed))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_at_once_is_opened_a_few_times_and_then_not_believed() {
+    let (opened, informed) = after_two_seconds("").await;
+    assert!((2..=5).contains(&opened), "{opened}");
+    assert!(!informed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_forgets_at_once_is_not_listed_all_the_time() {
+    let (opened, _) = after_two_seconds("{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n").await;
+    assert!((2..=5).contains(&opened), "{opened}");
+}

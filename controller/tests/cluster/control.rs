@@ -1,0 +1,95 @@
+//! What the controller is led and stopped by: Leases, Events, the kill switch, a server that is not there.
+
+use std::{sync::Arc, time::Duration};
+
+use nodewell_controller::kube::{HOLD_CONFIG_MAP, KubeCluster};
+use nodewell_reconcile::{
+    cluster::{Cluster, Leadership, LeaseKind},
+    failure::Failure,
+};
+use nodewell_remedy::action::Telling;
+use serde_json::json;
+
+use crate::{
+    cases::{admin, cases, make_node},
+    server::Server,
+};
+
+cases![
+    leadership_is_taken_by_one,
+    an_event_is_counted,
+    the_kill_switch_stops,
+    a_lease_is_read_in_its_place,
+    no_server_is_no_answer,
+];
+
+async fn leadership_is_taken_by_one(server: Arc<Server>) {
+    let cluster = server.cluster("controller").await;
+    assert_eq!(cluster.leadership().await, Ok(None));
+    let now = Some(jiff::Timestamp::now());
+    let mine = Leadership {
+        holder: "a".into(),
+        duration: Duration::from_secs(15),
+        acquired: now,
+        renewed: now,
+        transitions: 1,
+        annotations: [("nodewell.dev/sees".to_owned(), "{}".to_owned())].into(),
+        ..Leadership::default()
+    };
+    let stored = cluster.lead(&mine).await.unwrap();
+    assert!(matches!(cluster.lead(&mine).await, Err(Failure::Conflict(_))), "made twice");
+    let renewed = cluster.lead(&Leadership { transitions: 2, ..stored.clone() }).await.unwrap();
+    assert!(matches!(cluster.lead(&stored).await, Err(Failure::Conflict(_))), "a stale version leads");
+    assert_eq!(cluster.leadership().await.unwrap().unwrap(), renewed);
+    assert_eq!((renewed.transitions, renewed.annotations.len()), (2, 1));
+}
+
+async fn an_event_is_counted(server: Arc<Server>) {
+    let cluster = server.cluster("controller").await;
+    let uid = make_node(&server, "told").await;
+    for _ in 0..3 {
+        cluster.tell("told", &uid, &Telling::warning("RemedyHeld", "the budget of zone a is used up")).await;
+    }
+    let said = server.kubectl_says(&["describe", "node", "told"]).unwrap();
+    assert!(said.contains("RemedyHeld") && said.contains("x3") && said.contains("zone a is used up"), "{said}");
+}
+
+async fn the_kill_switch_stops(server: Arc<Server>) {
+    let cluster = server.cluster("controller").await;
+    assert_eq!(cluster.stopped().await, Ok(None));
+    let create = ["-n", "nodewell", "create", "configmap", HOLD_CONFIG_MAP, "--from-literal=reason=rack 4"];
+    assert!(server.kubectl(&create));
+    assert!(cluster.stopped().await.unwrap().unwrap().ends_with("rack 4"));
+    assert!(server.kubectl(&["-n", "nodewell", "delete", "configmap", HOLD_CONFIG_MAP]));
+    assert_eq!(cluster.stopped().await, Ok(None));
+    assert!(server.kubectl(&["-n", "nodewell", "create", "secret", "generic", "s", "--from-literal=password=p w"]));
+    assert_eq!(cluster.secret("s").await.unwrap().unwrap()["password"], b"p w");
+    assert_eq!(cluster.secret("none").await, Ok(None));
+}
+
+async fn a_lease_is_read_in_its_place(server: Arc<Server>) {
+    let cluster = server.cluster("controller").await;
+    let lease = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "leased" },
+        "spec": { "holderIdentity": "leased", "leaseDurationSeconds": 40, "renewTime": "2026-01-02T03:04:05.000006Z" } });
+    admin(&server, "create", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", lease).await;
+    let view = cluster.lease(LeaseKind::Kubelet, "leased").await.unwrap().unwrap();
+    assert_eq!((view.holder.as_str(), view.duration), ("leased", Duration::from_secs(40)));
+    assert_eq!(cluster.lease(LeaseKind::Agent, "leased").await, Ok(None));
+}
+
+async fn no_server_is_no_answer(server: Arc<Server>) {
+    let _ = &server;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let nobody = json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{ "name": "c", "cluster": { "server": "http://127.0.0.1:1" } }], "users": [{ "name": "c", "user": {} }],
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "c" } }] });
+    std::fs::write(&path, nobody.to_string()).unwrap();
+    let requests = Arc::default();
+    let client = nodewell_controller::kube::connect(Some(&path), Arc::clone(&requests)).await.unwrap();
+    let cluster = KubeCluster::new(client, crate::server::clock(), crate::server::settings());
+    let failure = cluster.node("n").await.unwrap_err();
+    assert!(matches!(&failure, Failure::NoAnswer(why) if why.contains("GET /api/v1/nodes/n")), "{failure}");
+    let asked = nodewell_controller::kube::Asked { verb: "get", resource: "nodes" };
+    assert_eq!(requests.so_far(), [((asked, 0), 1)].into());
+}
