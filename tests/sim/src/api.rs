@@ -10,8 +10,9 @@ use nodewell_reconcile::{
 };
 use nodewell_remedy::{
     action::Telling,
-    api::fence::NodeFence,
+    api::{HOLD, fence::NodeFence},
     facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
+    time::Moment,
 };
 use tokio::time::sleep;
 
@@ -43,7 +44,26 @@ enum Fate {
     DiesAfter,
 }
 
+impl Fate {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answer given",
+            Self::Refused => "answer refused",
+            Self::Lost => "answer lost-call",
+            Self::Unheard => "answer lost-answer",
+            Self::Dies => "answer died-before",
+            Self::DiesAfter => "answer died-after",
+        }
+    }
+}
+
 impl SimCluster {
+    /// A call of the leader's that changes something: nobody else may make one.
+    async fn write<T>(&self, effect: impl FnOnce(&mut Truth) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.truth.borrow_mut().check_leads(self.replica);
+        self.call(effect).await
+    }
+
     /// One call: `effect` is what the API server does, at one instant.
     async fn call<T>(&self, effect: impl FnOnce(&mut Truth) -> Result<T, Failure>) -> Result<T, Failure> {
         let (fate, there, back) = self.fate();
@@ -72,7 +92,7 @@ impl SimCluster {
         truth.steps += 1;
         let doomed = std::mem::take(&mut truth.replicas[self.replica].doomed);
         let rate = match truth.scene.kind {
-            _ if truth.now() > nodewell_remedy::time::Moment(truth.scene.trouble) => 0,
+            _ if truth.now() > Moment(truth.scene.trouble) => 0,
             Kind::Plain | Kind::Large => 0,
             Kind::Mixed => 4,
             Kind::Wild => 20,
@@ -85,12 +105,13 @@ impl SimCluster {
             n if n < 3 * rate => Fate::Unheard,
             _ => Fate::Answered,
         };
+        truth.count(fate.name());
         (fate, truth.random.millis(1, 15), truth.random.millis(1, 15))
     }
 
     fn is_cut(&self) -> bool {
         let truth = self.truth.borrow();
-        truth.replicas[self.replica].cut > truth.now() || truth.store.down > truth.now()
+        truth.is_cut(self.replica)
     }
 
     async fn silence<T>(&self) -> Result<T, Failure> {
@@ -107,7 +128,14 @@ impl SimCluster {
 
 impl Cluster for SimCluster {
     async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
-        self.call(|truth| Ok(truth.store.nodes.get(name).map(|node| (**node).clone()))).await
+        self.call(|truth| {
+            let mut node = truth.store.nodes.get(name).map(|node| (**node).clone());
+            if truth.scene.mutation == Mutation::DeafToHold {
+                node.iter_mut().for_each(|node| drop(node.annotations.remove(HOLD)));
+            }
+            Ok(node)
+        })
+        .await
     }
 
     async fn lease(&self, kind: LeaseKind, node: &str) -> Result<Option<LeaseView>, Failure> {
@@ -146,8 +174,8 @@ impl Cluster for SimCluster {
         .await
     }
 
-    async fn budgets_of(&self, _pod: &Pod) -> Result<Vec<Budget>, Failure> {
-        self.call(|_| Ok(Vec::new())).await
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+        self.call(|truth| Ok(truth.budget_of(&pod.at.name).into_iter().collect())).await
     }
 
     async fn config_map(&self, _name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
@@ -167,43 +195,51 @@ impl Cluster for SimCluster {
     }
 
     async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
-        self.call(|truth| truth.open(self.replica, fence)).await
+        self.write(|truth| truth.open(self.replica, fence)).await
     }
 
     async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
-        self.call(|truth| truth.save(self.replica, fence)).await
+        self.write(|truth| truth.save(self.replica, fence)).await
     }
 
     async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
-        self.call(|truth| truth.close(self.replica, fence)).await
+        self.write(|truth| truth.close(self.replica, fence)).await
     }
 
-    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<(), Failure> {
-        self.call(|truth| truth.taint(self.replica, (node, uid), taint)).await
+    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+        self.write(|truth| truth.taint(self.replica, (node, uid), taint)).await
     }
 
-    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<(), Failure> {
-        self.call(|truth| truth.untaint(self.replica, (node, uid), taint)).await
+    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+        self.write(|truth| truth.untaint(self.replica, (node, uid), taint)).await
     }
 
     async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
-        self.call(|truth| truth.cordon(self.replica, (node, uid), by)).await
+        self.write(|truth| truth.cordon(self.replica, (node, uid), by)).await
     }
 
     async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
-        self.call(|truth| truth.uncordon(self.replica, (node, uid), by)).await
+        self.write(|truth| truth.uncordon(self.replica, (node, uid), by)).await
     }
 
     async fn evict(&self, pod: &PodRef, _grace: Option<Duration>) -> Result<(), Failure> {
-        self.call(|truth| truth.delete_pod(self.replica, pod, false)).await
+        self.truth.borrow_mut().drain_calls(self.replica, pod, true);
+        self.write(|truth| truth.evict(self.replica, pod)).await
     }
 
     async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
-        self.call(|truth| truth.delete_pod(self.replica, pod, grace == Some(Duration::ZERO))).await
+        let releases = grace == Some(Duration::ZERO);
+        if releases {
+            self.truth.borrow_mut().release_begins(self.replica, pod);
+        } else {
+            self.truth.borrow_mut().drain_calls(self.replica, pod, false);
+        }
+        self.write(|truth| truth.delete_pod(self.replica, pod, releases)).await
     }
 
     async fn tell(&self, node: &str, _uid: &str, telling: &Telling) {
         let told = self.call(|truth| {
+            truth.count("act event");
             truth.audit(self.replica, &format!("Event on {node}: {} {}", telling.reason, telling.message));
             Ok(())
         });

@@ -1,24 +1,27 @@
-//! Fence agents and BMCs as one replica uses them, and its network to the nodes.
+//! Fence agents, BMCs and the provider's plug-in as one replica uses them, and its network to the nodes.
+
+mod process;
 
 use std::{future::Future, time::Duration};
 
 use nodewell_reconcile::{lifeline::Lifeline, power::Power, reach::Prober};
 use nodewell_remedy::{
     action::Failed,
+    api::fence::Hold,
     facts::Node,
     snapshot::{FencePlan, PowerState},
-    time::Moment,
 };
 use tokio::time::sleep;
 
 use crate::{
-    oracle::Agent,
-    scene::Mutation,
-    truth::{Manner, Shared},
+    scene::{Mutation, Theme},
+    truth::{Manner, Provider, SAN, Shared},
 };
 
 /// Agents give up by themselves after so long.
 const LONGEST: Duration = Duration::from_secs(20);
+/// An agent that nobody ends takes so long.
+const OUTLIVING: u64 = 45_000;
 
 #[derive(Debug, Clone)]
 pub struct SimPower {
@@ -26,34 +29,12 @@ pub struct SimPower {
     pub replica: usize,
 }
 
-/// An agent's process, which ends when this is dropped.
-struct Process {
-    truth: Shared,
-    agent: Agent,
-}
-
-impl Process {
-    fn begin(power: &SimPower, node: &str, life: &Lifeline, act: &str) -> Self {
-        let until = life.until();
-        let agent = Agent { node: node.to_owned(), replica: power.replica, epoch: life.epoch, until };
-        power.truth.borrow_mut().agent_begins(&agent, act);
-        Self { truth: power.truth.clone(), agent }
-    }
-
-    /// Its supervisor ends it when it hears of no renewal.
-    fn prolong(&mut self, until: Moment) {
-        let mut truth = self.truth.borrow_mut();
-        for agent in truth.oracle.agents.iter_mut().filter(|agent| **agent == self.agent) {
-            agent.until = until;
-        }
-        self.agent.until = until;
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.truth.borrow_mut().oracle.agents.retain(|agent| *agent != self.agent);
-    }
+/// What a process is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    On,
+    Off,
+    Reap,
 }
 
 impl SimPower {
@@ -67,66 +48,104 @@ impl SimPower {
         truth.random.millis(low, high)
     }
 
-    async fn order(&self, node: &Node, on: bool, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        if !life.holds(self.truth.borrow().now()) {
-            return Err(Failed::NotBegun("the term is over".into()));
-        }
-        let act = if on { "on" } else { "off" };
-        let mut process = Process::begin(self, &node.name, life, act);
-        if !on {
-            self.truth.borrow_mut().off_begins(&node.name);
-        }
-        let mut life = life.clone();
-        let work = self.work(node, on);
-        tokio::pin!(work);
-        loop {
-            let (now, until) = (self.truth.borrow().now(), life.until());
-            process.prolong(until);
-            tokio::select! {
-                biased;
-                moved = life.moved() => if !moved { return Err(Failed::InDoubt("the term ended".into())) },
-                () = sleep(until.since(now)) => return Err(Failed::InDoubt("the term ended".into())),
-                done = &mut work => return done,
-            }
+    fn mutation(&self) -> Mutation {
+        self.truth.borrow().scene.mutation
+    }
+
+    /// What an agent does once it runs.
+    async fn work(&self, node: &Node, act: Act, epoch: u64) -> Result<(), Failed> {
+        let slowest = if self.mutation() == Mutation::OutlivesTerm { OUTLIVING } else { 3000 };
+        sleep(self.delay(200, slowest)).await;
+        match act {
+            Act::Reap => self.take_away(node, epoch).await,
+            act => self.switch(node, act == Act::On, epoch).await,
         }
     }
 
-    async fn work(&self, node: &Node, on: bool) -> Result<Vec<String>, Failed> {
-        sleep(self.delay(200, 3000)).await;
-        match self.manner(node) {
+    async fn switch(&self, node: &Node, on: bool, epoch: u64) -> Result<(), Failed> {
+        let manner = self.manner(node);
+        self.truth.borrow_mut().count(&format!("bmc {}", name(&manner)));
+        match manner {
             Manner::Hangs => {
                 sleep(LONGEST).await;
                 return Err(Failed::Timeout(LONGEST));
             }
             Manner::Refuses => return Err(Failed::Refused("made up".into())),
             Manner::Pretends | Manner::SaysOff => {}
-            Manner::Slow(late) => self.tell(node, on, late),
-            Manner::Honest => self.tell(node, on, Duration::ZERO),
+            Manner::Slow(late) => self.tell(node, (on, late), epoch),
+            Manner::Honest => self.tell(node, (on, Duration::ZERO), epoch),
         }
         sleep(self.delay(10, 1000)).await;
-        Ok(vec!["ipmi".into()])
+        Ok(())
     }
 
     /// The BMC has it now, whatever becomes of the agent.
-    fn tell(&self, node: &Node, on: bool, late: Duration) {
+    fn tell(&self, node: &Node, (on, late): (bool, Duration), epoch: u64) {
         let mut truth = self.truth.borrow_mut();
         let at = truth.now().plus(late);
+        truth.act_lands(&node.name, if on { "on" } else { "off" }, epoch);
         if !on {
             truth.turned_off(&node.name);
         }
         if late.is_zero() {
-            truth.switch(&node.name, on, "its BMC");
+            truth.turn(&node.name, on);
         } else if let Some(machine) = truth.machines.get_mut(&node.name) {
             machine.bmc.pending = Some((at, on));
         }
     }
+
+    async fn take_away(&self, node: &Node, epoch: u64) -> Result<(), Failed> {
+        let provider = self.provider(node);
+        self.truth.borrow_mut().count(&format!("provider {}", name(&provider)));
+        match provider {
+            Provider::Hangs => {
+                sleep(LONGEST).await;
+                return Err(Failed::Timeout(LONGEST));
+            }
+            Provider::Refuses => return Err(Failed::Refused("made up".into())),
+            Provider::Late(late) => {
+                let mut truth = self.truth.borrow_mut();
+                let at = truth.now().plus(late);
+                truth.provider.take_later(&node.provider_id, at);
+                return Err(Failed::InDoubt("the provider did not say".into()));
+            }
+            Provider::Lies => {}
+            Provider::Honest => {
+                let mut truth = self.truth.borrow_mut();
+                truth.act_lands(&node.name, "reap", epoch);
+                truth.take_away(&node.name);
+            }
+        }
+        sleep(self.delay(10, 1000)).await;
+        Ok(())
+    }
+
+    /// A machine that is not there any more is gone, whoever bears its name by now.
+    fn provider(&self, node: &Node) -> Provider {
+        let truth = self.truth.borrow();
+        let machine = truth.machines.get(&node.name);
+        let same = machine.filter(|machine| machine.provider_id() == node.provider_id && !machine.reaped);
+        same.map_or(Provider::Lies, |machine| machine.provider)
+    }
+
+    fn cuts_storage(&self) -> bool {
+        self.truth.borrow().scene.theme == Theme::Storage
+    }
+}
+
+/// `Slow(3s)` is `Slow`.
+fn name(manner: &impl std::fmt::Debug) -> String {
+    let text = format!("{manner:?}");
+    text.split('(').next().unwrap_or_default().to_owned()
 }
 
 impl Power for SimPower {
-    async fn plan(&self, node: &Node) -> Result<FencePlan, String> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, Hold> {
         sleep(self.delay(50, 500)).await;
         let identity = (self.manner(node) != Manner::Hangs).then_some(Ok(()));
-        Ok(FencePlan { power_management: vec!["ipmi".into()], longest: LONGEST, identity, ..FencePlan::default() })
+        let storage_only = self.cuts_storage().then(|| SAN.to_owned());
+        let power_management = vec![if storage_only.is_some() { "fabric" } else { "ipmi" }.to_owned()];
+        Ok(FencePlan { power_management, longest: LONGEST, identity, storage_only, ..FencePlan::default() })
     }
 
     async fn read(&self, node: &Node) -> PowerState {
@@ -134,29 +153,30 @@ impl Power for SimPower {
         if self.manner(node) == Manner::Hangs {
             sleep(Duration::from_secs(10)).await;
         }
+        let storage = self.cuts_storage();
         let mut truth = self.truth.borrow_mut();
         let state = match truth.scene.mutation {
             Mutation::FalseOff => PowerState::Off,
-            _ => truth.machines.get(&node.name).map_or(PowerState::Unknown, crate::truth::Machine::power),
+            _ => truth.machines.get(&node.name).map_or(PowerState::Unknown, |machine| machine.power(storage)),
         };
         truth.power_was_read(&node.name, state);
         state
     }
 
-    fn off(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<Vec<String>, Failed>> {
-        self.order(node, false, life)
+    async fn off(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.run(node, Act::Off, life).await.map(|()| vec!["ipmi".into()])
     }
 
-    fn on(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<Vec<String>, Failed>> {
-        self.order(node, true, life)
+    async fn on(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.run(node, Act::On, life).await.map(|()| vec!["ipmi".into()])
     }
 
     async fn methods(&self, _node: &Node, _names: &[String], _life: &Lifeline) -> Result<(), Failed> {
         Err(Failed::Refused("there are none".into()))
     }
 
-    async fn reap(&self, _node: &Node, _life: &Lifeline) -> Result<(), Failed> {
-        Err(Failed::Refused("there is no provider".into()))
+    fn reap(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<(), Failed>> {
+        self.run(node, Act::Reap, life)
     }
 }
 
@@ -165,7 +185,7 @@ impl Prober for SimPower {
         sleep(self.delay(1, 20)).await;
         let truth = self.truth.borrow();
         let now = truth.now();
-        let reaches = truth.replicas[self.replica].cut <= now;
+        let reaches = truth.replicas[self.replica].cut <= now && truth.host_is_well(self.replica, now);
         reaches && truth.machines.get(&node.name).is_some_and(|machine| machine.answers(now))
     }
 }

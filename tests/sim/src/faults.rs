@@ -1,13 +1,15 @@
 //! What goes wrong in a seed, and when.
 
+mod befall;
+mod people;
+
 use std::time::Duration;
 
-use nodewell_remedy::{api::HOLD, time::Moment};
+use nodewell_remedy::time::Moment;
 
 use crate::{
     random::Random,
-    scene::{Kind, Scene},
-    truth::{Manner, Truth},
+    scene::{Kind, Ladder, Scene, Theme},
 };
 
 /// When the one node of a plain story fails.
@@ -21,14 +23,14 @@ pub enum Fault {
     Cut(String),
     Heal(String),
     KubeletDies(String),
+    /// It hangs, and does not come up again by itself.
+    Breaks(String),
+    /// Ready, and of no use.
+    FallsIll(String),
     ZoneCut(String),
     ZonePower(String),
-    PersonPowersOn(String),
-    PersonCordons(String),
-    PersonAborts(String),
-    PersonHolds(String),
-    PersonDeletesRecord(String),
-    PersonDeletesNode(String),
+    EtcdStops(String),
+    EtcdRuns(String),
     Stop,
     Go,
     ApiDown(Duration),
@@ -36,23 +38,84 @@ pub enum Fault {
     Freeze(usize, Duration),
     Deaf(usize, Duration),
     Kill(usize),
+    /// What people do, to a node that is in our hands if there is one.
+    Person(Person, String),
+    /// What people do to the policy.
+    Edit(Edit),
     /// The end of all trouble.
     Mend,
     /// Whoever is off without a record is switched on by a person.
     Restore,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    PowersOn,
+    Reboots,
+    Cordons,
+    Uncordons,
+    Aborts,
+    Holds,
+    HoldsRecord,
+    LetsGo,
+    DeletesRecord,
+    DeletesNode,
+    RecreatesNode,
+    AsksAgain,
+}
+
+const PERSONS: [Person; 12] = [
+    Person::PowersOn,
+    Person::Reboots,
+    Person::Cordons,
+    Person::Uncordons,
+    Person::Aborts,
+    Person::Holds,
+    Person::HoldsRecord,
+    Person::LetsGo,
+    Person::DeletesRecord,
+    Person::DeletesNode,
+    Person::RecreatesNode,
+    Person::AsksAgain,
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edit {
+    /// The predicate is no expression any more.
+    Spoils,
+    /// The fields cannot be parsed.
+    Garbles,
+    Deletes,
+    Pauses,
+    Observes,
+    Tightens,
+    Steps(Ladder),
+    Mends,
+}
+
+const EDITS: [Edit; 8] = [
+    Edit::Spoils,
+    Edit::Garbles,
+    Edit::Deletes,
+    Edit::Pauses,
+    Edit::Observes,
+    Edit::Tightens,
+    Edit::Steps(Ladder::TaintDrainPowerCycle),
+    Edit::Mends,
+];
+
 /// The whole plan, in the order of time.
 #[must_use]
 pub fn plan(scene: &Scene) -> Vec<(Moment, Fault)> {
     let mut random = Random::new(scene.seed ^ 0xFA17);
     let mut plan = match scene.kind {
+        _ if !scene.plot.is_empty() => told(&scene.plot),
         Kind::Plain => vec![(Moment(PLAIN_AT), Fault::PowerLoss("n-0004".into()))],
         Kind::Large => vec![
             (Moment(Duration::from_secs(20)), Fault::PowerLoss("n-0004".into())),
             (Moment(Duration::from_secs(60)), Fault::ZoneCut("z-1".into())),
         ],
-        Kind::Mixed => several(scene, &mut random, 8),
+        Kind::Mixed => several(scene, &mut random, 10),
         Kind::Wild => several(scene, &mut random, 40),
     };
     plan.push((Moment(scene.trouble), Fault::Mend));
@@ -61,18 +124,56 @@ pub fn plan(scene: &Scene) -> Vec<(Moment, Fault)> {
     plan
 }
 
+fn told(plot: &[(u64, Fault)]) -> Vec<(Moment, Fault)> {
+    plot.iter().map(|(secs, fault)| (Moment(Duration::from_secs(*secs)), fault.clone())).collect()
+}
+
 fn several(scene: &Scene, random: &mut Random, most: u64) -> Vec<(Moment, Fault)> {
     let end = scene.trouble.as_millis().try_into().unwrap_or(180_000);
-    let count = random.between(1, most);
+    let count = random.between(2, most);
     (0..count).map(|_| (Moment(random.millis(20_000, end)), one(scene, random))).collect()
 }
 
+/// Half of them are what the seed is about.
 fn one(scene: &Scene, random: &mut Random) -> Fault {
+    let node = node(scene, random);
+    let themed = random.chance(500);
+    match (scene.theme, random.below(4)) {
+        (Theme::Drains, _) if themed => Fault::FallsIll(node),
+        (Theme::ControlPlane, kind) if themed => control_plane(scene, random, kind),
+        (Theme::Provider, 0..=2) if themed => Fault::FallsIll(node),
+        (Theme::People, 0) if themed => Fault::Edit(pick(&EDITS, random)),
+        (Theme::People, 1..) if themed => Fault::Person(pick(&PERSONS, random), node),
+        (Theme::Storage, 0) if themed => Fault::Person(Person::Reboots, node),
+        _ => anything(scene, random, node),
+    }
+}
+
+fn control_plane(scene: &Scene, random: &mut Random, kind: u64) -> Fault {
+    let host = format!("cp-{}", random.below(scene.control_planes as u64));
+    match kind {
+        0 => Fault::EtcdStops(host),
+        1 => Fault::PowerLoss(host),
+        2 => Fault::KubeletDies(host),
+        _ if random.chance(500) => Fault::Hang(host),
+        _ => Fault::EtcdRuns(host),
+    }
+}
+
+fn node(scene: &Scene, random: &mut Random) -> String {
     let number = scene.control_planes as u64 + random.below(scene.nodes as u64);
-    let node = format!("n-{number:04}");
+    format!("n-{number:04}")
+}
+
+fn pick<T: Copy>(of: &[T], random: &mut Random) -> T {
+    let place = usize::try_from(random.below(of.len() as u64)).unwrap_or(0);
+    of[place]
+}
+
+fn anything(scene: &Scene, random: &mut Random, node: String) -> Fault {
     let zone = format!("z-{}", random.below(scene.zones as u64));
     let replica = usize::try_from(random.below(scene.replicas as u64)).unwrap_or(0);
-    match random.below(40) {
+    match random.below(44) {
         0..=4 => Fault::PowerLoss(node),
         5..=7 => Fault::Hang(node),
         8 => Fault::Wake(node),
@@ -81,129 +182,32 @@ fn one(scene: &Scene, random: &mut Random) -> Fault {
         14 | 15 => Fault::KubeletDies(node),
         16 => Fault::ZoneCut(zone),
         17 => Fault::ZonePower(zone),
-        18 => Fault::PersonPowersOn(node),
-        19 => Fault::PersonCordons(node),
-        20 => Fault::PersonAborts(node),
-        21 => Fault::PersonHolds(node),
-        22 => Fault::PersonDeletesRecord(node),
-        23 => Fault::PersonDeletesNode(node),
-        24 => Fault::Stop,
-        25 => Fault::Go,
-        26 => Fault::ApiDown(random.secs(1, 40)),
-        27..=29 => Fault::ReplicaCut(replica, random.secs(1, 40)),
-        30..=32 => Fault::Freeze(replica, random.secs(1, 40)),
-        33 => Fault::Deaf(replica, random.secs(5, 60)),
+        18 | 19 => Fault::Breaks(node),
+        20 | 21 => Fault::FallsIll(node),
+        22 => Fault::Edit(pick(&EDITS, random)),
+        23..=26 => Fault::Person(pick(&PERSONS, random), node),
+        27 => Fault::Stop,
+        28 => Fault::Go,
+        29 => Fault::ApiDown(random.secs(1, 40)),
+        30..=32 => Fault::ReplicaCut(replica, random.secs(1, 40)),
+        33..=35 => Fault::Freeze(replica, random.secs(1, 40)),
+        36 | 37 => Fault::Deaf(replica, random.secs(5, 60)),
         _ => Fault::Kill(replica),
     }
 }
 
-impl Truth {
-    /// BMCs have their ways from the start.
-    pub fn spoil(&mut self) {
-        let rate = match self.scene.kind {
-            Kind::Plain | Kind::Large => 0,
-            Kind::Mixed => 150,
-            Kind::Wild => 400,
-        };
-        let mut random = Random::new(self.scene.seed ^ 0xB3C);
-        for machine in self.machines.values_mut() {
-            if random.chance(rate) {
-                machine.bmc.manner = manner(&mut random);
+impl Fault {
+    /// What it is called where kinds are counted.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Person(what, _) => format!("person {what:?}"),
+            Self::Edit(Edit::Steps(_)) => "edit Steps".into(),
+            Self::Edit(what) => format!("edit {what:?}"),
+            other => {
+                let text = format!("{other:?}");
+                format!("fault {}", text.split('(').next().unwrap_or_default())
             }
         }
-    }
-
-    pub fn befall(&mut self, fault: &Fault) {
-        let now = self.now();
-        self.note(format!("FAULT {fault:?}"));
-        match fault {
-            Fault::PowerLoss(node) => self.switch(node, false, "a fault"),
-            Fault::PersonPowersOn(node) => self.switch(node, true, "a person"),
-            Fault::Hang(node) => self.machine(node, |machine| machine.hung = true),
-            Fault::Wake(node) => self.machine(node, |machine| machine.hung = false),
-            Fault::Cut(node) => self.machine(node, |machine| machine.cut = true),
-            Fault::Heal(node) => self.machine(node, |machine| machine.cut = false),
-            Fault::KubeletDies(node) => self.machine(node, |machine| machine.kubelet_dead = true),
-            Fault::ZoneCut(zone) => {
-                self.zone(zone).iter().for_each(|node| self.machine(node, |machine| machine.cut = true))
-            }
-            Fault::ZonePower(zone) => self.zone(zone).iter().for_each(|node| self.switch(node, false, "a fault")),
-            Fault::Stop => self.store.set_stopped(true, now),
-            Fault::Go => self.store.set_stopped(false, now),
-            Fault::ApiDown(span) => self.store.down = now.plus(*span),
-            Fault::ReplicaCut(replica, span) => self.replicas[*replica].cut = now.plus(*span),
-            Fault::Freeze(replica, span) => self.replicas[*replica].frozen = now.plus(*span),
-            Fault::Deaf(replica, span) => self.replicas[*replica].deaf = now.plus(*span),
-            Fault::Kill(replica) => self.replicas[*replica].doomed = true,
-            Fault::Mend => self.mend(),
-            Fault::Restore => self.restore(),
-            _ => self.person(fault),
-        }
-    }
-
-    fn person(&mut self, fault: &Fault) {
-        let now = self.now();
-        match fault {
-            Fault::PersonCordons(node) if self.store.nodes.get(node).is_some_and(|node| !node.unschedulable) => {
-                self.store.edit_node(node, now, |node| node.unschedulable = true);
-                self.oracle.persons.insert(node.clone());
-            }
-            Fault::PersonHolds(node) => {
-                self.store.edit_node(node, now, |node| {
-                    node.annotations.insert(HOLD.into(), "hands off".into());
-                });
-            }
-            Fault::PersonAborts(node) => {
-                if let Some(mut fence) = self.store.fences.get(node).cloned() {
-                    fence.spec.abort = true;
-                    self.store.put_fence(fence, now);
-                }
-            }
-            Fault::PersonDeletesRecord(node) => self.store.remove_fence(node, now),
-            Fault::PersonDeletesNode(node) => self.delete_node(node),
-            _ => {}
-        }
-    }
-
-    fn machine(&mut self, name: &str, change: impl FnOnce(&mut crate::truth::Machine)) {
-        if let Some(machine) = self.machines.get_mut(name) {
-            change(machine);
-        }
-    }
-
-    fn zone(&self, zone: &str) -> Vec<String> {
-        self.machines.values().filter(|machine| machine.zone == zone).map(|machine| machine.name.clone()).collect()
-    }
-
-    fn mend(&mut self) {
-        let now = self.now();
-        self.store.set_stopped(false, now);
-        for machine in self.machines.values_mut() {
-            (machine.cut, machine.hung, machine.kubelet_dead, machine.broken) = (false, false, false, false);
-            machine.bmc.manner = Manner::Honest;
-        }
-        let names: Vec<String> = self.store.nodes.keys().cloned().collect();
-        for name in names {
-            self.store.edit_node(&name, now, |node| drop(node.annotations.remove(HOLD)));
-        }
-    }
-
-    fn restore(&mut self) {
-        let fences = &self.store.fences;
-        let lies_off = |machine: &&crate::truth::Machine| !machine.on && !fences.contains_key(&machine.name);
-        let off: Vec<String> = self.machines.values().filter(lies_off).map(|machine| machine.name.clone()).collect();
-        for name in off {
-            self.switch(&name, true, "a person");
-        }
-    }
-}
-
-fn manner(random: &mut Random) -> Manner {
-    match random.below(6) {
-        0 => Manner::Hangs,
-        1 => Manner::Refuses,
-        2 => Manner::Pretends,
-        3 => Manner::SaysOff,
-        _ => Manner::Slow(random.secs(1, 30)),
     }
 }

@@ -12,4 +12,5 @@ pub mod random;
 pub mod replica;
 pub mod run;
 pub mod scene;
+pub mod tally;
 pub mod truth;

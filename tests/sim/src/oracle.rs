@@ -1,11 +1,35 @@
 //! What must never be, asked of what really is so. Nothing here looks at what the controller believes.
+//!
+//! | invariant | asked where |
+//! |---|---|
+//! | I1 budgets, I4 nodes that live, I6 the order of acts and questions, I7 cycles, I8 control plane, I9 storms | [`acts`], when an agent begins |
+//! | I2 power before pods, I13 the right pods, I14 drains | [`pods`] |
+//! | I3 two writers, I12 marks, I17 liveness | [`state`] |
+//! | I5 two leaders | [`acts`]: every write and every agent, and what lands late |
+//! | I9 cooldown | [`weather`] |
+//! | I10 what is missing, I16 what cannot be read | [`monotone`], beside real decisions; I16 also in [`acts`] |
+//! | I11 stop, hold, abort, pause | [`acts`], [`pods`], [`records`] |
+//! | I15 dry run | every write |
+//! | I18 edges | [`records`] |
+//! | I20 clocks | half of the seeds have skewed ones; the same seed with and without has to do the same (`tests/sim.rs`) |
+//!
+//! I19 (no secret in argv, logs, records or Events) has no meaning here: secrets are read and handed to processes by
+//! `nodewell-power` alone, which the simulation replaces, and the traits that it does play never carry one. It is proven
+//! where the secrets are: `controller/power/tests/agents.rs` (stdin only, scrubbed answers), `tests/ipmi.rs` and
+//! `tests/redfish.rs` there with real agents and BMCs.
 
 mod acts;
+pub mod monotone;
+mod pods;
+mod records;
 mod state;
+mod weather;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remedy::time::Moment;
+
+use self::weather::Storm;
 
 /// What the oracles remember, and what they found.
 #[derive(Debug, Default)]
@@ -13,25 +37,50 @@ pub struct Oracle {
     pub violations: Vec<String>,
     /// Agent processes that run: which node, of which replica and term, until when at the latest.
     pub agents: Vec<Agent>,
+    begun: u64,
+    /// The newest term that began an act on each node.
+    newest: BTreeMap<String, u64>,
     /// Nodes that we began to turn off and that have not come back: their boots, and when we began.
     pub down: BTreeMap<String, (u64, Moment)>,
     /// When each node was turned off by us.
     pub cycles: BTreeMap<String, Vec<Moment>>,
-    /// Nodes whose power was read since the last `off`.
+    /// Nodes whose power was read since the last `off`, and since the last `on`.
     pub read: BTreeSet<String>,
+    pub read_on: BTreeSet<String>,
+    turned_on: BTreeSet<String>,
     /// When each machine was last said to be off.
     pub said_off: BTreeMap<String, Moment>,
+    /// When each machine was last said to be on.
+    said_on: BTreeMap<String, Moment>,
     /// Cordons of people.
     pub persons: BTreeSet<String>,
+    /// When each record's drain began, by its UID.
+    drains: BTreeMap<String, Moment>,
+    /// Pods whose release was tried.
+    tried: BTreeSet<String>,
+    /// How often each record was in doubt after everything was mended.
+    circles: BTreeMap<String, u32>,
+    storm: Storm,
     pub mutations: u64,
     pub offs: u64,
     pub released: u64,
+    /// What was really done, in the order of time; clocks have no part in it.
+    pub deeds: Vec<String>,
     /// When the pods of the failed node of a plain story were released.
     pub released_at: Option<Moment>,
 }
 
+impl Oracle {
+    /// The next process's number.
+    pub fn next_agent(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
+    pub number: u64,
     pub node: String,
     pub replica: usize,
     pub epoch: u64,

@@ -1,13 +1,14 @@
 //! A replica of the controller: started, stopped for a while, killed, started again; and the watches that inform it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     future::Future,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
 
+use jiff::SignedDuration;
 use nodewell_reconcile::{
     clock::Clock,
     cluster::LeaseKind,
@@ -16,14 +17,21 @@ use nodewell_reconcile::{
     serve::Replica,
     world::{Limits, Source, World},
 };
-use nodewell_remedy::facts::Truth;
+use nodewell_remedy::{
+    api::policy::Mode,
+    facts::{LeaseView, Truth},
+    policy::Policy as Compiled,
+    snapshot::Quorum,
+    time::Moment,
+};
 use tokio::time::{Sleep, sleep};
 
 use crate::{
     api::SimCluster,
     bmc::SimPower,
-    scene::Mutation,
-    truth::{Change, Shared},
+    oracle::monotone,
+    scene::{Mutation, POLICY, Theme},
+    truth::{Change, Policy, Shared},
 };
 
 /// The node that [`Mutation::SeesDead`] takes for dead.
@@ -51,67 +59,103 @@ async fn start(truth: Shared, number: usize, life: u32, clock: Clock) {
     let world = World::new(clock, Limits::default());
     let cluster = SimCluster { truth: truth.clone(), replica: number };
     let power = SimPower { truth: truth.clone(), replica: number };
-    let policy = truth.borrow().scene.policy();
-    let dry_run = truth.borrow().scene.dry_run;
-    world.apply_policy(&policy);
+    let scene = truth.borrow().scene.clone();
+    let dry_run = scene.dry_run && scene.mutation != Mutation::WritesInDryRun;
+    let settings = Settings { dry_run, decide: monotone::judged, ..Settings::default() };
+    world.set_host(|host| host.node = truth.borrow().host_of(number));
     let replica = Replica {
         cluster: &cluster,
         power: &power,
         prober: &power,
         world: &world,
         clock,
-        settings: Settings { dry_run, ..Settings::default() },
+        settings,
         terms: Terms::new(format!("replica-{number}-{life}")),
         host: format!("replica-{number}"),
     };
     tokio::select! {
         biased;
-        () = watch(&truth, number, &world) => {}
+        () = watch(&truth, number, &world, clock) => {}
+        () = ask_etcd(&truth, number, &world) => {}
         () = replica.run(std::future::pending()) => {}
     }
 }
 
-/// A list, and then every change in its order, a little late.
-async fn watch(truth: &Shared, number: usize, world: &World) {
-    let mut cursor = begin(truth, world);
+/// Asks every member how it is, every 10 s, as the controller does.
+async fn ask_etcd(truth: &Shared, number: usize, world: &World) {
     loop {
-        sleep(Duration::from_millis(200)).await;
-        let lag = truth.borrow_mut().random.millis(20, 400);
-        let truth = truth.borrow();
-        let now = truth.now();
-        let cut = [truth.replicas[number].deaf, truth.replicas[number].cut, truth.store.down];
-        if cut.iter().any(|until| *until > now) {
-            continue;
-        }
-        while let Some((at, change)) = truth.store.changes.get(cursor) {
-            if at.plus(lag) > now {
-                break;
-            }
-            apply(world, change, truth.scene.mutation);
-            cursor += 1;
-        }
-        for source in [Source::Nodes, Source::Fences, Source::Policies] {
-            world.heard(source);
-        }
+        let total = truth.borrow().scene.control_planes;
+        let blind = truth.borrow().scene.mutation == Mutation::BlindToQuorum;
+        let (now, cut) = (truth.borrow().now(), truth.borrow().is_cut(number));
+        let healthy = if blind { total } else { truth.borrow().members(now).len() };
+        world.set_etcd(if cut { Quorum::Unknown } else { Quorum::Members { healthy, total } }, BTreeMap::new());
+        let themed = truth.borrow().scene.theme == Theme::ControlPlane;
+        sleep(if themed { Duration::from_secs(10) } else { Duration::from_secs(3600) }).await;
     }
 }
 
-fn begin(truth: &Shared, world: &World) -> usize {
-    let truth = truth.borrow();
-    for change in truth.list() {
-        apply(world, &change, truth.scene.mutation);
+/// A list, and then every change in its order, a little late.
+async fn watch(truth: &Shared, number: usize, world: &World, clock: Clock) {
+    let mut cursor = begin(truth, number, (world, clock));
+    loop {
+        sleep(Duration::from_millis(200)).await;
+        let lag = truth.borrow_mut().random.millis(20, 400);
+        let now = truth.borrow().now();
+        if truth.borrow().replicas[number].deaf > now || truth.borrow().is_cut(number) {
+            continue;
+        }
+        let mut batch = Vec::new();
+        while let Some((at, change)) = truth.borrow().store.changes.get(cursor) {
+            if at.plus(lag) > now {
+                break;
+            }
+            batch.push(change.clone());
+            cursor += 1;
+        }
+        let mutation = truth.borrow().scene.mutation;
+        batch.iter().for_each(|change| apply((world, clock), change, mutation));
+        for source in [Source::Nodes, Source::Fences, Source::Policies] {
+            world.heard(source);
+        }
+        batch.iter().for_each(|change| know(truth, number, change));
+        truth.borrow_mut().replicas[number].informed = Moment(now.0.saturating_sub(lag));
     }
+}
+
+/// What a replica has seen of the policy binds it.
+fn know(truth: &Shared, number: usize, change: &Change) {
+    let Change::Policy(policy) = change else { return };
+    let mut truth = truth.borrow_mut();
+    let now = truth.now();
+    let mode = match policy {
+        Policy::Said(policy) if Compiled::compile(policy).is_ok() => Some(policy.spec.mode),
+        _ => None,
+    };
+    let seen = &mut truth.replicas[number];
+    let forbids = !matches!(mode, Some(Mode::Enforce | Mode::Paused));
+    seen.warned = forbids.then(|| seen.warned.unwrap_or(now));
+    seen.paused = (mode == Some(Mode::Paused)).then(|| seen.paused.unwrap_or(now));
+}
+
+fn begin(truth: &Shared, number: usize, to: (&World, Clock)) -> usize {
+    let (list, mutation) = (truth.borrow().list(), truth.borrow().scene.mutation);
+    for change in &list {
+        apply(to, change, mutation);
+        know(truth, number, change);
+    }
+    let truth = truth.borrow();
     let names: BTreeSet<String> = truth.store.nodes.keys().cloned().collect();
     let fences = truth.store.fences.keys().cloned().collect();
+    let world = to.0;
     for source in [Source::Nodes, Source::KubeletLeases, Source::AgentLeases] {
         world.listed(source, &names);
     }
     world.listed(Source::Fences, &fences);
-    world.listed(Source::Policies, &BTreeSet::from(["lost".to_owned()]));
+    world.listed(Source::Policies, &BTreeSet::from([POLICY.to_owned()]));
     truth.store.changes.len()
 }
 
-fn apply(world: &World, change: &Change, mutation: Mutation) {
+fn apply((world, clock): (&World, Clock), change: &Change, mutation: Mutation) {
     match change {
         Change::Node(node) if mutation == Mutation::SeesDead && node.name == UNSEEN => {
             let mut node = (**node).clone();
@@ -124,14 +168,39 @@ fn apply(world: &World, change: &Change, mutation: Mutation) {
             world.remove_lease(LeaseKind::Kubelet, name);
         }
         Change::Lease(name, _) if mutation == Mutation::SeesDead && name == UNSEEN && knows(world, name) => {}
-        Change::Lease(name, lease) => world.apply_lease(LeaseKind::Kubelet, name, lease.clone()),
+        Change::Lease(name, lease) if mutation == Mutation::JudgesByWallClock && is_old(lease, clock) => {
+            if !knows(world, name) {
+                world.apply_lease(LeaseKind::Kubelet, name, lease.clone());
+            }
+        }
+        Change::Lease(name, lease) => {
+            world.apply_lease(LeaseKind::Kubelet, name, lease.clone());
+            world.heard(Source::KubeletLeases);
+        }
         Change::Fence(fence) => world.apply_fence((**fence).clone()),
         Change::FenceGone(name, uid) => world.remove_fence(name, uid),
+        Change::Policy(policy) => apply_policy(world, policy, mutation),
         Change::Stopped(stopped) => {
             let seen = *stopped && mutation != Mutation::DeafToStop;
             world.set_stopped(seen.then(|| "a person said so".to_owned()));
         }
     }
+}
+
+fn apply_policy(world: &World, policy: &Policy, mutation: Mutation) {
+    let keeps = mutation == Mutation::TakesBrokenPolicy;
+    match policy {
+        Policy::Said(policy) if keeps && Compiled::compile(policy).is_err() => {}
+        Policy::Said(policy) => world.apply_policy(policy),
+        Policy::Garbled | Policy::Gone if keeps => {}
+        Policy::Garbled => world.apply_unreadable_policy(POLICY, "it is garbled".into()),
+        Policy::Gone => world.remove_policy(POLICY),
+    }
+}
+
+/// By the wall clock, which is what nobody must ask.
+fn is_old(lease: &LeaseView, clock: Clock) -> bool {
+    lease.renewed.is_some_and(|renewed| clock.wall().duration_since(renewed) > SignedDuration::from_secs(40))
 }
 
 fn knows(world: &World, name: &str) -> bool {

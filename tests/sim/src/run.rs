@@ -2,14 +2,16 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use nodewell_reconcile::clock::Clock;
 use tokio::{task::LocalSet, time::sleep};
 
 use crate::{
     faults,
+    oracle::monotone,
     replica::lives,
     scene::Scene,
+    tally::Tally,
     truth::{Shared, Truth},
 };
 
@@ -26,6 +28,9 @@ pub struct Report {
     pub offs: u64,
     pub released: u64,
     pub mutations: u64,
+    /// What was done to nodes and pods, in order.
+    pub deeds: Vec<String>,
+    pub tally: Tally,
 }
 
 impl Report {
@@ -62,11 +67,12 @@ pub fn play(scene: Scene) -> Report {
 async fn story(scene: Scene) -> Report {
     let wall = Timestamp::constant(BEGINNING, 0);
     let truth: Shared = Rc::new(RefCell::new(Truth::new(scene.clone(), Clock::counted(wall))));
+    monotone::begin(&scene);
     truth.borrow_mut().spoil();
     truth.borrow_mut().tick();
     let replicas: Vec<_> = (0..scene.replicas)
         .map(|number| {
-            let skew = truth.borrow_mut().random.secs(0, 1200);
+            let skew = SignedDuration::from_secs(scene.skew.get(number).copied().unwrap_or_default());
             let clock = Clock::counted(wall.checked_add(skew).unwrap_or(wall));
             tokio::task::spawn_local(lives(truth.clone(), number, clock))
         })
@@ -86,16 +92,19 @@ async fn pass(truth: &Shared, scene: &Scene) {
             truth.befall(&fault);
         }
         truth.tick();
-        if now.0 >= scene.end {
+        let is_over = truth.is_over();
+        if is_over {
             truth.check_end();
         }
-        if now.0 >= scene.end || !truth.oracle.violations.is_empty() {
+        if is_over || !truth.oracle.violations.is_empty() {
             return;
         }
     }
 }
 
 fn report(truth: &Truth, scene: Scene) -> Report {
+    let mut tally = truth.tally.clone();
+    (0..monotone::asked()).for_each(|_| tally.count("world decisions-asked-again"));
     Report {
         scene,
         violations: truth.oracle.violations.clone(),
@@ -104,5 +113,7 @@ fn report(truth: &Truth, scene: Scene) -> Report {
         offs: truth.oracle.offs,
         released: truth.oracle.released,
         mutations: truth.oracle.mutations,
+        deeds: truth.oracle.deeds.clone(),
+        tally,
     }
 }

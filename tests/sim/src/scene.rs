@@ -1,22 +1,22 @@
 //! What a seed is about: how large the cluster is, which policy it has, and how much goes wrong.
 
+mod mutation;
+mod policy;
+
 use std::time::Duration;
 
-use nodewell_remedy::api::{
-    Meta,
-    policy::{
-        Amount, BudgetSpec, CordonStep, DrainStep, FastSpec, Mode, PowerStep, RateSpec, RemedyPolicy, RemedyPolicySpec,
-        Span, StepSpec, StormSpec, TaintStep,
-    },
-};
-
-use crate::random::Random;
+pub use self::{mutation::Mutation, policy::POLICY};
+use crate::{faults::Fault, random::Random};
 
 /// Nodes that may be taken down by the controller, of the cluster and of each zone.
 pub const MOST_DOWN: usize = 4;
 pub const MOST_DOWN_IN_ZONE: usize = 2;
 /// Power cycles of one node in a day.
 pub const MOST_CYCLES: usize = 2;
+/// The whole time of a drain.
+pub const DRAIN: Duration = Duration::from_secs(30);
+/// Calm for so long after a storm.
+pub const COOLDOWN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub struct Scene {
@@ -30,10 +30,27 @@ pub struct Scene {
     pub trouble: Duration,
     pub end: Duration,
     pub kind: Kind,
+    pub theme: Theme,
     pub ladder: Ladder,
     pub fast: bool,
     pub dry_run: bool,
+    /// The policy is for control-plane nodes too.
+    pub fences_control_plane: bool,
+    /// Drains delete with little grace what their time was too short for.
+    pub forces: bool,
+    /// Machines stay off after their pods were released.
+    pub leave_off: bool,
+    /// Reaps come also after drains that failed.
+    pub even_if_drain_failed: bool,
+    /// A disruption budget that never allows anything selects a quarter of the pods.
+    pub never_allows: bool,
+    /// Seconds that each replica's wall clock is ahead of the API server's.
+    pub skew: [i64; 3],
     pub mutation: Mutation,
+    /// What happens, and after how many seconds, instead of what the seed says.
+    pub plot: Vec<(u64, Fault)>,
+    /// Only this invariant is judged.
+    pub judged: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,25 +65,29 @@ pub enum Kind {
     Large,
 }
 
+/// Where the trouble of a seed is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    /// Machines, BMCs and networks.
+    Power,
+    /// Disruption budgets, and nodes that are ill and Ready.
+    Drains,
+    /// Control-plane nodes with etcd on them; the controller runs there.
+    ControlPlane,
+    /// A provider that replaces machines.
+    Provider,
+    /// Fencing cuts nodes off one storage, and off nothing else.
+    Storage,
+    /// People at work: holds, aborts, edits, objects deleted by hand.
+    People,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ladder {
     CordonPowerCycle,
     TaintDrainPowerCycle,
     DrainReboot,
-}
-
-/// A guard that is switched off, to see that the oracles notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mutation {
-    None,
-    /// Power is said to be off whatever it is.
-    FalseOff,
-    /// Every replica believes that it leads for ever.
-    LeadsForEver,
-    /// A kill switch is never seen by the check before an act, nor by decisions.
-    DeafToStop,
-    /// One node that lives looks dead, in the watches and in every read of its Lease.
-    SeesDead,
+    DrainReap,
 }
 
 impl Scene {
@@ -80,92 +101,66 @@ impl Scene {
             _ => Kind::Mixed,
         };
         let large = kind == Kind::Large;
+        let theme = theme(kind, &mut random);
         let small_nodes = usize::try_from(random.between(10, 20)).unwrap_or(8);
         Self {
             seed,
             nodes: if large { 2000 } else { small_nodes },
             zones: if large { 10 } else { 3 },
-            control_planes: 3,
+            control_planes: if theme == Theme::ControlPlane && random.chance(600) { 5 } else { 3 },
             replicas: if large { 2 } else { usize::try_from(random.between(2, 3)).unwrap_or(2) },
             pods: if large { 100 } else { small_nodes },
             trouble: Duration::from_secs(if large { 80 } else { 180 }),
             end: Duration::from_secs(if large { 100 } else { 450 }),
             kind,
-            ladder: ladder(kind, &mut random),
+            theme,
+            ladder: ladder(kind, theme, &mut random),
             fast: random.chance(500),
             dry_run: kind == Kind::Mixed && random.chance(80),
+            fences_control_plane: theme == Theme::ControlPlane && random.chance(700),
+            forces: theme == Theme::Drains && random.chance(300),
+            leave_off: theme == Theme::People && random.chance(300),
+            even_if_drain_failed: random.chance(500),
+            never_allows: theme == Theme::Drains && random.chance(500),
+            skew: skew(&mut random),
             mutation: Mutation::None,
-        }
-    }
-
-    #[must_use]
-    pub fn policy(&self) -> RemedyPolicy {
-        let spec = RemedyPolicySpec {
-            selector: Default::default(),
-            when: "(has(conditions.Ready) && conditions.Ready.status != 'True') || (lease.present && lease.age >= 15)"
-                .into(),
-            r#for: Some(Span(if self.fast { "0s" } else { "50s" }.into())),
-            healthy_for: Some(Span("20s".into())),
-            steps: self.steps(),
-            mode: Mode::Enforce,
-            control_plane: Default::default(),
-            new_node_grace: None,
-            cordon_budget: Some(budget("50%", "100%", None)),
-            budget: Some(self.power_budget()),
-            storm: Some(storm()),
-            restarts: Some(RateSpec { count: u32::try_from(MOST_CYCLES).unwrap_or(2), within: Span("24h".into()) }),
-            pods: None,
-            fast: self.fast.then(|| FastSpec { silent_for: Some(Span("15s".into())), unreachable_from: Some(2) }),
-        };
-        let metadata =
-            Meta { name: "lost".into(), uid: "policy".into(), resource_version: "1".into(), ..Meta::default() };
-        RemedyPolicy { metadata, spec }
-    }
-
-    fn power_budget(&self) -> BudgetSpec {
-        BudgetSpec {
-            max_unavailable: Some(Amount::Count(u32::try_from(MOST_DOWN).unwrap_or(1))),
-            max_unavailable_per_zone: Some(Amount::Count(u32::try_from(MOST_DOWN_IN_ZONE).unwrap_or(1))),
-            at_once: Some(3),
-            ..BudgetSpec::default()
-        }
-    }
-
-    fn steps(&self) -> Vec<StepSpec> {
-        let cordon = StepSpec { cordon: Some(CordonStep {}), ..StepSpec::default() };
-        let taint = StepSpec { taint: Some(TaintStep::default()), ..StepSpec::default() };
-        let power = PowerStep { ready_timeout: Some(Span("3m".into())), ..PowerStep::default() };
-        let cycle = StepSpec { power_cycle: Some(power.clone()), ..StepSpec::default() };
-        let reboot = StepSpec { reboot: Some(power), ..StepSpec::default() };
-        let drain = DrainStep { timeout: Span("30s".into()), ..DrainStep::default() };
-        let drain = StepSpec { drain: Some(drain), ..StepSpec::default() };
-        match self.ladder {
-            Ladder::CordonPowerCycle => vec![cordon, cycle],
-            Ladder::TaintDrainPowerCycle => vec![taint, drain, cycle],
-            Ladder::DrainReboot => vec![cordon, drain, reboot],
+            plot: Vec::new(),
+            judged: None,
         }
     }
 }
 
-fn ladder(kind: Kind, random: &mut Random) -> Ladder {
-    match random.below(3) {
+fn theme(kind: Kind, random: &mut Random) -> Theme {
+    if matches!(kind, Kind::Plain | Kind::Large) {
+        return Theme::Power;
+    }
+    match random.below(8) {
+        0 => Theme::Drains,
+        1 => Theme::ControlPlane,
+        2 => Theme::Provider,
+        3 => Theme::Storage,
+        4 => Theme::People,
+        _ => Theme::Power,
+    }
+}
+
+fn ladder(kind: Kind, theme: Theme, random: &mut Random) -> Ladder {
+    let number = random.below(3);
+    match (theme, number) {
         _ if kind == Kind::Plain => Ladder::CordonPowerCycle,
-        0 => Ladder::DrainReboot,
-        1 => Ladder::TaintDrainPowerCycle,
+        (Theme::Provider, _) => Ladder::DrainReap,
+        (Theme::Storage, _) => Ladder::CordonPowerCycle,
+        (_, 0) => Ladder::DrainReboot,
+        (_, 1) => Ladder::TaintDrainPowerCycle,
+        (Theme::Drains, _) => Ladder::DrainReboot,
         _ => Ladder::CordonPowerCycle,
     }
 }
 
-/// Shorter than the default, so that a story has time for what comes after a storm.
-fn storm() -> StormSpec {
-    StormSpec { cooldown: Some(Span("30s".into())), ..StormSpec::default() }
-}
-
-fn budget(cluster: &str, zone: &str, at_once: Option<u32>) -> BudgetSpec {
-    BudgetSpec {
-        max_unavailable: Some(Amount::Text(cluster.into())),
-        max_unavailable_per_zone: Some(Amount::Text(zone.into())),
-        at_once,
-        ..BudgetSpec::default()
+/// In half of the seeds the clocks agree; else they are up to ten minutes apart, either way.
+fn skew(random: &mut Random) -> [i64; 3] {
+    if random.chance(500) {
+        return [0; 3];
     }
+    [(); 3].map(|()| random.below(1200).cast_signed() - 600)
 }

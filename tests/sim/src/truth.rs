@@ -1,8 +1,11 @@
 //! What really is so: machines and what runs on them, what the API server stores, who is asked what.
 
 mod cluster;
+mod etcd;
 mod kubelet;
 mod machine;
+mod pods;
+mod provider;
 mod store;
 
 use std::{
@@ -16,10 +19,18 @@ use nodewell_remedy::time::Moment;
 use tokio::sync::Notify;
 
 pub use self::{
-    machine::{Bmc, Machine, Manner},
-    store::{Change, Store},
+    etcd::Etcd,
+    machine::{Bmc, Machine, Manner, Provider},
+    pods::{SAN, uses_san},
+    provider::Orders,
+    store::{Change, Policy, Store},
 };
-use crate::{oracle::Oracle, random::Random, scene::Scene};
+use crate::{
+    oracle::{Oracle, monotone},
+    random::Random,
+    scene::{Scene, Theme},
+    tally::Tally,
+};
 
 pub type Shared = Rc<RefCell<Truth>>;
 
@@ -31,8 +42,14 @@ pub struct Truth {
     pub machines: BTreeMap<String, Machine>,
     pub store: Store,
     pub replicas: Vec<Replica>,
+    pub etcd: Etcd,
+    pub provider: Orders,
+    /// The node lifecycle controller saw nothing before.
+    pub blind_until: Moment,
     pub oracle: Oracle,
     pub trace: Vec<String>,
+    /// How often each kind of act and of fault was.
+    pub tally: Tally,
     /// API calls, power calls and ticks.
     pub steps: u64,
 }
@@ -50,6 +67,14 @@ pub struct Replica {
     pub doomed: bool,
     /// It died in a call.
     pub dead: Rc<Notify>,
+    /// Since when it knows that the policy forbids to act: it is gone, cannot be read, or only observes.
+    pub warned: Option<Moment>,
+    /// Since when it knows that the policy is paused.
+    pub paused: Option<Moment>,
+    /// The term that it began last, and when.
+    pub term: (u64, Moment),
+    /// Its watches delivered everything until then.
+    pub informed: Moment,
 }
 
 impl Truth {
@@ -59,6 +84,10 @@ impl Truth {
             random: Random::new(scene.seed),
             machines: BTreeMap::new(),
             store: Store::default(),
+            etcd: Etcd::default(),
+            provider: Orders::default(),
+            blind_until: Moment::default(),
+            tally: Tally::default(),
             replicas: (0..scene.replicas).map(|_| Replica::default()).collect(),
             oracle: Oracle::default(),
             trace: Vec::new(),
@@ -87,16 +116,42 @@ impl Truth {
         for name in &names {
             self.run_machine(name);
         }
+        self.run_etcd();
         self.run_cluster();
+        self.lose_hosts();
+        for (invariant, what) in monotone::found() {
+            self.violate(invariant, what);
+        }
         self.check();
     }
 
-    /// Machines on which each identity runs; more than one is the end of somebody's data.
+    pub fn count(&mut self, what: &str) {
+        self.tally.count(what);
+    }
+
+    /// A replica does not reach the API server, or that answers nobody.
+    #[must_use]
+    pub fn is_cut(&self, replica: usize) -> bool {
+        let now = self.now();
+        let down = self.store.down > now || !self.has_quorum(now);
+        down || self.replicas[replica].cut > now || !self.host_is_well(replica, now)
+    }
+
+    /// A program ends with the power of its host.
+    fn lose_hosts(&self) {
+        if self.scene.theme == Theme::ControlPlane {
+            let hosts = self.machines.values().zip(&self.replicas);
+            hosts.filter(|(machine, _)| !machine.on).for_each(|(_, replica)| replica.dead.notify_one());
+        }
+    }
+
+    /// Machines on which each identity runs and reaches its data; more than one is the end of somebody's data.
     #[must_use]
     pub fn instances(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut instances: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let keeps = |machine: &Machine, identity: &str| !(machine.storage_cut && uses_san(identity));
         for machine in self.machines.values() {
-            for identity in machine.running.values() {
+            for identity in machine.running.values().filter(|identity| keeps(machine, identity)) {
                 instances.entry(identity).or_default().insert(&machine.name);
             }
         }

@@ -9,7 +9,7 @@ use nodewell_remedy::{
         CORDONED_BY,
         fence::{NodeFence, NodeFenceStatus},
     },
-    facts::{Deletion, PodRef, Taint},
+    facts::{Deletion, Pod, PodRef, Taint},
 };
 
 use crate::{scene::Mutation, truth::Truth};
@@ -22,20 +22,21 @@ impl Truth {
         if self.store.fences.contains_key(&name) {
             return Err(Failure::Conflict("it exists".into()));
         }
+        self.count("act open");
         self.audit(replica, &format!("opens the record of {name}: {}", fence.spec.cause));
-        if name.starts_with("cp-") {
-            self.violate("I8", format!("a record of control-plane node {name}"));
-        }
+        self.opened(replica, fence);
         // The status is a subresource: it is dropped at creation.
         let mut fence = NodeFence { status: NodeFenceStatus::default(), ..fence.clone() };
         fence.metadata.name = name;
         fence.metadata.uid = format!("fence-{}", self.store.next_version());
+        fence.metadata.creation_timestamp = Some(self.clock.wall());
         Ok(self.store.put_fence(fence, self.now()))
     }
 
     pub(super) fn save(&mut self, replica: usize, fence: &NodeFence) -> Written<NodeFence> {
         let stored = self.stored(fence)?;
         let (was, is) = (stored.status.phase, fence.status.phase);
+        self.changes(&stored, &fence.status);
         let next = NodeFence { status: fence.status.clone(), ..stored };
         let hold = next.status.hold.as_ref().map_or("", |hold| hold.reason.as_str()).to_owned();
         let intent = next.status.intent.as_ref().map(|intent| (intent.act, intent.epoch));
@@ -45,6 +46,7 @@ impl Truth {
 
     pub(super) fn close(&mut self, replica: usize, fence: &NodeFence) -> Written<()> {
         let stored = self.stored(fence)?;
+        self.count("act close");
         self.audit(replica, &format!("closes the record of {}", stored.spec.node_name));
         self.store.remove_fence(&stored.metadata.name, self.now());
         Ok(())
@@ -61,8 +63,12 @@ impl Truth {
         self.store.nodes.get(name).filter(|node| node.uid == uid).map(|_| ()).ok_or(Failure::NotFound)
     }
 
-    pub(super) fn taint(&mut self, replica: usize, at: (&str, &str), taint: &Taint) -> Written<()> {
+    pub(super) fn taint(&mut self, replica: usize, at: (&str, &str), taint: &Taint) -> Written<bool> {
         self.check_uid(at)?;
+        if self.is_foreign(at.0, taint) {
+            return Ok(false);
+        }
+        self.count("act taint");
         self.audit(replica, &format!("taints {} {}", at.0, taint.key));
         self.tainted(at.0, taint);
         let now = self.now();
@@ -70,57 +76,97 @@ impl Truth {
             node.taints.retain(|old| (&old.key, old.effect) != (&taint.key, taint.effect));
             node.taints.push(taint.clone());
         });
-        Ok(())
+        Ok(true)
     }
 
-    pub(super) fn untaint(&mut self, replica: usize, at: (&str, &str), taint: &Taint) -> Written<()> {
+    /// Of another value: somebody else's.
+    fn is_foreign(&self, node: &str, taint: &Taint) -> bool {
+        let alike = |old: &&Taint| old.key == taint.key && old.effect == taint.effect;
+        self.store.nodes[node].taints.iter().find(alike).is_some_and(|old| old.value != taint.value)
+    }
+
+    pub(super) fn untaint(&mut self, replica: usize, at: (&str, &str), taint: &Taint) -> Written<bool> {
         self.check_uid(at)?;
+        if self.is_foreign(at.0, taint) {
+            return Ok(false);
+        }
+        self.count("act untaint");
         self.audit(replica, &format!("untaints {} {}", at.0, taint.key));
         let now = self.now();
         self.store.edit_node(at.0, now, |node| {
-            node.taints.retain(|old| (&old.key, old.effect) != (&taint.key, taint.effect));
+            node.taints.retain(|old| old != taint);
         });
-        Ok(())
+        Ok(true)
     }
 
     pub(super) fn cordon(&mut self, replica: usize, at: (&str, &str), by: &str) -> Written<bool> {
         self.check_uid(at)?;
-        let node = &self.store.nodes[at.0];
-        if node.unschedulable {
-            return Ok(node.annotations.get(CORDONED_BY).is_some_and(|mark| mark == by));
+        if self.store.nodes[at.0].unschedulable {
+            let ours = self.bears_mark(at.0, by) && !self.store.scheduled_by_hand.contains(at.0);
+            return Ok(ours || self.scene.mutation == Mutation::UncordonsAnybody);
         }
+        self.count("act cordon");
         self.audit(replica, &format!("cordons {}", at.0));
         let now = self.now();
         self.store.edit_node(at.0, now, |node| {
             node.unschedulable = true;
             node.annotations.insert(CORDONED_BY.into(), by.into());
         });
+        self.store.scheduled_by_hand.remove(at.0);
         Ok(true)
     }
 
+    fn bears_mark(&self, node: &str, by: &str) -> bool {
+        self.store.nodes[node].annotations.get(CORDONED_BY).is_some_and(|mark| mark == by)
+    }
+
+    /// Our mark goes in any case; the cordon with it, unless a person has set it anew.
     pub(super) fn uncordon(&mut self, replica: usize, at: (&str, &str), by: &str) -> Written<bool> {
         self.check_uid(at)?;
-        if self.store.nodes[at.0].annotations.get(CORDONED_BY).is_none_or(|mark| mark != by) {
+        let anybodys = self.scene.mutation == Mutation::UncordonsAnybody;
+        if !self.bears_mark(at.0, by) && !anybodys {
             return Ok(false);
         }
-        self.audit(replica, &format!("uncordons {}", at.0));
-        self.uncordoned(at.0);
+        let by_hand = self.store.scheduled_by_hand.contains(at.0);
+        let theirs = self.store.nodes[at.0].unschedulable && by_hand && !anybodys;
+        if theirs {
+            self.audit(replica, &format!("takes its mark off the cordon of {}", at.0));
+        } else {
+            self.count("act uncordon");
+            self.audit(replica, &format!("uncordons {}", at.0));
+            self.uncordoned(at.0);
+        }
         let now = self.now();
         self.store.edit_node(at.0, now, |node| {
-            node.unschedulable = false;
+            node.unschedulable &= theirs;
             node.annotations.remove(CORDONED_BY);
         });
-        Ok(true)
+        Ok(!theirs)
     }
 
-    pub(super) fn delete_pod(&mut self, replica: usize, pod: &PodRef, forced: bool) -> Written<()> {
-        let stored = self.store.pods.get(&pod.name).filter(|stored| stored.at.uid == pod.uid);
-        let node = stored.ok_or(Failure::NotFound)?.node.clone();
-        let how = if forced { "releases" } else { "evicts" };
-        self.audit(replica, &format!("{how} pod {} of {node}", pod.name));
-        self.deleted(pod, &node, forced);
+    /// Eviction: the budgets are asked, by the API server.
+    pub(super) fn evict(&mut self, replica: usize, pod: &PodRef) -> Written<()> {
+        if let Some(failure) = self.forbidden(&pod.name).filter(|_| self.stands_for(pod).is_some()) {
+            self.count("act evict-forbidden");
+            return Err(failure);
+        }
+        self.delete_pod(replica, pod, false)
+    }
+
+    fn stands_for(&self, pod: &PodRef) -> Option<&Pod> {
+        let by_name = self.scene.mutation == Mutation::NamesOnly;
+        self.store.pods.get(&pod.name).filter(|stored| by_name || stored.at.uid == pod.uid)
+    }
+
+    pub(super) fn delete_pod(&mut self, replica: usize, pod: &PodRef, releases: bool) -> Written<()> {
+        let stored = self.stands_for(pod).ok_or(Failure::NotFound)?;
+        let (pod, node) = (stored.at.clone(), stored.node.clone());
+        let how = if releases { "release" } else { "evict" };
+        self.count(&format!("act {how}"));
+        self.audit(replica, &format!("{how}s pod {} of {node}", pod.name));
+        self.deleted(&pod, &node, releases);
         let at = self.clock.wall();
-        if forced {
+        if releases {
             self.store.pods.remove(&pod.name);
         } else if let Some(pod) = self.store.pods.get_mut(&pod.name) {
             pod.deleting.get_or_insert(Deletion { at, grace: pod.grace });
@@ -154,6 +200,10 @@ impl Truth {
             self.violate("I15", "a dry run wrote the leader's Lease");
         }
         let is_new = self.store.leadership.as_ref().is_none_or(|stored| stored.transitions != lease.transitions);
+        if is_new {
+            self.count("act lead");
+            self.replicas[replica].term = (lease.transitions, self.now());
+        }
         if is_new || lease.holder.is_empty() {
             self.note(format!("replica {replica}: leader is now `{}` epoch {}", lease.holder, lease.transitions));
         }

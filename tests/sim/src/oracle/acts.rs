@@ -2,11 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use nodewell_remedy::{
-    api::OUT_OF_SERVICE,
-    facts::{PodRef, Taint},
-    snapshot::PowerState,
-};
+use nodewell_remedy::{api::fence::NodeFence, snapshot::PowerState};
 
 use super::Agent;
 use crate::{
@@ -15,12 +11,19 @@ use crate::{
 };
 
 /// A kubelet that renewed within this is alive, whatever else is known.
-const ALIVE: Duration = Duration::from_secs(9);
-/// A kill switch holds after so long.
-const STOP: Duration = Duration::from_secs(1);
+pub(super) const ALIVE: Duration = Duration::from_secs(9);
+/// A person's stop or hold is obeyed after so long.
+pub(super) const STOP: Duration = Duration::from_secs(1);
+/// A word of a BMC is part of every decision after so long.
+const HEARD: Duration = Duration::from_millis(500);
+/// From what a replica has seen to an act that it did not stop any more: one decision, one check by the API server.
+const DECIDED: Duration = Duration::from_secs(4);
 
 impl Truth {
     pub fn violate(&mut self, invariant: &str, what: impl AsRef<str>) {
+        if self.scene.judged.is_some_and(|judged| judged != invariant) {
+            return;
+        }
         let line = format!("VIOLATION {invariant}: {}", what.as_ref());
         self.note(&line);
         self.oracle.violations.push(line);
@@ -35,43 +38,126 @@ impl Truth {
         }
     }
 
-    /// An agent that changes power begins.
+    /// Only who holds the Lease begins a write; who held it has stopped before another could take it.
+    pub fn check_leads(&mut self, replica: usize) {
+        let holder = self.store.leadership.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+        if !holder.is_empty() && !holder.starts_with(&format!("replica-{replica}-")) {
+            self.violate("I5", format!("replica {replica} writes while {holder} leads"));
+        }
+    }
+
+    /// An agent that changes power, or a provider's plug-in, begins.
     pub fn agent_begins(&mut self, agent: &Agent, act: &str) {
+        let node = agent.node.clone();
+        self.count(&format!("act {act}"));
+        self.audit(agent.replica, &format!("agent {act} {node} epoch {}", agent.epoch));
+        self.oracle.deeds.push(format!("{act} {node}"));
+        self.check_alone(agent);
+        self.check_stop(&node, act);
+        self.check_control_plane(agent, act);
+        if act == "on" {
+            self.on_begins(&node);
+        } else {
+            self.check_policy(agent.replica, &format!("{act} of {node}"), DECIDED);
+            self.check_weather(agent.replica, &format!("{act} of {node}"), true);
+            self.check_alive(&node, act);
+            self.check_budget(&node);
+        }
+        if act == "off" {
+            self.off_begins(&node);
+        }
+        self.oracle.agents.push(agent.clone());
+    }
+
+    fn check_alone(&mut self, agent: &Agent) {
         let now = self.now();
-        self.audit(agent.replica, &format!("agent {act} {} epoch {}", agent.node, agent.epoch));
         let other = self.oracle.agents.iter().find(|other| other.node == agent.node && other.until > now);
         if let Some(other) = other.filter(|other| (other.replica, other.epoch) != (agent.replica, agent.epoch)) {
             let text = format!("{agent:?} beside {other:?}");
             self.violate("I5", text);
         }
-        if self.store.stopped.is_some_and(|at| now.since(at) > STOP) {
-            self.violate("I11", format!("{act} {} although everything is stopped", agent.node));
-        }
-        if agent.node.starts_with("cp-") {
-            self.violate("I8", format!("{act} of control-plane node {}", agent.node));
-        }
-        self.oracle.agents.push(agent.clone());
+        let newest = self.oracle.newest.entry(agent.node.clone()).or_default();
+        *newest = agent.epoch.max(*newest);
     }
 
-    pub fn off_begins(&mut self, name: &str) {
+    /// What an agent does takes effect.
+    pub fn act_lands(&mut self, name: &str, act: &str, epoch: u64) {
+        if let Some(newest) = self.oracle.newest.get(name).copied().filter(|newest| *newest > epoch) {
+            self.violate("I5", format!("{act} of {name} by epoch {epoch} lands after an act of epoch {newest} began"));
+        }
+    }
+
+    fn check_stop(&mut self, name: &str, act: &str) {
+        let now = self.now();
+        let late = |since: Option<&nodewell_remedy::time::Moment>| since.is_some_and(|at| now.since(*at) > STOP);
+        let store = &self.store;
+        let uid = store.fences.get(name).map(|fence| fence.metadata.uid.as_str()).unwrap_or_default();
+        let why = match () {
+            () if late(store.stopped.as_ref()) => "everything is stopped",
+            () if late(store.held.get(name)) => "a person holds the node",
+            () if late(store.held.get(uid)) => "a person holds the record",
+            () if act != "on" && late(store.aborted.get(uid)) => "a person aborted it",
+            () => return,
+        };
+        self.violate("I11", format!("{act} {name} although {why}"));
+    }
+
+    fn check_control_plane(&mut self, agent: &Agent, act: &str) {
+        let (now, name) = (self.now(), agent.node.clone());
+        if !name.starts_with("cp-") {
+            return;
+        }
+        if self.host_of(agent.replica).is_some_and(|host| host == name) {
+            self.violate("I8", format!("{act} of {name} by the replica that runs there"));
+        }
+        if !self.scene.fences_control_plane {
+            self.violate("I8", format!("{act} of control-plane node {name}"));
+        }
+        if act == "on" {
+            return;
+        }
+        let others: Vec<&String> =
+            self.oracle.down.keys().filter(|other| other.starts_with("cp-") && **other != name).collect();
+        if !others.is_empty() {
+            let text = format!("{act} of {name} while {others:?} are down by us");
+            self.violate("I8", text);
+        }
+        let left = self.members(now).into_iter().filter(|member| *member != name).count();
+        if left < self.quorum() && self.knew_of_members(now) {
+            self.violate("I8", format!("{act} of {name} leaves {left} healthy members, less than the quorum"));
+        }
+    }
+
+    fn on_begins(&mut self, name: &str) {
+        if !self.oracle.turned_on.insert(name.to_owned()) && !self.oracle.read_on.contains(name) {
+            self.violate("I6", format!("on of {name} again, without asking for its power first"));
+        }
+        self.oracle.read_on.remove(name);
+    }
+
+    fn off_begins(&mut self, name: &str) {
         self.oracle.offs += 1;
-        self.check_alive(name);
-        self.check_budget(name);
-        self.check_cycles(name);
-        if self.oracle.cycles.get(name).is_some_and(|offs| !offs.is_empty()) && !self.oracle.read.remove(name) {
+        let cycles = self.oracle.cycles.get(name).map_or(0, Vec::len);
+        if cycles >= MOST_CYCLES {
+            self.violate("I7", format!("{name} was turned off {cycles} times already"));
+        }
+        if self.oracle.cycles.contains_key(name) && !self.oracle.read.contains(name) {
             self.violate("I6", format!("off of {name} again, without asking for its power first"));
         }
         self.oracle.read.remove(name);
         self.oracle.cycles.entry(name.to_owned()).or_default();
     }
 
-    fn check_alive(&mut self, name: &str) {
+    fn check_alive(&mut self, name: &str, act: &str) {
         let now = self.now();
         let renewed = self.machines.get(name).map(|machine| machine.renewed);
-        let drained =
-            self.store.fences.get(name).and_then(|fence| fence.status.drain.as_ref()).is_some_and(|drain| drain.done);
+        let drain = self.store.fences.get(name).and_then(|fence| fence.status.drain.as_ref());
+        let ready = self.store.nodes.get(name).is_some_and(|node| node.is_ready());
+        // A provider replaces by the policy's choice what says itself that it is not well.
+        let chosen = act == "reap" && self.scene.even_if_drain_failed && drain.is_some() && !ready;
+        let drained = drain.is_some_and(|drain| drain.done) || chosen;
         if renewed.is_some_and(|renewed| now.since(renewed) < ALIVE) && !drained {
-            self.violate("I4", format!("off of {name}, which renewed its Lease just now"));
+            self.violate("I4", format!("{act} of {name}, which renewed its Lease just now"));
         }
     }
 
@@ -99,7 +185,8 @@ impl Truth {
         let unwell: Vec<&String> = self
             .machines
             .values()
-            .filter(|machine| now.since(machine.renewed) > long && self.store.nodes.contains_key(&machine.name))
+            .filter(|machine| now.since(machine.renewed.max(self.blind_until)) > long)
+            .filter(|machine| self.store.nodes.get(&machine.name).is_some_and(|node| !node.is_ready()))
             .map(|machine| &machine.name)
             .collect();
         let others = unwell.iter().filter(|other| other.as_str() != name).count();
@@ -109,10 +196,11 @@ impl Truth {
         }
     }
 
-    fn check_cycles(&mut self, name: &str) {
-        let cycles = self.oracle.cycles.get(name).map_or(0, Vec::len);
-        if cycles >= MOST_CYCLES {
-            self.violate("I7", format!("{name} was turned off {cycles} times already"));
+    /// A policy that is gone, cannot be read or only observes begins nothing, once that is known.
+    pub(super) fn check_policy(&mut self, replica: usize, what: &str, after: Duration) {
+        let now = self.now();
+        if self.replicas[replica].warned.is_some_and(|since| now.since(since) > after) {
+            self.violate("I16", format!("{what} although its policy is gone, cannot be read or only observes"));
         }
     }
 
@@ -124,9 +212,13 @@ impl Truth {
 
     pub fn power_was_read(&mut self, name: &str, state: PowerState) {
         let now = self.now();
+        self.count(&format!("read {state:?}"));
         self.oracle.read.insert(name.to_owned());
-        if state == PowerState::Off {
-            self.oracle.said_off.insert(name.to_owned(), now);
+        self.oracle.read_on.insert(name.to_owned());
+        match state {
+            PowerState::Off => drop(self.oracle.said_off.insert(name.to_owned(), now)),
+            PowerState::On => drop(self.oracle.said_on.insert(name.to_owned(), now)),
+            PowerState::Unknown => {}
         }
         let Some(machine) = self.machines.get_mut(name) else { return };
         // A BMC that says Off of a machine that is silent cannot be seen through.
@@ -135,40 +227,20 @@ impl Truth {
         }
     }
 
-    pub fn tainted(&mut self, name: &str, taint: &Taint) {
-        if taint.key != OUT_OF_SERVICE {
-            return;
-        }
-        let Some(machine) = self.machines.get(name) else { return };
-        let was_off = self.oracle.said_off.get(name).is_some_and(|off| *off >= machine.booted);
-        if machine.on && !machine.excused && !was_off {
-            self.violate("I2", format!("out-of-service taint on {name}, which is on and was not read as off"));
-        }
+    /// Off was said of a machine since it was last turned on; or within `lasts`, for who turns it on after that tells nobody.
+    pub(super) fn was_said_off(&self, name: &str, lasts: Duration) -> bool {
+        let Some((machine, off)) = self.machines.get(name).zip(self.oracle.said_off.get(name)) else { return false };
+        *off >= machine.booted || self.now().since(*off) <= lasts
     }
 
-    pub fn deleted(&mut self, pod: &PodRef, node: &str, forced: bool) {
-        let now = self.now();
-        if !self.store.fences.contains_key(node) {
-            self.violate("I13", format!("pod {} of {node} was deleted without a record of {node}", pod.name));
-        }
-        if !forced {
-            return;
-        }
-        self.oracle.released += 1;
-        self.oracle.released_at.get_or_insert(now);
-        if self.store.stopped.is_some_and(|at| now.since(at) > STOP + STOP) {
-            self.violate("I11", format!("pod {} was released although everything is stopped", pod.name));
-        }
-        let lives =
-            self.machines.get(node).is_some_and(|machine| machine.running.contains_key(&pod.uid) && !machine.excused);
-        if lives {
-            self.violate("I2", format!("pod {} was released while it runs on {node}", pod.name));
-        }
+    /// On was said after Off was, and there was time to decide anew.
+    pub(super) fn heard_on(&self, name: &str) -> bool {
+        let on = self.oracle.said_on.get(name).filter(|on| self.now().since(**on) > HEARD);
+        on > self.oracle.said_off.get(name)
     }
 
-    pub fn uncordoned(&mut self, name: &str) {
-        if self.oracle.persons.contains(name) {
-            self.violate("I12", format!("{name} was cordoned by a person and uncordoned by us"));
-        }
+    /// Whether this record only takes back what is ours: its last one was lost.
+    pub(super) fn only_takes_back(fence: &NodeFence) -> bool {
+        fence.spec.cause.starts_with("it bears marks of ours")
     }
 }

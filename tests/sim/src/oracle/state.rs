@@ -6,6 +6,9 @@ use nodewell_remedy::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDY_TAINT};
 
 use crate::{scene::Kind, truth::Truth};
 
+/// Marks that no policy would set any more wait for the default `healthyFor` (5 min), and a story ends sooner than that after
+/// its trouble: one with such marks goes on until their time is over.
+const ORPHANS: Duration = Duration::from_secs(270);
 /// A single node that failed, with an honest BMC: its pods are let go within this of the failure.
 const RELEASE: Duration = Duration::from_secs(130);
 const FAST_RELEASE: Duration = Duration::from_secs(35);
@@ -16,6 +19,7 @@ impl Truth {
         self.oracle.agents.retain(|agent| agent.until > now);
         self.check_returned();
         self.check_instances();
+        self.watch_weather();
     }
 
     /// Back is who is Ready after another boot, or never went.
@@ -40,6 +44,23 @@ impl Truth {
         for text in doubled {
             self.violate("I3", text);
         }
+    }
+
+    pub fn is_over(&self) -> bool {
+        let (now, end) = (self.now(), self.scene.end);
+        now.0 >= end && (now.0 >= end + ORPHANS || !self.has_marks_of_no_policy())
+    }
+
+    /// Without a record, and of an older wording of the policy: an edit changed its steps, and another one took that back.
+    fn has_marks_of_no_policy(&self) -> bool {
+        let steps = self.scene.steps(self.scene.ladder);
+        let taints = steps.iter().any(|step| step.taint.is_some());
+        let cycles = steps.iter().any(|step| step.power_cycle.is_some());
+        self.store.nodes.values().filter(|node| !self.store.fences.contains_key(&node.name)).any(|node| {
+            let (remedy, out) = (node.taint(REMEDY_TAINT).is_some(), node.taint(OUT_OF_SERVICE).is_some());
+            let is_asked_of = node.annotations.contains_key(CORDONED_BY) || remedy && taints || out && cycles;
+            (remedy || out) && !is_asked_of
+        })
     }
 
     /// After everything was mended and calm for a while.

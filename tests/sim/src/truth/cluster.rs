@@ -1,21 +1,18 @@
-//! What Kubernetes itself does: nodes that go silent, pods that are made again, volumes that are detached.
+//! What Kubernetes itself and a cloud do: nodes that go silent, are registered, deleted and replaced.
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use nodewell_remedy::{
-    api::OUT_OF_SERVICE,
-    facts::{Claim, Effect, Node, Owner, Pod, PodRef, Taint, Truth as Is, Volume, ZONE},
+    facts::{CONTROL_PLANE, Deletion, Effect, Node, Taint, Truth as Is, ZONE},
     time::Moment,
 };
 
-use super::{Bmc, Change, Machine, Manner, Truth, kubelet::set_ready};
+use super::{Bmc, Change, Machine, Manner, Policy, Provider, Truth, kubelet::set_ready};
 
 /// `--node-monitor-grace-period` of the present releases.
 const GRACE: Duration = Duration::from_secs(50);
 /// `tolerationSeconds` that every pod gets.
 const TOLERATION: Duration = Duration::from_secs(300);
-/// A volume of a node that is gone is detached by force after so long.
-const FORCE_DETACH: Duration = Duration::from_secs(360);
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 impl Truth {
@@ -26,15 +23,15 @@ impl Truth {
         for number in 0..self.scene.pods {
             self.make_pod(&format!("web-{number}"));
         }
+        self.store.policy = Policy::Said(Rc::new(self.scene.policy()));
     }
 
     fn add_machine(&mut self, number: usize) {
         let is_control_plane = number < self.scene.control_planes;
         let name = if is_control_plane { format!("cp-{number}") } else { format!("n-{number:04}") };
-        let zone = format!("z-{}", number % self.scene.zones);
         let machine = Machine {
             name: name.clone(),
-            zone: zone.clone(),
+            zone: format!("z-{}", number % self.scene.zones),
             on: true,
             boots: 1,
             booted: Moment::default(),
@@ -44,111 +41,135 @@ impl Truth {
             cut: false,
             kubelet_dead: false,
             broken: false,
+            ill: false,
+            storage_cut: false,
+            generation: 1,
+            registers: None,
+            reaped: false,
+            provider: Provider::Honest,
             running: BTreeMap::new(),
             bmc: Bmc { manner: Manner::Honest, pending: None },
             renewed: Moment::default(),
             excused: false,
         };
-        let node = node(&machine, zone, is_control_plane);
+        let mut node = node(&machine, jiff::Timestamp::UNIX_EPOCH);
+        node.resource_version = "1".into();
         self.machines.insert(name.clone(), machine);
-        self.store.nodes.insert(name.clone(), Rc::new(node.clone()));
-        self.store.edit_node(&name, Moment::default(), |node| set_ready(node, Is::True, "KubeletReady"));
+        self.store.nodes.insert(name, Rc::new(node));
     }
 
     pub(super) fn run_cluster(&mut self) {
         let now = self.now();
-        self.watch_nodes(now);
+        self.run_cloud(now);
+        if self.store.down <= now && self.has_quorum(now) {
+            self.watch_nodes(now);
+        } else {
+            self.blind_until = now;
+        }
         self.remake_pods();
         self.detach(now);
     }
 
+    /// The node lifecycle controller; after a time without the API server it begins to count anew.
     fn watch_nodes(&mut self, now: Moment) {
+        let seen = |machine: &Machine| machine.renewed.max(self.blind_until);
         let silent: Vec<(String, Duration)> = self
             .machines
             .values()
-            .map(|machine| (machine.name.clone(), now.since(machine.renewed)))
+            .map(|machine| (machine, now.since(seen(machine))))
             .filter(|(_, silent)| *silent >= GRACE)
+            .map(|(machine, silent)| (machine.name.clone(), silent))
             .collect();
         for (name, silence) in silent {
-            self.store.edit_node(&name, now, |node| {
-                if node.is_ready() {
-                    set_ready(node, Is::Unknown, "NodeStatusUnknown");
-                    node.taints.push(Taint {
-                        key: UNREACHABLE.into(),
-                        value: String::new(),
-                        effect: Effect::NoExecute,
-                    });
-                }
-            });
+            if self.store.nodes.get(&name).is_some_and(|node| node.is_ready()) {
+                self.give_up(&name, now);
+            }
             if silence >= GRACE + TOLERATION {
                 self.evict_all(&name);
             }
         }
     }
 
+    fn give_up(&mut self, name: &str, now: Moment) {
+        self.store.edit_node(name, now, |node| {
+            set_ready(node, Is::Unknown, "NodeStatusUnknown");
+            node.taints.push(Taint { key: UNREACHABLE.into(), value: String::new(), effect: Effect::NoExecute });
+        });
+        for pod in self.store.pods.values_mut().filter(|pod| pod.node == name) {
+            pod.ready = false;
+        }
+    }
+
     fn evict_all(&mut self, name: &str) {
         let at = self.clock.wall();
         for pod in self.store.pods.values_mut().filter(|pod| pod.node == name && pod.deleting.is_none()) {
-            pod.deleting = Some(nodewell_remedy::facts::Deletion { at, grace: Duration::from_secs(30) });
+            pod.deleting = Some(Deletion { at, grace: Duration::from_secs(30) });
         }
     }
 
-    /// The StatefulSet controller: each identity has one pod, and a new one only when the old object is gone.
-    fn remake_pods(&mut self) {
-        let missing: Vec<String> = (0..self.scene.pods)
-            .map(|number| format!("web-{number}"))
-            .filter(|name| !self.store.pods.contains_key(name))
-            .collect();
-        for name in missing {
-            self.make_pod(&name);
-        }
-    }
-
-    fn make_pod(&mut self, name: &str) {
-        let able: Vec<&String> =
-            self.store.nodes.values().filter(|node| takes_pods(node)).map(|node| &node.name).collect();
-        if able.is_empty() {
-            return;
-        }
-        let place = usize::try_from(self.random.below(able.len() as u64)).unwrap_or(0);
-        // The node that fails in plain stories has something to lose.
-        let node = able.iter().find(|node| name == "web-0" && node.as_str() == "n-0004").unwrap_or(&able[place]);
-        let node = (*node).clone();
-        let uid = self.store.next_version();
-        let pod = pod(name, &format!("pod-{uid}"), &node);
-        self.store.pods.insert(name.to_owned(), pod);
-        self.store.attached.entry(node).or_default().insert(name.to_owned(), None);
-    }
-
-    /// The attach-detach controller. With the out-of-service taint it does not wait for a node that cannot answer.
-    fn detach(&mut self, now: Moment) {
-        let nodes: Vec<String> = self.store.attached.keys().cloned().collect();
-        for name in nodes {
-            let is_out = self.store.nodes.get(&name).is_none_or(|node| node.taint(OUT_OF_SERVICE).is_some());
-            let answers = self.machines.get(&name).is_some_and(|machine| machine.is_alive(now) && !machine.cut);
-            let wait = if is_out || answers { Duration::from_secs(2) } else { FORCE_DETACH };
-            let pods = &self.store.pods;
-            let Some(attached) = self.store.attached.get_mut(&name) else { continue };
-            attached.retain(|identity, unused| {
-                if pods.get(identity).is_some_and(|pod| pod.node == name) {
-                    *unused = None;
-                    return true;
-                }
-                now.since(*unused.get_or_insert(now)) < wait
-            });
-            let count = attached.len();
-            self.store.edit_node(&name, now, |node| node.volumes_attached = count);
-        }
-    }
-
-    /// A person deletes the Node; its pods go with it. What still runs there is that person's doing.
+    /// The Node object goes, and its pods with it. What still runs there is the doing of whoever deleted it.
     pub fn delete_node(&mut self, name: &str) {
         let now = self.now();
         self.store.remove_node(name, now);
+        // A cordon goes with its Node: the next one of the name is schedulable.
+        self.oracle.persons.remove(name);
         self.store.pods.retain(|_, pod| pod.node != name);
         if let Some(machine) = self.machines.get_mut(name) {
             machine.excused = true;
         }
+    }
+
+    /// A kubelet makes a Node for itself; it ends what no pod stands for any more.
+    pub(super) fn register(&mut self, name: &str) {
+        let (now, wall) = (self.now(), self.clock.wall());
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        machine.registers = None;
+        machine.generation += 1;
+        machine.running.clear();
+        machine.excused = false;
+        // It says that it lives with its first status.
+        machine.renewed = Moment::default();
+        let node = node(machine, wall);
+        self.store.add_node(node, now);
+        self.count("world registered anew");
+        self.note(format!("{name}: registered anew"));
+    }
+
+    /// What a provider was asked to do and does now.
+    fn run_cloud(&mut self, now: Moment) {
+        for id in self.provider.due(now) {
+            let machine = self.machines.values().find(|machine| machine.provider_id() == id);
+            if let Some(name) = machine.map(|machine| machine.name.clone()) {
+                self.take_away(&name);
+            }
+        }
+        for name in self.provider.vacated(now) {
+            self.delete_node(&name);
+            self.replace(&name);
+        }
+    }
+
+    /// The machine is gone; its cloud controller deletes the Node soon.
+    pub fn take_away(&mut self, name: &str) {
+        let now = self.now();
+        self.switch(name, false, "its provider");
+        let Some(machine) = self.machines.get_mut(name).filter(|machine| !machine.reaped) else { return };
+        machine.reaped = true;
+        let pause = self.random.secs(1, 8);
+        self.provider.vacate(name, now.plus(pause));
+    }
+
+    /// In most cases another machine comes under the same name.
+    fn replace(&mut self, name: &str) {
+        let now = self.now();
+        if self.random.chance(300) {
+            return;
+        }
+        let pause = self.random.secs(5, 40);
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        machine.reaped = false;
+        machine.registers = Some(now.plus(pause));
+        self.switch(name, true, "its provider");
     }
 
     /// Everything, as a watch begins.
@@ -157,56 +178,28 @@ impl Truth {
         let nodes = self.store.nodes.values().map(|node| Change::Node(Rc::clone(node)));
         let leases = self.store.leases.iter().map(|(name, lease)| Change::Lease(name.clone(), lease.clone()));
         let fences = self.store.fences.values().map(|fence| Change::Fence(Box::new(fence.clone())));
-        let stopped = std::iter::once(Change::Stopped(self.store.stopped.is_some()));
-        nodes.chain(leases).chain(fences).chain(stopped).collect()
+        let policy = Change::Policy(self.store.policy.clone());
+        let rest = [policy, Change::Stopped(self.store.stopped.is_some())];
+        nodes.chain(leases).chain(fences).chain(rest).collect()
     }
 }
 
-fn takes_pods(node: &Node) -> bool {
-    node.is_ready() && !node.unschedulable && node.taints.is_empty() && !node.is_control_plane()
-}
-
-fn node(machine: &Machine, zone: String, is_control_plane: bool) -> Node {
-    let mut labels = BTreeMap::from([(ZONE.to_owned(), zone)]);
-    if is_control_plane {
-        labels.insert(nodewell_remedy::facts::CONTROL_PLANE[0].to_owned(), String::new());
+fn node(machine: &Machine, created: jiff::Timestamp) -> Node {
+    let mut labels = BTreeMap::from([(ZONE.to_owned(), machine.zone.clone())]);
+    if machine.name.starts_with("cp-") {
+        labels.insert(CONTROL_PLANE[0].to_owned(), String::new());
     }
-    Node {
+    let mut node = Node {
         name: machine.name.clone(),
-        uid: format!("uid-{}", machine.name),
-        resource_version: "1".into(),
-        created: jiff::Timestamp::UNIX_EPOCH,
-        deleting: false,
+        uid: machine.node_uid(),
+        created,
         labels,
-        annotations: BTreeMap::new(),
-        taints: Vec::new(),
-        unschedulable: false,
-        provider_id: String::new(),
-        conditions: Vec::new(),
+        provider_id: machine.provider_id(),
         boot_id: machine.boot_id(),
         system_uuid: format!("uuid-{}", machine.name),
         addresses: vec!["192.0.2.1".into()],
-        volumes_attached: 0,
-    }
-}
-
-fn pod(name: &str, uid: &str, node: &str) -> Pod {
-    let claim = Claim { name: format!("data-{name}"), one_node_only: Some(true), ..Claim::default() };
-    Pod {
-        at: PodRef { namespace: "default".into(), name: name.into(), uid: uid.into() },
-        node: node.into(),
-        phase: "Pending".into(),
-        ready: false,
-        created: None,
-        owner: Some(Owner { kind: "StatefulSet".into(), name: "web".into(), uid: "web".into(), gone: false }),
-        owned_by_others: false,
-        deleting: None,
-        mirror: false,
-        grace: Duration::from_secs(30),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        tolerations: Vec::new(),
-        volumes: vec![Volume::Claim(claim)],
-        finalizers: false,
-    }
+        ..Node::default()
+    };
+    set_ready(&mut node, Is::True, "KubeletReady");
+    node
 }

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use nodewell_remedy::{
     api::OUT_OF_SERVICE,
-    facts::{Condition, LeaseView, Node, Truth as Is},
+    facts::{Condition, Deletion, LeaseView, Node, Truth as Is},
     time::Moment,
 };
 
-use super::{Store, Truth};
+use super::Truth;
 
 /// Kubelets renew every 10 s.
 const RENEW: Duration = Duration::from_secs(10);
+/// What runs takes so long to stop, if its grace is not shorter.
+const STOPPING: Duration = Duration::from_secs(2);
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 impl Truth {
@@ -19,14 +22,21 @@ impl Truth {
         self.run_bmc(name);
         let now = self.now();
         let machine = &self.machines[name];
-        if !machine.is_alive(now) || machine.cut || self.store.down > now || !self.store.nodes.contains_key(name) {
+        if !machine.is_alive(now) || machine.cut || self.store.down > now {
+            return;
+        }
+        if machine.registers.is_some_and(|at| at <= now) {
+            self.register(name);
+        }
+        let machine = &self.machines[name];
+        if self.store.nodes.get(name).is_none_or(|node| node.uid != machine.node_uid()) {
             return;
         }
         let is_due = now.since(machine.renewed) >= RENEW || machine.renewed < machine.booted;
-        let boot_id = machine.boot_id();
+        let (boot_id, ill) = (machine.boot_id(), machine.ill);
         if is_due {
             self.renew(name, now);
-            self.store.edit_node(name, now, |node| well(node, &boot_id));
+            self.store.edit_node(name, now, |node| well(node, &boot_id, ill));
         }
         self.run_pods(name);
     }
@@ -34,9 +44,14 @@ impl Truth {
     fn renew(&mut self, name: &str, now: Moment) {
         // Each kubelet has a clock of its own.
         let skew = name.bytes().map(i64::from).sum::<i64>() % 600 - 300;
-        let renewed = self.clock.wall().checked_add(Duration::from_secs(skew.unsigned_abs())).ok();
-        let lease =
-            LeaseView { holder: name.to_owned(), renewed, duration: Duration::from_secs(40), seen: Moment::default() };
+        let renewed = self.clock.wall().checked_add(SignedDuration::from_secs(skew)).ok();
+        let lease = LeaseView {
+            resource_version: String::new(),
+            holder: name.to_owned(),
+            renewed,
+            duration: Duration::from_secs(40),
+            seen: Moment::default(),
+        };
         self.store.put_lease(name, lease, now);
         if let Some(machine) = self.machines.get_mut(name) {
             machine.renewed = now;
@@ -47,21 +62,26 @@ impl Truth {
     fn run_pods(&mut self, name: &str) {
         let out_of_service = self.store.nodes.get(name).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_some());
         let Some(machine) = self.machines.get_mut(name) else { return };
-        machine.running.retain(|uid, _| is_wanted(&self.store, uid));
+        let wall = self.clock.wall();
+        let is_over = |deletion: &Deletion| {
+            let age = Duration::try_from(wall.duration_since(deletion.at)).unwrap_or_default();
+            age >= deletion.grace.min(STOPPING)
+        };
         let ended: Vec<String> = self
             .store
             .pods
             .values()
-            .filter(|pod| pod.node == name && pod.deleting.is_some())
+            .filter(|pod| pod.node == name && pod.deleting.as_ref().is_some_and(is_over))
             .map(|pod| pod.at.name.clone())
             .collect();
         for pod in &ended {
             self.store.pods.remove(pod);
         }
+        machine.running.retain(|uid, _| self.store.pods.values().any(|pod| pod.at.uid == *uid));
         if out_of_service {
             return;
         }
-        for pod in self.store.pods.values_mut().filter(|pod| pod.node == name) {
+        for pod in self.store.pods.values_mut().filter(|pod| pod.node == name && pod.deleting.is_none()) {
             pod.phase = "Running".into();
             pod.ready = true;
             machine.running.insert(pod.at.uid.clone(), pod.at.name.clone());
@@ -69,25 +89,28 @@ impl Truth {
     }
 }
 
-fn is_wanted(store: &Store, uid: &str) -> bool {
-    store.pods.values().any(|pod| pod.at.uid == uid && pod.deleting.is_none())
-}
-
-fn well(node: &mut Node, boot_id: &str) {
+fn well(node: &mut Node, boot_id: &str, ill: bool) {
     node.boot_id = boot_id.to_owned();
     set_ready(node, Is::True, "KubeletReady");
+    if ill {
+        node.conditions.push(condition("KernelDeadlock", Is::True, "DockerHung"));
+    }
     node.taints.retain(|taint| taint.key != UNREACHABLE);
 }
 
+/// The kubelet's word, or the node lifecycle controller's; what monitors said stays until the kubelet's next.
 pub(super) fn set_ready(node: &mut Node, status: Is, reason: &str) {
-    let ready = Condition {
-        kind: "Ready".into(),
+    node.conditions = vec![condition("Ready", status, reason)];
+}
+
+fn condition(kind: &str, status: Is, reason: &str) -> Condition {
+    Condition {
+        kind: kind.into(),
         status,
         reason: reason.into(),
         message: String::new(),
         since: None,
         heartbeat: None,
         seen: Moment::default(),
-    };
-    node.conditions = vec![ready];
+    }
 }

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use nodewell_remedy::{snapshot::PowerState, time::Moment};
 
 use super::Truth;
+use crate::scene::Theme;
 
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -24,6 +25,17 @@ pub struct Machine {
     pub kubelet_dead: bool,
     /// It never comes up again by itself.
     pub broken: bool,
+    /// Ready, and a monitor says that its kernel is stuck; another boot helps.
+    pub ill: bool,
+    /// It cannot reach the storage `san`.
+    pub storage_cut: bool,
+    /// Which Node object of its name is its own, or would be.
+    pub generation: u64,
+    /// Its Node was deleted; its kubelet makes another one then.
+    pub registers: Option<Moment>,
+    /// The provider has taken it away.
+    pub reaped: bool,
+    pub provider: Provider,
     /// What runs: pods' UIDs and which identity each is.
     pub running: BTreeMap<String, String>,
     pub bmc: Bmc,
@@ -54,7 +66,32 @@ pub enum Manner {
     SaysOff,
 }
 
+/// How the provider's plug-in answers for a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// Takes it away, says so, and the Node goes; maybe another machine comes under its name.
+    Honest,
+    /// Says so and does nothing.
+    Lies,
+    /// Says nothing, does nothing.
+    Hangs,
+    /// Says nothing in time, and does it so much later.
+    Late(Duration),
+    Refuses,
+}
+
 impl Machine {
+    /// The provider's name of this very machine.
+    #[must_use]
+    pub fn provider_id(&self) -> String {
+        format!("sim://{}/{}", self.name, self.generation)
+    }
+
+    #[must_use]
+    pub fn node_uid(&self) -> String {
+        format!("uid-{}-{}", self.name, self.generation)
+    }
+
     #[must_use]
     pub fn boot_id(&self) -> String {
         format!("{}-boot-{}", self.name, self.boots)
@@ -72,9 +109,11 @@ impl Machine {
         self.on && !self.hung && !self.cut && !self.broken && now.since(self.booted) >= self.boot_takes
     }
 
+    /// What its BMC says; or the switch of its storage, where that is what is cut.
     #[must_use]
-    pub fn power(&self) -> PowerState {
-        match (self.bmc.manner, self.on) {
+    pub fn power(&self, storage: bool) -> PowerState {
+        let on = if storage { !self.storage_cut } else { self.on };
+        match (self.bmc.manner, on) {
             (Manner::Hangs, _) => PowerState::Unknown,
             (Manner::SaysOff, _) | (_, false) => PowerState::Off,
             (_, true) => PowerState::On,
@@ -87,10 +126,12 @@ impl Truth {
     pub fn switch(&mut self, name: &str, on: bool, by: &str) {
         let now = self.now();
         let boot_takes = self.random.secs(15, 50);
-        let Some(machine) = self.machines.get_mut(name).filter(|machine| machine.on != on) else { return };
+        let able = |machine: &&mut Machine| machine.on != on && !(on && machine.reaped);
+        let Some(machine) = self.machines.get_mut(name).filter(able) else { return };
         machine.on = on;
         machine.boot_takes = boot_takes;
         machine.hung = false;
+        machine.ill = false;
         if on {
             machine.boots += 1;
             machine.booted = now;
@@ -105,7 +146,18 @@ impl Truth {
         let now = self.now();
         let Some(machine) = self.machines.get_mut(name) else { return };
         if let Some((_, on)) = machine.bmc.pending.take_if(|(at, _)| *at <= now) {
-            self.switch(name, on, "its BMC");
+            self.turn(name, on);
         }
+    }
+
+    /// A BMC, or a switch of the storage, does what it was told.
+    pub fn turn(&mut self, name: &str, on: bool) {
+        if self.scene.theme != Theme::Storage {
+            return self.switch(name, on, "its BMC");
+        }
+        if let Some(machine) = self.machines.get_mut(name) {
+            machine.storage_cut = !on;
+        }
+        self.note(format!("{name}: storage {}", if on { "given back" } else { "cut off" }));
     }
 }

@@ -1,10 +1,13 @@
 //! What the API server stores, with one version for all, and every change in its order for the watches.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use nodewell_reconcile::cluster::{Leadership, ReachReport};
 use nodewell_remedy::{
-    api::fence::NodeFence,
+    api::{fence::NodeFence, policy::RemedyPolicy},
     facts::{LeaseView, Node, Pod},
     time::Moment,
 };
@@ -24,14 +27,36 @@ pub struct Store {
     pub leadership: Option<Leadership>,
     pub reach: BTreeMap<String, ReachReport>,
     pub stopped: Option<Moment>,
+    pub policy: Policy,
+    /// Which Node object each pod was bound to, by its UID.
+    pub bound: BTreeMap<String, String>,
+    /// Nodes whose `unschedulable` a person wrote last, as the server's `managedFields` say.
+    pub scheduled_by_hand: BTreeSet<String>,
+    /// When people held nodes: by the Node's annotation, and aborted records by their UID.
+    pub held: BTreeMap<String, Moment>,
+    pub aborted: BTreeMap<String, Moment>,
+    /// When the last record of a node was deleted.
+    pub unrecorded: BTreeMap<String, Moment>,
     /// Everything that changed, for watches.
     pub changes: Vec<(Moment, Change)>,
     /// The API server answers nobody until then.
     pub down: Moment,
 }
 
+/// The policy, as it is stored.
+#[derive(Debug, Clone, Default)]
+pub enum Policy {
+    /// It is of the right shape; what it says may still be wrong.
+    Said(Rc<RemedyPolicy>),
+    /// Its fields cannot be parsed.
+    Garbled,
+    #[default]
+    Gone,
+}
+
 #[derive(Debug, Clone)]
 pub enum Change {
+    Policy(Policy),
     Node(Rc<Node>),
     NodeGone(String),
     Lease(String, LeaseView),
@@ -60,9 +85,18 @@ impl Store {
         self.changes.push((now, Change::Node(node)));
     }
 
+    pub fn add_node(&mut self, mut node: Node, now: Moment) {
+        node.resource_version = self.next_version();
+        let node = Rc::new(node);
+        self.nodes.insert(node.name.clone(), Rc::clone(&node));
+        self.changes.push((now, Change::Node(node)));
+    }
+
     pub fn remove_node(&mut self, name: &str, now: Moment) {
         self.nodes.remove(name);
         self.leases.remove(name);
+        self.held.remove(name);
+        self.scheduled_by_hand.remove(name);
         self.changes.push((now, Change::NodeGone(name.to_owned())));
     }
 
@@ -81,8 +115,14 @@ impl Store {
 
     pub fn remove_fence(&mut self, name: &str, now: Moment) {
         if let Some(fence) = self.fences.remove(name) {
+            self.unrecorded.insert(name.to_owned(), now);
             self.changes.push((now, Change::FenceGone(name.to_owned(), fence.metadata.uid)));
         }
+    }
+
+    pub fn set_policy(&mut self, policy: Policy, now: Moment) {
+        self.policy = policy.clone();
+        self.changes.push((now, Change::Policy(policy)));
     }
 
     pub fn set_stopped(&mut self, stopped: bool, now: Moment) {

@@ -1,0 +1,143 @@
+//! What a fault does to machines, replicas and the API server.
+
+use nodewell_remedy::api::HOLD;
+
+use super::Fault;
+use crate::{
+    random::Random,
+    scene::{Kind, Theme},
+    truth::{Machine, Manner, Provider, Truth},
+};
+
+impl Truth {
+    /// BMCs and the provider have their ways from the start.
+    pub fn spoil(&mut self) {
+        let rate = match self.scene.kind {
+            Kind::Plain | Kind::Large => 0,
+            Kind::Mixed => 150,
+            Kind::Wild => 400,
+        };
+        let mut random = Random::new(self.scene.seed ^ 0xB3C);
+        for machine in self.machines.values_mut() {
+            if random.chance(rate) {
+                machine.bmc.manner = manner(&mut random);
+            }
+            if random.chance(rate * 2) {
+                machine.provider = provider(&mut random);
+            }
+        }
+    }
+
+    /// Does it, and counts it if it made a difference.
+    pub fn befall(&mut self, fault: &Fault) {
+        self.note(format!("FAULT {fault:?}"));
+        if self.happen(fault) {
+            self.count(&fault.kind());
+        }
+    }
+
+    fn happen(&mut self, fault: &Fault) -> bool {
+        let now = self.now();
+        match fault {
+            Fault::PowerLoss(node) => return self.loses_power(node),
+            Fault::Hang(node) => return self.machine(node, |machine| machine.hung = true),
+            Fault::Wake(node) => return self.machine(node, |machine| machine.hung = false),
+            Fault::Cut(node) => return self.machine(node, |machine| machine.cut = true),
+            Fault::Heal(node) => return self.machine(node, |machine| machine.cut = false),
+            Fault::KubeletDies(node) => return self.machine(node, |machine| machine.kubelet_dead = true),
+            Fault::Breaks(node) => return self.machine(node, |machine| machine.broken = true),
+            Fault::FallsIll(node) => return self.machine(node, |machine| machine.ill = true),
+            Fault::ZoneCut(zone) => self.zone(zone).iter().for_each(|node| {
+                self.machine(node, |machine| machine.cut = true);
+            }),
+            Fault::ZonePower(zone) => self.zone(zone).iter().for_each(|node| {
+                self.loses_power(node);
+            }),
+            Fault::EtcdStops(host) => return self.etcd.stopped.insert(host.clone()),
+            Fault::EtcdRuns(host) => return self.etcd.stopped.remove(host),
+            Fault::Stop => self.store.set_stopped(true, now),
+            Fault::Go => self.store.set_stopped(false, now),
+            Fault::ApiDown(span) => self.store.down = now.plus(*span),
+            Fault::ReplicaCut(replica, span) => self.replicas[*replica].cut = now.plus(*span),
+            Fault::Freeze(replica, span) => self.replicas[*replica].frozen = now.plus(*span),
+            Fault::Deaf(replica, span) => self.replicas[*replica].deaf = now.plus(*span),
+            Fault::Kill(replica) => self.replicas[*replica].doomed = true,
+            Fault::Person(what, node) => return self.person(*what, node),
+            Fault::Edit(edit) => self.edit_policy(*edit),
+            Fault::Mend => self.mend(),
+            Fault::Restore => self.restore(),
+        }
+        true
+    }
+
+    fn loses_power(&mut self, name: &str) -> bool {
+        let was_on = self.machines.get(name).is_some_and(|machine| machine.on);
+        self.switch(name, false, "a fault");
+        was_on
+    }
+
+    fn machine(&mut self, name: &str, change: impl FnOnce(&mut Machine)) -> bool {
+        self.machines.get_mut(name).map(change).is_some()
+    }
+
+    fn zone(&self, zone: &str) -> Vec<String> {
+        let workers = self.machines.values().filter(|machine| machine.name.starts_with("n-"));
+        workers.filter(|machine| machine.zone == zone).map(|machine| machine.name.clone()).collect()
+    }
+
+    fn mend(&mut self) {
+        let now = self.now();
+        self.store.set_stopped(false, now);
+        self.mend_policy();
+        self.etcd.stopped.clear();
+        for machine in self.machines.values_mut() {
+            (machine.cut, machine.hung, machine.kubelet_dead, machine.broken) = (false, false, false, false);
+            machine.ill = false;
+            machine.bmc.manner = Manner::Honest;
+            machine.provider = Provider::Honest;
+        }
+        let names: Vec<String> = self.store.nodes.keys().cloned().collect();
+        for name in names {
+            self.store.edit_node(&name, now, |node| drop(node.annotations.remove(HOLD)));
+        }
+        self.let_records_go();
+    }
+
+    /// A person comes for what nobody else can bring back.
+    fn restore(&mut self) {
+        let fences = &self.store.fences;
+        let lies_off = |machine: &&Machine| {
+            let left_off = self.scene.leave_off || self.scene.theme == Theme::Provider;
+            !machine.on && (left_off || !fences.contains_key(&machine.name))
+        };
+        let off: Vec<String> = self.machines.values().filter(lies_off).map(|machine| machine.name.clone()).collect();
+        let cut: Vec<String> =
+            self.machines.values().filter(|machine| machine.storage_cut).map(|machine| machine.name.clone()).collect();
+        for name in off {
+            self.switch(&name, true, "a person");
+        }
+        for name in cut {
+            self.switch(&name, false, "a person");
+            self.switch(&name, true, "a person");
+        }
+    }
+}
+
+fn manner(random: &mut Random) -> Manner {
+    match random.below(6) {
+        0 => Manner::Hangs,
+        1 => Manner::Refuses,
+        2 => Manner::Pretends,
+        3 => Manner::SaysOff,
+        _ => Manner::Slow(random.secs(1, 30)),
+    }
+}
+
+fn provider(random: &mut Random) -> Provider {
+    match random.below(4) {
+        0 => Provider::Lies,
+        1 => Provider::Hangs,
+        2 => Provider::Late(random.secs(5, 60)),
+        _ => Provider::Refuses,
+    }
+}

@@ -1,0 +1,232 @@
+//! I10 and I16 beside real decisions: the same decision is asked for again with something missing or unreadable, and must
+//! not be harsher. A story is alone on its thread, so what the decisions need is kept by the thread.
+
+use std::{cell::RefCell, collections::BTreeMap, time::Duration};
+
+use nodewell_remedy::{
+    action::{Action, Step},
+    api::{
+        fence::{Hold, NodeFence, Phase},
+        policy::Mode,
+    },
+    decide::{Decision, Memory, decide},
+    facts::LeaseView,
+    snapshot::{Quorum, Snapshot},
+    time::{Moment, Now},
+};
+
+use crate::{
+    random::Random,
+    scene::{Kind, Mutation, Scene},
+};
+
+/// So many decisions are asked again, of a thousand in which anything is under way; more where this is what is tried.
+const RATE: u64 = 40;
+const TRIED: u64 = 500;
+
+struct Judge {
+    mutation: Mutation,
+    rate: u64,
+    random: Random,
+    found: Vec<(&'static str, String)>,
+    asked: u64,
+}
+
+thread_local! {
+    static JUDGE: RefCell<Option<Judge>> = const { RefCell::new(None) };
+}
+
+/// A story begins on this thread.
+pub fn begin(scene: &Scene) {
+    let rate = match scene.judged {
+        _ if scene.kind == Kind::Large => 0,
+        Some("I10") => TRIED,
+        _ => RATE,
+    };
+    let random = Random::new(scene.seed ^ 0x1010);
+    let judge = Judge { mutation: scene.mutation, rate, random, found: Vec::new(), asked: 0 };
+    JUDGE.with(|place| *place.borrow_mut() = Some(judge));
+}
+
+/// What was found since it was asked last.
+pub fn found() -> Vec<(&'static str, String)> {
+    JUDGE.with(|judge| judge.borrow_mut().as_mut().map(|judge| std::mem::take(&mut judge.found)).unwrap_or_default())
+}
+
+/// How many decisions were asked again in this story.
+#[must_use]
+pub fn asked() -> u64 {
+    JUDGE.with(|judge| judge.borrow().as_ref().map_or(0, |judge| judge.asked))
+}
+
+/// The real decision; with a mutation, that one broken.
+pub fn judged(snapshot: &Snapshot, memory: Memory, now: Now) -> Decision {
+    JUDGE.with(|judge| {
+        let mut judge = judge.borrow_mut();
+        let Some(judge) = judge.as_mut() else { return decide(snapshot, memory, now) };
+        let concerned = !snapshot.fences.is_empty() || snapshot.nodes.values().any(|node| !node.is_ready());
+        if concerned && judge.random.chance(judge.rate) {
+            judge.ask_again(snapshot, &memory, now);
+        }
+        broken(judge.mutation, snapshot, memory, now)
+    })
+}
+
+impl Judge {
+    fn ask_again(&mut self, snapshot: &Snapshot, memory: &Memory, now: Now) {
+        self.asked += 1;
+        let harshness = harshness_of(&broken(self.mutation, snapshot, memory.clone(), now), snapshot);
+        let names: Vec<&String> = snapshot.nodes.keys().collect();
+        let Some(name) = names.get(usize::try_from(self.random.below(names.len() as u64)).unwrap_or(0)) else { return };
+        let troubled = snapshot.fences.keys().next().filter(|_| self.random.chance(700));
+        let name = troubled.unwrap_or(name).clone();
+        let mut poorer = snapshot.clone();
+        let invariant = self.impoverish(&mut poorer, &name);
+        let after = harshness_of(&broken(self.mutation, &poorer, memory.clone(), now), snapshot);
+        // What is missing of one node says nothing of the others; what is missing of the whole concerns all.
+        let concerned = |other: &&String| invariant == "I16" || **other == name;
+        let harsher =
+            after.iter().find(|(other, harsh)| concerned(other) && *harsh > harshness.get(*other).unwrap_or(&0));
+        if let Some((other, harsh)) = harsher {
+            let was = harshness.get(other).copied().unwrap_or(0);
+            self.found.push((invariant, format!("{other}: {was} became {harsh} when less of {name} was known")));
+        }
+    }
+
+    /// Takes something away, and says which invariant speaks of that.
+    fn impoverish(&mut self, snapshot: &mut Snapshot, name: &str) -> &'static str {
+        let case = snapshot.cases.entry(name.to_owned()).or_default();
+        match self.random.below(15) {
+            0 => drop(snapshot.kubelet_leases.remove(name)),
+            1 => case.power.clear(),
+            2 => case.methods = None,
+            3 => case.methods = Some(Err(Hold::new("FenceNotReady", "made up"))),
+            4 => case.pods = None,
+            5 => case.attachments = None,
+            6 => case.reach.clear(),
+            7 => *case = Default::default(),
+            8 => drop(snapshot.nodes.remove(name)),
+            9 => snapshot.nodes.values_mut().filter(|node| node.name == name).for_each(|node| node.conditions.clear()),
+            10 => snapshot.etcd = Quorum::Unknown,
+            11 => snapshot.host.informed = false,
+            kind => {
+                self.spoil(snapshot, kind);
+                return "I16";
+            }
+        }
+        "I10"
+    }
+
+    fn spoil(&mut self, snapshot: &mut Snapshot, kind: u64) {
+        match kind {
+            12 => snapshot.policies.iter_mut().for_each(|policy| policy.mode = Mode::Observe),
+            13 => snapshot.policies.clear(),
+            _ => {
+                let names = std::mem::take(&mut snapshot.policies).into_iter().map(|policy| (policy.name, "?".into()));
+                snapshot.unreadable_policies.extend(names);
+            }
+        }
+    }
+}
+
+/// How harsh what is done to each node is: 0 nothing or taking back, 1 a mark, 2 a drain, 3 power, pods, a provider.
+fn harshness_of(decision: &Decision, snapshot: &Snapshot) -> BTreeMap<String, u8> {
+    decision.actions.iter().map(|action| (action.node().to_owned(), harshness(action, snapshot))).collect()
+}
+
+fn harshness(action: &Action, snapshot: &Snapshot) -> u8 {
+    match action {
+        // A record that only takes back is opened where a policy wants nothing.
+        Action::Open(fence) => u8::from(!fence.spec.cause.starts_with("it bears marks of ours")),
+        Action::Save { fence, .. } => meant(fence, snapshot),
+        Action::Step { step, .. } => match step {
+            Step::Taint(_) | Step::Cordon => 1,
+            Step::Drain(_) => 2,
+            Step::PowerOff | Step::Release { .. } | Step::Reap | Step::Methods(_) => 3,
+            Step::PowerOn | Step::Untaint(_) | Step::Uncordon | Step::ReadPower { .. } => 0,
+        },
+        Action::Close { .. } => 0,
+    }
+}
+
+/// A new intent, or a new confirmation of Off, is as harsh as what it allows.
+fn meant(fence: &NodeFence, snapshot: &Snapshot) -> u8 {
+    let (is, was) = (&fence.status, snapshot.fences.get(&fence.metadata.name).map(|fence| &fence.status));
+    let intends = is.intent.is_some() && was.is_none_or(|was| was.intent != is.intent);
+    let confirms = is.off.is_some() && was.is_none_or(|was| was.off.is_none());
+    let released = is.phase == Phase::PodsReleased && was.is_none_or(|was| was.phase != is.phase);
+    let power_on = is.phase == Phase::PoweringOn;
+    if (intends || confirms || released) && !power_on { 3 } else { 0 }
+}
+
+/// A Lease that nobody has seen since long before the story.
+fn ancient() -> LeaseView {
+    LeaseView {
+        resource_version: String::new(),
+        holder: "nobody".into(),
+        renewed: None,
+        duration: Duration::from_secs(40),
+        seen: Moment::default(),
+    }
+}
+
+fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> Decision {
+    match mutation {
+        Mutation::MissingMeansDead => {
+            let mut believed = snapshot.clone();
+            for name in snapshot.nodes.keys() {
+                believed.kubelet_leases.entry(name.clone()).or_insert_with(ancient);
+            }
+            decide(&believed, memory, now)
+        }
+        Mutation::NeverAsks => {
+            let mut decision = decide(snapshot, memory, now);
+            decision.wants.values_mut().for_each(|wants| wants.power = None);
+            decision.actions.iter_mut().for_each(ask_nothing);
+            decision
+        }
+        Mutation::LeavesMarks => {
+            let mut decision = decide(snapshot, memory, now);
+            decision.actions.iter_mut().for_each(leave_marks);
+            decision
+        }
+        Mutation::SkipsGuards => {
+            let mut decision = decide(snapshot, memory, now);
+            decision.actions.iter_mut().for_each(skip_guards);
+            decision
+        }
+        Mutation::DeafToHold => {
+            let mut believed = snapshot.clone();
+            believed.nodes.values_mut().for_each(|node| drop(node.annotations.remove(nodewell_remedy::api::HOLD)));
+            decide(&believed, memory, now)
+        }
+        _ => decide(snapshot, memory, now),
+    }
+}
+
+/// What is in doubt is taken for undone.
+fn ask_nothing(action: &mut Action) {
+    let Action::Step { fence, step: Step::ReadPower { .. } } = action else { return };
+    if fence.status.phase == Phase::InDoubt {
+        let mut fence = fence.clone();
+        fence.status.phase = Phase::Failed;
+        fence.status.intent = None;
+        *action = Action::Save { fence, why: nodewell_remedy::action::Telling::normal("Made", "up") };
+    }
+}
+
+/// The end, without what comes before it.
+fn leave_marks(action: &mut Action) {
+    if let Action::Save { fence, .. } = action
+        && fence.status.phase == Phase::Recovering
+    {
+        fence.status.phase = Phase::Closed;
+    }
+}
+
+/// A record is opened where nobody asks for guards any more.
+fn skip_guards(action: &mut Action) {
+    if let Action::Open(fence) = action {
+        fence.status.phase = Phase::PoweringOff;
+    }
+}

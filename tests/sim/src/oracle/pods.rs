@@ -1,0 +1,124 @@
+//! Asked of every eviction, deletion and release, and of the taint that lets others release.
+
+use std::time::Duration;
+
+use nodewell_remedy::{
+    api::{OUT_OF_SERVICE, fence::NodeFence},
+    facts::{PodRef, Taint},
+    time::Moment,
+};
+
+use super::acts::STOP;
+use crate::{
+    scene::{DRAIN, Theme},
+    truth::{Truth, uses_san},
+};
+
+/// From the record that says Draining to the drain's own clock, and back to a call.
+const SLACK: Duration = Duration::from_secs(2);
+/// The taint follows a reading of Off that is so old at most, with no On since. Nobody can know of a machine that was turned
+/// on in between: Off is read again after the taint and before any pod is let go, and no machine boots in less.
+const TAINTED: Duration = Duration::from_secs(6);
+/// A release that was meant is begun within so long, or not at all.
+const MEANT: Duration = Duration::from_secs(14);
+/// A drain looks at what may stop it so often.
+const LOOKS: Duration = Duration::from_secs(3);
+
+impl Truth {
+    pub fn tainted(&mut self, name: &str, taint: &Taint) {
+        if taint.key != OUT_OF_SERVICE {
+            return;
+        }
+        let Some(machine) = self.machines.get(name) else { return };
+        let was_off =
+            self.was_said_off(name, Duration::ZERO) || self.was_said_off(name, TAINTED) && !self.heard_on(name);
+        let only_storage = self.scene.theme == Theme::Storage;
+        if machine.on && !machine.excused && (only_storage || !was_off) {
+            self.violate("I2", format!("out-of-service taint on {name}, which is on and was not read as off"));
+        }
+    }
+
+    /// A drain is about to evict or delete a pod.
+    pub fn drain_calls(&mut self, replica: usize, pod: &PodRef, evicts: bool) {
+        let now = self.now();
+        self.count(if evicts { "act drain-evicts" } else { "act drain-deletes" });
+        if !evicts && !self.scene.forces {
+            self.violate("I14", format!("pod {} is deleted where the budgets should be asked", pod.name));
+        }
+        let stored = self.store.pods.get(&pod.name).filter(|stored| stored.at == *pod);
+        let Some(fence) = stored.and_then(|stored| self.store.fences.get(&stored.node)).cloned() else { return };
+        let began = self.drain_began(&fence, replica);
+        if began.is_none_or(|began| now.since(began) > DRAIN + SLACK) {
+            self.violate("I14", format!("a call for pod {} after its drain was over (began {began:?})", pod.name));
+        }
+        if let Some(why) = self.stopped_long(&fence, replica) {
+            self.violate("I11", format!("pod {} is evicted although {why}", pod.name));
+        }
+    }
+
+    /// With clocks that differ nobody can know how long another leader drained: then each has the whole time once.
+    fn drain_began(&self, fence: &NodeFence, replica: usize) -> Option<Moment> {
+        let began = self.oracle.drains.get(&fence.metadata.uid).copied()?;
+        let skewed = self.scene.skew != [0; 3];
+        Some(if skewed { began.max(self.replicas[replica].term.1) } else { began })
+    }
+
+    /// Evictions can be taken back by nobody, and are not looked at one by one: what the replica has seen for a while counts.
+    fn stopped_long(&self, fence: &NodeFence, replica: usize) -> Option<&'static str> {
+        let known = self.replicas[replica].informed;
+        let late = |since: Option<&Moment>| since.is_some_and(|at| known.since(*at) > LOOKS);
+        let (uid, store) = (&fence.metadata.uid, &self.store);
+        match () {
+            () if late(store.stopped.as_ref()) => Some("everything is stopped"),
+            () if late(store.held.get(&fence.spec.node_name)) => Some("a person holds the node"),
+            () if late(store.held.get(uid)) => Some("a person holds the record"),
+            () if late(store.aborted.get(uid)) => Some("a person aborted it"),
+            () => None,
+        }
+    }
+
+    /// A pod of a node that is off is about to be let go; asked once for each, for a call without an answer is repeated.
+    pub fn release_begins(&mut self, replica: usize, pod: &PodRef) {
+        let now = self.now();
+        if !self.oracle.tried.insert(pod.uid.clone()) {
+            return;
+        }
+        if self.store.stopped.is_some_and(|at| now.since(at) > STOP) {
+            self.violate("I11", format!("pod {} is released although everything is stopped", pod.name));
+        }
+        self.check_policy(replica, &format!("release of pod {}", pod.name), MEANT);
+    }
+
+    pub fn deleted(&mut self, pod: &PodRef, node: &str, releases: bool) {
+        let now = self.now();
+        self.oracle.deeds.push(format!("{} {}", if releases { "release" } else { "evict" }, pod.name));
+        let bound = self.store.bound.get(&pod.uid);
+        let record = self.store.fences.get(node).map(|fence| &fence.spec.node_uid);
+        let just_gone = record.is_none() && !releases && self.drained_until(node, now);
+        if record != bound && !just_gone {
+            let text = format!("pod {} of {node} ({bound:?}) was deleted by a record of {record:?}", pod.name);
+            self.violate("I13", text);
+        }
+        if !releases {
+            return;
+        }
+        self.oracle.released += 1;
+        self.oracle.released_at.get_or_insert(now);
+        let Some(machine) = self.machines.get(node).filter(|machine| !machine.excused) else { return };
+        let cut_off = machine.storage_cut && uses_san(&pod.name);
+        if machine.running.contains_key(&pod.uid) && !cut_off {
+            self.violate("I2", format!("pod {} was released while it runs on {node}", pod.name));
+        }
+    }
+
+    /// Its record was deleted by hand a moment ago, and the drain may not have seen it.
+    fn drained_until(&self, node: &str, now: Moment) -> bool {
+        self.store.unrecorded.get(node).is_some_and(|at| now.since(*at) <= LOOKS)
+    }
+
+    pub fn uncordoned(&mut self, name: &str) {
+        if self.oracle.persons.contains(name) {
+            self.violate("I12", format!("{name} was cordoned by a person and uncordoned by us"));
+        }
+    }
+}

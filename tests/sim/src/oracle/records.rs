@@ -1,0 +1,88 @@
+//! Asked of every record that is opened or changed.
+
+use std::time::Duration;
+
+use nodewell_remedy::{
+    api::fence::{NodeFence, NodeFenceStatus, Phase},
+    fence::edges::is_edge,
+};
+
+use crate::truth::Truth;
+
+/// A decision that was made before the word was seen is written by then.
+const WRITTEN: Duration = Duration::from_secs(3);
+/// A BMC's word is believed for 10 s, and then written.
+const BELIEVED: Duration = Duration::from_secs(13);
+/// After everything was mended a record is in doubt no more often than this.
+const CIRCLES: u32 = 8;
+
+impl Truth {
+    pub fn opened(&mut self, replica: usize, fence: &NodeFence) {
+        let (now, name) = (self.now(), fence.spec.node_name.clone());
+        if name.starts_with("cp-") && !self.scene.fences_control_plane {
+            self.violate("I8", format!("a record of control-plane node {name}"));
+        }
+        if Self::only_takes_back(fence) {
+            self.count("world marks taken back");
+            return;
+        }
+        self.check_policy(replica, &format!("a record of {name} opened"), WRITTEN);
+        self.check_weather(replica, &format!("a record of {name} opened"), false);
+        if self.replicas[replica].paused.is_some_and(|since| now.since(since) > WRITTEN) {
+            self.violate("I11", format!("a record of {name} opened although its policy is paused"));
+        }
+    }
+
+    /// `stored` is about to say `next`.
+    pub fn changes(&mut self, stored: &NodeFence, next: &NodeFenceStatus) {
+        let (was, is) = (stored.status.phase, next.phase);
+        let uid = stored.metadata.uid.clone();
+        if !is_edge(was, is) {
+            self.violate("I18", format!("record of {}: {was:?} → {is:?}", stored.spec.node_name));
+        }
+        if was != is {
+            self.count(&format!("edge {was:?}-{is:?}"));
+            self.enters(&uid, &stored.spec.node_name, is);
+        }
+        for reason in new_reasons(&stored.status, next) {
+            self.count(&format!("hold {reason}"));
+        }
+        if stored.status.off.is_none() && next.off.is_some() {
+            self.confirmed(&stored.spec.node_name);
+        }
+    }
+
+    fn enters(&mut self, uid: &str, node: &str, phase: Phase) {
+        let now = self.now();
+        if phase == Phase::Draining {
+            self.oracle.drains.insert(uid.to_owned(), now);
+        }
+        if phase != Phase::InDoubt || now.0 < self.scene.trouble + Duration::from_secs(60) {
+            return;
+        }
+        let circles = self.oracle.circles.entry(uid.to_owned()).or_default();
+        *circles += 1;
+        if *circles > CIRCLES {
+            self.violate("I17", format!("the record of {node} goes round in circles: InDoubt again and again"));
+        }
+    }
+
+    /// The boot that the record names has ended. Another one that began since is not said to be off: what follows asks again.
+    fn confirmed(&mut self, name: &str) {
+        let was_off = self.was_said_off(name, BELIEVED);
+        let Some(machine) = self.machines.get(name) else { return };
+        if machine.on && !machine.excused && !was_off {
+            self.violate("I6", format!("Off of {name} was confirmed, and was not read since it booted"));
+        }
+    }
+}
+
+fn new_reasons(was: &NodeFenceStatus, is: &NodeFenceStatus) -> Vec<String> {
+    let lines = |status: &NodeFenceStatus| {
+        let message = status.hold.as_ref().map(|hold| hold.message.clone()).unwrap_or_default();
+        let reasons = message.lines().filter_map(|line| line.split_once(": ")).map(|(reason, _)| reason.to_owned());
+        reasons.collect::<Vec<String>>()
+    };
+    let known = lines(was);
+    lines(is).into_iter().filter(|reason| !known.contains(reason) && !reason.contains(' ')).collect()
+}

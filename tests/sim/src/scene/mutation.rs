@@ -1,0 +1,55 @@
+//! Guards that are switched off one at a time, to see that an oracle notices.
+
+/// What is broken on purpose. Everything else of the controller stays the real one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutation {
+    None,
+    /// I1: the policy's budgets and storms are as good as none.
+    NoBudget,
+    /// I2, I3: power is said to be off whatever it is.
+    FalseOff,
+    /// I4: one node that lives looks dead, in the watches and in every read of its Lease.
+    SeesDead,
+    /// I5: every replica believes that it leads for ever.
+    LeadsForEver,
+    /// I5: an agent outlives the term that started it: nobody ends it with its lifeline, and it is slow.
+    OutlivesTerm,
+    /// I6: an act in doubt is tried again without asking for the power's state.
+    NeverAsks,
+    /// I7: nobody counts power cycles.
+    NoRestartLimit,
+    /// I8: every etcd member is always said to be well.
+    BlindToQuorum,
+    /// I8: the policy allows control-plane nodes, and nobody knows.
+    TouchesControlPlane,
+    /// I9: no storm is one.
+    NoStorm,
+    /// I9: a storm is forgotten as soon as it is over.
+    NoCooldown,
+    /// I10: a Lease that is missing counts as one that is old.
+    MissingMeansDead,
+    /// I11: a kill switch is seen neither by the check before an act nor by decisions.
+    DeafToStop,
+    /// I11: the annotation by which a person holds a node is never seen.
+    DeafToHold,
+    /// I12: a record ends without taking back what is ours.
+    LeavesMarks,
+    /// I12: whoever cordoned a node, it is uncordoned.
+    UncordonsAnybody,
+    /// I13: pods are deleted by their names, whoever bears them by then.
+    NamesOnly,
+    /// I14: a drain takes the time it wants.
+    DrainsOn,
+    /// I14: a drain deletes where it should ask the disruption budgets.
+    AsksNoBudget,
+    /// I15: a dry run is none.
+    WritesInDryRun,
+    /// I16: a policy that cannot be read any more stays in force.
+    TakesBrokenPolicy,
+    /// I17: the policy waits for ever before it does anything.
+    Sluggish,
+    /// I18: the guards are passed over.
+    SkipsGuards,
+    /// I20: Leases are called old by the wall clock.
+    JudgesByWallClock,
+}
