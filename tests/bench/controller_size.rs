@@ -1,7 +1,11 @@
 //! The controller on a big cluster: what 5,000 quiet nodes cost, and how soon 150 of 1,500 that fail at once are cordoned.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::Receiver,
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -16,6 +20,7 @@ use nodewell_tests::{
 use serde_json::{Value, json};
 
 use crate::{
+    observer::{self, Seen},
     setting::Setting,
     statistics::Samples,
     table::{Row, Unit},
@@ -28,6 +33,7 @@ const TARGET_CORDON_P99_MILLIS: f64 = 2_000.0;
 const NODES: usize = 1_500;
 const FAILING: usize = 150;
 const MANY: usize = 5_000;
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Kubelets of so many nodes at once, as far as the server's connections go.
 const WRITERS: usize = 8;
@@ -42,9 +48,10 @@ pub(crate) fn cordons(setting: &Setting) -> Vec<Row> {
     let _alive = one_kubelet(&cluster);
     let controller = Controller::start(&cluster, "");
     wait_leads(&controller);
+    let cordons = observer::cordons(&cluster);
     let mut times = Vec::new();
     for round in 0..setting.times(3, 1) {
-        times.extend(cordon_round(&cluster, &controller, round));
+        times.extend(cordon_round(&cluster, &cordons, round));
     }
     let samples = Samples::millis(&times);
     vec![
@@ -56,32 +63,105 @@ pub(crate) fn cordons(setting: &Setting) -> Vec<Row> {
 }
 
 pub(crate) fn size(setting: &Setting) -> Vec<Row> {
-    const MEASURE: &str = "controller, 5,000 quiet nodes";
+    const MEASURE: &str = "controller, 5,000 nodes and their Leases";
     if let Err(reason) = real::version() {
         return vec![Row::not_run(MEASURE, reason)];
     }
     let cluster = prepared(MANY);
     apply_policy(&cluster, "bench-cordon", &cordon_policy());
-    let _alive = one_kubelet(&cluster);
-    let controller = Controller::start(&cluster, "");
-    wait_leads(&controller);
+    apply_policy(&cluster, "bench-silent", &silent_policy());
+    let kubelets = Kubelets::default();
+    thread::scope(|scope| {
+        let _kubelets = kubelets.start(scope, &cluster);
+        let controller = Controller::start(&cluster, "");
+        wait_leads(&controller);
+        watch_size(MEASURE, setting, &controller, &kubelets)
+    })
+}
+
+fn watch_size(measure: &str, setting: &Setting, controller: &Controller, kubelets: &Kubelets) -> Vec<Row> {
     let usage = Usage::of(controller.pid().expect("it runs"));
-    let window = Duration::from_secs(setting.times(120, 20) as u64);
-    let (before, cpu) = (requests(&controller), usage.cpu());
+    let window = Duration::from_secs(setting.times(120, 30) as u64);
+    let seconds = window.as_secs_f64();
+    let (before, cpu, renewed) = (requests(controller), usage.cpu(), kubelets.renewed());
     thread::sleep(window);
-    let (made, cpu) = (requests(&controller) - before, usage.cpu() - cpu);
+    let (made, cpu) = (requests(controller) - before, usage.cpu() - cpu);
+    let renewals = (kubelets.renewed() - renewed) as f64 / seconds;
     let memory = usage.memory();
-    let percent = cpu.as_secs_f64() / window.as_secs_f64() * 100.0;
     vec![
-        Row::new(format!("{MEASURE}: RSS"), memory.resident_mib, Unit::MebiBytes).beside(format!(
+        Row::new(format!("{measure}: RSS"), memory.resident_mib, Unit::MebiBytes).beside(format!(
             "anonymous {:.1} MiB, peak {:.1} MiB",
             memory.anonymous_mib,
             usage.peak_mib()
         )),
-        Row::new(format!("{MEASURE}: API requests a second"), made / window.as_secs_f64(), Unit::PerSecond)
+        Row::new(format!("{measure}: API requests a second"), made / seconds, Unit::PerSecond)
             .beside(format!("in {} s, its own Lease among them", window.as_secs())),
-        Row::new(format!("{MEASURE}: CPU of a core"), percent, Unit::Percent),
+        Row::new(format!("{measure}: CPU of a core"), cpu.as_secs_f64() / seconds * 100.0, Unit::Percent)
+            .beside(format!("{renewals:.0} renewals of kubelets' Leases a second")),
     ]
+}
+
+/// Kubelets of all nodes, which do nothing but renew their Leases, each every 10 s.
+#[derive(Default)]
+struct Kubelets {
+    ended: AtomicBool,
+    renewed: AtomicUsize,
+}
+
+impl Kubelets {
+    const EVERY: Duration = Duration::from_secs(10);
+
+    /// Returns when each has a Lease; they end with what is returned.
+    fn start<'scope>(&'scope self, scope: &'scope thread::Scope<'scope, '_>, cluster: &Cluster) -> Ending<'scope> {
+        in_parallel(cluster, MANY, |client, number| {
+            let lease = json!({
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": name(number) },
+                "spec": Self::spec(number),
+            });
+            assert_eq!(client.call(&Call::post(LEASES, &lease)).0, 201);
+        });
+        for writer in 0..WRITERS {
+            let client = cluster.client(&Identity::Admin);
+            scope.spawn(move || self.renew(&client, writer));
+        }
+        Ending(self)
+    }
+
+    /// A share of the nodes, spread over the time between two renewals.
+    fn renew(&self, client: &Client, writer: usize) {
+        let share: Vec<usize> = (writer..MANY).step_by(WRITERS).collect();
+        let apart = Self::EVERY / u32::try_from(share.len()).expect("some thousands");
+        let mut next = Instant::now();
+        for number in share.into_iter().cycle() {
+            if self.ended.load(Ordering::Relaxed) {
+                return;
+            }
+            thread::sleep(next.saturating_duration_since(Instant::now()));
+            next += apart;
+            let call = Call::merge(&format!("{LEASES}/{}", name(number)), &json!({ "spec": Self::spec(number) }));
+            if client.call(&call).0 == 200 {
+                self.renewed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn spec(number: usize) -> Value {
+        let renewed = format!("{:.6}", Timestamp::now());
+        json!({ "holderIdentity": name(number), "leaseDurationSeconds": 40, "renewTime": renewed })
+    }
+
+    fn renewed(&self) -> usize {
+        self.renewed.load(Ordering::Relaxed)
+    }
+}
+
+/// Whatever happens meanwhile, the threads are not waited for in vain.
+struct Ending<'a>(&'a Kubelets);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Relaxed);
+    }
 }
 
 /// One kubelet that renews its Lease: a controller that hears of none takes itself for deaf, and holds.
@@ -106,6 +186,14 @@ fn cordon_policy() -> Value {
         "steps": [{ "cordon": {} }],
         "cordonBudget": { "maxUnavailable": "20%", "maxUnavailablePerZone": "20%" },
         "storm": { "unhealthy": "30%", "rate": { "count": 1000, "within": "1m" } },
+    })
+}
+
+/// Its predicate has an age in it, so that every node is judged anew every second.
+fn silent_policy() -> Value {
+    json!({
+        "when": "!node.ready || lease.present && lease.age > duration('40s')",
+        "steps": [{ "taint": {} }, { "cordon": {} }],
     })
 }
 
@@ -160,8 +248,8 @@ fn requests(controller: &Controller) -> f64 {
     lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }
 
-/// From the answer to the kubelet's write to the first look that shows the node cordoned.
-fn cordon_round(cluster: &Cluster, controller: &Controller, round: usize) -> Vec<Duration> {
+/// From the answer to the kubelet's write to the moment at which a watcher sees the node cordoned.
+fn cordon_round(cluster: &Cluster, cordons: &Receiver<Seen>, round: usize) -> Vec<Duration> {
     let first = round * FAILING;
     let failed = std::sync::Mutex::new(BTreeMap::new());
     let mut seen: BTreeMap<String, Instant> = BTreeMap::new();
@@ -172,12 +260,14 @@ fn cordon_round(cluster: &Cluster, controller: &Controller, round: usize) -> Vec
                 failed.lock().expect("no writer panics").insert(name(first + number), Instant::now());
             });
         });
-        controller.until(PATIENCE, "all are cordoned", || {
-            for node in cordoned(cluster) {
-                seen.entry(node).or_insert_with(Instant::now);
+        let names: BTreeSet<String> = (first..first + FAILING).map(name).collect();
+        while seen.len() < FAILING {
+            let Seen { at, object } = cordons.recv_timeout(PATIENCE).expect("all are cordoned within the patience");
+            let node = object["metadata"]["name"].as_str().filter(|node| names.contains(*node));
+            if let Some(node) = node {
+                seen.entry(node.to_owned()).or_insert(at);
             }
-            (seen.len() >= FAILING).then_some(())
-        });
+        }
     });
     let failed = failed.into_inner().expect("no writer panics");
     let times = failed.iter().map(|(node, at)| seen[node].saturating_duration_since(*at)).collect();
@@ -187,7 +277,7 @@ fn cordon_round(cluster: &Cluster, controller: &Controller, round: usize) -> Vec
 }
 
 fn cordoned(cluster: &Cluster) -> Vec<String> {
-    thread::sleep(Duration::from_millis(20));
+    thread::sleep(Duration::from_millis(200));
     let call = Call::get("/api/v1/nodes?fieldSelector=spec.unschedulable%3Dtrue");
     let (_, list) = cluster.admin(&call);
     let items = list["items"].as_array().into_iter().flatten();

@@ -37,15 +37,7 @@ pub(crate) struct Observer {
 
 impl Observer {
     pub(crate) fn new(cluster: &Cluster) -> Self {
-        let folder = TempDir::with_prefix("nodewell-bench-").unwrap();
-        let kubeconfig = Kubeconfig::read_from(cluster.write_kubeconfig(&Identity::Admin, folder.path())).unwrap();
-        let client = block_on(async {
-            let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-            // The certificates were read into it: the folder may go.
-            // A watch is silent while nothing happens.
-            config.read_timeout = None;
-            Client::try_from(config).unwrap()
-        });
+        let client = administrator(cluster);
         let nodes = watch(client.clone(), "/api/v1/nodes?watch=true");
         Self { nodes, events: watch(client, "/api/v1/namespaces/default/events?watch=true") }
     }
@@ -67,6 +59,23 @@ impl Observer {
     pub(crate) fn event(&self, node: &str, reason: &str) -> Instant {
         first(&self.events, |object| object["involvedObject"]["name"] == node && object["reason"] == reason)
     }
+}
+
+/// Nodes that become unschedulable, from now on: a watch of these alone, which costs the server next to nothing.
+pub(crate) fn cordons(cluster: &Cluster) -> Receiver<Seen> {
+    watch(administrator(cluster), "/api/v1/nodes?watch=true&fieldSelector=spec.unschedulable%3Dtrue")
+}
+
+fn administrator(cluster: &Cluster) -> Client {
+    let folder = TempDir::with_prefix("nodewell-bench-").unwrap();
+    let kubeconfig = Kubeconfig::read_from(cluster.write_kubeconfig(&Identity::Admin, folder.path())).unwrap();
+    block_on(async {
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        // The certificates were read into it: the folder may go.
+        // A watch is silent while nothing happens.
+        config.read_timeout = None;
+        Client::try_from(config).unwrap()
+    })
 }
 
 fn first(seen: &Receiver<Seen>, wanted: impl Fn(&Value) -> bool) -> Instant {

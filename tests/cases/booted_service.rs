@@ -1,6 +1,7 @@
 //! The installed package under a real systemd, step by step through its life on one booted machine: installed, looked
-//! at, killed, hung, restarted, reloaded, stopped, upgraded, removed, purged.
+//! at, killed, hung, restarted, reloaded, stopped, upgraded, removed, purged. The controller's package likewise.
 
+mod controller;
 mod faults;
 mod identity;
 mod life;
@@ -25,6 +26,17 @@ pub(crate) fn list(suite: &mut Suite) {
             &[Need::LongSuite, Need::OldGlibc, Need::KernelLog, Need::Machine(Release::Bullseye)],
             "systemd_247",
             || whole(Release::Bullseye),
+        )
+        .case_with(&[Need::Machine(Release::Bookworm)], "controller_on_systemd_252", || {
+            controller::whole(Release::Bookworm)
+        })
+        .case_with(&[Need::LongSuite, Need::Machine(Release::Trixie)], "controller_on_systemd_257", || {
+            controller::whole(Release::Trixie)
+        })
+        .case_with(
+            &[Need::LongSuite, Need::OldGlibc, Need::Machine(Release::Bullseye)],
+            "controller_on_systemd_247",
+            || controller::whole(Release::Bullseye),
         );
 }
 

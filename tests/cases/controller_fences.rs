@@ -6,12 +6,14 @@ use nodewell_tests::{
     cluster::{Call, Cluster},
     controller::{Controller, apply_manifests, apply_policy, phase},
     fencing::Fenced,
+    prometheus::{self, promtool},
     suite::{Need, Suite},
 };
 use serde_json::{Value, json};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const BMC: Need = Need::Other(nodewell_bmc::missing);
+const PROMTOOL: Need = Need::Other(prometheus::unmet);
 /// Silence of 15 s, power read and released; on a loaded machine some more.
 const RELEASED_WITHIN: Duration = Duration::from_secs(60);
 /// 50 s of silence first.
@@ -21,6 +23,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("controller_fences")
         .real_with(&[BMC], "a_dead_node_is_found_off_and_comes_back", a_dead_node_is_found_off_and_comes_back)
+        .real_with(&[BMC, PROMTOOL], "what_was_done_is_in_the_metrics", what_was_done_is_in_the_metrics)
         .real_with(&[BMC, Need::LongSuite], "a_hung_node_is_turned_off_first", a_hung_node_is_turned_off_first)
         .real_with(&[BMC, Need::LongSuite], "a_zone_that_goes_dark_is_nobodys_fault", a_zone_that_goes_dark)
         .real_with(&[BMC, Need::LongSuite], "a_leader_killed_at_any_step_is_succeeded", a_leader_killed_at_any_step);
@@ -84,6 +87,38 @@ fn a_dead_node_is_found_off_and_comes_back(cluster: &Cluster) {
     controller.until(RELEASED_WITHIN, "everything is taken back", || is_at_peace(cluster, "dead"));
     let events = cluster.admin(&Call::get("/api/v1/namespaces/default/events")).1.to_string();
     assert!(events.contains("nodewell-controller"), "{events}");
+}
+
+fn what_was_done_is_in_the_metrics(cluster: &Cluster) {
+    apply_manifests(cluster);
+    let fenced = Fenced::start(cluster, "counted", 4, &[(ZONE, "a")]);
+    let _well = Fenced::start(cluster, "well", 2, &[(ZONE, "b")]);
+    fenced.node.run_pod(cluster, "db-0");
+    apply_policy(cluster, "dead-nodes", &policy());
+    let controller = Controller::start(cluster, "");
+    let has = |line: &str| controller.metrics().contains(line).then_some(());
+    let ready = "nodewell_controller_fence_ready_nodes{status=\"True\",reason=\"FenceReady\"} 2\n";
+    controller.until(RELEASED_WITHIN, "both can be fenced", || has(ready));
+    fenced.kill();
+    wait_released(cluster, &controller, RELEASED_WITHIN);
+    controller.until(RELEASED_WITHIN, "everything is taken back", || is_at_peace(cluster, "counted"));
+    for line in [
+        "nodewell_controller_leader 1\n",
+        "nodewell_controller_actions_total{action=\"open\",outcome=\"done\"} 1\n",
+        "nodewell_controller_actions_total{action=\"cordon\",outcome=\"done\"} 1\n",
+        "nodewell_controller_actions_total{action=\"power_on\",outcome=\"done\"} 1\n",
+        // It was off already.
+        "nodewell_controller_actions_total{action=\"power_off\",outcome=\"done\"} 0\n",
+        "nodewell_controller_cause_to_cordoned_seconds_count 1\n",
+        "nodewell_controller_cause_to_off_seconds_count 1\n",
+        "nodewell_controller_cause_to_released_seconds_count 1\n",
+        "nodewell_controller_api_requests_total{verb=\"patch\",resource=\"nodes/status\",code=\"200\"}",
+    ] {
+        controller.until(RELEASED_WITHIN, line, || has(line));
+    }
+    let page = controller.metrics();
+    let verdict = promtool(&["check", "metrics"], &page);
+    assert!(verdict.content && verdict.said.trim().is_empty(), "{}\n{page}", verdict.said);
 }
 
 fn a_hung_node_is_turned_off_first(cluster: &Cluster) {

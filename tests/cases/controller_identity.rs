@@ -1,6 +1,6 @@
 //! The controller and the identities of agents: certificates are approved by rule, and silent agents spoken for.
 
-use std::{fs, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use nodewell_tests::{
     cluster::{Call, Cluster, Identity},
@@ -24,10 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
 
 /// The approver, with the rights of its role alone.
 fn approver(cluster: &Cluster, folder: &Path) -> String {
-    let mut kubeconfig = cluster.kubeconfig(&Identity::Admin);
-    kubeconfig["users"][0]["user"]["as"] = json!("nodewell:approver");
-    let path = folder.join("approver");
-    fs::write(&path, kubeconfig.to_string()).unwrap();
+    let path = cluster.write_kubeconfig(&Identity::Approver, folder);
     format!("[approver]\nenabled = true\nkubeconfig = {path:?}\n")
 }
 

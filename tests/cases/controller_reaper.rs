@@ -8,11 +8,10 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
 use nodewell_tests::{
     cluster::{Call, Cluster},
     controller::{Controller, apply_manifests},
-    stand_in::{Machine, Make, StandIn},
+    stand_in::{AlwaysOn, Make, StandIn},
     suite::Suite,
     wait::until_within,
 };
@@ -29,15 +28,6 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("controller_reaper")
         .real_alone("the_documented_configuration_drains_and_reaps", the_documented_configuration_drains_and_reaps)
         .real_alone("a_dangerous_configuration_is_refused_with_its_reason", a_dangerous_configuration_is_refused);
-}
-
-/// A machine that runs for ever.
-struct Runs;
-
-impl Machine for Runs {
-    fn boot(&self) -> Option<String> {
-        Some("boot".to_owned())
-    }
 }
 
 /// node-reaper's file, and a plug-in that gives machines back by writing down which.
@@ -84,24 +74,12 @@ fn enforced(config: &str) -> String {
 fn start_node(cluster: &Cluster, name: &str, label: Option<&str>) -> StandIn {
     let labels = label.map(|label| (label.to_owned(), String::new())).into_iter().collect();
     let make = Make { name, labels, system_uuid: String::new(), address: "127.0.0.1".to_owned() };
-    let node = StandIn::start(cluster, &make, Arc::new(Runs));
+    let node = StandIn::start(cluster, &make, Arc::new(AlwaysOn));
     until_within(PATIENCE, "its kubelet has spoken", || node.told_boot());
     let provider = json!({ "spec": { "providerID": format!("stand-in:///{name}") } });
     assert_eq!(cluster.admin(&Call::merge(&format!("/api/v1/nodes/{name}"), &provider)).0, 200);
-    condition(cluster, name, "DiskPressure", "False");
+    node.say(cluster, "DiskPressure", "False");
     node
-}
-
-/// As its kubelet would say it.
-fn condition(cluster: &Cluster, node: &str, kind: &str, status: &str) {
-    let now = Timestamp::now().to_string();
-    let condition = json!({
-        "type": kind, "status": status, "reason": "Test", "message": "",
-        "lastHeartbeatTime": now, "lastTransitionTime": now,
-    });
-    let status = json!({ "status": { "conditions": [condition] } });
-    let (code, answer) = cluster.admin(&Call::strategic_merge(&format!("/api/v1/nodes/{node}/status"), &status));
-    assert_eq!(code, 200, "{answer}");
 }
 
 fn is_cordoned(cluster: &Cluster, node: &str) -> bool {
@@ -123,7 +101,7 @@ fn the_documented_configuration_drains_and_reaps(cluster: &Cluster) {
     let controller = folder.start(cluster);
     until_within(PATIENCE, "it is acted on", || controller.log().contains("is acted on").then_some(()));
     assert!(controller.log().contains("otherwise than node-reaper"), "{}", controller.log());
-    condition(cluster, "ill", "Ready", "False");
+    ill.say(cluster, "Ready", "False");
     let node = until_within(PATIENCE, "its machine is given back", || folder.reaped());
     assert_eq!((&node["metadata"]["name"], &node["metadata"]["uid"]), (&json!("ill"), &json!(ill.uid())));
     assert_eq!(node["spec"]["providerID"], "stand-in:///ill");
@@ -140,12 +118,12 @@ fn a_dangerous_configuration_is_refused(cluster: &Cluster) {
     apply_manifests(cluster);
     let _master = start_node(cluster, "master", Some("node-role.kubernetes.io/control-plane"));
     let _well = start_node(cluster, "well", None);
-    let _ill = start_node(cluster, "ill", None);
+    let ill = start_node(cluster, "ill", None);
     let folder = Folder::new("dryRun: false\nnewNodeGracePeriodSeconds: 0\n");
     let controller = folder.start(cluster);
     let why = "true of control-plane nodes";
     until_within(PATIENCE, "it is refused", || controller.log().contains(why).then_some(()));
-    condition(cluster, "ill", "Ready", "False");
+    ill.say(cluster, "Ready", "False");
     let plan = until_within(PATIENCE, "the plan would cordon it", || {
         let plan = controller.command(&["plan"]);
         plan.stdout.contains("Observe").then_some(plan)

@@ -16,8 +16,13 @@ mod clock;
 mod clock_jumps;
 mod container_runtime_restarts;
 mod controller_fences;
+mod controller_hosts;
 mod controller_identity;
+mod controller_mistakes;
+mod controller_quorum;
+mod controller_reach;
 mod controller_reaper;
+mod controller_stopped;
 mod doctor_identity;
 mod enroll;
 mod events_10000;
@@ -90,8 +95,13 @@ fn main() -> std::process::ExitCode {
     let behaviours = [
         booted_service::list,
         controller_fences::list,
+        controller_hosts::list,
         controller_identity::list,
+        controller_mistakes::list,
+        controller_quorum::list,
+        controller_reach::list,
         controller_reaper::list,
+        controller_stopped::list,
         container_runtime_restarts::list,
         reboot_on_systemd::list,
         repair_on_systemd::list,

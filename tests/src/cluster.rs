@@ -30,6 +30,10 @@ pub enum Identity {
     Node(String),
     /// `nodewell:node:NAME` in `nodewell:nodes`: an agent that was enrolled.
     Agent(String),
+    /// `nodewell:controller`, and nothing beside: what it may do, packaging/rbac says.
+    Controller,
+    /// `nodewell:approver`, likewise.
+    Approver,
     /// Whoever has this token.
     Bearer(String),
     /// Known, and may do nothing.

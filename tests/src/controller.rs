@@ -1,6 +1,8 @@
-//! A running `nodewell-controller` on a real API server, with all it needs in a folder of its own.
+//! A running `nodewell-controller` on a real API server, with all it needs in a folder of its own. It is the user that the
+//! packaged roles are for, and a case in which a right was missing has failed.
 
 use std::{
+    ffi::OsString,
     fs,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -23,12 +25,19 @@ use crate::{
 
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
+const PERSON: &str = "person";
+/// Whom the packaged roles are for.
+const CONTROLLER: &str = "nodewell:controller";
+const APPROVER: &str = "nodewell:approver";
 
 /// The controller, and how to start it again.
 #[derive(Debug)]
 pub struct Controller {
     dir: TempDir,
-    port: u16,
+    /// Where its metrics are.
+    address: String,
+    /// The start of its command line: where it runs.
+    enter: Vec<OsString>,
     process: Option<Process>,
 }
 
@@ -52,10 +61,22 @@ impl Controller {
     pub fn prepare(cluster: &Cluster, config: &str) -> Self {
         let dir = TempDir::with_prefix("nodewell-controller-").unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let kubeconfig = cluster.write_kubeconfig(&Identity::Admin, dir.path());
-        let own = format!("kubeconfig = {kubeconfig:?}\nmetrics-listen = \"127.0.0.1:{port}\"\n");
+        cluster.write_kubeconfig(&Identity::Controller, dir.path());
+        Self::prepare_in(cluster, dir, format!("127.0.0.1:{port}"), Vec::new(), config)
+    }
+
+    /// In a folder that has its `kubeconfig`; its command line begins with `enter`, its metrics are at `address`.
+    ///
+    /// # Panics
+    /// If its configuration cannot be written.
+    #[must_use]
+    pub fn prepare_in(cluster: &Cluster, dir: TempDir, address: String, enter: Vec<OsString>, config: &str) -> Self {
+        // A person's commands have a person's rights.
+        fs::create_dir(dir.path().join(PERSON)).unwrap();
+        cluster.write_kubeconfig(&Identity::Admin, &dir.path().join(PERSON));
+        let own = format!("kubeconfig = {:?}\nmetrics-listen = \"{address}\"\n", dir.path().join("kubeconfig"));
         fs::write(dir.path().join("controller.toml"), own + config).unwrap();
-        Self { dir, port, process: None }
+        Self { dir, address, enter, process: None }
     }
 
     #[must_use]
@@ -66,16 +87,30 @@ impl Controller {
     /// # Panics
     /// If it does not come up.
     pub fn start_again(&mut self) {
-        let argv = [binary("nodewell-controller").into(), "run".into(), "--config".into(), self.config().into()];
+        let own = [binary("nodewell-controller").into(), "run".into(), "--config".into(), self.config().into()];
+        let argv: Vec<OsString> = self.enter.iter().cloned().chain(own).collect();
         self.process = Some(Process::start(&argv, &self.log_path()).unwrap());
         until("the controller answers", || self.get("/healthz").map(drop));
     }
 
     /// SIGKILL.
+    ///
+    /// # Panics
+    /// If it was refused anything before.
     pub fn kill(&mut self) {
+        self.check_rights();
         if let Some(mut process) = self.process.take() {
             process.kill();
         }
+    }
+
+    /// It was refused nothing so far, as far as it still answers.
+    ///
+    /// # Panics
+    /// With its log, if a right was missing.
+    pub fn check_rights(&self) {
+        let refused: Vec<String> = self.metrics().lines().filter(|line| is_refusal(line)).map(str::to_owned).collect();
+        assert!(refused.is_empty(), "the packaged roles do not do: {refused:?}\n{}", self.log());
     }
 
     /// Sends a signal to exactly this process.
@@ -127,13 +162,21 @@ impl Controller {
     #[must_use]
     pub fn command(&self, args: &[&str]) -> Outcome {
         let mut command = Command::new(binary("nodewell-controller"));
-        let output = command.args(args).arg("--config").arg(self.config()).output().unwrap();
+        let person = self.dir.path().join(PERSON).join("kubeconfig");
+        command.args(args).arg("--config").arg(self.config()).arg("--kubeconfig").arg(person);
+        let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
+    /// Whether its watches are complete.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        over_tcp(&self.address, "/readyz").is_some_and(|answer| answer.status == 200)
+    }
+
     fn get(&self, target: &str) -> Option<String> {
-        over_tcp(&format!("127.0.0.1:{}", self.port), target).map(|answer| answer.body)
+        over_tcp(&self.address, target).map(|answer| answer.body)
     }
 
     fn config(&self) -> PathBuf {
@@ -143,6 +186,20 @@ impl Controller {
     fn log_path(&self) -> PathBuf {
         self.dir.path().join("log")
     }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.check_rights();
+        }
+    }
+}
+
+/// Of the page of metrics: an answer that the user is unknown or may not.
+fn is_refusal(line: &str) -> bool {
+    let refused = ["code=\"401\"", "code=\"403\""].iter().any(|code| line.contains(code));
+    line.starts_with("nodewell_controller_api_requests_total{") && refused
 }
 
 /// Our kinds and roles, as an administrator applies them.
@@ -163,6 +220,27 @@ pub fn apply_manifests(cluster: &Cluster) {
     let wait = ["wait", "--for=condition=Established", "--timeout=20s", "crd", "--all"];
     let outcome = real.kubectl(&wait);
     assert_eq!(outcome.code, 0, "{outcome:?}");
+    wait_for_rights(cluster);
+}
+
+/// The server takes a moment to follow its own roles; one right of each binding is asked for.
+fn wait_for_rights(cluster: &Cluster) {
+    let rights = [
+        (CONTROLLER, "patch", "", "nodes", ""),
+        (CONTROLLER, "get", "", "secrets", "nodewell"),
+        (CONTROLLER, "watch", "coordination.k8s.io", "leases", "kube-node-lease"),
+        (CONTROLLER, "create", "", "events", "default"),
+        (APPROVER, "list", "certificates.k8s.io", "certificatesigningrequests", ""),
+    ];
+    for (user, verb, group, resource, namespace) in rights {
+        let attributes = json!({ "verb": verb, "group": group, "resource": resource, "namespace": namespace });
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": { "user": user, "resourceAttributes": attributes },
+        });
+        let call = Call::post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review);
+        until("the roles are in force", || (cluster.admin(&call).1["status"]["allowed"] == true).then_some(()));
+    }
 }
 
 /// A policy.

@@ -122,6 +122,8 @@ impl Double {
             Identity::Admin => "admin".to_owned(),
             Identity::Node(name) => format!("node:{name}"),
             Identity::Agent(name) => format!("node:{name}"),
+            // It knows no roles of theirs: see the real server.
+            Identity::Controller | Identity::Approver => "unknown".to_owned(),
             Identity::Bearer(token) => token.clone(),
             Identity::Stranger => "stranger".to_owned(),
             Identity::Unknown => "unknown".to_owned(),

@@ -22,6 +22,21 @@ pub struct Fenced {
     pub bmc: Arc<Bmc>,
 }
 
+/// Where a machine is reached.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub node: String,
+    pub bmc: String,
+    /// `power-timeout` of its fence agent: half of it is how long one act may take.
+    pub power_timeout_secs: u32,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { node: "127.0.0.1".to_owned(), bmc: "127.0.0.1".to_owned(), power_timeout_secs: 3 }
+    }
+}
+
 /// The GUID as `ipmi_sim` takes it, and the same as a kubelet reads it from the firmware.
 fn identity(number: u32) -> (String, String) {
     let guid = format!("a1234567890b4def8abc{number:012x}");
@@ -37,9 +52,19 @@ impl Fenced {
     /// If the BMC cannot be simulated or the server will not have the objects.
     #[must_use]
     pub fn start(cluster: &Cluster, name: &str, number: u32, labels: &[(&str, &str)]) -> Self {
+        Self::start_at(cluster, name, number, labels, &Place::default())
+    }
+
+    /// The same, elsewhere than on loopback.
+    ///
+    /// # Panics
+    /// If the BMC cannot be simulated or the server will not have the objects.
+    #[must_use]
+    pub fn start_at(cluster: &Cluster, name: &str, number: u32, labels: &[(&str, &str)], place: &Place) -> Self {
         let (guid, system_uuid) = identity(number);
-        let bmc = Arc::new(Bmc::start(&guid, Manner::Obeys).unwrap());
-        let method = format!("agent_name=fence_ipmilan\n{}", bmc.options());
+        let bmc = Arc::new(Bmc::start_at(&place.bmc, &guid, Manner::Obeys).unwrap());
+        let patience = format!("power-timeout={}", place.power_timeout_secs);
+        let method = format!("agent_name=fence_ipmilan\n{}", bmc.options().replace("power-timeout=3", &patience));
         let data = json!({ "config.properties": "power_management=ipmi", "fence-method-ipmi": method });
         create(
             cluster,
@@ -60,8 +85,15 @@ impl Fenced {
         );
         let labels: BTreeMap<String, String> =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let make = Make { name, labels, system_uuid, address: "127.0.0.1".to_owned() };
+        let make = Make { name, labels, system_uuid, address: place.node.clone() };
         Self { node: StandIn::start(cluster, &make, Arc::clone(&bmc) as Arc<dyn Machine>), bmc }
+    }
+
+    /// How often its BMC was told to turn it off (`0`) or on (`1`).
+    #[must_use]
+    pub fn told(&self, power: &str) -> usize {
+        let order = format!("set power {power}");
+        self.bmc.orders().iter().filter(|done| done.contains(&order)).count()
     }
 
     /// The machine dies, as by its power cord.

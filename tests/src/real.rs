@@ -168,6 +168,11 @@ impl RealServer {
         self.pki.write_client(&format!("system:node:{node}"), "system:nodes", (folder, life));
     }
 
+    /// What an etcd member on loopback shows to others and to itself, in `folder` as `etcd.crt` and `etcd.key`.
+    pub fn write_etcd_certificate(&self, folder: &Path) {
+        self.pki.write_etcd(folder);
+    }
+
     /// A kubeconfig that names those files.
     #[must_use]
     pub fn kubeconfig_of_files(&self, folder: &Path) -> Value {
@@ -182,6 +187,8 @@ impl RealServer {
             Identity::Admin => self.pki.client("admin", "system:masters"),
             Identity::Node(name) => self.pki.client(&format!("system:node:{name}"), "system:nodes"),
             Identity::Agent(name) => self.pki.client(&format!("nodewell:node:{name}"), "nodewell:nodes"),
+            Identity::Controller => self.pki.client("nodewell:controller", "nodewell"),
+            Identity::Approver => self.pki.client("nodewell:approver", "nodewell"),
             Identity::Bearer(token) => json!({ "token": token }),
             Identity::Stranger => self.pki.client("stranger", "strangers"),
             Identity::Unknown => json!({ "token": "unknown" }),
@@ -282,7 +289,7 @@ fn folder() -> PathBuf {
     env::var_os("KUBEBUILDER_ASSETS").map_or_else(|| "/usr/local/kubebuilder/bin".into(), PathBuf::from)
 }
 
-fn binary(name: &str) -> PathBuf {
+pub(crate) fn binary(name: &str) -> PathBuf {
     folder().join(name)
 }
 

@@ -27,6 +27,15 @@ pub trait Machine: Send + Sync {
     fn boot(&self) -> Option<String>;
 }
 
+/// A machine that runs for ever.
+pub struct AlwaysOn;
+
+impl Machine for AlwaysOn {
+    fn boot(&self) -> Option<String> {
+        Some("boot".to_owned())
+    }
+}
+
 /// What a Node is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Make<'a> {
@@ -97,6 +106,17 @@ impl StandIn {
         self.told.lock().unwrap().clone()
     }
 
+    /// A condition as the kubelet would say it.
+    ///
+    /// # Panics
+    /// If the server will not have it.
+    pub fn say(&self, cluster: &Cluster, kind: &str, status: &str) {
+        let said = json!({ "status": { "conditions": [condition(kind, status)] } });
+        let path = format!("/api/v1/nodes/{}/status", self.name);
+        let (code, answer) = cluster.admin(&Call::strategic_merge(&path, &said));
+        assert_eq!(code, 200, "{answer}");
+    }
+
     /// A pod of a StatefulSet that runs here, as its controller would have made it. Gives its UID.
     ///
     /// # Panics
@@ -139,6 +159,14 @@ impl Drop for StandIn {
     }
 }
 
+fn condition(kind: &str, status: &str) -> Value {
+    let now = Timestamp::now().to_string();
+    json!({
+        "type": kind, "status": status, "reason": "StandIn", "message": "",
+        "lastHeartbeatTime": now, "lastTransitionTime": now,
+    })
+}
+
 struct Kubelet {
     client: Client,
     node: String,
@@ -176,13 +204,6 @@ impl Kubelet {
     }
 
     fn tell(&self, boot: &str) -> bool {
-        let now = Timestamp::now().to_string();
-        let condition = |kind: &str, status: &str| {
-            json!({
-                "type": kind, "status": status, "reason": "StandIn", "message": "",
-                "lastHeartbeatTime": now, "lastTransitionTime": now,
-            })
-        };
         let status = json!({ "status": {
             "conditions": [condition("Ready", "True"), condition("MemoryPressure", "False")],
             "addresses": [{ "type": "InternalIP", "address": self.address }],

@@ -1,17 +1,22 @@
 //! Machines under a simulated BMC: OpenIPMI's `ipmi_sim` on loopback speaks real IPMI, and its chassis script starts and
 //! ends a real process for each machine, so that "off" is true or false of something. [`Bmc::start`] tells why it cannot
-//! where the packages `openipmi`, `ipmitool` and `fence-agents` are missing.
+//! where the packages `openipmi`, `ipmitool` and `fence-agents` are missing. [`Redfish`] is the same with Redfish over TLS.
 #![allow(clippy::unwrap_used)]
+
+mod machine;
+mod redfish;
 
 use std::{
     fs,
     net::UdpSocket,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
+
+use machine::{Machine, script};
+pub use redfish::{Conduct, Redfish, missing as missing_redfish};
 
 /// What the BMC's user is called and knows.
 pub const USER: &str = "lab";
@@ -33,8 +38,10 @@ pub enum Manner {
 #[derive(Debug)]
 pub struct Bmc {
     pub port: u16,
-    folder: tempfile::TempDir,
+    address: String,
     simulator: Child,
+    machine: Machine,
+    folder: tempfile::TempDir,
 }
 
 /// The package that is missing, if one is.
@@ -50,12 +57,21 @@ impl Bmc {
     /// # Errors
     /// What is missing, or why it does not answer.
     pub fn start(guid: &str, manner: Manner) -> Result<Self, String> {
+        Self::start_at("127.0.0.1", guid, manner)
+    }
+
+    /// The same at an address of this machine's, for those who cannot reach its loopback.
+    ///
+    /// # Errors
+    /// What is missing, or why it does not answer.
+    pub fn start_at(address: &str, guid: &str, manner: Manner) -> Result<Self, String> {
         if let Some(missing) = missing() {
             return Err(missing);
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let port = free_port();
-        write(folder.path(), guid, port, manner);
+        let machine = Machine::new(folder.path());
+        write(folder.path(), guid, (address, port), manner);
         let simulator = Command::new("ipmi_sim")
             .args(["-n", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"])
             .current_dir(folder.path())
@@ -64,7 +80,7 @@ impl Bmc {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("ipmi_sim: {error}"))?;
-        let bmc = Self { port, folder, simulator };
+        let bmc = Self { port, address: address.to_owned(), simulator, machine, folder };
         bmc.order("1");
         bmc.wait()?;
         Ok(bmc)
@@ -73,17 +89,13 @@ impl Bmc {
     /// Whether the machine's process lives.
     #[must_use]
     pub fn is_on(&self) -> bool {
-        let pid = fs::read_to_string(self.path("pid")).unwrap_or_default();
-        let status = fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
-        // Nobody may have waited for it yet.
-        status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+        self.machine.is_on()
     }
 
     /// The boot that runs now, another one each time the machine is started; nothing while it is off.
     #[must_use]
     pub fn boot(&self) -> Option<String> {
-        let pid = fs::read_to_string(self.path("pid")).ok()?;
-        self.is_on().then(|| format!("00000000-0000-4000-8000-{:0>12}", pid.trim()))
+        self.machine.boot()
     }
 
     /// The orders that came, oldest first: `get power`, `set power 0`.
@@ -97,15 +109,14 @@ impl Bmc {
     #[must_use]
     pub fn options(&self) -> String {
         format!(
-            "ip=127.0.0.1\nipport={}\nusername={USER}\nlanplus=1\ncipher=3\npower-wait=0\npower-timeout=3\n",
-            self.port
+            "ip={}\nipport={}\nusername={USER}\nlanplus=1\ncipher=3\npower-wait=0\npower-timeout=3\n",
+            self.address, self.port
         )
     }
 
     /// Turns the machine on (`1`) or off (`0`) as a hand at its switch would: nobody asks the BMC.
     pub fn order(&self, power: &str) {
-        let done = Command::new(self.path("machine.sh")).arg(power).stdin(Stdio::null()).status();
-        assert!(done.unwrap().success(), "the machine's switch");
+        self.machine.order(power);
     }
 
     fn wait(&self) -> Result<(), String> {
@@ -113,7 +124,7 @@ impl Bmc {
         let port = self.port.to_string();
         while Instant::now() < give_up {
             let arguments =
-                ["-I", "lanplus", "-C", "3", "-N", "1", "-R", "1", "-H", "127.0.0.1", "-p", &port, "-U", USER];
+                ["-I", "lanplus", "-C", "3", "-N", "1", "-R", "1", "-H", &self.address, "-p", &port, "-U", USER];
             let asked = Command::new("ipmitool")
                 .args(arguments)
                 .args(["-E", "power", "status"])
@@ -136,7 +147,6 @@ impl Drop for Bmc {
     fn drop(&mut self) {
         let _ = self.simulator.kill();
         let _ = self.simulator.wait();
-        let _ = Command::new(self.path("machine.sh")).arg("0").stdin(Stdio::null()).status();
     }
 }
 
@@ -147,7 +157,7 @@ pub fn free_port() -> u16 {
     socket.local_addr().unwrap().port()
 }
 
-fn write(folder: &Path, guid: &str, port: u16, manner: Manner) {
+fn write(folder: &Path, guid: &str, (address, port): (&str, u16), manner: Manner) {
     let here = folder.display();
     fs::create_dir(folder.join("state")).unwrap();
     fs::write(
@@ -159,7 +169,7 @@ fn write(folder: &Path, guid: &str, port: u16, manner: Manner) {
         "user 1 true \"\" \"test\" user 10 none md2 md5 straight\n  user 2 true \"{USER}\" \"{PASSWORD}\" admin 10 none md2 md5 straight"
     );
     let lan = format!(
-        "name \"bmc\"\nset_working_mc 0x20\n  startlan 1\n    addr 127.0.0.1 {port}\n    priv_limit admin\n    \
+        "name \"bmc\"\nset_working_mc 0x20\n  startlan 1\n    addr {address} {port}\n    priv_limit admin\n    \
          allowed_auths_callback none md2 md5 straight\n    allowed_auths_user none md2 md5 straight\n    \
          allowed_auths_operator none md2 md5 straight\n    allowed_auths_admin none md2 md5 straight\n    guid {guid}\n  \
          endlan\n  chassis_control \"{here}/chassis.sh 0x20\"\n  startnow false\n  {users}\n"
@@ -167,13 +177,6 @@ fn write(folder: &Path, guid: &str, port: u16, manner: Manner) {
     fs::write(folder.join("lan.conf"), lan).unwrap();
     let set = if manner == Manner::Obeys { "\"$D/machine.sh\" \"$2\"" } else { ":" };
     script(folder, "chassis.sh", &CHASSIS.replace("@D@", &here.to_string()).replace("@SET@", set));
-    script(folder, "machine.sh", &MACHINE.replace("@D@", &here.to_string()));
-}
-
-fn script(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// `ipmi_sim` calls it: `chassis.sh MC get|set PARAMETER [VALUE]…`.
@@ -186,18 +189,6 @@ get) for what in "$@"; do case $what in
     boot) echo boot:default;;
     esac; done;;
 set) while [ $# -gt 0 ]; do case $1 in power) @SET@;; esac; shift 2; done;;
-esac
-exit 0
-"#;
-
-/// The machine: a process that sleeps, with nothing of its parent's open.
-const MACHINE: &str = r#"#!/bin/sh
-D=@D@
-alive() { [ -s "$D/pid" ] && grep -q '^State:[[:space:]]*[^Z]' "/proc/$(cat "$D/pid")/status" 2>/dev/null; }
-case $1 in
-alive) alive; exit;;
-1) alive || { setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > "$D/pid"; };;
-0) if alive; then kill -9 "$(cat "$D/pid")"; while alive; do :; done; fi; : > "$D/pid";;
 esac
 exit 0
 "#;

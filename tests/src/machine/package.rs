@@ -36,6 +36,33 @@ impl Package {
     }
 }
 
+impl Package {
+    /// The controller's package, which is made beside the agent's.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn controller() -> Self {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        Self(BUILT.get_or_init(|| of_the_controller(Self::built().0)))
+    }
+
+    /// The same with a higher version.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn newer_controller() -> Self {
+        static NEWER: OnceLock<PathBuf> = OnceLock::new();
+        Self(NEWER.get_or_init(|| of_the_controller(Self::newer().0)))
+    }
+}
+
+fn of_the_controller(agent: &Path) -> PathBuf {
+    let name = agent.file_name().expect("a package is a file").to_string_lossy();
+    agent.with_file_name(name.replacen("nodewell_", "nodewell-controller_", 1))
+}
+
 impl Machine {
     /// Installs `package` as its administrator would.
     ///

@@ -68,6 +68,13 @@ impl Pki {
         self.issue_to(folder, "client", params);
     }
 
+    /// Of an etcd member: its gateway asks the member itself with it.
+    pub(super) fn write_etcd(&self, folder: &Path) {
+        let mut params = server_params();
+        params.extended_key_usages.push(ExtendedKeyUsagePurpose::ClientAuth);
+        self.issue_to(folder, "etcd", params);
+    }
+
     /// A client certificate that is good from and to these days from now, all in the kubeconfig itself.
     pub(super) fn dated(&self, (name, group): (&str, &str), (from, to): (i64, i64)) -> Value {
         let key = KeyPair::generate().unwrap();

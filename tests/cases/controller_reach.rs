@@ -1,0 +1,114 @@
+//! Who cannot be reached, from two hosts: both have to say so, each with eyes that see, before a node loses its power
+//! sooner than the cluster itself would give it up. Nobody gives it up here: it stays Ready to the end.
+
+use std::time::Duration;
+
+use nodewell_tests::{
+    cluster::{Call, Cluster},
+    controller::fence,
+    controller_hosts::{self, LOST, Scene},
+    suite::{Need, Suite},
+};
+use serde_json::{Value, json};
+
+const NEEDS: &[Need] = &[Need::Other(nodewell_bmc::missing), Need::Other(controller_hosts::missing), Need::LongSuite];
+/// A host's word counts from 5 s on.
+const LONG_ENOUGH_SECS: u64 = 10;
+/// Far past the moment at which two hosts' words would have been enough.
+const FAR: Duration = Duration::from_secs(30);
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("controller_reach")
+        .real_with(NEEDS, "a_node_that_neither_host_reaches_is_turned_off_early", a_node_that_neither_host_reaches)
+        .real_with(NEEDS, "a_node_that_one_host_reaches_keeps_its_power", a_node_that_one_host_reaches)
+        .real_with(NEEDS, "hosts_that_see_nothing_are_no_witnesses", hosts_that_see_nothing);
+}
+
+fn is_ready(scene: &Scene<'_>) -> bool {
+    let node = scene.node();
+    let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// The number before ` s` that follows `words`.
+fn seconds_after(text: &str, words: &str) -> Option<u64> {
+    text.split_once(words)?.1.split_once(" s")?.0.trim().parse().ok()
+}
+
+fn a_node_that_neither_host_reaches(cluster: &Cluster) {
+    let scene = Scene::start(cluster, 60);
+    scene.lose();
+    scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
+    assert!(is_ready(&scene), "{}", scene.told());
+    let journal = fence(cluster, LOST).unwrap()["status"]["journal"].to_string();
+    assert!(journal.contains("unreachable from 2 hosts"), "{journal}");
+    let silence = seconds_after(&journal, "Leases silent for ").unwrap();
+    assert!((15..50).contains(&silence), "{silence} s in {journal}");
+    scene.mend_when_off();
+    scene.wait_recovered();
+    assert_eq!((scene.acts("off"), scene.acts("on")), (1, 1), "{}", scene.told());
+}
+
+fn a_node_that_one_host_reaches(cluster: &Cluster) {
+    let scene = Scene::start(cluster, 63);
+    scene.lost.node.hang(true);
+    for cut_off in [1, 0] {
+        scene.host(cut_off).loses(scene.address());
+        let is_long = |said: Option<Option<u64>>| said.flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS);
+        scene.until("it has said so for long enough", |scene| is_long(scene.says(cut_off)));
+        assert_eq!(scene.says(1 - cut_off), Some(None), "{}", scene.told());
+        scene.until("the record is held", |scene| scene.hold().contains("EvidenceTooYoung"));
+        scene.stays_untouched(Duration::from_secs(10));
+        scene.host(cut_off).finds(scene.address());
+        scene.until("it reaches it again", |scene| scene.says(cut_off) == Some(None));
+    }
+    // The same silence, and now nobody reaches it.
+    scene.lose();
+    scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
+    assert!(is_ready(&scene), "{}", scene.told());
+}
+
+/// What a host said that died long ago.
+fn leave_old_word(cluster: &Cluster) {
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {
+            "name": "nodewell-controller-reach-host-z", "labels": { "nodewell.dev/reach": "" },
+            "annotations": { "nodewell.dev/reach-sequence": "7", "nodewell.dev/reach": Value::from(json!({ LOST: 600 }).to_string()) },
+        },
+        "spec": { "holderIdentity": "host-z" },
+    });
+    let (code, answer) = cluster.admin(&Call::post("/apis/coordination.k8s.io/v1/namespaces/nodewell/leases", &lease));
+    assert_eq!(code, 201, "{answer}");
+}
+
+fn hosts_that_see_nothing(cluster: &Cluster) {
+    let scene = Scene::start(cluster, 66);
+    leave_old_word(cluster);
+    let nodes = scene.network.all_nodes();
+    // A blind leader does not even open a record: it goes blind with one open.
+    scene.lost.node.hang(true);
+    scene.until("the record is held", |scene| scene.hold().contains("EvidenceTooYoung"));
+    // Their uplinks to the nodes; the API server and the BMCs are reached another way.
+    for host in [0, 1] {
+        nodes.iter().for_each(|part| scene.host(host).loses(part));
+    }
+    scene.until("its own eyes are suspected", |scene| scene.hold().contains("SelfSuspicion"));
+    scene.lose();
+    scene.stays_untouched(FAR);
+    assert_eq!((scene.says(0).flatten(), scene.says(1).flatten()), (None, None), "{}", scene.told());
+    // The leader sees again. The other host is blind still, and a third one is dead: neither is a second witness.
+    nodes.iter().for_each(|part| scene.host(0).finds(part));
+    scene.until("it is held for another reason", |scene| {
+        scene.hold().contains("EvidenceTooYoung") && !scene.hold().contains("SelfSuspicion")
+    });
+    scene.until("the leader has said so for long", |scene| {
+        scene.says(0).flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS)
+    });
+    scene.stays_untouched(FAR);
+    assert!(scene.hold().contains("EvidenceTooYoung"), "{}", scene.told());
+    nodes.iter().for_each(|part| scene.host(1).finds(part));
+    scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
+    assert!(is_ready(&scene), "{}", scene.told());
+}
