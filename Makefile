@@ -45,6 +45,7 @@ e2e: toolchain deps ## the long proofs
 	$(CARGO) build $(PROGRAMS) --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
 	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked sim_no_seed -- --nocapture
+	$(CARGO) test --release -p nodewell-sim --locked --test mutations -- --ignored
 	$(MAKE) vm
 	$(MAKE) packages
 	packaging/rpm-in-a-root
