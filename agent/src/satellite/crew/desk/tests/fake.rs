@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     io::{self, Read, Write},
+    net::Shutdown,
     os::{
         fd::{AsRawFd, OwnedFd},
         unix::net::UnixStream,
@@ -110,7 +111,11 @@ impl Start for Fake {
         let fake = self.clone();
         let inbox = theirs.try_clone()?;
         // One that hangs stays behind, as the real one would.
-        thread::spawn(move || fake.work(pid, &theirs));
+        thread::spawn(move || {
+            fake.work(pid, &theirs);
+            // Its task holds the socket too, and must not keep it open.
+            theirs.shutdown(Shutdown::Both)
+        });
         Ok((Box::new(FakeTask { pid, seen: Arc::clone(&self.seen), inbox }), ours))
     }
 }
