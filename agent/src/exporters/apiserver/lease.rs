@@ -33,8 +33,10 @@ pub enum LeaseMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseConfig {
     pub mode: LeaseMode,
-    /// How often it is renewed; it runs out after four times as long.
+    /// How often it is renewed.
     pub renew: Duration,
+    /// It runs out after so many times as long.
+    pub lasts: u32,
     /// How often a right that is not there is tried again.
     pub forbidden: Duration,
     /// A Lease that has gone is made again after so long: its Node may be on its way to be another one.
@@ -46,6 +48,7 @@ impl Default for LeaseConfig {
         Self {
             mode: LeaseMode::default(),
             renew: Duration::from_mins(1),
+            lasts: 4,
             forbidden: Duration::from_hours(1),
             vanished: Duration::from_secs(2),
         }
@@ -56,7 +59,7 @@ impl LeaseConfig {
     /// How long it lasts after a renewal.
     #[must_use]
     pub fn duration(&self) -> Duration {
-        self.renew * 4
+        self.renew * self.lasts
     }
 }
 
