@@ -1,11 +1,12 @@
 //! A flood of problems, each unlike the others, under a limit of memory and without an API server: the agent sheds what
 //! it cannot hold, counts what it saw, and lives.
 
-use std::{fmt::Write as _, path::Path, time::Duration};
+use std::{fmt::Write as _, fs::File, io, path::Path, time::Duration};
 
 use nodewell_tests::{
     agent::Agent,
     cgroup::Cgroup,
+    cli::binary,
     cluster::Cluster,
     double::Fault,
     process::Process,
@@ -61,6 +62,8 @@ fn it_sheds_counts_and_lives() {
 }
 
 fn start(cluster: &Cluster, memory: &Cgroup) -> Agent {
+    // An unoptimised program is nearly as large as the limit. Whoever reads it first pays for it, and the agent keeps it.
+    io::copy(&mut File::open(binary("nodewelld")).unwrap(), &mut io::sink()).unwrap();
     let plan = plan_on(cluster, "memory-limit").rules(&[TEST_RULES, LINE_RULE].concat());
     plan.wrapped_in(memory.enter()).start()
 }
