@@ -35,6 +35,7 @@ use nodewell_remedy::{
     snapshot::{FencePlan, PowerReading, PowerState},
 };
 use serde_json::json;
+use tokio::sync::{Mutex, MutexGuard};
 
 /// Of Debian's and RHEL's package fence-agents.
 const SENDER: &str = "/usr/libexec/fence-agents/fence_kdump_send";
@@ -45,7 +46,7 @@ const WAIT_SECS: u64 = 60;
 /// Seconds that went by without anybody sleeping: real sockets and a stopped clock do not mix.
 static PASSED: AtomicU64 = AtomicU64::new(1000);
 /// One test after the other: they share that clock.
-static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+static TURN: Mutex<()> = Mutex::const_new(());
 
 fn pass(seconds: u64) {
     PASSED.fetch_add(seconds, Ordering::Relaxed);
@@ -210,18 +211,24 @@ impl Hears {
     }
 }
 
+/// `n0` has a few seconds left to say that it dumps. It is the caller's turn until the guard goes.
+async fn about_to_be_cut() -> (MutexGuard<'static, ()>, Judge, Hears) {
+    let turn = TURN.lock().await;
+    let clock = clock();
+    let mut judge = Judge::new(clock);
+    let hears = hear(&judge.world, clock).await;
+    judge.settle();
+    pass(55);
+    (turn, judge, hears)
+}
+
 fn send(from: &str, to: SocketAddr, bytes: &[u8]) {
     UdpSocket::bind((from, 0)).unwrap().send_to(bytes, to).unwrap();
 }
 
 #[tokio::test]
 async fn a_node_that_dumps_keeps_its_power_until_it_is_silent() {
-    let _turn = TURN.lock().await;
-    let clock = clock();
-    let mut judge = Judge::new(clock);
-    let hears = hear(&judge.world, clock).await;
-    judge.settle();
-    pass(55);
+    let (_turn, mut judge, hears) = about_to_be_cut().await;
     send("127.0.0.1", hears.to, &a_message());
     hears.counted((1, 0, 0)).await;
     assert_eq!(judge.settle(), (Phase::KdumpWait, Some("Dumping".into())));
@@ -233,12 +240,7 @@ async fn a_node_that_dumps_keeps_its_power_until_it_is_silent() {
 
 #[tokio::test]
 async fn whoever_says_it_for_ever_is_waited_for_once_and_no_longer_than_the_policy_allows() {
-    let _turn = TURN.lock().await;
-    let clock = clock();
-    let mut judge = Judge::new(clock);
-    let hears = hear(&judge.world, clock).await;
-    judge.settle();
-    pass(55);
+    let (_turn, mut judge, hears) = about_to_be_cut().await;
     for count in 1..=6 {
         send("127.0.0.1", hears.to, &a_message());
         hears.counted((count, 0, 0)).await;
@@ -253,12 +255,7 @@ async fn whoever_says_it_for_ever_is_waited_for_once_and_no_longer_than_the_poli
 
 #[tokio::test]
 async fn what_is_no_message_of_a_node_delays_nothing_and_is_counted() {
-    let _turn = TURN.lock().await;
-    let clock = clock();
-    let mut judge = Judge::new(clock);
-    let hears = hear(&judge.world, clock).await;
-    judge.settle();
-    pass(55);
+    let (_turn, mut judge, hears) = about_to_be_cut().await;
     let wrong = [
         Vec::new(),
         a_message()[..7].to_vec(),
@@ -319,12 +316,7 @@ async fn the_sender_of_the_distributions_is_understood() {
         eprintln!("SKIP the_sender_of_the_distributions_is_understood: needs {SENDER} (package fence-agents)");
         return;
     }
-    let _turn = TURN.lock().await;
-    let clock = clock();
-    let mut judge = Judge::new(clock);
-    let hears = hear(&judge.world, clock).await;
-    judge.settle();
-    pass(55);
+    let (_turn, mut judge, hears) = about_to_be_cut().await;
     let (port, address) = (hears.to.port().to_string(), hears.to.ip().to_string());
     let sent = tokio::task::spawn_blocking(move || {
         Command::new(SENDER).args(["-p", &port, "-f", "ipv4", "-c", "1", &address]).output().unwrap()
