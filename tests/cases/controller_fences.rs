@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use nodewell_tests::{
     cluster::{Call, Cluster},
-    controller::{Controller, apply_manifests, apply_policy, phase},
+    controller::{Controller, apply_manifests, apply_policy, careful_policy, phase},
     fencing::Fenced,
     prometheus::{self, promtool},
     suite::{Need, Suite},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const BMC: Need = Need::Other(nodewell_bmc::missing);
@@ -29,19 +29,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .real_with(&[BMC, Need::LongSuite], "a_leader_killed_at_any_step_is_succeeded", a_leader_killed_at_any_step);
 }
 
-/// Careful in everything but time: tests have little.
 fn policy() -> Value {
-    json!({
-        "when": "!node.ready || lease.present && lease.age > duration('12s')",
-        "mode": "Enforce",
-        "newNodeGrace": "0s",
-        "for": "0s",
-        "healthyFor": "1s",
-        "steps": [{ "taint": {} }, { "cordon": {} }, { "powerCycle": { "readyTimeout": "1m" } }],
-        "budget": { "maxUnavailable": 1, "maxUnavailablePerZone": 1 },
-        "storm": { "unhealthy": 1, "cooldown": "1s" },
-        "fast": { "silentFor": "15s", "unreachableFrom": 2 },
-    })
+    careful_policy("1m")
 }
 
 fn pod(cluster: &Cluster, name: &str) -> Option<Value> {

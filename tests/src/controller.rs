@@ -243,6 +243,22 @@ fn wait_for_rights(cluster: &Cluster) {
     }
 }
 
+/// Power for dead nodes, careful in everything but time: tests have little.
+#[must_use]
+pub fn careful_policy(ready_timeout: &str) -> Value {
+    json!({
+        "when": "!node.ready || lease.present && lease.age > duration('12s')",
+        "mode": "Enforce",
+        "newNodeGrace": "0s",
+        "for": "0s",
+        "healthyFor": "1s",
+        "steps": [{ "taint": {} }, { "cordon": {} }, { "powerCycle": { "readyTimeout": ready_timeout } }],
+        "budget": { "maxUnavailable": 1, "maxUnavailablePerZone": 1 },
+        "storm": { "unhealthy": 1, "cooldown": "1s" },
+        "fast": { "silentFor": "15s", "unreachableFrom": 2 },
+    })
+}
+
 /// A policy.
 ///
 /// # Panics

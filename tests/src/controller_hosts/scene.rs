@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Host, Network};
 use crate::{
     cluster::{Call, Cluster},
-    controller::{Controller, apply_manifests, apply_policy, fence, phase},
+    controller::{Controller, apply_manifests, apply_policy, careful_policy, fence, phase},
     fencing::{Fenced, Place},
 };
 
@@ -37,20 +37,11 @@ impl fmt::Debug for Scene<'_> {
     }
 }
 
-/// Careful in everything but time: tests have little.
+/// With room for more restarts than the careful one has.
 fn policy() -> Value {
-    json!({
-        "when": "!node.ready || lease.present && lease.age > duration('12s')",
-        "mode": "Enforce",
-        "newNodeGrace": "0s",
-        "for": "0s",
-        "healthyFor": "1s",
-        "steps": [{ "taint": {} }, { "cordon": {} }, { "powerCycle": { "readyTimeout": "2m" } }],
-        "budget": { "maxUnavailable": 1, "maxUnavailablePerZone": 1 },
-        "storm": { "unhealthy": 1, "cooldown": "1s" },
-        "restarts": { "count": 9, "within": "24h" },
-        "fast": { "silentFor": "15s", "unreachableFrom": 2 },
-    })
+    let mut policy = careful_policy("2m");
+    policy["restarts"] = json!({ "count": 9, "within": "24h" });
+    policy
 }
 
 impl<'a> Scene<'a> {
