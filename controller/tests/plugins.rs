@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_controller::{
     daemon::KEEPER,
     kube::convert,
     reaper::{Plugins, Unfit},
 };
+use nodewell_kit::write_program;
 use nodewell_power::{keeper::boottime_millis, runner::Runner};
 use nodewell_remedy::{facts::Node, time::Moment};
 use tempfile::TempDir;
@@ -22,9 +23,7 @@ fn runner() -> Runner {
 fn folder(plugins: &[(&str, u32, &str)]) -> (TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
     for (name, mode, says) in plugins {
-        let path = folder.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{says}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).unwrap();
+        write_program(&folder.path().join(name), *mode, &format!("#!/bin/sh\n{says}\n"));
     }
     let paths = vec![folder.path().to_owned()];
     (folder, paths)

@@ -2,12 +2,12 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
+use nodewell_kit::write_program;
 use nodewell_tests::{
     cluster::{Call, Cluster},
     controller::{Controller, apply_manifests},
@@ -44,9 +44,7 @@ impl Folder {
              status) [ -e reaped ] && echo gone || echo present ;;\nesac\n",
             folder.path().display()
         );
-        let path = plugins.join("stand-in");
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&plugins.join("stand-in"), 0o755, &script);
         Self(folder)
     }
 

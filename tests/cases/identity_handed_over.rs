@@ -3,6 +3,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
+use nodewell_kit::write_program;
 use nodewell_tests::{
     agent::{Agent, Plan},
     cli::{Outcome, nodewelld},
@@ -99,8 +100,8 @@ echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"
 fn a_plug_in_is_roots_to_run(cluster: &Cluster) {
     let node = "handed-plugin";
     let plan = plan(cluster, node);
-    let plugin = plan.file("plugin", PLUGIN);
-    fs::set_permissions(&plugin, fs::Permissions::from_mode(0o700)).unwrap();
+    let plugin = plan.folder().join("plugin");
+    write_program(&plugin, 0o700, PLUGIN);
     let mut kubeconfig = cluster.kubeconfig(&Identity::Unknown);
     kubeconfig["users"][0]["user"] = serde_json::json!({ "exec": {
         "apiVersion": "client.authentication.k8s.io/v1", "command": plugin, "interactiveMode": "Never",

@@ -2,11 +2,11 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
+use nodewell_kit::write_program;
 use nodewell_tests::{
     agent::{Agent, Plan},
     cli::binary,
@@ -93,8 +93,10 @@ fn hook(agent: &Agent, name: &str, args: &[&str], environment: &[(&str, &str)]) 
 
 /// An `mdadm` that finds every array whole, or none.
 fn fake_mdadm(agent: &Agent, whole: bool) {
-    let path = agent.plan().file("fakes/mdadm", if whole { "#!/bin/sh\nexit 0\n" } else { "#!/bin/sh\nexit 1\n" });
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = agent.plan().folder().join("fakes");
+    fs::create_dir_all(&folder).unwrap();
+    let text = if whole { "#!/bin/sh\nexit 0\n" } else { "#!/bin/sh\nexit 1\n" };
+    write_program(&folder.join("mdadm"), 0o755, text);
 }
 
 fn mdadm_becomes_a_problem_daemon() {

@@ -4,7 +4,6 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     io::Write,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::ExitStatus,
     thread,
@@ -61,7 +60,7 @@ impl Plan {
         let base =
             own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d") + "satellites = \"none\"\n";
         fs::write(dir.path().join("nodewell.toml"), base).unwrap();
-        let metrics_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let metrics_port = nodewell_kit::free_port();
         let node = node.to_owned();
         let (flags, wrapper) = (Vec::new(), Vec::new());
         Self { dir, node, kmsg, flags, kubeconfig: None, finds_identity: false, device: None, wrapper, metrics_port }

@@ -4,7 +4,6 @@
 use std::{
     ffi::OsString,
     fs,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
     thread,
@@ -12,6 +11,7 @@ use std::{
 };
 
 use nix::sys::signal::Signal;
+use nodewell_kit::free_port;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -60,9 +60,8 @@ impl Controller {
     #[must_use]
     pub fn prepare(cluster: &Cluster, config: &str) -> Self {
         let dir = TempDir::with_prefix("nodewell-controller-").unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         cluster.write_kubeconfig(&Identity::Controller, dir.path());
-        Self::prepare_in(cluster, dir, format!("127.0.0.1:{port}"), Vec::new(), config)
+        Self::prepare_in(cluster, dir, format!("127.0.0.1:{}", free_port()), Vec::new(), config)
     }
 
     /// In a folder that has its `kubeconfig`; its command line begins with `enter`, its metrics are at `address`.

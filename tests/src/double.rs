@@ -12,10 +12,11 @@ mod status;
 mod store;
 
 use std::{
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
 };
 
+use nodewell_kit::free_port;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -43,7 +44,7 @@ impl Double {
     #[must_use]
     pub fn start() -> Self {
         let shared = Arc::<Shared>::default();
-        let listener = serve::listen("127.0.0.1:0".parse().unwrap());
+        let listener = serve::listen((Ipv4Addr::LOCALHOST, free_port()).into());
         let address = listener.local_addr().unwrap();
         let serving = Mutex::new(Some(serve::spawn(listener, Arc::clone(&shared))));
         Self { address, shared, serving, backup: Mutex::default() }

@@ -1,8 +1,9 @@
 //! A real etcd of three members on loopback, over TLS with client certificates, as control planes have it.
 
-use std::{ffi::OsString, net::TcpListener, time::Duration};
+use std::{ffi::OsString, time::Duration};
 
 use nix::sys::signal::Signal;
+use nodewell_kit::free_port;
 use tempfile::TempDir;
 
 use crate::{
@@ -33,10 +34,7 @@ impl Etcd {
         let folder = TempDir::with_prefix("nodewell-etcd-").unwrap();
         real.write_etcd_certificate(folder.path());
         real.write_certificate("controller", folder.path(), LIFE);
-        // All at once, so that they differ.
-        let listeners = [(); MEMBERS].map(|()| [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap()));
-        let ports =
-            listeners.map(|[client, peer]| (client.local_addr().unwrap().port(), peer.local_addr().unwrap().port()));
+        let ports = [(); MEMBERS].map(|()| (free_port(), free_port()));
         let authority = real.authority().display().to_string();
         Self { folder, authority, ports, members: [const { None }; MEMBERS] }
     }

@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use nodewell_kit::free_port;
+
 /// How it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mood {
@@ -44,7 +46,7 @@ impl Kubelet {
     /// If nothing can listen on the loopback.
     #[must_use]
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind(("127.0.0.1", free_port())).unwrap();
         let address = listener.local_addr().unwrap();
         let (mood, stop) = (Arc::new(Mutex::new(Mood::Well)), Arc::new(AtomicBool::new(false)));
         let asked = Arc::new(AtomicUsize::new(0));

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use nodewell_kit::write_program;
+
 use crate::agent::Plan;
 
 impl Plan {
@@ -14,8 +16,9 @@ impl Plan {
     /// # Panics
     /// If it cannot be written.
     pub fn program(&self, name: &str, content: &str) -> PathBuf {
-        let path = self.file(&format!("bin/{name}"), content);
-        set_mode(&path, 0o755);
+        let path = self.folder().join("bin").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write_program(&path, 0o755, content);
         path
     }
 

@@ -4,12 +4,12 @@ use std::{
     ffi::OsString,
     fs,
     io::Write,
-    net::TcpListener,
     path::Path,
     process::{Command, Stdio},
 };
 
 use hyper::StatusCode;
+use nodewell_kit::free_port;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,8 +63,7 @@ impl Prometheus {
     #[must_use]
     pub fn scraping(target: &str, rules: &Path) -> Self {
         let folder = TempDir::with_prefix("nodewell-prometheus-").unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
+        let address = format!("127.0.0.1:{}", free_port());
         let config = format!(
             "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: [{:?}]\nscrape_configs:\n\
              - {{ job_name: nodewell, static_configs: [{{ targets: [{target:?}] }}] }}\n",

@@ -8,7 +8,7 @@ use std::{
     env,
     ffi::OsString,
     fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex},
@@ -16,6 +16,7 @@ use std::{
 };
 
 use nix::sys::signal::Signal;
+use nodewell_kit::free_ports;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -87,7 +88,8 @@ impl RealServer {
     fn start_once() -> Result<Self, String> {
         let dir = TempDir::with_prefix("nodewell-apiserver-").map_err(|error| error.to_string())?;
         let pki = Pki::new(dir.path());
-        let ports = free_ports();
+        let [apiserver, etcd, etcd_peer] = free_ports();
+        let ports = Ports { apiserver, etcd, etcd_peer };
         let etcd = Mutex::new(Some(start_etcd(dir.path(), ports)?));
         let server = Self { dir, pki, ports, apiserver: Mutex::new(None), etcd };
         server.start_again()?;
@@ -269,13 +271,6 @@ fn start_etcd(dir: &Path, ports: Ports) -> Result<Process, String> {
 fn copy(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-}
-
-/// Three at once, so that they differ.
-fn free_ports() -> Ports {
-    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    let [apiserver, etcd, etcd_peer] = listeners.map(|listener| listener.local_addr().unwrap().port());
-    Ports { apiserver, etcd, etcd_peer }
 }
 
 fn tail(log: &Path) -> String {

@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -45,9 +44,7 @@ impl Bench {
     }
 
     pub(crate) fn script(&self, name: &str, text: &str) {
-        let path = self.path().join(name);
-        fs::write(&path, format!("#!/bin/bash\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        nodewell_kit::write_program(&self.path().join(name), 0o755, &format!("#!/bin/bash\n{text}\n"));
     }
 
     pub(crate) fn read(&self, name: &str) -> String {

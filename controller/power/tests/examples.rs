@@ -95,7 +95,7 @@ pub(crate) async fn redfish_is_configured_rightly() {
     let (cluster, node) = example("redfish");
     cluster.map("fence-config-worker-1", "fence-method-bmc", &{
         let text = cluster.maps.lock().unwrap()["fence-config-worker-1"]["fence-method-bmc"].clone();
-        text.replace("10.0.9.11", "127.0.0.1") + &format!("ipport={}\n", nodewell_bmc::free_port())
+        text.replace("10.0.9.11", "127.0.0.1") + &format!("ipport={}\n", nodewell_kit::free_port())
     });
     let power = NativePower::new(Arc::new(cluster), Bench::new().runner(), Settings::default());
     power.unread([&node].into_iter());

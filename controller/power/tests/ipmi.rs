@@ -8,7 +8,8 @@ mod real;
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_bmc::{Bmc, Manner, PASSWORD, free_port, missing};
+use nodewell_bmc::{Bmc, Manner, PASSWORD, missing};
+use nodewell_kit::free_port;
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remedy::{action::Failed, facts::Node, facts::Truth, method::Agent, snapshot::PowerState};

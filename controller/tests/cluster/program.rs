@@ -83,7 +83,7 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
             "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } });
     server.apply(&policy.to_string()).unwrap();
-    let port = crate::server::free_port();
+    let port = nodewell_kit::free_port();
     let folder = tempfile::tempdir().unwrap();
     let log = std::fs::File::create(folder.path().join("log")).unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nodewell-controller"));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     cases::{admin, cases, make_node},
     program::{Service, program, until},
-    server::{Server, free_port},
+    server::Server,
 };
 
 cases![what_holds_and_what_is_wrong_is_said, a_plan_judges_by_the_ages_of_the_api_server];
@@ -27,7 +27,7 @@ fn service(server: &Server, log: &Path, mode: &str) -> Service {
     let log = std::fs::File::create(log).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_nodewell-controller"));
     command.arg("--kubeconfig").arg(server.kubeconfig("controller")).args(["run", mode, "--metrics-listen"]);
-    command.arg(format!("127.0.0.1:{}", free_port())).stdout(log.try_clone().unwrap()).stderr(log);
+    command.arg(format!("127.0.0.1:{}", nodewell_kit::free_port())).stdout(log.try_clone().unwrap()).stderr(log);
     Service(command.spawn().unwrap())
 }
 

@@ -2,13 +2,13 @@
 
 use std::{
     env, fs,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use nodewell_controller::kube::{KubeCluster, Settings, connect};
+use nodewell_kit::free_ports;
 use nodewell_reconcile::clock::Clock;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
@@ -137,15 +137,6 @@ pub(crate) fn settings() -> Settings {
         hold_files: Vec::new(),
         request_timeout: Duration::from_secs(10),
     }
-}
-
-pub(crate) fn free_port() -> u16 {
-    free_ports()[0]
-}
-
-fn free_ports() -> [u16; 3] {
-    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
 fn start(dir: &Path, name: &str, flags: &[String]) -> Guard {

@@ -8,14 +8,14 @@ mod redfish;
 
 use std::{
     fs,
-    net::UdpSocket,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
-use machine::{Machine, script};
+use machine::Machine;
+use nodewell_kit::{free_port, write_program};
 pub use redfish::{Conduct, Redfish, missing as missing_redfish};
 
 /// What the BMC's user is called and knows.
@@ -150,13 +150,6 @@ impl Drop for Bmc {
     }
 }
 
-/// A port that was free a moment ago.
-#[must_use]
-pub fn free_port() -> u16 {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap().port()
-}
-
 fn write(folder: &Path, guid: &str, (address, port): (&str, u16), manner: Manner) {
     let here = folder.display();
     fs::create_dir(folder.join("state")).unwrap();
@@ -176,7 +169,8 @@ fn write(folder: &Path, guid: &str, (address, port): (&str, u16), manner: Manner
     );
     fs::write(folder.join("lan.conf"), lan).unwrap();
     let set = if manner == Manner::Obeys { "\"$D/machine.sh\" \"$2\"" } else { ":" };
-    script(folder, "chassis.sh", &CHASSIS.replace("@D@", &here.to_string()).replace("@SET@", set));
+    let text = CHASSIS.replace("@D@", &here.to_string()).replace("@SET@", set);
+    write_program(&folder.join("chassis.sh"), 0o755, &text);
 }
 
 /// `ipmi_sim` calls it: `chassis.sh MC get|set PARAMETER [VALUE]…`.

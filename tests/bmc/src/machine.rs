@@ -2,10 +2,11 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+
+use nodewell_kit::write_program;
 
 /// It ends with this.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct Machine {
 impl Machine {
     /// One that is off, with its script `machine.sh` in a folder that is there.
     pub(crate) fn new(folder: &Path) -> Self {
-        script(folder, "machine.sh", &MACHINE.replace("@D@", &folder.display().to_string()));
+        write_program(&folder.join("machine.sh"), 0o755, &MACHINE.replace("@D@", &folder.display().to_string()));
         Self { folder: folder.to_owned() }
     }
 
@@ -48,12 +49,6 @@ impl Drop for Machine {
     fn drop(&mut self) {
         let _ = Command::new(self.folder.join("machine.sh")).arg("0").stdin(Stdio::null()).status();
     }
-}
-
-pub(crate) fn script(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// The machine: a process that sleeps, with nothing of its parent's open.

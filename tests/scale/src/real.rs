@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    net::{SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -17,6 +17,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use nodewell_agent::exporters::apiserver::{ApiStats, ApiserverConfig};
+use nodewell_kit::free_port;
 use nodewell_tests::{
     cluster::{Call, Client as Blocking, Identity},
     real::RealServer,
@@ -61,7 +62,7 @@ impl Setting {
     pub fn new(count: usize) -> Self {
         let server = RealServer::start().unwrap();
         let folder = TempDir::with_prefix("nodewell-scale-").unwrap();
-        let forwarder = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let forwarder = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let admin = Blocking::new(&server.kubeconfig(&Identity::Admin));
         let names = fleet::names(count);
         let place = |name: &String| {

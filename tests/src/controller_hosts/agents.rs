@@ -2,10 +2,10 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
+use nodewell_kit::write_program;
 use tempfile::TempDir;
 
 /// A folder that the controller takes for `/usr/sbin`.
@@ -16,8 +16,7 @@ impl Agents {
     pub(super) fn make() -> Self {
         let folder = TempDir::with_prefix("nodewell-agents-").unwrap();
         let program = folder.path().join("fence_ipmilan");
-        fs::write(&program, AGENT.replace("@D@", &folder.path().display().to_string())).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&program, 0o755, &AGENT.replace("@D@", &folder.path().display().to_string()));
         Self(folder)
     }
 

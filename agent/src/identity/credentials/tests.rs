@@ -1,6 +1,6 @@
 //! Kubeconfigs as distributions write them.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
 use super::*;
 
@@ -26,8 +26,7 @@ users:
 async fn read(text: &str, files: &[(&str, &str)]) -> Result<Credentials, CredentialsError> {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
-        fs::write(folder.path().join(name), content).unwrap();
-        fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(0o700)).unwrap();
+        nodewell_kit::write_program(&folder.path().join(name), 0o700, content);
     }
     let path = folder.path().join("kubelet.conf");
     fs::write(&path, text).unwrap();

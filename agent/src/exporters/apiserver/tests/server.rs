@@ -14,6 +14,7 @@ use std::{
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Bytes, body::Incoming, header::RETRY_AFTER, service::service_fn};
 use hyper_util::rt::TokioIo;
+use nodewell_kit::free_port;
 use serde_json::{Value, json};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -80,7 +81,7 @@ impl Server {
     pub(super) async fn start() -> Self {
         let state = State { uid: "uid-1".into(), ..State::default() };
         let shared = Shared { state: Arc::new(Mutex::new(state)), version: Arc::new(watch::Sender::new(0)) };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind(("127.0.0.1", free_port())).await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = Some(tokio::spawn(serve(listener, shared.clone())));
         let server = Self { shared, address, task, folder: tempfile::tempdir().unwrap() };
