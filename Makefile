@@ -26,7 +26,7 @@ lint:
 	@packaging/licences
 
 unit: ## unit and property tests
-	$(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked
+	$(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked --no-fail-fast
 
 whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked
