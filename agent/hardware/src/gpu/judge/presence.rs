@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{DRIVER, GpuJudge, device::Standing, history::Streak};
+use crate::{ReadError, Trouble};
 
 /// GPUs that are expected and that nobody has ever seen.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,6 +61,10 @@ impl GpuJudge {
         } else if device.absent.is_sure() || was_missing {
             device.standing = Standing::Missing;
             self.memory.update(name, |known| known.is_missing = true);
+        } else if device.standing == Standing::Unasked {
+            // An earlier run may have said more of it than it could write down: to say nothing would take that back.
+            let message = "not on the bus at the first look; it is looked for again".to_owned();
+            device.standing = Standing::Unknown(Trouble::Read(ReadError::Failed { message }));
         }
     }
 

@@ -230,6 +230,16 @@ fn a_gpu_off_the_list_is_missing_after_two_rounds_and_across_restarts() {
 }
 
 #[test]
+fn a_gpu_that_a_new_run_does_not_find_is_unknown_until_that_is_sure() {
+    let mut bench = bench();
+    bench.round();
+    bench.gpus.remove(TWO);
+    bench.restart();
+    assert_eq!(reasons(&bench.round(), TWO), ["unknown DeviceUnreadable"], "the last run may have missed it already");
+    assert_eq!(reasons(&bench.round(), TWO), ["GpuMissing"]);
+}
+
+#[test]
 fn a_board_in_another_slot_is_not_missed_in_its_old_one() {
     let mut bench = bench();
     bench.round();
