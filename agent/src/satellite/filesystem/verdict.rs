@@ -84,7 +84,9 @@ impl Watch {
     /// Judges a reading of boot time `at` against those before it.
     pub(super) fn judge(&mut self, reading: Reading, at: Duration) -> Verdict {
         let first_look = self.first.is_none();
-        if first_look || reading.read_only || reading.probe == ProbeResult::Failed {
+        // Only a mounted filesystem shows its count.
+        let fails = reading.read_only || reading.probe == ProbeResult::Failed;
+        if first_look || fails || self.errors.is_none() {
             self.errors = reading.errors;
         }
         let Some(first) = self.first.clone() else {
@@ -187,6 +189,17 @@ mod tests {
         watch.judge(reading(&[40], true, 3, ProbeResult::Pending), PROOF_AFTER);
         let remounted = reading(&[40], false, 3, ProbeResult::Writable);
         assert!(matches!(watch.judge(remounted, PROOF_AFTER * 2), Verdict::Over(_)));
+    }
+
+    #[test]
+    fn errors_counted_before_anybody_could_read_them_do_not_speak_against_the_mount() {
+        let mut watch = Watch::new(false);
+        watch.judge(Reading { errors: None, ..reading(&[], false, 0, ProbeResult::Pending) }, Duration::ZERO);
+        let early = reading(&[41], false, 1, ProbeResult::Writable);
+        assert_eq!(watch.judge(early.clone(), Duration::from_secs(1)), Verdict::Stays);
+        let grown = Reading { errors: Some(2), ..early.clone() };
+        assert_eq!(watch.judge(grown, PROOF_AFTER), Verdict::Stays, "it counted another one since");
+        assert!(matches!(watch.judge(early, PROOF_AFTER), Verdict::Over(_)));
     }
 
     #[test]
