@@ -100,5 +100,5 @@ pub(crate) async fn until(is_so: impl Fn() -> bool) {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), wait).await.expect("not so within 10 s");
+    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("not so within 60 s");
 }

@@ -47,7 +47,7 @@ async fn a_controller_that_is_stopped_does_not_keep_its_agent_alive() {
         "trap '' TERM; setsid sleep 600 & echo $! > $0.far; echo $$ > $0.pid; while :; do sleep 1; done",
     );
     // A process of its own holds the pipe, and is stopped before the leader's time is over.
-    let text = serde_json::to_string(&job(&bench, 3)).unwrap();
+    let text = serde_json::to_string(&job(&bench, 5)).unwrap();
     let script = format!("exec 3> >({KEEPER} > report); echo \"$JOB\" >&3; kill -STOP $$; sleep 600");
     let mut controller = Command::new("bash")
         .args(["-c", &script])
