@@ -110,7 +110,10 @@ pub struct NodeFenceStatus {
     /// The last value of annotation [`super::RETRY`] that was obeyed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub retried: String,
-    /// Times of this record's power cycles, for the limit of a window.
+    /// Times of the node's power cycles by records before this one, for the limit of a window.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier_cycles: Vec<Timestamp>,
+    /// Times of this record's power cycles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycles: Vec<Timestamp>,
     /// The last [`JOURNAL_LINES`] things that were meant, done and seen.

@@ -166,7 +166,7 @@ fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
             ours: orphans::marks(node, &policy.name),
-            cycles: pass.scene.history.cycles_of(name),
+            earlier_cycles: pass.scene.history.cycles_of(name),
             ..NodeFenceStatus::default()
         },
     }

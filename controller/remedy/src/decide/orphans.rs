@@ -89,7 +89,7 @@ fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
             ours: marks(node, &policy),
-            cycles: pass.scene.history.cycles_of(&node.name),
+            earlier_cycles: pass.scene.history.cycles_of(&node.name),
             ..NodeFenceStatus::default()
         },
         spec: NodeFenceSpec {

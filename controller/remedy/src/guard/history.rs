@@ -44,6 +44,7 @@ impl History {
             if has_begun(fence, Grade::Power) || begins_harshly(&fence.spec.steps) {
                 self.take(node, fence, true, opened);
             }
+            self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
         }
         self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));

@@ -55,7 +55,7 @@ pub(crate) fn has_begun(fence: &NodeFence, grade: Grade) -> bool {
         return false;
     }
     let power = is_under_way(fence, Grade::Power)
-        || cycled(fence)
+        || !status.cycles.is_empty()
         || matches!(status.phase, Phase::KdumpWait | Phase::Quarantined | Phase::Failed);
     let drain = power || status.phase == Phase::Draining || status.drain.is_some();
     match grade {
@@ -66,12 +66,6 @@ pub(crate) fn has_begun(fence: &NodeFence, grade: Grade) -> bool {
         // One budget is for both.
         Grade::Drain | Grade::Power => drain,
     }
-}
-
-/// By this record; times of records before it are carried over into it.
-fn cycled(fence: &NodeFence) -> bool {
-    let opened = fence.metadata.creation_timestamp;
-    fence.status.cycles.iter().any(|at| opened.is_none_or(|opened| *at >= opened))
 }
 
 /// Its first step is a harsh one already, so that to open it is to take a node in hand.

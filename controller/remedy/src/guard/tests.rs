@@ -305,7 +305,8 @@ fn old_restarts_and_pods_are_forgotten() {
 #[test]
 fn restarts_of_closed_records_are_remembered() {
     let mut world = World::new();
-    world.open(Phase::Waiting).status.cycles = vec![wall(500), wall(900)];
+    let status = &mut world.open(Phase::Waiting).status;
+    (status.earlier_cycles, status.cycles) = (vec![wall(500)], vec![wall(900)]);
     world.permits();
     world.fence = None;
     world.snapshot.fences.clear();
@@ -336,4 +337,17 @@ fn stages_are_ordered() {
     let mut closed = record("n0", Phase::Closed);
     closed.status.drain = Some(DrainReport::default());
     assert!(!has_begun(&closed, Grade::Isolate));
+}
+
+/// The API server's clock says when a record was created, a leader's own when it cut power.
+#[test]
+fn a_cycle_of_this_record_has_a_node_in_hand_whatever_the_clocks_say() {
+    for cut in [wall(300), wall(1500)] {
+        let mut fence = record("n0", Phase::Waiting);
+        fence.metadata.creation_timestamp = Some(wall(900));
+        fence.status.earlier_cycles = vec![cut];
+        assert!(!has_begun(&fence, Grade::Power), "those before it have not");
+        fence.status.cycles = vec![cut];
+        assert!(has_begun(&fence, Grade::Power));
+    }
 }
