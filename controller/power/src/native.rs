@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_reconcile::{cluster::Cluster, lifeline::Lifeline, power::Power};
+use nodewell_reconcile::{cluster::Configuration, lifeline::Lifeline, power::Power};
 use nodewell_remedy::{
     action::Failed,
     api::fence::Hold,
@@ -67,7 +67,7 @@ pub struct NativePower<C> {
     memory: Mutex<Memory>,
 }
 
-impl<C: Cluster> NativePower<C> {
+impl<C: Configuration> NativePower<C> {
     #[must_use]
     pub fn new(cluster: Arc<C>, runner: Runner, settings: Settings) -> Self {
         let agents = Agents::new(settings.agents.clone(), runner.clone());
@@ -267,7 +267,7 @@ fn begun(failed: Failed, done: &[String]) -> Failed {
     }
 }
 
-impl<C: Cluster> Power for NativePower<C> {
+impl<C: Configuration> Power for NativePower<C> {
     async fn plan(&self, node: &Node) -> Result<FencePlan, Hold> {
         let ready = self.ready(node, self.settings.refresh).await?;
         let identity = match self.proven(node, self.settings.refresh).await {

@@ -116,7 +116,7 @@ struct Running<'a, C, P> {
 /// Events that wait or are under way; past so many they are dropped: they never hold up an act.
 const TELLING: usize = 8192;
 
-impl<'a, C: Cluster, P: Power> Conductor<'a, C, P> {
+impl<'a, C, P> Conductor<'a, C, P> {
     #[must_use]
     pub fn new(cluster: &'a C, power: &'a P, world: &'a World, clock: Clock, settings: Settings) -> Self {
         let (writes, events) = (Semaphore::new(settings.writes), Semaphore::new(settings.events));
@@ -129,7 +129,9 @@ impl<'a, C: Cluster, P: Power> Conductor<'a, C, P> {
     pub fn deciding(self, decide: Decide) -> Self {
         Self { decide, ..self }
     }
+}
 
+impl<'a, C: Cluster, P: Power> Conductor<'a, C, P> {
     /// Never returns: works in each term of ours, and waits for the next. A dry run needs no term, for it takes none.
     pub async fn run(&'a self, mut term: Term) {
         if self.settings.dry_run {

@@ -19,7 +19,10 @@ use nodewell_remedy::{
 use tokio::time::{sleep, timeout};
 
 use self::waits::Waits;
-use crate::{cluster::Cluster, failure::Failure};
+use crate::{
+    cluster::{Nodes, Pods},
+    failure::Failure,
+};
 
 /// A call without an answer for so long is given up, and its pod tried again.
 const CALL: Duration = Duration::from_secs(30);
@@ -28,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Ends with [`Done::Drain`], whether every pod is gone or not: the report says. `clock` is the controller's own; `say` is
 /// told what is waited for.
-pub async fn drain<C: Cluster>(
+pub async fn drain<C: Nodes + Pods>(
     cluster: &C,
     node: &Node,
     rules: &DrainRules,
@@ -76,7 +79,7 @@ enum Event {
     Told,
 }
 
-async fn perform<C: Cluster>(
+async fn perform<C: Nodes + Pods>(
     cluster: &C,
     node: &Node,
     rules: &DrainRules,
@@ -111,7 +114,7 @@ async fn perform<C: Cluster>(
 }
 
 /// What claims are matters to force alone: a pod that may be the one writer of a volume gets the grace to end.
-async fn pods<C: Cluster>(cluster: &C, node: &Node, rules: &DrainRules) -> Result<Vec<Pod>, Failure> {
+async fn pods<C: Pods>(cluster: &C, node: &Node, rules: &DrainRules) -> Result<Vec<Pod>, Failure> {
     if rules.force_on_timeout {
         cluster.pods_and_claims_on(&node.name).await
     } else {

@@ -15,7 +15,7 @@ use tokio::{sync::watch, time::timeout};
 
 use crate::{
     clock::Clock,
-    cluster::{Cluster, Leadership},
+    cluster::{Election, Leadership},
     failure::Failure,
     lifeline::Lifeline,
     world::World,
@@ -95,7 +95,7 @@ struct Held {
     until: watch::Sender<Moment>,
 }
 
-impl<'a, C: Cluster> Candidate<'a, C> {
+impl<'a, C: Election> Candidate<'a, C> {
     #[must_use]
     pub fn new(cluster: &'a C, world: World, clock: Clock, terms: Terms) -> (Self, Term) {
         let (term, receiver) = watch::channel(None);

@@ -19,7 +19,7 @@ use nodewell_remedy::{
 
 use crate::{
     clock::Clock,
-    cluster::{Cluster, ReachReport},
+    cluster::{Hosts, ReachReport},
     failure::Failure,
     world::World,
 };
@@ -85,7 +85,7 @@ pub struct Neighbours<'a, C, P> {
     pub dry_run: bool,
 }
 
-impl<C: Cluster, P: Prober> Neighbours<'_, C, P> {
+impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
     /// Never returns.
     pub async fn run(&self) {
         let mut reach = Reach::default();

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use crate::{
     clock::Clock,
-    cluster::Cluster,
+    cluster::{Cluster, Election},
     conduct::{Conductor, Settings},
     leader::{Candidate, Term, Terms},
     power::Power,
@@ -66,7 +66,7 @@ impl<C: Cluster, P: Power, R: Prober> Replica<'_, C, P, R> {
 }
 
 /// A dry run takes nobody's place.
-async fn stand<C: Cluster>(candidate: &mut Candidate<'_, C>, dry_run: bool) {
+async fn stand<C: Election>(candidate: &mut Candidate<'_, C>, dry_run: bool) {
     if dry_run {
         std::future::pending::<()>().await;
     }

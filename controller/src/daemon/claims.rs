@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_reconcile::{clock::Clock, cluster::Cluster, failure::Failure, leader::Term, world::World};
+use nodewell_reconcile::{clock::Clock, cluster::Records, failure::Failure, leader::Term, world::World};
 use nodewell_remedy::{
     api::fence::{NodeFence, Phase},
     snapshot::Claims,

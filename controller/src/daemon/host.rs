@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_reconcile::{cluster::Cluster, reach::Prober, world::World};
+use nodewell_reconcile::{cluster::Configuration, reach::Prober, world::World};
 use nodewell_remedy::facts::Node;
 use tokio::{
     net::TcpStream,
@@ -59,7 +59,7 @@ pub(super) async fn probe(addresses: &[String], world: &World) {
 }
 
 /// Keeps the kill switch in the world; never returns. What cannot be read stops.
-pub(super) async fn watch_switch<C: Cluster>(cluster: &C, world: &World) {
+pub(super) async fn watch_switch<C: Configuration>(cluster: &C, world: &World) {
     let mut last = None;
     loop {
         let unread = |failure| Some(format!("the kill switch cannot be read: {failure}"));

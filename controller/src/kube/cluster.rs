@@ -1,11 +1,11 @@
-//! [`KubeCluster`]: the trait [`Cluster`] over one API server.
+//! [`KubeCluster`]: one API server in every role of a [`Cluster`](nodewell_reconcile::cluster::Cluster).
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use k8s_openapi::api::core::v1::{self as core, ConfigMap, Secret};
 use nodewell_reconcile::{
     clock::Clock,
-    cluster::{Cluster, Leadership, LeaseKind, ReachReport},
+    cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records},
     failure::Failure,
 };
 use nodewell_remedy::{
@@ -75,7 +75,7 @@ impl KubeCluster {
     }
 }
 
-impl Cluster for KubeCluster {
+impl Nodes for KubeCluster {
     async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
         let raw = self.wire.get::<core::Node>(&nodes::path(name)).await?;
         let read = |raw| convert::node(raw, self.clock.moment()).map_err(|error| Failure::NoAnswer(error.to_string()));
@@ -86,68 +86,9 @@ impl Cluster for KubeCluster {
         let path = leases::path(leases::namespace(kind, &self.settings.namespace), node);
         leases::view(&self.wire, &path, self.clock.moment()).await
     }
+}
 
-    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
-        self.wire.get(&fences::path(name)).await
-    }
-
-    async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
-        pods::on(&self.wire, node).await
-    }
-
-    async fn pods_and_claims_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
-        pods::with_claims(&self.wire, node).await
-    }
-
-    async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, Failure> {
-        pods::one(&self.wire, at).await
-    }
-
-    async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, Failure> {
-        pods::attachments(&self.wire, node).await
-    }
-
-    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
-        pods::budgets(&self.wire, pod).await
-    }
-
-    async fn config_map(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
-        let map = self.wire.get::<ConfigMap>(&self.own("configmaps", name)).await?;
-        Ok(map.map(|map| map.data.unwrap_or_default()))
-    }
-
-    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
-        let secret = self.wire.get::<Secret>(&self.own("secrets", name)).await?;
-        let decoded = |secret: Secret| secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
-        Ok(secret.map(|secret| decoded(secret).collect()))
-    }
-
-    async fn stopped(&self) -> Result<Option<String>, Failure> {
-        match switch::of_files(&self.settings.hold_files) {
-            Some(reason) => Ok(Some(reason)),
-            None => switch::of_config_map(&self.wire, &self.settings.namespace).await,
-        }
-    }
-
-    async fn claim(&self, node: &str, uid: &str) -> Result<(), Failure> {
-        match &self.settings.claims {
-            Some(namespace) => claims::claim(&self.wire, namespace, (node, uid), self.clock.wall()).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
-        fences::open(&self.wire, fence).await
-    }
-
-    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
-        fences::save(&self.wire, fence).await
-    }
-
-    async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
-        fences::close(&self.wire, fence).await
-    }
-
+impl Marks for KubeCluster {
     async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
         nodes::change(&self.wire, (node, uid), |raw| nodes::tainted(raw, taint)).await
     }
@@ -176,6 +117,32 @@ impl Cluster for KubeCluster {
         nodes::change(&self.wire, (node, uid), |raw| nodes::uncordoned(raw, by)).await
     }
 
+    async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
+        events::tell(&self.wire, (node, uid), telling).await;
+    }
+}
+
+impl Pods for KubeCluster {
+    async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
+        pods::on(&self.wire, node).await
+    }
+
+    async fn pods_and_claims_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
+        pods::with_claims(&self.wire, node).await
+    }
+
+    async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, Failure> {
+        pods::one(&self.wire, at).await
+    }
+
+    async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, Failure> {
+        pods::attachments(&self.wire, node).await
+    }
+
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+        pods::budgets(&self.wire, pod).await
+    }
+
     async fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
         pods::evict(&self.wire, pod, grace).await
     }
@@ -183,11 +150,54 @@ impl Cluster for KubeCluster {
     async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
         pods::delete(&self.wire, pod, grace).await
     }
+}
 
-    async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
-        events::tell(&self.wire, (node, uid), telling).await;
+impl Records for KubeCluster {
+    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
+        self.wire.get(&fences::path(name)).await
     }
 
+    async fn claim(&self, node: &str, uid: &str) -> Result<(), Failure> {
+        match &self.settings.claims {
+            Some(namespace) => claims::claim(&self.wire, namespace, (node, uid), self.clock.wall()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+        fences::open(&self.wire, fence).await
+    }
+
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+        fences::save(&self.wire, fence).await
+    }
+
+    async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
+        fences::close(&self.wire, fence).await
+    }
+}
+
+impl Configuration for KubeCluster {
+    async fn config_map(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
+        let map = self.wire.get::<ConfigMap>(&self.own("configmaps", name)).await?;
+        Ok(map.map(|map| map.data.unwrap_or_default()))
+    }
+
+    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
+        let secret = self.wire.get::<Secret>(&self.own("secrets", name)).await?;
+        let decoded = |secret: Secret| secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
+        Ok(secret.map(|secret| decoded(secret).collect()))
+    }
+
+    async fn stopped(&self) -> Result<Option<String>, Failure> {
+        match switch::of_files(&self.settings.hold_files) {
+            Some(reason) => Ok(Some(reason)),
+            None => switch::of_config_map(&self.wire, &self.settings.namespace).await,
+        }
+    }
+}
+
+impl Hosts for KubeCluster {
     async fn reach_reports(&self) -> Result<Vec<ReachReport>, Failure> {
         reach::reports(&self.wire, &self.settings.namespace).await
     }
@@ -195,7 +205,9 @@ impl Cluster for KubeCluster {
     async fn report_reach(&self, report: &ReachReport) -> Result<(), Failure> {
         reach::write(&self.wire, &self.settings.namespace, report).await
     }
+}
 
+impl Election for KubeCluster {
     async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
         leases::leadership(&self.wire, &self.settings.namespace, &self.settings.lease).await
     }

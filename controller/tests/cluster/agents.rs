@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use nodewell_controller::kube::{AgentConditions, SigningRequests};
-use nodewell_reconcile::{cluster::Cluster, enrolment::Requests, failure::Failure, liveness::Conditions};
+use nodewell_reconcile::{
+    cluster::{Configuration, Marks, Nodes, Records},
+    enrolment::Requests,
+    failure::Failure,
+    liveness::Conditions,
+};
 use nodewell_remedy::{
     enrolment::{Request, Rule, Verdict, judge},
     liveness::{AGENT, Evidence, StatusView, Words},

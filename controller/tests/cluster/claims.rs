@@ -7,7 +7,10 @@ use nodewell_controller::kube::{
     FIELD_MANAGER,
     claims::{self, Read, Standing},
 };
-use nodewell_reconcile::{cluster::Cluster, failure::Failure};
+use nodewell_reconcile::{
+    cluster::{Election, Nodes, Records},
+    failure::Failure,
+};
 use serde_json::{Value, json};
 
 use crate::{

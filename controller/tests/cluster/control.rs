@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use nodewell_controller::kube::{HOLD_CONFIG_MAP, KubeCluster};
 use nodewell_reconcile::{
-    cluster::{Cluster, Leadership, LeaseKind},
+    cluster::{Configuration, Election, Leadership, LeaseKind, Marks, Nodes},
     failure::Failure,
 };
 use nodewell_remedy::action::Telling;

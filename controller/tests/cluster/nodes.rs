@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use nodewell_controller::kube::KubeCluster;
-use nodewell_reconcile::{cluster::Cluster, failure::Failure};
+use nodewell_reconcile::{
+    cluster::{Marks, Nodes},
+    failure::Failure,
+};
 use serde_json::json;
 
 use crate::{

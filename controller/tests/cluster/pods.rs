@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_reconcile::{cluster::Cluster, failure::Failure};
+use nodewell_reconcile::{cluster::Pods, failure::Failure};
 use nodewell_remedy::facts::{Pod, PodRef};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_reconcile::cluster::Cluster;
+use nodewell_reconcile::cluster::{Election, Marks, Nodes, Records};
 use serde_json::{Value, json};
 
 use crate::{

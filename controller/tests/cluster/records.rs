@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nodewell_reconcile::{cluster::Cluster, failure::Failure};
+use nodewell_reconcile::{cluster::Records, failure::Failure};
 use nodewell_remedy::api::fence::{Entry, Phase};
 use serde_json::{Value, json};
 

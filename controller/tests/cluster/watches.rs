@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use nodewell_controller::feed::{Feed, NodeEvent, Source};
-use nodewell_reconcile::cluster::{Cluster, LeaseKind};
+use nodewell_reconcile::cluster::{LeaseKind, Marks, Records};
 use nodewell_remedy::{
     action::Telling,
     api::{fence::NodeFence, policy::RemedyPolicy},

@@ -5,7 +5,7 @@ mod writes;
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_reconcile::{
-    cluster::{Cluster, Leadership, LeaseKind, ReachReport},
+    cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records},
     failure::Failure,
 };
 use nodewell_remedy::{
@@ -126,7 +126,7 @@ impl SimCluster {
     }
 }
 
-impl Cluster for SimCluster {
+impl Nodes for SimCluster {
     async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
         self.call(|truth| {
             let mut node = truth.store.nodes.get(name).map(|node| (**node).clone());
@@ -147,11 +147,37 @@ impl Cluster for SimCluster {
         })
         .await
     }
+}
 
-    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
-        self.call(|truth| Ok(truth.store.fences.get(name).cloned())).await
+impl Marks for SimCluster {
+    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+        self.write(|truth| truth.taint(self.replica, (node, uid), taint)).await
     }
 
+    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+        self.write(|truth| truth.untaint(self.replica, (node, uid), taint)).await
+    }
+
+    async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+        self.write(|truth| truth.cordon(self.replica, (node, uid), by)).await
+    }
+
+    async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+        self.write(|truth| truth.uncordon(self.replica, (node, uid), by)).await
+    }
+
+    async fn tell(&self, node: &str, _uid: &str, telling: &Telling) {
+        let told = self.call(|truth| {
+            truth.count("act event");
+            truth.audit(self.replica, &format!("Event on {node}: {} {}", telling.reason, telling.message));
+            Ok(())
+        });
+        // An Event that is lost is lost.
+        let _ = told.await;
+    }
+}
+
+impl Pods for SimCluster {
     async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
         self.call(|truth| Ok(truth.store.pods.values().filter(|pod| pod.node == node).cloned().collect())).await
     }
@@ -178,6 +204,41 @@ impl Cluster for SimCluster {
         self.call(|truth| Ok(truth.budget_of(&pod.at.name).into_iter().collect())).await
     }
 
+    async fn evict(&self, pod: &PodRef, _grace: Option<Duration>) -> Result<(), Failure> {
+        self.truth.borrow_mut().drain_calls(self.replica, pod, true);
+        self.write(|truth| truth.evict(self.replica, pod)).await
+    }
+
+    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+        let releases = grace == Some(Duration::ZERO);
+        if releases {
+            self.truth.borrow_mut().release_begins(self.replica, pod);
+        } else {
+            self.truth.borrow_mut().drain_calls(self.replica, pod, false);
+        }
+        self.write(|truth| truth.delete_pod(self.replica, pod, releases)).await
+    }
+}
+
+impl Records for SimCluster {
+    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
+        self.call(|truth| Ok(truth.store.fences.get(name).cloned())).await
+    }
+
+    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+        self.write(|truth| truth.open(self.replica, fence)).await
+    }
+
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+        self.write(|truth| truth.save(self.replica, fence)).await
+    }
+
+    async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
+        self.write(|truth| truth.close(self.replica, fence)).await
+    }
+}
+
+impl Configuration for SimCluster {
     async fn config_map(&self, _name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
         self.call(|_| Ok(None)).await
     }
@@ -193,60 +254,9 @@ impl Cluster for SimCluster {
         })
         .await
     }
+}
 
-    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
-        self.write(|truth| truth.open(self.replica, fence)).await
-    }
-
-    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
-        self.write(|truth| truth.save(self.replica, fence)).await
-    }
-
-    async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
-        self.write(|truth| truth.close(self.replica, fence)).await
-    }
-
-    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
-        self.write(|truth| truth.taint(self.replica, (node, uid), taint)).await
-    }
-
-    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
-        self.write(|truth| truth.untaint(self.replica, (node, uid), taint)).await
-    }
-
-    async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
-        self.write(|truth| truth.cordon(self.replica, (node, uid), by)).await
-    }
-
-    async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
-        self.write(|truth| truth.uncordon(self.replica, (node, uid), by)).await
-    }
-
-    async fn evict(&self, pod: &PodRef, _grace: Option<Duration>) -> Result<(), Failure> {
-        self.truth.borrow_mut().drain_calls(self.replica, pod, true);
-        self.write(|truth| truth.evict(self.replica, pod)).await
-    }
-
-    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
-        let releases = grace == Some(Duration::ZERO);
-        if releases {
-            self.truth.borrow_mut().release_begins(self.replica, pod);
-        } else {
-            self.truth.borrow_mut().drain_calls(self.replica, pod, false);
-        }
-        self.write(|truth| truth.delete_pod(self.replica, pod, releases)).await
-    }
-
-    async fn tell(&self, node: &str, _uid: &str, telling: &Telling) {
-        let told = self.call(|truth| {
-            truth.count("act event");
-            truth.audit(self.replica, &format!("Event on {node}: {} {}", telling.reason, telling.message));
-            Ok(())
-        });
-        // An Event that is lost is lost.
-        let _ = told.await;
-    }
-
+impl Hosts for SimCluster {
     async fn reach_reports(&self) -> Result<Vec<ReachReport>, Failure> {
         self.call(|truth| Ok(truth.store.reach.values().cloned().collect())).await
     }
@@ -254,7 +264,9 @@ impl Cluster for SimCluster {
     async fn report_reach(&self, report: &ReachReport) -> Result<(), Failure> {
         self.call(|truth| truth.report_reach(report)).await
     }
+}
 
+impl Election for SimCluster {
     async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
         self.call(|truth| Ok(truth.leadership_as_seen())).await
     }

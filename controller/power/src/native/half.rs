@@ -1,6 +1,6 @@
 //! A machine with several supplies of which only some were turned off.
 
-use nodewell_reconcile::{cluster::Cluster, lifeline::Lifeline};
+use nodewell_reconcile::{cluster::Configuration, lifeline::Lifeline};
 use nodewell_remedy::{
     action::Failed,
     method::{Act, Call, Plug, Ready},
@@ -9,7 +9,7 @@ use nodewell_remedy::{
 
 use super::{NativePower, begun, secret};
 
-impl<C: Cluster> NativePower<C> {
+impl<C: Configuration> NativePower<C> {
     /// What comes of an act whose methods `done` have acted when another failed. A supply that was turned off would stay so
     /// unnoticed, for a machine runs on either: it is turned on again, if the other one is on for certain. Where nobody knows
     /// that, the machine may be off by now, and asking is the next thing anyway.

@@ -1,6 +1,6 @@
 //! The condition `FenceReady`: whether a node could be fenced if it had to be, found out while it need not.
 
-use nodewell_reconcile::cluster::Cluster;
+use nodewell_reconcile::cluster::Configuration;
 use nodewell_remedy::{
     api::fence::Hold,
     facts::{Node, Truth},
@@ -21,7 +21,7 @@ pub struct Preflight {
     pub message: String,
 }
 
-impl<C: Cluster> NativePower<C> {
+impl<C: Configuration> NativePower<C> {
     /// Reads the configuration, proves the BMC's identity and asks it for the power's state. Changes nothing.
     pub async fn preflight(&self, node: &Node) -> Preflight {
         let ready = match self.proven(node, self.settings.refresh).await {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_reconcile::cluster::Cluster;
+use nodewell_reconcile::cluster::Configuration;
 use nodewell_remedy::method::Call;
 
 use crate::agent::Options;
@@ -10,7 +10,7 @@ use crate::agent::Options;
 /// # Errors
 /// The Secret cannot be read, is missing though it was asked for, or has a key that is no option of the agent's. Never
 /// with a value in it.
-pub(super) async fn options<C: Cluster>(cluster: &C, call: &Call) -> Result<Options, String> {
+pub(super) async fn options<C: Configuration>(cluster: &C, call: &Call) -> Result<Options, String> {
     let name = &call.secret;
     let mut options = Options { values: call.options.clone(), secrets: Vec::new() };
     let data = match cluster.secret(name).await {

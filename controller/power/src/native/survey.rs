@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_reconcile::cluster::Cluster;
+use nodewell_reconcile::cluster::Configuration;
 use nodewell_remedy::{facts::Node, method::Known};
 
 use super::NativePower;
@@ -14,7 +14,7 @@ use super::NativePower;
 /// What was read so long ago is read again, so that a standby does not begin with what was true last week.
 const OLD: Duration = Duration::from_secs(1200);
 
-impl<C: Cluster> NativePower<C> {
+impl<C: Configuration> NativePower<C> {
     /// Those of `nodes` whose ConfigMaps have to be read. From here on these nodes are all that there are: before it is first
     /// called, and until each was read once, nothing is fenced whose identity its configuration alone vouches for.
     pub fn unread<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> Vec<Node> {

@@ -10,7 +10,7 @@ use nodewell_remedy::{
 use tokio::time::sleep;
 
 use super::Conductor;
-use crate::{cluster::Cluster, failure::Failure, lifeline::Lifeline, power::Power};
+use crate::{cluster::Records, failure::Failure, lifeline::Lifeline};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ enum Stored {
     Unknown,
 }
 
-impl<C: Cluster, P: Power> Conductor<'_, C, P> {
+impl<C: Records, P> Conductor<'_, C, P> {
     pub(super) async fn open(&self, fence: NodeFence, life: &Lifeline) -> Vec<Tell> {
         if let Err(failure) = self.claim(&fence).await {
             tracing::warn!(node = fence.spec.node_name, %failure, "no record was opened: the node was not claimed");

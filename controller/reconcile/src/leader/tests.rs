@@ -1,19 +1,12 @@
 //! One Lease and several who want it, on a paused clock.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{cell::RefCell, rc::Rc};
 
 use jiff::Timestamp;
-use nodewell_remedy::{
-    action::Telling,
-    api::fence::NodeFence,
-    facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
-};
+use nodewell_remedy::api::fence::NodeFence;
 
 use super::*;
-use crate::{
-    cluster::LeaseKind,
-    world::{Limits, Source},
-};
+use crate::world::{Limits, Source};
 
 /// Only the Lease; everything else is not asked for by an election.
 #[derive(Debug, Clone, Default)]
@@ -28,17 +21,14 @@ struct Stored {
     writes: u64,
 }
 
-fn none<T>() -> Result<T, Failure> {
-    Err(Failure::NotFound)
-}
-
-impl Cluster for OneLease {
+impl Election for OneLease {
     async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
         match self.0.borrow().mute {
             Some(_) => Err(Failure::NoAnswer("mute".into())),
             None => Ok(self.0.borrow().lease.clone()),
         }
     }
+
     async fn lead(&self, lease: &Leadership) -> Result<Leadership, Failure> {
         let mut stored = self.0.borrow_mut();
         if stored.mute == Some(false) {
@@ -53,64 +43,6 @@ impl Cluster for OneLease {
         stored.lease = Some(lease.clone());
         if stored.mute.is_some() { Err(Failure::NoAnswer("mute".into())) } else { Ok(lease) }
     }
-    async fn node(&self, _: &str) -> Result<Option<Node>, Failure> {
-        none()
-    }
-    async fn lease(&self, _: LeaseKind, _: &str) -> Result<Option<LeaseView>, Failure> {
-        none()
-    }
-    async fn fence(&self, _: &str) -> Result<Option<NodeFence>, Failure> {
-        none()
-    }
-    async fn pods_on(&self, _: &str) -> Result<Vec<Pod>, Failure> {
-        none()
-    }
-    async fn pod(&self, _: &PodRef) -> Result<Option<Pod>, Failure> {
-        none()
-    }
-    async fn attachments_on(&self, _: &str) -> Result<Vec<Attachment>, Failure> {
-        none()
-    }
-    async fn budgets_of(&self, _: &Pod) -> Result<Vec<Budget>, Failure> {
-        none()
-    }
-    async fn config_map(&self, _: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
-        none()
-    }
-    async fn secret(&self, _: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
-        none()
-    }
-    async fn stopped(&self) -> Result<Option<String>, Failure> {
-        none()
-    }
-    async fn open(&self, _: &NodeFence) -> Result<NodeFence, Failure> {
-        none()
-    }
-    async fn save(&self, _: &NodeFence) -> Result<NodeFence, Failure> {
-        none()
-    }
-    async fn close(&self, _: &NodeFence) -> Result<(), Failure> {
-        none()
-    }
-    async fn taint(&self, _: &str, _: &str, _: &Taint) -> Result<bool, Failure> {
-        none()
-    }
-    async fn untaint(&self, _: &str, _: &str, _: &Taint) -> Result<bool, Failure> {
-        none()
-    }
-    async fn cordon(&self, _: &str, _: &str, _: &str) -> Result<bool, Failure> {
-        none()
-    }
-    async fn uncordon(&self, _: &str, _: &str, _: &str) -> Result<bool, Failure> {
-        none()
-    }
-    async fn evict(&self, _: &PodRef, _: Option<Duration>) -> Result<(), Failure> {
-        none()
-    }
-    async fn delete_pod(&self, _: &PodRef, _: Option<Duration>) -> Result<(), Failure> {
-        none()
-    }
-    async fn tell(&self, _: &str, _: &str, _: &Telling) {}
 }
 
 /// A world that has listed its records: there are none.

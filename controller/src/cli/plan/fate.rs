@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1 as core;
-use nodewell_reconcile::{cluster::Cluster, power::Power};
+use nodewell_reconcile::{cluster::Pods, power::Power};
 use nodewell_remedy::{
     api::fence::Hold,
     facts::Node,

@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use k8s_openapi::api::{coordination::v1::Lease, core::v1 as core};
-use nodewell_reconcile::{cluster::Cluster, world::NodeEvents};
+use nodewell_reconcile::{cluster::Configuration, world::NodeEvents};
 use nodewell_remedy::{
     api::{GROUP, VERSION, fence::NodeFence, policy::RemedyPolicy},
     facts::{LeaseView, Node},

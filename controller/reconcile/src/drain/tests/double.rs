@@ -5,14 +5,13 @@ use std::{cell::RefCell, collections::BTreeMap, future::pending, time::Duration}
 use jiff::Timestamp;
 use nodewell_remedy::{
     action::Telling,
-    api::fence::NodeFence,
-    facts::{Attachment, Budget, Deletion, LeaseView, Node, Owner, Pod, PodRef, Taint},
+    facts::{Attachment, Budget, Deletion, LeaseView, Node, Owner, Pod, PodRef},
     time::{Moment, Now},
 };
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    cluster::{Cluster, Leadership, LeaseKind},
+    cluster::{LeaseKind, Nodes, Pods},
     failure::Failure,
 };
 
@@ -239,7 +238,7 @@ fn unused<T>() -> Result<T, Failure> {
     Err(Failure::Refused { code: 405, message: "a drain has no use for this".into() })
 }
 
-impl Cluster for Double {
+impl Nodes for Double {
     async fn node(&self, _name: &str) -> Result<Option<Node>, Failure> {
         self.record("node".into());
         Ok(match self.node_becomes {
@@ -248,6 +247,12 @@ impl Cluster for Double {
         })
     }
 
+    async fn lease(&self, _kind: LeaseKind, _node: &str) -> Result<Option<LeaseView>, Failure> {
+        unused()
+    }
+}
+
+impl Pods for Double {
     async fn pods_on(&self, _node: &str) -> Result<Vec<Pod>, Failure> {
         self.record("list".into());
         let nth = self.world.borrow().lists;
@@ -257,6 +262,14 @@ impl Cluster for Double {
             Does::Hang => pending().await,
             _ => Ok(self.there()),
         }
+    }
+
+    async fn pod(&self, _at: &PodRef) -> Result<Option<Pod>, Failure> {
+        unused()
+    }
+
+    async fn attachments_on(&self, _node: &str) -> Result<Vec<Attachment>, Failure> {
+        unused()
     }
 
     async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
@@ -270,71 +283,5 @@ impl Cluster for Double {
 
     async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
         self.act("delete", &self.delete, pod, grace).await
-    }
-
-    async fn lease(&self, _kind: LeaseKind, _node: &str) -> Result<Option<LeaseView>, Failure> {
-        unused()
-    }
-
-    async fn fence(&self, _name: &str) -> Result<Option<NodeFence>, Failure> {
-        unused()
-    }
-
-    async fn pod(&self, _at: &PodRef) -> Result<Option<Pod>, Failure> {
-        unused()
-    }
-
-    async fn attachments_on(&self, _node: &str) -> Result<Vec<Attachment>, Failure> {
-        unused()
-    }
-
-    async fn config_map(&self, _name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
-        unused()
-    }
-
-    async fn secret(&self, _name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
-        unused()
-    }
-
-    async fn stopped(&self) -> Result<Option<String>, Failure> {
-        unused()
-    }
-
-    async fn open(&self, _fence: &NodeFence) -> Result<NodeFence, Failure> {
-        unused()
-    }
-
-    async fn save(&self, _fence: &NodeFence) -> Result<NodeFence, Failure> {
-        unused()
-    }
-
-    async fn close(&self, _fence: &NodeFence) -> Result<(), Failure> {
-        unused()
-    }
-
-    async fn taint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<bool, Failure> {
-        unused()
-    }
-
-    async fn untaint(&self, _node: &str, _uid: &str, _taint: &Taint) -> Result<bool, Failure> {
-        unused()
-    }
-
-    async fn cordon(&self, _node: &str, _uid: &str, _by: &str) -> Result<bool, Failure> {
-        unused()
-    }
-
-    async fn uncordon(&self, _node: &str, _uid: &str, _by: &str) -> Result<bool, Failure> {
-        unused()
-    }
-
-    async fn tell(&self, _node: &str, _uid: &str, _telling: &Telling) {}
-
-    async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
-        unused()
-    }
-
-    async fn lead(&self, _lease: &Leadership) -> Result<Leadership, Failure> {
-        unused()
     }
 }

@@ -1,0 +1,32 @@
+//! What we put on a Node: taints, cordons, Events.
+
+use std::future::Future;
+
+use nodewell_remedy::{
+    action::Telling,
+    facts::{Node, Taint},
+};
+
+use super::Nodes;
+use crate::failure::Failure;
+
+/// Marks on the Node with this UID.
+pub trait Marks: Nodes {
+    /// Adds the taint. False if one with this key and effect is there that has another value: it is somebody else's.
+    /// Compare-and-swap inside.
+    fn taint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
+    /// Takes it away. False if one with this key and effect is there that has another value, and stays.
+    fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
+    /// Makes it unschedulable with our mark `by`. False if somebody else did before.
+    fn cordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
+    /// The same for a schedulable Node as the watch saw it, on condition that it is still that version: one request where
+    /// [`cordon`](Self::cordon) makes two. With the Node as it is stored now, if that became known on the way.
+    fn cordon_seen(&self, seen: &Node, by: &str) -> impl Future<Output = Result<(bool, Option<Node>), Failure>> {
+        async { Ok((self.cordon(&seen.name, &seen.uid, by).await?, self.node(&seen.name).await.ok().flatten())) }
+    }
+    /// Only if it carries our mark. False if it does not, or if a person has cordoned it anew: their cordon stays. The mark
+    /// goes in any case.
+    fn uncordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
+    /// An Event. Failing to tell never stops an act; implementations try for a while and give up.
+    fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
+}

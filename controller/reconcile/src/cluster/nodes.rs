@@ -1,0 +1,22 @@
+//! Nodes and the Leases that say whether they live.
+
+use std::future::Future;
+
+use nodewell_remedy::facts::{LeaseView, Node};
+
+use crate::failure::Failure;
+
+/// Which of a Node's Leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LeaseKind {
+    /// `kube-node-lease`.
+    Kubelet,
+    /// `nodewell`.
+    Agent,
+}
+
+/// What is known of nodes.
+pub trait Nodes {
+    fn node(&self, name: &str) -> impl Future<Output = Result<Option<Node>, Failure>>;
+    fn lease(&self, kind: LeaseKind, node: &str) -> impl Future<Output = Result<Option<LeaseView>, Failure>>;
+}

@@ -1,0 +1,26 @@
+//! Pods of a node, what protects them, what they have attached.
+
+use std::{future::Future, time::Duration};
+
+use nodewell_remedy::facts::{Attachment, Budget, Pod, PodRef};
+
+use crate::failure::Failure;
+
+/// Reads them, and moves them away.
+pub trait Pods {
+    /// Pods with `spec.nodeName`; their claims may be known by name alone.
+    fn pods_on(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, Failure>>;
+    /// The same with what their claims are, which may take a few requests for each.
+    fn pods_and_claims_on(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, Failure>> {
+        self.pods_on(node)
+    }
+    /// This very pod: another one of its name is none.
+    fn pod(&self, at: &PodRef) -> impl Future<Output = Result<Option<Pod>, Failure>>;
+    fn attachments_on(&self, node: &str) -> impl Future<Output = Result<Vec<Attachment>, Failure>>;
+    /// The budgets that select this pod.
+    fn budgets_of(&self, pod: &Pod) -> impl Future<Output = Result<Vec<Budget>, Failure>>;
+    /// Eviction v1 with the UID as precondition; 404 and 409 on the UID are [`Failure::NotFound`].
+    fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> impl Future<Output = Result<(), Failure>>;
+    /// With the UID as precondition.
+    fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> impl Future<Output = Result<(), Failure>>;
+}

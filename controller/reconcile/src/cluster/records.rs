@@ -1,0 +1,23 @@
+//! NodeFences, and the claim on a node that comes before one.
+
+use std::future::Future;
+
+use nodewell_remedy::api::fence::NodeFence;
+
+use crate::failure::Failure;
+
+/// Records, by compare-and-swap only.
+pub trait Records {
+    fn fence(&self, name: &str) -> impl Future<Output = Result<Option<NodeFence>, Failure>>;
+    /// Takes the node's Lease by which remediators tell each other who has it in hand, or renews ours. Another's is a
+    /// [`Failure::Conflict`] that names it. Only asked where such Leases are kept.
+    fn claim(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), Failure>> {
+        let _ = (node, uid);
+        std::future::ready(Ok(()))
+    }
+    fn open(&self, fence: &NodeFence) -> impl Future<Output = Result<NodeFence, Failure>>;
+    /// Replaces `status` if the record still has this resourceVersion and UID.
+    fn save(&self, fence: &NodeFence) -> impl Future<Output = Result<NodeFence, Failure>>;
+    /// Deletes it, under the same condition.
+    fn close(&self, fence: &NodeFence) -> impl Future<Output = Result<(), Failure>>;
+}
