@@ -47,7 +47,7 @@ impl MountsReader {
 
     /// One mount for each filesystem, with what is to be known of it. Nothing here can hang.
     fn rows(&mut self) -> Result<Vec<Row>, ReadError> {
-        let best = self.best()?;
+        let best = best(self.table.mounts()?, &self.ignored);
         let writable = fstab::writable(&self.settings.fstab);
         let row = |(mount, kind): (Mount, Kind)| {
             let name = (kind == Kind::Disk).then(|| errors::device_name(&self.roots, &mount)).flatten();
@@ -70,29 +70,8 @@ impl MountsReader {
         Ok(best.into_iter().map(row).collect())
     }
 
-    /// The mounts by which filesystems are known, in the order of their mount points.
-    fn best(&mut self) -> Result<Vec<(Mount, Kind)>, ReadError> {
-        let mut best: BTreeMap<&str, (&Mount, Kind)> = BTreeMap::new();
-        let mounts = self.table.mounts()?;
-        // Of two mounts at one point only the later one is seen.
-        let seen: BTreeMap<&str, u64> = mounts.iter().map(|mount| (mount.mount_point.as_str(), mount.id)).collect();
-        for mount in mounts.iter().filter(|mount| seen.get(mount.mount_point.as_str()) == Some(&mount.id)) {
-            let Some(kind) = kind::of(mount).filter(|_| !is_ignored(&self.ignored, mount)) else { continue };
-            let known = best.entry(&mount.device_number).or_insert((mount, kind));
-            if rank(mount) < rank(known.0) {
-                *known = (mount, kind);
-            }
-        }
-        // The disk of a pod is the pod's; whether its server answers concerns the kubelet, too.
-        let counts = |(mount, kind): &(&Mount, Kind)| *kind != Kind::Disk || !kind::is_volume(&mount.mount_point);
-        let mut rows: Vec<_> = best.into_values().filter(counts).map(|(mount, kind)| (mount.clone(), kind)).collect();
-        rows.sort_by(|one, other| rank(&one.0).cmp(&rank(&other.0)));
-        rows.truncate(ROWS_LIMIT);
-        Ok(rows)
-    }
-
     fn ask(&mut self, device: &str) -> Result<Reading, ReadError> {
-        let best = self.best()?;
+        let best = best(self.table.mounts()?, &self.ignored);
         let asked = best.iter().filter(|(mount, kind)| kind::asked(*kind, mount) == device).take(OF_SERVER_LIMIT);
         let said: Reading =
             asked.filter_map(|(mount, kind)| Some((mount.mount_point.clone(), ask(mount, *kind)?))).collect();
@@ -103,7 +82,7 @@ impl MountsReader {
 
 impl Reader for MountsReader {
     fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        let best = self.best()?;
+        let best = best(self.table.look()?, &self.ignored);
         let asked = best.iter().map(|(mount, kind)| kind::asked(*kind, mount));
         Ok(std::iter::once(TABLE.to_owned()).chain(asked).collect())
     }
@@ -115,6 +94,26 @@ impl Reader for MountsReader {
         };
         value.map_err(|error| ReadError::Failed { message: error.to_string() })
     }
+}
+
+/// The mounts by which filesystems are known, in the order of their mount points.
+fn best(mounts: &[Mount], ignored: &[Pattern]) -> Vec<(Mount, Kind)> {
+    let mut best: BTreeMap<&str, (&Mount, Kind)> = BTreeMap::new();
+    // Of two mounts at one point only the later one is seen.
+    let seen: BTreeMap<&str, u64> = mounts.iter().map(|mount| (mount.mount_point.as_str(), mount.id)).collect();
+    for mount in mounts.iter().filter(|mount| seen.get(mount.mount_point.as_str()) == Some(&mount.id)) {
+        let Some(kind) = kind::of(mount).filter(|_| !is_ignored(ignored, mount)) else { continue };
+        let known = best.entry(&mount.device_number).or_insert((mount, kind));
+        if rank(mount) < rank(known.0) {
+            *known = (mount, kind);
+        }
+    }
+    // The disk of a pod is the pod's; whether its server answers concerns the kubelet, too.
+    let counts = |(mount, kind): &(&Mount, Kind)| *kind != Kind::Disk || !kind::is_volume(&mount.mount_point);
+    let mut rows: Vec<_> = best.into_values().filter(counts).map(|(mount, kind)| (mount.clone(), kind)).collect();
+    rows.sort_by(|one, other| rank(&one.0).cmp(&rank(&other.0)));
+    rows.truncate(ROWS_LIMIT);
+    rows
 }
 
 fn is_ignored(ignored: &[Pattern], mount: &Mount) -> bool {

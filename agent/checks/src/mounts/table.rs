@@ -1,5 +1,5 @@
-//! The mounts of this namespace, read again only when the kernel says that they have changed: a node with a thousand pods
-//! has thousands of lines.
+//! The mounts of this namespace, read once a round, and again only when the kernel says that they have changed: a node with
+//! a thousand pods has thousands of lines.
 
 use std::{
     fs::File,
@@ -39,7 +39,14 @@ impl Table {
         Self { path, open: None }
     }
 
-    /// As they are now.
+    /// With their options as they are now. Of a filesystem that cuts itself off after an error the kernel does not say that
+    /// anything has changed: only a mount, an unmount and a remount do.
+    pub(super) fn look(&mut self) -> Result<&[Mount], ReadError> {
+        self.open = None;
+        self.mounts()
+    }
+
+    /// Those there are now, with the options of the last look or later.
     pub(super) fn mounts(&mut self) -> Result<&[Mount], ReadError> {
         let open = match self.open.take().filter(Open::is_current) {
             Some(open) => open,
@@ -90,6 +97,14 @@ mod tests {
         let seen = table.mounts().unwrap().len();
         // Somebody may mount at this very moment.
         assert!(seen == 1 || seen >= count - 1);
+    }
+
+    #[test]
+    fn options_are_read_with_each_look_whether_the_kernel_tells_of_a_change_or_not() {
+        let mut table = Table::new(PathBuf::from("/proc/self/mountinfo"));
+        let fake = Mount { id: u64::MAX, ..table.look().unwrap()[0].clone() };
+        table.open.as_mut().unwrap().mounts = vec![fake];
+        assert!(table.look().unwrap().iter().all(|mount| mount.id != u64::MAX));
     }
 
     #[test]
