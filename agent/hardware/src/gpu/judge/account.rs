@@ -41,6 +41,7 @@ impl GpuJudge {
                 faults.push(Fault::new("GpuMissing", message));
             }
             Standing::Answered(reading) => add(&mut faults, self.gpu_faults(device, known, reading)),
+            Standing::Unfound(_) => {}
             Standing::Unknown(_) if faults.is_empty() => {}
             Standing::Unknown(_) => {
                 let last = device.last.iter().flat_map(|reading| self.gpu_faults(device, known, reading));
@@ -54,7 +55,7 @@ impl GpuJudge {
     fn fabric_state(&self, device: &Device, known: &Known) -> Option<State> {
         let mut faults = self.xid_faults(known, &fabric_unhealthy());
         let has_fabric = match &device.standing {
-            Standing::Unasked | Standing::Released | Standing::Missing => return None,
+            Standing::Unasked | Standing::Unfound(_) | Standing::Released | Standing::Missing => return None,
             Standing::Unknown(_) => {
                 let is_said = !faults.is_empty();
                 let last = device.last.iter().filter(|last| is_said && last.access == Access::Answers);
@@ -133,7 +134,7 @@ fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
 /// The state of a device that has no fault.
 fn faultless(standing: &Standing, known: &Known) -> State {
     match standing {
-        Standing::Unknown(trouble) => unknown(trouble),
+        Standing::Unknown(trouble) | Standing::Unfound(trouble) => unknown(trouble),
         other => State::Well { message: well(other.reading(), known) },
     }
 }
@@ -150,6 +151,7 @@ fn word(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static st
     match &device.standing {
         Standing::Missing => Some("lost"),
         Standing::Answered(reading) if reading.access == Access::Lost => Some("lost"),
+        Standing::Unfound(_) => Some("not found"),
         Standing::Unknown(Trouble::Silent(_)) => Some("not answering"),
         Standing::Unknown(Trouble::Read(_)) => Some("not readable"),
         _ if verdicts.iter().any(is_failing) => Some("failing"),

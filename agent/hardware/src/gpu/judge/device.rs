@@ -49,6 +49,8 @@ pub(super) enum Standing {
     Answered(Box<GpuReading>),
     /// Nobody knows how it is.
     Unknown(Trouble),
+    /// Remembered, and not found by this run; why nobody can tell what that means.
+    Unfound(Trouble),
     /// Not on the bus any more.
     Missing,
     /// Its driver is gone, or it was given to another: nobody's fault.

@@ -27,7 +27,7 @@ impl GpuJudge {
         for name in listed.iter().filter(|name| *name != DRIVER) {
             let device = self.device(name);
             device.absent.clear();
-            if matches!(device.standing, Standing::Missing | Standing::Released) {
+            if matches!(device.standing, Standing::Missing | Standing::Released | Standing::Unfound(_)) {
                 device.standing = Standing::Unasked;
             }
         }
@@ -37,15 +37,15 @@ impl GpuJudge {
     /// What is not listed: known after the answers, which tell of boards that moved and of GPUs given to others.
     pub(super) fn take_absence(&mut self) {
         let Some(listed) = self.listed.take() else { return };
+        let present = count(listed.iter().filter(|name| *name != DRIVER).count());
         let absent: Vec<_> = self.devices.keys().filter(|name| !listed.contains(*name)).cloned().collect();
         for name in &absent {
-            self.take_absent(name, listed.contains(DRIVER));
+            self.take_absent(name, listed.contains(DRIVER), present);
         }
-        let present = listed.iter().filter(|name| *name != DRIVER).count();
-        self.take_count(u32::try_from(present).unwrap_or(u32::MAX));
+        self.take_count(present);
     }
 
-    fn take_absent(&mut self, name: &str, has_driver: bool) {
+    fn take_absent(&mut self, name: &str, has_driver: bool, present: u32) {
         let Some(known) = self.memory.get(name) else {
             self.devices.remove(name);
             return;
@@ -54,6 +54,7 @@ impl GpuJudge {
         let driver = self.driver.reading.as_ref();
         let elsewhere = driver.is_some_and(|driver| driver.elsewhere.iter().any(|other| other == name));
         let can_tell = driver.is_some();
+        let unfound = self.unfound(can_tell, present);
         let device = self.device(name);
         device.absent.count(can_tell);
         if !is_nvidias || !has_driver || elsewhere {
@@ -61,10 +62,23 @@ impl GpuJudge {
         } else if device.absent.is_sure() || was_missing {
             device.standing = Standing::Missing;
             self.memory.update(name, |known| known.is_missing = true);
-        } else if device.standing == Standing::Unasked {
-            // An earlier run may have said more of it than it could write down: to say nothing would take that back.
-            let message = "not on the bus at the first look; it is looked for again".to_owned();
-            device.standing = Standing::Unknown(Trouble::Read(ReadError::Failed { message }));
+        } else if matches!(device.standing, Standing::Unasked | Standing::Unfound(_)) {
+            device.standing = unfound;
+        }
+    }
+
+    /// How a GPU stands that this run has not seen yet, and that may be gone, moved, or given away. An earlier run may have
+    /// said more of it than it could write down: to say nothing would take that back.
+    fn unfound(&self, can_tell: bool, present: u32) -> Standing {
+        let is_enough = self.settings.expected.is_some_and(|expected| present >= expected);
+        match &self.driver.trouble {
+            _ if is_enough => Standing::Unasked,
+            Some(Standing::Unknown(trouble)) if !can_tell => Standing::Unfound(trouble.clone()),
+            _ if !can_tell => Standing::Unasked,
+            _ => {
+                let message = "not on the bus at the first look; it is looked for again".to_owned();
+                Standing::Unfound(Trouble::Read(ReadError::Failed { message }))
+            }
         }
     }
 

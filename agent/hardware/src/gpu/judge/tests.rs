@@ -233,10 +233,51 @@ fn a_gpu_off_the_list_is_missing_after_two_rounds_and_across_restarts() {
 fn a_gpu_that_a_new_run_does_not_find_is_unknown_until_that_is_sure() {
     let mut bench = bench();
     bench.round();
+    bench.set(TWO, |gpu| gpu.links = links(&[true]));
+    bench.round();
     bench.gpus.remove(TWO);
     bench.restart();
-    assert_eq!(reasons(&bench.round(), TWO), ["unknown DeviceUnreadable"], "the last run may have missed it already");
+    let findings = bench.round();
+    assert_eq!(reasons(&findings, TWO), ["unknown DeviceUnreadable"], "the last run may have missed it already");
+    assert_eq!(reasons_of(&findings, TWO, "GpuFabricUnhealthy"), ["nothing"]);
+    assert_eq!(inventory(&findings), "2 GPUs: 1 not found");
     assert_eq!(reasons(&bench.round(), TWO), ["GpuMissing"]);
+}
+
+#[test]
+fn a_gpu_that_a_new_run_need_not_find_is_not_looked_for() {
+    let without_two = |settings: GpuSettings| {
+        let mut bench = bench();
+        bench.round();
+        bench.gpus.remove(TWO);
+        bench.judge.settings = settings;
+        bench.restart();
+        bench
+    };
+    let mut given = without_two(GpuSettings::default());
+    given.driver.elsewhere = vec![TWO.into()];
+    assert_eq!(reasons(&given.round(), TWO), ["nothing"], "it has another driver");
+    let mut taken_out = without_two(GpuSettings { expected: Some(1), ..GpuSettings::default() });
+    for _ in 0..3 {
+        assert_eq!(reasons(&taken_out.round(), TWO), ["nothing"], "as many are expected as there are");
+    }
+}
+
+#[test]
+fn while_the_driver_is_silent_it_is_not_known_where_an_unfound_gpu_is() {
+    let mut bench = bench();
+    bench.round();
+    bench.restart();
+    for _ in 0..3 {
+        bench.seconds += 30;
+        let answers = vec![(DRIVER.to_owned(), Err(silence())), (ONE.to_owned(), bench.gpus[ONE].clone())];
+        let listed = Ok(vec![DRIVER.to_owned(), ONE.to_owned()]);
+        let findings = bench.judge.judge(Round { now: bench.now(), listed, answers });
+        assert_eq!(reasons(&findings, TWO), ["unknown DeviceNotAnswering"]);
+    }
+    bench.gpus.remove(TWO);
+    bench.driver.elsewhere = vec![TWO.into()];
+    assert_eq!(reasons(&bench.round(), TWO), ["nothing"]);
 }
 
 #[test]
