@@ -25,8 +25,7 @@ impl Fake {
     }
 
     fn answer<T>(&self, value: T) -> Result<T, Failure> {
-        let down = || Failure::NoAnswer("the API server is down".to_owned());
-        if *self.down.lock().unwrap() { Err(down()) } else { Ok(value) }
+        if *self.down.lock().unwrap() { Err(Failure::NoAnswer("the API server is down".to_owned())) } else { Ok(value) }
     }
 }
 
