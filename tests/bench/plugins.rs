@@ -1,14 +1,7 @@
 //! A hundred plug-ins, each run every second for a minute: whether they keep their pace, what that costs the satellite, and
 //! whether anything of them is left.
 
-use std::{
-    fmt::Write as _,
-    fs,
-    os::unix::fs::{MetadataExt, PermissionsExt},
-    path::Path,
-    thread,
-    time::Duration,
-};
+use std::{fmt::Write as _, fs, os::unix::fs::MetadataExt, path::Path, thread, time::Duration};
 
 use nodewell_tests::{agent::Plan, process::Process};
 
@@ -52,8 +45,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
 
 /// Each run makes a file; its time is when the run was at work.
 fn write_plugins(plan: &Plan, marks: &Path) {
-    let program = plan.file("bin/mark.sh", "#!/bin/sh\n: >\"$1/$$\"\nexit 0\n");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = plan.program("mark.sh", "#!/bin/sh\n: >\"$1/$$\"\nexit 0\n");
     let mut rules =
         "[[condition]]\ntype = \"Bench\"\nhealthy-reason = \"Well\"\nhealthy-message = \"fine\"\n".to_owned();
     for number in 0..PLUGINS {

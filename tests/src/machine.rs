@@ -192,12 +192,24 @@ impl Machine {
         fs::write(path, content).unwrap();
     }
 
+    /// Writes a program to `inside` that everybody may execute.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn program(&self, inside: &str, text: &str) {
+        let path = self.path(inside);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        nodewell_kit::write_program(&path, 0o755, text);
+    }
+
     /// Copies a file of ours to `inside`.
     ///
     /// # Panics
     /// If it cannot be copied.
     pub fn copy(&self, from: &Path, inside: &str) {
-        fs::copy(from, self.path(inside)).unwrap();
+        // Not by ourselves: it may be a program (see `nodewell_kit::write_program`).
+        let copied = Command::new("cp").args([from.as_os_str(), self.path(inside).as_os_str()]).status();
+        assert!(copied.unwrap().success());
     }
 
     /// Copies a folder of ours to `inside`, for everybody to read.

@@ -29,7 +29,7 @@ use pki::Pki;
 
 /// A loaded machine with two cores needs half of it at most.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// A port that was free a moment ago may be taken by the time it is used.
+/// A program of another test run may have taken one of its ports by the time it is used.
 const ATTEMPTS: usize = 3;
 
 /// A running pair. Both end when dropped.

@@ -129,8 +129,7 @@ fn exposure(machine: &Machine) {
 /// A provider's plug-in is asked for its type at the start, by the way that every agent goes.
 fn limited(machine: &Machine) {
     let script = "#!/bin/sh\ncat /proc/self/limits /proc/self/oom_score_adj >/tmp/limits && echo stand-in\n";
-    machine.write("/usr/local/libexec/reapers/stand-in", script);
-    machine.sh("chmod 755 /usr/local/libexec/reapers/stand-in");
+    machine.program("/usr/local/libexec/reapers/stand-in", script);
     let config = "[fencing]\nplugins = [\"/usr/local/libexec/reapers\"]\n";
     machine.write("/etc/nodewell/nodewell-controller.toml.d/60-plugins.toml", config);
     machine.sh("systemctl restart nodewell-controller");

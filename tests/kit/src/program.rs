@@ -19,43 +19,32 @@ pub fn write_program(path: &Path, mode: u32, text: &str) {
     let install =
         install.args([mode.as_ref(), "--no-target-directory".as_ref(), "/dev/stdin".as_ref(), path.as_os_str()]);
     let mut install = install.stdin(Stdio::piped()).spawn().unwrap();
-    install.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    assert!(install.wait().unwrap().success(), "{} cannot be written", path.display());
+    let written = install.stdin.take().unwrap().write_all(text.as_bytes());
+    let is_done = install.wait().unwrap().success() && written.is_ok();
+    assert!(is_done, "{} cannot be written", path.display());
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        os::unix::fs::PermissionsExt,
-        sync::atomic::{AtomicBool, Ordering},
-        thread,
-    };
+    use std::{fs, os::unix::fs::PermissionsExt, thread};
 
     use super::*;
 
     #[test]
     fn it_runs_while_other_threads_start_processes() {
-        let (folder, over) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+        let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    while !over.load(Ordering::Relaxed) {
-                        Command::new("true").status().unwrap();
-                    }
-                });
-            }
-            let run = |code: i32| {
-                write_program(&path, 0o755, &format!("#!/bin/sh\nexit {code}\n"));
-                Command::new(&path).status().map(|status| status.code())
-            };
-            let ended: Vec<_> = (0..200).map(run).collect();
-            over.store(true, Ordering::Relaxed);
-            for (ended, code) in ended.into_iter().zip(0..) {
-                assert_eq!(ended.unwrap(), Some(code), "what was written last is run");
-            }
-        });
+        let others: Vec<_> = (0..4).map(|_| thread::spawn(|| (0..300).for_each(|_| start("true")))).collect();
+        for code in 0..100 {
+            write_program(&path, 0o755, &format!("#!/bin/sh\nexit {code}\n"));
+            let ended = Command::new(&path).status().unwrap();
+            assert_eq!(ended.code(), Some(code), "what was written last is run");
+        }
+        others.into_iter().for_each(|other| other.join().unwrap());
+    }
+
+    fn start(program: &str) {
+        assert!(Command::new(program).status().unwrap().success());
     }
 
     #[test]
