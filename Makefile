@@ -20,21 +20,25 @@ build: toolchain ## build all programs, optimised
 
 test: toolchain deps lint unit whole guests ## everything that must pass before a change lands
 
-lint:
+lint: format clippy licences
+format:
 	$(CARGO) fmt --all --check
+clippy:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+licences:
 	@packaging/licences
+.PHONY: format clippy licences
 
 unit: ## unit and property tests
 	$(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked --no-fail-fast
 
 whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked
-	$(CARGO) test -p nodewell-tests --locked
+	$(CARGO) test -p nodewell-tests --locked --no-fail-fast
 
 guests:
 	$(CARGO) build $(PROGRAMS) --locked
-	$(CARGO) test -p nodewell-vm --locked
+	$(CARGO) test -p nodewell-vm --locked --no-fail-fast
 .PHONY: guests
 
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)

@@ -35,7 +35,7 @@ pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
 pub(super) struct Watch {
     first: Option<Reading>,
     first_at: Duration,
-    /// The errors that the filesystem had counted when it was last seen broken.
+    /// The errors that the filesystem had counted when it was last seen broken, or when that could first be read.
     errors: Option<u64>,
     seen_mounted: bool,
     /// The problem is from before anybody looked: what it speaks of may be long gone.
@@ -84,8 +84,8 @@ impl Watch {
     /// Judges a reading of boot time `at` against those before it.
     pub(super) fn judge(&mut self, reading: Reading, at: Duration) -> Verdict {
         let first_look = self.first.is_none();
-        // Only a mounted filesystem shows its count.
         let fails = reading.read_only || reading.probe == ProbeResult::Failed;
+        // Only a mounted filesystem shows its count.
         if first_look || fails || self.errors.is_none() {
             self.errors = reading.errors;
         }
