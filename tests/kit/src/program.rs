@@ -26,25 +26,47 @@ pub fn write_program(path: &Path, mode: u32, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt, thread};
+    use std::{
+        fs,
+        os::unix::fs::PermissionsExt,
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
 
     use super::*;
 
-    #[test]
-    fn it_runs_while_other_threads_start_processes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("program");
-        let others: Vec<_> = (0..4).map(|_| thread::spawn(|| (0..300).for_each(|_| start("true")))).collect();
-        for code in 0..100 {
-            write_program(&path, 0o755, &format!("#!/bin/sh\nexit {code}\n"));
-            let ended = Command::new(&path).status().unwrap();
-            assert_eq!(ended.code(), Some(code), "what was written last is run");
+    /// Ends those that start processes, also when the test fails.
+    struct Over<'a>(&'a AtomicBool);
+
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
         }
-        others.into_iter().for_each(|other| other.join().unwrap());
     }
 
-    fn start(program: &str) {
-        assert!(Command::new(program).status().unwrap().success());
+    #[test]
+    fn it_runs_while_other_threads_start_processes() {
+        let (folder, over) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+        let path = folder.path().join("program");
+        // The longer it is written, the surer a child has it open.
+        let story = "# a long story\n".repeat(20_000);
+        thread::scope(|scope| {
+            let over = Over(&over);
+            for _ in 0..4 {
+                scope.spawn(|| start_until(over.0));
+            }
+            for code in 0..100 {
+                write_program(&path, 0o755, &format!("#!/bin/sh\nexit {code}\n{story}"));
+                let ended = Command::new(&path).status().unwrap();
+                assert_eq!(ended.code(), Some(code), "what was written last is run");
+            }
+        });
+    }
+
+    fn start_until(over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            assert!(Command::new("true").status().unwrap().success());
+        }
     }
 
     #[test]
