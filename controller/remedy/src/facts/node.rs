@@ -65,6 +65,12 @@ impl Node {
         self.condition("Ready").is_some_and(|ready| ready.status == Truth::True)
     }
 
+    /// The kubelet, or the node lifecycle controller for it, says that it is not. A Node without the condition says nothing.
+    #[must_use]
+    pub fn is_not_ready(&self) -> bool {
+        self.condition("Ready").is_some_and(|ready| ready.status != Truth::True)
+    }
+
     #[must_use]
     pub fn taint(&self, key: &str) -> Option<&Taint> {
         self.taints.iter().find(|taint| taint.key == key)

@@ -6,7 +6,7 @@ use std::{fmt, time::Duration};
 use super::Case;
 use crate::{
     api::fence::{DrainReport, Hold},
-    facts::{Effect, Taint, kubelet},
+    facts::{Effect, Node, Taint, kubelet},
     guard::reason::{EVIDENCE_TOO_YOUNG, NODE_READY},
     snapshot::PowerState,
     time::Moment,
@@ -64,7 +64,7 @@ pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Hold> {
     let Some(silence) = silence(case) else {
         return Err(young("the kubelet's Lease cannot be read; look at kube-node-lease"));
     };
-    if silence >= kubelet::GIVEN_UP && !case.node.is_none_or(crate::facts::Node::is_ready) {
+    if silence >= kubelet::GIVEN_UP && case.node.is_some_and(Node::is_not_ready) {
         return Ok(witnesses(case, silence));
     }
     match fast(case, silence) {
@@ -148,14 +148,16 @@ fn missing(case: &Case<'_>, silence: Duration) -> Hold {
             "it was drained and is open to new pods; cordon it, best by a step before the drain",
         );
     }
-    if case.node.is_some_and(crate::facts::Node::is_ready) && silence < kubelet::GIVEN_UP {
+    if case.node.is_some_and(Node::is_ready) && silence < kubelet::GIVEN_UP {
         let message = "the node is Ready and was not drained; a drain step before this one would allow it";
         return Hold::new(NODE_READY, message);
     }
     let sentence = sentence(&witnesses(case, silence));
-    if case.node.is_some_and(crate::facts::Node::is_ready) {
+    if silence >= kubelet::GIVEN_UP {
+        let ready =
+            if case.node.is_some_and(Node::is_ready) { "Ready is still True" } else { "it has no condition Ready" };
         let who = "the node lifecycle controller (kube-controller-manager) has not given it up";
-        return young(&format!("{sentence}, but Ready is still True: {who}"));
+        return young(&format!("{sentence}, but {ready}: {who}"));
     }
     young(&format!("{sentence}; enough is {} s of silence, or the policy's fast evidence", kubelet::GIVEN_UP.as_secs()))
 }

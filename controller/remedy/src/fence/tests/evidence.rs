@@ -38,6 +38,15 @@ fn silence_alone_is_enough_after_fifty_seconds_of_a_node_that_is_not_ready() {
 }
 
 #[test]
+fn a_node_without_the_condition_ready_was_given_up_by_nobody() {
+    let mut world = silent(50);
+    world.node.as_mut().unwrap().conditions.clear();
+    let hold = may_power_off(&world.case()).unwrap_err();
+    assert_eq!(hold.reason, "EvidenceTooYoung");
+    assert!(hold.message.contains("it has no condition Ready"), "{}", hold.message);
+}
+
+#[test]
 fn hosts_count_when_they_failed_for_five_seconds_and_none_reaches_it() {
     let tables: [(&[Option<u64>], bool); 6] = [
         (&[Some(11), Some(11)], true),
