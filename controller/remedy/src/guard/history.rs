@@ -11,7 +11,7 @@ pub use self::ledger::Ledger;
 pub(crate) use self::ledger::names;
 use super::stage::{Grade, begins_harshly, has_begun};
 use crate::{
-    api::fence::NodeFence,
+    api::fence::{Irreversible, NodeFence},
     policy::Rate,
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -31,6 +31,8 @@ pub(crate) struct History {
     pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
     /// Power cycles of nodes, also of records that were closed.
     cycles: BTreeMap<String, Cycles>,
+    /// Power offs that are meant, of nodes: the record that says so, and since when.
+    meant: BTreeMap<String, (String, Timestamp)>,
     /// What was done before this cannot be known: every window that reaches further back counts as used up.
     blind: Option<Moment>,
 }
@@ -47,7 +49,22 @@ impl History {
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
         }
+        self.learn_meant(snapshot, now);
         self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
+    }
+
+    /// Whoever deletes a record does not stop what it meant: nobody will tell its end, so that it counts.
+    fn learn_meant(&mut self, snapshot: &Snapshot, now: Now) {
+        let meant = |fence: &NodeFence| {
+            let intent = fence.status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff)?;
+            Some((fence.metadata.uid.clone(), intent.at))
+        };
+        let all = snapshot.fences.iter().filter_map(|(node, fence)| Some((node.clone(), meant(fence)?))).collect();
+        for (node, (uid, at)) in std::mem::replace(&mut self.meant, all) {
+            if snapshot.fences.get(&node).is_none_or(|fence| fence.metadata.uid != uid) {
+                self.remember_cycles(&node, &[at], now);
+            }
+        }
     }
 
     fn take(&mut self, node: &str, fence: &NodeFence, harsh: bool, at: Moment) {

@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     api::{
         self, Meta, OUT_OF_SERVICE,
-        fence::{DrainReport, NodeFenceSpec, NodeFenceStatus, Ours, Phase},
+        fence::{DrainReport, Intent, Irreversible, NodeFenceSpec, NodeFenceStatus, Ours, Phase},
         policy::{ControlPlane, StepSpec},
     },
     facts::{CONTROL_PLANE, Effect, LeaseView, Taint, Truth},
@@ -300,6 +300,19 @@ fn old_restarts_and_pods_are_forgotten() {
     world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
     world.history.give_pods("p", "n5", 10, at(900));
     assert_eq!(world.permits(), Permits::default());
+}
+
+#[test]
+fn a_power_off_whose_record_was_deleted_counts() {
+    let mut world = World::new();
+    world.policy.restarts = Rate { count: 1, within: Duration::from_secs(400) };
+    let meant = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900) };
+    world.open(Phase::PoweringOff).status.intent = Some(meant);
+    world.permits();
+    assert_eq!(world.history.cycles_of("n0"), [], "its own record will tell");
+    world.fence = None;
+    world.snapshot.fences.clear();
+    assert_eq!(reasons(&world.permits().power), ["RestartLimit"]);
 }
 
 #[test]
