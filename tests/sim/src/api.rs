@@ -143,6 +143,8 @@ impl Nodes for SimCluster {
             if truth.scene.mutation == Mutation::SeesDead && node == crate::replica::UNSEEN {
                 return Ok(truth.store.first_leases.get(node).cloned());
             }
+            let now = truth.now();
+            truth.oracle.looked.insert(node.to_owned(), now);
             Ok(truth.store.leases.get(node).filter(|_| kind == LeaseKind::Kubelet).cloned())
         })
         .await

@@ -52,6 +52,8 @@ pub struct Oracle {
     pub said_off: BTreeMap<String, Moment>,
     /// When each machine was last said to be on.
     said_on: BTreeMap<String, Moment>,
+    /// When each kubelet's Lease was last looked at by itself, not through a watch.
+    pub looked: BTreeMap<String, Moment>,
     /// Cordons of people.
     pub persons: BTreeSet<String>,
     /// When each record's drain began, by its UID.

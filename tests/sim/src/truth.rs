@@ -63,6 +63,8 @@ pub struct Replica {
     pub frozen: Moment,
     /// Its watches deliver nothing until then.
     pub deaf: Moment,
+    /// Since when it was so.
+    pub deaf_from: Moment,
     /// It is to die at its next call.
     pub doomed: bool,
     /// It died in a call.

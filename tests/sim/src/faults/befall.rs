@@ -60,7 +60,10 @@ impl Truth {
             Fault::ApiDown(span) => self.store.down = now.plus(*span),
             Fault::ReplicaCut(replica, span) => self.replicas[*replica].cut = now.plus(*span),
             Fault::Freeze(replica, span) => self.replicas[*replica].frozen = now.plus(*span),
-            Fault::Deaf(replica, span) => self.replicas[*replica].deaf = now.plus(*span),
+            Fault::Deaf(replica, span) => {
+                let replica = &mut self.replicas[*replica];
+                (replica.deaf_from, replica.deaf) = (now, now.plus(*span));
+            }
             Fault::Kill(replica) => self.replicas[*replica].doomed = true,
             Fault::Person(what, node) => return self.person(*what, node),
             Fault::Edit(edit) => self.edit_policy(*edit),

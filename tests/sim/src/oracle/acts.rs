@@ -156,7 +156,10 @@ impl Truth {
         // A provider replaces by the policy's choice what says itself that it is not well.
         let chosen = act == "reap" && self.scene.even_if_drain_failed && drain.is_some() && !ready;
         let drained = drain.is_some_and(|drain| drain.done) || chosen;
-        if renewed.is_some_and(|renewed| now.since(renewed) < ALIVE) && !drained {
+        // What came after the last look at its Lease nobody could know.
+        let looked = self.oracle.looked.get(name).copied();
+        let known = |renewed| looked.is_none_or(|looked| renewed <= looked);
+        if renewed.is_some_and(|renewed| known(renewed) && now.since(renewed) < ALIVE) && !drained {
             self.violate("I4", format!("{act} of {name}, which renewed its Lease just now"));
         }
     }

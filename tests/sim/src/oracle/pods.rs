@@ -59,8 +59,14 @@ impl Truth {
     /// With clocks that differ nobody can know how long another leader drained: then each has the whole time once.
     fn drain_began(&self, fence: &NodeFence, replica: usize) -> Option<Moment> {
         let began = self.oracle.drains.get(&fence.metadata.uid).copied()?;
-        let skewed = self.scene.skew != [0; 3];
-        Some(if skewed { began.max(self.replicas[replica].term.1) } else { began })
+        if self.scene.skew == [0; 3] {
+            return Some(began);
+        }
+        // By a clock that cannot be compared it counts from when its leader could see it.
+        let leader = &self.replicas[replica];
+        let (_, term) = leader.term;
+        let saw = if leader.deaf_from <= term { term.max(leader.deaf) } else { term };
+        Some(began.max(saw))
     }
 
     /// Evictions can be taken back by nobody, and are not looked at one by one: what the replica has seen for a while counts.
