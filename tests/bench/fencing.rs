@@ -8,11 +8,11 @@ use std::{
 
 use nodewell_tests::{
     cluster::{Call, Cluster},
-    controller::{Controller, apply_manifests, apply_policy, phase},
+    controller::{Controller, apply_manifests, apply_policy, careful_policy, phase},
     fencing::Fenced,
     real,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     setting::Setting,
@@ -57,14 +57,9 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     ]
 }
 
-fn policy() -> serde_json::Value {
-    json!({
-        "when": "!node.ready || lease.present && lease.age > duration('12s')",
-        "mode": "Enforce",
-        "newNodeGrace": "0s",
-        "for": "0s",
-        "healthyFor": "1s",
-        "steps": [{ "taint": {} }, { "cordon": {} }, { "powerCycle": { "readyTimeout": "1m" } }],
+/// The careful policy of the cases, with room for all lanes at once, again and again.
+fn policy() -> Value {
+    let wide = json!({
         "cordonBudget": { "maxUnavailable": LANES, "maxUnavailablePerZone": 1 },
         "budget": {
             "maxUnavailable": LANES, "maxUnavailablePerZone": 1, "atOnce": LANES,
@@ -73,8 +68,12 @@ fn policy() -> serde_json::Value {
         "pods": { "count": 1000, "within": "1m" },
         "restarts": { "count": 1000, "within": "1h" },
         "storm": { "unhealthy": LANES + 1, "rate": { "count": 1000, "within": "1m" }, "cooldown": "1s" },
-        "fast": { "silentFor": "15s", "unreachableFrom": 2 },
-    })
+    });
+    let mut policy = careful_policy("1m");
+    for (guard, limits) in wide.as_object().expect("it is one") {
+        policy[guard] = limits.clone();
+    }
+    policy
 }
 
 fn name(lane: u32) -> String {

@@ -54,7 +54,7 @@ impl GpuJudge {
         let driver = self.driver.reading.as_ref();
         let elsewhere = driver.is_some_and(|driver| driver.elsewhere.iter().any(|other| other == name));
         let can_tell = driver.is_some();
-        let unfound = self.unfound(can_tell, present);
+        let unfound = self.unfound(present);
         let device = self.device(name);
         device.absent.count(can_tell);
         if !is_nvidias || !has_driver || elsewhere {
@@ -69,16 +69,17 @@ impl GpuJudge {
 
     /// How a GPU stands that this run has not seen yet, and that may be gone, moved, or given away. An earlier run may have
     /// said more of it than it could write down: to say nothing would take that back.
-    fn unfound(&self, can_tell: bool, present: u32) -> Standing {
-        let is_enough = self.settings.expected.is_some_and(|expected| present >= expected);
-        match &self.driver.trouble {
-            _ if is_enough => Standing::Unasked,
-            Some(Standing::Unknown(trouble)) if !can_tell => Standing::Unfound(trouble.clone()),
-            _ if !can_tell => Standing::Unasked,
-            _ => {
+    fn unfound(&self, present: u32) -> Standing {
+        if self.settings.expected.is_some_and(|expected| present >= expected) {
+            return Standing::Unasked;
+        }
+        match (&self.driver.reading, &self.driver.trouble) {
+            (Some(_), _) => {
                 let message = "not on the bus at the first look; it is looked for again".to_owned();
                 Standing::Unfound(Trouble::Read(ReadError::Failed { message }))
             }
+            (None, Some(Standing::Unknown(trouble))) => Standing::Unfound(trouble.clone()),
+            (None, _) => Standing::Unasked,
         }
     }
 
