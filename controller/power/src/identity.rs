@@ -7,7 +7,7 @@ mod tls;
 
 use nodewell_remedy::{
     facts::Node,
-    method::{Call, Claim, compare, guid_of},
+    method::{Call, Claim, Pins, compare, guid_of},
 };
 
 use crate::{agent::Options, runner::Runner};
@@ -19,22 +19,30 @@ const IPMI: [&str; 7] =
     ["fence_ipmilan", "fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm"];
 const REDFISH: &str = "fence_redfish";
 
-/// Whether what `call` acts on is this node.
+/// Who is to be turned off: the Node, by its kubelet's words, and what people have said of its machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Whose<'a> {
+    pub node: &'a Node,
+    pub pins: &'a Pins,
+}
+
+/// Whether what `call` acts on is this node. What the kubelet says may speak against it, and never for it.
 ///
 /// # Errors
 /// It is not, or nobody can tell; what to do about it.
-pub async fn prove(call: &Call, options: &Options, node: &Node, runner: &Runner) -> Result<(), String> {
-    let name = &call.name;
+pub async fn prove(call: &Call, options: &Options, whose: Whose<'_>, runner: &Runner) -> Result<(), String> {
+    let (name, Whose { node, pins }) = (&call.name, whose);
+    // Before anybody gets a password for it.
+    pins.uncontradicted(node).map_err(|why| unproven(name, &why))?;
     match (&call.claim, call.agent.as_str()) {
         (Claim::Configured, _) => Ok(()),
         (Claim::Pinned(pin), _) if guid_of(pin).is_none() => {
             Err(format!("{name}: system-uuid is {pin}, which is no GUID of a machine"))
         }
         (claim, agent) if IPMI.contains(&agent) || agent == REDFISH => {
-            let said =
-                if agent == REDFISH { redfish::uuid(options).await } else { ipmi::guid(options, agent, runner).await };
-            let said = said.map_err(|why| unproven(name, &why))?;
-            let expected = if let Claim::Pinned(pin) = claim { pin } else { &node.system_uuid };
+            let said = asked_bmc(agent, options, runner).await.map_err(|why| unproven(name, &why))?;
+            let own = if let Claim::Pinned(pin) = claim { Some(pin) } else { pins.system_uuid.as_ref() };
+            let expected = own.ok_or_else(|| unproven(name, &pins.unpinned(node, &said).to_string()))?;
             compare(&said, expected).map_err(|error| format!("{name}: {error}"))
         }
         (Claim::Asked, agent) if cloud::knows(agent) => cloud::prove(call, node).map_err(|why| unproven(name, &why)),
@@ -43,6 +51,20 @@ pub async fn prove(call: &Call, options: &Options, node: &Node, runner: &Runner)
             Err(unproven(name, &why))
         }
     }
+}
+
+/// What the BMC says of its machine; nothing if there is none that could be asked.
+pub(crate) async fn asked(call: &Call, options: &Options, runner: &Runner) -> Option<Result<String, String>> {
+    let agent = call.agent.as_str();
+    let is_bmc = IPMI.contains(&agent) || agent == REDFISH;
+    if !is_bmc {
+        return None;
+    }
+    Some(asked_bmc(agent, options, runner).await.map_err(|why| unproven(&call.name, &why)))
+}
+
+async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<String, String> {
+    if agent == REDFISH { redfish::uuid(options).await } else { ipmi::guid(options, agent, runner).await }
 }
 
 fn unproven(method: &str, why: &str) -> String {

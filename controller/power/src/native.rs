@@ -1,5 +1,6 @@
 //! Power by fence agents on this host, configured by ConfigMaps and Secrets of the controller's namespace.
 
+mod accept;
 mod half;
 mod memory;
 mod preflight;
@@ -149,21 +150,31 @@ impl<C: Configuration> NativePower<C> {
     }
 
     async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), Hold> {
+        ready.accepted().map_err(|unpinned| Hold::new(reason::IDENTITY_UNPROVEN, unpinned.to_string()))?;
+        let whose = identity::Whose { node, pins: &ready.pins };
         for call in ready.calls.values() {
-            let options = secret::options(&*self.cluster, call).await.map_err(not_ready)?;
+            let options = secret::options(&*self.cluster, (&ready.node, call)).await.map_err(not_ready)?;
             // Methods of the other steps only touch what their options say, and are not believed to prove anything.
             if is_of_power(ready, call) {
-                identity::prove(call, &options, node, &self.runner).await.map_err(|why| of_identity(&why))?;
+                identity::prove(call, &options, whose, &self.runner).await.map_err(|why| of_identity(&why))?;
             }
         }
         Ok(())
     }
 
-    async fn act(&self, node: &Node, act: Act, life: &Lifeline) -> Result<Vec<String>, Failed> {
+    async fn act(
+        &self,
+        (node, storage): (&Node, Option<&str>),
+        act: Act,
+        life: &Lifeline,
+    ) -> Result<Vec<String>, Failed> {
         let ready = self.proven(node, Duration::ZERO).await.map_err(not_begun)?;
+        if ready.storage_only.as_deref() != storage {
+            return Err(Failed::NotBegun(format!("the methods of {} cut something else by now", node.name)));
+        }
         let mut done = Vec::new();
         for call in ready.power(act) {
-            if let Err(failed) = self.run(call, act, life).await {
+            if let Err(failed) = self.run((&ready.node, call), act, life).await {
                 return Err(self.half_done(&ready, (call, act, failed), &done, life).await);
             }
             done.push(call.name.clone());
@@ -176,8 +187,8 @@ impl<C: Configuration> NativePower<C> {
         Ok(done)
     }
 
-    async fn run(&self, call: &Call, act: Act, life: &Lifeline) -> Result<(), Failed> {
-        let options = secret::options(&*self.cluster, call).await.map_err(Failed::NotBegun)?;
+    async fn run(&self, (node, call): (&str, &Call), act: Act, life: &Lifeline) -> Result<(), Failed> {
+        let options = secret::options(&*self.cluster, (node, call)).await.map_err(Failed::NotBegun)?;
         self.agents.act(call, act, &options, life).await
     }
 
@@ -185,7 +196,7 @@ impl<C: Configuration> NativePower<C> {
     async fn states(&self, ready: &Ready) -> States {
         let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
         for call in ready.power(Act::Status) {
-            let (state, why) = match secret::options(&*self.cluster, call).await {
+            let (state, why) = match secret::options(&*self.cluster, (&ready.node, call)).await {
                 Ok(options) => self.agents.status(call, &options).await,
                 Err(why) => (PowerState::Unknown, Some(why)),
             };
@@ -284,29 +295,32 @@ impl<C: Configuration> Power for NativePower<C> {
         })
     }
 
-    async fn read(&self, node: &Node) -> PowerState {
+    async fn read(&self, node: &Node, storage: Option<&str>) -> PowerState {
         match self.proven(node, self.settings.refresh).await {
+            Ok(ready) if ready.storage_only.as_deref() != storage => PowerState::Unknown,
             Ok(ready) => self.states(&ready).await.all,
             Err(_) => PowerState::Unknown,
         }
     }
 
-    async fn off(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.act(node, Act::Off, life).await
+    async fn off(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.act((node, storage), Act::Off, life).await
     }
 
-    async fn on(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.act(node, Act::On, life).await
+    async fn on(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.act((node, storage), Act::On, life).await
     }
 
     async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {
         let ready = self.ready(node, Duration::ZERO).await.map_err(not_begun)?;
+        // Nobody asks these whose machine it is.
+        ready.accepted().map_err(|unpinned| Failed::NotBegun(unpinned.to_string()))?;
         let mut done = Vec::new();
         for name in names.iter().filter(|name| BuiltIn::named(name).is_none()) {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);
             let call = ready.calls.get(name).ok_or_else(missing)?;
             let act = if call.acts.contains(&Act::Off) { Act::Off } else { Act::On };
-            self.run(call, act, life).await.map_err(|failed| begun(failed, &done))?;
+            self.run((&ready.node, call), act, life).await.map_err(|failed| begun(failed, &done))?;
             done.push(name.clone());
         }
         Ok(())

@@ -87,6 +87,7 @@ pub(crate) fn call(longest_secs: u64) -> Call {
         needed: [].into(),
         names: BTreeMap::new(),
         claim: Claim::Asked,
+        of_type: std::collections::BTreeSet::new(),
         storage: None,
         acts: [Act::Off, Act::On, Act::Status].into(),
         longest: Duration::from_secs(longest_secs),

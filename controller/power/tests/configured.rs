@@ -58,10 +58,20 @@ impl Room {
         let map = format!("fence-config-{name}");
         let names: Vec<String> = plugs.iter().map(|plug| format!("pdu{plug}")).collect();
         self.cluster.map(&map, "config.properties", &format!("power_management={}", names.join(" ")));
+        self.accept(name, plugs);
         for (plug, method) in plugs.iter().zip(names) {
             let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured");
             self.cluster.map(&map, &format!("fence-method-{method}"), &text);
         }
+    }
+
+    /// Somebody says that the node hangs on these.
+    pub(crate) fn accept(&self, name: &str, plugs: &[u32]) {
+        let map = format!("fence-config-{name}");
+        let before = self.cluster.maps.lock().unwrap()[&map]["config.properties"].clone();
+        let outlets: Vec<String> = plugs.iter().map(|plug| format!("pdu/{plug}")).collect();
+        let steps = before.lines().filter(|line| !line.starts_with("outlets=")).collect::<Vec<_>>().join("\n");
+        self.cluster.map(&map, "config.properties", &format!("{steps}\noutlets={}", outlets.join(" ")));
     }
 }
 
@@ -73,14 +83,14 @@ async fn a_node_on_two_supplies_is_off_when_both_are() {
     let node = node("n1", "");
     let plan = room.power.plan(&node).await.unwrap();
     assert_eq!((plan.identity, plan.longest), (Some(Ok(())), Duration::from_secs(100)));
-    assert_eq!(room.power.read(&node).await, PowerState::On);
-    assert_eq!(room.power.off(&node, &room.bench.life(60)).await.unwrap(), ["pdu1", "pdu2"]);
+    assert_eq!(room.power.read(&node, None).await, PowerState::On);
+    assert_eq!(room.power.off(&node, None, &room.bench.life(60)).await.unwrap(), ["pdu1", "pdu2"]);
     assert_eq!(room.bench.read("orders"), "off 1 word-1234\noff 2 none\n");
-    assert_eq!(room.power.read(&node).await, PowerState::Off);
+    assert_eq!(room.power.read(&node, None).await, PowerState::Off);
     std::fs::write(room.bench.path().join("plug2"), "on\n").unwrap();
-    assert_eq!(room.power.read(&node).await, PowerState::On, "one supply is enough to run");
-    room.power.on(&node, &room.bench.life(60)).await.unwrap();
-    assert_eq!(room.power.read(&node).await, PowerState::On);
+    assert_eq!(room.power.read(&node, None).await, PowerState::On, "one supply is enough to run");
+    room.power.on(&node, None, &room.bench.life(60)).await.unwrap();
+    assert_eq!(room.power.read(&node, None).await, PowerState::On);
 }
 
 #[tokio::test]
@@ -88,8 +98,8 @@ async fn without_a_configuration_there_is_no_method() {
     let room = room();
     let node = node("n1", "");
     assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
-    assert_eq!(room.power.read(&node).await, PowerState::Unknown);
-    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
+    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
     let told = room.power.preflight(&node).await;
     assert_eq!((told.status, told.reason), (Truth::Unknown, "NoMethods"));
 }
@@ -101,7 +111,7 @@ async fn an_api_server_that_is_down_permits_nothing() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     *room.cluster.down.lock().unwrap() = true;
-    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.bench.read("orders"), "");
 }
 
@@ -112,7 +122,7 @@ async fn a_configuration_edited_in_between_is_read_again_before_an_act() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     room.cluster.map("fence-config-n1", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1\nmethd=x");
-    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
     assert!(matches!(&failed, Failed::NotBegun(why) if why.contains("no option methd")), "{failed:?}");
     assert_eq!(room.bench.read("orders"), "");
 }
@@ -130,7 +140,7 @@ async fn two_nodes_on_one_plug_are_refused_both() {
         let told = told.message;
         assert!(told.contains("n1") && told.contains("n2") && told.contains("on one plug"), "{told}");
     }
-    assert!(matches!(room.power.off(&one, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&one, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
     room.power.keep_only(|name| name == "n1");
     room.power.plan(&one).await.unwrap();
 }
@@ -140,10 +150,11 @@ async fn an_agent_that_cannot_be_asked_who_it_is_needs_a_word_for_it() {
     let room = room();
     room.configure("n1", &[1]);
     room.cluster.map("fence-config-n1", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1");
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1");
     let node = node("n1", "00112233-4455-6677-8899-aabbccddeeff");
     let plan = room.power.plan(&node).await.unwrap();
     assert!(plan.identity.unwrap().unwrap_err().contains("identity=configured"));
-    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.power.preflight(&node).await.reason, "IdentityUnproven");
     assert_eq!(room.bench.read("orders"), "");
 }
@@ -172,7 +183,7 @@ async fn a_second_supply_that_fails_leaves_it_in_doubt() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     room.cluster.secret_of("secret-fence-method-pdu2-n1", "passwort", "fine-word");
-    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
     assert!(!matches!(failed, Failed::Refused(_)), "{failed:?}");
     assert_eq!(room.power.preflight(&node).await.status, Truth::False);
 }
@@ -181,7 +192,8 @@ async fn a_second_supply_that_fails_leaves_it_in_doubt() {
 async fn methods_of_isolation_turn_off_and_those_of_recovery_on() {
     let room = room();
     let map = "fence-config-n1";
-    room.cluster.map(map, "config.properties", "isolation=cordon a\npower_management=p\nrecovery=b uncordon");
+    let steps = "isolation=cordon a\npower_management=p\nrecovery=b uncordon\noutlets=pdu/1";
+    room.cluster.map(map, "config.properties", steps);
     for (name, plug) in [("a", 3), ("p", 1), ("b", 4)] {
         let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured");
         room.cluster.map(map, &format!("fence-method-{name}"), &text);

@@ -93,10 +93,15 @@ pub(crate) async fn hold_to_their_node() {
 /// The redfish example, up to the BMC.
 pub(crate) async fn redfish_is_configured_rightly() {
     let (cluster, node) = example("redfish");
+    let port = nodewell_kit::free_port();
     cluster.map("fence-config-worker-1", "fence-method-bmc", &{
         let text = cluster.maps.lock().unwrap()["fence-config-worker-1"]["fence-method-bmc"].clone();
-        text.replace("10.0.9.11", "127.0.0.1") + &format!("ipport={}\n", nodewell_kit::free_port())
+        text.replace("10.0.9.11", "127.0.0.1") + &format!("ipport={port}\n")
     });
+    let secret = "secret-fence-method-bmc-worker-1";
+    let address = format!("127.0.0.1:{port}").into_bytes();
+    let bound = |data: &mut BTreeMap<String, Vec<u8>>| data.insert("address".into(), address);
+    cluster.secrets.lock().unwrap().get_mut(secret).map(bound).unwrap();
     let power = NativePower::new(Arc::new(cluster), Bench::new().runner(), Settings::default());
     power.unread([&node].into_iter());
     let told = power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();

@@ -20,7 +20,21 @@ impl Fake {
     }
 
     pub(crate) fn secret_of(&self, name: &str, key: &str, value: &str) {
-        let data = BTreeMap::from([(key.to_owned(), value.as_bytes().to_vec())]);
+        self.bound(name, (key, value), &format!("pdu 127.0.0.1 ::1 {}", self.ports().join(" ")));
+    }
+
+    /// Those of this host that ConfigMaps name, as Secrets are bound to them.
+    fn ports(&self) -> Vec<String> {
+        let maps = self.maps.lock().unwrap();
+        let lines = maps.values().flat_map(BTreeMap::values).flat_map(|text| text.lines());
+        let ports = lines.filter_map(|line| line.strip_prefix("ipport="));
+        ports.map(|port| format!("127.0.0.1:{port} [::1]:{port}")).collect()
+    }
+
+    /// A Secret of n1 and n2 that goes to these addresses only.
+    pub(crate) fn bound(&self, name: &str, (key, value): (&str, &str), address: &str) {
+        let pairs = [(key, value), ("address", address), ("node", "n1 n2")];
+        let data = pairs.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).into();
         self.secrets.lock().unwrap().insert(name.to_owned(), data);
     }
 

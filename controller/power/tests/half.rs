@@ -17,7 +17,7 @@ fn stuck() -> Room {
 }
 
 async fn off(room: &Room) -> String {
-    match room.power.off(&node("n1", ""), &room.bench.life(60)).await.unwrap_err() {
+    match room.power.off(&node("n1", ""), None, &room.bench.life(60)).await.unwrap_err() {
         Failed::InDoubt(why) | Failed::Refused(why) => why,
         other => panic!("{other:?}"),
     }
@@ -30,7 +30,7 @@ async fn a_supply_that_was_turned_off_is_on_again_when_the_other_refuses() {
     assert!(why.contains("pdu2") && why.ends_with("pdu1 was turned on again"), "{why}");
     assert_eq!(room.bench.read("orders"), "off 1 none\non 1 none\n");
     assert_eq!((room.bench.read("plug1").trim(), room.bench.read("plug2").trim()), ("on", "on"));
-    assert_eq!(room.power.read(&node("n1", "")).await, PowerState::On);
+    assert_eq!(room.power.read(&node("n1", ""), None).await, PowerState::On);
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn nothing_is_turned_on_when_the_other_may_be_off() {
     let why = off(&room).await;
     assert!(!why.contains("on again"), "{why}");
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
-    assert_eq!(room.power.read(&node("n1", "")).await, PowerState::Off);
+    assert_eq!(room.power.read(&node("n1", ""), None).await, PowerState::Off);
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_supply_that_cannot_be_turned_on_again_is_told() {
         let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured\naction={action}");
         room.cluster.map("fence-config-n1", &format!("fence-method-pdu{plug}"), &text);
     }
-    room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1 pdu2 pdu3");
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1 pdu2 pdu3\noutlets=pdu/1 pdu/2");
     std::fs::write(room.bench.path().join("stuck2"), "").unwrap();
     let why = off(&room).await;
     assert!(why.ends_with("pdu1 stays off: no method turns it on"), "{why}");

@@ -57,7 +57,11 @@ impl Room {
     /// A node of this name whose BMC has these options.
     fn behind(&self, name: &str, options: &str) -> Node {
         let map = format!("fence-config-{name}");
-        self.cluster.map(&map, "config.properties", "power_management=bmc");
+        let given = |key: &str| options.lines().find_map(|line| line.strip_prefix(key));
+        let is_said = given("identity=configured").is_some();
+        let outlets = if is_said { format!("outlets=127.0.0.1/{}", given("ipport=").unwrap()) } else { String::new() };
+        let pins = format!("power_management=bmc\nsystem_uuid={SYSTEM_UUID}\n{outlets}");
+        self.cluster.map(&map, "config.properties", &pins);
         self.cluster.map(&map, "fence-method-bmc", &format!("agent_name=fence_ipmilan\n{options}"));
         self.cluster.secret_of(&format!("secret-fence-method-bmc-{name}"), "password", PASSWORD);
         node(name, SYSTEM_UUID)
@@ -72,14 +76,14 @@ async fn off_and_on() {
     let (room, bmc) = (room(), machine(Manner::Obeys));
     let node = room.behind("n1", &bmc.options());
     assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
-    assert_eq!((bmc.is_on(), room.power.read(&node).await), (true, PowerState::On));
+    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
-    assert_eq!(room.power.off(&node, &room.bench.life(60)).await.unwrap(), ["bmc"]);
-    assert_eq!((bmc.is_on(), room.power.read(&node).await), (false, PowerState::Off));
-    room.power.on(&node, &room.bench.life(60)).await.unwrap();
-    assert_eq!((bmc.is_on(), room.power.read(&node).await), (true, PowerState::On));
+    assert_eq!(room.power.off(&node, None, &room.bench.life(60)).await.unwrap(), ["bmc"]);
+    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (false, PowerState::Off));
+    room.power.on(&node, None, &room.bench.life(60)).await.unwrap();
+    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
     bmc.order("0");
-    assert_eq!(room.power.read(&node).await, PowerState::Off, "somebody else turned it off");
+    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "somebody else turned it off");
     let orders = bmc.orders();
     let mut sets = orders.iter().filter(|order| order.starts_with("set")).collect::<Vec<_>>();
     // On a busy host ipmitool asks once more.
@@ -97,7 +101,7 @@ async fn wrong_password() {
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
-    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
     assert!(matches!(&failed, Failed::Refused(why) if !why.contains("not-the-word")), "{failed:?}");
     assert!(bmc.is_on());
 }
@@ -106,15 +110,15 @@ async fn closed_port() {
     let room = room();
     let options = format!("ip=127.0.0.1\nipport={}\nlanplus=1\nusername=lab\nidentity=configured", free_port());
     let node = room.behind("n1", &options);
-    assert_eq!(room.power.read(&node).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
 }
 
 async fn ignores_off() {
     let (room, bmc) = (room(), machine(Manner::Ignores));
     let node = room.behind("n1", &bmc.options());
-    let failed = room.power.off(&node, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
     assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
-    assert_eq!((bmc.is_on(), room.power.read(&node).await), (true, PowerState::On));
+    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
 }
 
 async fn mismatch() {
@@ -122,8 +126,8 @@ async fn mismatch() {
     let node = room.behind("n1", &bmc.options());
     let told = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
     assert!(!told.contains("IdentityUnproven") && told.contains(SYSTEM_UUID), "{told}");
-    assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
-    assert_eq!(room.power.read(&node).await, PowerState::Unknown, "nothing of it is believed");
+    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown, "nothing of it is believed");
     assert!(bmc.is_on() && !bmc.orders().iter().any(|order| order.starts_with("set")));
 }
 
@@ -140,7 +144,9 @@ async fn pinned() {
 async fn reversed() {
     let (room, bmc) = (room(), machine(Manner::Obeys));
     let mut node = room.behind("n1", &bmc.options());
-    node.system_uuid = "efcdab89-6745-23a1-efcd-ab89674523a1".into();
+    let other = "efcdab89-6745-23a1-efcd-ab89674523a1";
+    node.system_uuid = other.into();
+    room.cluster.map("fence-config-n1", "config.properties", &format!("power_management=bmc\nsystem_uuid={other}"));
     assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
 }
 
@@ -152,7 +158,7 @@ async fn shared() {
     for node in [&two, &one] {
         assert!(room.power.plan(node).await.unwrap_err().message.contains("on one plug"));
     }
-    assert!(matches!(room.power.off(&one, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&one, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
     assert!(bmc.is_on());
 }
 

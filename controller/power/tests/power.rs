@@ -9,6 +9,7 @@ mod fake;
 mod half;
 mod keeper;
 mod mistakes;
+mod pins;
 mod providers;
 mod redfish;
 mod storage;

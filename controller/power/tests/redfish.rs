@@ -2,8 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use nodewell_power::{agent::Options, identity::prove};
-use nodewell_remedy::method::{Call, Claim};
+use nodewell_power::{
+    agent::Options,
+    identity::{Whose, prove},
+};
+use nodewell_remedy::method::{Call, Claim, Pins};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -58,10 +61,20 @@ fn options(port: u16, insecure: &str) -> Options {
     Options { values, secrets: vec!["word-1234".to_owned()] }
 }
 
+fn pins() -> Pins {
+    Pins { map: "fence-config-n1".into(), system_uuid: Some(UUID.into()), outlets: None }
+}
+
 async fn asked(answer: &'static str, insecure: &str, claim: Claim) -> (Result<(), String>, String) {
     let (port, serve) = bmc(answer).await;
     let call = Call { agent: "fence_redfish".into(), claim, ..call(5) };
-    let proven = prove(&call, &options(port, insecure), &node("n1", UUID), &Bench::new().runner()).await;
+    let proven = prove(
+        &call,
+        &options(port, insecure),
+        Whose { node: &node("n1", UUID), pins: &pins() },
+        &Bench::new().runner(),
+    )
+    .await;
     (proven, serve.await.unwrap())
 }
 
@@ -100,4 +113,27 @@ async fn a_certificate_of_nobodys_is_not_given_the_password() {
     let (proven, request) = asked(GOOD, "0", Claim::Asked).await;
     assert!(proven.unwrap_err().contains("TLS"));
     assert_eq!(request, "");
+}
+
+/// A kubelet says which systemUUID it likes, and a Node its label and its addresses.
+#[tokio::test]
+async fn what_the_kubelet_says_proves_nothing() {
+    let (port, serve) = bmc(GOOD).await;
+    let call = Call { agent: "fence_redfish".into(), claim: Claim::Asked, ..call(5) };
+    let none = Pins { map: "fence-config-n1".into(), ..Pins::default() };
+    let of_node = node("n1", UUID);
+    let whose = Whose { node: &of_node, pins: &none };
+    let told = prove(&call, &options(port, "1"), whose, &Bench::new().runner()).await.unwrap_err();
+    serve.await.unwrap();
+    assert!(
+        told.contains(&format!("write system_uuid={UUID} into config.properties of the ConfigMap fence-config-n1")),
+        "{told}"
+    );
+
+    let pins = pins();
+    let of_node = node("n1", OTHER);
+    let whose = Whose { node: &of_node, pins: &pins };
+    let nobody = options(nodewell_kit::free_port(), "1");
+    let told = prove(&call, &nobody, whose, &Bench::new().runner()).await.unwrap_err();
+    assert!(told.contains(OTHER) && told.contains(UUID) && !told.contains("refused"), "nobody is asked: {told}");
 }

@@ -55,14 +55,27 @@ async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
     let (node, life) = (node("worker-1", ""), room.bench.life(60));
     let plan = room.power.plan(&node).await.unwrap();
     assert_eq!((plan.storage_only.as_deref(), plan.identity), (Some("nfs-data"), Some(Ok(()))));
-    assert_eq!(room.power.read(&node).await, PowerState::On);
-    assert_eq!(room.power.off(&node, &life).await.unwrap(), ["nfs"]);
+    assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::On);
+    assert_eq!(room.power.off(&node, Some("nfs-data"), &life).await.unwrap(), ["nfs"]);
     assert_eq!(room.bench.read("table"), "/srv/data 10.0.1.12(rw,sync)\n/srv/other 10.0.1.11(rw)\n");
-    assert_eq!(room.power.read(&node).await, PowerState::Off);
+    assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::Off);
     assert!(room.bench.read("calls").contains("-u 10.0.1.11:/srv/data\n-f\n"));
-    room.power.on(&node, &life).await.unwrap();
-    assert_eq!(room.power.read(&node).await, PowerState::On);
+    room.power.on(&node, Some("nfs-data"), &life).await.unwrap();
+    assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::On);
     assert!(room.bench.read("table").contains("/srv/data 10.0.1.11(rw,sync,no_subtree_check)\n"));
+}
+
+/// A record that cuts the machine's power, or another storage, asks nothing of this one's switch and does nothing by it.
+#[tokio::test]
+async fn a_storage_is_no_word_of_the_machine_nor_of_another_storage() {
+    let room = room(TABLE);
+    let (node, life) = (node("worker-1", ""), room.bench.life(60));
+    for other in [None, Some("san")] {
+        assert_eq!(room.power.read(&node, other).await, PowerState::Unknown, "{other:?}");
+        assert!(matches!(room.power.off(&node, other, &life).await, Err(Failed::NotBegun(_))), "{other:?}");
+        assert!(matches!(room.power.on(&node, other, &life).await, Err(Failed::NotBegun(_))), "{other:?}");
+    }
+    assert_eq!(room.bench.read("table"), TABLE);
 }
 
 #[tokio::test]
@@ -73,7 +86,7 @@ async fn an_export_for_a_whole_network_cuts_nobody_off_and_is_told() {
         let told = room.power.preflight(&node).await;
         assert_eq!((told.status, told.reason), (Truth::False, "NoAnswer"), "{client}");
         assert!(told.message.contains("more than single nodes"), "{client}: {told:?}");
-        assert!(matches!(room.power.off(&node, &room.bench.life(60)).await, Err(Failed::Refused(_))));
+        assert!(matches!(room.power.off(&node, Some("nfs-data"), &room.bench.life(60)).await, Err(Failed::Refused(_))));
         assert!(room.bench.read("table").contains("/srv/data 10.0.1.11("), "{client}");
     }
 }
@@ -82,7 +95,7 @@ async fn an_export_for_a_whole_network_cuts_nobody_off_and_is_told() {
 async fn a_table_that_cannot_be_read_is_unknown_and_never_off() {
     let room = room(TABLE);
     fs::remove_file(room.bench.path().join("table")).unwrap();
-    assert_eq!(room.power.read(&node("worker-1", "")).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node("worker-1", ""), Some("nfs-data")).await, PowerState::Unknown);
 }
 
 /// Only `off` is configured: the node lets itself in as it boots, and nothing is done for it here.
@@ -93,15 +106,17 @@ async fn a_storage_without_a_way_back_is_not_waited_for() {
     let on_target = agent.replace(r#"<action name="on"/>"#, r#"<action name="on" on_target="1"/>"#);
     fs::write(room.bench.path().join("fence_nfs_export"), on_target).unwrap();
     let (node, life) = (node("worker-1", ""), room.bench.life(60));
-    room.power.off(&node, &life).await.unwrap();
+    room.power.off(&node, Some("nfs-data"), &life).await.unwrap();
     let before = room.bench.read("table");
-    assert_eq!(room.power.on(&node, &life).await.unwrap(), Vec::<String>::new());
+    assert_eq!(room.power.on(&node, Some("nfs-data"), &life).await.unwrap(), Vec::<String>::new());
     assert_eq!(room.bench.read("table"), before);
     room.cluster.map(
         "fence-config-worker-1",
         "fence-method-nfs",
         "agent_name=fence_nfs_export\nplug=a\nexport=b\nidentity=configured",
     );
-    let Err(Failed::NotBegun(told)) = room.power.on(&node, &life).await else { panic!("power has to be turned on") };
+    let Err(Failed::NotBegun(told)) = room.power.on(&node, Some("nfs-data"), &life).await else {
+        panic!("power has to be turned on")
+    };
     assert!(told.contains("cannot do on") || told.contains("add storage="), "{told}");
 }

@@ -65,7 +65,7 @@ impl Room {
     /// A node of this name behind this system; its machine is `UUID`.
     fn behind(&self, name: &str, bmc: &Redfish, uuid: &str, more: &str) -> Node {
         self.method(name, "bmc", &format!("{}ssl_insecure=1\n{more}", bmc.options(uuid)));
-        self.cluster.map(&format!("fence-config-{name}"), "config.properties", "power_management=bmc");
+        self.cluster.map(&format!("fence-config-{name}"), "config.properties", &steps(bmc, uuid, more));
         self.power.unread([node(name, uuid)].iter());
         // As after the minute for which a configuration counts.
         self.power.keep_only(|other| other != name);
@@ -79,7 +79,7 @@ impl Room {
     }
 
     async fn off(&self, node: &Node) -> Result<Vec<String>, Failed> {
-        self.power.off(node, &self.bench.life(180)).await
+        self.power.off(node, None, &self.bench.life(180)).await
     }
 
     /// Why it may not be fenced.
@@ -90,6 +90,21 @@ impl Room {
     }
 }
 
+/// With what somebody has said of its machine.
+fn steps(bmc: &Redfish, uuid: &str, more: &str) -> String {
+    let options = bmc.options(uuid);
+    let port = options.lines().find_map(|line| line.strip_prefix("ipport=")).unwrap();
+    let outlets = format!("outlets=127.0.0.1/{port}/redfish/v1/systems/{uuid}\n");
+    let is_said = more.contains("identity=configured");
+    let pin = if more.contains("system-uuid") { String::new() } else { format!("system_uuid={}\n", machine_of(uuid)) };
+    format!("power_management=bmc\n{pin}{}", if is_said { &outlets } else { "" })
+}
+
+/// The node's machine: the system's, or `UUID` where the test puts it behind a wrong one.
+fn machine_of(uuid: &str) -> &str {
+    if uuid == OTHER { OTHER } else { UUID }
+}
+
 fn bmc() -> Redfish {
     Redfish::start(&[UUID]).unwrap()
 }
@@ -98,19 +113,19 @@ async fn off_and_on() {
     let (room, bmc) = (room(), bmc());
     let node = room.behind("n1", &bmc, UUID, "");
     assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node).await), (true, PowerState::On));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
     let boot = bmc.boot(UUID);
     assert_eq!(room.off(&node).await.unwrap(), ["bmc"]);
     assert!(!bmc.is_on(UUID));
-    assert_eq!([room.power.read(&node).await, room.power.read(&node).await], [PowerState::Off; 2]);
+    assert_eq!([room.power.read(&node, None).await, room.power.read(&node, None).await], [PowerState::Off; 2]);
     room.off(&node).await.unwrap();
     assert_eq!(bmc.orders(), 1, "what is off is not ordered off again");
-    room.power.on(&node, &room.bench.life(180)).await.unwrap();
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node).await), (true, PowerState::On));
+    room.power.on(&node, None, &room.bench.life(180)).await.unwrap();
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
     assert!(bmc.boot(UUID) != boot && bmc.orders() == 2);
     bmc.order(UUID, "0");
-    assert_eq!(room.power.read(&node).await, PowerState::Off, "somebody else turned it off");
+    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "somebody else turned it off");
 }
 
 async fn neighbours() {
@@ -121,7 +136,10 @@ async fn neighbours() {
     assert_eq!(room.power.preflight(&two).await.reason, "FenceReady", "one address, and another system");
     room.off(&two).await.unwrap();
     assert_eq!((bmc.is_on(UUID), bmc.is_on(OTHER)), (true, false));
-    assert_eq!((room.power.read(&one).await, room.power.read(&two).await), (PowerState::On, PowerState::Off));
+    assert_eq!(
+        (room.power.read(&one, None).await, room.power.read(&two, None).await),
+        (PowerState::On, PowerState::Off)
+    );
 }
 
 async fn orders_of_bytes() {
@@ -143,13 +161,14 @@ async fn orders_of_bytes() {
 async fn wrong_system() {
     let (room, bmc) = (room(), Redfish::start(&[UUID, OTHER]).unwrap());
     let node = room.behind("n1", &bmc, OTHER, "");
+    room.cluster.map("fence-config-n1", "config.properties", &format!("power_management=bmc\nsystem_uuid={UUID}"));
     assert!(room.refusal(&node).await.contains("another machine's BMC"));
     assert!(matches!(room.off(&node).await, Err(Failed::NotBegun(_))));
     let node = room.behind("n1", &bmc, "no-such-system", "");
     let told = room.refusal(&node).await;
     assert!(told.contains("404") && told.contains("no-such-system"), "{told}");
     assert!(matches!(room.off(&node).await, Err(Failed::NotBegun(_))));
-    assert_eq!(room.power.read(&node).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     assert_eq!((bmc.orders(), bmc.is_on(UUID), bmc.is_on(OTHER)), (0, true, true));
 }
 
@@ -179,12 +198,12 @@ async fn wrong_password() {
 async fn self_signed() {
     let (room, bmc) = (room(), bmc());
     for more in ["", "identity=configured\n"] {
-        let node = room.behind("n1", &bmc, UUID, "");
+        let node = room.behind("n1", &bmc, UUID, more);
         room.method("n1", "bmc", &format!("{}{more}", bmc.options(UUID)));
         let told = room.refusal(&node).await;
         assert!(told.contains("ertificate") || told.contains("CERTIFICATE"), "{told}");
         assert!(room.off(&node).await.is_err());
-        assert_eq!(room.power.read(&node).await, PowerState::Unknown);
+        assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     }
     assert_eq!((bmc.requests(), bmc.is_on(UUID)), (Vec::new(), true), "the password was told to nobody");
 }
@@ -202,7 +221,7 @@ async fn hangs() {
     let told = room.refusal(&node).await;
     assert!(told.contains("NoAnswer") && told.contains("no end within its time"), "{told}");
     bmc.conduct(Conduct::Obeys);
-    assert_eq!(room.power.read(&node).await, PowerState::On);
+    assert_eq!(room.power.read(&node, None).await, PowerState::On);
 }
 
 async fn hangs_at_orders() {
@@ -211,7 +230,7 @@ async fn hangs_at_orders() {
     room.power.plan(&node).await.unwrap();
     bmc.conduct(Conduct::HangsAtOrders);
     assert_eq!(room.off(&node).await.unwrap_err(), Failed::Timeout(Duration::from_secs(14)));
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node).await), (true, PowerState::On), "what it is decides");
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On), "what it is decides");
 }
 
 async fn late() {
@@ -220,7 +239,7 @@ async fn late() {
     let node = room.behind("n1", &bmc, UUID, "power-timeout=60");
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
     room.off(&node).await.unwrap();
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node).await), (false, PowerState::Off));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (false, PowerState::Off));
 }
 
 async fn unmoved(conduct: Conduct) {
@@ -229,7 +248,7 @@ async fn unmoved(conduct: Conduct) {
     bmc.conduct(conduct);
     let failed = room.off(&node).await.unwrap_err();
     assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node).await), (true, PowerState::On));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
     assert!(bmc.orders() > 0, "it was ordered");
 }
 
@@ -243,15 +262,16 @@ async fn lies() {
     node.conditions.clear();
     // A silent node behind it: nothing contradicts the lie.
     room.off(&node).await.unwrap();
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node).await), (true, PowerState::Off));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::Off));
     // Another way to the same power does.
     room.method("n1", "second", &format!("{}ssl_insecure=1\n", honest.options(UUID)));
-    room.cluster.map("fence-config-n1", "config.properties", "power_management=bmc second");
+    let steps = format!("power_management=bmc second\nsystem_uuid={UUID}");
+    room.cluster.map("fence-config-n1", "config.properties", &steps);
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
     honest.conduct(Conduct::Ignores);
     assert!(room.off(&node).await.is_err());
     room.power.keep_only(|_| false);
-    assert_eq!(room.power.read(&node).await, PowerState::On, "off is what all say");
+    assert_eq!(room.power.read(&node, None).await, PowerState::On, "off is what all say");
 }
 
 fn ready() -> Condition {

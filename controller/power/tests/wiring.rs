@@ -21,11 +21,11 @@ async fn refused(room: &Room) -> String {
     let hold = room.power.plan(&node("n1", "")).await.unwrap_err();
     assert_eq!(hold.reason, "FenceNotReady", "{hold:?}");
     let told = format!("{}: {}", hold.reason, hold.message);
-    match room.power.off(&node("n1", ""), &room.bench.life(60)).await.unwrap_err() {
+    match room.power.off(&node("n1", ""), None, &room.bench.life(60)).await.unwrap_err() {
         Failed::NotBegun(why) => assert_eq!(why, told),
         other => panic!("{other:?}"),
     }
-    assert_eq!(room.power.read(&node("n1", "")).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node("n1", ""), None).await, PowerState::Unknown);
     assert_eq!(room.bench.read("orders"), "");
     told
 }
@@ -46,7 +46,7 @@ async fn a_node_whose_neighbour_was_never_read_is_not_turned_off() {
     room.cluster.maps.lock().unwrap().remove("fence-config-n2");
     room.configure("n2", &[2]);
     room.power.survey(nodes().into()).await;
-    room.power.off(&node("n1", ""), &room.bench.life(60)).await.unwrap();
+    room.power.off(&node("n1", ""), None, &room.bench.life(60)).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
 }
 
@@ -92,6 +92,7 @@ async fn a_neighbour_with_mistakes_counts_as_wired_to_what_it_names() {
         room.configure("n2", &[1]);
         let text = format!("agent_name=fence_test\nip={ip}\nplug=1\nmethd=x");
         room.cluster.map("fence-config-n2", "fence-method-pdu1", &text);
+        room.cluster.map("fence-config-n2", "config.properties", "power_management=pdu1");
     };
     wrong("PDU");
     room.power.survey(room.power.unread(nodes().iter())).await;

@@ -10,9 +10,11 @@ mod cluster;
 mod forbidden;
 mod identity;
 mod near;
+mod pins;
 mod plugs;
 mod properties;
 mod read;
+mod values;
 mod wanting;
 
 use std::{
@@ -25,8 +27,10 @@ pub use agent::{Agent, Kind, Parameter, Unreadable};
 pub use check::check;
 pub use cluster::{ClusterSettings, FencePolicy};
 pub use identity::{Unproven, compare, guid_of};
-pub use plugs::{Plug, Plugs};
+pub use pins::{Pins, Unpinned};
+pub use plugs::{Plug, Plugs, destinations};
 pub use read::{Known, Read, read};
+pub use values::fault;
 
 /// What stands before a method's name in a ConfigMap's; allowed in lists of methods as well.
 pub const METHOD_PREFIX: &str = "fence-method-";
@@ -135,6 +139,8 @@ pub enum Wish {
 pub struct Written {
     pub value: String,
     pub at: String,
+    /// It was written for this node, or chosen by what was: not by a label, which the node's kubelet may set.
+    pub of_node: bool,
 }
 
 /// What the ConfigMaps say of one node.
@@ -149,6 +155,7 @@ pub struct NodeMethods {
     /// Those that are agents.
     pub methods: BTreeMap<String, Method>,
     pub cluster: ClusterSettings,
+    pub pins: Pins,
 }
 
 impl NodeMethods {
@@ -173,6 +180,8 @@ pub struct Call {
     /// The options that the Secret's keys may name, by every name the agent knows, with the one each is given by.
     pub names: BTreeMap<String, String>,
     pub claim: Claim,
+    /// Options that were written for all nodes with a label, by the agent's own names.
+    pub of_type: BTreeSet<String>,
     pub storage: Option<String>,
     /// In the acts of which it takes part.
     pub acts: BTreeSet<Act>,
@@ -191,6 +200,7 @@ pub struct Ready {
     pub calls: BTreeMap<String, Call>,
     /// All of power management cuts off this storage, and nothing else.
     pub storage_only: Option<String>,
+    pub pins: Pins,
     /// What was accepted and had better be written otherwise.
     pub notes: Vec<String>,
 }

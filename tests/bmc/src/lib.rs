@@ -101,8 +101,15 @@ impl Bmc {
     /// The orders that came, oldest first: `get power`, `set power 0`.
     #[must_use]
     pub fn orders(&self) -> Vec<String> {
+        self.timed_orders().into_iter().map(|(_, order)| order).collect()
+    }
+
+    /// The same with when each came, in seconds since 1970.
+    #[must_use]
+    pub fn timed_orders(&self) -> Vec<(f64, String)> {
         let log = fs::read_to_string(self.path("log")).unwrap_or_default();
-        log.lines().map(str::to_owned).collect()
+        let timed = log.lines().filter_map(|line| line.split_once(' '));
+        timed.filter_map(|(at, order)| Some((at.parse().ok()?, order.to_owned()))).collect()
     }
 
     /// Options of `fence_ipmilan` for it, without the password.
@@ -176,7 +183,7 @@ fn write(folder: &Path, guid: &str, (address, port): (&str, u16), manner: Manner
 /// `ipmi_sim` calls it: `chassis.sh MC get|set PARAMETER [VALUE]…`.
 const CHASSIS: &str = r#"#!/bin/sh
 D=@D@; op=$2; shift 2
-echo "$op $*" >> "$D/log"
+echo "$(date +%s.%3N) $op $*" >> "$D/log"
 case $op in
 get) for what in "$@"; do case $what in
     power) if "$D/machine.sh" alive; then echo power:1; else echo power:0; fi;;

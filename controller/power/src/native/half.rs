@@ -22,7 +22,7 @@ impl<C: Configuration> NativePower<C> {
     ) -> Failed {
         let untouched = matches!(failed, Failed::NotBegun(_));
         let failed = begun(failed, done);
-        if act != Act::Off || done.is_empty() || !(untouched || self.is_on(call).await) {
+        if act != Act::Off || done.is_empty() || !(untouched || self.is_on((&ready.node, call)).await) {
             return failed;
         }
         let mut undone = Vec::new();
@@ -35,8 +35,8 @@ impl<C: Configuration> NativePower<C> {
         Failed::InDoubt(format!("{}; {}", words(failed), undone.join("; ")))
     }
 
-    async fn is_on(&self, call: &Call) -> bool {
-        let Ok(options) = secret::options(&*self.cluster, call).await else { return false };
+    async fn is_on(&self, (node, call): (&str, &Call)) -> bool {
+        let Ok(options) = secret::options(&*self.cluster, (node, call)).await else { return false };
         self.agents.status(call, &options).await.0 == PowerState::On
     }
 
@@ -44,7 +44,7 @@ impl<C: Configuration> NativePower<C> {
     async fn on_again(&self, ready: &Ready, off: &Call, life: &Lifeline) -> Result<(), Failed> {
         let mut candidates = ready.power(Act::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
         let missing = || Failed::NotBegun("no method turns it on".to_owned());
-        self.run(candidates.next().ok_or_else(missing)?, Act::On, life).await
+        self.run((&ready.node, candidates.next().ok_or_else(missing)?), Act::On, life).await
     }
 }
 

@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 
 use nodewell_reconcile::cluster::Configuration;
-use nodewell_remedy::method::Call;
+use nodewell_remedy::method::{Call, destinations, fault};
 
 use crate::agent::Options;
 
+/// The keys of a Secret that bind it: where its values may be sent, and for which nodes.
+const BINDING: [&str; 2] = ["address", "node"];
+/// Any node, if whoever made the Secret says so; an address is always said.
+const ANY: &str = "*";
+
 /// # Errors
-/// The Secret cannot be read, is missing though it was asked for, or has a key that is no option of the agent's. Never
-/// with a value in it.
-pub(super) async fn options<C: Configuration>(cluster: &C, call: &Call) -> Result<Options, String> {
+/// The Secret is not bound to the node and to where the method would send it, cannot be read, is missing though it was asked
+/// for, or has a key that is no option of the agent's. Never with a value in it.
+pub(super) async fn options<C: Configuration>(cluster: &C, (node, call): (&str, &Call)) -> Result<Options, String> {
     let name = &call.secret;
     let mut options = Options { values: call.options.clone(), secrets: Vec::new() };
     let data = match cluster.secret(name).await {
-        Ok(Some(data)) => data,
+        Ok(Some(data)) => unbound(data, node, call)?,
         Ok(None) if call.secret_needed => {
             return Err(format!("method {}: there is no Secret {name}; create it, with the key password", call.name));
         }
@@ -32,9 +37,17 @@ pub(super) async fn options<C: Configuration>(cluster: &C, call: &Call) -> Resul
         if text.is_empty() || text.contains(['\n', '\r', '\0']) {
             return Err(wrong("it has to be one line, which is not empty"));
         }
+        if let Some(why) = fault(&call.agent, option, &text) {
+            return Err(wrong(&format!("the value {why}")));
+        }
         options.secrets.push(text.clone());
         if options.values.insert(option.clone(), text).is_some() {
             return Err(wrong("the option is given elsewhere as well; keep one"));
+        }
+    }
+    for (option, value) in &call.options {
+        if let Some(why) = fault(&call.agent, option, value) {
+            return Err(format!("method {}: {option} is {value:?}, which {why}", call.name));
         }
     }
     match call.needed.iter().find(|option| !options.values.contains_key(*option)) {
@@ -44,4 +57,32 @@ pub(super) async fn options<C: Configuration>(cluster: &C, call: &Call) -> Resul
         )),
         None => Ok(options),
     }
+}
+
+/// What is in the Secret beside its binding. Whoever may write ConfigMaps could otherwise have any password sent to an address
+/// of theirs: only the Secret itself says where it may go.
+fn unbound(mut data: BTreeMap<String, Vec<u8>>, node: &str, call: &Call) -> Result<BTreeMap<String, Vec<u8>>, String> {
+    let bound = BINDING.map(|key| data.remove(key).map(|text| String::from_utf8_lossy(&text).to_ascii_lowercase()));
+    if data.is_empty() {
+        return Ok(data);
+    }
+    let wanted = destinations(call);
+    let names = |text: &Option<String>, one: &str| {
+        text.as_deref().is_some_and(|text| text.split_whitespace().any(|word| word == one))
+    };
+    let [address, nodes] = &bound;
+    let is_here = wanted.iter().all(|one| names(address, one));
+    if is_here && (names(nodes, node) || names(nodes, ANY)) {
+        return Ok(data);
+    }
+    Err(format!(
+        "method {}: Secret {} is not handed to {} for {node}: it is bound to {} for {}; if it belongs there, give it the keys \
+         address: {:?} and node: {node:?} (stringData)",
+        call.name,
+        call.secret,
+        wanted.join(" "),
+        address.as_deref().unwrap_or("no address"),
+        nodes.as_deref().unwrap_or("no node"),
+        wanted.join(" ")
+    ))
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    Act, Agent, BuiltIn, Call, ClusterSettings, Kind, Method, Mistakes, NodeMethods, Ready, Wish, Written, forbidden,
-    near,
+    Act, Agent, BuiltIn, Call, ClusterSettings, Kind, Method, Mistakes, NodeMethods, Ready, Wish, Written, fault,
+    forbidden, near,
 };
 
 /// What `fencing.py` waits for the power to change, if the metadata does not say.
@@ -41,6 +41,7 @@ pub fn check(found: &NodeMethods, agents: &BTreeMap<String, Result<Agent, String
         recovery: found.recovery.clone(),
         calls: calls.into_iter().map(|call| (call.name.clone(), call)).collect(),
         storage_only,
+        pins: found.pins.clone(),
         notes,
     })
 }
@@ -49,6 +50,12 @@ pub fn check(found: &NodeMethods, agents: &BTreeMap<String, Result<Agent, String
 fn secret_names(name: &str, agent: &Agent) -> BTreeMap<String, String> {
     let allowed = agent.names.iter().filter(|(_, alias)| forbidden::may_be_secret(name, &alias.to));
     allowed.map(|(name, alias)| (name.clone(), alias.to.clone())).collect()
+}
+
+/// Whoever sets the node's label chooses them.
+fn of_type(method: &Method, agent: &Agent) -> BTreeSet<String> {
+    let by_label = method.options.iter().filter(|(_, written)| !written.of_node);
+    by_label.filter_map(|(name, _)| agent.find(name)).map(|(alias, _)| alias.to.clone()).collect()
 }
 
 struct Checker<'a> {
@@ -85,6 +92,7 @@ impl Checker<'_> {
             needed,
             names: secret_names(&method.agent, agent),
             claim: method.claim.clone(),
+            of_type: of_type(method, agent),
             storage: method.storage.clone(),
             acts,
             longest,
@@ -117,13 +125,13 @@ impl Checker<'_> {
     /// By their preferred names.
     fn options(&mut self, method: &Method, agent: &Agent) -> BTreeMap<String, String> {
         let mut options = BTreeMap::new();
-        for (name, Written { value, at }) in &method.options {
+        for (name, Written { value, at, .. }) in &method.options {
             let Some((alias, parameter)) = agent.find(name) else {
                 let near = near::names(name, agent.parameters.keys().map(String::as_str), &method.agent);
                 self.mistakes.push(format!("{at}: {} has no option {name}; {near}", method.agent));
                 continue;
             };
-            if let Err(why) = judge(&alias.to, &parameter.kind, value) {
+            if let Err(why) = judge((&method.agent, &alias.to), &parameter.kind, value) {
                 self.mistakes.push(format!("{at}: {name} {why}"));
             }
             if alias.deprecated {
@@ -268,7 +276,7 @@ impl Checker<'_> {
     }
 }
 
-fn judge(name: &str, kind: &Kind, value: &str) -> Result<(), String> {
+fn judge((agent, name): (&str, &str), kind: &Kind, value: &str) -> Result<(), String> {
     if forbidden::is_secret(name) {
         return Err("is a secret; put it into the method's Secret, under this name as the key".to_owned());
     }
@@ -276,7 +284,7 @@ fn judge(name: &str, kind: &Kind, value: &str) -> Result<(), String> {
         return Err(format!("may not be set here: {why}"));
     }
     match kind {
-        Kind::Text => Ok(()),
+        Kind::Text => fault(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}"))),
         Kind::Integer | Kind::Second if value.parse::<u32>().is_ok() => Ok(()),
         Kind::Integer | Kind::Second => Err(format!("is {value}, not a whole number")),
         Kind::Boolean if is_boolean(value) => Ok(()),

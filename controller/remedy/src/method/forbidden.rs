@@ -2,7 +2,7 @@
 
 /// Set by us, or such as would write files or show secrets: whoever may write ConfigMaps must not by them become root of the
 /// control plane.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "cookie_file",
     "random_sleep_range",
     "action",
@@ -20,6 +20,8 @@ const OURS: [&str; 16] = [
     // Its time is what the controller plans with.
     "disable_timeout",
     "boto3_debug",
+    // fence_ibm_vpc writes to it.
+    "token_file",
 ];
 /// Those that it takes a look at the agents' code to see through, each with what is wrong with it.
 const TRAPS: [(&str, &str); 11] = [
@@ -60,6 +62,11 @@ const KEY_NAMES_NODE: [&str; 2] = ["fence_scsi", "fence_mpath"];
 /// Whether an agent's word proves nothing about a node.
 pub(super) fn proves_nothing(agent: &str) -> bool {
     NEVER.contains(&agent)
+}
+
+/// Whether an option says which node is cut off.
+pub(super) fn names_node(agent: &str, option: &str) -> bool {
+    KEY_NAMES_NODE.contains(&agent) && option == "key"
 }
 
 /// Why nobody may set an option.

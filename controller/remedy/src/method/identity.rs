@@ -1,4 +1,4 @@
-//! Whether a BMC is this node's: what it says of the system it is in, against `nodeInfo.systemUUID`.
+//! Whether two UUIDs are one machine's: what a BMC says of the system it is in, against what the node's ConfigMap says.
 
 use std::fmt::Write;
 
@@ -7,15 +7,13 @@ const BYTES: usize = 16;
 /// Why a BMC is not believed to be a node's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unproven {
-    #[error(
-        "IdentityUnproven: the node's systemUUID is {0:?}, which names no machine; pin its BMC by system-uuid=GUID"
-    )]
+    #[error("IdentityUnproven: the pin is {0:?}, which names no machine; write the GUID that its BMC says")]
     NodeUnknown(String),
     #[error("IdentityUnproven: the BMC says {0:?}, which names no machine; pin it by system-uuid=GUID, or replace it")]
     BmcUnknown(String),
     #[error(
-        "IdentityUnproven: the BMC says that it is {bmc}, the node's systemUUID is {node}; this is another machine's BMC, \
-         or one with a GUID of its own, which system-uuid=GUID pins"
+        "IdentityUnproven: the BMC says that it is {bmc}, the node's pin is {node}; this is another machine's BMC, or one \
+         with a GUID of its own, which system-uuid=GUID of the method pins"
     )]
     Mismatch { bmc: String, node: String },
 }
@@ -62,7 +60,7 @@ fn fields_reversed(mut bytes: [u8; BYTES]) -> [u8; BYTES] {
     bytes
 }
 
-fn show(bytes: [u8; BYTES]) -> String {
+pub(super) fn show(bytes: [u8; BYTES]) -> String {
     let mut text = String::new();
     for (index, byte) in bytes.iter().enumerate() {
         if [4, 6, 8, 10].contains(&index) {

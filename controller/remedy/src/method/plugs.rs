@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Act, Call, Ready};
+use super::{Act, Call, Ready, forbidden};
 
 /// What is turned off: the address a method talks to, and the outlet, machine or system there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,10 +11,19 @@ pub struct Plug(Vec<String>);
 /// The options that tell one machine from another, by the agents' preferred names.
 const ADDRESS: [&str; 10] =
     ["ip", "ipport", "region", "project", "zone", "resourceGroup", "plug", "systems_uri", "target", "switch"];
+/// What else a label could choose another machine by: beside these, two that share all of `ADDRESS` are one for certain.
+const WITHIN: [&str; 6] = ["managed", "namespace", "pve_node", "suborg", "subscriptionId", "vmware_datacenter"];
 /// Of these a different value is not a different machine for certain.
 const DEFAULT_PORTS: [&str; 1] = ["ipport"];
 
 impl Plug {
+    /// As `outlets` names it: address and outlet.
+    #[must_use]
+    pub fn outlet(&self) -> String {
+        let values = self.0.iter().map(|part| part.split_once('=').map_or(part.as_str(), |(_, value)| value));
+        values.map(shown).collect::<Vec<_>>().join("/")
+    }
+
     /// The plugs of a call: agent, address, outlet. Agents that are links to one another (`fence_ilo4`,
     /// `fence_ipmilan`) talk to the same address, so an agent with an address of its own does not count by its name.
     #[must_use]
@@ -44,6 +53,66 @@ impl Plug {
         }
         Self(parts)
     }
+}
+
+/// Whether an option says which of an agent's machines is meant.
+pub(super) fn tells_machines_apart(agent: &str, option: &str) -> bool {
+    ADDRESS.contains(&option) || is_within(agent, option)
+}
+
+fn is_within(agent: &str, option: &str) -> bool {
+    WITHIN.contains(&option) || forbidden::names_node(agent, option)
+}
+
+/// A call's plugs as `outlets` names them, with all by which a label could have chosen others.
+pub(super) fn outlets(call: &Call) -> Vec<String> {
+    let chosen = call.of_type.iter().filter(|name| is_within(&call.agent, name));
+    let more: Vec<String> = chosen.filter_map(|name| call.options.get(name)).map(|value| shown(value)).collect();
+    let whole = |plug: &Plug| std::iter::once(plug.outlet()).chain(more.clone()).collect::<Vec<_>>().join("/");
+    Plug::of(call).iter().map(whole).collect()
+}
+
+/// One word of the line.
+fn shown(value: &str) -> String {
+    value.trim_start_matches('/').to_ascii_lowercase().replace(char::is_whitespace, "_")
+}
+
+/// Where an agent sends its password: the values of options that name a host, with an unusual port, or the agent itself where
+/// it knows its provider. A `region` is a part of the provider's own name, and `api_path` of a URL on the host: neither leads
+/// elsewhere as long as `fault` has nothing to say of it.
+#[must_use]
+pub fn destinations(call: &Call) -> Vec<String> {
+    let is_host = |name: &str| {
+        name == "ip"
+            || name == "target"
+            || ["_url", "_endpoint"].iter().any(|end| name.ends_with(end))
+            || is_proxy(name)
+    };
+    let given = call.options.iter().filter(|(name, _)| is_host(name));
+    let mut all: Vec<String> = given.map(|(name, value)| with_port(call, name, value)).collect();
+    if all.is_empty() || call.options.keys().all(|name| !is_host(name) || is_proxy(name)) {
+        all.push(call.agent.clone());
+    }
+    all
+}
+
+/// Another program may listen at another port of the same host.
+fn with_port(call: &Call, name: &str, value: &str) -> String {
+    let host = value.trim().to_ascii_lowercase();
+    let port = match name {
+        "ip" => call.options.get("ipport"),
+        "proxyhost" => call.options.get("proxyport"),
+        _ => None,
+    };
+    match port.map(|port| port.trim()).filter(|port| !is_usual(port)) {
+        Some(port) if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    }
+}
+
+fn is_proxy(name: &str) -> bool {
+    name == "proxy" || name == "proxyhost"
 }
 
 /// Ports that agents have by default: given or not, they are the same.

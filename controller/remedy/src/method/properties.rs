@@ -18,22 +18,22 @@ pub(super) fn parse(place: &str, text: &str, mistakes: &mut Vec<String>) -> Vec<
             Ok((key, _)) if pairs.iter().any(|(before, _)| before == key) => {
                 mistakes.push(format!("{at}: {key} is given twice; keep one"));
             }
-            Ok((key, value)) => pairs.push((key.to_owned(), Written { value: value.to_owned(), at })),
+            Ok((key, value)) => pairs.push((key.to_owned(), Written { value: value.to_owned(), at, of_node: false })),
             Err(why) => mistakes.push(format!("{at}: {why}")),
         }
     }
     pairs
 }
 
-fn pair(line: &str) -> Result<(&str, &str), &'static str> {
-    let (key, value) = line.split_once('=').ok_or("no = in this line; write key=value")?;
+fn pair(line: &str) -> Result<(&str, &str), String> {
+    let (key, value) = line.split_once('=').ok_or_else(|| "no = in this line; write key=value".to_owned())?;
     let (key, value) = (key.trim(), value.trim());
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if key.is_empty() || key.len() > KEY_BYTES || !key.bytes().all(allowed) {
-        return Err("what stands before = is no name; write key=value");
+        return Err("what stands before = is no name; write key=value".to_owned());
     }
     if value.chars().any(char::is_control) {
-        return Err("a control character in the value; an agent would read another option there");
+        return Err(format!("a control character in the value of {key}; an agent would read another option there"));
     }
     Ok((key, value))
 }

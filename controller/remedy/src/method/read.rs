@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     BuiltIn, Claim, METHOD_PREFIX, Method, Mistakes, NodeMethods, Wish, Written,
     cluster::{CONFIG_KEY, settings, words},
+    pins::{OUTLETS, Pins, SYSTEM_UUID},
     properties::parse,
     wanting::Wanting,
 };
@@ -33,7 +34,12 @@ pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &Known) -> Rea
     let mut wanting = Wanting::default();
     let mut found = NodeMethods { node: node.to_owned(), ..NodeMethods::default() };
     found.cluster = settings(known, &mut wanting);
-    match source(node, labels, known, &mut wanting) {
+    let own = own_map(node, known, &mut wanting);
+    found.pins.map = own.as_ref().map_or_else(|| format!("fence-config-{node}"), |(name, _)| name.clone());
+    if let Some((name, data)) = &own {
+        found.pins = pins(name, data);
+    }
+    match source(own, labels, known, &mut wanting) {
         Source::Unknown => {}
         Source::Default => default_steps(&mut found),
         Source::Map { name, data, of_node } => {
@@ -55,14 +61,56 @@ enum Source<'a> {
     Map { name: String, data: &'a BTreeMap<String, String>, of_node: bool },
 }
 
-fn source<'a>(node: &str, labels: &BTreeMap<String, String>, known: &'a Known, wanting: &mut Wanting) -> Source<'a> {
+/// A ConfigMap by its name.
+type Named<'a> = (String, &'a BTreeMap<String, String>);
+
+fn own_map<'a>(node: &str, known: &'a Known, wanting: &mut Wanting) -> Option<Named<'a>> {
     let own = [format!("fence-config-{node}"), format!("fence-config-node-{node}")];
     let both = own.each_ref().map(|name| wanting.find(known, name));
     match both {
         [Some(_), Some(_)] => wanting.mistake(format!("{} and {} are both there; keep one", own[0], own[1])),
-        [Some(data), None] => return Source::Map { name: own[0].clone(), data, of_node: true },
-        [None, Some(data)] => return Source::Map { name: own[1].clone(), data, of_node: true },
+        [Some(data), None] => return Some((own[0].clone(), data)),
+        [None, Some(data)] => return Some((own[1].clone(), data)),
         [None, None] => {}
+    }
+    None
+}
+
+/// What the node's own ConfigMap says of its machine. Mistakes are told where its steps are read.
+fn pins(name: &str, data: &BTreeMap<String, String>) -> Pins {
+    let mut pins = Pins { map: name.to_owned(), ..Pins::default() };
+    let text = data.get(CONFIG_KEY).map_or("", String::as_str);
+    for (key, written) in parse(name, text, &mut Vec::new()) {
+        match key.as_str() {
+            OUTLETS => {
+                pins.outlets = Some(words(&written.value).into_iter().map(|one| one.to_ascii_lowercase()).collect())
+            }
+            key if SYSTEM_UUID.contains(&key) => pins.system_uuid = Some(written.value),
+            _ => {}
+        }
+    }
+    pins
+}
+
+/// It pins the machine and leaves the steps to the node's type.
+fn only_pins(data: &BTreeMap<String, String>) -> bool {
+    let mut mistakes = Vec::new();
+    let text = data.get(CONFIG_KEY).map_or("", String::as_str);
+    let pairs = parse("", text, &mut mistakes);
+    let is_pin = |key: &str| key == OUTLETS || SYSTEM_UUID.contains(&key);
+    let pins = pairs.iter().filter(|(key, _)| is_pin(key)).count();
+    let is_all = pairs.iter().all(|(key, _)| is_pin(key) || key == "node_name");
+    pins > 0 && is_all && data.len() == 1 && mistakes.is_empty()
+}
+
+fn source<'a>(
+    own: Option<Named<'a>>,
+    labels: &BTreeMap<String, String>,
+    known: &'a Known,
+    wanting: &mut Wanting,
+) -> Source<'a> {
+    if let Some((name, data)) = own.filter(|(_, data)| !(labels.contains_key(TYPE_LABEL) && only_pins(data))) {
+        return Source::Map { name, data, of_node: true };
     }
     let Some(kind) = labels.get(TYPE_LABEL) else { return Source::Default };
     let name = format!("fence-config-type-{kind}");
@@ -107,11 +155,13 @@ impl Reader<'_, '_> {
                     "{}: node_name is {}, but this is the ConfigMap of {}",
                     written.at, written.value, self.node
                 )),
+                key if key == OUTLETS || SYSTEM_UUID.contains(&key) => self.pin(key, &written),
                 "isolation" => found.isolation = self.names(&written),
                 "power_management" => found.power_management = self.names(&written),
                 "recovery" => found.recovery = self.names(&written),
                 _ => self.wanting.mistake(format!(
-                    "{}: {key} is not known here; there are node_name, isolation, power_management and recovery",
+                    "{}: {key} is not known here; there are node_name, system_uuid, outlets, isolation, \
+                     power_management and recovery",
                     written.at
                 )),
             }
@@ -119,6 +169,20 @@ impl Reader<'_, '_> {
         // The proposal's own default says mark-unschedulable where it means the opposite.
         for name in found.recovery.iter_mut().filter(|name| *name == "mark-unschedulable") {
             "uncordon".clone_into(name);
+        }
+    }
+
+    /// Taken by [`pins`]; here it is told where it says nothing.
+    fn pin(&mut self, key: &str, written: &Written) {
+        if !self.of_node {
+            let own = format!("fence-config-{}", self.node);
+            self.wanting.mistake(format!(
+                "{}: {key} is one machine's, and this ConfigMap is chosen by a label; write it into config.properties of {own}, \
+                 alone: the steps are still taken from here",
+                written.at
+            ));
+        } else if written.value.is_empty() {
+            self.wanting.mistake(format!("{}: {key} is empty; write what it is, or leave it away", written.at));
         }
     }
 
@@ -159,12 +223,13 @@ impl Reader<'_, '_> {
     fn method(&mut self, name: &str) -> Option<Method> {
         let map = format!("{METHOD_PREFIX}{name}-{}", self.node);
         let separate = self.wanting.find(self.known, &map).map(|data| (map.clone(), data));
-        let separate = separate.map(|(map, data)| self.properties(&map, data));
+        let separate = separate.map(|(map, data)| of_node(self.properties(&map, data), true));
         let inline_key = format!("{METHOD_PREFIX}{name}");
         let inline = self
             .data
             .get(&inline_key)
-            .map(|text| parse(&format!("{}/{inline_key}", self.map), text, &mut self.wanting.mistakes));
+            .map(|text| parse(&format!("{}/{inline_key}", self.map), text, &mut self.wanting.mistakes))
+            .map(|pairs| of_node(pairs, self.of_node));
         if separate.is_none() && inline.is_none() {
             let because = format!("{} names the method {name}, has no key {inline_key}", self.map);
             self.wanting.absent(self.known, &map, &because);
@@ -175,7 +240,7 @@ impl Reader<'_, '_> {
             layers.reverse();
         }
         let wanted = layers.iter().flatten().rfind(|(key, _)| key == "template");
-        let template = wanted.map(|(_, written)| self.template(written)).unwrap_or_default();
+        let template = wanted.map(|(_, written)| of_node(self.template(written), written.of_node)).unwrap_or_default();
         layers.insert(0, template);
         self.merge(name, layers)
     }
@@ -250,6 +315,10 @@ impl Reader<'_, '_> {
             "identity" => {
                 self.wanting.mistake(format!("{}: identity is {value}; there are asked and configured", written.at));
             }
+            "system-uuid" | "system_uuid" if !written.of_node => self.wanting.mistake(format!(
+                "{}: {key} is one machine's, and this is chosen by a label; write it into the ConfigMap {METHOD_PREFIX}{}-{}",
+                written.at, method.name, self.node
+            )),
             "system-uuid" | "system_uuid" => method.claim = Claim::Pinned(value),
             "storage" => method.storage = Some(value),
             // Whoever may write ConfigMaps could otherwise have any Secret sent to an address of his.
@@ -271,6 +340,10 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+fn of_node(pairs: Pairs, of_node: bool) -> Pairs {
+    pairs.into_iter().map(|(key, written)| (key, Written { of_node, ..written })).collect()
 }
 
 /// `fence-ipmilan` and `fence_ipmilan` are the same; a path, or anything that is no agent, is none.

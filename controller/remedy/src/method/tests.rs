@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod pins;
 mod traps;
 
 const XML: &str = r#"<?xml version="1.0" ?>

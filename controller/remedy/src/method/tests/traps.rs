@@ -138,3 +138,42 @@ fn a_redfish_address_is_written_as_the_agent_reads_it() {
         assert!(told(&format!("ip={ip}\n{path}")).is_ok(), "{ip}");
     }
 }
+
+/// The agents of fencing.py make one command line of these: `ssh USER@IP -p PORT -i FILE`, which pexpect splits at spaces.
+#[test]
+fn a_value_that_becomes_an_option_of_ssh_is_refused() {
+    let proxy = "-oProxyCommand=touch${IFS}/tmp/x;#";
+    for (line, words) in [
+        (format!("ip=10.0.0.1\nusername=y {proxy}"), "username is \"y -oProxy"),
+        (format!("ip=10.0.0.1\nusername={proxy}"), "begins with -"),
+        (format!("ip=10.0.0.1 {proxy}\nusername=y"), "has a space"),
+    ] {
+        let told = checked("fence_test", &with(""), &format!("plug=1\nidentity=configured\n{line}"));
+        let told = told.map(|_| ()).unwrap_err().to_string();
+        assert!(told.contains(words) && told.contains("fence-config-n1/fence-method-a:"), "{told}");
+    }
+}
+
+/// `https://10.0.0.1:443` + `@evil.example` is evil.example: `fence_rhevm` sends it user and password by Basic.
+#[test]
+fn a_part_of_a_url_is_a_path() {
+    let agent = with(&parameter("api_path", "--api-path=[path]"));
+    let told = |path: &str| {
+        let lines = format!("plug=1\nidentity=configured\nip=10.0.0.1\napi_path={path}");
+        checked("fence_rhevm", &agent, &lines).map(|_| ()).map_err(|told| told.to_string())
+    };
+    assert!(told("@evil.example").unwrap_err().contains("api_path is \"@evil.example\", which is no path"));
+    assert_eq!(told("/ovirt-engine/api"), Ok(()));
+}
+
+/// `https://REGION.iaas.cloud.ibm.com`: the token would go to evil.example.
+#[test]
+fn a_part_of_a_host_is_a_name() {
+    let agent = with(&parameter("region", "--region=[region]"));
+    let told = |region: &str| {
+        let lines = format!("plug=1\nidentity=configured\nip=x\nregion={region}");
+        checked("fence_ibm_vpc", &agent, &lines).map(|_| ()).map_err(|told| told.to_string())
+    };
+    assert!(told("evil.example/").unwrap_err().contains("region is \"evil.example/\", which is no name"));
+    assert_eq!(told("eu-de"), Ok(()));
+}

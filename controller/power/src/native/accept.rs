@@ -1,0 +1,35 @@
+//! What a person still has to say of a node's machine, for `nodewell-controller check --node`.
+
+use std::time::Duration;
+
+use nodewell_reconcile::cluster::Configuration;
+use nodewell_remedy::{
+    facts::Node,
+    method::{Act, Claim, Unpinned},
+};
+
+use super::{NativePower, secret};
+use crate::identity;
+
+impl<C: Configuration> NativePower<C> {
+    /// The first line that nobody has written yet; nothing if all were. Asks a BMC who it is, and nothing else.
+    ///
+    /// # Errors
+    /// What has to be mended before anybody can look.
+    pub async fn unpinned(&self, node: &Node) -> Result<Option<Unpinned>, String> {
+        let ready = self.ready(node, Duration::ZERO).await.map_err(|hold| hold.message)?;
+        if let Err(unpinned) = ready.accepted() {
+            return Ok(Some(unpinned));
+        }
+        if ready.pins.system_uuid.is_some() {
+            return Ok(None);
+        }
+        for call in ready.power(Act::Off).filter(|call| call.claim == Claim::Asked) {
+            let options = secret::options(&*self.cluster, (&ready.node, call)).await?;
+            if let Some(said) = identity::asked(call, &options, &self.runner).await {
+                return Ok(Some(ready.pins.unpinned(node, &said?)));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,118 @@
+//! What a person has said of one node's machine, in the node's own ConfigMap. A kubelet chooses its Node's labels, addresses
+//! and systemUUID: they may contradict this, and never stand in for it.
+
+use std::{collections::BTreeSet, fmt};
+
+use super::{Act, Call, Claim, Ready, Unproven, compare, guid_of, plugs};
+use crate::facts::Node;
+
+/// The keys of `config.properties` that pin a machine.
+pub(super) const SYSTEM_UUID: [&str; 2] = ["system_uuid", "system-uuid"];
+pub(super) const OUTLETS: &str = "outlets";
+
+/// A node's pins, and where they are, or belong.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pins {
+    /// The node's own ConfigMap.
+    pub map: String,
+    /// The machine's UUID, which is what its BMC says.
+    pub system_uuid: Option<String>,
+    /// Every outlet of every supply that cannot be asked whose it is.
+    pub outlets: Option<BTreeSet<String>>,
+}
+
+/// Nobody has said whose machine it is: what to write, if it is this node's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpinned {
+    /// What was found, in words.
+    pub found: String,
+    /// The line of `config.properties`.
+    pub line: String,
+    pub map: String,
+}
+
+impl fmt::Display for Unpinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, line, map } = self;
+        write!(f, "{found}; if that is so, write {line} into config.properties of the ConfigMap {map}")
+    }
+}
+
+impl std::error::Error for Unpinned {}
+
+impl Pins {
+    /// The node's machine has not become another one, by its own word.
+    ///
+    /// # Errors
+    /// The kubelet says another UUID than the pin.
+    pub fn uncontradicted(&self, node: &Node) -> Result<(), String> {
+        let Some(pin) = &self.system_uuid else { return Ok(()) };
+        if guid_of(pin).is_none() {
+            return Err(format!("system_uuid of the ConfigMap {} is {pin:?}, which names no machine", self.map));
+        }
+        match compare(&node.system_uuid, pin) {
+            Err(Unproven::Mismatch { bmc: said, node: pinned }) => Err(format!(
+                "the kubelet says that its machine is {said}, the ConfigMap {} that it is {pinned}: the node is on another \
+                 machine, or the pin is wrong; correct system_uuid, and with it what turns the machine off",
+                self.map
+            )),
+            // It says nothing that could contradict.
+            _ => Ok(()),
+        }
+    }
+
+    /// What to write if a BMC that says `guid` is the node's.
+    #[must_use]
+    pub fn unpinned(&self, node: &Node, guid: &str) -> Unpinned {
+        let guid = guid_of(guid).map_or_else(|| guid.trim().to_owned(), super::identity::show);
+        let kubelet = &node.system_uuid;
+        let found = format!(
+            "nobody has said whose BMC this is: it says that its machine is {guid}, the kubelet says {kubelet:?}, which \
+             proves nothing"
+        );
+        Unpinned { found, line: format!("system_uuid={guid}"), map: self.map.clone() }
+    }
+}
+
+impl Ready {
+    /// Every outlet that a method turns off and cannot ask whose it is was named for this node, as was every one that a label
+    /// chose, in any step; and every one that was named is turned off: one supply that is forgotten leaves the machine on.
+    ///
+    /// # Errors
+    /// They differ; what to write if the methods are right.
+    pub fn accepted(&self) -> Result<(), Unpinned> {
+        let power = || self.power(Act::Off).filter(|call| call.storage.is_none());
+        let wanted: BTreeSet<String> =
+            self.calls.values().filter(|call| self.is_mute(call)).flat_map(plugs::outlets).collect();
+        let given = self.pins.outlets.clone().unwrap_or_default();
+        let all: BTreeSet<String> = power().flat_map(plugs::outlets).chain(wanted.iter().cloned()).collect();
+        if wanted.is_subset(&given) && given.is_subset(&all) || all.is_empty() {
+            return Ok(());
+        }
+        let text = |outlets: &BTreeSet<String>| outlets.iter().cloned().collect::<Vec<_>>().join(" ");
+        let node = &self.node;
+        let found = match &self.pins.outlets {
+            None => format!("nobody has said that {node} hangs on {} and on no other outlet", text(&wanted)),
+            Some(given) => format!(
+                "the ConfigMap {} says that {node} hangs on {}, and its methods turn {} off",
+                self.pins.map,
+                text(given),
+                text(&all)
+            ),
+        };
+        let right = if wanted.is_empty() { &all } else { &wanted };
+        Err(Unpinned { found, line: format!("{OUTLETS}={}", text(right)), map: self.pins.map.clone() })
+    }
+
+    /// Whose machine it is can only be said by a person: it cannot be asked, or a label of the node chose it. Only methods of
+    /// power ask; the others act on what their options say.
+    fn is_mute(&self, call: &Call) -> bool {
+        let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
+        match call.claim {
+            Claim::Configured if is_of_power && call.acts.contains(&Act::Off) => true,
+            Claim::Asked if is_of_power => call.of_type.contains("plug"),
+            Claim::Pinned(_) if is_of_power => false,
+            _ => call.of_type.iter().any(|name| plugs::tells_machines_apart(&call.agent, name)),
+        }
+    }
+}

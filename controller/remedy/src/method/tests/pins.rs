@@ -1,0 +1,182 @@
+//! What a person says of one machine, and what a label may not.
+
+use super::*;
+use crate::facts::Node;
+
+const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
+const PDU: &str = "agent_name=fence_test\nip=pdu-a\nplug=3\nidentity=configured";
+
+/// As check would have it, of a node with this label.
+fn typed(entries: &[(&str, &str, &str)]) -> Result<Ready, Mistakes> {
+    let found = resolve("n1", Some("big"), entries)?;
+    let agents = found.agents().into_iter().map(|name| (name.to_owned(), Ok(Agent::parse(XML).unwrap()))).collect();
+    check(&found, &agents)
+}
+
+#[test]
+fn a_types_configmap_names_no_machine() {
+    for line in [format!("system_uuid={UUID}"), "outlets=pdu-a/3".to_owned()] {
+        let steps = format!("power_management=pdu\n{line}");
+        let entries = [
+            ("fence-config-type-big", "config.properties", steps.as_str()),
+            ("fence-config-type-big", "fence-method-pdu", PDU),
+        ];
+        let told = typed(&entries).unwrap_err().to_string();
+        assert!(told.contains("chosen by a label; write it into config.properties of fence-config-n1"), "{told}");
+    }
+    let method = format!("{PDU}\nsystem-uuid={UUID}");
+    let entries = [
+        ("fence-config-type-big", "config.properties", "power_management=pdu"),
+        ("fence-config-type-big", "fence-method-pdu", method.as_str()),
+    ];
+    let told = typed(&entries).unwrap_err().to_string();
+    assert!(told.contains("write it into the ConfigMap fence-method-pdu-n1"), "{told}");
+    // Nor by way of a template that the type's ConfigMap names.
+    let entries = [
+        ("fence-config-type-big", "config.properties", "power_management=pdu"),
+        ("fence-config-type-big", "fence-method-pdu", "template=shared"),
+        ("shared", "template.properties", method.as_str()),
+    ];
+    assert!(typed(&entries).is_err());
+}
+
+#[test]
+fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
+    let of_type = [
+        ("fence-config-type-big", "config.properties", "power_management=pdu"),
+        ("fence-config-type-big", "fence-method-pdu", PDU),
+    ];
+    let told = typed(&of_type).unwrap().accepted().unwrap_err();
+    assert_eq!((told.line.as_str(), told.map.as_str()), ("outlets=pdu-a/3", "fence-config-n1"));
+    let own = ("fence-config-node-n1", "config.properties", "node_name=n1\nsystem_uuid=x\noutlets=PDU-A/3");
+    let ready = typed(&[of_type[0], of_type[1], own]).unwrap();
+    assert_eq!(ready.accepted(), Ok(()));
+    assert_eq!((ready.pins.map.as_str(), ready.pins.system_uuid.as_deref()), ("fence-config-node-n1", Some("x")));
+    // One with steps of its own, and one that says nothing, are all that counts, as ever.
+    for steps in ["outlets=pdu-a/3\nisolation=cordon", ""] {
+        let own = ("fence-config-n1", "config.properties", steps);
+        assert!(typed(&[of_type[0], of_type[1], own]).unwrap().power(Act::Off).next().is_none(), "{steps}");
+    }
+}
+
+#[test]
+fn a_plug_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone() {
+    let asked = "agent_name=fence_test\nip=cloud\nplug=i-1";
+    let of_type = [
+        ("fence-config-type-big", "config.properties", "power_management=vm"),
+        ("fence-config-type-big", "fence-method-vm", asked),
+    ];
+    assert_eq!(typed(&of_type).unwrap().accepted().unwrap_err().line, "outlets=cloud/i-1");
+    let separate = ("fence-method-vm-n1", "method.properties", "port=i-1");
+    let without = ("fence-config-type-big", "fence-method-vm", "agent_name=fence_test\nip=cloud");
+    assert_eq!(typed(&[of_type[0], without, separate]).unwrap().accepted(), Ok(()), "it was written for this node");
+}
+
+#[test]
+fn a_kubelets_uuid_contradicts_and_never_proves() {
+    let node = |uuid: &str| Node { name: "n1".into(), system_uuid: uuid.into(), ..Node::default() };
+    let pins = Pins { map: "m".into(), system_uuid: Some(UUID.into()), outlets: None };
+    for said in [UUID, "", "not a UUID", "33221100-5544-7766-8899-aabbccddeeff"] {
+        assert_eq!(pins.uncontradicted(&node(said)), Ok(()), "{said}");
+    }
+    let told = pins.uncontradicted(&node("10112233-4455-6677-8899-aabbccddeeff")).unwrap_err();
+    assert!(told.contains("10112233") && told.contains(UUID), "{told}");
+    let zeros = Pins { system_uuid: Some("00000000-0000-0000-0000-000000000000".into()), ..pins };
+    assert!(zeros.uncontradicted(&node(UUID)).unwrap_err().contains("names no machine"));
+    let told = Pins::default().unpinned(&node(UUID), "00112233445566778899AABBCCDDEEFF\n");
+    assert_eq!(told.line, format!("system_uuid={UUID}"));
+}
+
+#[test]
+fn a_password_goes_to_the_hosts_that_the_options_name() {
+    let entries = [
+        ("fence-config-n1", "config.properties", "power_management=pdu"),
+        ("fence-config-n1", "fence-method-pdu", "agent_name=fence_test\nip=A.example\nplug=3"),
+    ];
+    let mut call = ready(&entries).unwrap().calls.remove("pdu").unwrap();
+    // Options of other agents.
+    let more = [("auth_url", "https://x"), ("metadata_endpoint", "m"), ("proxyhost", "p"), ("target", "0x24")];
+    call.options.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(destinations(&call), ["https://x", "a.example", "m", "p", "0x24"], "in the order of their names");
+    call.options.clear();
+    assert_eq!(destinations(&call), ["fence_test"]);
+    call.options.insert("proxyhost".into(), "p".into());
+    assert_eq!(destinations(&call), ["p", "fence_test"], "and through it to the provider");
+}
+
+/// Fabric agents have plugs, too: the label could have chosen another node's port.
+#[test]
+fn a_plug_of_a_storage_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone() {
+    let san = "agent_name=fence_test\nip=switch\nidentity=configured\nstorage=fc";
+    let with_plug = format!("{san}\nplug=7");
+    let steps = ("fence-config-type-big", "config.properties", "power_management=san");
+    let of_type = [steps, ("fence-config-type-big", "fence-method-san", with_plug.as_str())];
+    assert_eq!(typed(&of_type).unwrap().accepted().unwrap_err().line, "outlets=switch/7");
+    let own = ("fence-config-n1", "config.properties", "outlets=switch/7");
+    assert_eq!(typed(&[of_type[0], of_type[1], own]).unwrap().accepted(), Ok(()));
+    let other = ("fence-config-n1", "config.properties", "outlets=switch/8");
+    assert!(typed(&[of_type[0], of_type[1], other]).unwrap().accepted().is_err());
+    // Nobody asks a switch whose port it is: which switch is chosen by the label as well.
+    let port = ("fence-method-san-n1", "method.properties", "plug=7");
+    let of_label = typed(&[steps, ("fence-config-type-big", "fence-method-san", san), port]).unwrap();
+    assert_eq!(of_label.accepted().unwrap_err().line, "outlets=switch/7");
+    let whole = ("fence-method-san-n1", "method.properties", "ip=switch\nplug=7");
+    assert_eq!(typed(&[steps, ("fence-config-type-big", "fence-method-san", san), whole]).unwrap().accepted(), Ok(()));
+}
+
+/// Methods of isolation and recovery act, too, and a method may only turn on.
+#[test]
+fn a_plug_of_any_step_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone() {
+    for (steps, action) in [
+        ("isolation=port\npower_management=pdu", "off"),
+        ("recovery=port\npower_management=pdu", "on"),
+        ("power_management=pdu port", "on"),
+    ] {
+        let port = format!("agent_name=fence_test\nip=switch\nplug=7\naction={action}");
+        let of_type = [
+            ("fence-config-type-big", "config.properties", steps),
+            ("fence-config-type-big", "fence-method-port", port.as_str()),
+            ("fence-config-type-big", "fence-method-pdu", PDU),
+        ];
+        let with = |outlets| [of_type[0], of_type[1], of_type[2], ("fence-config-n1", "config.properties", outlets)];
+        let told = typed(&with("outlets=pdu-a/3")).unwrap().accepted().unwrap_err();
+        assert_eq!(told.line, "outlets=pdu-a/3 switch/7", "{steps}");
+        assert_eq!(typed(&with("outlets=pdu-a/3 switch/7")).unwrap().accepted(), Ok(()), "{steps}");
+    }
+}
+
+/// Two machines of one HMC may have a partition of the same name; `fence_scsi` acts on `key` before `plug`.
+#[test]
+fn all_by_which_a_label_could_choose_another_machine_is_in_the_line() {
+    let entries = [
+        ("fence-config-type-big", "config.properties", "power_management=pdu"),
+        ("fence-config-type-big", "fence-method-pdu", PDU),
+    ];
+    let mut ready = typed(&entries).unwrap();
+    let call = ready.calls.get_mut("pdu").unwrap();
+    call.options.extend([("managed".to_owned(), "Rack 2".to_owned()), ("key".to_owned(), "A1".to_owned())]);
+    assert_eq!(ready.accepted().unwrap_err().line, "outlets=pdu-a/3", "the node's own");
+    ready.calls.get_mut("pdu").unwrap().of_type.extend(["managed".to_owned(), "key".to_owned()]);
+    assert_eq!(ready.accepted().unwrap_err().line, "outlets=pdu-a/3/rack_2");
+    ready.calls.get_mut("pdu").unwrap().agent = "fence_scsi".to_owned();
+    assert_eq!(ready.accepted().unwrap_err().line, "outlets=pdu-a/3/a1/rack_2");
+}
+
+/// Another program may listen at another port of the host.
+#[test]
+fn a_secret_is_bound_to_an_unusual_port() {
+    let entries = [
+        ("fence-config-n1", "config.properties", "power_management=pdu"),
+        ("fence-config-n1", "fence-method-pdu", "agent_name=fence_test\nip=a\nplug=3"),
+    ];
+    let mut call = ready(&entries).unwrap().calls.remove("pdu").unwrap();
+    for (ip, port, bound) in [
+        ("a", "443", "a"),
+        ("a", "2222", "a:2222"),
+        ("fd00::1", "2222", "[fd00::1]:2222"),
+        ("[fd00::1]", "2222", "[fd00::1]:2222"),
+    ] {
+        call.options.extend([("ip".to_owned(), ip.to_owned()), ("ipport".to_owned(), port.to_owned())]);
+        assert_eq!(destinations(&call), [bound]);
+    }
+}

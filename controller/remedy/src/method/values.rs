@@ -1,0 +1,128 @@
+//! What a value may look like. The agents put values together to command lines (`ssh USER@IP -p PORT`, split at spaces) and
+//! URLs (`https://IP:PORT` + path) without a look at them: here each stays the one part that it is.
+
+use super::forbidden;
+
+/// Names that agents only send as data, and that people write with spaces.
+const FREE: [(&str, &str); 6] = [
+    ("fence_openstack", "project_name"),
+    ("fence_openstack", "project_domain_name"),
+    ("fence_openstack", "user_domain_name"),
+    ("fence_openstack", "tenant_name"),
+    ("fence_vmware_rest", "plug"),
+    ("fence_vmware_soap", "plug"),
+];
+/// Parts of a host's name, or of a path, by `https://REGION.iaas.cloud.ibm.com`.
+const NAMES: [&str; 12] = [
+    "region",
+    "region_name",
+    "zone",
+    "cloud",
+    "namespace",
+    "subscriptionId",
+    "tenantId",
+    "pve_node",
+    "apiversion",
+    "api_type",
+    "instance",
+    "target",
+];
+/// Parts of a path that have more letters: `example.com:project`, `group(1)`.
+const SEGMENTS: [&str; 2] = ["project", "resourceGroup"];
+const HOSTS: [&str; 2] = ["ip", "proxyhost"];
+const PORTS: [&str; 2] = ["ipport", "proxyport"];
+/// Hidden pages of `fence_eps`, without their first `/`.
+const PAGE: &str = "page";
+const SPACE: &str = "has a space or a control character in it; an agent would read another option there";
+const DASH: &str = "begins with -; a program would read it as an option";
+
+/// What is wrong with a value of an agent's option, however it came there. Never with the value in it.
+#[must_use]
+pub fn fault(agent: &str, option: &str, value: &str) -> Option<&'static str> {
+    // Passwords are whatever somebody has set; their one line is seen to where a Secret is read.
+    if forbidden::is_secret(option) || option == "community" {
+        return None;
+    }
+    text(agent, option, value).or_else(|| part(option, value))
+}
+
+fn text(agent: &str, option: &str, value: &str) -> Option<&'static str> {
+    let is_free = option == "command_prompt" || FREE.contains(&(agent, option));
+    // Agents that take several have each on its own, and its spaces trimmed: 1, 2.
+    let parts = value.split(if option == "plug" && !is_free { &[',', ';'][..] } else { &[] });
+    parts.map(str::trim).find_map(|part| {
+        let is_bad = |letter: char| letter.is_control() || letter.is_whitespace() && !(is_free && letter == ' ');
+        if part.contains(is_bad) { Some(SPACE) } else { part.starts_with('-').then_some(DASH) }
+    })
+}
+
+/// By what the option is a part of.
+fn part(option: &str, value: &str) -> Option<&'static str> {
+    let all = |more: &str| value.chars().all(|letter| letter.is_ascii_alphanumeric() || more.contains(letter));
+    let leaves = |value: &str| value.contains(['@', '#', '?', '\\']) || value.contains("//");
+    let is_url = ["_url", "_endpoint"].iter().any(|end| option.ends_with(end)) || option == "proxy";
+    if HOSTS.contains(&option) {
+        return (!all(".-_:[]%")).then_some("is no address; write a host's name or an IP address alone");
+    }
+    if PORTS.contains(&option) {
+        return value.parse::<u16>().is_err().then_some("is no port; write a number");
+    }
+    if NAMES.contains(&option) {
+        let text = "is no name; it may have letters, digits, - _ and . in it";
+        return (!all("-_.") || value.contains("..")).then_some(text);
+    }
+    if SEGMENTS.contains(&option) {
+        let is_bad = leaves(value) || value.contains(['/', '%', '&']);
+        return is_bad.then_some("is no name; it may have no / @ # ? \\ % or & in it");
+    }
+    if option == "api_path" || option.ends_with("_uri") {
+        let text = "is no path on the host that ip names; it begins with / and may have no @ # ? \\ or // in it";
+        return (!value.starts_with('/') || leaves(value)).then_some(text);
+    }
+    if option == PAGE {
+        return leaves(value).then_some("is no page; it may have no @ # ? \\ or // in it");
+    }
+    let rest = value.split_once("://").map_or(value, |(_, rest)| rest);
+    (is_url && leaves(rest))
+        .then_some("is no URL of a host; it may have no @ # ? \\ in it, and // only before the host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_stays_the_part_that_it_is() {
+        for (option, good, bad) in [
+            ("ip", "[fe80::1%eth0]", "a@b"),
+            ("ip", "bmc-1.example.com", "10.0.0.1/x"),
+            ("proxyhost", "proxy", "proxy#"),
+            ("ipport", "8443", "443@evil.example"),
+            ("region", "eu-west-1", "evil.example/"),
+            ("zone", "europe-west1-b", "a/../b"),
+            ("pve_node", "n1", ".."),
+            ("project", "example.com:shop", "a/b"),
+            ("resourceGroup", "group(1)", "a?b"),
+            ("api_path", "/ovirt-engine/api", "@evil.example"),
+            ("api_path", "/a", "/a//b"),
+            ("redfish_uri", "/redfish/v1", ".evil.example/"),
+            ("systems_uri", "/redfish/v1/Systems/1", "/x?y"),
+            ("page", "hidden.htm", "\\x"),
+            ("auth_url", "https://keystone.example.com:5000/v3", "https://keystone.example.com@evil.example"),
+            ("proxy", "http://p:3128", "http://p#x"),
+            ("username", "DOMAIN\\fence@vsphere.local", "-oProxyCommand=x"),
+            ("username", "a=b", "a b"),
+            ("username", "ä", "a\u{2028}b"),
+            ("plug", "1, 2", "1, -2"),
+            ("plug", "/dc/vm/x", "1 -o x"),
+            ("command_prompt", "[a b]", "a\tb"),
+        ] {
+            assert_eq!(fault("fence_test", option, good), None, "{option}={good}");
+            assert!(fault("fence_test", option, bad).is_some(), "{option}={bad}");
+        }
+        assert_eq!(fault("fence_vmware_rest", "plug", "worker 1"), None);
+        for (option, any) in [("password", "-a b\t@#"), ("snmp_priv_passwd", " x"), ("community", "a b")] {
+            assert_eq!(fault("fence_test", option, any), None, "passwords are whatever they are");
+        }
+    }
+}
