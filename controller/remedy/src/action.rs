@@ -19,15 +19,15 @@ pub enum Action {
     Save { fence: Box<NodeFence>, why: Telling },
     /// Deletes a record that has come to its end, if it is still the same.
     Close { fence: Box<NodeFence>, why: Telling },
-    /// A step on a node, for the record as it is stored: its outcome goes to [`crate::fence::absorb`].
-    Step { fence: Box<NodeFence>, step: Step },
+    /// An operation on a node, for the record as it is stored: its outcome goes to [`crate::fence::absorb`].
+    Perform { fence: Box<NodeFence>, op: Op },
 }
 
 impl Action {
     #[must_use]
     pub fn node(&self) -> &str {
         match self {
-            Self::Open(fence) | Self::Save { fence, .. } | Self::Close { fence, .. } | Self::Step { fence, .. } => {
+            Self::Open(fence) | Self::Save { fence, .. } | Self::Close { fence, .. } | Self::Perform { fence, .. } => {
                 &fence.spec.node_name
             }
         }
@@ -62,9 +62,29 @@ impl Telling {
     }
 }
 
-/// What is done to a node. Whatever `is_irreversible` has its intent in the record before it is begun.
+/// What is done to a node. The two kinds are two types, so that an operation that is new has to say which it is, and none
+/// of the irreversible ones can be reached by a wildcard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum Op {
+    Reversible(ReversibleOp),
+    Irreversible(IrreversibleOp),
+}
+
+impl From<ReversibleOp> for Op {
+    fn from(op: ReversibleOp) -> Self {
+        Self::Reversible(op)
+    }
+}
+
+impl From<IrreversibleOp> for Op {
+    fn from(op: IrreversibleOp) -> Self {
+        Self::Irreversible(op)
+    }
+}
+
+/// What can be repeated, and taken back or waited out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReversibleOp {
     /// Each names the Node by UID; another Node of the name is left alone ([`Failed::Gone`]). One with the key and effect and
     /// another value is somebody else's ([`Done::NotOurs`]).
     Taint(Taint),
@@ -74,16 +94,24 @@ pub enum Step {
     Cordon,
     /// Only with our mark. A cordon that a person has set anew stays ([`Done::NotOurs`]), and the mark goes.
     Uncordon,
+    /// Takes [`crate::api::STORAGE_RELEASED`] off the Node, once it has booted since.
+    ForgetRelease,
+    /// Evicts by the disruption budgets; it never deletes around them unless its rules say so.
     Drain(DrainRules),
     /// Reads the power state this many times, one after the other.
-    ReadPower {
-        times: u32,
-    },
-    PowerOff,
-    PowerOn,
+    ReadPower { times: u32 },
     /// Methods of the isolation and recovery steps, in order.
     Methods(Vec<String>),
-    /// Deletes these pods with grace 0, each with its UID as a precondition, once the Node carries the taint.
+}
+
+/// What cannot be taken back. Its intent is in the record before it is begun, and the last look comes right before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IrreversibleOp {
+    PowerOff,
+    PowerOn,
+    /// Sets the out-of-service taint, which begins the deletion of all pods that do not tolerate it, and deletes these with
+    /// grace 0, each with its UID as a precondition. A node that is only cut off one storage is not tainted, but marked with
+    /// its boot ([`crate::api::STORAGE_RELEASED`]).
     Release {
         pods: Vec<PodRef>,
     },
@@ -91,20 +119,20 @@ pub enum Step {
     Reap,
 }
 
-impl Step {
+impl IrreversibleOp {
+    /// What the record has to intend before it.
     #[must_use]
-    pub fn irreversible(&self) -> Option<Irreversible> {
+    pub fn intent(&self) -> Irreversible {
         match self {
-            Self::PowerOff => Some(Irreversible::PowerOff),
-            Self::PowerOn => Some(Irreversible::PowerOn),
-            Self::Release { .. } => Some(Irreversible::Release),
-            Self::Reap => Some(Irreversible::Reap),
-            _ => None,
+            Self::PowerOff => Irreversible::PowerOff,
+            Self::PowerOn => Irreversible::PowerOn,
+            Self::Release { .. } => Irreversible::Release,
+            Self::Reap => Irreversible::Reap,
         }
     }
 }
 
-/// A step's end.
+/// An operation's end.
 pub type Outcome = Result<Done, Failed>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

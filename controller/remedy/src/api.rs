@@ -22,8 +22,15 @@ pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// The value of our own out-of-service taint; somebody else's is never taken away.
 pub const OUT_OF_SERVICE_BY: &str = "nodewell.dev";
+/// On a Node that is cut off one storage: the boot whose pods of that storage were released. The storage is not given back
+/// to that boot, whatever becomes of the record.
+pub const STORAGE_RELEASED: &str = "nodewell.dev/storage-released";
 /// On a `NodeFence` that is quarantined: any new value has it tried again.
 pub const RETRY: &str = "nodewell.dev/retry";
+/// On a `NodeFence`: who aborted it or had it tried again, and why, as `USER: REASON`. It is the writer's own word.
+pub const ASKED_BY: &str = "nodewell.dev/asked-by";
+/// Of that word so much is repeated.
+const ASKED_BY_CHARS: usize = 256;
 
 /// The metadata that decisions need.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -45,4 +52,14 @@ pub struct Meta {
     pub labels: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
+}
+
+impl Meta {
+    /// Who asked for what a person did to this object, and why, in words for a journal.
+    #[must_use]
+    pub fn asked_by(&self) -> String {
+        let said = self.annotations.get(ASKED_BY).map_or("", |said| said.trim());
+        let said: String = said.chars().filter(|letter| !letter.is_control()).take(ASKED_BY_CHARS).collect();
+        if said.is_empty() { "nobody left a name for it".to_owned() } else { format!("asked by {said}") }
+    }
 }

@@ -10,6 +10,7 @@ mod orphans;
 mod records;
 mod tellings;
 mod told;
+mod vouched;
 mod wants;
 
 use std::{
@@ -22,9 +23,8 @@ use self::{judged::Judged, tellings::Tellings};
 use crate::{
     action::{Action, Tell},
     api::fence::Hold,
-    fence::{self, Case, Next},
+    fence::{self, Case, Next, revival::Revival},
     guard::{self, Scene, history::History, tally::Tally, weather::Weather},
-    policy::Policy,
     snapshot::Snapshot,
     time::{Moment, Now},
     verdict::Verdict,
@@ -43,6 +43,8 @@ pub struct Memory {
     history: History,
     /// When records were first seen as they are: phase by node.
     entered: BTreeMap<String, records::Entered>,
+    /// What was seen of nodes whose Off is confirmed.
+    revivals: BTreeMap<String, Revival>,
     /// Since when nodes without a record bear our marks and are well.
     orphans: BTreeMap<String, Moment>,
     tellings: Tellings,
@@ -88,7 +90,7 @@ type Automaton = fn(&Case<'_>) -> Next;
 fn decide_by(automaton: Automaton, snapshot: &Snapshot, mut memory: Memory, now: Now) -> Decision {
     judged::judge_all(&mut memory.judged, snapshot, now);
     let mut history = std::mem::take(&mut memory.history);
-    history.forget(longest_window(&snapshot.policies), now.moment);
+    history.forget(snapshot, now.moment);
     history.learn(snapshot, now);
     let weather = weather(snapshot, &mut memory, now);
     let scene = Scene { snapshot, now, tally: Tally::new(snapshot, now.moment), history, weather };
@@ -152,16 +154,6 @@ fn weather(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<Strin
         holds.insert(policy.name.clone(), storm);
     }
     holds
-}
-
-/// A record may go on by the limits it was opened under, so the defaults' windows are kept too.
-fn longest_window(policies: &[Policy]) -> Duration {
-    let default = Policy::default();
-    let windows = policies.iter().chain([&default]).flat_map(|policy| {
-        let rates = [policy.budget.rate, policy.cordon_budget.rate, Some(policy.pods)];
-        rates.into_iter().flatten().map(|rate| rate.within)
-    });
-    windows.max().unwrap_or_default()
 }
 
 #[cfg(test)]

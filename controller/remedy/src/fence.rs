@@ -15,13 +15,19 @@ mod record;
 mod recover;
 mod release;
 mod restore;
+pub mod revival;
 #[cfg(test)]
 mod tests;
 
 use jiff::Timestamp;
 
+use self::{ladder::Rung, revival::Revival};
+pub use self::{
+    release::{goes, out_of_service},
+    restore::is_cut,
+};
 use crate::{
-    action::{Action, Outcome, Step, Telling},
+    action::{Action, Op, Outcome, Telling},
     api::fence::{Hold, NodeFence, Phase},
     drain::DrainRules,
     facts::{LeaseView, Node},
@@ -45,6 +51,8 @@ pub struct Case<'a> {
     pub permits: &'a Permits,
     /// When this controller first saw the record in its present phase; timers count from here.
     pub entered: Moment,
+    /// What was seen of the node since its Off was confirmed.
+    pub revival: Option<&'a Revival>,
     pub epoch: u64,
     pub now: Now,
 }
@@ -53,8 +61,9 @@ pub struct Case<'a> {
 #[must_use]
 pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
     match ladder::current(fence) {
-        Some(Ok(ladder::Rung::Drain(step))) if fence.status.phase == Phase::Draining => ladder::drain_rules(step).ok(),
-        _ => None,
+        Some(Ok(Rung::Drain(step))) if fence.status.phase == Phase::Draining => ladder::drain_rules(step).ok(),
+        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Drain(_) | Rung::Power { .. } | Rung::Reap { .. }) | Err(_))
+        | None => None,
     }
 }
 
@@ -114,6 +123,9 @@ pub(crate) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
 }
 
 fn phase(case: &Case<'_>) -> Next {
+    if let Some(next) = power::methods_changed(case) {
+        return next;
+    }
     match case.fence.status.phase {
         Phase::Pending => begin::pending(case),
         Phase::Isolating => begin::isolating(case),
@@ -135,8 +147,8 @@ fn phase(case: &Case<'_>) -> Next {
     }
 }
 
-/// The record after `step` ended with `outcome`, and what to say of it. Whoever performs saves it.
+/// The record after `op` ended with `outcome`, and what to say of it. Whoever performs saves it.
 #[must_use]
-pub fn absorb(fence: &NodeFence, step: &Step, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, Telling) {
-    absorb::absorb(record::Draft::new(fence, epoch, now.wall), step, outcome).finish()
+pub fn absorb(fence: &NodeFence, op: &Op, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, Telling) {
+    absorb::absorb(record::Draft::new(fence, epoch, now.wall), op, outcome).finish()
 }

@@ -4,8 +4,9 @@
 //! An act that has begun is not stopped half way by a budget or a storm, for a node that is off is better brought back;
 //! the kill switch, a person's hold and everybody's word about that one node stop it even so.
 
-mod budgets;
+pub mod budgets;
 pub mod history;
+pub(crate) mod life;
 mod node;
 pub mod reason;
 pub(crate) mod stage;
@@ -19,7 +20,10 @@ pub use node::claimed;
 
 use self::{
     history::History,
-    reason::{DRY_RUN, KILL_SWITCH, NOT_INFORMED, NOT_LEADING, OBSERVE, PAUSED, POLICY_UNREADABLE, PREDICATE_ERROR},
+    reason::{
+        DRY_RUN, EVENTS_NOT_TRUSTED, KILL_SWITCH, NOT_INFORMED, NOT_LEADING, OBSERVE, PAUSED, POLICY_UNREADABLE,
+        PREDICATE_ERROR,
+    },
     stage::Grade,
     tally::Tally,
 };
@@ -57,6 +61,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) unreadable: Option<&'a str>,
     /// Why its predicate, or one of another policy for this node, cannot be judged.
     pub(crate) error: Option<&'a str>,
+    /// Its predicate is true by Events alone: the node itself reports nothing that it needs.
+    pub(crate) by_events_alone: bool,
 }
 
 /// What all guards say of one node.
@@ -80,12 +86,21 @@ fn always(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
     if let Some(problem) = subject.unreadable {
         let text = format!("policy {}: {problem}; nothing harsher is done until it can be read", subject.policy.name);
         holds.push(Hold::new(POLICY_UNREADABLE, text));
-    } else if subject.policy.mode == Mode::Observe {
-        let text = format!("policy {} only observes; set spec.mode to Enforce to act", subject.policy.name);
-        holds.push(Hold::new(OBSERVE, text));
+    } else {
+        holds.extend(observes(subject.policy));
     }
     holds.extend(node::holds(scene, subject));
     holds
+}
+
+fn observes(policy: &Policy) -> Option<Hold> {
+    match policy.mode {
+        Mode::Observe => {
+            let text = format!("policy {} only observes; set spec.mode to Enforce to act", policy.name);
+            Some(Hold::new(OBSERVE, text))
+        }
+        Mode::Enforce | Mode::Paused => None,
+    }
 }
 
 /// What holds everything.
@@ -101,10 +116,19 @@ pub(crate) fn general(snapshot: &Snapshot) -> Vec<Hold> {
         holds.push(Hold::new(KILL_SWITCH, format!("stopped by {who}; take it away to go on")));
     }
     if !snapshot.host.informed {
-        let text = "the controller's watches are not complete; it waits for the API server";
-        holds.push(Hold::new(NOT_INFORMED, text));
+        holds.push(Hold::new(NOT_INFORMED, why_not_informed(snapshot)));
     }
     holds
+}
+
+fn why_not_informed(snapshot: &Snapshot) -> String {
+    match &snapshot.host.unread {
+        Some(unread) => format!(
+            "the API server's store went back, as after a restore of etcd; not listed anew yet: {unread}. Records may be older \
+             than machines: see \"After a restore of etcd\" in docs/outages.md"
+        ),
+        None => "the controller's watches are not complete; it waits for the API server".to_owned(),
+    }
 }
 
 /// What stops an act that has not begun.
@@ -116,6 +140,14 @@ fn before(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
     }
     if let Some(error) = subject.error {
         holds.push(Hold::new(PREDICATE_ERROR, format!("cannot judge this node: {error}")));
+    }
+    if subject.by_events_alone {
+        let text = format!(
+            "policy {} is true by Events alone, which others may write: no condition that the node's own agent or kubelet \
+             reports is needed for it; ask for one in spec.when, or set spec.trustEvents",
+            policy.name
+        );
+        holds.push(Hold::new(EVENTS_NOT_TRUSTED, text));
     }
     holds.extend(scene.weather.get(&policy.name).into_iter().flatten().cloned());
     holds.extend(times::new_node(scene, subject));

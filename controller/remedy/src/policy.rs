@@ -25,6 +25,8 @@ pub struct Policy {
     pub name: String,
     pub selector: Selector,
     pub when: Predicate,
+    /// Events alone may open a record, whoever wrote them.
+    pub trust_events: bool,
     pub held_for: Duration,
     pub healthy_for: Duration,
     /// Every field that has a default carries it; only kinds and spans that can be read.
@@ -49,6 +51,8 @@ pub struct Policy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     pub cluster: Quota,
+    /// Of the cluster, dead nodes beside those; of zones and other domains as many as of the living, but no more than these.
+    pub dead: Quota,
     pub zone: Quota,
     /// By node label; a node without the label is in a domain of its own name, the empty one.
     pub topology: Vec<(String, Quota)>,

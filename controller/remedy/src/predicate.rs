@@ -46,6 +46,12 @@ impl Predicate {
         }
     }
 
+    /// Whether Events have a part in the answer. No other language knows of them.
+    #[must_use]
+    pub fn uses_events(&self) -> bool {
+        matches!(self, Self::Cel(expression) if expression.uses_events())
+    }
+
     /// It as it was written, for people; answers to another text are answers to another question.
     #[must_use]
     pub fn source(&self) -> &str {

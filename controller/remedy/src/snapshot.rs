@@ -46,7 +46,7 @@ pub struct Snapshot {
 }
 
 /// Events of one reason on one Node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsSeen {
     /// Of all objects together.
     pub count: u64,
@@ -54,6 +54,8 @@ pub struct EventsSeen {
     pub last: Moment,
     /// How old it was then, by the API's word: nothing if we saw it happen.
     pub older: Duration,
+    /// Who wrote them, by their own claim: `reportingComponent`, or `source.component`.
+    pub reporters: BTreeSet<String>,
 }
 
 impl EventsSeen {
@@ -62,11 +64,14 @@ impl EventsSeen {
         now.since(self.last).saturating_add(self.older)
     }
 
-    /// Two of one reason: both counts, and the younger one's age.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    /// Takes in another one of the same reason: both counts, the younger one's age, and the reporters of both.
+    pub fn add(&mut self, other: &Self) {
         let is_younger = self.older.saturating_add(other.last.0) <= other.older.saturating_add(self.last.0);
-        Self { count: self.count.saturating_add(other.count), ..if is_younger { self } else { other } }
+        if !is_younger {
+            (self.last, self.older) = (other.last, other.older);
+        }
+        self.count = self.count.saturating_add(other.count);
+        self.reporters.extend(other.reporters.iter().cloned());
     }
 }
 
@@ -80,6 +85,8 @@ pub struct Gathered {
     pub methods: Option<Result<FencePlan, Hold>>,
     /// The last words of its BMC, newest last; at most a few.
     pub power: Vec<PowerReading>,
+    /// When it said On last: when the answer came, however long ago it was asked.
+    pub on_heard: Option<Moment>,
     /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
     pub reach: BTreeMap<String, Option<Moment>>,
     /// It said that it writes a crash dump, last at.
@@ -134,6 +141,8 @@ pub struct HostView {
     pub node: Option<String>,
     /// Watches are alive and complete; false holds everything.
     pub informed: bool,
+    /// What has not been listed anew since the API server's store was seen to have gone back.
+    pub unread: Option<String>,
     /// Addresses it was told to be able to reach (gateway, storage, BMC network), and cannot.
     pub unreachable: Vec<String>,
     /// Of the nodes it tried: how many it could reach, of how many. Nothing if it tries none.

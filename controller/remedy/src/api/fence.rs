@@ -89,8 +89,12 @@ pub struct NodeFenceStatus {
     pub released: u32,
     /// The Node carries the out-of-service taint since its Off was confirmed.
     pub out_of_service: bool,
-    /// A release was meant, whatever came of it: storage that was cut off is not given back to the same boot.
+    /// A release was meant, whatever came of it: storage that was cut off is not given back to the same boot. Beyond the
+    /// record the Node says so ([`super::STORAGE_RELEASED`]).
     pub release_begun: bool,
+    /// The boot whose pods were released when its machine was off: should it live on, its BMC lied, whatever it says by now.
+    #[serde(rename = "releasedBootID", skip_serializing_if = "String::is_empty")]
+    pub released_boot: String,
     /// The methods of the isolation step were run, and those of the recovery step have to be.
     pub isolated: bool,
     /// The node had its time for a crash dump.
@@ -98,6 +102,10 @@ pub struct NodeFenceStatus {
     /// The fence cuts the node off this storage only (driver or class).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_only: Option<String>,
+    /// UIDs of the pods that used that storage when it was about to be cut off: it is given back to the same boot only while
+    /// all of them are there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub storage_pods: Vec<String>,
     /// `renewTime` of the kubelet's Lease when power was about to be cut: any later one proves that it lives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_renewed: Option<Timestamp>,
@@ -141,7 +149,7 @@ pub enum Phase {
     PoweringOff,
     /// Off, read twice.
     OffConfirmed,
-    /// Out-of-service taint set, pods deleted.
+    /// The release is meant or done: the out-of-service taint, and with it the deletion of the node's pods.
     PodsReleased,
     PoweringOn,
     AwaitReady,
@@ -202,6 +210,9 @@ pub struct Intent {
     pub act: Irreversible,
     pub epoch: u64,
     pub at: Timestamp,
+    /// Of a release: how many pods were counted that it lets go. More than these are not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pods: u32,
 }
 
 /// The proof that a node is off.

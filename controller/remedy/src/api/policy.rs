@@ -23,6 +23,10 @@ pub struct RemedyPolicySpec {
     pub selector: Selector,
     /// A CEL expression over the node (see `predicate`); true means that it needs the remedy.
     pub when: String,
+    /// Events may open a record although the node itself does not report that anything is wrong (false). Whoever may write
+    /// Events may then cordon, drain and power-cycle any selected node.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trust_events: bool,
     /// For how long it must have been true without a break (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#for: Option<Span>,
@@ -206,7 +210,7 @@ pub struct ReapStep {
     pub even_if_drain_failed: bool,
 }
 
-/// A number of nodes, or `N%` of those in question (rounded down, but at least… nothing: 0 is 0).
+/// A number of nodes, or `N%` of those in question, rounded down; a share that is not 0 is at least one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Amount {
@@ -220,6 +224,10 @@ pub struct BudgetSpec {
     /// Of the whole cluster; every node that is not well counts, ours or not (1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<Amount>,
+    /// Dead nodes of the whole cluster beside those: they are not Ready and their kubelet has not renewed its Lease for as
+    /// long as the Lease lasts (the same as `maxUnavailable`; 0: they count with the others).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_dead: Option<Amount>,
     /// Of each zone (1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_unavailable_per_zone: Option<Amount>,

@@ -29,8 +29,8 @@ use crate::{
 /// What the policies say of one node.
 #[derive(Default)]
 struct Words<'a> {
-    /// The first that is true, and since when.
-    first: Option<(&'a Policy, Moment)>,
+    /// The first that is true, and its answer. Who writes Events takes the say from no policy that needs none.
+    first: Option<(&'a Policy, Answer)>,
     also: Vec<String>,
     errors: Vec<(String, String)>,
 }
@@ -66,8 +66,12 @@ fn words<'a>(pass: &Pass<'a>) -> BTreeMap<String, Words<'a>> {
 
 impl<'a> Words<'a> {
     fn hear(&mut self, policy: &'a Policy, answer: &Answer) {
-        match (&answer.word, self.first) {
-            (Ok(true), None) => self.first = Some((policy, answer.since)),
+        match (&answer.word, &self.first) {
+            (Ok(true), None) => self.first = Some((policy, answer.clone())),
+            (Ok(true), Some((first, held))) if held.by_events_alone && answer.is_believed() => {
+                self.also.push(first.name.clone());
+                self.first = Some((policy, answer.clone()));
+            }
             (Ok(true), Some(_)) => self.also.push(policy.name.clone()),
             (Ok(false), _) => {}
             (Err(error), _) => self.errors.push((policy.name.clone(), error.clone())),
@@ -78,11 +82,13 @@ impl<'a> Words<'a> {
 fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>) -> Verdict {
     let error = words.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
     let mut verdict = Verdict { node: name.to_owned(), also: words.also, errors: words.errors, ..Verdict::default() };
-    let Some((policy, since)) = words.first else {
+    let Some((policy, answer)) = words.first else {
         tell(pass, (node, &verdict), |_| String::new());
         return verdict;
     };
-    let subject = Subject { name, node: Some(node), fence: None, policy, unreadable: None, error: error.as_deref() };
+    let Answer { since, by_events_alone, .. } = answer;
+    let (unreadable, error) = (None, error.as_deref());
+    let subject = Subject { name, node: Some(node), fence: None, policy, unreadable, error, by_events_alone };
     verdict.policy = Some(policy.name.clone());
     verdict.next = policy.steps.first().map(|step| ladder_name(step).to_owned());
     verdict.holds = holds(pass, &subject, since);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::BEAT;
+use super::{BEAT, vouched};
 use crate::{
     api::policy::Selector,
     facts::Node,
@@ -26,7 +26,9 @@ pub(super) struct Answer {
     resource_version: String,
     asked: Moment,
     pub(super) word: Result<bool, String>,
-    /// Since when without a break; an error is a break.
+    /// It is true, and by Events alone.
+    pub(super) by_events_alone: bool,
+    /// Since when both without a break; an error is a break.
     pub(super) since: Moment,
 }
 
@@ -40,14 +42,15 @@ impl Judged {
         self.answers.iter().filter(|(_, answer)| answer.word != Ok(false)).map(|(name, answer)| (name.as_str(), answer))
     }
 
-    /// Those that it is true of, and since when.
+    /// Those that it is true of by more than Events, and since when.
     pub(super) fn since(&self) -> impl Iterator<Item = (&str, Moment)> {
-        let held = self.answers.iter().filter(|(_, answer)| answer.word == Ok(true));
+        let held = self.answers.iter().filter(|(_, answer)| answer.is_believed());
         held.map(|(name, answer)| (name.as_str(), answer.since))
     }
 
+    /// The same without times. Whoever writes Events makes no storm.
     pub(super) fn true_of(&self) -> impl Iterator<Item = &str> {
-        self.answers.iter().filter(|(_, answer)| answer.word == Ok(true)).map(|(name, _)| name.as_str())
+        self.answers.iter().filter(|(_, answer)| answer.is_believed()).map(|(name, _)| name.as_str())
     }
 }
 
@@ -99,7 +102,10 @@ fn ask_one(
     if !is_selected && snapshot.fences.get(&node.name).is_none_or(|fence| fence.spec.policy != policy.name) {
         return None;
     }
-    let judge = || if is_selected { policy.when.judge(node, snapshot, now) } else { Ok(false) };
+    let judge = || match is_selected {
+        true => Heard::of(policy, node, snapshot, now),
+        false => Heard { word: Ok(false), by_events_alone: false },
+    };
     match before {
         Some((name, answer)) if is_selected && !answer.is_stale(policy, node, now.moment) => Some((name, answer)),
         Some((name, mut answer)) => {
@@ -110,20 +116,42 @@ fn ask_one(
     }
 }
 
+/// What a predicate says, and whether only Events say so.
+struct Heard {
+    word: Result<bool, String>,
+    by_events_alone: bool,
+}
+
+impl Heard {
+    fn of(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Self {
+        let word = policy.when.judge(node, snapshot, now);
+        let by_events_alone = word == Ok(true) && vouched::by_events_alone(policy, node, snapshot, now);
+        Self { word, by_events_alone }
+    }
+}
+
 impl Answer {
-    fn first(word: Result<bool, String>, node: &Node, now: Moment) -> Self {
+    fn first(heard: Heard, node: &Node, now: Moment) -> Self {
         let (uid, resource_version) = (node.uid.clone(), node.resource_version.clone());
-        Self { uid, resource_version, asked: now, word, since: now }
+        let Heard { word, by_events_alone } = heard;
+        Self { uid, resource_version, asked: now, word, by_events_alone, since: now }
+    }
+
+    /// True, and by more than Events.
+    pub(super) fn is_believed(&self) -> bool {
+        self.word == Ok(true) && !self.by_events_alone
     }
 
     fn is_stale(&self, policy: &Policy, node: &Node, now: Moment) -> bool {
         self.resource_version != node.resource_version || policy.when.is_volatile() && now.since(self.asked) >= BEAT
     }
 
-    fn hear(&mut self, word: Result<bool, String>, node: &Node, now: Moment) {
-        if self.word.as_ref().ok() != word.as_ref().ok() {
+    fn hear(&mut self, heard: Heard, node: &Node, now: Moment) {
+        let Heard { word, by_events_alone } = heard;
+        if self.word.as_ref().ok() != word.as_ref().ok() || self.by_events_alone != by_events_alone {
             self.since = now;
         }
+        self.by_events_alone = by_events_alone;
         if self.resource_version != node.resource_version {
             self.resource_version.clone_from(&node.resource_version);
         }

@@ -59,7 +59,11 @@ fn is_alive(pass: &Pass<'_>, node: &Node) -> bool {
 /// What a policy that cannot be read wanted of it is not known.
 fn is_held(pass: &Pass<'_>, node: &Node) -> bool {
     let snapshot = pass.scene.snapshot;
-    let unreadable = cordoned_by(node).is_some_and(|by| snapshot.unreadable_policies.contains_key(by));
+    let unreadable = match cordoned_by(node) {
+        Some(by) => snapshot.unreadable_policies.contains_key(by),
+        // A taint does not name its policy: it may be any of those.
+        None => !snapshot.unreadable_policies.is_empty(),
+    };
     let held = node.annotations.contains_key(api::HOLD) || snapshot.busy.contains(&node.name);
     unreadable || held || pass.is_idle()
 }

@@ -4,13 +4,13 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{Pass, judged::Answer, wants};
 use crate::{
-    action::{Action, Step},
+    action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         self,
-        fence::{Hold, NodeFence, Phase},
+        fence::{Hold, Irreversible, NodeFence, Phase},
         policy::Mode,
     },
-    fence::{Case, Next, Wanted},
+    fence::{Case, Next, Wanted, revival::Revival},
     guard::{
         self, Subject,
         history::moment,
@@ -47,6 +47,7 @@ pub(super) fn as_told(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered
 pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.scene.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
+    pass.memory.revivals = revivals(pass);
     let by_hand = Policy { mode: Mode::Enforce, ..Policy::default() };
     let (begun, waiting): (Vec<_>, Vec<_>) =
         snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, Grade::Power));
@@ -54,6 +55,17 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
         one(pass, name, fence, &by_hand);
         pass.scene.tally.reserve(name, fence);
     }
+}
+
+fn revivals(pass: &Pass<'_>) -> BTreeMap<String, Revival> {
+    let snapshot = pass.scene.snapshot;
+    let seen = |name: &String| (snapshot.nodes.get(name), snapshot.kubelet_leases.get(name));
+    let observe = |(name, fence)| {
+        let before = pass.memory.revivals.get(name);
+        let revival = Revival::observe(before, fence, seen(name), pass.scene.now.moment)?;
+        Some((name.clone(), revival))
+    };
+    snapshot.fences.iter().filter_map(observe).collect()
 }
 
 fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &Policy) {
@@ -66,6 +78,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &P
         policy: &asked.policy,
         unreadable: asked.unreadable.as_deref(),
         error: asked.error(),
+        by_events_alone: asked.answer.as_ref().is_some_and(|answer| answer.by_events_alone),
     };
     let mut verdict = begin_verdict(name, fence);
     verdict.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
@@ -108,7 +121,7 @@ impl<'a> Asked<'a> {
             _ if fence.spec.policy.is_empty() => Wanted::Yes,
             Some(Answer { word: Ok(true), .. }) => Wanted::Yes,
             Some(Answer { word: Ok(false), since, .. }) => Wanted::No { since: *since },
-            _ => Wanted::Unknown,
+            Some(Answer { word: Err(_), .. }) | None => Wanted::Unknown,
         }
     }
 }
@@ -126,6 +139,7 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Mome
         wanted: asked.wanted(fence),
         permits: &guard::permits(&pass.scene, subject),
         entered,
+        revival: pass.memory.revivals.get(name),
         epoch: snapshot.epoch,
         now: pass.scene.now,
     })
@@ -137,7 +151,7 @@ fn enter(pass: &mut Pass<'_>, name: &str, fence: &NodeFence) -> Moment {
     let seen = Entered { uid: fence.metadata.uid.clone(), phase: fence.status.phase, rung: fence.status.rung, at: now };
     match pass.memory.entered.get(name) {
         Some(known) if (Entered { at: now, ..known.clone() }) == seen => known.at,
-        _ => {
+        Some(_) | None => {
             pass.memory.entered.insert(name.to_owned(), seen);
             now
         }
@@ -171,7 +185,7 @@ fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Ve
             verdict.holds.extend(guard::permits(&pass.scene, subject).power);
         }
         Next::Act(action) => {
-            count(pass, subject.name, &action);
+            count(pass, subject, &action);
             pass.decision.actions.push(action);
         }
         Next::Wait { until, holds } => {
@@ -188,33 +202,53 @@ fn is_left_alone(subject: &Subject<'_>) -> bool {
 }
 
 /// What is given out counts for everybody after it.
-fn count(pass: &mut Pass<'_>, name: &str, action: &Action) {
-    let Some((name, fence)) = pass.scene.snapshot.fences.get_key_value(name) else { return };
+fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
+    let Some((name, fence)) = pass.scene.snapshot.fences.get_key_value(subject.name) else { return };
     let now = pass.scene.now.moment;
     let policy = &fence.spec.policy;
     if let Some(grade) = grade_of(action) {
         pass.scene.tally.give(name, policy, grade);
         pass.scene.history.give(policy, name, &fence.metadata.uid, grade, now);
     }
-    let pods = match action {
-        Action::Step { step: Step::Release { pods }, .. } => pods.len(),
-        Action::Step { step: Step::Drain(_), .. } => {
-            let read = pass.scene.snapshot.cases.get(name).and_then(|case| case.pods.as_ref());
-            read.map_or(1, |(_, pods)| pods.len())
+    if moves_pods(action) {
+        // Those that DaemonSets own go with the taint, too. Pods that nobody counted use up the whole rate.
+        let read = pass.scene.snapshot.cases.get(name).and_then(|case| case.pods.as_ref());
+        let pods = read.map_or(subject.policy.pods.count as usize, |(_, pods)| pods.len());
+        pass.scene.history.give_pods(policy, name, pods, now);
+    }
+}
+
+/// A release counts from when it is meant, before another node's is: nothing stops it after the act.
+fn moves_pods(action: &Action) -> bool {
+    match action {
+        Action::Perform { op: Op::Irreversible(op), .. } => op.intent() == Irreversible::Release,
+        Action::Perform { op: Op::Reversible(op), .. } => match op {
+            ReversibleOp::Drain(_) => true,
+            ReversibleOp::Taint(_) | ReversibleOp::Untaint(_) | ReversibleOp::Cordon | ReversibleOp::Uncordon => false,
+            ReversibleOp::Methods(_) | ReversibleOp::ForgetRelease | ReversibleOp::ReadPower { .. } => false,
+        },
+        Action::Save { fence, .. } => {
+            fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::Release)
         }
-        _ => return,
-    };
-    pass.scene.history.give_pods(policy, name, pods, now);
+        Action::Open(_) | Action::Close { .. } => false,
+    }
 }
 
 /// How harsh an action is, if it takes anything in hand.
 fn grade_of(action: &Action) -> Option<Grade> {
     match action {
-        Action::Step { step, .. } => match step {
-            Step::Taint(_) | Step::Cordon => Some(Grade::Isolate),
-            Step::Drain(_) => Some(Grade::Drain),
-            Step::PowerOff | Step::Reap | Step::Release { .. } | Step::Methods(_) => Some(Grade::Power),
-            Step::Untaint(_) | Step::Uncordon | Step::ReadPower { .. } | Step::PowerOn => None,
+        Action::Perform { op: Op::Reversible(op), .. } => match op {
+            ReversibleOp::Taint(_) | ReversibleOp::Cordon => Some(Grade::Isolate),
+            ReversibleOp::Drain(_) => Some(Grade::Drain),
+            ReversibleOp::Methods(_) => Some(Grade::Power),
+            ReversibleOp::Untaint(_)
+            | ReversibleOp::Uncordon
+            | ReversibleOp::ForgetRelease
+            | ReversibleOp::ReadPower { .. } => None,
+        },
+        Action::Perform { op: Op::Irreversible(op), .. } => match op {
+            IrreversibleOp::PowerOff | IrreversibleOp::Reap | IrreversibleOp::Release { .. } => Some(Grade::Power),
+            IrreversibleOp::PowerOn => None,
         },
         // A phase that is written is one that is entered.
         Action::Save { fence, .. } => [Grade::Power, Grade::Isolate].into_iter().find(|grade| has_begun(fence, *grade)),

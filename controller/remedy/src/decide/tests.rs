@@ -1,15 +1,17 @@
 //! The whole decision, with an automaton that takes every step it is allowed to.
 
+mod events;
 mod laws;
 mod orphans;
 mod tellings;
 mod told;
+mod unread;
 
 use std::{sync::Arc, time::Duration};
 
 use super::*;
 use crate::{
-    action::{Step, Telling},
+    action::{IrreversibleOp, Op, ReversibleOp, Telling},
     api::{
         fence::{Intent, Irreversible, NodeFence, Phase},
         policy::{CordonStep, Mode, PowerStep, RemedyPolicy, StepSpec},
@@ -18,7 +20,7 @@ use crate::{
     facts::{Node, Truth},
     fence::Wanted,
     guard::stage::{Grade, grade},
-    policy::{Quota, Rate, Storm},
+    policy::{Policy, Quota, Rate, Storm},
     predicate::{Judge, Predicate, cel},
     testing::{at, node, now, set_condition, wall},
 };
@@ -71,20 +73,20 @@ fn greedy(case: &Case<'_>) -> Next {
     let Some(step) = case.fence.spec.steps.get(case.fence.status.rung) else {
         return Next::Wait { until: None, holds: Vec::new() };
     };
-    let (holds, step) = match grade(step) {
-        Grade::Isolate => (&case.permits.isolate, Step::Cordon),
-        Grade::Drain => (&case.permits.drain, Step::Drain(rules())),
-        Grade::Power => (&case.permits.power, Step::PowerOff),
+    let (holds, op) = match grade(step) {
+        Grade::Isolate => (&case.permits.isolate, Op::Reversible(ReversibleOp::Cordon)),
+        Grade::Drain => (&case.permits.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
+        Grade::Power => (&case.permits.power, Op::Irreversible(IrreversibleOp::PowerOff)),
     };
     if !holds.is_empty() || case.wanted != Wanted::Yes {
         return Next::Wait { until: None, holds: holds.clone() };
     }
     let mut fence = Box::new(case.fence.clone());
-    if step.irreversible().is_none() {
-        return Next::Act(Action::Step { fence, step });
+    if matches!(op, Op::Reversible(_)) {
+        return Next::Act(Action::Perform { fence, op });
     }
     fence.status.phase = Phase::PoweringOff;
-    fence.status.intent = Some(Intent { act: Irreversible::PowerOff, epoch: case.epoch, at: case.now.wall });
+    fence.status.intent = Some(Intent { act: Irreversible::PowerOff, epoch: case.epoch, at: case.now.wall, pods: 0 });
     Next::Act(Action::Save { fence, why: Telling::normal("Intent", "") })
 }
 
@@ -123,6 +125,8 @@ fn store(snapshot: &mut Snapshot, decision: &Decision, second: i64) {
             let mut fence: NodeFence = (**fence).clone();
             fence.metadata.uid = format!("fence-{}", fence.metadata.name);
             fence.metadata.creation_timestamp = Some(wall(second));
+            let case = snapshot.cases.entry(fence.metadata.name.clone()).or_default();
+            case.pods = Some((at(second.unsigned_abs()), Vec::new()));
             snapshot.fences.insert(fence.metadata.name.clone(), fence);
         }
     }
@@ -314,7 +318,10 @@ fn a_record_goes_on_by_its_policy_and_no_other() {
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
     let go_on = |snapshot: &Snapshot| run(snapshot, first.memory.clone(), 1010);
-    assert!(matches!(&go_on(&snapshot).actions[..], [Action::Step { step: Step::Cordon, .. }]));
+    assert!(matches!(
+        &go_on(&snapshot).actions[..],
+        [Action::Perform { op: Op::Reversible(ReversibleOp::Cordon), .. }]
+    ));
     snapshot.fences.get_mut("n0").unwrap().status.rung = 1;
     assert!(matches!(&go_on(&snapshot).actions[..], [Action::Save { .. }]));
 

@@ -35,6 +35,12 @@ impl Memory {
         memory
     }
 
+    /// `policy` is true of `node` by Events alone, so that it opens nothing.
+    #[must_use]
+    pub fn is_by_events_alone(&self, policy: &str, node: &str) -> bool {
+        self.judged.get(policy).and_then(|judged| judged.of(node)).is_some_and(|answer| answer.by_events_alone)
+    }
+
     /// What `policy` says of `node`, and since when; nothing if it does not select it.
     #[must_use]
     pub fn word(&self, policy: &str, node: &str) -> Option<(&Result<bool, String>, Moment)> {

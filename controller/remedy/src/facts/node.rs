@@ -108,6 +108,8 @@ pub struct Condition {
     pub heartbeat: Option<Timestamp>,
     /// Since when *we* have seen this status without a change; what ages are counted from.
     pub seen: Moment,
+    /// The status stands under the field manager of the node's own agent or kubelet, who may write that of no other node.
+    pub is_own_word: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Effect;
+use super::{Effect, Taint};
 
 /// Exactly one pod: a name may be another pod tomorrow, a UID never.
 #[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,6 +48,14 @@ impl Pod {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")
     }
 
+    /// The taint eviction controller deletes it for this taint: nothing in it tolerates that, or only for a time. Static pods
+    /// are of their node alone.
+    #[must_use]
+    pub fn goes_with(&self, taint: &Taint) -> bool {
+        let stays = |toleration: &Toleration| toleration.tolerates(taint) && toleration.seconds.is_none();
+        !self.mirror && !self.tolerations.iter().any(stays)
+    }
+
     /// It has volumes of this storage (driver or class), and none of another, or of one that nobody knows: to that it could
     /// still write while its successor does.
     #[must_use]
@@ -83,6 +91,15 @@ pub struct Toleration {
     pub effect: Option<Effect>,
     /// `tolerationSeconds`; only for NoExecute.
     pub seconds: Option<i64>,
+}
+
+impl Toleration {
+    /// As `ToleratesTaint` of `k8s.io/component-helpers` has it.
+    #[must_use]
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        let key = self.key == taint.key || self.key.is_empty() && self.exists;
+        key && self.effect.is_none_or(|effect| effect == taint.effect) && (self.exists || self.value == taint.value)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ mod acts;
 
 use super::{begin::has, ladder, record::Draft};
 use crate::{
-    action::{Done, Failed, Outcome, Step},
+    action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
         fence::{DrainReport, NodeFenceStatus, Phase},
@@ -13,19 +13,32 @@ use crate::{
     method::BuiltIn,
 };
 
-pub(super) fn absorb(draft: Draft, step: &Step, outcome: &Outcome) -> Draft {
-    match step {
-        Step::Taint(taint) => tainted(draft, taint, outcome),
-        Step::Untaint(taint) => untainted(draft, taint, outcome),
-        Step::Cordon => cordoned(draft, outcome),
-        Step::Uncordon => uncordoned(draft, outcome),
-        Step::Methods(names) => methods(draft, names, outcome),
-        Step::Drain(_) => drained(draft, outcome),
-        Step::ReadPower { .. } => acts::power_read(draft, outcome),
-        Step::PowerOff => acts::powered_off(draft, outcome),
-        Step::PowerOn => acts::powered_on(draft, outcome),
-        Step::Release { .. } => acts::released(draft, outcome),
-        Step::Reap => acts::reaped(draft, outcome),
+pub(super) fn absorb(draft: Draft, op: &Op, outcome: &Outcome) -> Draft {
+    match op {
+        Op::Reversible(op) => reversible(draft, op, outcome),
+        Op::Irreversible(op) => irreversible(draft, op, outcome),
+    }
+}
+
+fn reversible(draft: Draft, op: &ReversibleOp, outcome: &Outcome) -> Draft {
+    match op {
+        ReversibleOp::Taint(taint) => tainted(draft, taint, outcome),
+        ReversibleOp::Untaint(taint) => untainted(draft, taint, outcome),
+        ReversibleOp::Cordon => cordoned(draft, outcome),
+        ReversibleOp::Uncordon => uncordoned(draft, outcome),
+        ReversibleOp::Methods(names) => methods(draft, names, outcome),
+        ReversibleOp::ForgetRelease => forgotten(draft, outcome),
+        ReversibleOp::Drain(_) => drained(draft, outcome),
+        ReversibleOp::ReadPower { .. } => acts::power_read(draft, outcome),
+    }
+}
+
+fn irreversible(draft: Draft, op: &IrreversibleOp, outcome: &Outcome) -> Draft {
+    match op {
+        IrreversibleOp::PowerOff => acts::powered_off(draft, outcome),
+        IrreversibleOp::PowerOn => acts::powered_on(draft, outcome),
+        IrreversibleOp::Release { .. } => acts::released(draft, outcome),
+        IrreversibleOp::Reap => acts::reaped(draft, outcome),
     }
 }
 
@@ -59,14 +72,9 @@ fn tainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
         Ok(Done::NotOurs) => false,
         _ => return again(draft, "TaintFailed", outcome),
     };
-    let out_of_service = taint.key == OUT_OF_SERVICE;
-    let draft = succeeded(draft).with(|status| {
-        own(status, taint, ours);
-        status.out_of_service |= out_of_service;
-    });
+    let draft = succeeded(draft).with(|status| own(status, taint, ours));
     let text = if ours { "is set" } else { "was there before, by somebody else" };
-    let draft = draft.note("Tainted", format!("taint {} {text}", taint.key));
-    if out_of_service { draft } else { advance(draft, Phase::Isolating) }
+    advance(draft.note("Tainted", format!("taint {} {text}", taint.key)), Phase::Isolating)
 }
 
 fn own(status: &mut NodeFenceStatus, taint: &Taint, ours: bool) {
@@ -108,6 +116,13 @@ fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
         _ => return again(draft, "UncordonFailed", outcome),
     };
     succeeded(draft).with(|status| status.ours.cordon = false).note("Uncordoned", text)
+}
+
+fn forgotten(draft: Draft, outcome: &Outcome) -> Draft {
+    match outcome {
+        Ok(Done::Yes | Done::NotOurs) => succeeded(draft).note("ReleaseForgotten", "a new boot has its storage"),
+        _ => again(draft, "ReleaseNotForgotten", outcome),
+    }
 }
 
 /// The isolation step's before power is touched, the recovery step's after.

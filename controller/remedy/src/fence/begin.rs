@@ -12,7 +12,7 @@ use super::{
     record::{Draft, act},
 };
 use crate::{
-    action::Step,
+    action::ReversibleOp,
     api::{
         fence::{DrainReport, Hold, NodeFence, Phase},
         policy::{DrainStep, TaintStep},
@@ -84,7 +84,9 @@ pub(super) fn isolating(case: &Case<'_>) -> Next {
         Some(Ok(Rung::Taint(step))) => tainting(case, step),
         Some(Ok(Rung::Cordon)) => cordoning(case),
         Some(Err(hold)) => wait(case, vec![hold], None),
-        _ => enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one"),
+        Some(Ok(Rung::Drain(_) | Rung::Power { .. } | Rung::Reap { .. })) | None => {
+            enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one")
+        }
     }
 }
 
@@ -102,7 +104,7 @@ fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
         return wait(case, holds, None);
     }
     if ours {
-        return back_off(case).unwrap_or_else(|| act(case, Step::Taint(taint)));
+        return back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Taint(taint)));
     }
     let text = format!("taint {}", taint.key);
     Draft::of(case).note("TaintMeant", text).with(|status| status.ours.taints.push(taint)).save()
@@ -117,7 +119,7 @@ fn cordoning(case: &Case<'_>) -> Next {
     if !holds.is_empty() {
         return wait(case, holds, None);
     }
-    back_off(case).unwrap_or_else(|| act(case, Step::Cordon))
+    back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Cordon))
 }
 
 fn isolation_holds(case: &Case<'_>) -> Vec<Hold> {
@@ -130,10 +132,11 @@ fn isolation_holds(case: &Case<'_>) -> Vec<Hold> {
 pub(super) fn back_off(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
     let tried = status.tried.filter(|_| status.failures > 0)?;
-    let since = match status.epoch == case.epoch {
-        true => Duration::try_from(case.now.wall.duration_since(tried)).ok()?,
-        // Another leader's clock says nothing of ours.
-        false => case.now.moment.since(case.entered),
+    let by_wall = Duration::try_from(case.now.wall.duration_since(tried));
+    let since = match by_wall {
+        Ok(since) if status.epoch == case.epoch => since,
+        // Another leader's clock says nothing of ours, nor does ours that was set back since.
+        Ok(_) | Err(_) => case.now.moment.since(case.entered),
     };
     let left = super::doubt::delay(status.failures).checked_sub(since).filter(|left| !left.is_zero())?;
     Some(pause(case, case.now.moment.plus(left)))
@@ -144,7 +147,9 @@ pub(super) fn draining(case: &Case<'_>) -> Next {
     let step = match ladder::current(case.fence) {
         Some(Ok(Rung::Drain(step))) => step,
         Some(Err(hold)) => return wait(case, vec![hold], None),
-        _ => return enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one"),
+        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Power { .. } | Rung::Reap { .. })) | None => {
+            return enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one");
+        }
     };
     if case.fence.status.drain.is_some() {
         return rung_done(case, Draft::of(case), "drain ended");
@@ -156,7 +161,7 @@ pub(super) fn draining(case: &Case<'_>) -> Next {
     }
     match remaining(case, step) {
         Err(hold) => wait(case, vec![hold], None),
-        Ok(Some(rules)) => back_off(case).unwrap_or_else(|| act(case, Step::Drain(rules))),
+        Ok(Some(rules)) => back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Drain(rules))),
         Ok(None) => {
             let report = DrainReport { done: false, blocked: vec!["no time is left".into()], left: 0 };
             rung_done(case, Draft::of(case).with(|status| status.drain = Some(report)), "the drain's time is over")

@@ -11,7 +11,7 @@ use super::{
     record::{Draft, act},
 };
 use crate::{
-    action::Step,
+    action::ReversibleOp,
     api::{
         RETRY,
         fence::{Hold, Phase},
@@ -33,7 +33,7 @@ pub(super) fn delay(failures: u32) -> Duration {
 
 /// A question does no harm: it is asked until it is answered.
 pub(super) fn in_doubt(case: &Case<'_>) -> Next {
-    back_off(case).unwrap_or_else(|| act(case, Step::ReadPower { times: READS }))
+    back_off(case).unwrap_or_else(|| act(case, ReversibleOp::ReadPower { times: READS }))
 }
 
 pub(super) fn failed(case: &Case<'_>) -> Next {
@@ -47,7 +47,9 @@ pub(super) fn failed(case: &Case<'_>) -> Next {
     }
     match ladder::current(case.fence) {
         Some(Ok(Rung::Power { .. } | Rung::Reap { .. })) => Draft::of(case).enter(Phase::Guarded, "tried again").save(),
-        _ => enter_rung(case, status.rung, Draft::of(case), "tried again"),
+        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Drain(_)) | Err(_)) | None => {
+            enter_rung(case, status.rung, Draft::of(case), "tried again")
+        }
     }
 }
 
@@ -64,7 +66,8 @@ pub(super) fn quarantined(case: &Case<'_>) -> Next {
         status.restarts = 0;
         status.tried = None;
     });
-    draft.enter(Phase::InDoubt, format!("a person asked for another try: {value}")).save()
+    let by = case.fence.metadata.asked_by();
+    draft.enter(Phase::InDoubt, format!("a person asked for another try: {value}; {by}")).save()
 }
 
 fn wait_as_stored(holds: Vec<Hold>) -> Next {

@@ -25,7 +25,7 @@ const ABSOLUTE: [&str; 6] = [NOT_LEADING, DRY_RUN, NOT_INFORMED, KILL_SWITCH, NO
 const UNDOING: [&str; 5] = [NOT_LEADING, DRY_RUN, NOT_INFORMED, KILL_SWITCH, NODE_HELD];
 
 /// What forbids to release the pods of a node that is off: the node is lost already, whatever budgets say.
-const RELEASE: [&str; 3] = [POD_RATE, OBSERVE, SELF_SUSPICION];
+const RELEASE: [&str; 4] = [POD_RATE, PODS_UNKNOWN, OBSERVE, SELF_SUSPICION];
 
 pub(super) fn standstill(case: &Case<'_>) -> Vec<Hold> {
     let mut holds = among(case, &STANDSTILL);

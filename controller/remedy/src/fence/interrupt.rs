@@ -6,23 +6,24 @@ use jiff::SignedDuration;
 
 use super::{Case, Next, Wanted, record::Draft};
 use crate::{
-    api::fence::{Confirmation, Hold, Intent, Irreversible, Phase},
+    api::fence::{Hold, Intent, Irreversible, Phase},
     facts::{Node, kubelet},
     guard::reason::NODE_GONE,
+    policy::Policy,
     time::Moment,
 };
 
 /// An intent is acted upon in the next round or never: what is older was begun by somebody, or nobody knows.
 const INTENT_LASTS: SignedDuration = SignedDuration::from_secs(10);
-/// A renewal may be seen this much later than it was made.
-const LATE: SignedDuration = SignedDuration::from_secs(15);
 
 /// The first that applies.
 pub(super) fn check(case: &Case<'_>) -> Option<Next> {
     match case.fence.status.phase {
         Phase::Closed => return None,
         Phase::Quarantined => return given_up_and_gone(case),
-        _ => {}
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::Guarded | Phase::KdumpWait => {}
+        Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => {}
+        Phase::Reaping | Phase::Recovering | Phase::InDoubt | Phase::Failed => {}
     }
     gone(case)
         .or_else(|| false_confirmation(case))
@@ -64,14 +65,7 @@ fn given_up_and_gone(case: &Case<'_>) -> Option<Next> {
 
 /// It lives on with the boot that was confirmed to have ended: its BMC lies, or is another machine's.
 fn false_confirmation(case: &Case<'_>) -> Option<Next> {
-    let status = &case.fence.status;
-    let off = status.off.as_ref()?;
-    let node = own_node(case)?;
-    let same = !off.boot_id.is_empty() && node.boot_id == off.boot_id;
-    if status.storage_only.is_some() || status.giving_up.is_some() || !same || !node.is_ready() {
-        return None;
-    }
-    if !renewed_after(case, off) {
+    if case.fence.status.giving_up.is_some() || !case.revival?.is_proven(case, own_node(case)?) {
         return None;
     }
     let message =
@@ -81,18 +75,9 @@ fn false_confirmation(case: &Case<'_>) -> Option<Next> {
     let draft = draft.warn("FalseConfirmation", message).with(|status| {
         status.giving_up = Some(hold);
         status.off = None;
+        status.released_boot.clear();
     });
     Some(draft.save())
-}
-
-/// The kubelet's Lease moved before our eyes, and so long after the confirmation that it is no late word of the time before.
-/// Another leader's clock is not compared with ours.
-fn renewed_after(case: &Case<'_>, off: &Confirmation) -> bool {
-    let Some(lease) = case.kubelet_lease else { return false };
-    let age = lease.stale_for(case.now.moment);
-    let seen = SignedDuration::try_from(age).map_or(case.now.wall, |age| case.now.wall - age);
-    let late = off.epoch != case.epoch || seen.duration_since(off.at) >= LATE;
-    late && age < kubelet::LIVES && lease.seen > case.entered && lease.renewed != case.fence.status.lease_renewed
 }
 
 /// Somebody turned it on again, and it came up: the pods of its old boot are gone for certain.
@@ -161,9 +146,12 @@ fn aborted(case: &Case<'_>) -> Option<Next> {
         }
         Phase::OffConfirmed | Phase::PodsReleased => (Phase::PoweringOn, "aborted; power on takes it back"),
         Phase::PoweringOn | Phase::AwaitReady | Phase::Recovering | Phase::InDoubt => return None,
-        _ => (Phase::Recovering, "aborted"),
+        Phase::Closed | Phase::Quarantined => return None,
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => (Phase::Recovering, "aborted"),
+        Phase::Guarded | Phase::KdumpWait | Phase::Failed => (Phase::Recovering, "aborted"),
     };
-    Some(Draft::of(case).enter(phase, why).save())
+    let by = case.fence.metadata.asked_by();
+    Some(Draft::of(case).enter(phase, format!("{why}; {by}")).save())
 }
 
 /// The node needs no remedy any more, and that for long enough.
@@ -172,20 +160,26 @@ fn well(case: &Case<'_>) -> Option<Next> {
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => Phase::Recovering,
         Phase::Guarded | Phase::KdumpWait | Phase::Failed => Phase::Recovering,
         Phase::PoweringOff | Phase::Reaping => Phase::InDoubt,
-        _ => return None,
+        Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => return None,
+        Phase::Recovering | Phase::InDoubt | Phase::Closed | Phase::Quarantined => return None,
     };
     is_well(case).then(|| Draft::of(case).enter(phase, "the node has been well long enough").save())
 }
 
 pub(super) fn is_well(case: &Case<'_>) -> bool {
     let Wanted::No { since } = case.wanted else { return false };
-    case.now.moment.since(since) >= case.policy.map_or(Duration::ZERO, |policy| policy.healthy_for)
+    case.now.moment.since(since) >= healthy_for(case)
+}
+
+/// Of a policy that is gone the default: what it asked for is not known, and was not nothing.
+pub(super) fn healthy_for(case: &Case<'_>) -> Duration {
+    case.policy.map_or_else(|| Policy::default().healthy_for, |policy| policy.healthy_for)
 }
 
 /// When it will have been well for long enough, if that is yet to come.
 pub(super) fn well_at(case: &Case<'_>) -> Option<Moment> {
     let Wanted::No { since } = case.wanted else { return None };
-    let at = since.plus(case.policy.map_or(Duration::ZERO, |policy| policy.healthy_for));
+    let at = since.plus(healthy_for(case));
     (at > case.now.moment).then_some(at)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::{
-        REMEDY_TAINT,
+        OUT_OF_SERVICE, REMEDY_TAINT,
         fence::{Hold, NodeFence, Phase},
         policy::{DrainStep, PowerStep, Span, StepSpec, TaintStep},
     },
@@ -61,6 +61,10 @@ fn read(step: &StepSpec, index: usize) -> Result<Rung<'_>, Hold> {
     ];
     let mut given = kinds.into_iter().flatten();
     match (given.next(), given.next()) {
+        // Whoever wrote the record: that taint is a release, and no step of isolation.
+        (Some(Rung::Taint(step)), None) if taint(step).key == OUT_OF_SERVICE => {
+            Err(unreadable(format!("spec.steps[{index}].taint may not be {OUT_OF_SERVICE}, which releases pods")))
+        }
         (Some(rung), None) => Ok(rung),
         _ => Err(unreadable(format!("spec.steps[{index}] has to name exactly one kind of step"))),
     }

@@ -13,15 +13,18 @@ use super::{
     interrupt::own_node,
     ladder::{self, Rung},
     record::{Draft, act},
+    release::is_released,
 };
 use crate::{
-    action::Step,
+    action::{IrreversibleOp, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
         fence::{Confirmation, DrainReport, Hold, Irreversible, NodeFenceStatus, Phase},
         policy::PowerStep,
     },
-    guard::reason::{FENCE_NOT_READY, IDENTITY_UNPROVEN, NO_METHODS, NODE_GONE, RESTART_LIMIT},
+    guard::reason::{
+        EVIDENCE_TOO_YOUNG, FENCE_NOT_READY, IDENTITY_UNPROVEN, METHODS_CHANGED, NO_METHODS, NODE_GONE, RESTART_LIMIT,
+    },
     method::BuiltIn,
     snapshot::FencePlan,
 };
@@ -54,11 +57,10 @@ pub(super) fn guarded(case: &Case<'_>) -> Next {
         return Next::Wait { until: Some(until), holds: case.fence.status.hold.clone().into_iter().collect() };
     }
     match ground(case) {
-        Err(holds) if holds.iter().any(|hold| hold.reason == RESTART_LIMIT) => {
-            let limit = holds.into_iter().find(|hold| hold.reason == RESTART_LIMIT);
-            Draft::of(case).quarantine(limit.unwrap_or_else(|| Hold::new(RESTART_LIMIT, ""))).save()
-        }
-        Err(holds) => wait(case, holds, None),
+        Err(holds) => match holds.iter().find(|hold| hold.reason == RESTART_LIMIT) {
+            Some(limit) => Draft::of(case).quarantine(limit.clone()).save(),
+            None => wait(case, holds, None),
+        },
         Ok(Ground::Cut { plan, step, witnesses }) => cut(case, plan, step, &witnesses),
         Ok(Ground::Passive(witnesses)) => passive(case, &witnesses),
         Ok(Ground::Reap) => Draft::of(case)
@@ -77,13 +79,24 @@ fn is_after(case: &Case<'_>, reason: &str) -> bool {
 pub(super) fn unconfirmed_taint(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
     let ours = status.ours.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE);
-    ours.filter(|_| status.off.is_none()).map(|ours| act(case, Step::Untaint(ours.clone())))
+    ours.filter(|_| status.off.is_none()).map(|ours| act(case, ReversibleOp::Untaint(ours.clone())))
+}
+
+/// Whether that boot lives on is said by its Lease alone.
+fn is_released_and_unheard(case: &Case<'_>) -> bool {
+    let released = &case.fence.status.released_boot;
+    let named = own_node(case).is_some_and(|node| node.boot_id == *released);
+    !released.is_empty() && named && case.kubelet_lease.is_none()
 }
 
 /// Asks everything; all that speaks against it comes back, not only the first.
 fn ground<'a>(case: &Case<'a>) -> Result<Ground<'a>, Vec<Hold>> {
     let mut holds = unwanted(case);
     holds.extend(case.permits.power.iter().cloned());
+    if is_released_and_unheard(case) {
+        let message = "the kubelet's Lease cannot be read, and its Node names the boot whose pods were released";
+        holds.push(Hold::new(EVIDENCE_TOO_YOUNG, message));
+    }
     if own_node(case).is_none_or(|node| node.deleting) {
         holds.push(Hold::new(NODE_GONE, "the Node is being deleted"));
     }
@@ -151,6 +164,23 @@ pub(super) fn plan<'a>(case: &Case<'a>) -> Result<&'a FencePlan, Hold> {
     }
 }
 
+/// What was begun for the machine is not gone on with by the switch of a storage, nor the other way round: the one proves
+/// nothing of the other.
+pub(super) fn methods_changed(case: &Case<'_>) -> Option<Next> {
+    let status = &case.fence.status;
+    let cuts = [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
+    let plan = case.gathered.methods.as_ref().and_then(|plan| plan.as_ref().ok())?;
+    let reaps = status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::Reap);
+    if !cuts.contains(&status.phase) || reaps || plan.storage_only == status.storage_only {
+        return None;
+    }
+    let what =
+        |storage: &Option<String>| storage.as_ref().map_or("the machine".into(), |name| format!("storage {name}"));
+    let (is, was) = (what(&plan.storage_only), what(&status.storage_only));
+    let message = format!("its fence methods cut off {is} by now, and this record cut off {was}; bring them back");
+    Some(wait(case, vec![Hold::new(METHODS_CHANGED, message)], None))
+}
+
 /// It is read within seconds.
 pub(super) fn unread() -> Hold {
     Hold::new(FENCE_NOT_READY, "the node's fence methods have not been read yet")
@@ -164,7 +194,7 @@ fn cut(case: &Case<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness
         if !holds.is_empty() {
             return wait(case, holds.to_vec(), None);
         }
-        return act(case, Step::Methods(plan.isolation.clone()));
+        return act(case, ReversibleOp::Methods(plan.isolation.clone()));
     }
     match ladder::kdump_wait(step) {
         Err(hold) => wait(case, vec![hold], None),
@@ -188,9 +218,19 @@ fn mean_off(case: &Case<'_>, plan: &FencePlan, witnesses: &[Witness]) -> Next {
         remember(case, status);
         status.jobs = plan.power_management.iter().map(|method| format!("{method}/off")).collect();
         status.storage_only.clone_from(&plan.storage_only);
+        status.storage_pods = pods_of_storage(case, plan);
     });
     let why = format!("power off meant: {}", evidence::sentence(witnesses));
     draft.intend(Irreversible::PowerOff).enter(Phase::PoweringOff, why).save()
+}
+
+/// The pods that use the storage which is about to be cut off, by UID. The guards let nothing begin before they were listed.
+fn pods_of_storage(case: &Case<'_>, plan: &FencePlan) -> Vec<String> {
+    let Some((storage, (_, pods))) = plan.storage_only.as_deref().zip(case.gathered.pods.as_ref()) else {
+        return Vec::new();
+    };
+    let here = pods.iter().filter(|pod| pod.node == case.fence.spec.node_name && is_released(pod, Some(storage)));
+    here.map(|pod| pod.at.uid.clone()).collect()
 }
 
 /// What the node is right before it loses its power.
@@ -206,10 +246,12 @@ fn remember(case: &Case<'_>, status: &mut NodeFenceStatus) {
 
 fn passive(case: &Case<'_>, witnesses: &[Witness]) -> Next {
     let why = format!("off already: {}", evidence::sentence(witnesses));
+    let Some(at) = read_at(case) else { return wait(case, vec![unread_off()], None) };
     let draft = Draft::of(case).with(|status| {
         remember(case, status);
+        status.storage_only = None;
         status.off = Some(Confirmation {
-            at: read_at(case),
+            at,
             reads: 2,
             by: witnesses.iter().map(ToString::to_string).collect(),
             boot_id: status.boot_id.clone(),
@@ -221,9 +263,13 @@ fn passive(case: &Case<'_>, witnesses: &[Witness]) -> Next {
 }
 
 /// When its BMC said Off last: what is confirmed is that it was off then, however late that is written down.
-fn read_at(case: &Case<'_>) -> Timestamp {
-    let age = case.gathered.power.last().map_or(Duration::ZERO, |newest| case.now.moment.since(newest.at));
-    case.now.wall.checked_sub(age).unwrap_or(case.now.wall)
+fn read_at(case: &Case<'_>) -> Option<Timestamp> {
+    let newest = case.gathered.power.last()?;
+    case.now.wall.checked_sub(case.now.moment.since(newest.at)).ok()
+}
+
+fn unread_off() -> Hold {
+    Hold::new(EVIDENCE_TOO_YOUNG, "nobody knows when its BMC said Off; it is asked again")
 }
 
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
@@ -248,16 +294,20 @@ pub(super) fn kdump_wait(case: &Case<'_>) -> Next {
 /// The intent is stored: only if everything still allows it, the act. Else nobody can say that it was not begun.
 pub(super) fn powering_off(case: &Case<'_>) -> Next {
     match (&case.fence.status.intent, ground(case)) {
-        (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_))) => act(case, Step::PowerOff),
-        (Some(_), _) => Draft::of(case).enter(Phase::InDoubt, "the guards allow it no more").save(),
+        (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_))) => act(case, IrreversibleOp::PowerOff),
+        (Some(_), Ok(Ground::Reap) | Err(_)) => {
+            Draft::of(case).enter(Phase::InDoubt, "the guards allow it no more").save()
+        }
         (None, _) => Draft::of(case).enter(Phase::Guarded, "nothing is meant").save(),
     }
 }
 
 pub(super) fn reaping(case: &Case<'_>) -> Next {
     match (&case.fence.status.intent, ground(case)) {
-        (Some(_), Ok(Ground::Reap)) => act(case, Step::Reap),
-        (Some(_), _) => Draft::of(case).enter(Phase::InDoubt, "the guards allow it no more").save(),
+        (Some(_), Ok(Ground::Reap)) => act(case, IrreversibleOp::Reap),
+        (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_)) | Err(_)) => {
+            Draft::of(case).enter(Phase::InDoubt, "the guards allow it no more").save()
+        }
         (None, _) => Draft::of(case).enter(Phase::Guarded, "nothing is meant").save(),
     }
 }

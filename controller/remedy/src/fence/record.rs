@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::{Case, Next, proposal};
 use crate::{
-    action::{Action, Step, Telling},
+    action::{Action, Op, Telling},
     api::fence::{Entry, Hold, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
     policy::ladder_name,
 };
@@ -107,8 +107,16 @@ impl Draft {
     /// Means to do `act`; it is done when this is stored.
     pub(super) fn intend(mut self, act: Irreversible) -> Self {
         let (epoch, at) = (self.fence.status.epoch, self.at);
-        self.fence.status.intent = Some(Intent { act, epoch, at });
+        self.fence.status.intent = Some(Intent { act, epoch, at, pods: 0 });
         self
+    }
+
+    /// Means to release so many pods.
+    pub(super) fn intend_release(self, pods: usize) -> Self {
+        let pods = u32::try_from(pods).unwrap_or(u32::MAX);
+        self.intend(Irreversible::Release).with(|status| {
+            status.intent.iter_mut().for_each(|intent| intent.pods = pods);
+        })
     }
 
     /// What was meant has come to its end. A power off counts as a cycle then, once, even if nobody knows whether it was
@@ -188,7 +196,7 @@ fn joined(tellings: Vec<Telling>) -> Telling {
     Telling { reason, message: messages.join("; "), warning }
 }
 
-/// This step now, for the record as it is stored.
-pub(super) fn act(case: &Case<'_>, step: Step) -> Next {
-    Next::Act(Action::Step { fence: Box::new(case.fence.clone()), step })
+/// This now, for the record as it is stored.
+pub(super) fn act(case: &Case<'_>, op: impl Into<Op>) -> Next {
+    Next::Act(Action::Perform { fence: Box::new(case.fence.clone()), op: op.into() })
 }

@@ -4,15 +4,15 @@ use super::{
     Case, Next, Wanted,
     begin::back_off,
     holds::{self, pause, wait},
-    interrupt::{booted_anew, is_well, own_node},
+    interrupt::{booted_anew, healthy_for, is_well, own_node},
     power::unread,
     record::{Draft, act},
-    restore::is_alive,
+    restore::{is_alive, is_cut},
 };
 use crate::{
-    action::{Action, Step, Telling},
+    action::{Action, ReversibleOp, Telling},
     api::{
-        CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
+        CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, STORAGE_RELEASED,
         fence::{Hold, Phase},
     },
     facts::{Node, Taint},
@@ -40,7 +40,7 @@ pub(super) fn recovering(case: &Case<'_>) -> Next {
 /// The out-of-service taint goes when the old boot is over and its volumes are detached; at once if Off was never true.
 fn into_service(case: &Case<'_>, node: &Node) -> Option<Next> {
     let taint = our_out_of_service(case, node)?;
-    let untaint = Step::Untaint(taint.clone());
+    let untaint = ReversibleOp::Untaint(taint.clone());
     let holds = if case.fence.status.giving_up.is_some() { Vec::new() } else { in_service_holds(case, node) };
     if holds.is_empty() {
         return Some(back_off(case).unwrap_or_else(|| act(case, untaint)));
@@ -92,7 +92,7 @@ fn still_ill(case: &Case<'_>) -> Option<Next> {
             });
             draft.enter(Phase::Waiting, "the node is not well yet").save()
         }
-        Wanted::No { since } => pause(case, since.plus(case.policy.map_or_else(Default::default, |p| p.healthy_for))),
+        Wanted::No { since } => pause(case, since.plus(healthy_for(case))),
         Wanted::Unknown => {
             wait(case, vec![Hold::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")], None)
         }
@@ -109,7 +109,7 @@ fn methods(case: &Case<'_>) -> Option<Next> {
             let draft = Draft::of(case).note("NoRecoveryMethods", "no method of recovery is configured");
             draft.with(|status| status.isolated = false).save()
         }
-        Some(Ok(plan)) => back_off(case).unwrap_or_else(|| act(case, Step::Methods(plan.recovery.clone()))),
+        Some(Ok(plan)) => back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Methods(plan.recovery.clone()))),
         Some(Err(hold)) => wait(case, vec![hold.clone()], None),
         None => wait(case, vec![unread()], None),
     })
@@ -119,9 +119,11 @@ fn methods(case: &Case<'_>) -> Option<Next> {
 fn marks(case: &Case<'_>, node: &Node) -> Option<Next> {
     let ours = &case.fence.status.ours;
     let next = if let Some(taint) = ours.taints.first() {
-        act(case, Step::Untaint(taint.clone()))
+        act(case, ReversibleOp::Untaint(taint.clone()))
     } else if ours.cordon || has_our_mark(case, node) {
-        act(case, Step::Uncordon)
+        act(case, ReversibleOp::Uncordon)
+    } else if node.annotations.contains_key(STORAGE_RELEASED) && !is_cut(case.fence, node) {
+        act(case, ReversibleOp::ForgetRelease)
     } else {
         return None;
     };
@@ -140,6 +142,10 @@ pub(super) fn closed(case: &Case<'_>) -> Next {
     let spec = &case.fence.spec;
     if spec.abort && !spec.steps.is_empty() && own_node(case).is_some() && !is_well(case) {
         let hold = Hold::new("Aborted", "a person aborted this record; delete it to begin anew");
+        return wait(case, vec![hold], None);
+    }
+    if case.fence.metadata.deletion_timestamp.is_some() {
+        let hold = Hold::new("Finalizers", "a finalizer keeps this record, which has come to its end; remove it");
         return wait(case, vec![hold], None);
     }
     let why = Telling::normal("FenceClosed", "the record has come to its end");

@@ -1,4 +1,5 @@
-//! The phases in which the power is off: the out-of-service taint, Off read again, the pods released.
+//! The phases in which the power is off: Off read again, the release meant, and then the out-of-service taint and the pods
+//! in one act.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use jiff::SignedDuration;
 
 use super::{
     Case, Next,
-    begin::back_off,
+    begin::{back_off, has},
     doubt::{READS, held},
     holds::{self, wait},
     interrupt::{new_boot, own_node, without_policy},
@@ -14,10 +15,10 @@ use super::{
     record::{Draft, act},
 };
 use crate::{
-    action::Step,
+    action::{IrreversibleOp, ReversibleOp},
     api::{
         OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
-        fence::{Confirmation, Hold, Irreversible, Phase},
+        fence::{Confirmation, Hold, Phase},
     },
     facts::{Effect, Pod, PodRef, Taint},
     guard::reason::{NODE_READY, PODS_UNKNOWN},
@@ -26,12 +27,12 @@ use crate::{
 };
 
 /// A reading of Off is acted upon without another one for so long: somebody may turn it on meanwhile, and nobody boots in
-/// less. From the reading to the taint it takes two writes.
+/// less. From the reading to the taint it takes two writes, and the last look reads the power once more.
 const CONFIRMED_LASTS: SignedDuration = SignedDuration::from_secs(5);
 /// A list of pods is good for so long: no pod comes onto a node that carries the taint.
 const PODS_LAST: Duration = Duration::from_secs(10);
 
-pub(super) fn out_of_service() -> Taint {
+pub fn out_of_service() -> Taint {
     Taint { key: OUT_OF_SERVICE.into(), value: OUT_OF_SERVICE_BY.into(), effect: Effect::NoExecute }
 }
 
@@ -43,40 +44,31 @@ pub(super) fn off_confirmed(case: &Case<'_>) -> Next {
         return next;
     }
     match ladder::current(case.fence) {
-        Some(Ok(Rung::Power { releases: true, .. })) if !without_policy(case) => isolate_for_good(case, off),
-        _ => Draft::of(case).enter(Phase::PoweringOn, "nothing is to be released").save(),
+        Some(Ok(Rung::Power { releases: true, .. })) if !without_policy(case) => prepare(case, off),
+        Some(Ok(Rung::Power { .. } | Rung::Taint(_) | Rung::Cordon | Rung::Drain(_) | Rung::Reap { .. }) | Err(_))
+        | None => Draft::of(case).enter(Phase::PoweringOn, "nothing is to be released").save(),
     }
 }
 
-/// Taint, and Off read again: in this order, so that nothing can have come up unseen.
-fn isolate_for_good(case: &Case<'_>, off: &Confirmation) -> Next {
-    let status = &case.fence.status;
+/// Everything that a release needs comes before it is meant: nothing stops it once the Node is tainted. Kubernetes itself
+/// deletes every pod that does not tolerate the taint, and asks no disruption budget.
+fn prepare(case: &Case<'_>, off: &Confirmation) -> Next {
     let holds = release_holds(case);
     if !holds.is_empty() {
         return wait(case, holds, None);
     }
-    let tainted = own_node(case).and_then(|node| node.taint(OUT_OF_SERVICE));
-    let next = match tainted {
-        _ if status.out_of_service || status.storage_only.is_some() || !is_recent(case, off) => {
-            act(case, Step::ReadPower { times: READS })
-        }
-        Some(taint) => return taken_over(case, taint),
-        None => act(case, Step::Taint(out_of_service())),
-    };
-    back_off(case).unwrap_or(next)
-}
-
-/// The taint is there already: ours of a record that was lost, or somebody's who thought the same.
-fn taken_over(case: &Case<'_>, taint: &Taint) -> Next {
-    let ours = taint.value == OUT_OF_SERVICE_BY;
-    let draft = Draft::of(case).note("OutOfService", "the Node carries the out-of-service taint already");
-    let draft = draft.with(|status| {
-        status.out_of_service = true;
-        if ours && !status.ours.taints.contains(taint) {
-            status.ours.taints.push(taint.clone());
-        }
-    });
-    draft.save()
+    let Some(pods) = pods(case) else { return pods_unknown(case) };
+    if let Some(next) = booted_since(case).or_else(|| another_boot(case)).or_else(|| back_off(case)) {
+        return next;
+    }
+    // Those that are gone were let go by somebody else, and are marked as released all the same.
+    if case.fence.status.storage_only.is_some() && pods.is_empty() && case.fence.status.storage_pods.is_empty() {
+        return nothing_left(case);
+    }
+    match is_recent(case, off) && off.reads >= READS {
+        true => counted(case).map_or_else(|| pods_unknown(case), |count| mean_release(case, count)),
+        false => act(case, ReversibleOp::ReadPower { times: READS }),
+    }
 }
 
 fn is_recent(case: &Case<'_>, off: &Confirmation) -> bool {
@@ -94,9 +86,9 @@ fn release_holds(case: &Case<'_>) -> Vec<Hold> {
 }
 
 fn says_on(case: &Case<'_>) -> bool {
-    let newest = case.gathered.power.last();
-    newest
-        .is_some_and(|newest| newest.state == PowerState::On && (newest.at > case.entered || is_newer(case, newest.at)))
+    let since = |at| at > case.entered || is_newer(case, at);
+    let asked = case.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
+    asked || case.gathered.on_heard.is_some_and(since)
 }
 
 /// It was asked for after Off was read, however long that took to be written.
@@ -123,43 +115,59 @@ fn turned_on(case: &Case<'_>) -> Option<Next> {
         .then(|| Draft::of(case).enter(Phase::AwaitReady, "it was left off and somebody turned it on").save())
 }
 
-/// Somebody took the out-of-service taint away: it is set again, and Off read again, before any pod goes.
+/// Nothing was released yet, or somebody took the out-of-service taint away: everything is asked again before it is set.
 fn untainted(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
-    let missing = own_node(case).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none());
+    let taken = own_node(case).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none());
+    let missing = !status.out_of_service || taken;
     (status.storage_only.is_none() && missing).then(|| {
         let draft = Draft::of(case).with(|status| status.out_of_service = false);
-        draft.enter(Phase::OffConfirmed, "the out-of-service taint was taken away").save()
+        draft.enter(Phase::OffConfirmed, "the Node does not carry the out-of-service taint").save()
     })
 }
 
 pub(super) fn pods_released(case: &Case<'_>) -> Next {
-    let meant = case.fence.status.intent.is_some();
-    if !meant {
-        if let Some(next) = turned_on(case).or_else(|| on_again(case)).or_else(|| untainted(case)) {
-            return next;
-        }
-        if without_policy(case) {
-            return Draft::of(case).enter(Phase::PoweringOn, "the policy is gone; nothing more is released").save();
-        }
+    if case.fence.status.intent.is_some() {
+        return release(case);
     }
-    let Some(pods) = pods(case) else {
-        let holds = vec![Hold::new(PODS_UNKNOWN, "the node's pods cannot be listed right now")];
-        let until = Some(case.now.moment.plus(Duration::from_secs(1)));
-        return Next::Wait { until, holds };
-    };
-    if pods.is_empty() {
-        return nothing_left(case);
+    if let Some(next) = turned_on(case).or_else(|| on_again(case)).or_else(|| untainted(case)) {
+        return next;
     }
-    let holds = release_holds(case);
-    match (meant, holds.is_empty()) {
-        (true, true) => act(case, Step::Release { pods }),
-        (true, false) => Draft::of(case).enter(Phase::InDoubt, "the guards allow the release no more").save(),
-        (false, true) => {
-            booted_since(case).or_else(|| back_off(case)).unwrap_or_else(|| mean_release(case, pods.len()))
-        }
-        (false, false) => wait(case, holds, None),
+    if without_policy(case) {
+        return Draft::of(case).enter(Phase::PoweringOn, "the policy is gone; nothing more is released").save();
     }
+    match pods(case) {
+        None => pods_unknown(case),
+        Some(pods) if pods.is_empty() => nothing_left(case),
+        Some(_) => Draft::of(case).enter(Phase::OffConfirmed, "pods are left; Off is read again before they go").save(),
+    }
+}
+
+/// It is meant, by this leader and a moment ago.
+fn release(case: &Case<'_>) -> Next {
+    let Some(pods) = pods(case) else { return pods_unknown(case) };
+    if release_holds(case).is_empty() {
+        return act(case, IrreversibleOp::Release { pods });
+    }
+    Draft::of(case).enter(Phase::InDoubt, "the guards allow the release no more").save()
+}
+
+pub(super) fn pods_unknown(case: &Case<'_>) -> Next {
+    let holds = vec![Hold::new(PODS_UNKNOWN, "the node's pods cannot be listed right now")];
+    wait(case, holds, Some(Duration::from_secs(1)))
+}
+
+/// The Node names another boot than the one that was confirmed to have ended, or names one where none was known: it booted
+/// right before its power was cut, or was turned on since. Nothing is known of that boot; it is fenced anew, and may well be
+/// off already.
+fn another_boot(case: &Case<'_>) -> Option<Next> {
+    let known = case.fence.status.off.as_ref().map(|off| &off.boot_id);
+    own_node(case).filter(|node| !node.boot_id.is_empty() && known != Some(&node.boot_id))?;
+    let draft = Draft::of(case).with(|status| {
+        status.off = None;
+        status.out_of_service = false;
+    });
+    Some(draft.enter(Phase::Guarded, "the Node names another boot than the one that ended").save())
 }
 
 /// A node that is cut off one storage may have booted before the cut and have said so after it: what was running when the
@@ -173,9 +181,34 @@ fn booted_since(case: &Case<'_>) -> Option<Next> {
     })
 }
 
+/// The taint is remembered as ours before it is set, so that nobody forgets it whatever happens in between.
 fn mean_release(case: &Case<'_>, count: usize) -> Next {
-    let draft = Draft::of(case).intend(Irreversible::Release).with(|status| status.release_begun = true);
-    draft.note("ReleaseMeant", format!("release of {count} pods meant")).save()
+    let draft = Draft::of(case).intend_release(count).with(|status| {
+        status.release_begun = true;
+        let taint = out_of_service();
+        if status.storage_only.is_some() {
+            return;
+        }
+        status.released_boot = status.off.as_ref().map(|off| off.boot_id.clone()).unwrap_or_default();
+        if !has(&status.ours.taints, &taint) {
+            status.ours.taints.push(taint);
+        }
+    });
+    draft.enter(Phase::PodsReleased, format!("release of {count} pods meant")).save()
+}
+
+/// How many pods go: of a node that loses its power all that do not tolerate the taint, whoever owns them. Nothing if nobody
+/// counted them.
+fn counted(case: &Case<'_>) -> Option<usize> {
+    let (_, pods) = case.gathered.pods.as_ref()?;
+    let here = pods.iter().filter(|pod| pod.node == case.fence.spec.node_name);
+    Some(here.filter(|pod| goes(pod, case.fence.status.storage_only.as_deref())).count())
+}
+
+/// By the taint, or because we delete it although it tolerates that.
+#[must_use]
+pub fn goes(pod: &Pod, storage: Option<&str>) -> bool {
+    is_released(pod, storage) || storage.is_none() && pod.goes_with(&out_of_service())
 }
 
 fn nothing_left(case: &Case<'_>) -> Next {
@@ -198,16 +231,21 @@ pub(super) fn left_off(case: &Case<'_>) -> Next {
 
 /// The pods to be released, each by its UID; nothing if nobody knows.
 fn pods(case: &Case<'_>) -> Option<Vec<PodRef>> {
-    let (at, pods) = case.gathered.pods.as_ref()?;
     let storage = case.fence.status.storage_only.as_deref();
-    let known = case.now.moment.since(*at) <= PODS_LAST;
-    let ours = pods.iter().filter(|pod| pod.node == case.fence.spec.node_name && is_released(pod, storage));
-    known.then(|| ours.map(|pod| pod.at.clone()).collect())
+    let ours = recent_pods(case)?.iter();
+    let ours = ours.filter(|pod| pod.node == case.fence.spec.node_name && is_released(pod, storage));
+    Some(ours.map(|pod| pod.at.clone()).collect())
+}
+
+/// Those that were listed a moment ago.
+pub(super) fn recent_pods<'a>(case: &Case<'a>) -> Option<&'a [Pod]> {
+    let (at, pods) = case.gathered.pods.as_ref()?;
+    (case.now.moment.since(*at) <= PODS_LAST).then_some(pods)
 }
 
 /// Static pods and those of a DaemonSet would only come back to the same node. One that is deleted already and has
 /// finalizers waits for somebody else.
-fn is_released(pod: &Pod, storage: Option<&str>) -> bool {
+pub(super) fn is_released(pod: &Pod, storage: Option<&str>) -> bool {
     let daemon = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
     let waits = pod.finalizers && pod.deleting.as_ref().is_some_and(|deletion| deletion.grace.is_zero());
     !pod.mirror && !daemon && !waits && storage.is_none_or(|storage| pod.is_only_on(storage))

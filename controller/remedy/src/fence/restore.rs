@@ -9,15 +9,18 @@ use super::{
     ladder::{self, Rung},
     power::plan,
     record::{Draft, act},
-    release::left_off,
+    release::{left_off, pods_unknown, recent_pods},
+    revival::is_suspected,
 };
 use crate::{
-    action::Step,
+    action::IrreversibleOp,
     api::{
-        fence::{Hold, Irreversible, Phase},
+        STORAGE_RELEASED,
+        fence::{Hold, Irreversible, NodeFence, Phase},
         policy::PowerStep,
     },
-    facts::kubelet,
+    facts::{Node, kubelet},
+    guard::reason::AWAITING_READY,
     snapshot::{FencePlan, PowerState},
 };
 
@@ -25,11 +28,11 @@ pub(super) fn powering_on(case: &Case<'_>) -> Next {
     let status = &case.fence.status;
     if status.intent.is_some() {
         return match ready_to_power_on(case) {
-            Ok(_) => act(case, Step::PowerOn),
+            Ok(_) => act(case, IrreversibleOp::PowerOn),
             Err(_) => Draft::of(case).enter(Phase::InDoubt, "the guards allow it no more").save(),
         };
     }
-    if let Some(next) = stays_off(case).or_else(|| is_on(case)) {
+    if let Some(next) = stays_off(case).or_else(|| is_on(case)).or_else(|| may_live(case)) {
         return next;
     }
     if status.failures >= ATTEMPTS {
@@ -62,15 +65,61 @@ fn mean_on(case: &Case<'_>, plan: &FencePlan) -> Next {
     draft.intend(Irreversible::PowerOn).note("PowerOnMeant", "power on meant").save()
 }
 
-/// Storage is not given back to a boot whose pods run elsewhere by now.
+/// Storage is not given back to a boot whose pods run elsewhere by now: the record says so, or, of a record that was
+/// deleted, the Node.
 fn stays_off(case: &Case<'_>) -> Option<Next> {
-    let status = &case.fence.status;
-    let rebooted = own_node(case).is_some_and(|node| new_boot(case, node));
-    if status.storage_only.is_some() && status.release_begun && !rebooted {
-        return Some(held(case, "LeftCut", "its storage is cut off and its pods are released; reboot it by hand"));
+    if case.fence.status.storage_only.is_some() {
+        let Some(node) = own_node(case) else { return Some(wait(case, Vec::new(), None)) };
+        let another = is_another(&case.fence.status.boot_id, &node.boot_id);
+        match (another, pods_are_there(case)) {
+            (false, None) => return Some(pods_unknown(case)),
+            (false, Some(false)) => return Some(left_cut(case)),
+            (true, _) | (false, Some(true)) => {}
+        }
+        if is_cut(case.fence, node) {
+            return Some(left_cut(case));
+        }
     }
     let left = current_step(case).is_some_and(|step| step.leave_off) && !case.fence.spec.abort;
     left.then(|| left_off(case))
+}
+
+/// Whoever let them go: successors of those that are gone may run elsewhere. Nothing while they cannot be listed.
+fn pods_are_there(case: &Case<'_>) -> Option<bool> {
+    let pods = recent_pods(case)?;
+    let there = |uid: &String| pods.iter().any(|pod| pod.at.uid == *uid);
+    Some(case.fence.status.storage_pods.iter().all(there))
+}
+
+fn left_cut(case: &Case<'_>) -> Next {
+    held(case, "LeftCut", "its storage is cut off and its pods are released; reboot it by hand")
+}
+
+/// Pods of the boot that the Node names, or may be of, were released while their storage was cut off.
+#[must_use]
+pub fn is_cut(fence: &NodeFence, node: &Node) -> bool {
+    let status = &fence.status;
+    let cut = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
+    let by_record = status.release_begun && !is_another(cut, &node.boot_id);
+    let by_node = node.annotations.get(STORAGE_RELEASED).is_some_and(|boot| !is_another(boot, &node.boot_id));
+    by_record || by_node
+}
+
+/// Both are known, and differ.
+fn is_another(boot: &str, other: &str) -> bool {
+    !boot.is_empty() && !other.is_empty() && boot != other
+}
+
+/// Its BMC says Off and its kubelet speaks: which of them is right is known soon, and nothing is ordered until then.
+fn may_live(case: &Case<'_>) -> Option<Next> {
+    let message = "its BMC says Off and its kubelet renews its Lease; it is known soon which boot that is";
+    let holds = vec![Hold::new(AWAITING_READY, message)];
+    if !is_suspected(case) {
+        return None;
+    }
+    let booted = own_node(case).is_some_and(|node| new_boot(case, node));
+    let next = || Draft::of(case).enter(Phase::AwaitReady, "its Node names a new boot; its BMC is late").save();
+    Some(if booted { next() } else { wait(case, holds, None) })
 }
 
 fn is_on(case: &Case<'_>) -> Option<Next> {
@@ -82,7 +131,7 @@ fn is_on(case: &Case<'_>) -> Option<Next> {
 fn current_step<'a>(case: &Case<'a>) -> Option<&'a PowerStep> {
     match ladder::current(case.fence) {
         Some(Ok(Rung::Power { step, .. })) => Some(step),
-        _ => None,
+        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Drain(_) | Rung::Reap { .. }) | Err(_)) | None => None,
     }
 }
 
@@ -100,7 +149,7 @@ pub(super) fn await_ready(case: &Case<'_>) -> Next {
 
 pub(super) fn is_alive(case: &Case<'_>) -> bool {
     let renewed = case.kubelet_lease.is_some_and(|lease| lease.stale_for(case.now.moment) < kubelet::LIVES);
-    renewed && own_node(case).is_some_and(crate::facts::Node::is_ready)
+    renewed && own_node(case).is_some_and(Node::is_ready)
 }
 
 /// On to the next rung, or the same one again.

@@ -1,15 +1,27 @@
 //! Budgets: of the cluster, each zone and each other domain, and of one policy's hands.
+//!
+//! Each has two numbers, U for the living and D for the dead, so that a node that lives and only says that it is ill keeps
+//! no dead one from being fenced, nor the other way round:
+//!
+//! - for a living node: all that is out of service with it, less at most D dead ones, is at most U;
+//! - for a dead node: all that is out with it is at most U; or at most D with it are lost, and at most U + D are lost or in
+//!   our hands;
+//! - for a node of which nobody knows that: both.
+//!
+//! Either way no more than U + D are out of service by our acts. [`super::life`] says who is dead.
 
 use super::{
     Scene, Subject,
     reason::{AT_ONCE, BUDGET_CLUSTER, BUDGET_TOPOLOGY, BUDGET_ZONE},
     stage::Grade,
-    tally,
+    tally::{self, Share, Tally},
 };
 use crate::{
     api::fence::Hold,
-    facts::ZONE,
+    facts::{Node, ZONE},
     policy::{Budget, Policy, Quota},
+    snapshot::Snapshot,
+    time::Moment,
 };
 
 /// The budget of acts of this grade, and its field.
@@ -22,40 +34,128 @@ pub(super) fn of(policy: &Policy, grade: Grade) -> (&Budget, &'static str) {
 
 pub(super) fn holds(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
     let (budget, field) = of(subject.policy, grade);
-    let cluster = over(budget.cluster, scene.tally.cluster(subject.name))
-        .map(|text| Hold::new(BUDGET_CLUSTER, format!("{text} of the cluster ({field}.maxUnavailable)")));
-    let mut holds: Vec<_> = cluster.into_iter().collect();
-    holds.extend(domains(scene, subject, budget, field));
-    holds.extend(at_once(scene, subject, grade, budget, field));
+    let question = Question { scene, subject, grade, budget, field };
+    let mut holds: Vec<_> = question.cluster().into_iter().collect();
+    holds.extend(subject.node.into_iter().flat_map(|node| question.domains(node)));
+    holds.extend(question.at_once());
     holds
 }
 
-/// A node that is gone is in no domain; it has a hold of its own.
-fn domains(scene: &Scene<'_>, subject: &Subject<'_>, budget: &Budget, field: &str) -> Vec<Hold> {
-    let Some(node) = subject.node else { return Vec::new() };
-    let zone = over(budget.zone, scene.tally.domain(node, ZONE)).map(|text| {
-        let zone = tally::domain(Some(node), ZONE);
-        Hold::new(BUDGET_ZONE, format!("{text} of zone `{zone}` ({field}.maxUnavailablePerZone)"))
-    });
-    let others = budget.topology.iter().filter_map(|(label, quota)| {
-        let text = over(*quota, scene.tally.domain(node, label))?;
-        let value = tally::domain(Some(node), label);
-        Some(Hold::new(BUDGET_TOPOLOGY, format!("{text} of {label}=`{value}` ({field}.topology)")))
-    });
-    zone.into_iter().chain(others).collect()
+/// One node, and the budget of the act that is asked for.
+struct Question<'a> {
+    scene: &'a Scene<'a>,
+    subject: &'a Subject<'a>,
+    grade: Grade,
+    budget: &'a Budget,
+    field: &'static str,
 }
 
-fn over(quota: Quota, (total, out): (usize, usize)) -> Option<String> {
-    let most = quota.of(total);
-    (out > most)
-        .then(|| format!("with this node {out} nodes would be out of service, at most {most} of {total} may be"))
+impl Question<'_> {
+    fn cluster(&self) -> Option<Hold> {
+        let share = self.scene.tally.cluster(self.subject.name, self.grade);
+        let limit = Limit { living: self.budget.cluster.of(share.total), dead: self.budget.dead.of(share.total) };
+        let text = self.over(limit, share)?;
+        let field = self.field;
+        Some(Hold::new(BUDGET_CLUSTER, format!("{text} of the cluster ({field}.maxUnavailable, {field}.maxDead)")))
+    }
+
+    /// A node that is gone is in none; it has a hold of its own.
+    fn domains(&self, node: &Node) -> Vec<Hold> {
+        let field = self.field;
+        let zone = self.domain(node, ZONE, self.budget.zone).map(|text| {
+            let zone = tally::domain(Some(node), ZONE);
+            Hold::new(BUDGET_ZONE, format!("{text} of zone `{zone}` ({field}.maxUnavailablePerZone)"))
+        });
+        let others = self.budget.topology.iter().filter_map(|(label, quota)| {
+            let text = self.domain(node, label, *quota)?;
+            let value = tally::domain(Some(node), label);
+            Some(Hold::new(BUDGET_TOPOLOGY, format!("{text} of {label}=`{value}` ({field}.topology)")))
+        });
+        zone.into_iter().chain(others).collect()
+    }
+
+    /// As many dead ones as of the living, and no more than of the whole cluster.
+    fn domain(&self, node: &Node, label: &str, quota: Quota) -> Option<String> {
+        let share = self.scene.tally.domain(node, label, self.grade);
+        let living = quota.of(share.total);
+        let dead = living.min(self.budget.dead.of(self.scene.snapshot.nodes.len()));
+        self.over(Limit { living, dead }, share)
+    }
+
+    /// What one more would make, if that is too many. Where nobody knows whether it lives, both rules have to allow it: less
+    /// knowledge never allows more.
+    fn over(&self, limit: Limit, share: Share) -> Option<String> {
+        let (tally, name) = (&self.scene.tally, self.subject.name);
+        match (tally.is_dead(name), tally.is_unknown(name)) {
+            (true, _) => over_dead(limit, share),
+            (false, true) => over_living(limit, share).or_else(|| over_dead(limit, share)),
+            (false, false) => over_living(limit, share),
+        }
+    }
+
+    fn at_once(&self) -> Option<Hold> {
+        let most = self.budget.at_once?;
+        let Subject { name, policy, .. } = self.subject;
+        let others = self.scene.tally.in_hand(&policy.name, self.grade, name);
+        (others >= most as usize).then(|| {
+            let (field, lives) = (self.field, if self.scene.tally.is_dead(name) { "dead" } else { "living" });
+            let text =
+                format!("policy {} has {others} other {lives} nodes in hand, {field}.atOnce is {most}", policy.name);
+            Hold::new(AT_ONCE, text)
+        })
+    }
 }
 
-fn at_once(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade, budget: &Budget, field: &str) -> Option<Hold> {
-    let most = budget.at_once?;
-    let others = scene.tally.in_hand(&subject.policy.name, grade, subject.name);
-    (others >= most as usize).then(|| {
-        let text = format!("policy {} has {others} other nodes in hand, {field}.atOnce is {most}", subject.policy.name);
-        Hold::new(AT_ONCE, text)
+fn over_living(Limit { living, dead }: Limit, share: Share) -> Option<String> {
+    let (out, total) = (share.out - share.others_dead.min(dead), share.total);
+    (out > living).then(|| {
+        format!(
+            "with this node {out} nodes would be out of service, at most {living} of {total} may be, and {dead} dead ones,"
+        )
     })
+}
+
+fn over_dead(Limit { living, dead }: Limit, share: Share) -> Option<String> {
+    let Share { total, out, lost, held, .. } = share;
+    let is_allowed = out <= living || lost <= dead && held <= living + dead;
+    (!is_allowed).then(|| {
+        let both = living + dead;
+        format!(
+            "with this node {lost} nodes are dead and {held} dead or in hand, at most {dead} and {both} of {total} may be"
+        )
+    })
+}
+
+/// How much of one budget is taken in the whole cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    pub policy: String,
+    /// `budget` or `cordonBudget`.
+    pub field: &'static str,
+    /// Nodes out of service that are not dead, and how many may be.
+    pub living: usize,
+    pub most_living: usize,
+    /// Dead nodes, and how many may be without a place of the living.
+    pub dead: usize,
+    pub most_dead: usize,
+}
+
+/// Both budgets of each policy, as they are taken now.
+#[must_use]
+pub fn taken(snapshot: &Snapshot, now: Moment) -> Vec<Taken> {
+    let (total, out, dead) = Tally::new(snapshot, now).totals();
+    let of_policy = |policy: &Policy, grade| {
+        let (budget, field) = of(policy, grade);
+        let (most_living, most_dead) = (budget.cluster.of(total), budget.dead.of(total));
+        Taken { policy: policy.name.clone(), field, living: out - dead, most_living, dead, most_dead }
+    };
+    let both = |policy| [Grade::Isolate, Grade::Power].map(|grade| of_policy(policy, grade));
+    snapshot.policies.iter().flat_map(both).collect()
+}
+
+/// How many nodes may be out of service of the cluster, or of a domain.
+#[derive(Clone, Copy)]
+struct Limit {
+    living: usize,
+    dead: usize,
 }

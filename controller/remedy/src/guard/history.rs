@@ -12,7 +12,7 @@ pub(crate) use self::ledger::names;
 use super::stage::{Grade, begins_harshly, has_begun};
 use crate::{
     api::fence::{Irreversible, NodeFence},
-    policy::Rate,
+    policy::{Policy, Rate},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -134,13 +134,30 @@ impl History {
         self.cycles.get(node).into_iter().flatten().map(|(at, _)| *at).collect()
     }
 
-    /// Lets go of what no window reaches any more.
-    pub(crate) fn forget(&mut self, longest: Duration, now: Moment) {
-        self.taken.values_mut().for_each(|taken| taken.retain(|_, at| now.since(*at) < longest));
-        self.taken.retain(|_, taken| !taken.is_empty());
-        self.pods.values_mut().for_each(|given| given.retain(|_, (at, _)| now.since(*at) < longest));
-        self.pods.retain(|_, given| !given.is_empty());
+    /// Lets go of what no window reaches any more. How far that of a policy that cannot be read reaches is not known.
+    pub(crate) fn forget(&mut self, snapshot: &Snapshot, now: Moment) {
+        let longest = longest_window(&snapshot.policies);
+        let is_over =
+            |policy: &str, at: Moment| now.since(at) >= longest && !snapshot.unreadable_policies.contains_key(policy);
+        self.taken.retain(|(policy, _), taken| {
+            taken.retain(|_, at| !is_over(policy, *at));
+            !taken.is_empty()
+        });
+        self.pods.retain(|policy, given| {
+            given.retain(|_, (at, _)| !is_over(policy, *at));
+            !given.is_empty()
+        });
     }
+}
+
+/// A record may go on by the limits it was opened under, so the defaults' windows are kept too.
+fn longest_window(policies: &[Policy]) -> Duration {
+    let default = Policy::default();
+    let windows = policies.iter().chain([&default]).flat_map(|policy| {
+        let rates = [policy.budget.rate, policy.cordon_budget.rate, Some(policy.pods)];
+        rates.into_iter().flatten().map(|rate| rate.within)
+    });
+    windows.fold(Duration::ZERO, Duration::max)
 }
 
 fn age(at: Timestamp, now: Now) -> Duration {

@@ -34,7 +34,7 @@ pub const STORM: &str = "Storm";
 pub const STORM_COOLDOWN: &str = "StormCooldown";
 /// The judging host does not see its own network. Mend that host, or let another lead.
 pub const SELF_SUSPICION: &str = "SelfSuspicion";
-/// The watches are not complete. Look at the API server.
+/// The watches are not complete, or are begun anew since the store went back. Look at the API server.
 pub const NOT_INFORMED: &str = "NotInformed";
 /// A control-plane node: the policy does not allow it, or another one is out.
 pub const CONTROL_PLANE: &str = "ControlPlane";
@@ -52,6 +52,8 @@ pub const CLAIMED_BY_PEER: &str = "ClaimedByPeer";
 pub const POLICY_UNREADABLE: &str = "PolicyUnreadable";
 /// A predicate fails for this node. Its error is named; mend the expression.
 pub const PREDICATE_ERROR: &str = "PredicateError";
+/// A predicate is true by Events alone, and anybody may have written those. Ask for a condition, or set `trustEvents`.
+pub const EVENTS_NOT_TRUSTED: &str = "EventsNotTrusted";
 /// The record's predicate is true of the node no more: nothing harsher is begun, and soon what was done is taken back.
 pub const PREDICATE_FALSE: &str = "PredicateFalse";
 /// The node was power-cycled as often as `restarts` allows. A person has to look at it.
@@ -68,6 +70,8 @@ pub const BUSY: &str = "Busy";
 pub const NO_METHODS: &str = "NoMethods";
 /// The node's fence methods cannot be used now; the condition FenceReady says why.
 pub const FENCE_NOT_READY: &str = "FenceNotReady";
+/// The node's fence methods cut something else by now than the record has begun to. Bring them back as they were.
+pub const METHODS_CHANGED: &str = "MethodsChanged";
 /// Nobody has shown that the BMC is this node's. Let it tell its UUID, or pin it.
 pub const IDENTITY_UNPROVEN: &str = "IdentityUnproven";
 /// Its pods could not be listed. They are listed again.

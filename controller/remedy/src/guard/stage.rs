@@ -25,26 +25,33 @@ pub(crate) fn grade(step: &StepSpec) -> Grade {
     }
 }
 
+/// What a phase alone says of power.
+#[derive(PartialEq, Eq)]
+enum Reach {
+    None,
+    /// Its act is about to begin, or has failed: the node is in hand.
+    Near,
+    /// It may be off, or about to be gone.
+    Power,
+}
+
+fn reach(phase: Phase) -> Reach {
+    match phase {
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::Guarded => Reach::None,
+        Phase::Recovering | Phase::Closed => Reach::None,
+        Phase::KdumpWait | Phase::Quarantined | Phase::Failed => Reach::Near,
+        Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => Reach::Power,
+        Phase::AwaitReady | Phase::Reaping | Phase::InDoubt => Reach::Power,
+    }
+}
+
 /// An act of this grade has begun for certain, and has not ended.
 pub(crate) fn is_under_way(fence: &NodeFence, grade: Grade) -> bool {
     let status = &fence.status;
     match grade {
         Grade::Isolate => has_begun(fence, Grade::Isolate),
         Grade::Drain => status.phase == Phase::Draining || is_under_way(fence, Grade::Power),
-        Grade::Power => {
-            status.intent.is_some()
-                || status.off.is_some()
-                || matches!(
-                    status.phase,
-                    Phase::PoweringOff
-                        | Phase::OffConfirmed
-                        | Phase::PodsReleased
-                        | Phase::PoweringOn
-                        | Phase::AwaitReady
-                        | Phase::Reaping
-                        | Phase::InDoubt
-                )
-        }
+        Grade::Power => status.intent.is_some() || status.off.is_some() || reach(status.phase) == Reach::Power,
     }
 }
 
@@ -54,9 +61,7 @@ pub(crate) fn has_begun(fence: &NodeFence, grade: Grade) -> bool {
     if status.phase == Phase::Closed {
         return false;
     }
-    let power = is_under_way(fence, Grade::Power)
-        || !status.cycles.is_empty()
-        || matches!(status.phase, Phase::KdumpWait | Phase::Quarantined | Phase::Failed);
+    let power = is_under_way(fence, Grade::Power) || !status.cycles.is_empty() || reach(status.phase) != Reach::None;
     let drain = power || status.phase == Phase::Draining || status.drain.is_some();
     match grade {
         Grade::Isolate => {

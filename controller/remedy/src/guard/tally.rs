@@ -1,8 +1,11 @@
-//! Who is out of service, by domain, and who is in whose hands; also by what this very pass has given out.
+//! Who is out of service, by domain, who of them is dead, and who is in whose hands; also by what this very pass has given out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::stage::{Grade, begins_harshly, has_begun};
+use super::{
+    life::{self, Life},
+    stage::{Grade, begins_harshly, has_begun},
+};
 use crate::{
     api::{
         OUT_OF_SERVICE,
@@ -16,11 +19,48 @@ use crate::{
 /// Node names, in order.
 type Names<'a> = BTreeSet<&'a str>;
 
+/// What nodes are counted for.
+#[derive(Clone, Copy)]
+enum Mark {
+    /// Out of service, whyever.
+    Out,
+    /// Dead for certain.
+    Dead,
+    /// Dead, or nobody knows that they live: they take the places of the dead.
+    Lost,
+    /// Lost, or isolated by any policy.
+    Isolated,
+    /// Lost, or drained or powered by any policy.
+    Taken,
+}
+
+const MARKS: usize = 5;
+
+#[derive(Default)]
+struct Domain {
+    total: usize,
+    marked: [usize; MARKS],
+}
+
+/// Numbers of the cluster or of one domain, each with the node in question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Share {
+    pub(crate) total: usize,
+    /// Out of service, dead ones too.
+    pub(crate) out: usize,
+    /// Dead for certain, without the node in question.
+    pub(crate) others_dead: usize,
+    /// Dead, or nobody knows that they live.
+    pub(crate) lost: usize,
+    /// Those, and what is in our hands by acts of the grade.
+    pub(crate) held: usize,
+}
+
 pub(crate) struct Tally<'a> {
     snapshot: &'a Snapshot,
-    out: Names<'a>,
-    /// By label and value: how many there are, and how many of them are out.
-    domains: BTreeMap<&'a str, BTreeMap<&'a str, (usize, usize)>>,
+    marked: [Names<'a>; MARKS],
+    /// By label and value.
+    domains: BTreeMap<&'a str, BTreeMap<&'a str, Domain>>,
     /// By policy: nodes isolated, or further.
     isolated: BTreeMap<&'a str, Names<'a>>,
     /// By policy: nodes drained or powered, or further.
@@ -36,32 +76,45 @@ impl<'a> Tally<'a> {
         let domains = labels.chain([ZONE]).map(|label| (label, BTreeMap::new())).collect();
         let strays =
             snapshot.busy.iter().filter(|name| !snapshot.fences.contains_key(*name)).map(String::as_str).collect();
-        let (out, isolated, taken) = (Names::new(), BTreeMap::new(), BTreeMap::new());
-        let mut tally = Self { snapshot, out, domains, isolated, taken, strays };
+        let (isolated, taken) = (BTreeMap::new(), BTreeMap::new());
+        let mut tally = Self { snapshot, marked: Default::default(), domains, isolated, taken, strays };
         snapshot.nodes.values().for_each(|node| tally.count(node));
+        tally.mark_what_is_dead(now);
         tally.mark_what_is_out(now);
         tally
     }
 
     fn count(&mut self, node: &'a Node) {
         for (label, values) in &mut self.domains {
-            values.entry(domain(Some(node), label)).or_default().0 += 1;
+            values.entry(domain(Some(node), label)).or_default().total += 1;
+        }
+    }
+
+    fn mark_what_is_dead(&mut self, now: Moment) {
+        let snapshot = self.snapshot;
+        for node in snapshot.nodes.values() {
+            let marks: &[Mark] = match life::of(snapshot, node, now) {
+                Life::Lives => &[],
+                Life::Unknown => &[Mark::Lost, Mark::Isolated, Mark::Taken],
+                Life::Dead => &[Mark::Dead, Mark::Lost, Mark::Isolated, Mark::Taken],
+            };
+            marks.iter().for_each(|mark| self.mark(*mark, &node.name));
         }
     }
 
     fn mark_what_is_out(&mut self, now: Moment) {
         let snapshot = self.snapshot;
         for node in snapshot.nodes.values().filter(|node| is_out(node)) {
-            self.mark_out(&node.name);
+            self.mark(Mark::Out, &node.name);
         }
         // Not Ready is said 40 to 50 s later; a budget does not wait for that.
         let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > kubelet::LATE);
         for (name, _) in leases.filter(|(name, _)| snapshot.nodes.contains_key(*name)) {
-            self.mark_out(name);
+            self.mark(Mark::Out, name);
         }
         // Whatever is under way for a busy node, it may be the harshest.
         for name in &snapshot.busy {
-            self.mark_out(name);
+            [Mark::Out, Mark::Isolated, Mark::Taken].into_iter().for_each(|mark| self.mark(mark, name));
         }
         for (name, fence) in &snapshot.fences {
             let busy = snapshot.busy.contains(name);
@@ -80,8 +133,10 @@ impl<'a> Tally<'a> {
         self.isolated.entry(policy).or_insert_with(|| strays.clone()).insert(name);
         if grade != Grade::Isolate {
             self.taken.entry(policy).or_insert_with(|| strays.clone()).insert(name);
+            self.mark(Mark::Taken, name);
         }
-        self.mark_out(name);
+        self.mark(Mark::Isolated, name);
+        self.mark(Mark::Out, name);
     }
 
     /// An open record holds the place of its first act, once its turn has come.
@@ -94,38 +149,82 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn mark_out(&mut self, name: &'a str) {
-        if !self.out.insert(name) {
+    fn mark(&mut self, mark: Mark, name: &'a str) {
+        if !self.marked[mark as usize].insert(name) {
             return;
         }
         let node = self.snapshot.nodes.get(name);
         for (label, values) in &mut self.domains {
-            values.entry(domain(node, label)).or_default().1 += 1;
+            values.entry(domain(node, label)).or_default().marked[mark as usize] += 1;
         }
     }
 
-    /// Nodes of the cluster, and how many would be out with `name`.
-    pub(crate) fn cluster(&self, name: &str) -> (usize, usize) {
-        (self.snapshot.nodes.len(), self.out.len() + usize::from(!self.out.contains(name)))
+    /// How many nodes there are, are out of service, and are dead of those.
+    pub(crate) fn totals(&self) -> (usize, usize, usize) {
+        let of = |mark: Mark| self.marked[mark as usize].len();
+        (self.snapshot.nodes.len(), of(Mark::Out), of(Mark::Dead))
     }
 
-    /// The same of `node`'s domain by `label`.
-    pub(crate) fn domain(&self, node: &Node, label: &str) -> (usize, usize) {
-        let counted = self.domains.get(label).and_then(|values| values.get(domain(Some(node), label)));
-        let (total, out) = counted.copied().unwrap_or_default();
-        (total, out + usize::from(!self.out.contains(node.name.as_str())))
+    fn is(&self, mark: Mark, name: &str) -> bool {
+        self.marked[mark as usize].contains(name)
     }
 
-    /// Other nodes that `policy` has in hand. A busy node without a record may be anybody's.
+    /// Dead for certain.
+    pub(crate) fn is_dead(&self, name: &str) -> bool {
+        self.is(Mark::Dead, name)
+    }
+
+    /// Of the whole cluster, with `name`.
+    pub(crate) fn cluster(&self, name: &str, grade: Grade) -> Share {
+        let marked = std::array::from_fn(|mark| self.marked[mark].len());
+        self.share(&Domain { total: self.snapshot.nodes.len(), marked }, name, grade)
+    }
+
+    /// Of `node`'s domain by `label`, with it.
+    pub(crate) fn domain(&self, node: &Node, label: &str, grade: Grade) -> Share {
+        match self.domains.get(label).and_then(|values| values.get(domain(Some(node), label))) {
+            Some(counted) => self.share(counted, &node.name, grade),
+            // One that nobody counted is as full as the cluster.
+            None => self.cluster(&node.name, grade),
+        }
+    }
+
+    fn share(&self, domain: &Domain, name: &str, grade: Grade) -> Share {
+        let with = |mark: Mark| domain.marked[mark as usize] + usize::from(!self.is(mark, name));
+        Share {
+            total: domain.total,
+            out: with(Mark::Out),
+            others_dead: with(Mark::Dead) - 1,
+            lost: with(Mark::Lost),
+            held: with(if grade == Grade::Isolate { Mark::Isolated } else { Mark::Taken }),
+        }
+    }
+
+    /// It may be dead, and may live.
+    pub(crate) fn is_unknown(&self, name: &str) -> bool {
+        self.is(Mark::Lost, name) && !self.is_dead(name)
+    }
+
+    /// Other nodes that `policy` has in hand and that compete with `but` for its places: the lost with the lost, the living
+    /// with the living; with one of which nobody knows, whichever are more. A busy node without a record may be anybody's.
     pub(crate) fn in_hand(&self, policy: &str, grade: Grade, but: &str) -> usize {
         let hands = if grade == Grade::Isolate { &self.isolated } else { &self.taken };
         let hands = hands.get(policy).unwrap_or(&self.strays);
-        hands.len() - usize::from(hands.contains(but))
+        let rivals = |competes: &dyn Fn(&str) -> bool| {
+            hands.iter().filter(|name| **name != but && (competes(name) || self.strays.contains(**name))).count()
+        };
+        let dead = || rivals(&|name| self.is(Mark::Lost, name));
+        let living = || rivals(&|name| !self.is(Mark::Dead, name));
+        match (self.is_dead(but), self.is_unknown(but)) {
+            (true, _) => dead(),
+            (false, true) => dead().max(living()),
+            (false, false) => living(),
+        }
     }
 
     /// Other control-plane nodes that are out.
     pub(crate) fn control_plane_out(&self, but: &str) -> Vec<&'a str> {
-        let nodes = self.out.iter().filter(|name| **name != but);
+        let nodes = self.marked[Mark::Out as usize].iter().filter(|name| **name != but);
         nodes.filter(|name| self.snapshot.nodes.get(**name).is_some_and(Node::is_control_plane)).copied().collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Each guard, with a world in which it holds and one in which it does not.
 
 mod budget;
+mod dead;
 mod ledger;
 mod storm;
 
@@ -31,6 +32,7 @@ struct World {
     weather: Vec<Hold>,
     unreadable: Option<&'static str>,
     error: Option<&'static str>,
+    by_events_alone: bool,
 }
 
 impl World {
@@ -40,7 +42,16 @@ impl World {
         snapshot.nodes = (0..10).map(|number| format!("n{number}")).map(|name| (name.clone(), node(&name))).collect();
         let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..wide() };
         let (history, weather) = (History::default(), Vec::new());
-        let mut world = Self { snapshot, policy, fence: None, history, weather, unreadable: None, error: None };
+        let mut world = Self {
+            snapshot,
+            policy,
+            fence: None,
+            history,
+            weather,
+            unreadable: None,
+            error: None,
+            by_events_alone: false,
+        };
         kill(world.node());
         world
     }
@@ -53,6 +64,7 @@ impl World {
     fn open(&mut self, phase: Phase) -> &mut NodeFence {
         let fence = record("n0", phase);
         self.snapshot.fences.insert("n0".into(), fence.clone());
+        self.snapshot.cases.entry("n0".into()).or_default().pods = Some((at(999), Vec::new()));
         self.fence.insert(fence)
     }
 
@@ -73,6 +85,7 @@ impl World {
             policy: &self.policy,
             unreadable: self.unreadable,
             error: self.error,
+            by_events_alone: self.by_events_alone,
         };
         permits(&scene, &subject)
     }
@@ -82,6 +95,7 @@ fn wide() -> Policy {
     let default = Policy::default();
     let budget = crate::policy::Budget {
         cluster: Quota::Percent(100),
+        dead: Quota::Percent(100),
         zone: Quota::Percent(100),
         topology: Vec::new(),
         at_once: None,
@@ -129,7 +143,7 @@ fn each_guard_holds_with_its_own_word() {
     let all = [true; 3];
     let harsh = [false, true, true];
     let power = [false, false, true];
-    let cases: [(&str, [bool; 3], Change); 33] = [
+    let cases: [(&str, [bool; 3], Change); 34] = [
         ("NotLeading", all, |world| world.snapshot.epoch = 0),
         ("DryRun", all, |world| world.snapshot.dry_run = true),
         ("KillSwitch", all, |world| world.snapshot.stopped = Some("/etc/nodewell/hold".into())),
@@ -170,6 +184,10 @@ fn each_guard_holds_with_its_own_word() {
         ("PodRate", harsh, |world| {
             world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
             world.history.give_pods("p", "n5", 10, at(990));
+        }),
+        ("PodsUnknown", harsh, |world| {
+            world.open(Phase::Waiting);
+            world.snapshot.cases.clear();
         }),
         ("RestartLimit", power, |world| world.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
         ("NodeReady", power, |world| set_condition(world.node(), "Ready", Truth::True, "", at(0))),
@@ -302,11 +320,38 @@ fn old_restarts_and_pods_are_forgotten() {
     assert_eq!(world.permits(), Permits::default());
 }
 
+/// 8 of 10 went; this node has 5, and the list of them fails.
+#[test]
+fn pods_that_could_not_be_listed_are_not_none() {
+    let mut world = World::new();
+    world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    world.history.give_pods("p", "n5", 8, at(990));
+    world.open(Phase::OffConfirmed);
+    let pods = |world: &mut World, pods| world.snapshot.cases.get_mut("n0").unwrap().pods = pods;
+    pods(&mut world, Some((at(999), vec![crate::facts::Pod::default(); 5])));
+    assert_eq!(reasons(&world.permits().power), ["PodRate"]);
+    pods(&mut world, None);
+    assert_eq!(reasons(&world.permits().power), ["PodsUnknown"]);
+    pods(&mut world, Some((at(999), vec![crate::facts::Pod::default(); 2])));
+    assert_eq!(world.permits(), Permits::default());
+}
+
+#[test]
+fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
+    let mut world = World::new();
+    world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    world.open(Phase::OffConfirmed);
+    world.snapshot.cases.get_mut("n0").unwrap().pods = Some((at(999), vec![crate::facts::Pod::default(); 50]));
+    assert_eq!(world.permits(), Permits::default());
+    world.history.give_pods("p", "n5", 1, at(990));
+    assert_eq!(reasons(&world.permits().power), ["PodRate"]);
+}
+
 #[test]
 fn a_power_off_whose_record_was_deleted_counts() {
     let mut world = World::new();
     world.policy.restarts = Rate { count: 1, within: Duration::from_secs(400) };
-    let meant = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900) };
+    let meant = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
     world.open(Phase::PoweringOff).status.intent = Some(meant);
     world.permits();
     assert_eq!(world.history.cycles_of("n0"), [], "its own record will tell");
@@ -336,7 +381,7 @@ fn every_message_has_its_numbers() {
     assert_eq!(power.len(), 1);
     assert_eq!(
         power[0].message,
-        "with this node 3 nodes would be out of service, at most 2 of 10 may be of the cluster (budget.maxUnavailable)"
+        "with this node 3 nodes would be out of service, at most 2 of 10 may be, and 10 dead ones, of the cluster (budget.maxUnavailable, budget.maxDead)"
     );
 }
 

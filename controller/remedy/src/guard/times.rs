@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use super::{
     Scene, Subject, budgets,
-    reason::{NEW_NODE, POD_RATE, RATE, RESTART_LIMIT},
+    reason::{NEW_NODE, POD_RATE, PODS_UNKNOWN, RATE, RESTART_LIMIT},
     stage::{Grade, has_begun},
 };
-use crate::{api::fence::Hold, policy::span::show};
+use crate::{
+    api::fence::{Hold, Phase},
+    policy::span::show,
+};
 
 /// By the wall clock: nothing else is known of a Node's beginning. One from the future is new.
 pub(super) fn new_node(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
@@ -38,8 +41,8 @@ pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
     })
 }
 
-/// Pods of this node that would be evicted or released now. Those that nobody has counted are none yet: before they can
-/// be, they are read.
+/// Pods of this node that would be evicted or released now. Of a node that a record has in hand they are read, and pods that
+/// nobody could count are not none. A node whose pods alone are more than the rate goes when no other's went.
 pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Hold> {
     if grade == Grade::Isolate {
         return None;
@@ -47,9 +50,16 @@ pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
     let (policy, rate) = (subject.policy, subject.policy.pods);
     let given = scene.history.pods(&policy.name, rate, subject.name, scene.now.moment);
     let read = scene.snapshot.cases.get(subject.name).and_then(|case| case.pods.as_ref());
-    let here = read.map_or(0, |(_, pods)| pods.len());
+    let here = match (read, subject.fence) {
+        (Some((_, pods)), _) => pods.len(),
+        // Before there is a record nobody asks for them, and to open one moves none.
+        (None, None) => 0,
+        // A power off that is meant moves none; a list that is late must not leave it in doubt.
+        (None, Some(fence)) if fence.status.phase == Phase::PoweringOff => 0,
+        (None, Some(_)) => return Some(Hold::new(PODS_UNKNOWN, "the node's pods have not been counted yet")),
+    };
     let most = rate.count as usize;
-    let full = given >= most || given.saturating_add(here) > most;
+    let full = given >= most || given > 0 && given.saturating_add(here) > most;
     full.then(|| {
         let window = show(rate.within);
         let text = format!(

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::fence::Hold,
-    policy::{Policy, Quota, Storm, span},
+    policy::{Policy, Storm, span},
     snapshot::HostView,
     time::Moment,
 };
@@ -137,10 +137,7 @@ impl Weather {
     }
 
     fn many(&self, storm: &Storm, total: usize) -> Option<Hold> {
-        let most = match storm.unhealthy {
-            Quota::Percent(1..) => storm.unhealthy.of(total).max(1),
-            exact => exact.of(total),
-        };
+        let most = storm.unhealthy.of(total);
         let count = self.unwell.len();
         (count > most).then(|| {
             let text = format!("{count} of {total} nodes are not well, more than {most} are a storm (storm.unhealthy)");

@@ -59,7 +59,10 @@ fn verdict(
     if status.uid != silence.uid {
         return Err(Leave::AnotherNode);
     }
-    let owners = Ownership::read(&status.managed_fields)?;
+    let mut owners = status.owners()?;
+    // Somebody else may write them whose name was lost too (Node Problem Detector): who writes is heard of.
+    let seen = memory.of(&silence.node);
+    owners.keep_lost(|kind| seen.is_some_and(|seen| seen.is_quiet(kind, now.moment, patience.heartbeat)));
     if status.of_agent(&owners).next().is_none() {
         return Err(Leave::NothingOfOurs);
     }

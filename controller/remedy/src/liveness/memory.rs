@@ -103,6 +103,11 @@ impl Seen {
         times?.into_iter().max()
     }
 
+    /// The heartbeat of this condition was seen, and has not moved for longer than `patience`.
+    pub(super) fn is_quiet(&self, kind: &str, now: Moment, patience: Duration) -> bool {
+        self.heartbeats.get(kind).is_some_and(|(_, since)| now.since(*since) > patience)
+    }
+
     /// Since when *some* condition that is not the kubelet's has not been written: a reason to look closer.
     pub(super) fn oldest_quiet(&self) -> Option<Moment> {
         self.heartbeats.values().map(|(_, since)| *since).min()

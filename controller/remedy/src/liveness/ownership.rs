@@ -7,8 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::facts::CATALOGUE;
+
 /// The agent's name as a writer (`FIELD_MANAGER` of its exporter).
 pub const AGENT: &str = "nodewell";
+/// Whom the API server names for what was there before the first apply: all that nobody owned any more.
+const NOBODY: &str = "before-first-apply";
 
 /// What one manager owns of each condition: type → names of fields.
 pub type Fields = BTreeMap<String, BTreeSet<String>>;
@@ -20,12 +24,14 @@ pub struct Ownership {
     pub agents: Fields,
     /// What anybody else owns, whatever the operation.
     pub others: Fields,
+    /// Types of the catalogue among `agents` that have lost their owner.
+    pub lost: BTreeSet<String>,
 }
 
 /// Why the owners are not known; nothing is written then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OwnershipError {
-    #[error("metadata.managedFields is no list: was it left out of the answer?")]
+    #[error("metadata.managedFields is no list")]
     Missing,
     #[error("managedFields of {manager:?} have no fieldsV1 that can be read")]
     Unreadable { manager: String },
@@ -34,20 +40,44 @@ pub enum OwnershipError {
 }
 
 impl Ownership {
-    /// Reads `metadata.managedFields` as the API server gives it.
+    /// Reads `metadata.managedFields` as the API server gives it; nothing there is an empty list. Conditions of these
+    /// `kinds` that are in the catalogue and have no owner are the agent's: whoever emptied the list has not made them
+    /// anybody's word.
     ///
     /// # Errors
     /// If anything in it is not understood: who does not know the owners does not write.
-    pub fn read(managed_fields: &Value) -> Result<Self, OwnershipError> {
+    pub fn read<'a>(managed_fields: &Value, kinds: impl Iterator<Item = &'a str>) -> Result<Self, OwnershipError> {
         let mut owners = Self::default();
-        for entry in managed_fields.as_array().ok_or(OwnershipError::Missing)? {
+        let entries = match managed_fields {
+            Value::Null => &[],
+            list => list.as_array().ok_or(OwnershipError::Missing)?.as_slice(),
+        };
+        for entry in entries {
             owners.add(entry)?;
         }
+        kinds.for_each(|kind| owners.adopt(kind));
         Ok(owners)
+    }
+
+    /// Of the types without an owner only those stay the agent's of which this is true.
+    pub(super) fn keep_lost(&mut self, is_kept: impl Fn(&str) -> bool) {
+        let (agents, lost) = (&mut self.agents, &mut self.lost);
+        lost.retain(|kind| is_kept(kind) || agents.remove(kind).is_none());
+    }
+
+    fn adopt(&mut self, kind: &str) {
+        if !CATALOGUE.contains(&kind) || self.agents.contains_key(kind) || self.others.contains_key(kind) {
+            return;
+        }
+        self.agents.insert(kind.to_owned(), BTreeSet::new());
+        self.lost.insert(kind.to_owned());
     }
 
     fn add(&mut self, entry: &Value) -> Result<(), OwnershipError> {
         let manager = entry["manager"].as_str().unwrap_or_default();
+        if manager == NOBODY {
+            return Ok(());
+        }
         let fields = entry["fieldsV1"].as_object();
         let fields = fields.ok_or_else(|| OwnershipError::Unreadable { manager: manager.to_owned() })?;
         // An Update of the same name is another manager to the server, and not what an agent does.
@@ -84,6 +114,10 @@ mod tests {
 
     use super::*;
 
+    fn read(managed_fields: &Value) -> Result<Ownership, OwnershipError> {
+        Ownership::read(managed_fields, std::iter::empty())
+    }
+
     fn entry(manager: &str, operation: &str, kinds: &[&str]) -> Value {
         let mut conditions = json!({ ".": {} });
         for kind in kinds {
@@ -99,8 +133,7 @@ mod tests {
         let kubelet = json!({ "manager": "kubelet", "operation": "Update", "subresource": "status", "fieldsV1": {
             "f:metadata": { "f:labels": {} }, "f:status": { "f:conditions": {
                 "k:{\"type\":\"Ready\"}": { "f:lastHeartbeatTime": {}, "f:status": {} } } } } });
-        let read = Ownership::read(&json!([kubelet, entry(AGENT, "Apply", &["DiskUnhealthy", "KernelDeadlock"])]));
-        let read = read.unwrap();
+        let read = read(&json!([kubelet, entry(AGENT, "Apply", &["DiskUnhealthy", "KernelDeadlock"])])).unwrap();
         assert_eq!(read.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"]);
         assert_eq!(read.agents["DiskUnhealthy"], ["reason", "status", "type"].map(str::to_owned).into());
         assert!(read.is_shared("Ready") && !read.is_shared("DiskUnhealthy"));
@@ -108,21 +141,38 @@ mod tests {
 
     #[test]
     fn an_update_under_the_agents_name_is_somebody_else() {
-        let read = Ownership::read(&json!([entry(AGENT, "Update", &["KernelDeadlock"])])).unwrap();
-        assert!(read.agents.is_empty() && read.is_shared("KernelDeadlock"));
-        let prefix = Ownership::read(&json!([entry("nodewell-controller", "Apply", &["KernelDeadlock"])])).unwrap();
+        let update = read(&json!([entry(AGENT, "Update", &["KernelDeadlock"])])).unwrap();
+        assert!(update.agents.is_empty() && update.is_shared("KernelDeadlock"));
+        let prefix = read(&json!([entry("nodewell-controller", "Apply", &["KernelDeadlock"])])).unwrap();
         assert!(prefix.agents.is_empty());
     }
 
     #[test]
     fn what_is_not_understood_is_an_error_and_not_an_empty_set() {
-        assert_eq!(Ownership::read(&Value::Null), Err(OwnershipError::Missing));
+        assert_eq!(read(&json!({})), Err(OwnershipError::Missing));
         let odd = json!([{ "manager": "x", "operation": "Apply" }]);
-        assert!(matches!(Ownership::read(&odd), Err(OwnershipError::Unreadable { .. })));
+        assert!(matches!(read(&odd), Err(OwnershipError::Unreadable { .. })));
         for key in ["k:{\"type\"", "v:1", "k:{\"name\":\"x\"}", "i:0"] {
             let odd = json!([{ "manager": AGENT, "fieldsV1": { "f:status": { "f:conditions": { key: {} } } } }]);
-            assert!(matches!(Ownership::read(&odd), Err(OwnershipError::Key { .. })), "{key}");
+            assert!(matches!(read(&odd), Err(OwnershipError::Key { .. })), "{key}");
         }
-        assert_eq!(Ownership::read(&json!([])), Ok(Ownership::default()));
+        assert_eq!(read(&json!([])), Ok(Ownership::default()));
+    }
+
+    /// `managedFields: [{}]` is a request that the API server carries out, and shows no list afterwards.
+    #[test]
+    fn an_emptied_list_takes_no_condition_of_the_catalogue_away_from_the_agent() {
+        let kinds = ["DiskUnhealthy", "KernelDeadlock", "Ready", "FenceReady", "EtcdIsVoter"];
+        let npd = entry("node-problem-detector", "Update", &["KernelDeadlock"]);
+        for emptied in [Value::Null, json!([]), json!([entry(NOBODY, "Update", &kinds)])] {
+            let read = Ownership::read(&emptied, kinds.into_iter()).unwrap();
+            assert_eq!(read.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"], "{emptied}");
+            assert!(!read.is_shared("DiskUnhealthy") && read.lost.len() == 2, "{read:?}");
+        }
+        let with = Ownership::read(&json!([npd, entry(NOBODY, "Update", &kinds)]), kinds.into_iter()).unwrap();
+        assert_eq!(with.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy"], "the other is somebody's");
+        let whole = entry(AGENT, "Apply", &["DiskUnhealthy"]);
+        let whole = Ownership::read(&json!([whole]), ["DiskUnhealthy"].into_iter()).unwrap();
+        assert!(whole.lost.is_empty() && !whole.agents["DiskUnhealthy"].is_empty());
     }
 }

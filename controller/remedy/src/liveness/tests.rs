@@ -257,16 +257,52 @@ fn an_agent_that_is_back_is_left_alone() {
     assert_eq!(judged(&another, 300), Verdict::Leave(Leave::AnotherNode));
 }
 
+/// Whoever may write a Node's metadata may empty the list of owners; that is no way to have old words stand for ever.
+#[test]
+fn conditions_whose_owners_were_emptied_are_spoken_for() {
+    let mut snapshot = cluster(1, 1000);
+    let beating = |kind: &str| condition(kind, Truth::False, SPOKE);
+    let kinds = ["Ready", "DiskUnhealthy", "KernelDeadlock", "Shared"];
+    snapshot.nodes.get_mut("n1").unwrap().conditions = kinds.map(beating).into();
+    let quiet = Memory::default().observe(&snapshot, at(0)).observe(&snapshot, at(901));
+    let judged =
+        |evidence: &Evidence, memory: &Memory| judge(&silence(), evidence, memory, &Patience::default(), at(901));
+    for emptied in [Value::Null, json!([]), json!([owned("before-first-apply", "Update", &["DiskUnhealthy"])])] {
+        let mut evidence = evidence(said());
+        evidence.status.managed_fields = emptied;
+        let Verdict::Silence(set) = judged(&evidence, &quiet) else { panic!("{evidence:?}") };
+        let kinds: Vec<&str> = set.iter().map(|words| words["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock"], "neither the kubelet's nor what no agent writes");
+        assert!(set.iter().all(|words| words["status"] == "Unknown" && words["reason"] == AGENT_SILENT));
+        assert!(evidence.status.has_lost_owners());
+        // Who is heard of writes them, whatever its name was.
+        let mut moved = snapshot.clone();
+        moved.nodes.get_mut("n1").unwrap().conditions[2] =
+            condition("KernelDeadlock", Truth::False, "2026-01-01T00:01:00Z");
+        let beats = Memory::default().observe(&snapshot, at(0)).observe(&moved, at(300));
+        let Verdict::Silence(set) = judged(&evidence, &beats) else { panic!("{evidence:?}") };
+        assert_eq!(set.len(), 1, "{set:?}");
+        assert_eq!(
+            judged(&evidence, &Memory::default()),
+            Verdict::Leave(Leave::NothingOfOurs),
+            "not before it was seen"
+        );
+    }
+    assert!(!evidence(said()).status.has_lost_owners());
+}
+
 #[test]
 fn who_does_not_know_the_owners_writes_nothing() {
     let mut blind = evidence(said());
-    blind.status.managed_fields = Value::Null;
+    blind.status.managed_fields = json!({});
     assert_eq!(judged(&blind, 300), Verdict::Leave(Leave::Owners(OwnershipError::Missing)));
     let mut foreign = evidence(said());
-    foreign.status.managed_fields = json!([owned("node-problem-detector", "Update", &["DiskUnhealthy"])]);
+    foreign.status.managed_fields =
+        json!([owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"])]);
     assert_eq!(judged(&foreign, 300), Verdict::Leave(Leave::NothingOfOurs));
     let mut greedy = evidence(said());
-    greedy.status.managed_fields = json!([owned(AGENT, "Apply", &["Ready", "MemoryPressure"])]);
+    let npd = owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"]);
+    greedy.status.managed_fields = json!([owned(AGENT, "Apply", &["Ready", "MemoryPressure"]), npd]);
     assert_eq!(
         judged(&greedy, 300),
         Verdict::Leave(Leave::NothingOfOurs),
@@ -367,7 +403,7 @@ fn subset() -> impl Strategy<Value = Vec<&'static str>> {
 proptest! {
     #[test]
     fn owners_are_read_from_any_json_without_a_panic(json in any_json()) {
-        let _ = Ownership::read(&json);
+        let _ = Ownership::read(&json, KINDS.into_iter());
     }
 
     #[test]

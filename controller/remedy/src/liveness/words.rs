@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::ownership::Ownership;
+use super::ownership::{Ownership, OwnershipError};
 use crate::facts::Truth;
 
 /// The reason of every condition that stands in a silent agent's place.
@@ -33,6 +33,22 @@ pub struct StatusView {
 }
 
 impl StatusView {
+    /// Who owns which of the conditions.
+    ///
+    /// # Errors
+    /// The list of owners is not understood.
+    pub fn owners(&self) -> Result<Ownership, OwnershipError> {
+        let kinds = self.conditions.iter().filter_map(|words| words.get("type")?.as_str());
+        Ownership::read(&self.managed_fields, kinds)
+    }
+
+    /// Conditions of the agent lost their owner. The API server would name `before-first-apply` for a conflict with them:
+    /// only an apply by force takes them back, and it takes nothing else from anybody at this resourceVersion.
+    #[must_use]
+    pub fn has_lost_owners(&self) -> bool {
+        self.owners().is_ok_and(|owners| !owners.lost.is_empty())
+    }
+
     /// The conditions that the agent owns and that may be spoken for, with their fields as they are now.
     pub(super) fn of_agent<'a>(&'a self, owners: &'a Ownership) -> impl Iterator<Item = (&'a str, &'a Words)> {
         let named = self.conditions.iter().filter_map(|words| Some((words.get("type")?.as_str()?, words)));
@@ -40,7 +56,8 @@ impl StatusView {
     }
 }
 
-/// The body of the apply on `nodes/NODE/status`, sent with `fieldManager=nodewell&force=false`. It is refused with 409 if
+/// The body of the apply on `nodes/NODE/status`, sent with `fieldManager=nodewell` and `force=false` unless
+/// [`StatusView::has_lost_owners`]. It is refused with 409 if
 /// the Node is another one, was written since `status` was read, or somebody else owns a field that would change.
 #[must_use]
 pub fn apply_body(node: &str, status: &StatusView, set: &[Words]) -> Value {

@@ -1,4 +1,4 @@
-//! Numbers of nodes: so many, or so many of a hundred, rounded down.
+//! Numbers of nodes: so many, or so many of a hundred.
 
 use std::fmt;
 
@@ -28,12 +28,13 @@ impl Quota {
         }
     }
 
-    /// How many of `total`: a share is rounded down, so that 10% of 9 is none.
+    /// How many of `total`: a share is rounded down, but one that is not 0 is at least one of those that there are.
     #[must_use]
     pub fn of(self, total: usize) -> usize {
         match self {
             Self::Count(count) => count as usize,
-            Self::Percent(share) => total.saturating_mul(share as usize) / 100,
+            Self::Percent(0) => 0,
+            Self::Percent(share) => (total.saturating_mul(share as usize) / 100).max(total.min(1)),
         }
     }
 }

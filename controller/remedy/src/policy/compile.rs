@@ -63,6 +63,7 @@ pub(super) fn defaults() -> Policy {
         name: String::new(),
         selector: Selector::default(),
         when: Predicate::Never,
+        trust_events: false,
         held_for: 5 * MINUTE,
         healthy_for: 5 * MINUTE,
         steps: Vec::new(),
@@ -84,7 +85,14 @@ pub(super) fn defaults() -> Policy {
 }
 
 fn no_more_than_one(at_once: Option<u32>, rate: Option<Rate>) -> Budget {
-    Budget { cluster: Quota::Count(1), zone: Quota::Count(1), topology: Vec::new(), at_once, rate }
+    Budget {
+        cluster: Quota::Count(1),
+        dead: Quota::Count(1),
+        zone: Quota::Count(1),
+        topology: Vec::new(),
+        at_once,
+        rate,
+    }
 }
 
 pub(super) fn compile(policy: &RemedyPolicy) -> Result<Policy, Vec<PolicyError>> {
@@ -99,6 +107,7 @@ pub(super) fn compile(policy: &RemedyPolicy) -> Result<Policy, Vec<PolicyError>>
         name: policy.metadata.name.clone(),
         selector: spec.selector.clone(),
         when: wrong.or("spec.when", Some(when), Predicate::Never),
+        trust_events: spec.trust_events,
         held_for: wrong.span("spec.for", spec.r#for.as_ref(), default.held_for),
         healthy_for: wrong.span("spec.healthyFor", spec.healthy_for.as_ref(), default.healthy_for),
         steps: ladder::read(&spec.steps, &mut wrong),
@@ -119,8 +128,10 @@ fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, wrong: &mut M
     let Some(spec) = spec else { return default };
     let below = |name: &str| format!("{field}.{name}");
     let whole = Rate { count: 0, within: MINUTE };
+    let cluster = wrong.quota(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
     Budget {
-        cluster: wrong.quota(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster),
+        cluster,
+        dead: wrong.quota(&below("maxDead"), spec.max_dead.as_ref(), cluster),
         zone: wrong.quota(&below("maxUnavailablePerZone"), spec.max_unavailable_per_zone.as_ref(), default.zone),
         topology: topology(field, spec, wrong),
         at_once: spec.at_once.or(default.at_once),

@@ -4,7 +4,7 @@
 use super::{compile::Mistakes, selector};
 use crate::{
     api::{
-        REMEDY_TAINT,
+        OUT_OF_SERVICE, REMEDY_TAINT,
         policy::{DrainStep, PowerStep, Span, StepSpec, TaintStep},
     },
     facts::Effect,
@@ -123,6 +123,11 @@ fn fill_taint(taint: &TaintStep, field: &str, mistakes: &mut Mistakes) -> TaintS
     let key = taint.key.clone().unwrap_or_else(|| REMEDY_TAINT.into());
     if key.is_empty() || key.contains(char::is_whitespace) {
         mistakes.add(format!("{field}.taint.key"), format!("`{key}` is no taint's key"));
+    }
+    if key == OUT_OF_SERVICE {
+        let text =
+            format!("`{key}` releases the node's pods; use the step powerCycle, which proves first that it is off");
+        mistakes.add(format!("{field}.taint.key"), text);
     }
     let effect = taint.effect.unwrap_or(Effect::NoSchedule);
     TaintStep { key: Some(key), value: Some(taint.value.clone().unwrap_or_default()), effect: Some(effect) }

@@ -5,7 +5,7 @@
 //! | `node` | `name`, `labels`, `annotations`, `taints` (each `key`, `value`, `effect`), `unschedulable`, `zone` (empty without one), `controlPlane`, `age`, `ready` |
 //! | `conditions` | by type: `status` (`'True'`, `'False'`, `'Unknown'`), `reason`, `message`, `age` |
 //! | `lease`, `agent` | the kubelet's Lease and our agent's: `present`, and `age` if it is |
-//! | `events` | by reason: `count`, `age` |
+//! | `events` | by reason: `count`, `age`, `reporters` (who wrote them, by their own claim) |
 //!
 //! Ages are whole seconds, rounded down, and `duration('1h30m')` is the same as `5400`. What is missing is asked for with
 //! `has(conditions.Ready)` or `'Ready' in conditions`; to use it unasked is an error, and holds the node.
@@ -73,6 +73,11 @@ impl Expression {
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.uses.is_volatile()
+    }
+
+    #[must_use]
+    pub fn uses_events(&self) -> bool {
+        self.uses.uses_events()
     }
 
     #[must_use]

@@ -31,6 +31,7 @@ pub fn to_policy(config: &ReaperConfig) -> (RemedyPolicySpec, Arc<dyn Judge>) {
     let spec = RemedyPolicySpec {
         selector: Selector::default(),
         when: config.reap.text.clone(),
+        trust_events: false,
         r#for: Some(secs(Duration::ZERO)),
         healthy_for: None,
         steps: steps(config),

@@ -67,7 +67,7 @@ fn out_of_service(snapshot: &Snapshot, name: &str) -> bool {
 fn acted(decision: &Decision) -> Vec<(&str, bool)> {
     let harsh = |action: &Action| match action {
         Action::Open(fence) => crate::guard::stage::begins_harshly(&fence.spec.steps),
-        Action::Step { step, .. } => !matches!(step, Step::Cordon),
+        Action::Perform { op, .. } => !matches!(op, Op::Reversible(ReversibleOp::Cordon)),
         _ => true,
     };
     decision.actions.iter().map(|action| (action.node(), harsh(action))).collect()

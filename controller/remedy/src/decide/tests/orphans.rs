@@ -96,3 +96,15 @@ fn marks_are_taken_up_by_a_leader_that_may_act_only() {
         assert!(after_a_while(&mut snapshot, 2000).actions.is_empty());
     }
 }
+
+/// A taint does not name its policy: it may be of the one that cannot be read.
+#[test]
+fn a_taint_stays_while_any_policy_cannot_be_read() {
+    let mut snapshot = marked("p");
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    node.unschedulable = false;
+    node.annotations.clear();
+    assert_eq!(opened(&after_a_while(&mut snapshot.clone(), 2000)), ["n0"]);
+    snapshot.unreadable_policies.insert("q".into(), "spec.steps: a typo".into());
+    assert!(opened(&after_a_while(&mut snapshot, 2000)).is_empty());
+}

@@ -57,12 +57,16 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
                 matches!(ladder::current(draft.fence()), Some(Ok(Rung::Power { step, .. })) if step.leave_off);
             let status = draft.status();
             status.intent = None;
+            status.out_of_service = status.storage_only.is_none();
             status.released = status.released.saturating_add(*count);
             let text = format!("{count} pods released");
             let draft = succeeded(draft);
             if left_off { draft.note("Released", text) } else { draft.enter(Phase::PoweringOn, text) }
         }
-        Err(Failed::NotBegun(_)) => again(draft.forget_intent(), "ReleaseNotBegun", outcome),
+        // Certainly the Node was not tainted: Off is read again, and everything is asked again.
+        Err(Failed::NotBegun(_)) => {
+            draft.forget_intent().failed().enter(Phase::OffConfirmed, format!("not released: {}", words(outcome)))
+        }
         _ => doubted(draft, outcome),
     }
 }
@@ -99,15 +103,10 @@ fn agreed(states: &[PowerState]) -> PowerState {
     }
 }
 
-/// Off is confirmed already; now with the taint set.
+/// Off is confirmed already, and is read once more before the release.
 fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     match state {
-        PowerState::Off => {
-            let mut draft = succeeded(draft).still_off();
-            let status = draft.status();
-            let cut = status.out_of_service || status.storage_only.is_some();
-            if cut { draft.enter(Phase::PodsReleased, "Off again") } else { draft.note("OffAgain", "Off again") }
-        }
+        PowerState::Off => succeeded(draft).still_off().note("OffAgain", "Off again"),
         PowerState::On => draft.with(not_off).enter(Phase::Guarded, "it is On again"),
         PowerState::Unknown => again(draft, "PowerUnknown", outcome),
     }
@@ -129,7 +128,10 @@ fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
         }
         (Some(Irreversible::PowerOff), PowerState::Off) => found_off(draft),
         (_, PowerState::Off) if was_off => draft.settle().still_off().enter(Phase::OffConfirmed, "it is Off still"),
-        (_, state) => draft.settle().with(not_off).enter(Phase::Failed, format!("it is {state:?}")),
+        (Some(Irreversible::PowerOff | Irreversible::Release) | None, PowerState::On)
+        | (Some(Irreversible::PowerOn | Irreversible::Release) | None, PowerState::Off) => {
+            draft.settle().with(not_off).enter(Phase::Failed, format!("it is {state:?}"))
+        }
     }
 }
 

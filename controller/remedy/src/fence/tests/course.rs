@@ -19,9 +19,9 @@ pub(super) fn run(world: &mut World, rounds: u32, done: impl Fn(&World) -> bool)
         world.pass(Duration::from_secs(1));
         match world.next() {
             Next::Act(Action::Save { fence, .. }) => world.store(*fence),
-            Next::Act(Action::Step { step, .. }) => {
-                let outcome = world.perform(&step);
-                let (fence, _) = absorb(&world.fence, &step, &outcome, world.epoch, world.now);
+            Next::Act(Action::Perform { op, .. }) => {
+                let outcome = world.perform(&op);
+                let (fence, _) = absorb(&world.fence, &op, &outcome, world.epoch, world.now);
                 world.store(fence);
             }
             _ => {}

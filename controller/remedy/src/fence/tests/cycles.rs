@@ -9,7 +9,7 @@ use super::{
     world::World,
 };
 use crate::{
-    action::{Failed, Outcome, Step},
+    action::{Failed, IrreversibleOp, Op, Outcome},
     api::fence::{Irreversible, Phase},
     fence::absorb,
 };
@@ -26,14 +26,14 @@ fn ahead(world: &World) -> Timestamp {
     world.now.wall + Duration::from_secs(600)
 }
 
-fn ends(world: &mut World, step: &Step, outcome: &Outcome) {
-    let (fence, _) = absorb(&world.fence, step, outcome, world.epoch, world.now);
+fn ends(world: &mut World, op: &Op, outcome: &Outcome) {
+    let (fence, _) = absorb(&world.fence, op, outcome, world.epoch, world.now);
     world.store(fence);
 }
 
 fn turns_off(world: &mut World) {
-    let outcome = world.perform(&Step::PowerOff);
-    ends(world, &Step::PowerOff, &outcome);
+    let outcome = world.perform(&Op::Irreversible(IrreversibleOp::PowerOff));
+    ends(world, &Op::Irreversible(IrreversibleOp::PowerOff), &outcome);
 }
 
 fn cycles(world: &World) -> usize {
@@ -53,7 +53,7 @@ fn a_cycle_in_doubt_counts_at_once_and_not_again_when_its_end_is_known() {
     for on in [false, true] {
         let mut world = meant();
         world.fence.status.cycles = vec![ahead(&world)];
-        ends(&mut world, &Step::PowerOff, &Err(Failed::Timeout(Duration::from_secs(20))));
+        ends(&mut world, &Op::Irreversible(IrreversibleOp::PowerOff), &Err(Failed::Timeout(Duration::from_secs(20))));
         assert_eq!((world.phase(), cycles(&world)), (Phase::InDoubt, 2));
         world.turn(on);
         let phases = run(&mut world, 60, |world| world.fence.status.intent.is_none());
@@ -90,14 +90,14 @@ fn a_cycle_counts_although_the_node_is_back_before_its_bmc_was_asked() {
 #[test]
 fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
     let mut world = meant();
-    ends(&mut world, &Step::PowerOff, &Err(Failed::NotBegun("lease".into())));
+    ends(&mut world, &Op::Irreversible(IrreversibleOp::PowerOff), &Err(Failed::NotBegun("lease".into())));
     assert_eq!((world.phase(), cycles(&world)), (Phase::Guarded, 0));
     let mut world = meant();
     turns_off(&mut world);
     let is_on_meant =
         |world: &World| world.fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::PowerOn);
     run(&mut world, 60, is_on_meant);
-    ends(&mut world, &Step::PowerOn, &Err(Failed::Timeout(Duration::from_secs(20))));
+    ends(&mut world, &Op::Irreversible(IrreversibleOp::PowerOn), &Err(Failed::Timeout(Duration::from_secs(20))));
     run(&mut world, 60, at(Phase::PoweringOn));
     assert_eq!((world.phase(), cycles(&world)), (Phase::PoweringOn, 1));
 }

@@ -8,9 +8,9 @@ use super::{
     world::World,
 };
 use crate::{
-    action::{Action, Done, Step},
+    action::{Action, Done, Op, ReversibleOp},
     api::{
-        OUT_OF_SERVICE, RETRY,
+        ASKED_BY, OUT_OF_SERVICE, RETRY,
         fence::{DrainReport, Hold, Phase},
     },
     fence::{Next, Wanted},
@@ -26,6 +26,22 @@ fn an_abort_after_off_turns_it_on_and_releases_nothing() {
     let phases = run(&mut world, 400, at(Phase::Closed));
     assert!(!phases.contains(&Phase::PodsReleased), "{phases:?}");
     assert_eq!((world.phase(), world.powered, world.fence.status.released), (Phase::Closed, true, 0));
+}
+
+#[test]
+fn who_aborted_and_why_stand_in_the_journal() {
+    for (said, told) in [
+        (Some("eva@example.com: its disk\u{7} is changed"), "aborted; asked by eva@example.com: its disk is changed"),
+        (None, "aborted; nobody left a name for it"),
+    ] {
+        let mut world = dead();
+        run(&mut world, 400, at(Phase::Isolating));
+        world.fence.spec.abort = true;
+        said.map(|said| world.fence.metadata.annotations.insert(ASKED_BY.into(), said.into()));
+        run(&mut world, 400, at(Phase::Recovering));
+        let journal = &world.fence.status.journal;
+        assert!(journal.iter().any(|entry| entry.text.contains(told)), "{journal:?}");
+    }
 }
 
 #[test]
@@ -63,21 +79,27 @@ fn a_machine_that_was_turned_on_before_off_was_written_is_not_tainted() {
     run(&mut world, 400, at(Phase::OffConfirmed));
     world.fence.status.off.as_mut().unwrap().at -= Duration::from_secs(2);
     let at = Moment(world.now.moment.0 - Duration::from_secs(1));
-    world.gathered.power.push(PowerReading { at, state: PowerState::On });
+    // It may have said Off again since: what was On once was no Off.
+    let reading = |at, state| PowerReading { at, state };
+    world.gathered.power = vec![reading(at, PowerState::On), reading(world.now.moment, PowerState::Off)];
     let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
     assert_eq!((fence.status.phase, fence.status.off), (Phase::Guarded, None));
-    world.gathered.power.last_mut().unwrap().at = Moment(at.0 - Duration::from_secs(2));
-    assert!(matches!(world.next(), Next::Act(Action::Step { step: Step::Taint(_), .. })), "On was before Off");
+    world.gathered.power[0].at = Moment(at.0 - Duration::from_secs(2));
+    let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
+    assert_eq!(fence.status.phase, Phase::PodsReleased, "On was before Off");
 }
 
 #[test]
 fn an_out_of_service_taint_that_was_taken_away_is_set_again_before_any_pod_goes() {
     let mut world = dead();
-    run(&mut world, 400, at(Phase::PodsReleased));
+    world.fence.spec.steps[1].power_cycle.as_mut().unwrap().leave_off = true;
+    run(&mut world, 400, |world| world.fence.status.released > 0);
     world.node.as_mut().unwrap().taints.clear();
-    let phases = run(&mut world, 60, |world| world.fence.status.released > 0);
+    let mut phases = run(&mut world, 3, |_| false);
     assert!(phases.contains(&Phase::OffConfirmed), "{phases:?}");
-    assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_some());
+    phases.extend(run(&mut world, 60, at(Phase::PodsReleased)));
+    run(&mut world, 3, |_| false);
+    assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_some(), "{phases:?}");
 }
 
 #[test]
@@ -194,18 +216,17 @@ fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
 fn what_was_done_is_told_with_what_comes_next() {
     let mut world = dead();
     world.fence.spec.steps = ladder(&["cordon", "drain", "power"]);
-    let tell =
-        |world: &World, step: &Step, done| crate::fence::absorb(&world.fence, step, &Ok(done), world.epoch, world.now);
+    let tell = |world: &World, op: &Op, done| crate::fence::absorb(&world.fence, op, &Ok(done), world.epoch, world.now);
     run(&mut world, 10, at(Phase::Isolating));
-    let (fence, told) = tell(&world, &Step::Cordon, Done::Yes);
+    let (fence, told) = tell(&world, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
     assert_eq!((told.reason.as_str(), told.message.as_str()), ("Cordoned", "cordoned; ended; step 2: drain"));
     world.store(fence);
     let report = DrainReport { done: false, blocked: vec!["shop/db-0: PodDisruptionBudget db".into()], left: 0 };
     let rules = match world.next() {
-        Next::Act(Action::Step { step: Step::Drain(rules), .. }) => rules,
+        Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. }) => rules,
         other => panic!("{other:?}"),
     };
-    let (_, told) = tell(&world, &Step::Drain(rules), Done::Drain(report));
+    let (_, told) = tell(&world, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
     assert_eq!((told.reason.as_str(), told.warning), ("DrainBlocked", true));
     assert_eq!(told.message, "not done: shop/db-0: PodDisruptionBudget db; ended; step 3: powerCycle");
 }
@@ -293,7 +314,9 @@ fn a_drain_ends_at_its_total_time_whoever_leads() {
     run(&mut world, 5, at(Phase::Draining));
     world.pass(Duration::from_secs(200));
     world.entered = world.now.moment;
-    let Next::Act(Action::Step { step: Step::Drain(rules), .. }) = world.next() else { panic!() };
+    let Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. }) = world.next() else {
+        panic!()
+    };
     assert_eq!(rules.timeout, Duration::from_secs(400));
     world.pass(Duration::from_secs(400));
     run(&mut world, 2, |_| false);

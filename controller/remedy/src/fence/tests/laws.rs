@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::{
-    action::{Action, Done, Failed, Outcome, Step},
+    action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
         fence::{Irreversible, JOURNAL_LINES, NodeFence, Phase},
@@ -57,21 +57,22 @@ impl Laws {
         assert!((begun..=meant).contains(&cycles), "{cycles} cycles of {begun} to {meant}: {:?}", fence.status);
     }
 
-    pub(super) fn step(&mut self, world: &World, step: &Step) {
+    pub(super) fn step(&mut self, world: &World, op: &Op) {
         self.steps += 1;
         let status = &world.fence.status;
-        assert_ne!(status.phase, Phase::Quarantined, "{step:?}");
-        if let Some(act) = step.irreversible() {
+        assert_ne!(status.phase, Phase::Quarantined, "{op:?}");
+        if let Op::Irreversible(op) = op {
+            let act = op.intent();
             let intent = status.intent.as_ref().expect("an act without an intent");
             assert_eq!((intent.act, intent.epoch), (act, world.epoch));
             assert!(!self.doubt, "{act:?} although the end of the act before is unknown");
             assert!(!world.fence.spec.abort || act == Irreversible::PowerOn, "{act:?} after an abort");
         }
-        match step {
-            Step::ReadPower { .. } => (self.doubt, self.read) = (false, true),
-            Step::PowerOff => self.power_off(world),
-            Step::Release { .. } => self.off(world, step),
-            Step::Taint(taint) if taint.key == OUT_OF_SERVICE => self.off(world, step),
+        match op {
+            Op::Reversible(ReversibleOp::ReadPower { .. }) => (self.doubt, self.read) = (false, true),
+            Op::Irreversible(IrreversibleOp::PowerOff) => self.power_off(world),
+            Op::Irreversible(IrreversibleOp::Release { .. }) => self.off(world, op),
+            Op::Reversible(ReversibleOp::Taint(taint)) if taint.key == OUT_OF_SERVICE => self.off(world, op),
             _ => {}
         }
     }
@@ -84,21 +85,23 @@ impl Laws {
         assert!(world.permits.power.iter().all(|hold| hold.reason == "RestartLimit"));
     }
 
-    fn off(&self, world: &World, step: &Step) {
+    fn off(&self, world: &World, op: &Op) {
         let status = &world.fence.status;
         let off = status.off.as_ref().expect("a release without a confirmation");
         assert_eq!(off.boot_id, status.boot_id);
         assert!(off.reads >= 2);
-        assert!(self.meddled || !world.powered, "{step:?} of a node whose power is on");
+        assert!(self.meddled || !world.powered, "{op:?} of a node whose power is on");
     }
 
-    pub(super) fn ended(&mut self, step: &Step, outcome: Option<&Outcome>) {
+    pub(super) fn ended(&mut self, op: &Op, outcome: Option<&Outcome>) {
         let certain = matches!(outcome, Some(Ok(_) | Err(Failed::NotBegun(_) | Failed::Gone(_))));
-        let fits = !matches!((step, outcome), (Step::PowerOff, Some(Ok(done))) if !matches!(done, Done::Off(_)));
-        if *step == Step::PowerOff && !matches!(outcome, Some(Err(Failed::NotBegun(_) | Failed::Gone(_)))) {
+        let fits = !matches!((op, outcome), (Op::Irreversible(IrreversibleOp::PowerOff), Some(Ok(done))) if !matches!(done, Done::Off(_)));
+        if *op == Op::Irreversible(IrreversibleOp::PowerOff)
+            && !matches!(outcome, Some(Err(Failed::NotBegun(_) | Failed::Gone(_))))
+        {
             self.begun += 1;
         }
-        if step.irreversible().is_some() && !(certain && fits) {
+        if matches!(op, Op::Irreversible(_)) && !(certain && fits) {
             self.doubt = true;
         }
     }
@@ -116,21 +119,24 @@ impl Laws {
 /// How destructive it is.
 pub(super) fn rank(before: &NodeFence, next: &Next) -> u32 {
     match next {
-        Next::Act(Action::Step { step, .. }) => rank_of_step(step),
+        Next::Act(Action::Perform { op, .. }) => rank_of_op(op),
         Next::Act(Action::Save { fence, .. }) => rank_of_save(before, fence),
         _ => 0,
     }
 }
 
-fn rank_of_step(step: &Step) -> u32 {
-    match step {
-        Step::Taint(taint) if taint.key == OUT_OF_SERVICE => 7,
-        Step::Release { .. } | Step::Reap => 7,
-        Step::PowerOff => 6,
-        Step::Methods(_) => 4,
-        Step::Drain(_) => 3,
-        Step::Taint(_) | Step::Cordon => 2,
-        Step::PowerOn | Step::ReadPower { .. } | Step::Untaint(_) | Step::Uncordon => 0,
+fn rank_of_op(op: &Op) -> u32 {
+    match op {
+        Op::Reversible(ReversibleOp::Taint(taint)) if taint.key == OUT_OF_SERVICE => 7,
+        Op::Irreversible(IrreversibleOp::Release { .. }) | Op::Irreversible(IrreversibleOp::Reap) => 7,
+        Op::Irreversible(IrreversibleOp::PowerOff) => 6,
+        Op::Reversible(ReversibleOp::Methods(_)) => 4,
+        Op::Reversible(ReversibleOp::Drain(_)) => 3,
+        Op::Reversible(ReversibleOp::Taint(_)) | Op::Reversible(ReversibleOp::Cordon) => 2,
+        Op::Irreversible(IrreversibleOp::PowerOn)
+        | Op::Reversible(ReversibleOp::ReadPower { .. })
+        | Op::Reversible(ReversibleOp::Untaint(_))
+        | Op::Reversible(ReversibleOp::Uncordon | ReversibleOp::ForgetRelease) => 0,
     }
 }
 

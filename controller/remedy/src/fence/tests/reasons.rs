@@ -2,7 +2,7 @@
 
 use super::{course::dead, course::run, parts::plan};
 use crate::{
-    action::{Done, Failed, Step},
+    action::{Done, Failed, IrreversibleOp, Op, ReversibleOp},
     api::fence::{Hold, Phase},
     fence::{Next, absorb},
     snapshot::FencePlan,
@@ -30,11 +30,18 @@ fn only_methods_that_ran_are_in_the_journal() {
     let mut world = dead();
     run(&mut world, 400, |world| world.fence.status.phase == Phase::Guarded);
     let names = ["mark-unschedulable", "clean-pods", "port"].map(str::to_owned).to_vec();
-    let (fence, telling) = absorb(&world.fence, &Step::Methods(names.clone()), &Ok(Done::Yes), world.epoch, world.now);
+    let (fence, telling) = absorb(
+        &world.fence,
+        &Op::Reversible(ReversibleOp::Methods(names.clone())),
+        &Ok(Done::Yes),
+        world.epoch,
+        world.now,
+    );
     assert!(fence.status.isolated);
     assert_eq!(telling.message, "mark-unschedulable, port");
     let failed = Err(Failed::NotBegun("no".into()));
-    let (_, telling) = absorb(&world.fence, &Step::Methods(names), &failed, world.epoch, world.now);
+    let (_, telling) =
+        absorb(&world.fence, &Op::Reversible(ReversibleOp::Methods(names)), &failed, world.epoch, world.now);
     assert_eq!((telling.reason.as_str(), telling.message.contains("unschedulable")), ("MethodsFailed", false));
 }
 
@@ -46,8 +53,11 @@ fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
     world.permits.isolate = vec![Hold::new("BudgetCluster", "too many")];
     for _ in 0..200 {
         world.pass(std::time::Duration::from_secs(1));
-        if let Next::Act(crate::action::Action::Step { step, .. }) = world.next() {
-            assert!(!matches!(step, Step::Methods(_) | Step::PowerOff), "{step:?}");
+        if let Next::Act(crate::action::Action::Perform { op, .. }) = world.next() {
+            assert!(
+                !matches!(op, Op::Reversible(ReversibleOp::Methods(_)) | Op::Irreversible(IrreversibleOp::PowerOff)),
+                "{op:?}"
+            );
         }
         run(&mut world, 1, |_| false);
     }

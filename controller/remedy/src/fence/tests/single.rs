@@ -8,8 +8,11 @@ use super::{
     world::World,
 };
 use crate::{
-    action::{Action, Step},
-    api::{OUT_OF_SERVICE, fence::Phase},
+    action::{Action, IrreversibleOp, Op, ReversibleOp},
+    api::{
+        OUT_OF_SERVICE,
+        fence::{Irreversible, Phase},
+    },
     facts::{Claim, Volume},
     fence::{Next, Wanted},
     snapshot::FencePlan,
@@ -70,16 +73,16 @@ fn one_host_that_reaches_it_takes_the_witness_back() {
 fn a_bmc_that_says_off_needs_no_power_off() {
     let mut world = dead();
     world.powered = false;
-    let phases = run(&mut world, 400, at(Phase::PodsReleased));
+    let phases = run(&mut world, 400, |world| world.fence.status.out_of_service);
     assert!(!phases.contains(&Phase::PoweringOff), "{phases:?}");
     assert!(seconds(&world) < 20);
     assert!(world.fence.status.off.as_ref().unwrap().passive);
     assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_some());
 }
 
-/// Somebody may have turned it on since: the taint lets others release its pods.
+/// Somebody may have turned it on since: the taint is the release.
 #[test]
-fn off_is_read_again_before_the_taint_if_nobody_read_it_for_five_seconds() {
+fn off_is_read_again_before_a_release_is_meant_if_nobody_read_it_for_five_seconds() {
     let mut world = dead();
     world.powered = false;
     run(&mut world, 400, |world| seconds(world) >= 14);
@@ -93,9 +96,13 @@ fn off_is_read_again_before_the_taint_if_nobody_read_it_for_five_seconds() {
     assert_eq!(fence.status.off.as_ref().map(|off| off.at), Some(said), "not when it was written");
     world.store(*fence);
     later(&mut world, 2);
-    assert!(matches!(world.next(), Next::Act(Action::Step { step: Step::Taint(_), .. })));
+    let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
+    assert_eq!(fence.status.intent.map(|intent| (intent.act, intent.pods)), Some((Irreversible::Release, 1)));
     later(&mut world, 1);
-    assert!(matches!(world.next(), Next::Act(Action::Step { step: Step::ReadPower { times: 2 }, .. })));
+    assert!(matches!(
+        world.next(),
+        Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::ReadPower { times: 2 }), .. })
+    ));
 }
 
 #[test]
@@ -154,7 +161,7 @@ fn cut_off_with_pods() -> World {
     let mut world = dead();
     world.gathered.methods = Some(Ok(FencePlan { storage_only: Some("ceph".into()), ..plan() }));
     world.storage = true;
-    run(&mut world, 400, at(Phase::PodsReleased));
+    run(&mut world, 400, at(Phase::OffConfirmed));
     let volume = |class: &str| Volume::Claim(Claim { storage_class: Some(class.into()), ..Claim::default() });
     let mut pods = vec![pod("db-0"), pod("web-0"), pod("local-0"), pod("both-0"), pod("unknown-0")];
     (pods[0].volumes, pods[2].volumes) = (vec![volume("ceph"), Volume::Other], vec![volume("local")]);
@@ -182,7 +189,9 @@ fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_given_back_to_the_sa
     let mut world = cut_off_with_pods();
     let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!() };
     world.store(*fence);
-    let Next::Act(Action::Step { step: Step::Release { pods }, .. }) = world.next() else { panic!() };
+    let Next::Act(Action::Perform { op: Op::Irreversible(IrreversibleOp::Release { pods }), .. }) = world.next() else {
+        panic!()
+    };
     assert_eq!(pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>(), ["db-0"]);
     run(&mut world, 60, |_| false);
     assert!(world.node.as_ref().unwrap().taints.is_empty());
@@ -218,7 +227,10 @@ fn a_new_leader_asks_before_it_acts_on_an_old_intent() {
     world.epoch += 1;
     let phases = run(&mut world, 1, |_| false);
     assert_eq!(phases.last(), Some(&Phase::InDoubt));
-    assert!(matches!(world.next(), Next::Act(Action::Step { step: Step::ReadPower { times: 2 }, .. })));
+    assert!(matches!(
+        world.next(),
+        Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::ReadPower { times: 2 }), .. })
+    ));
 }
 
 #[test]

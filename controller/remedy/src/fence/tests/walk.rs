@@ -10,7 +10,7 @@ use super::{
     world::World,
 };
 use crate::{
-    action::{Action, Failed, Outcome, Step},
+    action::{Action, Failed, Op, Outcome},
     api::{
         RETRY,
         fence::{Hold, Phase},
@@ -129,7 +129,7 @@ fn go_on(world: &mut World, dice: &mut Dice, laws: &mut Laws) -> bool {
             laws.written(&world.fence, &fence);
             world.store(*fence);
         }
-        Next::Act(Action::Step { step, .. }) => perform(world, dice, laws, &step),
+        Next::Act(Action::Perform { op, .. }) => perform(world, dice, laws, &op),
         Next::Act(Action::Close { .. }) => {
             laws.closed(world);
             return false;
@@ -139,29 +139,29 @@ fn go_on(world: &mut World, dice: &mut Dice, laws: &mut Laws) -> bool {
     true
 }
 
-fn perform(world: &mut World, dice: &mut Dice, laws: &mut Laws, step: &Step) {
-    laws.step(world, step);
-    let outcome = outcome(world, dice, step);
+fn perform(world: &mut World, dice: &mut Dice, laws: &mut Laws, op: &Op) {
+    laws.step(world, op);
+    let outcome = outcome(world, dice, op);
     if dice.one_in(8) {
-        laws.ended(step, None);
+        laws.ended(op, None);
         return crash(world, dice);
     }
-    laws.ended(step, Some(&outcome));
-    let (after, _) = absorb(&world.fence, step, &outcome, world.epoch, world.now);
+    laws.ended(op, Some(&outcome));
+    let (after, _) = absorb(&world.fence, op, &outcome, world.epoch, world.now);
     laws.written(&world.fence, &after);
     world.store(after);
 }
 
-fn outcome(world: &mut World, dice: &mut Dice, step: &Step) -> Outcome {
+fn outcome(world: &mut World, dice: &mut Dice, op: &Op) -> Outcome {
     match dice.roll(16) {
         0 => Err(Failed::NotBegun("lease".into())),
         1 => Err(Failed::Refused("no".into())),
         2 => Err(Failed::Timeout(Duration::from_secs(20))),
         3 => {
-            let _ = world.perform(step);
+            let _ = world.perform(op);
             Err(Failed::InDoubt("cut".into()))
         }
-        _ => world.perform(step),
+        _ => world.perform(op),
     }
 }
 

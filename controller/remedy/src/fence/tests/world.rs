@@ -6,14 +6,14 @@ use jiff::Timestamp;
 
 use super::parts::{lease, node, plan, pod, policy};
 use crate::{
-    action::{Done, Failed, Outcome, Step},
+    action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
-        CORDONED_BY,
+        CORDONED_BY, OUT_OF_SERVICE, STORAGE_RELEASED,
         fence::{Confirmation, DrainReport, NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
         policy::StepSpec,
     },
     facts::{LeaseView, Node, Truth},
-    fence::{Case, Next, Permits, Wanted},
+    fence::{Case, Next, Permits, Wanted, out_of_service, revival::Revival},
     policy::Policy,
     snapshot::{Gathered, PowerReading, PowerState},
     time::{Moment, Now},
@@ -32,6 +32,7 @@ pub(super) struct World {
     pub(super) wanted: Wanted,
     pub(super) permits: Permits,
     pub(super) entered: Moment,
+    pub(super) revival: Option<Revival>,
     pub(super) epoch: u64,
     pub(super) now: Now,
     /// The machine itself.
@@ -70,6 +71,7 @@ impl World {
             wanted: Wanted::Yes,
             permits: Permits::default(),
             entered: now.moment,
+            revival: None,
             epoch: 7,
             now,
             powered: true,
@@ -94,6 +96,7 @@ impl World {
             wanted: self.wanted,
             permits: &self.permits,
             entered: self.entered,
+            revival: self.revival.as_ref(),
             epoch: self.epoch,
             now: self.now,
         }
@@ -113,6 +116,12 @@ impl World {
             self.entered = self.now.moment;
         }
         self.fence = fence;
+        self.watch();
+    }
+
+    fn watch(&mut self) {
+        let seen = (self.node.as_ref(), self.kubelet.as_ref());
+        self.revival = Revival::observe(self.revival.as_ref(), &self.fence, seen, self.now.moment);
     }
 
     pub(super) fn pass(&mut self, span: Duration) {
@@ -127,6 +136,7 @@ impl World {
             self.ready(Truth::Unknown);
         }
         self.look();
+        self.watch();
     }
 
     fn heartbeat(&mut self) {
@@ -142,8 +152,11 @@ impl World {
     }
 
     fn ready(&mut self, status: Truth) {
-        if let Some(node) = &mut self.node {
-            node.conditions[0].status = status;
+        let now = self.now.moment;
+        let ready = self.node.as_mut().map(|node| &mut node.conditions[0]);
+        if let Some(ready) = ready.filter(|ready| ready.status != status) {
+            ready.status = status;
+            ready.seen = now;
         }
     }
 
@@ -181,42 +194,59 @@ impl World {
     }
 
     /// Does it, and it works.
-    pub(super) fn perform(&mut self, step: &Step) -> Outcome {
+    pub(super) fn perform(&mut self, op: &Op) -> Outcome {
         let Some(node) = &mut self.node else { return Err(Failed::Gone(NODE.into())) };
-        Ok(match step {
-            Step::Taint(taint) if super::super::begin::has(&node.taints, taint) => Done::NotOurs,
-            Step::Taint(taint) => {
+        Ok(match op {
+            Op::Reversible(ReversibleOp::Taint(taint)) if super::super::begin::has(&node.taints, taint) => {
+                Done::NotOurs
+            }
+            Op::Reversible(ReversibleOp::Taint(taint)) => {
                 node.taints.push(taint.clone());
                 Done::Yes
             }
-            Step::Untaint(taint) if super::super::begin::has(&node.taints, taint) && !node.taints.contains(taint) => {
+            Op::Reversible(ReversibleOp::Untaint(taint))
+                if super::super::begin::has(&node.taints, taint) && !node.taints.contains(taint) =>
+            {
                 Done::NotOurs
             }
-            Step::Untaint(taint) => {
+            Op::Reversible(ReversibleOp::Untaint(taint)) => {
                 node.taints.retain(|other| other != taint);
                 Done::Yes
             }
-            Step::Cordon if node.unschedulable => Done::NotOurs,
-            Step::Cordon => {
+            Op::Reversible(ReversibleOp::Cordon) if node.unschedulable => Done::NotOurs,
+            Op::Reversible(ReversibleOp::Cordon) => {
                 node.unschedulable = true;
                 node.annotations.insert(CORDONED_BY.into(), "dead".into());
                 Done::Yes
             }
-            Step::Uncordon if node.annotations.remove(CORDONED_BY).is_none() => Done::NotOurs,
-            Step::Uncordon if self.cordoned_by_hand => Done::NotOurs,
-            Step::Uncordon => {
+            Op::Reversible(ReversibleOp::Uncordon) if node.annotations.remove(CORDONED_BY).is_none() => Done::NotOurs,
+            Op::Reversible(ReversibleOp::Uncordon) if self.cordoned_by_hand => Done::NotOurs,
+            Op::Reversible(ReversibleOp::Uncordon) => {
                 node.unschedulable = false;
                 Done::Yes
             }
-            Step::Drain(_) => Done::Drain(DrainReport { done: true, blocked: Vec::new(), left: 0 }),
-            Step::ReadPower { times } => Done::Power(vec![self.state(); *times as usize]),
-            Step::PowerOff => self.turned_off(),
-            Step::PowerOn => {
+            Op::Reversible(ReversibleOp::Drain(_)) => {
+                Done::Drain(DrainReport { done: true, blocked: Vec::new(), left: 0 })
+            }
+            Op::Reversible(ReversibleOp::ReadPower { times }) => Done::Power(vec![self.state(); *times as usize]),
+            Op::Irreversible(IrreversibleOp::PowerOff) => self.turned_off(),
+            Op::Irreversible(IrreversibleOp::PowerOn) => {
                 self.turn(true);
                 Done::Yes
             }
-            Step::Methods(_) | Step::Reap => Done::Yes,
-            Step::Release { pods } => Done::Released(u32::try_from(pods.len()).unwrap()),
+            Op::Reversible(ReversibleOp::Methods(_)) | Op::Irreversible(IrreversibleOp::Reap) => Done::Yes,
+            Op::Reversible(ReversibleOp::ForgetRelease) => {
+                node.annotations.remove(STORAGE_RELEASED);
+                Done::Yes
+            }
+            Op::Irreversible(IrreversibleOp::Release { pods }) => {
+                if self.storage {
+                    node.annotations.insert(STORAGE_RELEASED.into(), node.boot_id.clone());
+                } else if node.taint(OUT_OF_SERVICE).is_none() {
+                    node.taints.push(out_of_service());
+                }
+                Done::Released(u32::try_from(pods.len()).unwrap())
+            }
         })
     }
 

@@ -167,8 +167,7 @@ impl History {
     }
 
     fn cycled(&self, snapshot: &Snapshot, now: Now) -> Vec<Cycle> {
-        let longest = snapshot.policies.iter().map(|policy| policy.restarts.within).max();
-        let longest = longest.unwrap_or_else(|| Policy::default().restarts.within);
+        let longest = restarts_window(snapshot);
         let all =
             self.cycles.iter().flat_map(|(node, cycles)| cycles.iter().map(move |(at, moment)| (node, at, moment)));
         let mut all: Vec<_> = all
@@ -215,6 +214,15 @@ fn window(snapshot: &Snapshot, name: &str, of: impl Fn(&Policy) -> Option<Rate>)
         Some(policy) => of(policy).map(|rate| rate.within),
         None => Some(Duration::MAX),
     }
+}
+
+/// How long power cycles count, by any policy; what one that cannot be read says of it is not known.
+fn restarts_window(snapshot: &Snapshot) -> Duration {
+    if !snapshot.unreadable_policies.is_empty() {
+        return Duration::MAX;
+    }
+    let windows = snapshot.policies.iter().map(|policy| policy.restarts.within);
+    windows.fold(Policy::default().restarts.within, Duration::max)
 }
 
 fn rate(policy: &Policy, harsh: bool) -> Option<Rate> {

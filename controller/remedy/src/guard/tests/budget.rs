@@ -14,10 +14,10 @@ fn world(out: &[&str], make: Make) -> World {
     world
 }
 
-type Make = fn(&mut World, &str);
+pub(super) type Make = fn(&mut World, &str);
 
 /// Every way in which a node is out of service.
-const WAYS: [(&str, Make); 9] = [
+pub(super) const WAYS: [(&str, Make); 9] = [
     ("silent", |world, name| {
         let lease = LeaseView {
             resource_version: String::new(),
@@ -77,12 +77,18 @@ fn each_zone_has_its_own_budget() {
 }
 
 #[test]
-fn a_share_is_one_of_the_zone_and_rounded_down() {
-    let mut world = world(&[], dead());
-    world.policy.budget.zone = Quota::Percent(19);
-    assert_eq!(reasons(&world.permits().power), ["BudgetZone"], "19% of 5 is none");
-    world.policy.budget.zone = Quota::Percent(20);
-    assert_eq!(world.permits(), Permits::default());
+fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
+    let mut world = world(&["n1"], dead());
+    for (share, held) in [(0, true), (1, true), (39, true), (40, false)] {
+        world.policy.budget.zone = Quota::Percent(share);
+        assert_eq!(!reasons(&world.permits().power).is_empty(), held, "{share}% of 5, and two are out");
+    }
+    let mut alone = self::world(&[], dead());
+    for (share, held) in [(0, true), (1, false)] {
+        alone.policy.budget.zone = Quota::Percent(share);
+        alone.policy.budget.cluster = Quota::Percent(share);
+        assert_eq!(!reasons(&alone.permits().power).is_empty(), held, "{share}% of 5, and one is out");
+    }
 }
 
 #[test]
@@ -179,4 +185,13 @@ proptest! {
             prop_assert!(reasons(&after).contains(&hold), "{} went away: {:?}", hold, after);
         }
     }
+}
+
+/// Or a domain that nobody counted would be an empty one, with every place free.
+#[test]
+fn a_domain_that_nobody_counted_is_as_full_as_the_cluster() {
+    let world = world(&["n1", "n2"], dead());
+    let tally = Tally::new(&world.snapshot, at(1000));
+    let uncounted = tally.domain(&world.snapshot.nodes["n0"], "uncounted", Grade::Power);
+    assert_eq!(uncounted, tally.cluster("n0", Grade::Power));
 }

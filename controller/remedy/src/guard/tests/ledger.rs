@@ -208,3 +208,14 @@ proptest! {
         prop_assert_eq!(counted(&after, then).0, truly);
     }
 }
+
+/// What it says of `restarts` when it is mended is not known: it may reach far back.
+#[test]
+fn power_cycles_are_handed_over_while_a_policy_cannot_be_read() {
+    let mut unread = snapshot();
+    unread.unreadable_policies.insert("q".into(), "spec.restarts: a typo".into());
+    let later = now(1000 + 7 * 24 * HOUR);
+    let handed = |snapshot: &Snapshot| History::inherited(&busy().ledger(snapshot, later), later).cycles_of("n1");
+    assert!(handed(&snapshot()).is_empty(), "no window reaches so far back");
+    assert_eq!(handed(&unread), [wall(500), wall(900)]);
+}

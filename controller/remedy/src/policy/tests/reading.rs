@@ -21,11 +21,12 @@ fn spans_are_read_as_people_write_them() {
 }
 
 #[test]
-fn amounts_are_numbers_or_shares_rounded_down() {
-    for (text, of_nine) in [("3", 3), ("10%", 0), ("50%", 4), ("100%", 9), ("0%", 0)] {
+fn a_share_is_rounded_down_and_at_least_one_node() {
+    for (text, of_nine) in [("3", 3), ("10%", 1), ("1%", 1), ("50%", 4), ("100%", 9), ("0%", 0)] {
         assert_eq!(Quota::read(&Amount::Text(text.into())).unwrap().of(9), of_nine, "{text}");
     }
     assert_eq!(Quota::read(&Amount::Count(7)).unwrap().of(5), 7);
+    assert_eq!(Quota::Percent(50).of(0), 0, "of none there is none");
     for text in ["", "%", "101%", "-1", "+3", "3.5", "10 %", "ten", "99999999999"] {
         assert!(Quota::read(&Amount::Text(text.into())).is_err(), "{text}");
     }

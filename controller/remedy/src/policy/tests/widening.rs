@@ -10,11 +10,11 @@ fn loose() -> Value {
     json!({
         "metadata": {"name": "p"},
         "spec": {
-            "when": "true", "for": "0s", "healthyFor": "1s", "mode": "Enforce", "controlPlane": "OneAtATime",
+            "when": "true", "trustEvents": true, "for": "0s", "healthyFor": "1s", "mode": "Enforce", "controlPlane": "OneAtATime",
             "steps": [{"cordon": {}}, {"drain": {"timeout": "5m"}}, {"reboot": {}}],
             "newNodeGrace": "0s",
-            "cordonBudget": {"maxUnavailable": 500, "maxUnavailablePerZone": 500},
-            "budget": {"maxUnavailable": 500, "maxUnavailablePerZone": 500, "atOnce": 50,
+            "cordonBudget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500},
+            "budget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500, "atOnce": 50,
                        "rate": {"count": 500, "within": "1h"}},
             "storm": {"unhealthy": "90%", "rate": {"count": 900, "within": "1m"}, "cooldown": "0s", "reachable": "0%"},
             "restarts": {"count": 20, "within": "24h"},
@@ -32,6 +32,7 @@ fn width(policy: &Policy) -> Vec<i64> {
         let at_once = budget.at_once.map_or(i64::MAX, i64::from);
         vec![
             count(budget.cluster),
+            count(budget.dead),
             count(budget.zone),
             at_once,
             budget.rate.map_or(i64::MAX, |rate| i64::from(rate.count)),
@@ -39,6 +40,7 @@ fn width(policy: &Policy) -> Vec<i64> {
     };
     let mut width = vec![
         i64::from(policy.mode == Mode::Enforce),
+        i64::from(policy.trust_events),
         i64::from(policy.control_plane == ControlPlane::OneAtATime),
         -secs(policy.held_for),
         -secs(policy.healthy_for),

@@ -18,7 +18,7 @@ pub(super) const NODE: [&str; 9] =
     ["name", "labels", "annotations", "taints", "unschedulable", "zone", "controlPlane", "age", "ready"];
 const CONDITION: [&str; 4] = ["status", "reason", "message", "age"];
 const LEASE: [&str; 2] = ["present", "age"];
-const EVENT: [&str; 2] = ["count", "age"];
+const EVENT: [&str; 3] = ["count", "age", "reporters"];
 /// Types, for `type(x) == string`.
 const TYPES: [&str; 9] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
 const FUNCTIONS: [&str; 17] = [
@@ -71,6 +71,10 @@ impl Uses {
 
     pub(super) fn is_volatile(&self) -> bool {
         self.looks_at_time || ["lease", "agent", "events"].iter().any(|name| self.variables.contains_key(name))
+    }
+
+    pub(super) fn uses_events(&self) -> bool {
+        self.variables.contains_key("events")
     }
 
     fn all(&mut self, variable: &'static str) {

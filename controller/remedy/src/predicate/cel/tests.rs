@@ -27,7 +27,12 @@ fn world() -> (Node, Snapshot) {
         seen: testing::at(945),
     };
     snapshot.kubelet_leases.insert("n1".into(), lease);
-    let seen = EventsSeen { count: 3, last: testing::at(990), older: std::time::Duration::ZERO };
+    let seen = EventsSeen {
+        count: 3,
+        last: testing::at(990),
+        older: std::time::Duration::ZERO,
+        reporters: ["disk-monitor", "kubelet"].map(str::to_owned).into(),
+    };
     snapshot.events.insert("n1".into(), [("Rebooted".to_owned(), seen)].into());
     (node, snapshot)
 }
@@ -55,6 +60,7 @@ fn expressions_see_the_whole_node() {
         "conditions.Ready.status == 'True' && conditions.Ready.reason == 'KubeletReady'",
         "conditions.GpuUnhealthy.age == 60 && conditions.GpuUnhealthy.age >= duration('1m')",
         "has(conditions.Ready) && !has(conditions.Other) && 'Ready' in conditions",
+        "events.Rebooted.reporters == ['disk-monitor', 'kubelet'] && 'kubelet' in events.Rebooted.reporters",
         "conditions.exists(c, c != 'Ready' && conditions[c].status == 'True')",
         "lease.present && lease.age == 55 && !agent.present && !has(agent.age)",
         "events.Rebooted.count == 3 && events.Rebooted.age == 10 && !has(events.Other)",
@@ -197,6 +203,7 @@ fn a_node_costs_microseconds() {
     for source in [
         "conditions.Ready.status != 'True' && lease.present && lease.age > 40 && node.labels.gpu == 'a100'",
         "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
+        "events.Rebooted.reporters == ['disk-monitor', 'kubelet'] && 'kubelet' in events.Rebooted.reporters",
         "conditions.exists(c, c != 'Ready' && conditions[c].status == 'True' && conditions[c].age > duration('10m'))",
     ] {
         let expression = Expression::compile(source).unwrap();

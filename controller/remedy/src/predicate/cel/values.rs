@@ -42,7 +42,7 @@ pub(super) fn value<'v>(variable: &str, keys: &Keys, view: &View<'v>) -> Box<dyn
             .into_iter()
             .flatten()
             .filter(|(reason, _)| keys.want(reason))
-            .map(|(reason, seen)| -> Entry<'v> { (CelMapKey::from(reason.as_str()), events(*seen, view.now)) })),
+            .map(|(reason, seen)| -> Entry<'v> { (CelMapKey::from(reason.as_str()), events(seen, view.now)) })),
     }
 }
 
@@ -91,9 +91,14 @@ fn lease<'v>(found: Option<&'v LeaseView>, now: Now) -> Box<dyn Val + 'v> {
     map(std::iter::once(present).chain(age))
 }
 
-fn events<'v>(seen: EventsSeen, now: Now) -> Box<dyn Val + 'v> {
+fn events<'v>(seen: &'v EventsSeen, now: Now) -> Box<dyn Val + 'v> {
     let count = i64::try_from(seen.count).unwrap_or(i64::MAX);
-    map([("count".into(), Box::new(CelInt::from(count)) as _), ("age".into(), seconds(seen.age(now.moment)))])
+    let reporters = CelList::from(seen.reporters.iter().map(|name| text(name)).collect::<Vec<_>>());
+    map([
+        ("count".into(), Box::new(CelInt::from(count)) as _),
+        ("age".into(), seconds(seen.age(now.moment))),
+        ("reporters".into(), Box::new(reporters)),
+    ])
 }
 
 fn taint<'v>(found: &'v Taint) -> Box<dyn Val + 'v> {

@@ -1,0 +1,46 @@
+//! What could not be read between two decisions is not forgotten, and not counted as nothing.
+
+use super::*;
+
+const DAY: u64 = 24 * 3600;
+
+/// A mistake in a policy, mended a second later, gives it no new rate.
+#[test]
+fn a_policy_that_cannot_be_read_for_a_moment_remembers_whom_it_took() {
+    let mut policy = policy("p", vec![cordon()]);
+    policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(7 * DAY) });
+    let mut snapshot = world(1, vec![policy.clone()]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    assert_eq!(opened(&first), ["n0"]);
+
+    snapshot.nodes.insert("n0".into(), node("n0"));
+    kill(snapshot.nodes.get_mut("n1").unwrap());
+    snapshot.policies.clear();
+    snapshot.unreadable_policies.insert("p".into(), "spec.when: a typo".into());
+    let unread = run(&snapshot, first.memory, 1000 + 2 * DAY);
+
+    snapshot.unreadable_policies.clear();
+    snapshot.policies.push(policy);
+    let mended = run(&snapshot, unread.memory, 1001 + 2 * DAY);
+    assert_eq!(reasons(&mended, "n1"), ["Rate"]);
+}
+
+/// Evicts, whatever the guards say.
+fn drains(case: &Case<'_>) -> Next {
+    let op = Op::Reversible(ReversibleOp::Drain(rules()));
+    Next::Act(Action::Perform { fence: Box::new(case.fence.clone()), op })
+}
+
+/// Guards let no such drain begin; were one to begin, no other node's pods go after it.
+#[test]
+fn pods_that_nobody_counted_use_up_the_rate() {
+    let mut policy = policy("p", vec![cordon()]);
+    policy.pods = Rate { count: 5, within: Duration::from_secs(600) };
+    let rate = policy.pods;
+    let mut snapshot = world(1, vec![policy]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    store(&mut snapshot, &first, 1000);
+    snapshot.cases.clear();
+    let second = decide_by(drains, &snapshot, first.memory, now(1001));
+    assert_eq!(second.memory.history.pods("p", rate, "n1", at(1001)), 5);
+}

@@ -1,0 +1,78 @@
+//! Whether a predicate is true by Events alone: whoever may write Events may write any about any Node.
+//!
+//! The question is asked again of the same node, had it reported itself well. If the predicate is still true, with the Events
+//! that are there and without any, then nothing that the node itself says is needed for it. What a node itself says is
+//! what nobody else could write: conditions under the field manager of its own agent or kubelet, and the silence of its
+//! kubelet's Lease.
+
+use crate::{
+    facts::{Condition, LeaseView, Node, Truth, kubelet},
+    guard::life,
+    policy::Policy,
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+
+/// Of a predicate that is true of `node`.
+pub(super) fn by_events_alone(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> bool {
+    if policy.trust_events || !policy.when.uses_events() {
+        return false;
+    }
+    let seen = only(snapshot, &node.name);
+    let unseen = Snapshot { events: Default::default(), ..seen.clone() };
+    let well = well(node, seen.kubelet_leases.get(&node.name), now.moment);
+    let needs_its_word = |seen: &Snapshot| {
+        policy.when.judge(node, seen, now) == Ok(true)
+            && policy.when.judge(&well, &renewed(seen, &node.name, now.moment), now) != Ok(true)
+    };
+    // Without Events too: those that are missing may have been pushed out by others.
+    !needs_its_word(&seen) && !needs_its_word(&unseen)
+}
+
+/// What an expression over this node can see.
+fn only(snapshot: &Snapshot, name: &str) -> Snapshot {
+    let mut seen = Snapshot::default();
+    seen.kubelet_leases.extend(snapshot.kubelet_leases.get_key_value(name).map(owned));
+    seen.agent_leases.extend(snapshot.agent_leases.get_key_value(name).map(owned));
+    seen.events.extend(snapshot.events.get_key_value(name).map(owned));
+    seen
+}
+
+fn owned<T: Clone>((name, value): (&String, &T)) -> (String, T) {
+    (name.clone(), value.clone())
+}
+
+/// The node, had it reported itself well: what it says of itself is turned round, what others say of it stays.
+fn well(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
+    let mut well = node.clone();
+    // Ready is written for a silent kubelet by kube-controller-manager, and nobody but the kubelet can be silent for it.
+    let is_silent = lease.is_some_and(|lease| life::is_over(lease, now));
+    for condition in &mut well.conditions {
+        let is_ready = condition.kind == "Ready";
+        if is_unwell(condition) && (condition.is_own_word || is_ready && is_silent) {
+            condition.status = if is_ready { Truth::True } else { Truth::False };
+            condition.reason.clear();
+            condition.message.clear();
+        }
+    }
+    well
+}
+
+/// By the convention of all but Ready, True is what is wrong.
+fn is_unwell(condition: &Condition) -> bool {
+    match condition.kind.as_str() {
+        "Ready" => condition.status != Truth::True,
+        _ => condition.status == Truth::True,
+    }
+}
+
+/// The kubelet, had it renewed its Lease; a renewal that is not late yet says nothing.
+fn renewed(seen: &Snapshot, name: &str, now: Moment) -> Snapshot {
+    let mut seen = seen.clone();
+    seen.kubelet_leases
+        .get_mut(name)
+        .filter(|lease| lease.stale_for(now) > kubelet::LATE)
+        .into_iter()
+        .for_each(|lease| lease.seen = now);
+    seen
+}

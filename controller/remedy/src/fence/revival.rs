@@ -1,0 +1,99 @@
+//! Signs of life of a boot that was confirmed to have ended. If it lives on, its BMC lied, or is another machine's.
+//!
+//! Every time is one of this controller's own clock and of what it saw itself: another leader's clock, and the order in
+//! which the record was written again, say nothing here.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Case;
+use crate::{
+    api::fence::NodeFence,
+    facts::{LeaseView, Node, kubelet},
+    time::Moment,
+};
+
+/// A renewal may be seen this much later than it was made.
+const LATE: Duration = Duration::from_secs(15);
+/// Two renewals of one kubelet are hardly nearer to each other ([`kubelet::RENEWS`]).
+const IN_TURN: Duration = Duration::from_secs(8);
+/// A kubelet that starts says its boot id within this of its first renewal: it writes its status at once, and again every
+/// 10 s until that succeeds.
+const SAYS_BOOT: Duration = Duration::from_secs(15);
+
+/// What was seen of a node since its record said Off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revival {
+    /// The boot that was confirmed to have ended.
+    boot_id: String,
+    /// When this controller first saw that confirmation.
+    since: Moment,
+    /// `lastHeartbeatTime` of Ready at that time.
+    heartbeat: Option<Timestamp>,
+    /// When the kubelet's Lease was first seen to move after it.
+    renewed: Option<Moment>,
+}
+
+impl Revival {
+    /// What is known now, from what was known before; nothing while no boot of the
+    /// whole machine was confirmed to have ended.
+    #[must_use]
+    pub fn observe(
+        before: Option<&Self>,
+        fence: &NodeFence,
+        (node, lease): (Option<&Node>, Option<&LeaseView>),
+        now: Moment,
+    ) -> Option<Self> {
+        let status = &fence.status;
+        // Its pods were let go as those of a boot that had ended, whatever its BMC says by now.
+        let ended = status.off.as_ref().map_or(&status.released_boot, |off| &off.boot_id);
+        let ended = Some(ended).filter(|boot| status.storage_only.is_none() && !boot.is_empty())?;
+        let mut revival = before.filter(|before| before.boot_id == *ended).cloned().unwrap_or_else(|| Self {
+            boot_id: ended.clone(),
+            since: now,
+            heartbeat: node.and_then(heartbeat),
+            renewed: None,
+        });
+        let renewed = lease.filter(|lease| lease.seen > revival.since && lease.renewed != status.lease_renewed);
+        revival.renewed = revival.renewed.or(renewed.map(|lease| lease.seen));
+        Some(revival)
+    }
+
+    /// The boot that ended writes its Node, or is Ready, and renews its Lease. A new boot renews, too, and may do so before the Node names it: so
+    /// either the Node was written since, or such a boot would have named itself by now.
+    #[must_use]
+    pub(super) fn is_proven(&self, case: &Case<'_>, node: &Node) -> bool {
+        let now = case.now.moment;
+        let was_written = self.was_written(node);
+        let same = node.boot_id == self.boot_id && (node.is_ready() || was_written);
+        let Some((lease, first)) = case.kubelet_lease.zip(self.renewed).filter(|_| same) else { return false };
+        let alive = lease.stale_for(now) < kubelet::LIVES;
+        alive && self.is_no_late_word(lease, first) && (was_written || now.since(first) >= SAYS_BOOT)
+    }
+
+    /// One that is seen so much later was not made before the power went, and of two in turn not both were.
+    fn is_no_late_word(&self, lease: &LeaseView, first: Moment) -> bool {
+        lease.seen >= self.since.plus(LATE) || lease.seen.since(first) >= IN_TURN
+    }
+
+    fn was_written(&self, node: &Node) -> bool {
+        // That it is not Ready says the node lifecycle controller, too.
+        let turned = node.is_ready() && node.condition("Ready").is_some_and(|ready| ready.seen > self.since);
+        turned || heartbeat(node) != self.heartbeat
+    }
+}
+
+/// Its kubelet has renewed its Lease since its power was about to be cut, and in time: some boot lives, and it is known
+/// within seconds which. A new leader sees that at once.
+#[must_use]
+pub(super) fn is_suspected(case: &Case<'_>) -> bool {
+    let status = &case.fence.status;
+    let speaks =
+        |lease: &LeaseView| lease.renewed != status.lease_renewed && lease.stale_for(case.now.moment) < kubelet::LATE;
+    status.storage_only.is_none() && case.kubelet_lease.is_some_and(speaks)
+}
+
+fn heartbeat(node: &Node) -> Option<Timestamp> {
+    node.condition("Ready")?.heartbeat
+}

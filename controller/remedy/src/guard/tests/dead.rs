@@ -1,0 +1,170 @@
+//! Places of the dead beside those of the living.
+
+use super::{budget::WAYS, *};
+
+/// Nobody has renewed its kubelet's Lease for as long as the Lease lasts.
+fn silent_for_long(world: &mut World, name: &str) {
+    WAYS[0].1(world, name);
+    world.snapshot.kubelet_leases.get_mut(name).unwrap().seen = at(900);
+}
+
+/// `n0` is dead, and `n1` says for ever that it is ill: cordoned, drained, given up, and its kubelet renews its Lease.
+fn a_liar() -> World {
+    let mut world = World::new();
+    world.policy.budget = Policy::default().budget;
+    world.policy.cordon_budget = Policy::default().cordon_budget;
+    silent_for_long(&mut world, "n0");
+    world.snapshot.nodes.get_mut("n1").unwrap().unschedulable = true;
+    world.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
+    world
+}
+
+fn scene(world: &World) -> Scene<'_> {
+    let (snapshot, now) = (&world.snapshot, now(1000));
+    let (tally, history) = (Tally::new(snapshot, now.moment), world.history.clone());
+    Scene { snapshot, now, tally, history, weather: BTreeMap::new() }
+}
+
+#[test]
+fn a_living_node_in_hand_takes_no_place_of_a_dead_one() {
+    assert_eq!(a_liar().permits(), Permits::default());
+}
+
+#[test]
+fn what_is_taken_is_told_apart() {
+    let mut world = a_liar();
+    world.permits();
+    let taken = budgets::taken(&world.snapshot, at(1000));
+    let told: Vec<_> =
+        taken.iter().map(|one| (one.field, one.living, one.most_living, one.dead, one.most_dead)).collect();
+    assert_eq!(told, [("cordonBudget", 1, 1, 1, 1), ("budget", 1, 1, 1, 1)]);
+}
+
+#[test]
+fn a_dead_node_takes_no_place_of_a_living_one() {
+    let mut world = a_liar();
+    // The other way round: the liar is asked for, and `n0` is dead, drained and given up.
+    let (liar, dead) = (world.snapshot.nodes["n1"].clone(), record("n0", Phase::Quarantined));
+    world.snapshot.fences = [("n0".to_owned(), dead)].into();
+    let asked = |world: &World, at_once| {
+        let scene = scene(world);
+        let policy =
+            Policy { budget: crate::policy::Budget { at_once, ..world.policy.budget.clone() }, ..world.policy.clone() };
+        let subject = Subject {
+            name: "n1",
+            node: Some(&liar),
+            fence: None,
+            policy: &policy,
+            unreadable: None,
+            error: None,
+            by_events_alone: false,
+        };
+        reasons(&budgets::holds(&scene, &subject, Grade::Drain)).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(&world, Some(1)), Vec::<String>::new());
+    // One dead node more than their allowance is everybody's.
+    silent_for_long(&mut world, "n2");
+    kill(world.snapshot.nodes.get_mut("n2").unwrap());
+    assert_eq!(asked(&world, Some(1)), ["BudgetCluster", "BudgetZone"]);
+}
+
+#[test]
+fn the_dead_have_no_more_than_their_own_places() {
+    let second = |max_dead| {
+        let mut world = a_liar();
+        world.policy.budget.dead = Quota::Count(max_dead);
+        (world.policy.budget.zone, world.policy.budget.at_once) = (Quota::Count(9), None);
+        silent_for_long(&mut world, "n2");
+        kill(world.snapshot.nodes.get_mut("n2").unwrap());
+        world
+    };
+    assert_eq!(reasons(&second(1).permits().power), ["BudgetCluster"], "n0 and n2 are dead");
+    assert_eq!(reasons(&second(2).permits().power), [""; 0]);
+    assert_eq!(reasons(&second(0).permits().power), ["BudgetCluster"], "then they count with all others");
+}
+
+/// Who has a Lease that moves is not dead, and who has none, or is Ready, nobody knows to be.
+#[test]
+fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
+    type Change = fn(&mut World);
+    let changes: [(&str, Change); 5] = [
+        ("its Lease moved 39 s ago", |world| world.snapshot.kubelet_leases.get_mut("n0").unwrap().seen = at(961)),
+        ("its Lease lasts for longer", |world| {
+            world.snapshot.kubelet_leases.get_mut("n0").unwrap().duration = Duration::from_secs(101);
+        }),
+        ("it has no Lease", |world| drop(world.snapshot.kubelet_leases.remove("n0"))),
+        ("it is Ready", |world| set_condition(world.node(), "Ready", Truth::True, "KubeletReady", at(0))),
+        ("nobody says whether it is Ready", |world| world.node().conditions.clear()),
+    ];
+    for (what, change) in changes {
+        let mut world = a_liar();
+        change(&mut world);
+        let holds = world.permits().power;
+        assert!(reasons(&holds).contains(&"BudgetCluster"), "{what}: {holds:?}");
+    }
+}
+
+/// A node that might be dead takes a place of the dead; one that lives and says that it is not Ready takes none.
+#[test]
+fn a_node_without_a_lease_takes_a_place_of_the_dead() {
+    for (renewed, held) in [(None, true), (Some(at(950)), true), (Some(at(995)), false)] {
+        let mut world = a_liar();
+        world.snapshot.fences.clear();
+        kill(world.snapshot.nodes.get_mut("n2").unwrap());
+        if let Some(renewed) = renewed {
+            silent_for_long(&mut world, "n2");
+            world.snapshot.kubelet_leases.get_mut("n2").unwrap().seen = renewed;
+        }
+        assert_eq!(!reasons(&world.permits().power).is_empty(), held, "{renewed:?}");
+    }
+}
+
+/// Nodes that we turned off and that came up without being Ready are no rivals of the dead, but both numbers bound them all.
+#[test]
+fn no_more_than_both_numbers_are_in_our_hands() {
+    let mut world = a_liar();
+    world.policy.budget.at_once = None;
+    assert_eq!(reasons(&world.permits().power), [""; 0], "one in hand and one dead");
+    world.snapshot.nodes.get_mut("n2").unwrap().unschedulable = true;
+    assert_eq!(reasons(&world.permits().power), [""; 0], "a person's cordon is nothing to the dead");
+    world.snapshot.fences.insert("n2".into(), record("n2", Phase::Failed));
+    assert_eq!(reasons(&world.permits().power), ["BudgetCluster", "BudgetZone"]);
+}
+
+proptest! {
+    /// Whatever is out, dead or in hand: as many as both numbers allow, and no more, are taken one after the other.
+    #[test]
+    fn both_numbers_are_the_bound(
+        limits in (0_u32..4, 0_u32..4),
+        nodes in proptest::collection::vec((0_usize..10, any::<bool>()), 1..30),
+    ) {
+        let mut world = a_liar();
+        world.snapshot.fences.clear();
+        world.snapshot.nodes.get_mut("n1").unwrap().unschedulable = false;
+        set_condition(world.node(), "Ready", Truth::True, "KubeletReady", at(0));
+        world.snapshot.kubelet_leases.clear();
+        let policy = Policy {
+            budget: crate::policy::Budget { cluster: Quota::Count(limits.0), dead: Quota::Count(limits.1), ..wide().budget },
+            ..wide()
+        };
+        for (number, dies) in nodes {
+            let name = format!("n{number}");
+            if dies {
+                silent_for_long(&mut world, &name);
+                kill(world.snapshot.nodes.get_mut(&name).unwrap());
+            }
+            let allowed = {
+                let scene = scene(&world);
+                let node = world.snapshot.nodes.get(&name);
+                let subject = Subject { name: &name, node, fence: None, policy: &policy, unreadable: None, error: None, by_events_alone: false };
+                budgets::holds(&scene, &subject, Grade::Power).is_empty()
+            };
+            if allowed {
+                world.snapshot.fences.insert(name.clone(), record(&name, Phase::PoweringOff));
+                // It comes up again, and is not well: a liar, for all that anybody knows.
+                world.snapshot.kubelet_leases.remove(&name);
+            }
+            prop_assert!(world.snapshot.fences.len() <= (limits.0 + limits.1) as usize, "{:?}", world.snapshot.fences.keys());
+        }
+    }
+}
