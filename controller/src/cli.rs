@@ -1,11 +1,14 @@
 //! The command line `nodewell-controller`. One file for each command.
 
 mod abort;
+mod accept;
+mod asker;
 mod check;
 mod failure;
 mod hold;
 mod look;
 mod plan;
+mod retry;
 mod run;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
@@ -144,6 +147,7 @@ enum Command {
     Abort(abort::Abort),
     Hold(hold::Hold),
     Release(hold::Release),
+    Retry(retry::Retry),
 }
 
 /// The whole command line, for what is made from it: man pages, completions.
@@ -173,10 +177,11 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
     match command {
         Command::Run(run) => run.run(&global).await,
         Command::Plan(plan) => plan.run(&global).await,
-        Command::Check(check) => check.run(&global),
+        Command::Check(check) => check.run(&global).await,
         Command::Abort(abort) => abort.run(&global).await,
         Command::Hold(hold) => hold.run(&global).await,
         Command::Release(release) => release.run(&global).await,
+        Command::Retry(retry) => retry.run(&global).await,
     }
 }
 

@@ -18,6 +18,8 @@ pub use listen::{KdumpListen, MetricsListen};
 pub use mistake::Mistake;
 pub use settings::{KEYS, Settings, parse};
 
+use crate::kube::KUBELET_LEASES;
+
 /// Where the config is looked for if nobody says otherwise; its absence is no mistake.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell-controller.toml";
 /// Any of these files stops everything at once; the second outlives a boot.
@@ -29,6 +31,8 @@ pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
 
 /// Where medik8s' operators keep their Leases of nodes.
 pub const CLAIMS: &str = "medik8s-leases";
+/// Where the controller's own Leases are, and nobody else's.
+pub const LEASES: &str = "nodewell-controller";
 
 /// See [`Leader::check`].
 const SHORTEST_LEASE: Duration = Duration::from_secs(10);
@@ -67,7 +71,8 @@ pub struct Config {
 /// `[leader]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leader {
-    /// The Lease, in the controller's namespace.
+    /// Of the Lease and of the hosts' reports; never one in which a node's Lease may be.
+    pub namespace: String,
     pub lease: String,
     /// Who holds it; the host's name and a random part if nobody says.
     pub identity: Option<String>,
@@ -126,7 +131,9 @@ impl Config {
     pub fn settled(said: Settings) -> Result<Self, Mistake> {
         let approver = approver(&said)?;
         let listen = said.metrics_listen.unwrap_or(MetricsListen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20258))));
+        let namespace = said.namespace.unwrap_or_else(|| "nodewell".to_owned());
         let leader = Leader {
+            namespace: said.lease_namespace.unwrap_or_else(|| LEASES.to_owned()),
             lease: said.lease.unwrap_or_else(|| "nodewell-controller".to_owned()),
             identity: said.identity,
             // client-go's own numbers, which everybody knows.
@@ -134,10 +141,10 @@ impl Config {
             renew_deadline: said.renew_deadline.unwrap_or(Duration::from_secs(10)),
             retry: said.retry.unwrap_or(Duration::from_secs(2)),
         };
-        leader.check()?;
+        leader.check(&namespace)?;
         Ok(Self {
             dry_run: said.dry_run.unwrap_or(true),
-            namespace: said.namespace.unwrap_or_else(|| "nodewell".to_owned()),
+            namespace,
             kubeconfig: said.kubeconfig,
             node_name: said.node_name,
             leader,
@@ -163,7 +170,8 @@ impl Config {
 
 impl Leader {
     /// A leader stops before anybody else may begin, and tries more than once before it stops.
-    fn check(&self) -> Result<(), Mistake> {
+    fn check(&self, agents: &str) -> Result<(), Mistake> {
+        self.check_namespace(agents)?;
         let whole = self.duration.subsec_nanos() == 0;
         // What cannot be taken back is begun only while enough of the Lease is left for it.
         if self.duration < SHORTEST_LEASE {
@@ -179,6 +187,20 @@ impl Leader {
             "[leader] duration {:?}, renew-deadline {:?}, retry {:?}: the duration takes whole seconds and is longer \
              than the renew-deadline, which is longer than two retries; leave them out for 15s, 10s, 2s",
             self.duration, self.renew_deadline, self.retry
+        )))
+    }
+}
+
+impl Leader {
+    /// Agents and kubelets write a Lease that is named like their Node: one named like the leader's would be the leader.
+    fn check_namespace(&self, agents: &str) -> Result<(), Mistake> {
+        if ![agents, KUBELET_LEASES].contains(&self.namespace.as_str()) {
+            return Ok(());
+        }
+        Err(Mistake::of_all(format!(
+            "[leader] namespace is {:?}, where nodes have Leases of their own: a Node named {:?} would own the leader's; \
+             leave it out for {LEASES:?}, which rbac.yaml makes",
+            self.namespace, self.lease
         )))
     }
 }

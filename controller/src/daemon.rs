@@ -2,6 +2,7 @@
 
 mod agents;
 pub(crate) mod claims;
+mod epochs;
 mod etcd;
 mod host;
 mod policies;
@@ -59,6 +60,7 @@ pub async fn cluster(config: &Config, requests: Arc<Requests>) -> Result<KubeClu
     let client = connect(config.kubeconfig.as_deref(), requests).await?;
     let settings = Settings {
         namespace: config.namespace.clone(),
+        lease_namespace: config.leader.namespace.clone(),
         lease: config.leader.lease.clone(),
         claims: config.claims_namespace.clone(),
         hold_files: HOLD_FILES.map(PathBuf::from).to_vec(),
@@ -85,6 +87,8 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     let power = Reaping::new(power(&config, &cluster)?, plugins, runner, world.clone());
     let host = host_name(&config);
     world.set_host(|view| view.node.clone_from(&config.node_name));
+    let state = epochs::folder();
+    state.iter().for_each(|folder| epochs::load(folder, &world));
     config.claims_namespace.iter().for_each(|namespace| world.set_claims(claims::unread(namespace)));
     tracing::info!(host, dry_run = config.dry_run, namespace = config.namespace, "started");
     serve_metrics(&config, &world, requests, &tally).await;
@@ -124,6 +128,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         () = etcd::ask(config.etcd.as_ref(), &world) => {}
         never = wiring::survey(power.inner(), &world) => match never {},
         () = notify::run(&world, config.dry_run) => {}
+        () = epochs::keep(state, &world) => {}
         () = guard(reaper.as_ref(), &world, clock) => {}
         _ = kdump::run(config.kdump_listen, &world, clock, &tally) => {}
     }

@@ -1,6 +1,6 @@
 //! Where watches pour what they see: `nodewell-reconcile`'s world, or a test's list.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, future::Future};
 
 pub use nodewell_reconcile::world::{NodeEvent, Source};
 use nodewell_reconcile::{cluster::LeaseKind, world::World};
@@ -26,6 +26,24 @@ pub trait Feed: Clone + 'static {
     fn remove_event(&self, uid: &str);
     /// A list of Events ended: these are all there are.
     fn keep_events(&self, uids: &BTreeSet<String>);
+    /// A list is about to be asked for; the watch before it had come to this version.
+    fn ask_list(&self, _source: Source, _at: &str) {}
+    /// Its answer begins, and is of this version.
+    fn list_began(&self, _source: Source, _version: &str) {}
+    /// An object of a list: it is so, whatever was known before the list was asked for.
+    fn list_node(&self, node: Node) {
+        self.apply_node(node);
+    }
+    fn list_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView) {
+        self.apply_lease(kind, node, lease);
+    }
+    fn list_fence(&self, fence: NodeFence) {
+        self.apply_fence(fence);
+    }
+    /// Returns when the source has to be listed anew although its watch is there.
+    fn relist_wanted(&self, _source: Source) -> impl Future<Output = ()> {
+        std::future::pending()
+    }
     /// A list ended: these are all there are.
     fn listed(&self, source: Source, names: &BTreeSet<String>);
     /// The watch is alive, though nothing changed.
@@ -70,6 +88,24 @@ impl Feed for World {
     }
     fn keep_events(&self, uids: &BTreeSet<String>) {
         self.keep_events(uids);
+    }
+    fn ask_list(&self, source: Source, at: &str) {
+        self.ask_list(source, at);
+    }
+    fn list_began(&self, source: Source, version: &str) {
+        self.list_began(source, version);
+    }
+    fn list_node(&self, node: Node) {
+        self.list_node(node);
+    }
+    fn list_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView) {
+        self.list_lease(kind, node, lease);
+    }
+    fn list_fence(&self, fence: NodeFence) {
+        self.list_fence(fence);
+    }
+    fn relist_wanted(&self, source: Source) -> impl Future<Output = ()> {
+        self.relist_wanted(source)
     }
     fn listed(&self, source: Source, names: &BTreeSet<String>) {
         self.listed(source, names);

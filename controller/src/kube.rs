@@ -23,7 +23,7 @@ pub use counted::{Asked, Requests};
 pub use requests::SigningRequests;
 pub use stack::{ConnectError, client, connect};
 pub use switch::HOLD_CONFIG_MAP;
-pub use wire::{Wire, escaped};
+pub use wire::{Manager, Wire, escaped};
 
 /// Who writes, as `managedFields` and Events say it.
 pub const FIELD_MANAGER: &str = "nodewell-controller";

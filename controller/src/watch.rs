@@ -1,7 +1,10 @@
 //! Watches: a list in pages, then changes, for ever. Each object is cut down as it comes; no whole one is kept. Our own
 //! loop instead of kube's: that one swallows bookmarks, which are how a quiet watch is told from a dead one.
+//!
+//! A watch goes on from its last version only after its own time was over. If it ends otherwise, says nothing or stumbles,
+//! everything is listed: whoever restores etcd restarts its API servers, and a watch from a version that the restored
+//! store has not reached hangs in silence, or misses what is written until then.
 
-mod pace;
 mod sinks;
 mod stream;
 #[cfg(test)]
@@ -14,19 +17,23 @@ use nodewell_remedy::api::{GROUP, VERSION};
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::watch,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::{
     feed::{Feed, Source},
     kube::{KUBELET_LEASES, Wire},
 };
-use pace::{Pace, is_short};
 use sinks::{Events, Fences, Leases, Nodes, Policies};
-use stream::{Change, Changes};
+use stream::{Change, Changes, forgot, is_before};
 
-/// A quiet watch has a bookmark about once a minute; without a word for so long it is begun again.
+/// A quiet watch has a bookmark about once a minute; without a word for so long everything is listed.
 const SILENCE: Duration = Duration::from_secs(90);
+/// API servers end a watch when its time is over (`stream::LIFE_SECS`), which by our watch may be a little earlier.
+const TIMELY: Duration = Duration::from_secs(stream::LIFE_SECS - 10);
+/// A watch that ends sooner is none, and one that ends sooner than that, again and again, is begun more and more slowly.
+const SHORT: Duration = Duration::from_secs(1);
+const LASTING: Duration = Duration::from_secs(60);
 /// Events on what is in no namespace are told in this one.
 pub(crate) const NODE_EVENTS: &str = "/api/v1/namespaces/default/events";
 /// After a failure, doubled each time up to the second.
@@ -86,16 +93,18 @@ async fn follow_events<F: Feed>(way: &Way<'_>, feed: F, clock: Clock, mut wanted
 
 /// Lists and watches one kind, again and again; never returns.
 async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, mut sink: S) {
-    let (mut pause, mut told) = (RETRY.0, Told::default());
+    let (mut pause, mut told, mut at) = (RETRY.0, Told::default(), String::new());
     loop {
-        match round(way, &feed, &path, (&mut sink, &mut told)).await {
-            Ok(()) => pause = RETRY.0,
-            Err(failure) => {
-                told.broken(way, &path, &failure);
-                sleep(pause).await;
-                pause = (pause * 2).min(RETRY.1);
+        match round(way, &feed, &path, (&mut sink, &mut told, &mut at)).await {
+            Ok(lived) if lived >= LASTING => {
+                pause = RETRY.0;
+                continue;
             }
+            Ok(_) => {}
+            Err(failure) => told.broken(way, &path, &failure),
         }
+        sleep(pause).await;
+        pause = (pause * 2).min(RETRY.1);
     }
 }
 
@@ -136,45 +145,68 @@ impl Told {
     }
 }
 
-/// One list, and watches from there until the server forgets where we were.
+/// One list, and watches from there until one ends before its time; how long that one lived. `at` is the version to which
+/// they have come.
 async fn round<F: Feed, S: Sink>(
     way: &Way<'_>,
     feed: &F,
     path: &str,
-    (sink, told): (&mut S, &mut Told),
-) -> Result<(), Failure> {
-    let mut names = BTreeSet::new();
-    sink.begin();
-    let listed = way.wire.pages(path, "", |raw: S::Raw| names.extend(sink.apply(raw, true))).await;
-    let mut version = listed.inspect_err(|_| lose(feed, sink))?;
+    (sink, told, at): (&mut S, &mut Told, &mut String),
+) -> Result<Duration, Failure> {
+    *at = list(way, feed, path, sink, at).await?;
     told.complete(way, path);
-    if let Some(source) = sink.source() {
-        feed.listed(source, &names);
-    }
-    sink.end();
-    check_whole(feed, sink);
-    drop(names);
-    let mut pace = Pace::default();
+    let mut is_first = true;
     loop {
         let opened = Instant::now();
-        match changes(way.wire, feed, path, sink, &mut version).await? {
-            Ended::Timely => match pace.ended(opened.elapsed()) {
-                Some(pause) => sleep(pause).await,
-                None => return Err(useless(feed, sink, "the watch ends at once, each time")),
-            },
-            Ended::Forgotten if is_short(opened.elapsed()) => {
+        let ended = changes(way.wire, feed, path, sink, at).await?;
+        let lived = opened.elapsed();
+        match ended {
+            Ended::Closed if lived >= TIMELY => is_first = false,
+            Ended::Closed if lived < SHORT => return Err(useless(feed, sink, "the watch ends at once, each time")),
+            Ended::Forgotten if lived < SHORT && is_first => {
                 return Err(useless(feed, sink, "the server does not know what it listed a moment ago"));
             }
-            Ended::Forgotten => return Ok(()),
+            Ended::Closed | Ended::Silent | Ended::Forgotten => return Ok(lived),
         }
     }
 }
 
+/// Everything that is there; the version of the list, which comes before its first object.
+async fn list<F: Feed, S: Sink>(
+    way: &Way<'_>,
+    feed: &F,
+    path: &str,
+    sink: &mut S,
+    at: &str,
+) -> Result<String, Failure> {
+    let (mut names, mut began) = (BTreeSet::new(), false);
+    let source = sink.source();
+    source.into_iter().for_each(|source| feed.ask_list(source, at));
+    let begin = |began: &mut bool, version: &str| {
+        let is_first = !std::mem::replace(began, true);
+        source.filter(|_| is_first).into_iter().for_each(|source| feed.list_began(source, version));
+    };
+    sink.begin();
+    let each = |version: &str, raw: S::Raw| {
+        begin(&mut began, version);
+        names.extend(sink.apply(raw, true));
+    };
+    let listed = way.wire.pages(path, "", each).await;
+    let version = listed.inspect_err(|_| lose(feed, sink))?;
+    begin(&mut began, &version);
+    source.into_iter().for_each(|source| feed.listed(source, &names));
+    sink.end();
+    check_whole(feed, sink);
+    Ok(version)
+}
+
 /// How a watch ended.
 enum Ended {
-    /// By its own time, or without a word for long: go on from the last version.
-    Timely,
-    /// The server does not know that version any more: list again.
+    /// The server closed it, or the connection broke.
+    Closed,
+    /// It said nothing for long.
+    Silent,
+    /// The server does not know that version, or not any more, or the store went back: list.
     Forgotten,
 }
 
@@ -185,30 +217,49 @@ async fn changes<F: Feed, S: Sink>(
     sink: &mut S,
     version: &mut String,
 ) -> Result<Ended, Failure> {
-    let mut changes: Changes<S::Raw> = Changes::open(wire, path, version).await?;
-    while let Ok(Some(change)) = tokio::time::timeout(SILENCE, changes.next()).await {
+    let mut changes: Changes<S::Raw> = match Changes::open(wire, path, version).await {
+        Err(failure) if forgot(&failure) => return Ok(Ended::Forgotten),
+        opened => opened?,
+    };
+    let source = sink.source();
+    let relist = async {
+        match source {
+            Some(source) => feed.relist_wanted(source).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(relist);
+    loop {
+        let change = tokio::select! {
+            biased;
+            () = &mut relist => return Ok(Ended::Forgotten),
+            change = timeout(SILENCE, changes.next()) => change,
+        };
+        let Ok(change) = change else { return Ok(Ended::Silent) };
+        let Some(change) = change else { return Ok(Ended::Closed) };
+        // Within one watch versions grow.
+        if change.version().is_some_and(|at| is_before(at, version)) {
+            return Ok(Ended::Forgotten);
+        }
         match change {
             Change::Applied(raw, at) => {
                 sink.apply(raw, false);
-                version.clone_from(&at);
+                *version = at;
             }
             Change::Deleted(raw, at) => {
                 sink.remove(raw);
-                version.clone_from(&at);
+                *version = at;
             }
-            Change::Bookmark(at) => version.clone_from(&at),
+            Change::Bookmark(at) => *version = at,
             Change::Forgotten => return Ok(Ended::Forgotten),
             Change::Broken(why) => {
                 lose(feed, sink);
                 return Err(Failure::NoAnswer(why));
             }
         }
-        if let Some(source) = sink.source() {
-            feed.heard(source);
-        }
+        source.into_iter().for_each(|source| feed.heard(source));
         check_whole(feed, sink);
     }
-    Ok(Ended::Timely)
 }
 
 /// Who watches so hears nothing.

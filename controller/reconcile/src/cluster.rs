@@ -13,7 +13,7 @@ mod records;
 pub use configuration::Configuration;
 pub use election::{Election, Leadership};
 pub use hosts::{Hosts, ReachReport};
-pub use marks::Marks;
+pub use marks::{Marks, ReleaseMark};
 pub use nodes::{LeaseKind, Nodes};
 pub use pods::Pods;
 pub use records::Records;

@@ -8,6 +8,7 @@ mod gather;
 mod methods;
 mod perform;
 mod power;
+mod reads;
 mod recheck;
 mod record;
 mod rehearsal;

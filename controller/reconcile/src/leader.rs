@@ -3,6 +3,9 @@
 //! Wall clocks are written for people and never compared. Another one's Lease has expired when *we* have seen it unchanged
 //! for its duration; our own lasts from the moment a renewal was *sent*, less a margin. So a leader stops before the next
 //! can begin, however the clocks differ and however late an answer comes.
+//!
+//! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was given back in the
+//! backup is not taken at once, and the next term has a number that nobody can have had.
 
 mod ledger;
 #[cfg(test)]
@@ -49,6 +52,13 @@ impl Terms {
     }
 }
 
+/// "Unchanged" means while we looked: a store that was set back shows an old Lease again. Who did not look for longer than
+/// this part of a term begins to count anew.
+const LOOKS_IN_A_TERM: u32 = 3;
+/// The first term after the store went back leaves out so many numbers: terms that ended before anybody else saw them may
+/// have had them, and no more than that begin between two looks at a Lease.
+const SKIPPED: u64 = 1000;
+
 /// The present term; nothing while another one leads.
 pub type Term = watch::Receiver<Option<Lifeline>>;
 
@@ -74,6 +84,11 @@ pub struct Candidate<'a, C> {
     term: watch::Sender<Option<Lifeline>>,
     seen: Option<Seen>,
     held: Option<Held>,
+    /// The newest version of the Lease that we read or wrote.
+    newest: u128,
+    /// How often the store went back, and how often it had when we last led.
+    set_backs: watch::Receiver<u64>,
+    passed: u64,
     /// The last trouble that was told.
     told: Option<String>,
 }
@@ -83,6 +98,8 @@ pub struct Candidate<'a, C> {
 struct Seen {
     lease: Leadership,
     since: Moment,
+    /// The last look.
+    looked: Moment,
 }
 
 /// Our own term.
@@ -99,7 +116,9 @@ impl<'a, C: Election> Candidate<'a, C> {
     #[must_use]
     pub fn new(cluster: &'a C, world: World, clock: Clock, terms: Terms) -> (Self, Term) {
         let (term, receiver) = watch::channel(None);
-        (Self { cluster, world, clock, terms, term, seen: None, held: None, told: None }, receiver)
+        let set_backs = world.hear_of_set_backs();
+        let (seen, held, told) = (None, None, None);
+        (Self { cluster, world, clock, terms, term, seen, held, newest: 0, set_backs, passed: 0, told }, receiver)
     }
 
     /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, and without that the lifeline.
@@ -109,8 +128,22 @@ impl<'a, C: Election> Candidate<'a, C> {
                 true => self.renew().await,
                 false => self.stand().await,
             }
-            tokio::time::sleep(self.terms.retry).await;
+            tokio::select! {
+                () = tokio::time::sleep(self.terms.retry) => {}
+                Ok(()) = self.set_backs.changed() => self.end_if_set_back(),
+            }
         }
+    }
+
+    /// Whatever this term wrote may be unwritten, and records of it would be taken for what it just meant.
+    fn end_if_set_back(&mut self) {
+        if self.is_set_back() {
+            self.end("the API server's store went back");
+        }
+    }
+
+    fn is_set_back(&self) -> bool {
+        *self.set_backs.borrow() > self.passed
     }
 
     /// Ends the term and gives the Lease back, so that the next need not wait. Everything of the term must have ended.
@@ -139,17 +172,25 @@ impl<'a, C: Election> Candidate<'a, C> {
     /// that term is over.
     fn is_free(&mut self, lease: &Leadership) -> bool {
         let now = self.clock.moment();
-        let seen = self.seen.take().filter(|seen| seen.lease == *lease);
-        let since = self.seen.insert(seen.unwrap_or_else(|| Seen { lease: lease.clone(), since: now })).since;
+        let gap = self.terms.duration / LOOKS_IN_A_TERM;
+        let seen = self.seen.take().filter(|seen| seen.lease == *lease && now.since(seen.looked) <= gap);
+        let since = seen.map_or(now, |seen| seen.since);
+        self.seen = Some(Seen { lease: lease.clone(), since, looked: now });
         let given_back = lease.holder.is_empty() && !lease.resource_version.is_empty();
-        given_back || now.since(since) >= lease.duration.max(self.terms.duration)
+        given_back && !self.is_past(lease) || now.since(since) >= lease.duration.max(self.terms.duration)
+    }
+
+    /// It is a Lease of before the store went back: what stands in it was so once, and another one may lead.
+    fn is_past(&self, lease: &Leadership) -> bool {
+        self.is_set_back() || lease.transitions < *self.world.epochs().borrow()
     }
 
     async fn take(&mut self, before: Leadership) {
         // A Lease made anew would count from the start again, and a term must never have the number of an older one.
         let Some(known) = self.world.newest_epoch() else { return };
         let wall = Some(self.clock.wall());
-        let transitions = before.transitions.max(known) + 1;
+        let skipped = if self.is_set_back() { SKIPPED } else { 0 };
+        let transitions = before.transitions.max(known) + skipped + 1;
         let mine = Leadership {
             holder: self.terms.identity.clone(),
             duration: self.terms.duration,
@@ -158,13 +199,18 @@ impl<'a, C: Election> Candidate<'a, C> {
             transitions,
             ..before
         };
-        let sent = self.clock.moment();
+        let (sent, set_backs) = (self.clock.moment(), *self.set_backs.borrow());
         match self.write(&mine).await {
             Ok(lease) => {
+                self.passed = set_backs;
                 // Unchanged for so long before our own eyes: that much older is what it says, at least.
                 let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
                 self.world.inherit(ledger::read(&lease), elapsed);
                 self.begin(lease, sent);
+            }
+            Err(failure @ Failure::NoAnswer(_)) => {
+                self.world.saw_epoch(transitions);
+                self.trouble("it could not be taken", &failure);
             }
             // A lost answer may have made us the holder. Nothing begins on that: the Lease then runs out like another's.
             Err(failure @ Failure::Conflict(_)) => tracing::debug!(%failure, "another one took the leader's Lease"),
@@ -231,6 +277,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     /// After a lost answer or a conflict: what is stored tells whether the renewal arrived.
     async fn look_again(&mut self, meant: &Leadership, sent: Moment) {
         match self.read().await {
+            _ if self.is_set_back() => self.end_if_set_back(),
             Ok(Some(lease)) if !self.is_mine(&lease) => drop(self.end("another one leads")),
             Ok(Some(lease)) if lease.renewed == meant.renewed => self.renewed(lease, sent),
             Ok(Some(lease)) => self.refresh(lease),
@@ -269,12 +316,31 @@ impl<'a, C: Election> Candidate<'a, C> {
         sent.plus(self.terms.duration.saturating_sub(self.terms.margin))
     }
 
-    async fn read(&self) -> Result<Option<Leadership>, Failure> {
-        timeout(self.patience(), self.cluster.leadership()).await.unwrap_or_else(|_| Err(late()))
+    async fn read(&mut self) -> Result<Option<Leadership>, Failure> {
+        let read = timeout(self.patience(), self.cluster.leadership()).await.unwrap_or_else(|_| Err(late()));
+        if let Ok(Some(lease)) = &read {
+            self.remember(lease);
+        }
+        read
     }
 
-    async fn write(&self, lease: &Leadership) -> Result<Leadership, Failure> {
-        timeout(self.patience(), self.cluster.lead(lease)).await.unwrap_or_else(|_| Err(late()))
+    async fn write(&mut self, lease: &Leadership) -> Result<Leadership, Failure> {
+        let written = timeout(self.patience(), self.cluster.lead(lease)).await.unwrap_or_else(|_| Err(late()));
+        if let Ok(lease) = &written {
+            self.remember(lease);
+        }
+        written
+    }
+
+    /// Each answer follows the one before: an older version than that is of a store that went back.
+    fn remember(&mut self, lease: &Leadership) {
+        // A term that is newer than all we know of began since: the store went back before it.
+        if !lease.holder.is_empty() && lease.transitions > *self.world.epochs().borrow() {
+            self.passed = *self.set_backs.borrow();
+        }
+        self.world.saw_epoch(lease.transitions);
+        self.world.compare_lease(self.newest, &lease.resource_version);
+        self.newest = lease.resource_version.parse().unwrap_or_default();
     }
 
     /// So that there is time for a second try before giving up.

@@ -23,7 +23,8 @@ pub trait Conditions {
     /// The Node with its `managedFields`, then the agent's Lease, both by the API and not from a cache. Nothing if there is
     /// no such Node.
     fn read(&self, node: &str) -> impl Future<Output = Result<Option<Evidence>, Failure>>;
-    /// Server-side apply on `nodes/status` as the agent's field manager, `force=false`, with `metadata.uid` and
+    /// Server-side apply on `nodes/status` as the agent's field manager, by force only where its conditions lost their owner
+    /// ([`StatusView::has_lost_owners`]), with `metadata.uid` and
     /// `metadata.resourceVersion` of `status` (`nodewell_remedy::liveness::apply_body`). The set is complete: what it
     /// leaves out is given up.
     fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> impl Future<Output = Result<(), Failure>>;

@@ -11,16 +11,28 @@ use nodewell_remedy::{
 
 use crate::lifeline::Lifeline;
 
-/// What acts on machines. Nothing here retries: the automaton does. Everything ends with the lifeline at the latest, and
+/// What acts on machines. `storage` says what a record cuts: this storage, or nothing for the whole machine. What is configured
+/// otherwise by now is neither asked nor acted upon: the switch of a storage proves nothing of a machine's power.
+/// Nothing here retries: the automaton does. Everything ends with the lifeline at the latest, and
 /// nothing of it runs on after its future was dropped.
 pub trait Power {
     /// How this node is fenced, and whether its BMC is its own; else a hold that says what has to be mended.
     fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, Hold>>;
     /// Asks for the power's state; what is neither on nor off is Unknown. With several methods all have to say Off.
-    fn read(&self, node: &Node) -> impl Future<Output = PowerState>;
+    fn read(&self, node: &Node, storage: Option<&str>) -> impl Future<Output = PowerState>;
     /// `off` by every method of the step, in order. Ok says only that the agents said so: the caller reads.
-    fn off(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<Vec<String>, Failed>>;
-    fn on(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<Vec<String>, Failed>>;
+    fn off(
+        &self,
+        node: &Node,
+        storage: Option<&str>,
+        life: &Lifeline,
+    ) -> impl Future<Output = Result<Vec<String>, Failed>>;
+    fn on(
+        &self,
+        node: &Node,
+        storage: Option<&str>,
+        life: &Lifeline,
+    ) -> impl Future<Output = Result<Vec<String>, Failed>>;
     /// Methods of the isolation and recovery steps that are not built in.
     fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> impl Future<Output = Result<(), Failed>>;
     /// The provider's plug-in; Ok when it is known to be gone.

@@ -11,6 +11,7 @@ mod informed;
 mod ledger;
 mod peers;
 mod stamp;
+mod store;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -28,9 +29,9 @@ use nodewell_remedy::{
     snapshot::{Gathered, HostView, Quorum, Snapshot},
     verdict::Verdict,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-use self::{causes::Causes, fences::Versions, informed::Informed, ledger::Ledgers, peers::Dumps};
+use self::{causes::Causes, fences::Versions, informed::Informed, ledger::Ledgers, peers::Dumps, store::Store};
 pub use self::{
     causes::Spans,
     events::{NodeEvent, NodeEvents},
@@ -58,7 +59,10 @@ struct Inner {
 struct State {
     snapshot: Snapshot,
     informed: Informed,
+    store: Store,
     versions: Versions,
+    /// The newest term ever seen: in records, in the leader's Lease, in what an earlier run of this program left.
+    epochs: watch::Sender<u64>,
     dumps: Dumps,
     ledgers: Ledgers,
     events: NodeEvents,
@@ -75,7 +79,9 @@ impl World {
         let state = State {
             snapshot: Snapshot::default(),
             informed: Informed::new(limits),
+            store: Store::default(),
             versions: Versions::default(),
+            epochs: watch::Sender::new(0),
             dumps: Dumps::default(),
             ledgers: Ledgers::default(),
             events: NodeEvents::default(),
@@ -97,8 +103,9 @@ impl World {
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
-        let State { snapshot, informed, dumps, .. } = &mut *state;
+        let State { snapshot, informed, dumps, store, .. } = &mut *state;
         snapshot.host.informed = informed.is_informed(now);
+        snapshot.host.unread = store.unread();
         dumps.show(snapshot, now);
         look(snapshot)
     }
@@ -108,6 +115,7 @@ impl World {
     pub fn apply_node(&self, mut node: Node) {
         let now = self.clock.moment();
         let mut state = self.lock();
+        state.store.see(Source::Nodes, &node.resource_version);
         if state.snapshot.nodes.get(&node.name).is_some_and(|known| stamp::is_older(&node, known)) {
             return;
         }
@@ -123,6 +131,12 @@ impl World {
         self.tell_if(loud);
     }
 
+    /// The same, as part of a list, which is the truth about everything that was known before it was asked for.
+    pub fn list_node(&self, node: Node) {
+        self.check_listed(Source::Nodes, (&node.name, &node.uid), &node.resource_version);
+        self.apply_node(node);
+    }
+
     pub fn remove_node(&self, name: &str) {
         let mut state = self.lock();
         let was = state.snapshot.nodes.remove(name).is_some();
@@ -135,6 +149,7 @@ impl World {
     pub fn apply_lease(&self, kind: LeaseKind, node: &str, mut lease: LeaseView) {
         let now = self.clock.moment();
         let mut state = self.lock();
+        state.store.see(kind.into(), &lease.resource_version);
         let leases = leases(&mut state.snapshot, kind);
         if leases.get(node).is_some_and(|known| stamp::is_overtaken(&lease, known, now)) {
             return;
@@ -143,6 +158,12 @@ impl World {
         leases.insert(node.to_owned(), lease);
         drop(state);
         self.tell_if(loud);
+    }
+
+    /// The same, as part of a list.
+    pub fn list_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView) {
+        self.check_listed(kind.into(), (node, ""), &lease.resource_version);
+        self.apply_lease(kind, node, lease);
     }
 
     pub fn remove_lease(&self, kind: LeaseKind, node: &str) {
@@ -215,9 +236,13 @@ impl World {
         self.tell_if(loud);
     }
 
-    /// A whole list was read: what is not in `names` is gone, and this source is complete from here on.
+    /// A whole list was read: what is not in `names` is gone, and this source is complete from here on. Not if the store was
+    /// seen to have gone back meanwhile: then it is asked for again.
     pub fn listed(&self, source: Source, names: &BTreeSet<String>) {
         let mut state = self.lock();
+        if !state.end_list(source) {
+            return;
+        }
         state.informed.complete(source, self.clock.moment());
         match source {
             Source::Nodes => {

@@ -1,10 +1,10 @@
 //! `abort`: no more of one node's remedy.
 
 use clap::Args;
-use nodewell_remedy::api::{GROUP, VERSION};
+use nodewell_remedy::api::{ASKED_BY, GROUP, VERSION};
 use serde_json::{Value, json};
 
-use super::{Failure, Global, failure::print};
+use super::{Failure, Global, asker, failure::print};
 
 /// Stop one node's remedy, and take back what is safe to take back
 #[derive(Debug, Args)]
@@ -13,11 +13,14 @@ pub(super) struct Abort {
     /// The node
     #[arg(value_name = "NODE")]
     node: String,
+    /// Why, for whoever looks: it stands in the record with your name
+    #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
+    reason: String,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewell-controller abort worker-7         no more of what is under way
+  nodewell-controller abort worker-7 \"its disk is changed\"
 
 It sets spec.abort of the NodeFence: nothing irreversible is begun any more.
 What is being done at that moment comes to its end; a machine that is off stays
@@ -34,7 +37,8 @@ impl Abort {
         if there.is_none() {
             return Err(Failure::Said(format!("nothing is under way for {node}: there is no NodeFence of that name")));
         }
-        let patch = json!({ "spec": { "abort": true } });
+        let by = asker::signed(cluster.wire(), &self.reason).await;
+        let patch = json!({ "metadata": { "annotations": { ASKED_BY: by } }, "spec": { "abort": true } });
         cluster.wire().merge::<Value>(&path, &patch).await.map_err(Failure::of(&what))?;
         print(&format!("{node}: nothing irreversible is begun any more\n"))
     }

@@ -1,4 +1,4 @@
-//! `check`: reads configuration and policies without a cluster and says everything that is wrong.
+//! `check`: reads configuration and policies without a cluster and says everything that is wrong; of one node, with it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use nodewell_remedy::{
 };
 use serde_json::{Value, json};
 
-use super::{Failure, Global, failure::print};
+use super::{Failure, Global, accept, failure::print};
 use crate::{
     config::{Config, Mistake, Settings},
     reaper::{self, Reaper},
@@ -23,6 +23,9 @@ pub(super) struct Check {
     /// Policies (.yaml, .yml, .json), configurations (.toml), node-reaper's configuration (.yaml) [default: the controller's own configuration]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Whether this node could be turned off, and the command that says whose its machine is; asks the cluster and the BMC
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["files", "json"])]
+    node: Option<String>,
     /// As JSON, for scripts: what is right, and each mistake with its file and line
     #[arg(long)]
     json: bool,
@@ -34,11 +37,15 @@ Examples:
   nodewell-controller check policies/*.yaml    policies, before they are applied
   nodewell-controller check node-reaper.yaml   node-reaper's, and what differs
   nodewell-controller check --json             for scripts
+  nodewell-controller check --node worker-1    whether it could be turned off
 
 Each mistake is a line that begins with its file. Exit codes: 0 none; 78 some.";
 
 impl Check {
-    pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        if let Some(node) = &self.node {
+            return accept::run(global, node).await;
+        }
         let (right, mistakes) = if self.files.is_empty() { own(global) } else { named(&self.files) };
         if self.json {
             let mistakes_told: Vec<Value> = mistakes.iter().map(Mistake::as_json).collect();
@@ -111,30 +118,44 @@ fn node_reaper(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
 fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text)
         .map_err(|error| vec![Mistake::of_file(file, format!("not YAML: {}", first_line(&error.to_string())))])?;
-    let (mut mistakes, mut right) = (Vec::new(), 0);
+    let (mut mistakes, mut right, mut beware) = (Vec::new(), 0, String::new());
     for document in documents.iter().filter(|document| document["kind"] == "RemedyPolicy") {
-        let found = policy(document);
-        right += usize::from(found.is_empty());
-        mistakes.extend(found.into_iter().map(|what| Mistake::of_file(file, what)));
+        match policy(document) {
+            Ok(read) => {
+                right += 1;
+                beware.extend(of_events(&read).map(|line| format!("\n  beware: {line}")));
+            }
+            Err(found) => mistakes.extend(found.into_iter().map(|what| Mistake::of_file(file, what))),
+        }
     }
     if mistakes.is_empty() && right == 0 {
         mistakes.push(Mistake::of_file(file, "there is no RemedyPolicy in it"));
     }
     if mistakes.is_empty() {
-        Ok(if right == 1 { "the policy is right".to_owned() } else { format!("{right} policies are right") })
+        let told = if right == 1 { "the policy is right".to_owned() } else { format!("{right} policies are right") };
+        Ok(told + &beware)
     } else {
         Err(mistakes)
     }
 }
 
-fn policy(document: &Value) -> Vec<String> {
+fn policy(document: &Value) -> Result<Policy, Vec<String>> {
     let name = document["metadata"]["name"].as_str().unwrap_or("without a name");
-    let read: RemedyPolicy = match serde_json::from_value(document.clone()) {
-        Ok(read) => read,
-        Err(error) => return vec![format!("RemedyPolicy {name}: {error}")],
+    let wrong = |error: &dyn std::fmt::Display| format!("RemedyPolicy {name}: {error}");
+    let read: RemedyPolicy = serde_json::from_value(document.clone()).map_err(|error| vec![wrong(&error)])?;
+    Policy::compile(&read).map_err(|errors| errors.iter().map(|error| wrong(error)).collect())
+}
+
+/// What Events have to do with it; nothing if it does not ask for them.
+fn of_events(policy: &Policy) -> Option<String> {
+    let text = match (policy.when.uses_events(), policy.trust_events) {
+        (false, _) => return None,
+        (true, true) => "trustEvents: whoever may write Events has any selected node remedied",
+        (true, false) => {
+            "Events alone open no record; a condition that the node itself reports has to be needed beside them"
+        }
     };
-    let errors = Policy::compile(&read).err().into_iter().flatten();
-    errors.map(|error| format!("RemedyPolicy {name}: {error}")).collect()
+    Some(format!("RemedyPolicy {}: {text}", policy.name))
 }
 
 fn first_line(text: &str) -> &str {
@@ -156,6 +177,20 @@ mod tests {
         let told = told(text);
         assert!(told[0].starts_with("p.yaml: RemedyPolicy one: "), "{told:?}");
         assert!(told[0].contains("maxUnavailable"), "{told:?}");
+    }
+
+    #[test]
+    fn a_policy_that_asks_for_events_is_told_what_they_are_worth() {
+        let told = |when: &str, more: &str| {
+            let steps = "steps: [{ cordon: {} }]";
+            let text =
+                format!("kind: RemedyPolicy\nmetadata: {{ name: one }}\nspec: {{ when: \"{when}\", {steps}{more} }}\n");
+            policies(Path::new("p.yaml"), &text).unwrap()
+        };
+        assert_eq!(told("!node.ready", ""), "the policy is right");
+        let asks = "'DiskFell' in events";
+        assert!(told(asks, "").contains("beware: RemedyPolicy one: Events alone open no record"), "{}", told(asks, ""));
+        assert!(told(asks, ", trustEvents: true").contains("whoever may write Events"));
     }
 
     #[test]

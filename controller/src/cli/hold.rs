@@ -2,10 +2,10 @@
 
 use clap::Args;
 use nodewell_reconcile::failure::Failure as Refusal;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Failure, Global, failure::print};
-use crate::kube::HOLD_CONFIG_MAP;
+use super::{Failure, Global, asker, failure::print};
+use crate::kube::{FIELD_MANAGER, HOLD_CONFIG_MAP, Manager};
 
 /// Begin nothing more, on no node, until `release`.
 #[derive(Debug, Args)]
@@ -37,19 +37,14 @@ What else may stop it, `nodewell-controller plan` says.";
 impl Hold {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let (config, cluster) = global.cluster().await?;
-        let collection = format!("/api/v1/namespaces/{}/configmaps", config.namespace);
+        let path = format!("/api/v1/namespaces/{}/configmaps/{HOLD_CONFIG_MAP}", config.namespace);
+        let reason = asker::signed(cluster.wire(), &self.reason).await;
         let body = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": HOLD_CONFIG_MAP },
-            "data": { "reason": self.reason },
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": HOLD_CONFIG_MAP }, "data": { "reason": reason },
         });
-        let made = match cluster.wire().create::<Value>(&collection, &body).await {
-            Err(Refusal::Conflict(_)) => {
-                let path = format!("{collection}/{HOLD_CONFIG_MAP}");
-                cluster.wire().merge::<Value>(&path, &json!({ "data": { "reason": self.reason } })).await
-            }
-            outcome => outcome,
-        };
-        made.map_err(Failure::of("ConfigMap nodewell-hold"))?;
+        // An apply also where it is made: a role can then say its name.
+        let manager = Manager { name: FIELD_MANAGER, force: true };
+        cluster.wire().apply(&path, manager, &body).await.map_err(Failure::of("ConfigMap nodewell-hold"))?;
         print("held: nothing is begun any more; `nodewell-controller release` goes on\n")
     }
 }

@@ -1,5 +1,6 @@
 //! `plan`: what would be done now, and why not, for every node. Reads the cluster once; writes nothing.
 
+mod budgets;
 mod drain;
 mod fate;
 mod policies;
@@ -12,7 +13,13 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use clap::Args;
 use nodewell_reconcile::clock::Clock;
-use nodewell_remedy::{decide::Memory, fate::Fate, snapshot::Snapshot, verdict::Verdict};
+use nodewell_remedy::{
+    decide::Memory,
+    fate::Fate,
+    guard::budgets::{Taken, taken},
+    snapshot::Snapshot,
+    verdict::Verdict,
+};
 use serde_json::{Value, json};
 
 use self::policies::Says;
@@ -85,13 +92,14 @@ impl Plan {
                 fate: fate::of(&cluster, &config, &snapshot, node, now).await,
             });
         }
-        print(&self.shown(&snapshot, (&verdicts, &refusals), one.as_ref(), config.dry_run))
+        let taken = taken(&snapshot, now.moment);
+        print(&self.shown(&snapshot, (&verdicts, &refusals, &taken), one.as_ref(), config.dry_run))
     }
 
     fn shown(
         &self,
         snapshot: &Snapshot,
-        (verdicts, refusals): (&[Verdict], &[String]),
+        (verdicts, refusals, taken): (&[Verdict], &[String], &[Taken]),
         one: Option<&One>,
         dry_run: bool,
     ) -> String {
@@ -104,12 +112,14 @@ impl Plan {
             }
             let of_all = json!({
                 "dryRun": dry_run, "stopped": snapshot.stopped, "nodeReaperRefused": refusals, "nodes": nodes,
+                "budgets": budgets::as_json(taken),
             });
             return format!("{of_all}\n");
         }
         let look = Look::of_stdout();
         let mut text = table::head(snapshot, dry_run, look);
         text.push_str(&table::refused(refusals, look));
+        text.push_str(&budgets::told(taken));
         match (one, verdicts) {
             (Some(one), [verdict]) => text.push_str(&table::one(snapshot, verdict, (&one.says, &one.waits), look)),
             _ => text.push_str(&table::all(snapshot, verdicts, look)),

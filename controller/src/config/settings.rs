@@ -26,6 +26,7 @@ pub struct Settings {
     pub probes: Option<Vec<String>>,
     pub node_reaper_config: Option<PathBuf>,
     pub log_level: Option<String>,
+    pub lease_namespace: Option<String>,
     pub lease: Option<String>,
     pub identity: Option<String>,
     pub lease_duration: Option<Duration>,
@@ -71,7 +72,7 @@ const TOP: &[&str] = &[
     "kdump",
     "claims",
 ];
-const LEADER: &[&str] = &["lease", "identity", "duration", "renew-deadline", "retry"];
+const LEADER: &[&str] = &["namespace", "lease", "identity", "duration", "renew-deadline", "retry"];
 const ETCD: &[&str] = &["endpoints", "ca", "cert", "key"];
 const FENCING: &[&str] = &["agents-folder", "plugins"];
 const LIVENESS: &[&str] = &["enabled"];
@@ -144,6 +145,7 @@ fn probes(file: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
 fn leader(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     let Some(table) = file.table("leader", report) else { return };
     let section = Section::new("[leader]", table, LEADER, report);
+    settings.lease_namespace = section.string("namespace", report);
     settings.lease = section.string("lease", report);
     settings.identity = section.string("identity", report);
     settings.lease_duration = section.duration("duration", report);
@@ -212,6 +214,7 @@ impl Settings {
             probes: later.probes.or(self.probes),
             node_reaper_config: later.node_reaper_config.or(self.node_reaper_config),
             log_level: later.log_level.or(self.log_level),
+            lease_namespace: later.lease_namespace.or(self.lease_namespace),
             lease: later.lease.or(self.lease),
             identity: later.identity.or(self.identity),
             lease_duration: later.lease_duration.or(self.lease_duration),

@@ -70,6 +70,25 @@ fn a_leader_stops_before_another_begins() {
     }
 }
 
+/// An agent's Lease is `namespace/NODE`, a kubelet's `kube-node-lease/NODE`, and a Node may be named like any Lease.
+#[test]
+fn no_node_can_be_named_like_the_leaders_lease() {
+    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap());
+    let config = settled("").unwrap();
+    assert_ne!(config.leader.namespace, config.namespace);
+    let wrong = [
+        "[leader]\nnamespace = \"nodewell\"\n",
+        "[leader]\nnamespace = \"kube-node-lease\"\n",
+        "namespace = \"nodewell-controller\"\n",
+        "namespace = \"x\"\n[leader]\nnamespace = \"x\"\nlease = \"y\"\n",
+    ];
+    for wrong in wrong {
+        let told = settled(wrong).unwrap_err().to_string();
+        assert!(told.contains("where nodes have Leases of their own"), "{wrong}: {told}");
+    }
+    assert_eq!(settled("namespace = \"x\"\n").unwrap().leader.namespace, "nodewell-controller");
+}
+
 #[test]
 fn the_approver_is_somebody_else_or_nobody() {
     let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap());

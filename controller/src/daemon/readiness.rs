@@ -8,7 +8,7 @@ use nodewell_reconcile::{clock::Clock, leader::Term, world::World};
 use nodewell_remedy::facts::{Condition, FENCE_READY, Node, Truth};
 use serde_json::{Value, json};
 
-use crate::kube::{FIELD_MANAGER, KubeCluster};
+use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
 
 /// The condition says at least so often that somebody still looks.
 const HEARTBEAT: SignedDuration = SignedDuration::from_hours(6);
@@ -55,7 +55,9 @@ impl Asker<'_> {
         let metadata = json!({ "name": node.name, "uid": node.uid });
         let status = json!({ "conditions": conditions });
         let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status });
-        match self.cluster.wire().apply(&path, FIELD_MANAGER, &body).await {
+        // Nobody else has a word in it: who wrote it before was not entitled to.
+        let manager = Manager { name: FIELD_MANAGER, force: true };
+        match self.cluster.wire().apply(&path, manager, &body).await {
             Ok(()) => {
                 let Preflight { status, reason, message } = word;
                 tracing::info!(node = node.name, %status, reason, message, "FenceReady");

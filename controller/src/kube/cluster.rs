@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use k8s_openapi::api::core::v1::{self as core, ConfigMap, Secret};
 use nodewell_reconcile::{
     clock::Clock,
-    cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records},
+    cluster::{
+        Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records, ReleaseMark,
+    },
     failure::Failure,
 };
 use nodewell_remedy::{
@@ -22,9 +24,12 @@ use super::{
 /// Where the controller's own objects are, and what stops it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Of ConfigMaps, Secrets, the agents' Leases and the controller's own.
+    /// Of ConfigMaps, Secrets and the agents' Leases.
     pub namespace: String,
-    /// The controller's own Lease.
+    /// Of the controller's own Leases. Agents' Leases are named like their Nodes: in one namespace a Node could be named
+    /// like the leader's.
+    pub lease_namespace: String,
+    /// The leader's Lease.
     pub lease: String,
     /// The namespace of other remediators' Leases; nothing: nobody is asked.
     pub claims: Option<String>,
@@ -117,6 +122,14 @@ impl Marks for KubeCluster {
         nodes::change(&self.wire, (node, uid), |raw| nodes::uncordoned(raw, by)).await
     }
 
+    async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), Failure> {
+        nodes::mark_release(&self.wire, seen, mark).await
+    }
+
+    async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), Failure> {
+        nodes::change(&self.wire, (node, uid), nodes::unmarked).await.map(drop)
+    }
+
     async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
         events::tell(&self.wire, (node, uid), telling).await;
     }
@@ -199,20 +212,20 @@ impl Configuration for KubeCluster {
 
 impl Hosts for KubeCluster {
     async fn reach_reports(&self) -> Result<Vec<ReachReport>, Failure> {
-        reach::reports(&self.wire, &self.settings.namespace).await
+        reach::reports(&self.wire, &self.settings.lease_namespace).await
     }
 
     async fn report_reach(&self, report: &ReachReport) -> Result<(), Failure> {
-        reach::write(&self.wire, &self.settings.namespace, report).await
+        reach::write(&self.wire, &self.settings.lease_namespace, report).await
     }
 }
 
 impl Election for KubeCluster {
     async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
-        leases::leadership(&self.wire, &self.settings.namespace, &self.settings.lease).await
+        leases::leadership(&self.wire, &self.settings.lease_namespace, &self.settings.lease).await
     }
 
     async fn lead(&self, lease: &Leadership) -> Result<Leadership, Failure> {
-        leases::lead(&self.wire, (&self.settings.namespace, &self.settings.lease), lease).await
+        leases::lead(&self.wire, (&self.settings.lease_namespace, &self.settings.lease), lease).await
     }
 }

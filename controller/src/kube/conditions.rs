@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     KubeCluster, events, leases, nodes,
-    wire::{Wire, escaped},
+    wire::{Manager, Wire, escaped},
 };
 
 /// The way to the agents' conditions, with the controller's own rights.
@@ -39,7 +39,8 @@ impl Conditions for AgentConditions<'_> {
 
     async fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> Result<(), Failure> {
         versioned(node, status)?;
-        self.wire.apply(&status_path(node), AGENT, &apply_body(node, status, set)).await
+        let manager = Manager { name: AGENT, force: status.has_lost_owners() };
+        self.wire.apply(&status_path(node), manager, &apply_body(node, status, set)).await
     }
 
     async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
@@ -51,7 +52,7 @@ fn status_path(node: &str) -> String {
     format!("/api/v1/nodes/{}/status", escaped(node))
 }
 
-/// What is not there is empty, and an empty list of owners is one that nobody is in: nothing is written then.
+/// What is not there is empty; a list of owners that is empty is one that somebody emptied.
 fn status(raw: &Value) -> Result<StatusView, Failure> {
     let meta = &raw["metadata"];
     let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
@@ -91,7 +92,11 @@ mod tests {
         assert_eq!((read.uid.as_str(), read.resource_version.as_str(), &read.managed_fields), ("u", "7", &fields));
         assert_eq!(read.conditions[0]["type"], "DiskUnhealthy");
         assert!(status(&json!({ "status": { "conditions": ["odd"] } })).is_err());
-        assert_eq!(status(&json!({})).unwrap().managed_fields, Value::Null, "which nobody takes for an empty list");
+        assert_eq!(
+            status(&json!({})).unwrap().managed_fields,
+            Value::Null,
+            "as the server shows a list that was emptied"
+        );
     }
 
     #[test]

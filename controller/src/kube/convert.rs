@@ -2,6 +2,7 @@
 
 mod event;
 mod lease;
+mod managers;
 mod node;
 mod pod;
 mod selector;

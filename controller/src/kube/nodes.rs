@@ -1,8 +1,8 @@
 //! Taints and cordons: read, change, write if nothing was written in between; tried again a few times.
 
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::{cluster::ReleaseMark, failure::Failure};
 use nodewell_remedy::{
-    api::CORDONED_BY,
+    api::{CORDONED_BY, STORAGE_RELEASED},
     facts::{Node, Taint},
 };
 use serde::de::DeserializeOwned;
@@ -60,6 +60,41 @@ pub(super) async fn change(
         }
     }
     Err(last)
+}
+
+/// Marks the Node for a release if it still is the version that was seen: the last look and the mark are one.
+pub(super) async fn mark_release(wire: &Wire, seen: &Node, mark: &ReleaseMark) -> Result<(), Failure> {
+    let path = path(&seen.name);
+    let node: Value = wire.get(&path).await?.ok_or(Failure::NotFound)?;
+    if node["metadata"]["uid"].as_str() != Some(&seen.uid) {
+        return Err(Failure::NotFound);
+    }
+    if node["metadata"]["resourceVersion"].as_str() != Some(&seen.resource_version) {
+        return Err(Failure::Conflict(format!("Node {} was changed since it was looked at", seen.name)));
+    }
+    let Change::Patch(mut patch) = marked(&node, mark) else { return Ok(()) };
+    patch["metadata"]["uid"] = json!(seen.uid);
+    patch["metadata"]["resourceVersion"] = json!(seen.resource_version);
+    wire.merge::<Value>(&path, &patch).await.map(drop)
+}
+
+/// Somebody's out-of-service taint with another value does the same, and stays theirs.
+fn marked(node: &Value, mark: &ReleaseMark) -> Change {
+    match mark {
+        ReleaseMark::OutOfService(taint) => tainted(node, taint),
+        ReleaseMark::StorageOf(boot) if node["metadata"]["annotations"][STORAGE_RELEASED] == *boot => Change::Nothing,
+        ReleaseMark::StorageOf(boot) => {
+            Change::Patch(json!({ "metadata": { "annotations": { STORAGE_RELEASED: boot } } }))
+        }
+    }
+}
+
+/// Without the boot whose storage was released.
+pub(super) fn unmarked(node: &Value) -> Change {
+    match &node["metadata"]["annotations"][STORAGE_RELEASED] {
+        Value::Null => Change::Nothing,
+        _ => Change::Patch(json!({ "metadata": { "annotations": { STORAGE_RELEASED: null } } })),
+    }
 }
 
 /// With the taint. Others stay as they are, unknown fields included; a Node has one with a key and an effect, so that of
@@ -214,6 +249,24 @@ mod tests {
             };
             assert_eq!((word(tainted(&node(), &taint)), word(untainted(&node(), &taint))), (set, taken), "{taint:?}");
         }
+    }
+
+    #[test]
+    fn a_release_is_marked_once_and_leaves_other_marks_whole() {
+        let out = Taint { effect: Effect::NoExecute, ..taint("node.kubernetes.io/out-of-service", "nodewell.dev") };
+        let out = ReleaseMark::OutOfService(out);
+        let Change::Patch(patch) = marked(&node(), &out) else { panic!("no patch") };
+        assert_eq!(patch["spec"]["taints"].as_array().map(Vec::len), Some(4));
+        let tainted = json!({ "metadata": {}, "spec": patch["spec"] });
+        assert_eq!(marked(&tainted, &out), Change::Nothing);
+        let boot = ReleaseMark::StorageOf("boot-1".into());
+        let Change::Patch(patch) = marked(&node(), &boot) else { panic!("no patch") };
+        assert!(patch.get("spec").is_none(), "its taints stay: {patch}");
+        let annotated = json!({ "metadata": patch["metadata"], "spec": {} });
+        assert_eq!(marked(&annotated, &boot), Change::Nothing);
+        assert!(matches!(marked(&annotated, &ReleaseMark::StorageOf("boot-2".into())), Change::Patch(_)));
+        assert!(matches!(unmarked(&annotated), Change::Patch(_)));
+        assert_eq!(unmarked(&node()), Change::Nothing);
     }
 
     fn cordoned_node(by: Option<&str>, writer: &str) -> Value {

@@ -36,12 +36,12 @@ impl Requests for SigningRequests {
     /// Those that somebody decided upon are left out before they are parsed: they stay on the server for an hour.
     async fn all(&self) -> Result<Vec<Request>, Failure> {
         let mut open = Vec::new();
-        let each = |object: CertificateSigningRequest| {
+        let mut each = |object: CertificateSigningRequest| {
             if !signing::is_decided(&object) {
                 open.push(signing::request(&object));
             }
         };
-        self.wire.pages(COLLECTION, "", each).await?;
+        self.wire.pages(COLLECTION, "", |_, item| each(item)).await?;
         Ok(open)
     }
 

@@ -54,6 +54,14 @@ struct ListMeta {
     resource_version: String,
 }
 
+/// Who a server-side apply is by.
+#[derive(Debug, Clone, Copy)]
+pub struct Manager<'a> {
+    pub name: &'a str,
+    /// Takes what another manager has; else that stays its own, and the apply is refused.
+    pub force: bool,
+}
+
 impl Wire {
     #[must_use]
     pub fn new(client: Client, limit: Duration) -> Self {
@@ -78,24 +86,27 @@ impl Wire {
     /// A consistent list, all pages of it.
     pub async fn list<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<Vec<T>, Failure> {
         let mut all = Vec::new();
-        self.pages(path, query, |item| all.push(item)).await?;
+        self.pages(path, query, |_, item| all.push(item)).await?;
         Ok(all)
     }
 
-    /// A consistent list, object by object, of which only a page is kept at a time; its resourceVersion.
+    /// A consistent list, object by object, of which only a page is kept at a time; its resourceVersion. No resourceVersion is
+    /// asked for: that is the most recent one by etcd's quorum, and never what some API server has in its cache. The version
+    /// is the first page's: later ones are read at that one too.
     pub async fn pages<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &str,
-        mut each: impl FnMut(T),
+        mut each: impl FnMut(&str, T),
     ) -> Result<String, Failure> {
         let mut next = String::new();
         for _ in 0..PAGES {
             let page = format!("{path}?limit={PAGE}{query}{next}");
             let listed: Listed<T> = parsed(&self.send(Method::GET, &page, None).await?)?;
-            listed.items.into_iter().for_each(&mut each);
+            let version = listed.metadata.resource_version;
+            listed.items.into_iter().for_each(|item| each(&version, item));
             if listed.metadata.next.is_empty() {
-                return Ok(listed.metadata.resource_version);
+                return Ok(version);
             }
             next = format!("&continue={}", escaped(&listed.metadata.next));
         }
@@ -116,9 +127,9 @@ impl Wire {
         parsed(&self.send(Method::PATCH, &managed(path), Some(("application/merge-patch+json", body))).await?)
     }
 
-    /// Server-side apply as `manager`, without force: what another manager has stays its own.
-    pub async fn apply(&self, path: &str, manager: &str, body: &Value) -> Result<(), Failure> {
-        let path = format!("{path}?fieldManager={}&force=false", escaped(manager));
+    /// Server-side apply as `manager`.
+    pub async fn apply(&self, path: &str, manager: Manager<'_>, body: &Value) -> Result<(), Failure> {
+        let path = format!("{path}?fieldManager={}&force={}", escaped(manager.name), manager.force);
         self.send(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await.map(drop)
     }
 

@@ -22,6 +22,7 @@ pub(super) fn text(shown: &Shown) -> String {
         fenceable::show(&mut page, snapshot);
         agents::silent(&mut page, snapshot);
     });
+    cache(&mut page, shown);
     let verdicts = shown.world.verdicts();
     holds(&mut page, &verdicts);
     let leads = shown.world.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
@@ -34,6 +35,14 @@ pub(super) fn text(shown: &Shown) -> String {
         node_reaper(&mut page, shown.world.counts(reaper::POLICY_NAME));
     }
     page.into_text()
+}
+
+fn cache(page: &mut Page, shown: &Shown) {
+    const HELP: &str = "Caches thrown away because the API server's store went back, as after a restore of etcd.";
+    page.metric("nodewell_controller_cache_resets_total", Kind::Counter, HELP);
+    for (source, count) in shown.world.resets() {
+        page.sample(&[("source", source)], count);
+    }
 }
 
 fn crash_dumps(page: &mut Page, counts: kdump::Counts) {

@@ -53,16 +53,16 @@ impl<P: Power> Power for Reaping<P> {
         self.power.plan(node).await
     }
 
-    async fn read(&self, node: &Node) -> PowerState {
-        self.power.read(node).await
+    async fn read(&self, node: &Node, storage: Option<&str>) -> PowerState {
+        self.power.read(node, storage).await
     }
 
-    async fn off(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.power.off(node, life).await
+    async fn off(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.power.off(node, storage, life).await
     }
 
-    async fn on(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.power.on(node, life).await
+    async fn on(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
+        self.power.on(node, storage, life).await
     }
 
     async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {

@@ -1,6 +1,6 @@
 //! The world as watches fill it, with the policy of node-reaper's file among those of the cluster.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, future::Future};
 
 use nodewell_reconcile::{cluster::LeaseKind, world::World};
 use nodewell_remedy::{
@@ -83,6 +83,24 @@ impl Feed for Feeding {
     }
     fn keep_events(&self, uids: &BTreeSet<String>) {
         self.world.keep_events(uids);
+    }
+    fn ask_list(&self, source: Source, at: &str) {
+        self.world.ask_list(source, at);
+    }
+    fn list_began(&self, source: Source, version: &str) {
+        self.world.list_began(source, version);
+    }
+    fn list_node(&self, node: Node) {
+        self.world.list_node(node);
+    }
+    fn list_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView) {
+        self.world.list_lease(kind, node, lease);
+    }
+    fn list_fence(&self, fence: NodeFence) {
+        self.world.list_fence(fence);
+    }
+    fn relist_wanted(&self, source: Source) -> impl Future<Output = ()> {
+        self.world.relist_wanted(source)
     }
     fn listed(&self, source: Source, names: &BTreeSet<String>) {
         self.world.listed(source, names);

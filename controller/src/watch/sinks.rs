@@ -35,11 +35,15 @@ impl<F: Feed> Sink for Nodes<F> {
         Some(Source::Nodes)
     }
 
-    fn apply(&mut self, raw: Node, _: bool) -> Option<String> {
+    fn apply(&mut self, raw: Node, listed: bool) -> Option<String> {
         // The API server makes no Node without a name and a UID.
         let node = convert::node(raw, self.clock.moment()).ok()?;
         let name = node.name.clone();
-        self.feed.apply_node(node);
+        if listed {
+            self.feed.list_node(node)
+        } else {
+            self.feed.apply_node(node)
+        }
         Some(name)
     }
 
@@ -75,9 +79,14 @@ impl<F: Feed> Sink for Leases<F> {
         })
     }
 
-    fn apply(&mut self, raw: Lease, _: bool) -> Option<String> {
+    fn apply(&mut self, raw: Lease, listed: bool) -> Option<String> {
         let name = raw.metadata.name.clone().filter(|name| !self.is_own(name))?;
-        self.feed.apply_lease(self.kind, &name, convert::lease_view(raw, self.clock.moment()));
+        let lease = convert::lease_view(raw, self.clock.moment());
+        if listed {
+            self.feed.list_lease(self.kind, &name, lease);
+        } else {
+            self.feed.apply_lease(self.kind, &name, lease);
+        }
         Some(name)
     }
 
@@ -109,12 +118,12 @@ impl<F: Feed> Sink for Fences<F> {
         Some(Source::Fences)
     }
 
-    fn apply(&mut self, raw: Value, _: bool) -> Option<String> {
+    fn apply(&mut self, raw: Value, listed: bool) -> Option<String> {
         let name = name(&raw);
         match serde_json::from_value::<NodeFence>(raw) {
             Ok(fence) => {
                 self.unreadable.remove(&name);
-                self.feed.apply_fence(fence);
+                if listed { self.feed.list_fence(fence) } else { self.feed.apply_fence(fence) }
             }
             Err(error) => {
                 let what = "the NodeFence cannot be read; nothing is begun until it is mended or deleted";

@@ -13,16 +13,43 @@ use crate::kube::Wire;
 
 /// One object of the cluster; etcd takes 1.5 MiB at most.
 const LINE_LIMIT_BYTES: usize = 8 << 20;
+/// A watch is asked for this long; then it goes on with another one.
+pub(super) const LIFE_SECS: u64 = 290;
+/// `storage.NewTooLargeResourceVersionError`, whatever its code: a store that went back has not come so far.
+const TOO_LARGE: &str = "Too large resource version";
 
 /// What a line says; the text is the resourceVersion from which to go on.
 pub(super) enum Change<T> {
     Applied(T, String),
     Deleted(T, String),
     Bookmark(String),
-    /// 410: too long ago.
+    /// 410: too long ago; or a version that this store has not come to.
     Forgotten,
     /// It cannot be read, or the server gave up.
     Broken(String),
+}
+
+impl<T> Change<T> {
+    pub(super) fn version(&self) -> Option<&str> {
+        match self {
+            Self::Applied(_, at) | Self::Deleted(_, at) | Self::Bookmark(at) => Some(at),
+            Self::Forgotten | Self::Broken(_) => None,
+        }
+    }
+}
+
+/// Versions are numbers; what is none is taken as it comes.
+pub(super) fn is_before(version: &str, known: &str) -> bool {
+    version.parse::<u128>().ok().zip(known.parse().ok()).is_some_and(|(new, known)| new < known)
+}
+
+/// The server refuses to watch from that version.
+pub(super) fn forgot(failure: &Failure) -> bool {
+    match failure {
+        Failure::Refused { code, message } => *code == 410 || message.contains(TOO_LARGE),
+        Failure::NoAnswer(message) => message.contains(TOO_LARGE),
+        _ => false,
+    }
 }
 
 /// An open watch.
@@ -62,7 +89,7 @@ struct Refusal {
 impl<T: DeserializeOwned> Changes<T> {
     /// Changes since `version`, with bookmarks.
     pub(super) async fn open(wire: &Wire, path: &str, version: &str) -> Result<Self, Failure> {
-        let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=290";
+        let query = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds={LIFE_SECS}");
         let body = wire.open(&format!("{path}?{query}&resourceVersion={version}")).await?;
         Ok(Self { body, buffer: Vec::new(), lines: VecDeque::new(), of: PhantomData })
     }
@@ -102,7 +129,8 @@ fn read<T: DeserializeOwned>(line: &[u8]) -> Change<T> {
     };
     if line.kind == "ERROR" {
         let refusal: Refusal = serde_json::from_str(line.object.get()).unwrap_or_default();
-        return if refusal.code == 410 { Change::Forgotten } else { Change::Broken(refusal.message) };
+        let forgotten = refusal.code == 410 || refusal.message.contains(TOO_LARGE);
+        return if forgotten { Change::Forgotten } else { Change::Broken(refusal.message) };
     }
     let version = match serde_json::from_str::<Versioned>(line.object.get()) {
         Ok(object) => object.metadata.resource_version,
@@ -143,6 +171,11 @@ mod tests {
             (format!("{{\"type\":\"DELETED\",\"object\":{object}}}"), "deleted"),
             (format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}"), "bookmark"),
             ("{\"type\":\"ERROR\",\"object\":{\"code\":410}}".to_owned(), "forgotten"),
+            (
+                "{\"type\":\"ERROR\",\"object\":{\"code\":504,\"message\":\"Timeout: Too large resource version: 9, current: 7\"}}"
+                    .to_owned(),
+                "forgotten",
+            ),
             ("{\"type\":\"ERROR\",\"object\":{\"code\":500,\"message\":\"x\"}}".to_owned(), "broken"),
             ("{\"type\":\"ADDED\",\"object\":{}}".to_owned(), "broken"),
             ("{\"type\":\"ADD".to_owned(), "broken"),

@@ -1,5 +1,7 @@
 //! Watches over a server that answers and keeps nothing open.
 
+mod restored;
+
 use std::{
     cell::RefCell,
     convert::Infallible,

@@ -10,6 +10,16 @@ use nodewell_remedy::{
 use super::Nodes;
 use crate::failure::Failure;
 
+/// What a Node bears from right before its pods are released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReleaseMark {
+    /// The taint by which Kubernetes deletes the node's pods.
+    OutOfService(Taint),
+    /// The node is cut off one storage: the boot whose pods of that storage are released
+    /// ([`nodewell_remedy::api::STORAGE_RELEASED`]).
+    StorageOf(String),
+}
+
 /// Marks on the Node with this UID.
 pub trait Marks: Nodes {
     /// Adds the taint. False if one with this key and effect is there that has another value: it is somebody else's.
@@ -27,6 +37,12 @@ pub trait Marks: Nodes {
     /// Only if it carries our mark. False if it does not, or if a person has cordoned it anew: their cordon stays. The mark
     /// goes in any case.
     fn uncordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
+    /// Marks this Node for a release, on condition that it is still the version that was seen: nothing lies between the last
+    /// look and this. One that bears the mark already, or has another's out-of-service taint, stays as it is.
+    /// [`Failure::Conflict`] if it has changed.
+    fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> impl Future<Output = Result<(), Failure>>;
+    /// Takes [`ReleaseMark::StorageOf`] away, whatever boot it names.
+    fn unmark_release(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), Failure>>;
     /// An Event. Failing to tell never stops an act; implementations try for a while and give up.
     fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
 }

@@ -34,7 +34,8 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         let left = match &outcome {
             Ok(Done::Drain(report)) => !report.done,
             Err(Failed::Gone(_) | Failed::NotBegun(_)) => false,
-            _ => true,
+            Err(Failed::Refused(_) | Failed::InDoubt(_) | Failed::Timeout(_)) => true,
+            Ok(Done::Yes | Done::NotOurs | Done::Off(_) | Done::Power(_) | Done::Released(_)) => true,
         };
         self.world.count(by, |counts| counts.drains_failed += u64::from(left));
         outcome
@@ -68,10 +69,11 @@ fn forbids(snapshot: &Snapshot, fence: &NodeFence) -> Option<String> {
         return Some(format!("held by the annotation {HOLD}={why}"));
     }
     let policy = snapshot.policies.iter().find(|policy| policy.name == fence.spec.policy);
-    match policy {
-        Some(policy) if policy.mode == Mode::Observe => Some("its policy only observes".into()),
-        None if !fence.spec.policy.is_empty() => Some("its policy is gone or cannot be read".into()),
-        _ => None,
+    match policy.map(|policy| policy.mode) {
+        Some(Mode::Observe) => Some("its policy only observes".into()),
+        Some(Mode::Enforce | Mode::Paused) => None,
+        None if fence.spec.policy.is_empty() => None,
+        None => Some("its policy is gone or cannot be read".into()),
     }
 }
 

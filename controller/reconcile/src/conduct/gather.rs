@@ -6,7 +6,7 @@ use std::{
 };
 
 use nodewell_remedy::{
-    api::fence::Hold,
+    api::fence::{Hold, NodeFenceStatus},
     decide::Wants,
     facts::Node,
     guard::reason::FENCE_NOT_READY,
@@ -26,8 +26,8 @@ const METHODS: Duration = Duration::from_secs(30);
 const POWER: Duration = Duration::from_secs(1);
 /// A BMC that does not answer within this says nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Words of a BMC that are kept.
-const READINGS: usize = 4;
+/// Words of a BMC that are kept: those of some seconds, so that one between two others is not lost.
+const READINGS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Question {
@@ -98,6 +98,15 @@ fn cuts_storage<E>(methods: Option<&Result<FencePlan, E>>) -> bool {
     methods.and_then(|plan| plan.as_ref().ok()).is_some_and(|plan| plan.storage_only.is_some())
 }
 
+/// What the record cuts off, once it has begun to, or what the node's methods would: one storage, or the machine. Nothing while
+/// nobody knows.
+fn what_is_cut(snapshot: &Snapshot, name: &str) -> Option<Option<String>> {
+    let begun = |status: &NodeFenceStatus| status.intent.is_some() || status.off.is_some();
+    let record = snapshot.fences.get(name).map(|fence| &fence.status).filter(|status| begun(status));
+    let plan = || snapshot.cases.get(name)?.methods.as_ref()?.as_ref().ok();
+    record.map(|status| status.storage_only.clone()).or_else(|| plan().map(|plan| plan.storage_only.clone()))
+}
+
 impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     /// What cannot be read is unknown from then on, not what it was before.
     async fn answer(&self, name: &str, question: Question) {
@@ -135,28 +144,47 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         self.world.gather(name, |case| {
             let mattered = cuts_storage(case.methods.as_ref());
             case.methods = Some(plan);
-            if cuts_storage(case.methods.as_ref()) && !mattered {
-                case.pods = None;
+            if cuts_storage(case.methods.as_ref()) != mattered {
+                (case.pods, case.on_heard) = (None, None);
+                case.power.clear();
             }
         });
     }
 
     async fn ask_power(&self, name: &str) {
         let Some(node) = self.seen(name) else { return };
-        self.read_power(&node).await;
+        if let Some(storage) = self.world.with(|snapshot| what_is_cut(snapshot, name)) {
+            self.read_power(&node, storage.as_deref()).await;
+        }
     }
 
     /// One word of the BMC, which also becomes known to the next decision. Its age counts from before the question.
-    pub(super) async fn read_power(&self, node: &Node) -> PowerState {
+    pub(super) async fn read_power(&self, node: &Node, storage: Option<&str>) -> PowerState {
         let at = self.clock.moment();
-        let state = timeout(PATIENCE, self.power.read(node)).await.unwrap_or(PowerState::Unknown);
+        let state = timeout(PATIENCE, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
         self.world.power_was_read(state);
+        let heard = self.clock.moment();
+        // What a switch said is no word of a machine that is to be cut off by its BMC by now, nor the other way round.
+        let is_meant =
+            self.world.with(|snapshot| what_is_cut(snapshot, &node.name)).is_some_and(|cut| cut.as_deref() == storage);
+        if !is_meant {
+            return state;
+        }
         self.world.gather(&node.name, |case| {
+            if state == PowerState::On {
+                case.on_heard = Some(heard);
+            }
             case.power.push(PowerReading { at, state });
             let surplus = case.power.len().saturating_sub(READINGS);
             case.power.drain(..surplus);
         });
         state
+    }
+
+    /// Whoever asked: its BMC said On at some time since then.
+    pub(super) fn was_read_on(&self, name: &str, since: Moment) -> bool {
+        self.world
+            .with(|snapshot| snapshot.cases.get(name).and_then(|case| case.on_heard).is_some_and(|at| at >= since))
     }
 
     /// The Node as the watch last had it.

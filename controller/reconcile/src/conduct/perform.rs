@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use nodewell_remedy::{
-    action::{Action, Done, Failed, Outcome, Step, Tell},
+    action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp, Tell},
     api::fence::NodeFence,
     facts::Node,
+    snapshot::PowerState,
 };
 use tokio::time::sleep;
 
@@ -21,17 +22,17 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
             Action::Open(fence) => self.open(*fence, &life).await,
             Action::Save { fence, why } => self.save(*fence, why).await,
             Action::Close { fence, why } => self.close(*fence, why).await,
-            Action::Step { fence, step } => self.step(&fence, &step, &life).await,
+            Action::Perform { fence, op } => self.operate(&fence, &op, &life).await,
         }
     }
 
-    async fn step(&self, fence: &NodeFence, step: &Step, life: &Lifeline) -> Vec<Tell> {
+    async fn operate(&self, fence: &NodeFence, op: &Op, life: &Lifeline) -> Vec<Tell> {
         let begun = self.clock.moment();
-        let outcome = self.perform(fence, step, life).await;
-        self.world.stepped(step, &outcome, self.clock.moment().since(begun));
-        tracing::info!(node = fence.spec.node_name, epoch = life.epoch, ?step, ?outcome, "step");
-        self.look_at_node(fence, step).await;
-        let words = self.keep(fence, step, &outcome, life).await;
+        let outcome = self.perform(fence, op, life).await;
+        self.world.stepped(op, &outcome, self.clock.moment().since(begun));
+        tracing::info!(node = fence.spec.node_name, epoch = life.epoch, ?op, ?outcome, "operation");
+        self.look_at_node(fence, op).await;
+        let words = self.keep(fence, op, &outcome, life).await;
         if outcome.is_err() {
             sleep(self.settings.rest).await;
         }
@@ -39,42 +40,49 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     }
 
     /// What we changed of the Node is there before the next decision, which might do it again otherwise.
-    async fn look_at_node(&self, fence: &NodeFence, step: &Step) {
-        let changes = matches!(step, Step::Taint(_) | Step::Untaint(_) | Step::Uncordon | Step::Methods(_));
-        if changes && let Ok(node) = self.node(fence).await {
+    async fn look_at_node(&self, fence: &NodeFence, op: &Op) {
+        if changes_node(op)
+            && let Ok(node) = self.node(fence).await
+        {
             self.world.apply_node(node);
         }
     }
 
-    async fn perform(&self, fence: &NodeFence, step: &Step, life: &Lifeline) -> Outcome {
-        if let Some(act) = step.irreversible() {
-            let node = self.recheck(fence, act, life).await?;
-            // No await between the last check and the act.
-            return self.irreversible(fence, step, &node, life).await;
-        }
-        self.reversible(fence, step, life).await
-    }
-
-    async fn irreversible(&self, fence: &NodeFence, step: &Step, node: &Node, life: &Lifeline) -> Outcome {
-        match step {
-            Step::PowerOff => self.power_off(fence, node, life).await,
-            Step::PowerOn => self.power.on(node, life).await.map(|_| Done::Yes),
-            Step::Release { pods } => self.release(fence, node, pods, life).await,
-            _ => self.power.reap(node, life).await.map(|()| Done::Yes),
+    async fn perform(&self, fence: &NodeFence, op: &Op, life: &Lifeline) -> Outcome {
+        match op {
+            Op::Reversible(op) => self.reversible(fence, op, life).await,
+            Op::Irreversible(op) => self.irreversible(fence, op, life).await,
         }
     }
 
-    async fn reversible(&self, fence: &NodeFence, step: &Step, life: &Lifeline) -> Outcome {
+    /// No await lies between the last look and the act.
+    async fn irreversible(&self, fence: &NodeFence, op: &IrreversibleOp, life: &Lifeline) -> Outcome {
+        let look = || self.recheck(fence, op.intent(), life);
+        match op {
+            IrreversibleOp::PowerOff => self.power_off(fence, &look().await?, life).await,
+            IrreversibleOp::PowerOn => {
+                self.power.on(&look().await?, fence.status.storage_only.as_deref(), life).await.map(|_| Done::Yes)
+            }
+            IrreversibleOp::Reap => self.power.reap(&look().await?, life).await.map(|()| Done::Yes),
+            // It looks right before it marks the Node.
+            IrreversibleOp::Release { pods } => self.release(fence, pods, life).await,
+        }
+    }
+
+    async fn reversible(&self, fence: &NodeFence, op: &ReversibleOp, life: &Lifeline) -> Outcome {
         let (node, uid) = (&fence.spec.node_name, &fence.spec.node_uid);
-        match step {
-            Step::Taint(taint) => ours(self.write(self.cluster.taint(node, uid, taint)).await),
-            Step::Untaint(taint) => ours(self.write(self.cluster.untaint(node, uid, taint)).await),
-            Step::Cordon => self.cordon(fence).await,
-            Step::Uncordon => self.uncordon(fence).await,
-            Step::Drain(rules) => self.drain(fence, rules, life.epoch).await,
-            Step::ReadPower { times } => self.read_times(&self.node(fence).await?, *times).await,
-            Step::Methods(names) => self.methods(fence, names, life).await,
-            _ => Err(Failed::NotBegun("it cannot be taken back and was not checked".into())),
+        match op {
+            ReversibleOp::Taint(taint) => ours(self.write(self.cluster.taint(node, uid, taint)).await),
+            ReversibleOp::Untaint(taint) => ours(self.write(self.cluster.untaint(node, uid, taint)).await),
+            ReversibleOp::Cordon => self.cordon(fence).await,
+            ReversibleOp::Uncordon => self.uncordon(fence).await,
+            ReversibleOp::ForgetRelease => {
+                let answer = self.write(self.cluster.unmark_release(node, uid)).await;
+                answer.map(|()| Done::Yes).map_err(failed)
+            }
+            ReversibleOp::Drain(rules) => self.drain(fence, rules, life.epoch).await,
+            ReversibleOp::ReadPower { times } => self.read_times(fence, *times).await,
+            ReversibleOp::Methods(names) => self.methods(fence, names, life).await,
         }
     }
 
@@ -92,26 +100,49 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         ours(Ok(is_ours))
     }
 
-    async fn read_times(&self, node: &Node, times: u32) -> Outcome {
+    async fn read_times(&self, fence: &NodeFence, times: u32) -> Outcome {
+        let (node, storage) = (self.node(fence).await?, fence.status.storage_only.as_deref());
         let mut states = Vec::new();
+        let began = self.clock.moment();
         for time in 0..times {
             if time > 0 {
                 sleep(BETWEEN_READS).await;
             }
-            states.push(self.read_power(node).await);
+            states.push(self.read_power(&node, storage).await);
         }
+        // Somebody else may have asked in between, and heard another word.
+        states.extend(self.was_read_on(&node.name, began).then_some(PowerState::On));
         Ok(Done::Power(states))
     }
 
     /// The Node that the record was opened for, as it is stored.
     pub(super) async fn node(&self, fence: &NodeFence) -> Result<Node, Failed> {
         let name = &fence.spec.node_name;
-        match self.cluster.node(name).await {
+        match self.read_node(name).await {
             Ok(Some(node)) if node.uid == fence.spec.node_uid => Ok(node),
             Ok(Some(_)) => Err(Failed::Gone(format!("Node {name} is another one now"))),
             Ok(None) => Err(Failed::Gone(format!("Node {name} was deleted"))),
             Err(failure) => Err(Failed::NotBegun(format!("Node {name} could not be read: {failure}"))),
         }
+    }
+}
+
+/// A release taints it too.
+fn changes_node(op: &Op) -> bool {
+    match op {
+        Op::Reversible(op) => match op {
+            ReversibleOp::Taint(_)
+            | ReversibleOp::Untaint(_)
+            | ReversibleOp::Uncordon
+            | ReversibleOp::ForgetRelease
+            | ReversibleOp::Methods(_) => true,
+            // A cordon brings the Node with its answer.
+            ReversibleOp::Cordon | ReversibleOp::Drain(_) | ReversibleOp::ReadPower { .. } => false,
+        },
+        Op::Irreversible(op) => match op {
+            IrreversibleOp::Release { .. } => true,
+            IrreversibleOp::PowerOff | IrreversibleOp::PowerOn | IrreversibleOp::Reap => false,
+        },
     }
 }
 
@@ -123,6 +154,8 @@ pub(super) fn failed(failure: Failure) -> Failed {
     match failure {
         Failure::NotFound => Failed::Gone("the Node is not there any more, or is another one".into()),
         Failure::NoAnswer(_) => Failed::InDoubt(failure.to_string()),
-        _ => Failed::Refused(failure.to_string()),
+        Failure::Conflict(_) | Failure::Blocked { .. } | Failure::Refused { .. } => {
+            Failed::Refused(failure.to_string())
+        }
     }
 }

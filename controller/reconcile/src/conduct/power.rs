@@ -16,11 +16,18 @@ const PROOF: u32 = 2;
 
 impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     pub(super) async fn power_off(&self, fence: &NodeFence, node: &Node, life: &Lifeline) -> Outcome {
-        let by = self.power.off(node, life).await?;
+        let storage = fence.status.storage_only.as_deref();
+        let by = self.power.off(node, storage, life).await?;
         let deadline = self.clock.moment().plus(self.settings.off_within);
-        let mut reads = 0;
+        let (mut reads, mut since) = (0, self.clock.moment());
         loop {
-            reads = if self.read_power(node).await == PowerState::Off { reads + 1 } else { 0 };
+            let asked = self.clock.moment();
+            let is_off = self.read_power(node, storage).await == PowerState::Off;
+            // A word of On in between breaks the proof, whoever asked for it.
+            if !is_off || self.was_read_on(&node.name, since) {
+                (reads, since) = (0, asked);
+            }
+            reads += u32::from(is_off && !self.was_read_on(&node.name, since));
             if reads >= PROOF {
                 return Ok(Done::Off(self.confirmation(fence, by, life.epoch)));
             }

@@ -11,6 +11,7 @@ use nodewell_remedy::{
     },
     drain::ends_with_power,
     facts::{LeaseView, Node, kubelet},
+    fence::is_cut,
     guard::claimed,
 };
 
@@ -45,9 +46,9 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     async fn look(&self, fence: &NodeFence, act: Irreversible, epoch: u64) -> Result<Node, Failed> {
         let name = &fence.spec.node_name;
         let (stored, node, lease, stopped) = tokio::join!(
-            self.cluster.fence(&fence.metadata.name),
+            self.read_fence(&fence.metadata.name),
             self.node(fence),
-            self.cluster.lease(LeaseKind::Kubelet, name),
+            self.read_lease(name),
             self.cluster.stopped(),
         );
         let node = node?;
@@ -94,7 +95,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         }
         let lease = lease.map_err(|failure| format!("the kubelet's Lease could not be read: {failure}"))?;
         let Some(lease) = lease else {
-            return refuse_if(node.is_ready(), || "the Node is Ready".into());
+            return check_without_lease(act, node);
         };
         self.world.apply_lease(LeaseKind::Kubelet, &node.name, lease);
         let now = self.clock.moment();
@@ -132,40 +133,45 @@ fn may_speak(fence: &NodeFence, act: Irreversible, node: &Node) -> bool {
     }
 }
 
+/// A Lease that is not there is no silence: it was there when power was decided on.
+fn check_without_lease(act: Irreversible, node: &Node) -> Refusal {
+    match act {
+        Irreversible::PowerOff | Irreversible::Reap => {
+            Err("the kubelet's Lease is not there any more; look at kube-node-lease".into())
+        }
+        // It is off already, and may have lost it; or it is turned on, which ends nothing.
+        Irreversible::Release | Irreversible::PowerOn => refuse_if(node.is_ready(), || "the Node is Ready".into()),
+    }
+}
+
 fn is_emptied(fence: &NodeFence) -> bool {
     fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
 }
 
 /// What ends a machine is meant for the boot and the Node that the record knows, and for one that nobody else has in hand.
 fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Refusal {
-    if act == Irreversible::Release {
-        return check_cut_boot(fence, node);
+    match act {
+        Irreversible::Release => return check_ended_boot(fence, node),
+        Irreversible::PowerOn => return Ok(()),
+        Irreversible::PowerOff | Irreversible::Reap => {}
     }
-    if !matches!(act, Irreversible::PowerOff | Irreversible::Reap) {
-        return Ok(());
-    }
-    let known = &fence.status.boot_id;
-    let rebooted = !known.is_empty() && !node.boot_id.is_empty() && node.boot_id != *known;
+    // A boot that only one of both names may have begun since.
+    let rebooted = node.boot_id != fence.status.boot_id;
     refuse_if(rebooted, || "the node has booted since this was meant".into())?;
     claimed(node).map_or(Ok(()), |hold| Err(format!("{}: {}", hold.reason, hold.message)))
 }
 
-/// Whoever is cut off one storage gets it back after another boot than the one that the record knows. That is safe only if
-/// the pods that are released were this boot's.
-fn check_cut_boot(fence: &NodeFence, node: &Node) -> Refusal {
+/// The pods that are released were those of the boot that ended, or that was cut off its storage.
+fn check_ended_boot(fence: &NodeFence, node: &Node) -> Refusal {
     let status = &fence.status;
     let known = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
-    let is_another = status.storage_only.is_some() && !known.is_empty() && node.boot_id != *known;
-    refuse_if(is_another, || "the node has booted since its storage was meant to be cut off".into())
+    refuse_if(node.boot_id != *known, || "the node has booted since it was meant to be cut off".into())
 }
 
 /// A node that is cut off one storage speaks on. It gets the storage back when nothing was released, or when it has booted
 /// since: what ran on it then is gone.
 fn may_have_its_storage(fence: &NodeFence, node: &Node) -> bool {
-    let status = &fence.status;
-    let old = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
-    let rebooted = !old.is_empty() && !node.boot_id.is_empty() && *old != node.boot_id;
-    status.storage_only.is_some() && (!status.release_begun || rebooted)
+    fence.status.storage_only.is_some() && !is_cut(fence, node)
 }
 
 fn check_stopped(stopped: Result<Option<String>, Failure>) -> Refusal {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_remedy::{
-    action::{Outcome, Step, Tell, Telling},
+    action::{Op, Outcome, ReversibleOp, Tell, Telling},
     api::fence::NodeFence,
     fence::absorb,
 };
@@ -101,8 +101,18 @@ impl<C: Records, P> Conductor<'_, C, P> {
         self.world.wrote("close", is_done, self.clock.moment().since(begun));
         match answer {
             Ok(()) | Err(Failure::NotFound) => {
-                self.world.remove_fence(&fence.metadata.name, &fence.metadata.uid);
-                vec![words(&fence, why)]
+                // The server says that it is deleted also of one that a finalizer keeps.
+                let kept = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
+                match kept.filter(|kept| kept.metadata.uid == fence.metadata.uid) {
+                    Some(kept) => {
+                        self.world.apply_fence(kept);
+                        Vec::new()
+                    }
+                    None => {
+                        self.world.remove_fence(&fence.metadata.name, &fence.metadata.uid);
+                        vec![words(&fence, why)]
+                    }
+                }
             }
             Err(failure) => {
                 tracing::warn!(node = fence.spec.node_name, %failure, "the record was not closed; it is read again");
@@ -115,7 +125,7 @@ impl<C: Records, P> Conductor<'_, C, P> {
 
     /// Puts what is stored in the place of what we believed.
     pub(super) async fn forget(&self, fence: &NodeFence) -> Option<Option<NodeFence>> {
-        let stored = self.cluster.fence(&fence.metadata.name).await.ok()?;
+        let stored = self.read_fence(&fence.metadata.name).await.ok()?;
         match &stored {
             Some(stored) => self.world.apply_fence(stored.clone()),
             None => self.world.remove_fence(&fence.metadata.name, &fence.metadata.uid),
@@ -125,14 +135,15 @@ impl<C: Records, P> Conductor<'_, C, P> {
 
     /// Writes down what came of a step. A person may annotate or abort the record meanwhile: then it is written onto that.
     /// Only another writer of its status, or the end of the term, makes us give up.
-    pub(super) async fn keep(&self, fence: &NodeFence, step: &Step, outcome: &Outcome, life: &Lifeline) -> Vec<Tell> {
+    pub(super) async fn keep(&self, fence: &NodeFence, op: &Op, outcome: &Outcome, life: &Lifeline) -> Vec<Tell> {
         let mut base = fence.clone();
         let mut wait = FIRST_WAIT;
         let seen = self.clock.now();
         while life.holds(self.clock.moment()) {
             // However late it is written, a reading is as old as it is.
-            let now = if matches!(step, Step::ReadPower { .. }) { seen } else { self.clock.now() };
-            let (next, telling) = absorb(&base, step, outcome, life.epoch, now);
+            let now =
+                if matches!(op, Op::Reversible(ReversibleOp::ReadPower { .. })) { seen } else { self.clock.now() };
+            let (next, telling) = absorb(&base, op, outcome, life.epoch, now);
             match self.save_once(&base, &next).await {
                 Stored::Next(stored) => {
                     self.world.stored(&stored);
@@ -142,12 +153,7 @@ impl<C: Records, P> Conductor<'_, C, P> {
                 Stored::Base(stored) => base = stored,
                 Stored::Unknown => {}
                 Stored::Other => {
-                    tracing::warn!(
-                        node = fence.spec.node_name,
-                        ?step,
-                        ?outcome,
-                        "not recorded: the record was changed"
-                    );
+                    tracing::warn!(node = fence.spec.node_name, ?op, ?outcome, "not recorded: the record was changed");
                     return Vec::new();
                 }
             }

@@ -1,5 +1,7 @@
 //! One Lease and several who want it, on a paused clock.
 
+mod restored;
+
 use std::{cell::RefCell, rc::Rc};
 
 use jiff::Timestamp;

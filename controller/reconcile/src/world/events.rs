@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use nodewell_remedy::{
     facts::Node,
     snapshot::{EventsSeen, Snapshot},
-    time::Now,
+    time::{Moment, Now},
 };
 
 use super::World;
@@ -22,6 +22,8 @@ pub struct NodeEvent {
     /// `involvedObject.uid`; kubelets write the Node's name there, and some reporters nothing.
     pub node_uid: String,
     pub reason: String,
+    /// Who wrote it, by its own claim.
+    pub reporter: String,
     /// How often it was seen so far.
     pub count: u64,
     /// When it was seen last, by its reporter's clock; not before the API server made the object.
@@ -40,13 +42,27 @@ impl NodeEvent {
 const OF_A_NODE: usize = 256;
 /// And of all Nodes, whether there are such or not.
 const OF_ALL: usize = 100_000;
-/// The API server's own limit for a reason of the newer kind of Events.
-const REASON_BYTES: usize = 128;
+/// The API server's own limit for reasons and reporters of the newer kind of Events.
+const NAME_BYTES: usize = 128;
+
+/// When we saw one, and how old it was then.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    last: Moment,
+    older: Duration,
+}
+
+impl Seen {
+    fn shown(self, event: &NodeEvent) -> EventsSeen {
+        let reporters = [event.reporter.clone()].into_iter().filter(|name| !name.is_empty()).collect();
+        EventsSeen { count: event.count, last: self.last, older: self.older, reporters }
+    }
+}
 
 /// All Events that are there.
 #[derive(Debug, Clone, Default)]
 pub struct NodeEvents {
-    known: BTreeMap<String, (NodeEvent, EventsSeen)>,
+    known: BTreeMap<String, (NodeEvent, Seen)>,
     by_node: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -55,15 +71,15 @@ impl NodeEvents {
     /// now, and the same one listed again is no younger.
     pub fn apply(&mut self, event: NodeEvent, listed: bool, now: Now) {
         let is_new = !self.known.contains_key(&event.uid);
-        if event.reason.len() > REASON_BYTES || is_new && self.known.len() >= OF_ALL {
+        let is_long = event.reason.len() > NAME_BYTES || event.reporter.len() > NAME_BYTES;
+        if is_long || is_new && self.known.len() >= OF_ALL {
             return;
         }
         if is_new {
             self.make_room(&event.node);
         }
         let ago = Duration::try_from(now.wall.duration_since(event.last)).unwrap_or_default();
-        let fresh =
-            EventsSeen { count: event.count, last: now.moment, older: if listed { ago } else { Duration::ZERO } };
+        let fresh = Seen { last: now.moment, older: if listed { ago } else { Duration::ZERO } };
         let seen = self.known.get(&event.uid).filter(|(known, _)| *known == event).map_or(fresh, |(_, seen)| *seen);
         self.by_node.entry(event.node.clone()).or_default().insert(event.uid.clone());
         self.known.insert(event.uid.clone(), (event, seen));
@@ -95,7 +111,8 @@ impl NodeEvents {
         let mut all: BTreeMap<String, EventsSeen> = BTreeMap::new();
         let known = self.by_node.get(&node.name).into_iter().flatten().filter_map(|uid| self.known.get(uid));
         for (event, seen) in known.filter(|(event, _)| event.is_of(node)) {
-            all.entry(event.reason.clone()).and_modify(|sum| *sum = sum.and(*seen)).or_insert(*seen);
+            let shown = seen.shown(event);
+            all.entry(event.reason.clone()).and_modify(|sum| sum.add(&shown)).or_insert(shown);
         }
         all
     }
@@ -162,6 +179,7 @@ mod tests {
             node: "a".into(),
             node_uid: "1".into(),
             reason: "DiskFell".into(),
+            reporter: format!("reporter-of-{uid}"),
             count,
             last: Timestamp::constant(last, 0),
         }
@@ -206,6 +224,8 @@ mod tests {
         world.apply_event(event("e", 3, 9_000), true);
         world.apply_event(event("f", 4, 9_990), true);
         assert_eq!(shown(&world), Some((7, 10)));
+        let reporters = || world.with(|snapshot| snapshot.events["a"]["DiskFell"].reporters.clone());
+        assert_eq!(reporters(), ["reporter-of-e", "reporter-of-f"].map(str::to_owned).into());
         world.remove_event("f");
         assert_eq!(shown(&world), Some((3, 1000)));
         world.keep_events(&BTreeSet::new());
@@ -216,6 +236,7 @@ mod tests {
     async fn forged_events_take_no_room() {
         let world = world();
         world.apply_event(NodeEvent { reason: "x".repeat(1 << 20), ..event("long", 1, 9_000) }, false);
+        world.apply_event(NodeEvent { reporter: "x".repeat(1 << 20), ..event("long", 1, 9_000) }, false);
         for at in 0..10_000 {
             tests::pass(1).await;
             world.apply_event(NodeEvent { reason: format!("Forged{at}"), ..event(&format!("f{at}"), 1, 9_000) }, false);

@@ -1,10 +1,11 @@
 //! Records in the world: the newest version of each, whether it came by a watch or as the answer to a write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remedy::api::fence::NodeFence;
+use nodewell_remedy::api::{Meta, fence::NodeFence};
+use tokio::sync::watch;
 
-use super::{Source, World};
+use super::{Source, State, World};
 
 /// The newest version seen of each record, also of records that are gone.
 ///
@@ -20,7 +21,9 @@ pub(super) struct Versions {
 impl Versions {
     /// Whether this is at least as new as everything seen before of its name.
     fn admit(&mut self, fence: &NodeFence) -> bool {
-        if self.gone.get(&fence.metadata.name) == Some(&fence.metadata.uid) {
+        // One that is being deleted was not gone: a finalizer keeps it.
+        let is_kept = fence.metadata.deletion_timestamp.is_some();
+        if self.gone.get(&fence.metadata.name) == Some(&fence.metadata.uid) && !is_kept {
             return false;
         }
         let Ok(version) = fence.metadata.resource_version.parse::<u128>() else { return true };
@@ -29,6 +32,18 @@ impl Versions {
         *newest = version.max(*newest);
         is_new
     }
+
+    pub(super) fn of(&self, name: &str) -> Option<u128> {
+        self.newest.get(name).copied()
+    }
+
+    pub(super) fn gone(&self) -> BTreeSet<String> {
+        self.gone.values().cloned().collect()
+    }
+
+    pub(super) fn gone_uid(&self, name: &str) -> Option<String> {
+        self.gone.get(name).cloned()
+    }
 }
 
 impl World {
@@ -36,6 +51,8 @@ impl World {
     pub fn apply_fence(&self, fence: NodeFence) {
         let mut state = self.lock();
         let mut loud = false;
+        state.store.see(Source::Fences, &fence.metadata.resource_version);
+        state.saw_epoch(epoch(&fence));
         if state.versions.admit(&fence) {
             let name = fence.metadata.name.clone();
             loud = state.snapshot.fences.get(&name) != Some(&fence);
@@ -45,16 +62,29 @@ impl World {
         self.tell_if(loud);
     }
 
-    /// The newest term that any record names; nothing before they were listed.
+    /// The same, as part of a list.
+    pub fn list_fence(&self, fence: NodeFence) {
+        let Meta { name, uid, resource_version, .. } = &fence.metadata;
+        self.check_listed(Source::Fences, (name, uid), resource_version);
+        self.apply_fence(fence);
+    }
+
+    /// The newest term that was ever seen, wherever, also if the store went back since; nothing before records were listed.
     #[must_use]
     pub fn newest_epoch(&self) -> Option<u64> {
         let state = self.lock();
-        let epochs = state
-            .snapshot
-            .fences
-            .values()
-            .map(|fence| fence.status.intent.as_ref().map_or(0, |intent| intent.epoch).max(fence.status.epoch));
-        state.informed.is_complete(Source::Fences).then(|| epochs.max().unwrap_or(0))
+        state.informed.is_complete(Source::Fences).then(|| *state.epochs.borrow())
+    }
+
+    /// A term has, or had, this number.
+    pub fn saw_epoch(&self, epoch: u64) {
+        self.lock().saw_epoch(epoch);
+    }
+
+    /// The newest term that was ever seen, as it grows: for whoever keeps it where a restored store cannot take it back.
+    #[must_use]
+    pub fn epochs(&self) -> watch::Receiver<u64> {
+        self.lock().epochs.subscribe()
     }
 
     /// The record with this UID is gone; a later one of the same name stays.
@@ -68,4 +98,18 @@ impl World {
         drop(state);
         self.tell_if(is_it);
     }
+}
+
+impl State {
+    fn saw_epoch(&mut self, epoch: u64) {
+        self.epochs.send_if_modified(|newest| {
+            let grows = epoch > *newest;
+            *newest = epoch.max(*newest);
+            grows
+        });
+    }
+}
+
+fn epoch(fence: &NodeFence) -> u64 {
+    fence.status.intent.as_ref().map_or(0, |intent| intent.epoch).max(fence.status.epoch)
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remedy::{
-    action::{Done, Failed, Outcome, Step},
+    action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     snapshot::PowerState,
 };
 
@@ -58,8 +58,8 @@ impl World {
         self.lock().figures.decisions.observe(took);
     }
 
-    pub(crate) fn stepped(&self, step: &Step, outcome: &Outcome, took: Duration) {
-        self.lock().figures.act(kind(step), word(outcome), took);
+    pub(crate) fn stepped(&self, op: &Op, outcome: &Outcome, took: Duration) {
+        self.lock().figures.act(kind(op), word(outcome), took);
     }
 
     /// A write of a record: `open`, `save` or `close`.
@@ -77,19 +77,24 @@ impl World {
     }
 }
 
-fn kind(step: &Step) -> &'static str {
-    match step {
-        Step::Taint(_) => "taint",
-        Step::Untaint { .. } => "untaint",
-        Step::Cordon => "cordon",
-        Step::Uncordon => "uncordon",
-        Step::Drain(_) => "drain",
-        Step::ReadPower { .. } => "read_power",
-        Step::PowerOff => "power_off",
-        Step::PowerOn => "power_on",
-        Step::Methods(_) => "methods",
-        Step::Release { .. } => "release",
-        Step::Reap => "reap",
+fn kind(op: &Op) -> &'static str {
+    match op {
+        Op::Reversible(op) => match op {
+            ReversibleOp::Taint(_) => "taint",
+            ReversibleOp::Untaint(_) => "untaint",
+            ReversibleOp::Cordon => "cordon",
+            ReversibleOp::Uncordon => "uncordon",
+            ReversibleOp::ForgetRelease => "forget_release",
+            ReversibleOp::Drain(_) => "drain",
+            ReversibleOp::ReadPower { .. } => "read_power",
+            ReversibleOp::Methods(_) => "methods",
+        },
+        Op::Irreversible(op) => match op {
+            IrreversibleOp::PowerOff => "power_off",
+            IrreversibleOp::PowerOn => "power_on",
+            IrreversibleOp::Release { .. } => "release",
+            IrreversibleOp::Reap => "reap",
+        },
     }
 }
 
@@ -118,8 +123,8 @@ mod tests {
     fn what_came_of_an_action_is_counted_by_its_kind() {
         let world = World::new(Clock::counted(Timestamp::UNIX_EPOCH), Limits::default());
         let took = Duration::from_secs(2);
-        world.stepped(&Step::PowerOff, &Err(Failed::InDoubt("no end".into())), took);
-        world.stepped(&Step::Cordon, &Ok(Done::NotOurs), took);
+        world.stepped(&IrreversibleOp::PowerOff.into(), &Err(Failed::InDoubt("no end".into())), took);
+        world.stepped(&ReversibleOp::Cordon.into(), &Ok(Done::NotOurs), took);
         world.wrote("save", false, took);
         world.power_was_read(PowerState::Unknown);
         let figures = world.figures();

@@ -16,6 +16,19 @@ pub enum Source {
     Policies,
 }
 
+impl Source {
+    /// As the API server calls it, for metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::KubeletLeases => "kubelet_leases",
+            Self::AgentLeases => "agent_leases",
+            Self::Fences => "nodefences",
+            Self::Policies => "remedypolicies",
+        }
+    }
+}
+
 /// Decisions need these; agents' Leases only add to them.
 const NEEDED: [Source; 4] = [Source::Nodes, Source::KubeletLeases, Source::Fences, Source::Policies];
 

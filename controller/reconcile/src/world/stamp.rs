@@ -22,7 +22,11 @@ pub(super) fn is_overtaken(lease: &LeaseView, known: &LeaseView, now: Moment) ->
 
 /// Versions are numbers that grow; what is no number is taken as it comes.
 fn is_before(version: &str, known: &str) -> bool {
-    version.parse::<u128>().ok().zip(known.parse::<u128>().ok()).is_some_and(|(new, known)| new < known)
+    number(version).zip(number(known)).is_some_and(|(new, known)| new < known)
+}
+
+pub(super) fn number(version: &str) -> Option<u128> {
+    version.parse().ok()
 }
 
 /// Stamps the conditions; true if a decision should follow at once.

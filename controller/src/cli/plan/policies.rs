@@ -34,7 +34,14 @@ fn word(policy: &Policy, memory: &Memory, node: &Node, now: Moment) -> String {
     }
     let age = |since: Moment| show(std::time::Duration::from_secs(now.since(since).as_secs()));
     match memory.word(&policy.name, &node.name) {
-        Some((Ok(true), since)) => format!("true of it for {}", age(since)),
+        Some((Ok(true), since)) => {
+            let by = if memory.is_by_events_alone(&policy.name, &node.name) {
+                ", by Events alone: it opens nothing"
+            } else {
+                ""
+            };
+            format!("true of it for {}{by}", age(since))
+        }
         Some((Ok(false), _)) => "selects it, is not true of it".to_owned(),
         Some((Err(error), _)) => format!("cannot be judged of it: {error}"),
         None => "has not been asked".to_owned(),

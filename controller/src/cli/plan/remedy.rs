@@ -67,6 +67,7 @@ fn unknown(since: Moment) -> Condition {
         since: None,
         heartbeat: None,
         seen: since,
+        is_own_word: false,
     }
 }
 

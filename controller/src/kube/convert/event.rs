@@ -20,9 +20,15 @@ pub fn event(raw: core::Event, now: Timestamp) -> Option<NodeEvent> {
         node: about.name?,
         node_uid: about.uid.unwrap_or_default(),
         reason: raw.reason?,
+        reporter: reporter(raw.reporting_component, raw.source.and_then(|source| source.component)),
         count: counts.filter_map(|count| u64::try_from(count).ok()).max().unwrap_or(1).max(1),
         last: times.max().unwrap_or(now),
     })
+}
+
+/// Who wrote it, by its own claim; of both APIs' names the newer one's.
+fn reporter(component: Option<String>, source: Option<String>) -> String {
+    component.filter(|name| !name.is_empty()).or(source).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -34,6 +40,21 @@ mod tests {
     fn read(value: Value) -> Option<(u64, String)> {
         let found = event(serde_json::from_value(value).unwrap(), Timestamp::UNIX_EPOCH)?;
         Some((found.count, found.last.to_string()))
+    }
+
+    #[test]
+    fn a_reporter_has_the_name_that_it_claims() {
+        for (rest, name) in [
+            (json!({}), ""),
+            (json!({ "source": { "component": "kubelet" }, "reportingComponent": "" }), "kubelet"),
+            (json!({ "source": { "component": "disk-monitor" }, "reportingComponent": "nodewell" }), "nodewell"),
+        ] {
+            let mut raw =
+                json!({ "metadata": { "uid": "e" }, "involvedObject": { "kind": "Node", "name": "n" }, "reason": "R" });
+            raw.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            let found = event(serde_json::from_value(raw).unwrap(), Timestamp::UNIX_EPOCH).unwrap();
+            assert_eq!(found.reporter, name);
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use nodewell_remedy::{
     time::Moment,
 };
 
+use super::managers;
+
 /// It has no name or UID, so that nothing could be done to it and to nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a Node without {0} came from the API server")]
@@ -15,6 +17,11 @@ pub struct UnreadableNode(&'static str);
 /// What is kept of a Node. All conditions count as first seen `now`: whoever has seen it before carries that over.
 pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
     let meta = raw.metadata;
+    let own_words = managers::own_words(meta.managed_fields.as_deref().unwrap_or_default());
+    let condition = |raw: core::NodeCondition| {
+        let is_own_word = own_words.contains(&raw.type_);
+        Condition { is_own_word, ..condition(raw, now) }
+    };
     let (spec, status) = (raw.spec.unwrap_or_default(), raw.status.unwrap_or_default());
     let volumes_attached = volumes(&status);
     let kubelet_port = kubelet_port(&status);
@@ -31,7 +38,7 @@ pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
         taints: spec.taints.unwrap_or_default().into_iter().filter_map(taint).collect(),
         unschedulable: spec.unschedulable.unwrap_or(false),
         provider_id: spec.provider_id.unwrap_or_default(),
-        conditions: status.conditions.unwrap_or_default().into_iter().map(|raw| condition(raw, now)).collect(),
+        conditions: status.conditions.unwrap_or_default().into_iter().map(condition).collect(),
         boot_id: info.boot_id,
         system_uuid: info.system_uuid,
         addresses,
@@ -92,6 +99,7 @@ fn condition(raw: core::NodeCondition, now: Moment) -> Condition {
         since: raw.last_transition_time.map(|time| time.0),
         heartbeat: raw.last_heartbeat_time.map(|time| time.0),
         seen: now,
+        is_own_word: false,
     }
 }
 
@@ -112,6 +120,8 @@ mod tests {
         let node = read(json!({
             "metadata": { "name": "n1", "uid": "u1", "resourceVersion": "5", "creationTimestamp": "2026-01-02T03:04:05Z",
                 "labels": { "topology.kubernetes.io/zone": "a" },
+                "managedFields": [{ "manager": "kubelet", "operation": "Update", "subresource": "status", "fieldsV1": {
+                    "f:status": { "f:conditions": { "k:{\"type\":\"Ready\"}": { "f:status": {} } } } } }],
                 "annotations": { "nodewell.dev/hold": "busy", "big": "x".repeat(5000) } },
             "spec": { "unschedulable": true, "providerID": "aws:///i-1",
                 "taints": [{ "key": "a", "effect": "NoSchedule" }, { "key": "b", "value": "v", "effect": "NoExecute" },
@@ -134,8 +144,8 @@ mod tests {
         assert_eq!(node.annotations.len(), 1);
         let ready = node.condition("Ready").unwrap();
         assert_eq!(
-            (ready.status, ready.seen, node.is_ready()),
-            (Truth::Unknown, Moment(Duration::from_secs(7)), false)
+            (ready.status, ready.seen, ready.is_own_word, node.is_ready()),
+            (Truth::Unknown, Moment(Duration::from_secs(7)), true, false)
         );
     }
 

@@ -36,6 +36,7 @@ impl Reach<'_> {
             checks.extend(self.policies_exist());
             checks.push(self.other("other Nodes' Events", self.foreign_event().await));
             checks.push(self.other("other Nodes' Leases", self.foreign_lease().await));
+            checks.push(self.controllers_leases().await);
         }
         checks
     }
@@ -145,6 +146,23 @@ impl Reach<'_> {
             "reportingComponent": "nodewell", "reportingInstance": NOBODY,
         });
         self.tried(creation("/api/v1/namespaces/default/events"), event).await
+    }
+
+    /// Roles alone have to refuse it: a Node may be named like the controller's Lease.
+    async fn controllers_leases(&self) -> Check {
+        let name = "the controller's Leases";
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": NOBODY, "namespace": "nodewell-controller"},
+        });
+        match self.tried(creation("/apis/coordination.k8s.io/v1/namespaces/nodewell-controller/leases"), lease).await {
+            Tried::Taken => Check::warn(
+                name,
+                "this identity may write them, and so decide which controller acts",
+                "find the role: kubectl auth can-i --list -n nodewell-controller --as USER; agents have none there",
+            ),
+            tried => self.other(name, tried),
+        }
     }
 
     async fn foreign_lease(&self) -> Tried {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use nodewell_remedy::{
     api::{
-        Meta,
+        Meta, STORAGE_RELEASED,
         fence::{Confirmation, Intent, NodeFenceSpec, NodeFenceStatus},
     },
     facts::{Condition, Truth},
@@ -12,7 +12,7 @@ use nodewell_remedy::{
 use super::*;
 
 fn meant(act: Irreversible) -> NodeFence {
-    let intent = Some(Intent { act, epoch: 1, at: Timestamp::UNIX_EPOCH });
+    let intent = Some(Intent { act, epoch: 1, at: Timestamp::UNIX_EPOCH, pods: 0 });
     NodeFence {
         metadata: Meta { name: "n".into(), uid: "u".into(), resource_version: "1".into(), ..Meta::default() },
         spec: NodeFenceSpec { node_name: "n".into(), node_uid: "n".into(), ..NodeFenceSpec::default() },
@@ -107,17 +107,34 @@ fn confirmation() -> Confirmation {
     Confirmation { at, reads: 2, by: Vec::new(), boot_id: "old".into(), passive: false, epoch: 1 }
 }
 
-/// It may have begun to write before the storage was cut off, and would get it back as a new boot.
+/// It may have begun to write before the storage was cut off, and would get it back as a new boot. Of a machine that is off
+/// the boot that it names is the one that Off has to be read of.
 #[test]
-fn the_pods_of_a_boot_that_the_record_does_not_know_are_not_released_while_it_runs() {
-    let mut cut = meant(Irreversible::Release);
-    cut.status.off = Some(confirmation());
-    assert_eq!(check_standing(&cut, Irreversible::Release, &ready("new")), Ok(()), "it is off, whatever its boot");
-    cut.status.storage_only = Some("san".into());
-    assert_eq!(check_standing(&cut, Irreversible::Release, &ready("old")), Ok(()));
-    for another in ["new", ""] {
-        assert!(check_standing(&cut, Irreversible::Release, &ready(another)).is_err(), "{another:?}");
+fn the_pods_of_a_boot_that_the_record_does_not_know_are_not_released() {
+    for storage in [None, Some("san".to_owned())] {
+        let mut cut = meant(Irreversible::Release);
+        cut.status.off = Some(confirmation());
+        cut.status.storage_only = storage.clone();
+        assert_eq!(check_standing(&cut, Irreversible::Release, &ready("old")), Ok(()));
+        for another in ["new", ""] {
+            assert!(check_standing(&cut, Irreversible::Release, &ready(another)).is_err(), "{another:?} {storage:?}");
+        }
     }
+}
+
+/// Whatever became of the record that cut it off.
+#[test]
+fn a_boot_whose_pods_were_released_does_not_get_its_storage_back() {
+    let mut fresh = meant(Irreversible::PowerOn);
+    fresh.status.storage_only = Some("san".into());
+    let mut node = ready("old");
+    assert!(may_speak(&fresh, Irreversible::PowerOn, &node));
+    node.annotations.insert(STORAGE_RELEASED.into(), "old".into());
+    assert!(!may_speak(&fresh, Irreversible::PowerOn, &node));
+    node.boot_id = String::new();
+    assert!(!may_speak(&fresh, Irreversible::PowerOn, &node), "nobody knows that it is another boot");
+    node.boot_id = "new".into();
+    assert!(may_speak(&fresh, Irreversible::PowerOn, &node));
 }
 
 #[test]
@@ -128,4 +145,30 @@ fn a_node_that_booted_since_or_that_an_autoscaler_takes_away_is_left_alone() {
     assert_eq!(check_standing(&fence, Irreversible::PowerOn, &ready("new")), Ok(()));
     let deleted = Node { deleting: true, ..ready("old") };
     assert!(check_standing(&fence, Irreversible::Reap, &deleted).is_err());
+}
+
+/// Power is cut by the silence of a Lease; one that was deleted meanwhile says nothing. A node that is off already may lose
+/// it with its pods, and one that is turned on may have none.
+#[test]
+fn without_a_lease_nothing_ends_a_machine() {
+    let silent = Node { conditions: Vec::new(), ..ready("old") };
+    for act in [Irreversible::PowerOff, Irreversible::Reap] {
+        assert!(check_without_lease(act, &silent).is_err(), "{act:?}");
+    }
+    for act in [Irreversible::Release, Irreversible::PowerOn] {
+        assert_eq!(check_without_lease(act, &silent), Ok(()), "{act:?}");
+        assert!(check_without_lease(act, &ready("old")).is_err(), "{act:?}");
+    }
+}
+
+/// One that was not named when the act was meant may have begun since.
+#[test]
+fn a_boot_that_one_side_does_not_name_is_another() {
+    for act in [Irreversible::PowerOff, Irreversible::Reap, Irreversible::Release] {
+        let mut fence = meant(act);
+        assert!(check_standing(&fence, act, &ready("")).is_err(), "{act:?}: the Node names none");
+        fence.status.boot_id.clear();
+        assert!(check_standing(&fence, act, &ready("new")).is_err(), "{act:?}: the record names none");
+        assert_eq!(check_standing(&fence, act, &ready("")), Ok(()), "{act:?}: it never named one");
+    }
 }

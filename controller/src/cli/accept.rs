@@ -1,0 +1,88 @@
+//! `check --node`: whether a node could be turned off, and if nobody has said whose its machine is, the command that says it.
+
+use std::sync::Arc;
+
+use nodewell_power::native::Preflight;
+use nodewell_reconcile::cluster::{Configuration, Nodes};
+use nodewell_remedy::{
+    facts::Truth,
+    method::{Known, Unpinned},
+};
+use serde_json::json;
+
+use super::{Failure, Global, failure::print};
+use crate::daemon;
+
+const KEY: &str = "config.properties";
+
+pub(super) async fn run(global: &Global, name: &str) -> Result<(), Failure> {
+    let (config, cluster) = global.cluster().await?;
+    let cluster = Arc::new(cluster);
+    let node = cluster.node(name).await.map_err(Failure::of(&format!("Node {name}")))?;
+    let node = node.ok_or_else(|| Failure::Said(format!("there is no Node {name}")))?;
+    let power = daemon::power(&config, &cluster).map_err(|fatal| Failure::Said(fatal.to_string()))?;
+    // Only what is said of this one node is looked at: who shares its plug the running controller knows.
+    power.unread([&node].into_iter());
+    if let Some(unpinned) = power.unpinned(&node).await.map_err(Failure::Said)? {
+        let data = cluster.config_map(&unpinned.map).await.map_err(Failure::of(&unpinned.map))?;
+        let known = Known::from([(unpinned.map.clone(), data)]);
+        print(&format!("{name}: {}\n\n{}\n", unpinned.found, command(&config.namespace, &unpinned, &known)))?;
+        return Err(Failure::Said(format!(
+            "{name} is not turned off before somebody has said that; look at the machine"
+        )));
+    }
+    let Preflight { status, reason, message } = power.preflight(&node).await;
+    let told = format!("{name}: {reason}: {message}");
+    if status == Truth::True { print(&format!("{told}\n")) } else { Err(Failure::Said(told)) }
+}
+
+/// What writes the line beside what is there, in the place of an older one.
+fn command(namespace: &str, unpinned: &Unpinned, known: &Known) -> String {
+    let Unpinned { line, map, .. } = unpinned;
+    let Some(Some(data)) = known.get(map) else {
+        return format!(
+            "kubectl -n {namespace} create configmap {map} --from-literal={}",
+            quoted(&format!("{KEY}={line}"))
+        );
+    };
+    let key = line.split_once('=').map_or(line.as_str(), |(key, _)| key);
+    let is_older = |old: &&str| old.split_once('=').is_some_and(|(before, _)| before.trim() == key);
+    let text = data.get(KEY).map_or("", String::as_str);
+    let lines = text.lines().filter(|old| !is_older(old)).chain([line.as_str()]);
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let patch = json!({ "data": { KEY: text } }).to_string();
+    format!("kubectl -n {namespace} patch configmap {map} --type merge -p {}", quoted(&patch))
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpinned(line: &str) -> Unpinned {
+        Unpinned { found: "f".into(), line: line.into(), map: "fence-config-n1".into() }
+    }
+
+    #[test]
+    fn the_command_keeps_what_is_there_and_replaces_what_was_said_before() {
+        let data = [(KEY.to_owned(), "power_management=a\n# don't\noutlets = x/1\n".to_owned())];
+        let known = Known::from([("fence-config-n1".to_owned(), Some(data.into()))]);
+        assert_eq!(
+            command("ns", &unpinned("outlets=x/1 x/2"), &known),
+            r#"kubectl -n ns patch configmap fence-config-n1 --type merge -p '{"data":{"config.properties":"power_management=a\n# don'\''t\noutlets=x/1 x/2\n"}}'"#
+        );
+    }
+
+    #[test]
+    fn a_node_that_has_no_configmap_gets_one() {
+        let known = Known::from([("fence-config-n1".to_owned(), None)]);
+        assert_eq!(
+            command("ns", &unpinned("system_uuid=1-2"), &known),
+            "kubectl -n ns create configmap fence-config-n1 --from-literal='config.properties=system_uuid=1-2'"
+        );
+    }
+}
