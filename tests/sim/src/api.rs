@@ -5,7 +5,9 @@ mod writes;
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_reconcile::{
-    cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records},
+    cluster::{
+        Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records, ReleaseMark,
+    },
     failure::Failure,
 };
 use nodewell_remedy::{
@@ -153,6 +155,7 @@ impl Nodes for SimCluster {
 
 impl Marks for SimCluster {
     async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+        self.truth.borrow_mut().taint_begins(self.replica, (node, uid), taint);
         self.write(|truth| truth.taint(self.replica, (node, uid), taint)).await
     }
 
@@ -166,6 +169,17 @@ impl Marks for SimCluster {
 
     async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
         self.write(|truth| truth.uncordon(self.replica, (node, uid), by)).await
+    }
+
+    async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), Failure> {
+        if let ReleaseMark::OutOfService(taint) = mark {
+            self.truth.borrow_mut().taint_begins(self.replica, (&seen.name, &seen.uid), taint);
+        }
+        self.write(|truth| truth.mark_release(self.replica, seen, mark)).await
+    }
+
+    async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), Failure> {
+        self.write(|truth| truth.unmark_release(self.replica, (node, uid))).await
     }
 
     async fn tell(&self, node: &str, _uid: &str, telling: &Telling) {

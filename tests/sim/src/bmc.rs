@@ -15,11 +15,13 @@ use tokio::time::sleep;
 
 use crate::{
     scene::{Mutation, Theme},
-    truth::{Manner, Provider, SAN, Shared},
+    truth::{Manner, Provider, SAN, Shared, Truth},
 };
 
 /// Agents give up by themselves after so long.
 const LONGEST: Duration = Duration::from_secs(20);
+/// A cache, where a mutation has one, tells for so long what it was told.
+const CACHED: Duration = Duration::from_secs(120);
 /// An agent that nobody ends takes so long.
 const OUTLIVING: u64 = 45_000;
 
@@ -71,7 +73,11 @@ impl SimPower {
                 return Err(Failed::Timeout(LONGEST));
             }
             Manner::Refuses => return Err(Failed::Refused("made up".into())),
-            Manner::Pretends | Manner::SaysOff => {}
+            Manner::StuckOff if on => {
+                sleep(LONGEST).await;
+                return Err(Failed::Timeout(LONGEST));
+            }
+            Manner::Pretends | Manner::SaysOff | Manner::StuckOff | Manner::Flaps(_) => {}
             Manner::Slow(late) => self.tell(node, (on, late), epoch),
             Manner::Honest => self.tell(node, (on, Duration::ZERO), epoch),
         }
@@ -133,6 +139,21 @@ impl SimPower {
     }
 }
 
+impl Truth {
+    /// What is answered when the power of a node is asked for.
+    fn read_power(&mut self, name: &str) -> PowerState {
+        let (now, storage) = (self.now(), self.scene.theme == Theme::Storage);
+        let cached = self.oracle.said_off.get(name).is_some_and(|at| now.since(*at) < CACHED);
+        if cached && self.scene.mutation == Mutation::CachesReadings {
+            return PowerState::Off;
+        }
+        let says = self.machines.get_mut(name).map_or(PowerState::Unknown, |machine| machine.says(storage, now));
+        let state = if self.scene.mutation == Mutation::FalseOff { PowerState::Off } else { says };
+        self.power_was_read(name, state);
+        state
+    }
+}
+
 /// `Slow(3s)` is `Slow`.
 fn name(manner: &impl std::fmt::Debug) -> String {
     let text = format!("{manner:?}");
@@ -148,26 +169,22 @@ impl Power for SimPower {
         Ok(FencePlan { power_management, longest: LONGEST, identity, storage_only, ..FencePlan::default() })
     }
 
-    async fn read(&self, node: &Node) -> PowerState {
+    async fn read(&self, node: &Node, storage: Option<&str>) -> PowerState {
+        if storage.is_some() != self.cuts_storage() {
+            return PowerState::Unknown;
+        }
         sleep(self.delay(50, 400)).await;
         if self.manner(node) == Manner::Hangs {
             sleep(Duration::from_secs(10)).await;
         }
-        let storage = self.cuts_storage();
-        let mut truth = self.truth.borrow_mut();
-        let state = match truth.scene.mutation {
-            Mutation::FalseOff => PowerState::Off,
-            _ => truth.machines.get(&node.name).map_or(PowerState::Unknown, |machine| machine.power(storage)),
-        };
-        truth.power_was_read(&node.name, state);
-        state
+        self.truth.borrow_mut().read_power(&node.name)
     }
 
-    async fn off(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+    async fn off(&self, node: &Node, _storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
         self.run(node, Act::Off, life).await.map(|()| vec!["ipmi".into()])
     }
 
-    async fn on(&self, node: &Node, life: &Lifeline) -> Result<Vec<String>, Failed> {
+    async fn on(&self, node: &Node, _storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
         self.run(node, Act::On, life).await.map(|()| vec!["ipmi".into()])
     }
 

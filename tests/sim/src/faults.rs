@@ -2,6 +2,7 @@
 
 mod befall;
 mod people;
+mod stories;
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use nodewell_remedy::time::Moment;
 use crate::{
     random::Random,
     scene::{Kind, Ladder, Scene, Theme},
+    truth::Manner,
 };
 
 /// When the one node of a plain story fails.
@@ -27,6 +29,8 @@ pub enum Fault {
     Breaks(String),
     /// Ready, and of no use.
     FallsIll(String),
+    /// From now on its BMC has this way.
+    Lies(String, Manner),
     ZoneCut(String),
     ZonePower(String),
     EtcdStops(String),
@@ -38,6 +42,8 @@ pub enum Fault {
     Freeze(usize, Duration),
     Deaf(usize, Duration),
     Kill(usize),
+    /// etcd is restored from a backup that is so old; the API server is away for the second time.
+    StoreBack(Duration, Duration),
     /// What people do, to a node that is in our hands if there is one.
     Person(Person, String),
     /// What people do to the policy.
@@ -118,10 +124,20 @@ pub fn plan(scene: &Scene) -> Vec<(Moment, Fault)> {
         Kind::Mixed => several(scene, &mut random, 10),
         Kind::Wild => several(scene, &mut random, 40),
     };
+    plan.extend(store_back(scene));
     plan.push((Moment(scene.trouble), Fault::Mend));
     plan.push((Moment(scene.trouble + Duration::from_secs(120)), Fault::Restore));
     plan.sort_by_key(|(at, _)| *at);
     plan
+}
+
+/// In one of ten seeds; by dice of its own, so that all else of a seed is as it was.
+fn store_back(scene: &Scene) -> Option<(Moment, Fault)> {
+    let mut random = Random::new(scene.seed ^ 0xE7CD);
+    let is_rare = matches!(scene.kind, Kind::Mixed | Kind::Wild) && scene.plot.is_empty() && random.chance(100);
+    let away = if random.chance(300) { Duration::ZERO } else { random.secs(1, 30) };
+    let fault = Fault::StoreBack(random.secs(3, 120), away);
+    is_rare.then(|| (Moment(random.millis(60_000, 180_000)), fault))
 }
 
 fn told(plot: &[(u64, Fault)]) -> Vec<(Moment, Fault)> {
@@ -131,7 +147,8 @@ fn told(plot: &[(u64, Fault)]) -> Vec<(Moment, Fault)> {
 fn several(scene: &Scene, random: &mut Random, most: u64) -> Vec<(Moment, Fault)> {
     let end = scene.trouble.as_millis().try_into().unwrap_or(180_000);
     let count = random.between(2, most);
-    (0..count).map(|_| (Moment(random.millis(20_000, end)), one(scene, random))).collect()
+    let alone = (0..count).map(|_| (Moment(random.millis(20_000, end)), one(scene, random))).collect();
+    [alone, stories::told(scene)].concat()
 }
 
 /// Half of them are what the seed is about.
@@ -145,6 +162,7 @@ fn one(scene: &Scene, random: &mut Random) -> Fault {
         (Theme::People, 0) if themed => Fault::Edit(pick(&EDITS, random)),
         (Theme::People, 1..) if themed => Fault::Person(pick(&PERSONS, random), node),
         (Theme::Storage, 0) if themed => Fault::Person(Person::Reboots, node),
+        (Theme::Storage, 1 | 2) if themed => Fault::Person(Person::DeletesRecord, node),
         _ => anything(scene, random, node),
     }
 }

@@ -3,15 +3,21 @@
 //! | invariant | asked where |
 //! |---|---|
 //! | I1 budgets, I4 nodes that live, I6 the order of acts and questions, I7 cycles, I8 control plane, I9 storms | [`acts`], when an agent begins |
-//! | I2 power before pods, I13 the right pods, I14 drains | [`pods`] |
+//! | I1 pods in a window | [`rate`], when a pod goes by our doing |
+//! | I2 power before pods | [`taint`], of the out-of-service taint, which is the release; [`pods`], of each deletion, and of what the garbage collector deletes for us |
+//! | I13 the right pods, I14 drains | [`pods`]; I13 also in [`taint`] |
 //! | I3 two writers, I12 marks, I17 liveness | [`state`] |
-//! | I5 two leaders | [`acts`]: every write and every agent, and what lands late |
+//! | I5 two leaders | [`acts`]: every write and every agent, and what lands late; [`restored`]: one number, one leader |
 //! | I9 cooldown | [`weather`] |
-//! | I10 what is missing, I16 what cannot be read | [`monotone`], beside real decisions; I16 also in [`acts`] |
-//! | I11 stop, hold, abort, pause | [`acts`], [`pods`], [`records`] |
+//! | I10 what is missing, I16 what cannot be read | [`monotone`], beside real decisions; I16 also in [`acts`] and [`taint`] |
+//! | I11 stop, hold, abort, pause | [`acts`], [`pods`], [`records`], [`taint`] |
 //! | I15 dry run | every write |
 //! | I18 edges | [`records`] |
 //! | I20 clocks | half of the seeds have skewed ones; the same seed with and without has to do the same (`tests/sim.rs`) |
+//! | I21 BMCs that were found to lie | [`liars`], every second, and when an agent begins or is meant to |
+//!
+//! What follows from a BMC's lie about a machine that was silent for as long as the policy asks is nobody's fault, until the
+//! machine speaks or the BMC says otherwise: [`excuse`].
 //!
 //! I19 (no secret in argv, logs, records or Events) has no meaning here: secrets are read and handed to processes by
 //! `nodewell-power` alone, which the simulation replaces, and the traits that it does play never carry one. It is proven
@@ -19,25 +25,36 @@
 //! `tests/redfish.rs` there with real agents and BMCs.
 
 mod acts;
+mod excuse;
+mod liars;
 pub mod monotone;
 mod pods;
+mod rate;
 mod records;
+mod restored;
 mod state;
+mod taint;
 mod weather;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remedy::time::Moment;
 
-use self::weather::Storm;
+use self::{liars::Shown, rate::Gone, weather::Storm};
 
 /// What the oracles remember, and what they found.
 #[derive(Debug, Default)]
 pub struct Oracle {
     pub violations: Vec<String>,
+    /// Who wrote the leader's Lease last, and when.
+    pub led: Option<(usize, Moment)>,
+    /// Who led when the store was set back, and until when its term may last: that the Lease names another is not its doing.
+    pub led_before: Option<(usize, Moment)>,
     /// Agent processes that run: which node, of which replica and term, until when at the latest.
     pub agents: Vec<Agent>,
     begun: u64,
+    /// Which life of which replica acted under each term.
+    terms: BTreeMap<u64, (usize, u32)>,
     /// The newest term that began an act on each node.
     newest: BTreeMap<String, u64>,
     /// Nodes that we began to turn off and that have not come back: their boots, and when we began.
@@ -50,18 +67,26 @@ pub struct Oracle {
     turned_on: BTreeSet<String>,
     /// When each machine was last said to be off.
     pub said_off: BTreeMap<String, Moment>,
-    /// When each machine was last said to be on.
-    said_on: BTreeMap<String, Moment>,
+    /// When each machine was said to be off, since the last order to it landed and since it was last said to be on.
+    off_readings: BTreeMap<String, Vec<Moment>>,
+    /// When a record of each machine began to say that its boot has ended.
+    confirmed: BTreeMap<String, Moment>,
+    /// Machines that live on with a boot that was confirmed to have ended.
+    shown: Shown,
+    /// Pods that went by our doing.
+    gone: Vec<Gone>,
     /// When each kubelet's Lease was last looked at by itself, not through a watch.
     pub looked: BTreeMap<String, Moment>,
     /// Cordons of people.
     pub persons: BTreeSet<String>,
     /// When each record's drain began, by its UID.
     drains: BTreeMap<String, Moment>,
-    /// Pods whose release was tried.
+    /// Pods whose release was tried, and taints.
     tried: BTreeSet<String>,
     /// How often each record was in doubt after everything was mended.
     circles: BTreeMap<String, u32>,
+    /// How often each record was written in vain after everything was mended.
+    refused: BTreeMap<String, u32>,
     storm: Storm,
     pub mutations: u64,
     pub offs: u64,

@@ -1,7 +1,9 @@
 //! A replica of the controller: started, stopped for a while, killed, started again; and the watches that inform it.
 
+mod lists;
+
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     future::Future,
     pin::Pin,
     task::{Context, Poll},
@@ -26,6 +28,7 @@ use nodewell_remedy::{
 };
 use tokio::time::{Sleep, sleep};
 
+use self::lists::{Lineage, begin, hang, relist};
 use crate::{
     api::SimCluster,
     bmc::SimPower,
@@ -41,6 +44,7 @@ pub const UNSEEN: &str = "n-0004";
 pub async fn lives(truth: Shared, number: usize, clock: Clock) {
     for life in 0.. {
         let died = truth.borrow().replicas[number].dead.clone();
+        truth.borrow_mut().replicas[number].life = life;
         truth.borrow_mut().note(format!("replica {number}: starts"));
         let started = start(truth.clone(), number, life, clock);
         let freezable = Freezable { inner: Box::pin(started), truth: truth.clone(), number, thaw: None };
@@ -75,6 +79,7 @@ async fn start(truth: Shared, number: usize, life: u32, clock: Clock) {
     };
     tokio::select! {
         biased;
+        () = remember_epochs(&truth, number, &world) => {}
         () = watch(&truth, number, &world, clock) => {}
         () = ask_etcd(&truth, number, &world) => {}
         () = replica.run(std::future::pending()) => {}
@@ -97,12 +102,18 @@ async fn ask_etcd(truth: &Shared, number: usize, world: &World) {
 /// A list, and then every change in its order, a little late.
 async fn watch(truth: &Shared, number: usize, world: &World, clock: Clock) {
     let mut cursor = begin(truth, number, (world, clock));
+    let mut store = Lineage::of(truth);
     loop {
         sleep(Duration::from_millis(200)).await;
         let lag = truth.borrow_mut().random.millis(20, 400);
         let now = truth.borrow().now();
         if truth.borrow().replicas[number].deaf > now || truth.borrow().is_cut(number) {
             continue;
+        }
+        if store.is_another(truth) {
+            hang(truth, world).await;
+            store = Lineage::of(truth);
+            cursor = relist(truth, number, (world, clock)).await;
         }
         let mut batch = Vec::new();
         while let Some((at, change)) = truth.borrow().store.changes.get(cursor) {
@@ -122,8 +133,17 @@ async fn watch(truth: &Shared, number: usize, world: &World, clock: Clock) {
     }
 }
 
+/// In the state directory, which no restore of etcd takes back.
+async fn remember_epochs(truth: &Shared, number: usize, world: &World) {
+    world.saw_epoch(truth.borrow().replicas[number].epoch_file);
+    let mut epochs = world.epochs();
+    while epochs.changed().await.is_ok() {
+        truth.borrow_mut().replicas[number].epoch_file = *epochs.borrow();
+    }
+}
+
 /// What a replica has seen of the policy binds it.
-fn know(truth: &Shared, number: usize, change: &Change) {
+pub(crate) fn know(truth: &Shared, number: usize, change: &Change) {
     let Change::Policy(policy) = change else { return };
     let mut truth = truth.borrow_mut();
     let now = truth.now();
@@ -137,25 +157,7 @@ fn know(truth: &Shared, number: usize, change: &Change) {
     seen.paused = (mode == Some(Mode::Paused)).then(|| seen.paused.unwrap_or(now));
 }
 
-fn begin(truth: &Shared, number: usize, to: (&World, Clock)) -> usize {
-    let (list, mutation) = (truth.borrow().list(), truth.borrow().scene.mutation);
-    for change in &list {
-        apply(to, change, mutation);
-        know(truth, number, change);
-    }
-    let truth = truth.borrow();
-    let names: BTreeSet<String> = truth.store.nodes.keys().cloned().collect();
-    let fences = truth.store.fences.keys().cloned().collect();
-    let world = to.0;
-    for source in [Source::Nodes, Source::KubeletLeases, Source::AgentLeases] {
-        world.listed(source, &names);
-    }
-    world.listed(Source::Fences, &fences);
-    world.listed(Source::Policies, &BTreeSet::from([POLICY.to_owned()]));
-    truth.store.changes.len()
-}
-
-fn apply((world, clock): (&World, Clock), change: &Change, mutation: Mutation) {
+pub(crate) fn apply((world, clock): (&World, Clock), change: &Change, mutation: Mutation) {
     match change {
         Change::Node(node) if mutation == Mutation::SeesDead && node.name == UNSEEN => {
             let mut node = (**node).clone();

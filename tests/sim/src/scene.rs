@@ -11,8 +11,14 @@ use crate::{faults::Fault, random::Random};
 /// Nodes that may be taken down by the controller, of the cluster and of each zone.
 pub const MOST_DOWN: usize = 4;
 pub const MOST_DOWN_IN_ZONE: usize = 2;
+/// Dead ones beside those: of the cluster, and of each zone.
+pub const MOST_DEAD: usize = 2;
 /// Power cycles of one node in a day.
 pub const MOST_CYCLES: usize = 2;
+/// Pods go in a window of so long, where a scene has a rate of its own.
+pub const PODS_WITHIN: Duration = Duration::from_secs(60);
+/// The silence that a policy with `fast` asks for.
+pub const SILENT_FOR: Duration = Duration::from_secs(15);
 /// The whole time of a drain.
 pub const DRAIN: Duration = Duration::from_secs(30);
 /// Calm for so long after a storm.
@@ -42,8 +48,12 @@ pub struct Scene {
     pub leave_off: bool,
     /// Reaps come also after drains that failed.
     pub even_if_drain_failed: bool,
+    /// The policy has the default budgets, which are the narrowest.
+    pub narrow: bool,
     /// A disruption budget that never allows anything selects a quarter of the pods.
     pub never_allows: bool,
+    /// Pods that may go within [`PODS_WITHIN`]; by default more than a story has.
+    pub most_pods: Option<usize>,
     /// Seconds that each replica's wall clock is ahead of the API server's.
     pub skew: [i64; 3],
     pub mutation: Mutation,
@@ -121,12 +131,28 @@ impl Scene {
             forces: theme == Theme::Drains && random.chance(300),
             leave_off: theme == Theme::People && random.chance(300),
             even_if_drain_failed: random.chance(500),
+            narrow: false,
             never_allows: theme == Theme::Drains && random.chance(500),
             skew: skew(&mut random),
+            most_pods: most_pods(seed, kind),
             mutation: Mutation::None,
             plot: Vec::new(),
             judged: None,
         }
+    }
+}
+
+impl Scene {
+    /// Nodes that may be down by the controller at once: living ones that it took down, and dead ones beside them.
+    #[must_use]
+    pub fn most_down(&self) -> usize {
+        if self.narrow { 2 } else { MOST_DOWN + MOST_DEAD }
+    }
+
+    /// The same of each zone.
+    #[must_use]
+    pub fn most_down_in_zone(&self) -> usize {
+        if self.narrow { 2 } else { MOST_DOWN_IN_ZONE + MOST_DEAD.min(MOST_DOWN_IN_ZONE) }
     }
 }
 
@@ -155,6 +181,12 @@ fn ladder(kind: Kind, theme: Theme, random: &mut Random) -> Ladder {
         (Theme::Drains, _) => Ladder::DrainReboot,
         _ => Ladder::CordonPowerCycle,
     }
+}
+
+fn most_pods(seed: u64, kind: Kind) -> Option<usize> {
+    let mut random = Random::new(seed ^ 0x90D5);
+    let small = matches!(kind, Kind::Mixed | Kind::Wild) && random.chance(400);
+    small.then(|| usize::try_from(random.between(1, 4)).unwrap_or(2))
 }
 
 /// In half of the seeds the clocks agree; else they are up to ten minutes apart, either way.

@@ -2,10 +2,12 @@
 
 mod cluster;
 mod etcd;
+mod evictions;
 mod kubelet;
 mod machine;
 mod pods;
 mod provider;
+mod restore;
 mod store;
 
 use std::{
@@ -20,9 +22,11 @@ use tokio::sync::Notify;
 
 pub use self::{
     etcd::Etcd,
-    machine::{Bmc, Machine, Manner, Provider},
+    evictions::Collector,
+    machine::{Bmc, Excuse, Machine, Manner, Provider},
     pods::{SAN, uses_san},
     provider::Orders,
+    restore::Backups,
     store::{Change, Policy, Store},
 };
 use crate::{
@@ -44,6 +48,8 @@ pub struct Truth {
     pub replicas: Vec<Replica>,
     pub etcd: Etcd,
     pub provider: Orders,
+    pub collector: Collector,
+    pub backups: Backups,
     /// The node lifecycle controller saw nothing before.
     pub blind_until: Moment,
     pub oracle: Oracle,
@@ -75,6 +81,9 @@ pub struct Replica {
     pub paused: Option<Moment>,
     /// The term that it began last, and when.
     pub term: (u64, Moment),
+    /// How often it was started, and the highest term that its state directory remembers.
+    pub life: u32,
+    pub epoch_file: u64,
     /// Its watches delivered everything until then.
     pub informed: Moment,
 }
@@ -88,6 +97,8 @@ impl Truth {
             store: Store::default(),
             etcd: Etcd::default(),
             provider: Orders::default(),
+            collector: Collector::default(),
+            backups: Backups::default(),
             blind_until: Moment::default(),
             tally: Tally::default(),
             replicas: (0..scene.replicas).map(|_| Replica::default()).collect(),
@@ -121,6 +132,7 @@ impl Truth {
         self.run_etcd();
         self.run_cluster();
         self.lose_hosts();
+        self.back_up();
         for (invariant, what) in monotone::found() {
             self.violate(invariant, what);
         }

@@ -7,6 +7,7 @@ use nodewell_sim::{
     faults::{Edit, Fault, Person},
     run::play,
     scene::{Kind, Ladder, Mutation, Scene, Theme},
+    truth::Manner,
 };
 
 type Plot = Vec<(u64, Fault)>;
@@ -87,6 +88,27 @@ fn assert_noticed(mutation: Mutation, invariant: &'static str, stage: impl Fn(Sc
 fn sim_i1_notices_a_policy_without_budgets() {
     let many = (3..12).map(|number| (40, Fault::Hang(node(number)))).collect();
     assert_noticed(Mutation::NoBudget, "I1", power(many));
+}
+
+#[test]
+#[ignore = "minutes: `make e2e` runs them"]
+fn sim_i1_notices_pods_that_nobody_counts() {
+    let several = power([(40, 4), (50, 5), (60, 6)].map(|(at, number)| (at, Fault::PowerLoss(node(number)))).to_vec());
+    let counted = |scene| Scene { pods: 40, most_pods: Some(1), fast: true, ..several(scene) };
+    assert_noticed(Mutation::NoPodRate, "I1", counted);
+}
+
+/// A garbage collector makes of the taint what it is, a release.
+#[test]
+#[ignore = "minutes: `make e2e` runs them"]
+fn sim_i2_notices_a_taint_set_like_any_other_mark() {
+    assert_noticed(Mutation::TaintsFirst, "I2", power(vec![hangs(40)]));
+}
+
+#[test]
+#[ignore = "minutes: `make e2e` runs them"]
+fn sim_i2_notices_a_bmc_that_is_asked_once() {
+    assert_noticed(Mutation::CachesReadings, "I2", power(vec![hangs(40)]));
 }
 
 #[test]
@@ -237,10 +259,26 @@ fn sim_i17_notices_a_policy_that_never_acts() {
     assert_noticed(Mutation::Sluggish, "I17", |scene| Scene { dry_run: false, ..plain(scene) });
 }
 
+/// The record goes back to before its power cycle, while its node stays down for good.
+#[test]
+#[ignore = "minutes: `make e2e` runs them"]
+fn sim_i17_notices_a_cache_that_outlives_its_store() {
+    let back = Fault::StoreBack(Duration::from_secs(20), Duration::ZERO);
+    assert_noticed(Mutation::ClingsToCopies, "I17", power(vec![hangs(40), (150, back)]));
+}
+
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i18_notices_guards_passed_over() {
     assert_noticed(Mutation::SkipsGuards, "I18", power(vec![hangs(40)]));
+}
+
+#[test]
+#[ignore = "minutes: `make e2e` runs them"]
+fn sim_i21_notices_a_liar_that_is_trusted() {
+    let plot = vec![(20, Fault::Lies(node(4), Manner::SaysOff)), hangs(30), (120, Fault::Wake(node(4)))];
+    let fast = power(plot);
+    assert_noticed(Mutation::TrustsLiars, "I21", |scene| Scene { fast: true, most_pods: None, ..fast(scene) });
 }
 
 /// What differs in the deeds of a scene when its replicas' clocks do; nothing if nothing does.

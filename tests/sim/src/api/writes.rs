@@ -1,15 +1,15 @@
 //! What the API server does with a write: preconditions first, then the oracles, then the change.
 
 use nodewell_reconcile::{
-    cluster::{Leadership, ReachReport},
+    cluster::{Leadership, ReachReport, ReleaseMark},
     failure::Failure,
 };
 use nodewell_remedy::{
     api::{
-        CORDONED_BY,
-        fence::{NodeFence, NodeFenceStatus},
+        CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, STORAGE_RELEASED,
+        fence::{Irreversible, NodeFence, NodeFenceStatus},
     },
-    facts::{Deletion, Pod, PodRef, Taint},
+    facts::{Deletion, Effect, Node, Pod, PodRef, Taint},
 };
 
 use crate::{scene::Mutation, truth::Truth};
@@ -20,6 +20,7 @@ impl Truth {
     pub(super) fn open(&mut self, replica: usize, fence: &NodeFence) -> Written<NodeFence> {
         let name = fence.spec.node_name.clone();
         if self.store.fences.contains_key(&name) {
+            self.refused(fence);
             return Err(Failure::Conflict("it exists".into()));
         }
         self.count("act open");
@@ -28,24 +29,39 @@ impl Truth {
         // The status is a subresource: it is dropped at creation.
         let mut fence = NodeFence { status: NodeFenceStatus::default(), ..fence.clone() };
         fence.metadata.name = name;
-        fence.metadata.uid = format!("fence-{}", self.store.next_version());
+        fence.metadata.uid = format!("fence-{}", self.store.next_uid());
         fence.metadata.creation_timestamp = Some(self.clock.wall());
         Ok(self.store.put_fence(fence, self.now()))
     }
 
     pub(super) fn save(&mut self, replica: usize, fence: &NodeFence) -> Written<NodeFence> {
-        let stored = self.stored(fence)?;
+        let stored = self.stored(fence).inspect_err(|_| self.refused(fence))?;
         let (was, is) = (stored.status.phase, fence.status.phase);
-        self.changes(&stored, &fence.status);
+        self.changes(replica, &stored, &fence.status);
         let next = NodeFence { status: fence.status.clone(), ..stored };
         let hold = next.status.hold.as_ref().map_or("", |hold| hold.reason.as_str()).to_owned();
         let intent = next.status.intent.as_ref().map(|intent| (intent.act, intent.epoch));
         self.audit(replica, &format!("record of {}: {was:?} → {is:?} {intent:?} {hold}", next.spec.node_name));
-        Ok(self.store.put_fence(next, self.now()))
+        let saved = self.store.put_fence(next, self.now());
+        if self.scene.mutation == Mutation::TaintsFirst {
+            self.taint_early(replica, &saved)?;
+        }
+        Ok(saved)
+    }
+
+    /// As a controller would that takes the taint for a mark like any other.
+    fn taint_early(&mut self, replica: usize, fence: &NodeFence) -> Written<()> {
+        let meant = fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::PowerOff);
+        if meant {
+            let taint =
+                Taint { key: OUT_OF_SERVICE.into(), value: OUT_OF_SERVICE_BY.into(), effect: Effect::NoExecute };
+            self.taint(replica, (&fence.spec.node_name, &fence.spec.node_uid), &taint)?;
+        }
+        Ok(())
     }
 
     pub(super) fn close(&mut self, replica: usize, fence: &NodeFence) -> Written<()> {
-        let stored = self.stored(fence)?;
+        let stored = self.stored(fence).inspect_err(|_| self.refused(fence))?;
         self.count("act close");
         self.audit(replica, &format!("closes the record of {}", stored.spec.node_name));
         self.store.remove_fence(&stored.metadata.name, self.now());
@@ -70,7 +86,7 @@ impl Truth {
         }
         self.count("act taint");
         self.audit(replica, &format!("taints {} {}", at.0, taint.key));
-        self.tainted(at.0, taint);
+        self.tainted(replica, at.0, taint);
         let now = self.now();
         self.store.edit_node(at.0, now, |node| {
             node.taints.retain(|old| (&old.key, old.effect) != (&taint.key, taint.effect));
@@ -97,6 +113,33 @@ impl Truth {
             node.taints.retain(|old| old != taint);
         });
         Ok(true)
+    }
+
+    /// On condition that the Node is still the version that was seen.
+    pub(super) fn mark_release(&mut self, replica: usize, seen: &Node, mark: &ReleaseMark) -> Written<()> {
+        self.check_uid((&seen.name, &seen.uid))?;
+        if self.store.nodes[&seen.name].resource_version != seen.resource_version {
+            return Err(Failure::Conflict("another version".into()));
+        }
+        match mark {
+            ReleaseMark::OutOfService(taint) => self.taint(replica, (&seen.name, &seen.uid), taint).map(drop),
+            ReleaseMark::StorageOf(boot) => {
+                self.audit(replica, &format!("marks {}: storage of {boot} released", seen.name));
+                let now = self.now();
+                self.store.edit_node(&seen.name, now, |node| {
+                    node.annotations.insert(STORAGE_RELEASED.into(), boot.clone());
+                });
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn unmark_release(&mut self, replica: usize, at: (&str, &str)) -> Written<()> {
+        self.check_uid(at)?;
+        self.audit(replica, &format!("forgets the release of {}", at.0));
+        let now = self.now();
+        self.store.edit_node(at.0, now, |node| drop(node.annotations.remove(STORAGE_RELEASED)));
+        Ok(())
     }
 
     pub(super) fn cordon(&mut self, replica: usize, at: (&str, &str), by: &str) -> Written<bool> {
@@ -203,10 +246,12 @@ impl Truth {
         if is_new {
             self.count("act lead");
             self.replicas[replica].term = (lease.transitions, self.now());
+            self.forget_heard();
         }
         if is_new || lease.holder.is_empty() {
             self.note(format!("replica {replica}: leader is now `{}` epoch {}", lease.holder, lease.transitions));
         }
+        (self.oracle.led, self.oracle.led_before) = (Some((replica, self.now())), None);
         let stored = Leadership { resource_version: self.store.next_version(), ..lease.clone() };
         self.store.leadership = Some(stored.clone());
         Ok(stored)

@@ -2,7 +2,7 @@
 
 use nodewell_remedy::api::HOLD;
 
-use super::Fault;
+use super::{Fault, stories::liar};
 use crate::{
     random::Random,
     scene::{Kind, Theme},
@@ -47,6 +47,7 @@ impl Truth {
             Fault::KubeletDies(node) => return self.machine(node, |machine| machine.kubelet_dead = true),
             Fault::Breaks(node) => return self.machine(node, |machine| machine.broken = true),
             Fault::FallsIll(node) => return self.machine(node, |machine| machine.ill = true),
+            Fault::Lies(node, manner) => return self.machine(node, |machine| machine.bmc.manner = *manner),
             Fault::ZoneCut(zone) => self.zone(zone).iter().for_each(|node| {
                 self.machine(node, |machine| machine.cut = true);
             }),
@@ -65,6 +66,7 @@ impl Truth {
                 (replica.deaf_from, replica.deaf) = (now, now.plus(*span));
             }
             Fault::Kill(replica) => self.replicas[*replica].doomed = true,
+            Fault::StoreBack(age, away) => return self.goes_back(*age, *away),
             Fault::Person(what, node) => return self.person(*what, node),
             Fault::Edit(edit) => self.edit_policy(*edit),
             Fault::Mend => self.mend(),
@@ -127,11 +129,11 @@ impl Truth {
 }
 
 fn manner(random: &mut Random) -> Manner {
-    match random.below(6) {
+    match random.below(8) {
         0 => Manner::Hangs,
         1 => Manner::Refuses,
         2 => Manner::Pretends,
-        3 => Manner::SaysOff,
+        3 | 4 => liar(random),
         _ => Manner::Slow(random.secs(1, 30)),
     }
 }

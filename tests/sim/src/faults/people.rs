@@ -11,10 +11,14 @@ use nodewell_remedy::api::{
 use super::{Edit, Person};
 use crate::truth::{Policy, Truth};
 
+/// The hold of a node whose storage stays cut off.
+const LEFT_CUT: &str = "LeftCut";
+
 impl Truth {
     /// True if there was anything to do. A person who does something to a node mostly does it to one in trouble.
     pub(super) fn person(&mut self, what: Person, node: &str) -> bool {
-        let node = &self.troubled(node);
+        let cut = (what == Person::DeletesRecord).then(|| self.left_cut()).flatten();
+        let node = &cut.unwrap_or_else(|| self.troubled(node));
         match what {
             Person::PowersOn => {
                 let was_off = self.machines.get(node).is_some_and(|machine| !machine.on);
@@ -41,6 +45,14 @@ impl Truth {
             Person::RecreatesNode => self.person_deletes_node(node, true),
             Person::AsksAgain => self.person_asks_again(node),
         }
+    }
+
+    /// A node whose record waits with its storage cut off: just the one that must not be forgotten.
+    fn left_cut(&mut self) -> Option<String> {
+        let waits = |fence: &&NodeFence| fence.status.hold.as_ref().is_some_and(|hold| hold.reason == LEFT_CUT);
+        let name = self.store.fences.values().find(waits).map(|fence| fence.spec.node_name.clone())?;
+        self.count("world left-cut record deleted");
+        Some(name)
     }
 
     /// A node with a record, if there is any; the later in its ladder the better.

@@ -6,16 +6,14 @@ use nodewell_remedy::{api::fence::NodeFence, snapshot::PowerState};
 
 use super::Agent;
 use crate::{
-    scene::{MOST_CYCLES, MOST_DOWN, MOST_DOWN_IN_ZONE},
-    truth::{Manner, Truth},
+    scene::{MOST_CYCLES, MOST_DOWN},
+    truth::Truth,
 };
 
 /// A kubelet that renewed within this is alive, whatever else is known.
-pub(super) const ALIVE: Duration = Duration::from_secs(9);
+const ALIVE: Duration = Duration::from_secs(9);
 /// A person's stop or hold is obeyed after so long.
 pub(super) const STOP: Duration = Duration::from_secs(1);
-/// A word of a BMC is part of every decision after so long.
-const HEARD: Duration = Duration::from_millis(500);
 /// From what a replica has seen to an act that it did not stop any more: one decision, one check by the API server.
 const DECIDED: Duration = Duration::from_secs(4);
 
@@ -41,7 +39,9 @@ impl Truth {
     /// Only who holds the Lease begins a write; who held it has stopped before another could take it.
     pub fn check_leads(&mut self, replica: usize) {
         let holder = self.store.leadership.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
-        if !holder.is_empty() && !holder.starts_with(&format!("replica-{replica}-")) {
+        let now = self.now();
+        let led_before = self.oracle.led_before.is_some_and(|(other, until)| other == replica && now <= until);
+        if !holder.is_empty() && !holder.starts_with(&format!("replica-{replica}-")) && !led_before {
             self.violate("I5", format!("replica {replica} writes while {holder} leads"));
         }
     }
@@ -53,8 +53,13 @@ impl Truth {
         self.audit(agent.replica, &format!("agent {act} {node} epoch {}", agent.epoch));
         self.oracle.deeds.push(format!("{act} {node}"));
         self.check_alone(agent);
+        self.acts_in_term(agent.replica, agent.epoch);
         self.check_stop(&node, act);
         self.check_control_plane(agent, act);
+        if act != "reap" {
+            self.check_liar(&node, act);
+            self.forget_readings(&node);
+        }
         if act == "on" {
             self.on_begins(&node);
         } else {
@@ -82,12 +87,13 @@ impl Truth {
 
     /// What an agent does takes effect.
     pub fn act_lands(&mut self, name: &str, act: &str, epoch: u64) {
+        self.forget_readings(name);
         if let Some(newest) = self.oracle.newest.get(name).copied().filter(|newest| *newest > epoch) {
             self.violate("I5", format!("{act} of {name} by epoch {epoch} lands after an act of epoch {newest} began"));
         }
     }
 
-    fn check_stop(&mut self, name: &str, act: &str) {
+    pub(super) fn check_stop(&mut self, name: &str, act: &str) {
         let now = self.now();
         let late = |since: Option<&nodewell_remedy::time::Moment>| since.is_some_and(|at| now.since(*at) > STOP);
         let store = &self.store;
@@ -159,8 +165,9 @@ impl Truth {
         // What came after the last look at its Lease nobody could know.
         let looked = self.oracle.looked.get(name).copied();
         let known = |renewed| looked.is_none_or(|looked| renewed <= looked);
-        if renewed.is_some_and(|renewed| known(renewed) && now.since(renewed) < ALIVE) && !drained {
-            self.violate("I4", format!("{act} of {name}, which renewed its Lease just now"));
+        let asked = if act == "off" { self.silence_asked() } else { ALIVE };
+        if let Some(renewed) = renewed.filter(|renewed| known(*renewed) && now.since(*renewed) < asked && !drained) {
+            self.violate("I4", format!("{act} of {name}, which renewed its Lease {:?} ago", now.since(renewed)));
         }
     }
 
@@ -171,17 +178,18 @@ impl Truth {
         let down: BTreeSet<&String> = self.oracle.down.keys().collect();
         let zone = |name: &str| self.machines.get(name).map(|machine| machine.zone.clone());
         let beside = down.iter().filter(|other| zone(other) == zone(name)).count();
-        if down.len() > MOST_DOWN {
+        if down.len() > self.scene.most_down() {
             let text = format!("{} nodes are down by us: {down:?}", down.len());
             self.violate("I1", text);
-        } else if beside > MOST_DOWN_IN_ZONE {
+        } else if beside > self.scene.most_down_in_zone() {
             let text = format!("{beside} nodes of one zone are down by us: {down:?}");
             self.violate("I1", text);
         }
         self.check_unwell(name);
     }
 
-    /// Nodes that everybody has known for a while to be unwell count too.
+    /// Nodes that everybody has known for a while to be unwell count too. To take down one that lives, some of them are the
+    /// allowance of the dead.
     fn check_unwell(&mut self, name: &str) {
         let now = self.now();
         let long = Duration::from_secs(75);
@@ -193,7 +201,8 @@ impl Truth {
             .map(|machine| &machine.name)
             .collect();
         let others = unwell.iter().filter(|other| other.as_str() != name).count();
-        if others + 1 > MOST_DOWN {
+        let is_unwell = unwell.iter().any(|other| other.as_str() == name);
+        if others + 1 > if is_unwell { MOST_DOWN } else { self.scene.most_down() } {
             let text = format!("off of {name} while {others} others are unwell: {unwell:?}");
             self.violate("I9", text);
         }
@@ -219,27 +228,20 @@ impl Truth {
         self.oracle.read.insert(name.to_owned());
         self.oracle.read_on.insert(name.to_owned());
         match state {
-            PowerState::Off => drop(self.oracle.said_off.insert(name.to_owned(), now)),
-            PowerState::On => drop(self.oracle.said_on.insert(name.to_owned(), now)),
+            PowerState::Off => {
+                self.oracle.said_off.insert(name.to_owned(), now);
+                self.remember_off(name, now);
+            }
+            PowerState::On => self.forget_readings(name),
             PowerState::Unknown => {}
         }
-        let Some(machine) = self.machines.get_mut(name) else { return };
-        // A BMC that says Off of a machine that is silent cannot be seen through.
-        if machine.bmc.manner == Manner::SaysOff && now.since(machine.renewed) >= ALIVE {
-            machine.excused = true;
-        }
+        self.heard(name, state);
     }
 
     /// Off was said of a machine since it was last turned on; or within `lasts`, for who turns it on after that tells nobody.
     pub(super) fn was_said_off(&self, name: &str, lasts: Duration) -> bool {
         let Some((machine, off)) = self.machines.get(name).zip(self.oracle.said_off.get(name)) else { return false };
         *off >= machine.booted || self.now().since(*off) <= lasts
-    }
-
-    /// On was said after Off was, and there was time to decide anew.
-    pub(super) fn heard_on(&self, name: &str) -> bool {
-        let on = self.oracle.said_on.get(name).filter(|on| self.now().since(**on) > HEARD);
-        on > self.oracle.said_off.get(name)
     }
 
     /// Whether this record only takes back what is ours: its last one was lost.

@@ -4,13 +4,13 @@
 use std::{cell::RefCell, collections::BTreeMap, time::Duration};
 
 use nodewell_remedy::{
-    action::{Action, Step},
+    action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         fence::{Hold, NodeFence, Phase},
         policy::Mode,
     },
     decide::{Decision, Memory, decide},
-    facts::LeaseView,
+    facts::{LeaseView, Truth},
     snapshot::{Quorum, Snapshot},
     time::{Moment, Now},
 };
@@ -139,11 +139,17 @@ fn harshness(action: &Action, snapshot: &Snapshot) -> u8 {
         // A record that only takes back is opened where a policy wants nothing.
         Action::Open(fence) => u8::from(!fence.spec.cause.starts_with("it bears marks of ours")),
         Action::Save { fence, .. } => meant(fence, snapshot),
-        Action::Step { step, .. } => match step {
-            Step::Taint(_) | Step::Cordon => 1,
-            Step::Drain(_) => 2,
-            Step::PowerOff | Step::Release { .. } | Step::Reap | Step::Methods(_) => 3,
-            Step::PowerOn | Step::Untaint(_) | Step::Uncordon | Step::ReadPower { .. } => 0,
+        Action::Perform { op, .. } => match op {
+            Op::Reversible(ReversibleOp::Taint(_)) | Op::Reversible(ReversibleOp::Cordon) => 1,
+            Op::Reversible(ReversibleOp::Drain(_)) => 2,
+            Op::Irreversible(IrreversibleOp::PowerOff)
+            | Op::Irreversible(IrreversibleOp::Release { .. })
+            | Op::Irreversible(IrreversibleOp::Reap)
+            | Op::Reversible(ReversibleOp::Methods(_)) => 3,
+            Op::Irreversible(IrreversibleOp::PowerOn)
+            | Op::Reversible(ReversibleOp::Untaint(_))
+            | Op::Reversible(ReversibleOp::Uncordon | ReversibleOp::ForgetRelease)
+            | Op::Reversible(ReversibleOp::ReadPower { .. }) => 0,
         },
         Action::Close { .. } => 0,
     }
@@ -200,13 +206,25 @@ fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> 
             believed.nodes.values_mut().for_each(|node| drop(node.annotations.remove(nodewell_remedy::api::HOLD)));
             decide(&believed, memory, now)
         }
+        Mutation::TrustsLiars => decide(&trusting(snapshot), memory, now),
         _ => decide(snapshot, memory, now),
     }
 }
 
+/// Nobody is Ready with a boot that has ended.
+fn trusting(snapshot: &Snapshot) -> Snapshot {
+    let mut believed = snapshot.clone();
+    for fence in snapshot.fences.values() {
+        let Some(off) = &fence.status.off else { continue };
+        let ended = believed.nodes.get_mut(&fence.spec.node_name).filter(|node| node.boot_id == off.boot_id);
+        ended.into_iter().flat_map(|node| &mut node.conditions).for_each(|condition| condition.status = Truth::Unknown);
+    }
+    believed
+}
+
 /// What is in doubt is taken for undone.
 fn ask_nothing(action: &mut Action) {
-    let Action::Step { fence, step: Step::ReadPower { .. } } = action else { return };
+    let Action::Perform { fence, op: Op::Reversible(ReversibleOp::ReadPower { .. }) } = action else { return };
     if fence.status.phase == Phase::InDoubt {
         let mut fence = fence.clone();
         fence.status.phase = Phase::Failed;

@@ -1,43 +1,27 @@
-//! Asked of every eviction, deletion and release, and of the taint that lets others release.
+//! Asked of every eviction, deletion and release, and of what the garbage collector deletes.
 
 use std::time::Duration;
 
 use nodewell_remedy::{
-    api::{OUT_OF_SERVICE, fence::NodeFence},
-    facts::{PodRef, Taint},
+    api::fence::NodeFence,
+    facts::{Pod, PodRef},
     time::Moment,
 };
 
 use super::acts::STOP;
 use crate::{
-    scene::{DRAIN, Theme},
+    scene::DRAIN,
     truth::{Truth, uses_san},
 };
 
 /// From the record that says Draining to the drain's own clock, and back to a call.
 const SLACK: Duration = Duration::from_secs(2);
-/// The taint follows a reading of Off that is so old at most, with no On since. Nobody can know of a machine that was turned
-/// on in between: Off is read again after the taint and before any pod is let go, and no machine boots in less.
-const TAINTED: Duration = Duration::from_secs(6);
 /// A release that was meant is begun within so long, or not at all.
-const MEANT: Duration = Duration::from_secs(14);
+pub(super) const MEANT: Duration = Duration::from_secs(14);
 /// A drain looks at what may stop it so often.
 const LOOKS: Duration = Duration::from_secs(3);
 
 impl Truth {
-    pub fn tainted(&mut self, name: &str, taint: &Taint) {
-        if taint.key != OUT_OF_SERVICE {
-            return;
-        }
-        let Some(machine) = self.machines.get(name) else { return };
-        let was_off =
-            self.was_said_off(name, Duration::ZERO) || self.was_said_off(name, TAINTED) && !self.heard_on(name);
-        let only_storage = self.scene.theme == Theme::Storage;
-        if machine.on && !machine.excused && (only_storage || !was_off) {
-            self.violate("I2", format!("out-of-service taint on {name}, which is on and was not read as off"));
-        }
-    }
-
     /// A drain is about to evict or delete a pod.
     pub fn drain_calls(&mut self, replica: usize, pod: &PodRef, evicts: bool) {
         let now = self.now();
@@ -108,12 +92,28 @@ impl Truth {
         if !releases {
             return;
         }
-        self.oracle.released += 1;
-        self.oracle.released_at.get_or_insert(now);
-        let Some(machine) = self.machines.get(node).filter(|machine| !machine.excused) else { return };
+        self.count_pods(node, std::slice::from_ref(&pod.uid));
+        let Some(machine) = self.machines.get(node).filter(|machine| !machine.is_excused(now)) else { return };
         let cut_off = machine.storage_cut && uses_san(&pod.name);
         if machine.running.contains_key(&pod.uid) && !cut_off {
             self.violate("I2", format!("pod {} was released while it runs on {node}", pod.name));
+        }
+    }
+
+    /// The garbage collector deletes it, because of our taint or because its Node is gone.
+    pub fn collected(&mut self, pod: &Pod) {
+        let (now, node) = (self.now(), pod.node.clone());
+        let orphaned = !self.store.nodes.contains_key(&node);
+        if !orphaned {
+            self.oracle.deeds.push(format!("collected {}", pod.at.name));
+            self.count_pods(&node, std::slice::from_ref(&pod.at.uid));
+        }
+        let Some(machine) = self.machines.get(&node).filter(|machine| !machine.is_excused(now)) else { return };
+        if machine.running.contains_key(&pod.at.uid) {
+            self.violate(
+                "I2",
+                format!("pod {} was deleted by the garbage collector while it runs on {node}", pod.at.name),
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_remedy::{
-    api::fence::{NodeFence, NodeFenceStatus, Phase},
+    api::fence::{Irreversible, NodeFence, NodeFenceStatus, Phase},
     fence::edges::is_edge,
 };
 
@@ -33,8 +33,11 @@ impl Truth {
         }
     }
 
-    /// `stored` is about to say `next`.
-    pub fn changes(&mut self, stored: &NodeFence, next: &NodeFenceStatus) {
+    /// `stored` is about to say `next`, by this replica's word.
+    pub fn changes(&mut self, replica: usize, stored: &NodeFence, next: &NodeFenceStatus) {
+        if let Some(intent) = next.intent.as_ref().filter(|_| next.intent != stored.status.intent) {
+            self.acts_in_term(replica, intent.epoch);
+        }
         let (was, is) = (stored.status.phase, next.phase);
         let uid = stored.metadata.uid.clone();
         if !is_edge(was, is) {
@@ -44,10 +47,16 @@ impl Truth {
             self.count(&format!("edge {was:?}-{is:?}"));
             self.enters(&uid, &stored.spec.node_name, is);
         }
+        let orders =
+            next.intent.as_ref().filter(|intent| matches!(intent.act, Irreversible::PowerOn | Irreversible::PowerOff));
+        if let Some(intent) = orders.filter(|_| stored.status.intent != next.intent) {
+            self.check_liar(&stored.spec.node_name, &format!("{:?} is meant: an order", intent.act));
+        }
         for reason in new_reasons(&stored.status, next) {
             self.count(&format!("hold {reason}"));
         }
-        if stored.status.off.is_none() && next.off.is_some() {
+        if next.off.is_some() && stored.status.off != next.off {
+            self.remember_confirmed(stored, next);
             self.confirmed(&stored.spec.node_name);
         }
     }
@@ -67,11 +76,22 @@ impl Truth {
         }
     }
 
+    /// When it was said first: what is said of the same boot again and again does not make it newer.
+    fn remember_confirmed(&mut self, stored: &NodeFence, next: &NodeFenceStatus) {
+        let boot = |status: &NodeFenceStatus| status.off.as_ref().map(|off| off.boot_id.clone());
+        if boot(&stored.status) != boot(next) {
+            let now = self.now();
+            self.oracle.confirmed.insert(stored.spec.node_name.clone(), now);
+        }
+    }
+
     /// The boot that the record names has ended. Another one that began since is not said to be off: what follows asks again.
     fn confirmed(&mut self, name: &str) {
+        let now = self.now();
+        self.excuse(name);
         let was_off = self.was_said_off(name, BELIEVED);
         let Some(machine) = self.machines.get(name) else { return };
-        if machine.on && !machine.excused && !was_off {
+        if machine.on && !machine.is_excused(now) && !was_off {
             self.violate("I6", format!("Off of {name} was confirmed, and was not read since it booted"));
         }
     }

@@ -20,6 +20,7 @@ impl Truth {
         self.check_returned();
         self.check_instances();
         self.watch_weather();
+        self.watch_liars();
     }
 
     /// Back is who is Ready after another boot, or never went.
@@ -34,11 +35,12 @@ impl Truth {
         });
     }
 
+    /// What was let go while nobody could know better stays excused; what is let go later is asked at its release.
     fn check_instances(&mut self) {
         let doubled: Vec<String> = self
             .instances()
             .into_iter()
-            .filter(|(_, machines)| machines.iter().filter(|name| !self.machines[**name].excused).count() > 1)
+            .filter(|(_, machines)| machines.iter().filter(|name| self.machines[**name].excuse.is_none()).count() > 1)
             .map(|(identity, machines)| format!("{identity} lives on {machines:?}"))
             .collect();
         for text in doubled {

@@ -6,8 +6,14 @@ pub enum Mutation {
     None,
     /// I1: the policy's budgets and storms are as good as none.
     NoBudget,
+    /// I1: nobody counts pods that go.
+    NoPodRate,
     /// I2, I3: power is said to be off whatever it is.
     FalseOff,
+    /// I2: the out-of-service taint is set when power off is meant, and not after it.
+    TaintsFirst,
+    /// I2: a BMC's word is told again from a cache, as if it had been asked.
+    CachesReadings,
     /// I4: one node that lives looks dead, in the watches and in every read of its Lease.
     SeesDead,
     /// I5: every replica believes that it leads for ever.
@@ -48,8 +54,12 @@ pub enum Mutation {
     TakesBrokenPolicy,
     /// I17: the policy waits for ever before it does anything.
     Sluggish,
+    /// I17: a list of a store that went back changes nothing that is known in a newer version.
+    ClingsToCopies,
     /// I18: the guards are passed over.
     SkipsGuards,
+    /// I21: that a node is Ready with the boot that was confirmed to have ended is never seen.
+    TrustsLiars,
     /// I20: Leases are called old by the wall clock.
     JudgesByWallClock,
 }

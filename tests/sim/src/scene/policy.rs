@@ -8,7 +8,7 @@ use nodewell_remedy::api::{
     },
 };
 
-use super::{DRAIN, Kind, Ladder, MOST_CYCLES, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, Scene};
+use super::{DRAIN, Kind, Ladder, MOST_CYCLES, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, PODS_WITHIN, Scene};
 
 /// The policy's name.
 pub const POLICY: &str = "lost";
@@ -28,6 +28,7 @@ impl Scene {
         let protected = !self.fences_control_plane && self.mutation != Mutation::TouchesControlPlane;
         let spec = RemedyPolicySpec {
             selector: Default::default(),
+            trust_events: false,
             when: if self.fast { format!("{WHEN}{SILENT}") } else { WHEN.into() },
             r#for: Some(Span(held.into())),
             healthy_for: Some(Span("20s".into())),
@@ -35,16 +36,21 @@ impl Scene {
             mode: Mode::Enforce,
             control_plane: if protected { ControlPlane::Never } else { ControlPlane::OneAtATime },
             new_node_grace: Some(Span("20s".into())),
-            cordon_budget: Some(budget("50%", "100%", None)),
-            budget: Some(self.power_budget()),
+            cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
+            budget: (!self.narrow).then(|| self.power_budget()),
             storm: Some(self.storm()),
             restarts: Some(RateSpec { count: count(restarts), within: Span("24h".into()) }),
-            pods: None,
+            pods: self.most_pods.map(|most| self.pod_rate(most)),
             fast: self.fast.then(|| FastSpec { silent_for: Some(Span("15s".into())), unreachable_from: Some(2) }),
         };
         let metadata =
             Meta { name: POLICY.into(), uid: "policy".into(), resource_version: "1".into(), ..Meta::default() };
         RemedyPolicy { metadata, spec }
+    }
+
+    fn pod_rate(&self, most: usize) -> RateSpec {
+        let most = if self.mutation == Mutation::NoPodRate { 1000 } else { most };
+        RateSpec { count: count(most), within: Span(format!("{}s", PODS_WITHIN.as_secs())) }
     }
 
     fn power_budget(&self) -> BudgetSpec {
@@ -53,6 +59,7 @@ impl Scene {
         }
         BudgetSpec {
             max_unavailable: Some(Amount::Count(count(MOST_DOWN))),
+            max_dead: Some(Amount::Count(count(MOST_DEAD))),
             max_unavailable_per_zone: Some(Amount::Count(count(MOST_DOWN_IN_ZONE))),
             at_once: Some(3),
             ..BudgetSpec::default()

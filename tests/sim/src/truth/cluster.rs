@@ -7,7 +7,7 @@ use nodewell_remedy::{
     time::Moment,
 };
 
-use super::{Bmc, Change, Machine, Manner, Policy, Provider, Truth, kubelet::set_ready};
+use super::{Bmc, Change, Excuse, Machine, Manner, Policy, Provider, Truth, kubelet::set_ready};
 
 /// `--node-monitor-grace-period` of the present releases.
 const GRACE: Duration = Duration::from_secs(50);
@@ -48,9 +48,9 @@ impl Truth {
             reaped: false,
             provider: Provider::Honest,
             running: BTreeMap::new(),
-            bmc: Bmc { manner: Manner::Honest, pending: None },
+            bmc: Bmc { manner: Manner::Honest, pending: None, asked: 0 },
             renewed: Moment::default(),
-            excused: false,
+            excuse: None,
         };
         let mut node = node(&machine, jiff::Timestamp::UNIX_EPOCH);
         node.resource_version = "1".into();
@@ -63,6 +63,8 @@ impl Truth {
         self.run_cloud(now);
         if self.store.down <= now && self.has_quorum(now) {
             self.watch_nodes(now);
+            self.evict_by_taint();
+            self.collect_pods(now);
         } else {
             self.blind_until = now;
         }
@@ -107,29 +109,30 @@ impl Truth {
         }
     }
 
-    /// The Node object goes, and its pods with it. What still runs there is the doing of whoever deleted it.
+    /// The Node object goes; the garbage collector deletes its pods later. What still runs there then is the doing of whoever
+    /// deleted it.
     pub fn delete_node(&mut self, name: &str) {
         let now = self.now();
         self.store.remove_node(name, now);
         // A cordon goes with its Node: the next one of the name is schedulable.
         self.oracle.persons.remove(name);
-        self.store.pods.retain(|_, pod| pod.node != name);
         if let Some(machine) = self.machines.get_mut(name) {
-            machine.excused = true;
+            machine.excuse = Some(Excuse::Deleted);
         }
     }
 
-    /// A kubelet makes a Node for itself; it ends what no pod stands for any more.
+    /// A kubelet makes a Node for itself. It ends what no pod stands for any more, and runs what is bound to its name.
     pub(super) fn register(&mut self, name: &str) {
         let (now, wall) = (self.now(), self.clock.wall());
         let Some(machine) = self.machines.get_mut(name) else { return };
         machine.registers = None;
         machine.generation += 1;
-        machine.running.clear();
-        machine.excused = false;
+        machine.running.retain(|uid, _| self.store.pods.values().any(|pod| pod.at.uid == *uid));
+        machine.excuse = None;
         // It says that it lives with its first status.
         machine.renewed = Moment::default();
         let node = node(machine, wall);
+        self.bind_anew(&node);
         self.store.add_node(node, now);
         self.count("world registered anew");
         self.note(format!("{name}: registered anew"));

@@ -9,7 +9,7 @@ use nodewell_remedy::{
     time::Moment,
 };
 
-use super::Truth;
+use super::{Excuse, Truth, uses_san};
 
 /// Kubelets renew every 10 s.
 const RENEW: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ impl Truth {
         }
         let machine = &self.machines[name];
         if self.store.nodes.get(name).is_none_or(|node| node.uid != machine.node_uid()) {
-            return;
+            return self.end_pods(name);
         }
         let is_due = now.since(machine.renewed) >= RENEW || machine.renewed < machine.booted;
         let (boot_id, ill) = (machine.boot_id(), machine.ill);
@@ -55,37 +55,43 @@ impl Truth {
         self.store.put_lease(name, lease, now);
         if let Some(machine) = self.machines.get_mut(name) {
             machine.renewed = now;
+            if let Some(Excuse::Lied { woke, .. }) = &mut machine.excuse {
+                woke.get_or_insert(now);
+            }
         }
     }
 
     /// Starts what is bound to it, ends what is deleted.
     fn run_pods(&mut self, name: &str) {
+        self.end_pods(name);
         let out_of_service = self.store.nodes.get(name).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_some());
-        let Some(machine) = self.machines.get_mut(name) else { return };
-        let wall = self.clock.wall();
-        let is_over = |deletion: &Deletion| {
-            let age = Duration::try_from(wall.duration_since(deletion.at)).unwrap_or_default();
-            age >= deletion.grace.min(STOPPING)
-        };
-        let ended: Vec<String> = self
-            .store
-            .pods
-            .values()
-            .filter(|pod| pod.node == name && pod.deleting.as_ref().is_some_and(is_over))
-            .map(|pod| pod.at.name.clone())
-            .collect();
-        for pod in &ended {
-            self.store.pods.remove(pod);
-        }
-        machine.running.retain(|uid, _| self.store.pods.values().any(|pod| pod.at.uid == *uid));
-        if out_of_service {
-            return;
-        }
+        let Some(machine) = self.machines.get_mut(name).filter(|_| !out_of_service) else { return };
         for pod in self.store.pods.values_mut().filter(|pod| pod.node == name && pod.deleting.is_none()) {
             pod.phase = "Running".into();
             pod.ready = true;
             machine.running.insert(pod.at.uid.clone(), pod.at.name.clone());
         }
+    }
+
+    /// A process that waits for a storage that is cut off cannot be ended: it goes on when it has it back.
+    fn end_pods(&mut self, name: &str) {
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        let wall = self.clock.wall();
+        let cut = machine.storage_cut;
+        let is_over = |deletion: &Deletion| {
+            let age = Duration::try_from(wall.duration_since(deletion.at)).unwrap_or_default();
+            age >= deletion.grace.min(STOPPING)
+        };
+        let running = &machine.running;
+        let is_stuck = |uid: &str, identity: &str| cut && uses_san(identity) && running.contains_key(uid);
+        self.store.pods.retain(|_, pod| {
+            let ends = pod.node == name && pod.deleting.as_ref().is_some_and(is_over);
+            !ends || is_stuck(&pod.at.uid, &pod.at.name)
+        });
+        let pods = &self.store.pods;
+        machine
+            .running
+            .retain(|uid, identity| cut && uses_san(identity) || pods.values().any(|pod| pod.at.uid == *uid));
     }
 }
 
@@ -112,5 +118,7 @@ fn condition(kind: &str, status: Is, reason: &str) -> Condition {
         since: None,
         heartbeat: None,
         seen: Moment::default(),
+        // Unknown is what the node lifecycle controller writes.
+        is_own_word: status != Is::Unknown,
     }
 }

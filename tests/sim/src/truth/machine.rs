@@ -40,15 +40,31 @@ pub struct Machine {
     pub running: BTreeMap<String, String>,
     pub bmc: Bmc,
     pub renewed: Moment,
-    /// It did what its BMC denied; what follows from that no controller can know.
-    pub excused: bool,
+    /// What follows from it no controller can know.
+    pub excuse: Option<Excuse>,
 }
+
+/// Why what is done to a machine that runs is not the controller's fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excuse {
+    /// Somebody deleted its Node.
+    Deleted,
+    /// Its BMC said Off while it was silent for as long as the policy asks. It has spoken again since then, or its BMC said On.
+    Lied { woke: Option<Moment>, said_on: Option<Moment> },
+}
+
+/// Whoever looks before an act has seen after so long that a machine woke, or that its BMC says On.
+const NOTICED: Duration = Duration::from_secs(4);
+/// One that flaps says Off so often less one, and then On.
+const TURNS: usize = 4;
 
 #[derive(Debug, Clone)]
 pub struct Bmc {
     pub manner: Manner,
     /// What it was told last takes effect then.
     pub pending: Option<(Moment, bool)>,
+    /// How often it was asked.
+    pub asked: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +80,10 @@ pub enum Manner {
     Pretends,
     /// Says Off, whatever is so.
     SaysOff,
+    /// The same, and whoever turns it on waits for On until the time is over.
+    StuckOff,
+    /// Says OK and does nothing; says Off and On by turns, each for so long, or for some questions where that is nothing.
+    Flaps(Duration),
 }
 
 /// How the provider's plug-in answers for a machine.
@@ -110,13 +130,39 @@ impl Machine {
     }
 
     /// What its BMC says; or the switch of its storage, where that is what is cut.
-    #[must_use]
-    pub fn power(&self, storage: bool) -> PowerState {
+    pub fn says(&mut self, storage: bool, now: Moment) -> PowerState {
         let on = if storage { !self.storage_cut } else { self.on };
-        match (self.bmc.manner, on) {
-            (Manner::Hangs, _) => PowerState::Unknown,
-            (Manner::SaysOff, _) | (_, false) => PowerState::Off,
-            (_, true) => PowerState::On,
+        self.bmc.asked += 1;
+        let on = match self.bmc.manner {
+            Manner::Hangs => return PowerState::Unknown,
+            Manner::SaysOff | Manner::StuckOff => false,
+            Manner::Flaps(span) => self.flaps_on(span, now),
+            _ => on,
+        };
+        if on { PowerState::On } else { PowerState::Off }
+    }
+
+    fn flaps_on(&self, span: Duration, now: Moment) -> bool {
+        match now.0.as_millis().checked_div(span.as_millis()) {
+            Some(turn) => turn % 2 == 1,
+            None => self.bmc.asked.is_multiple_of(TURNS),
+        }
+    }
+
+    /// Its BMC says what is not so.
+    #[must_use]
+    pub fn has_liar(&self) -> bool {
+        matches!(self.bmc.manner, Manner::SaysOff | Manner::StuckOff | Manner::Flaps(_))
+    }
+
+    /// Whatever is done to it now follows from what nobody can know.
+    #[must_use]
+    pub fn is_excused(&self, now: Moment) -> bool {
+        let known = |at: Option<Moment>| at.is_some_and(|at| now.since(at) > NOTICED);
+        match self.excuse {
+            None => false,
+            Some(Excuse::Deleted) => true,
+            Some(Excuse::Lied { woke, said_on }) => !known(woke) && !known(said_on),
         }
     }
 }
@@ -138,6 +184,7 @@ impl Truth {
             machine.kubelet_dead = false;
         } else {
             machine.running.clear();
+            machine.excuse = None;
         }
         self.note(format!("{name}: power {} by {by}", if on { "on" } else { "off" }));
     }

@@ -57,7 +57,7 @@ impl Truth {
         // The node that fails in plain stories has something to lose.
         let node = able.iter().find(|node| name == "web-0" && node.name == "n-0004").unwrap_or(&able[place]);
         let (node, node_uid) = (node.name.clone(), node.uid.clone());
-        let uid = format!("pod-{}", self.store.next_version());
+        let uid = format!("pod-{}", self.store.next_uid());
         let pod = self.pod(name, &uid, &node);
         self.store.pods.insert(name.to_owned(), pod);
         self.store.bound.insert(uid, node_uid);

@@ -15,6 +15,10 @@ use nodewell_remedy::{
 #[derive(Debug, Default)]
 pub struct Store {
     pub version: u64,
+    /// UIDs are never given twice, whatever becomes of versions.
+    pub uids: u64,
+    /// How often the store was set back to a backup.
+    pub set_back: u64,
     pub nodes: BTreeMap<String, Rc<Node>>,
     pub leases: BTreeMap<String, LeaseView>,
     /// Each kubelet's first; for a mutation.
@@ -71,6 +75,11 @@ impl Store {
         self.version.to_string()
     }
 
+    pub fn next_uid(&mut self) -> u64 {
+        self.uids += 1;
+        self.uids
+    }
+
     /// Changes a Node if `change` does.
     pub fn edit_node(&mut self, name: &str, now: Moment, change: impl FnOnce(&mut Node)) {
         let Some(stored) = self.nodes.get(name) else { return };
@@ -100,7 +109,8 @@ impl Store {
         self.changes.push((now, Change::NodeGone(name.to_owned())));
     }
 
-    pub fn put_lease(&mut self, name: &str, lease: LeaseView, now: Moment) {
+    pub fn put_lease(&mut self, name: &str, mut lease: LeaseView, now: Moment) {
+        lease.resource_version = self.next_version();
         self.leases.insert(name.to_owned(), lease.clone());
         self.first_leases.entry(name.to_owned()).or_insert_with(|| lease.clone());
         self.changes.push((now, Change::Lease(name.to_owned(), lease)));

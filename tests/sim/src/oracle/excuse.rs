@@ -1,0 +1,49 @@
+//! What no controller can know, and for how long: a BMC that lies about a machine that is silent.
+
+use std::time::Duration;
+
+use nodewell_remedy::snapshot::PowerState;
+
+use crate::{
+    scene::SILENT_FOR,
+    truth::{Excuse, Truth},
+};
+
+/// `kubelet::GIVEN_UP`: the cluster itself gives a node up.
+const GIVEN_UP: Duration = Duration::from_secs(50);
+
+impl Truth {
+    /// The silence that the policy asks for before a node's power is cut, or its BMC's word taken.
+    pub(super) fn silence_asked(&self) -> Duration {
+        if self.scene.fast { SILENT_FOR } else { GIVEN_UP }
+    }
+
+    /// Off is confirmed, and the machine runs: that is excused if its BMC said nothing else since the last order, and the
+    /// machine itself said nothing for as long as the policy asks.
+    pub(super) fn excuse(&mut self, name: &str) {
+        let (now, asked, twice) = (self.now(), self.silence_asked(), self.was_read_off_twice(name));
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        if machine.on && machine.has_liar() && twice && now.since(machine.renewed) >= asked {
+            machine.excuse = Some(Excuse::Lied { woke: None, said_on: None });
+            self.count("world lies believed");
+        }
+    }
+
+    /// Whoever hears On after Off knows better.
+    pub(super) fn heard(&mut self, name: &str, state: PowerState) {
+        let now = self.now();
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        if let (PowerState::On, Some(Excuse::Lied { said_on, .. })) = (state, &mut machine.excuse) {
+            said_on.get_or_insert(now);
+        }
+    }
+
+    /// What another leader has heard nobody knows any more.
+    pub fn forget_heard(&mut self) {
+        for machine in self.machines.values_mut() {
+            if let Some(Excuse::Lied { said_on, .. }) = &mut machine.excuse {
+                *said_on = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! I21: a BMC that was found to have lied gets no more orders, none is meant, and its record says so soon.
+
+use std::time::Duration;
+
+use nodewell_remedy::{
+    api::fence::{NodeFence, Phase},
+    time::Moment,
+};
+
+use crate::truth::Truth;
+
+/// A renewal so soon after the confirmation may be a late word of the time before; whoever leads looks at their clocks too.
+const LATE: Duration = Duration::from_secs(16);
+/// A kubelet that renewed within this lives.
+const LIVES: Duration = Duration::from_secs(12);
+/// A leader that has been informed for so long begins no order any more.
+const NOTICED: Duration = Duration::from_secs(4);
+/// The longest agent that was begun before, and then the decision.
+const SAID: Duration = Duration::from_secs(30);
+/// A replica whose watches delivered everything until so long ago is informed.
+const INFORMED: Duration = Duration::from_secs(3);
+
+const FALSE: &str = "FalseConfirmation";
+
+/// By node: of which record and leader, and since when it shows without a break.
+pub(super) type Shown = std::collections::BTreeMap<String, (String, Moment)>;
+
+impl Truth {
+    pub(super) fn watch_liars(&mut self) {
+        let now = self.now();
+        let leader = self.undisturbed_leader().filter(|_| self.store.stopped.is_none());
+        let showing: Vec<(String, String)> = leader.map_or_else(Vec::new, |leader| {
+            let fences = self.store.fences.values().filter(|fence| self.lives_on(fence) && !self.is_held(fence));
+            fences.map(|fence| (fence.spec.node_name.clone(), format!("{} {leader}", fence.metadata.uid))).collect()
+        });
+        self.oracle.shown.retain(|name, (key, _)| showing.iter().any(|(other, shown)| other == name && shown == key));
+        for (name, key) in showing {
+            if !self.oracle.shown.contains_key(&name) {
+                self.count("world liars found");
+            }
+            let (_, since) = *self.oracle.shown.entry(name.clone()).or_insert_with(|| (key, now));
+            if now.since(since) > SAID {
+                self.violate(
+                    "I21",
+                    format!(
+                        "{name} lives on with the boot that was off since {since:?}, and its record does not say so"
+                    ),
+                );
+            }
+        }
+    }
+
+    /// An agent begins on its BMC, or is meant to.
+    pub(super) fn check_liar(&mut self, name: &str, act: &str) {
+        let now = self.now();
+        let shown = self.oracle.shown.get(name).is_some_and(|(_, since)| now.since(*since) > NOTICED);
+        let given_up = self.store.fences.get(name).is_some_and(is_given_up);
+        if shown || given_up {
+            self.violate("I21", format!("{act} of {name}, whose BMC was found to have lied"));
+        }
+    }
+
+    /// Its kubelet renews its Lease and its Node says Ready with the boot that the record says had ended.
+    fn lives_on(&self, fence: &NodeFence) -> bool {
+        let (now, name, status) = (self.now(), &fence.spec.node_name, &fence.status);
+        let Some(off) = status.off.as_ref().filter(|off| !off.boot_id.is_empty()) else { return false };
+        let Some((machine, node)) = self.machines.get(name).zip(self.store.nodes.get(name)) else { return false };
+        let Some(confirmed) = self.oracle.confirmed.get(name).copied() else { return false };
+        let speaks = machine.renewed > confirmed.plus(LATE) && now.since(machine.renewed) < LIVES;
+        let says = node.uid == fence.spec.node_uid && node.is_ready() && node.boot_id == off.boot_id;
+        let unsaid = status.storage_only.is_none() && !is_given_up(fence);
+        unsaid && says && speaks && machine.boot_id() == off.boot_id && machine.is_alive(now)
+    }
+
+    fn is_held(&self, fence: &NodeFence) -> bool {
+        self.store.held.contains_key(&fence.spec.node_name) || self.store.held.contains_key(&fence.metadata.uid)
+    }
+
+    /// The replica that leads, if nothing came between it and the API server.
+    fn undisturbed_leader(&self) -> Option<String> {
+        let now = self.now();
+        let lease = self.store.leadership.as_ref()?;
+        let holder = &lease.holder;
+        let number: usize = holder.strip_prefix("replica-")?.split('-').next()?.parse().ok()?;
+        let replica = self.replicas.get(number)?;
+        let well = !self.is_cut(number) && replica.frozen <= now && replica.deaf <= now && !self.scene.dry_run;
+        // Who does not renew leads no more, although the Lease names it.
+        let renews = self.oracle.led.is_some_and(|(leader, at)| leader == number && now.since(at) < INFORMED);
+        let name = format!("{holder} in term {}", lease.transitions);
+        (well && renews && now.since(replica.informed) < INFORMED).then_some(name)
+    }
+}
+
+fn is_given_up(fence: &NodeFence) -> bool {
+    let status = &fence.status;
+    let held = status.hold.as_ref().is_some_and(|hold| hold.reason == FALSE);
+    status.giving_up.as_ref().is_some_and(|hold| hold.reason == FALSE) || held && status.phase == Phase::Quarantined
+}

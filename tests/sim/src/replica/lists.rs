@@ -1,0 +1,117 @@
+//! Lists: the first ones, and those after the store went back.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use nodewell_reconcile::{
+    clock::Clock,
+    cluster::LeaseKind,
+    world::{Source, World},
+};
+use tokio::time::{sleep, timeout};
+
+use super::{apply, know};
+use crate::{
+    scene::{Mutation, POLICY},
+    truth::{Change, Shared},
+};
+
+const SOURCES: [Source; 5] =
+    [Source::Nodes, Source::KubeletLeases, Source::AgentLeases, Source::Fences, Source::Policies];
+/// A watch that says nothing is given up after so long.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// Which of the stores, one restored after the other, a watch was opened on.
+pub(super) struct Lineage(u64);
+
+impl Lineage {
+    pub(super) fn of(truth: &Shared) -> Self {
+        Self(truth.borrow().store.set_back)
+    }
+
+    pub(super) fn is_another(&self, truth: &Shared) -> bool {
+        truth.borrow().store.set_back != self.0
+    }
+}
+
+/// Half of the watches break with the API server. The others were opened again from a version that the restored store has
+/// not come to: they hang until they are given up, or until something else shows what happened.
+pub(super) async fn hang(truth: &Shared, world: &World) {
+    if truth.borrow_mut().random.chance(500) {
+        // Only the first one that has to be listed is waited for: then all have to be.
+        let _ = timeout(SILENCE, world.relist_wanted(Source::Fences)).await;
+    }
+}
+
+/// All lists at once, as a program begins.
+pub(super) fn begin(truth: &Shared, number: usize, to: (&World, Clock)) -> usize {
+    for source in SOURCES {
+        to.0.ask_list(source, "");
+        take(truth, number, to, source);
+    }
+    let (changes, mutation) = (truth.borrow().list(), truth.borrow().scene.mutation);
+    changes.iter().filter(|change| matches!(change, Change::Stopped(_))).for_each(|change| apply(to, change, mutation));
+    truth.borrow().store.changes.len()
+}
+
+/// One list after the other, each at its own time, until all are complete. What changes meanwhile comes by the watches.
+pub(super) async fn relist(truth: &Shared, number: usize, to: (&World, Clock)) -> usize {
+    let cursor = truth.borrow().store.changes.len();
+    let first = truth.borrow_mut().random.below(SOURCES.len() as u64);
+    for place in 0..SOURCES.len() {
+        let source = SOURCES[(place + usize::try_from(first).unwrap_or(0)) % SOURCES.len()];
+        to.0.ask_list(source, "");
+        let pause = truth.borrow_mut().random.millis(5, 400);
+        sleep(pause).await;
+        take(truth, number, to, source);
+    }
+    // Lists that were under way when the store was seen to have gone back are asked for once more.
+    for source in SOURCES {
+        while timeout(Duration::ZERO, to.0.relist_wanted(source)).await.is_ok() {
+            to.0.ask_list(source, "");
+            sleep(Duration::from_millis(20)).await;
+            take(truth, number, to, source);
+        }
+    }
+    cursor
+}
+
+/// The answer to a list, as it is at this instant.
+fn take(truth: &Shared, number: usize, to: (&World, Clock), source: Source) {
+    let (changes, mutation) = (truth.borrow().list(), truth.borrow().scene.mutation);
+    if mutation != Mutation::ClingsToCopies {
+        to.0.list_began(source, &truth.borrow().store.version.to_string());
+    }
+    for change in changes.iter().filter(|change| of(change) == Some(source)) {
+        list(to, change, mutation);
+        know(truth, number, change);
+    }
+    let truth = truth.borrow();
+    let names: BTreeSet<String> = match source {
+        Source::Fences => truth.store.fences.keys().cloned().collect(),
+        Source::Policies => BTreeSet::from([POLICY.to_owned()]),
+        Source::Nodes | Source::KubeletLeases | Source::AgentLeases => truth.store.nodes.keys().cloned().collect(),
+    };
+    to.0.listed(source, &names);
+}
+
+fn of(change: &Change) -> Option<Source> {
+    match change {
+        Change::Node(_) | Change::NodeGone(_) => Some(Source::Nodes),
+        Change::Lease(..) => Some(Source::KubeletLeases),
+        Change::Fence(_) | Change::FenceGone(..) => Some(Source::Fences),
+        Change::Policy(_) => Some(Source::Policies),
+        Change::Stopped(_) => None,
+    }
+}
+
+fn list(to: (&World, Clock), change: &Change, mutation: Mutation) {
+    match change {
+        change if mutation == Mutation::ClingsToCopies => apply(to, change, mutation),
+        Change::Node(node) if mutation != Mutation::SeesDead => to.0.list_node((**node).clone()),
+        Change::Lease(name, lease) if mutation == Mutation::None => {
+            to.0.list_lease(LeaseKind::Kubelet, name, lease.clone());
+        }
+        Change::Fence(fence) => to.0.list_fence((**fence).clone()),
+        other => apply(to, other, mutation),
+    }
+}
