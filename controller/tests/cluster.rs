@@ -5,6 +5,9 @@
 #[path = "cluster/server.rs"]
 mod server;
 
+#[path = "cluster/controller_manager.rs"]
+mod controller_manager;
+
 #[path = "cluster/cases.rs"]
 mod cases;
 
@@ -23,6 +26,9 @@ mod control;
 #[path = "cluster/watches.rs"]
 mod watches;
 
+#[path = "cluster/restored.rs"]
+mod restored;
+
 #[path = "cluster/program.rs"]
 mod program;
 
@@ -38,7 +44,16 @@ mod plan;
 #[path = "cluster/said.rs"]
 mod said;
 
-use std::{process::ExitCode, sync::Arc};
+#[path = "cluster/workload.rs"]
+mod workload;
+
+#[path = "cluster/out_of_service.rs"]
+mod out_of_service;
+
+#[path = "cluster/orphans.rs"]
+mod orphans;
+
+use std::{env, process::ExitCode, sync::Arc};
 
 use libtest_mimic::{Arguments, Trial};
 use server::Server;
@@ -50,34 +65,63 @@ const RBAC: [&str; 2] = [
     include_str!("../../packaging/rbac/nodewell-approver.yaml"),
 ];
 
+/// What a case needs beside the API server.
+#[derive(Clone, Copy)]
+enum Need {
+    Nothing,
+    ControllerManager,
+    /// And minutes: only the long proofs take them.
+    ControllerManagerAndTime,
+}
+
+impl Need {
+    /// Why this machine cannot run such a case, or was not asked to.
+    fn unmet(self) -> Option<String> {
+        let long = || env::var_os("NODEWELL_LONG").is_none().then(|| "a long proof: `make e2e` runs it".to_owned());
+        server::missing().or_else(|| match self {
+            Self::Nothing => None,
+            Self::ControllerManager => controller_manager::missing(),
+            Self::ControllerManagerAndTime => controller_manager::missing().or_else(long),
+        })
+    }
+}
+
+type Subject = (Need, &'static [(&'static str, cases::Case)]);
+
+const SUBJECTS: [Subject; 13] = [
+    (Need::Nothing, nodes::ALL),
+    (Need::Nothing, records::ALL),
+    (Need::Nothing, pods::ALL),
+    (Need::Nothing, control::ALL),
+    (Need::Nothing, watches::ALL),
+    (Need::Nothing, restored::ALL),
+    (Need::Nothing, program::ALL),
+    (Need::Nothing, agents::ALL),
+    (Need::Nothing, plan::ALL),
+    (Need::Nothing, claims::ALL),
+    (Need::Nothing, said::ALL),
+    (Need::ControllerManager, out_of_service::ALL),
+    (Need::ControllerManagerAndTime, orphans::ALL),
+];
+
 fn main() -> ExitCode {
     // One after the other: they share a cluster, and its kill switch.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
-    let missing = server::missing();
-    let server = (missing.is_none() && !arguments.list).then(|| Arc::new(prepared()));
-    let subjects = [
-        nodes::ALL,
-        records::ALL,
-        pods::ALL,
-        control::ALL,
-        watches::ALL,
-        program::ALL,
-        agents::ALL,
-        plan::ALL,
-        claims::ALL,
-        said::ALL,
-    ];
-    let all = subjects.into_iter().flatten();
-    let trials = all.map(|(name, case)| match &server {
-        Some(server) => {
-            let (server, case) = (Arc::clone(server), *case);
-            Trial::test(*name, move || {
+    let server = (server::missing().is_none() && !arguments.list).then(|| Arc::new(prepared()));
+    let trials = SUBJECTS.iter().flat_map(|(need, cases)| {
+        let unmet = need.unmet();
+        cases.iter().map(move |case| (unmet.clone(), *case))
+    });
+    let trials = trials.map(|(unmet, (name, case))| match (&server, unmet) {
+        (Some(server), None) => {
+            let server = Arc::clone(server);
+            Trial::test(name, move || {
                 run(&server, case);
                 Ok(())
             })
         }
         // It is ignored, with the reason in its line.
-        None => Trial::test(*name, || Ok(())).with_ignored_flag(true).with_kind(missing.clone().unwrap_or_default()),
+        (_, unmet) => Trial::test(name, || Ok(())).with_ignored_flag(true).with_kind(unmet.unwrap_or_default()),
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     // Its processes end here, not with the static lifetime of anything.
@@ -85,7 +129,15 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
+/// On what the cases run, before the first of them.
+fn tell_versions() {
+    let programs = ["kube-apiserver", "etcd"].map(server::version).join(", ");
+    let controllers = controller_manager::missing().unwrap_or_else(controller_manager::told);
+    eprintln!("real API: {programs}; {controllers}");
+}
+
 fn prepared() -> Server {
+    tell_versions();
     let server = Server::start();
     // A fresh server makes this namespace a little after it is ready.
     let _ = server.kubectl(&["create", "namespace", "kube-node-lease"]);

@@ -28,7 +28,7 @@ use nodewell_reconcile::{
     world::{Limits, Source, World},
 };
 use nodewell_remedy::{
-    action::{Action, Step},
+    action::{Action, IrreversibleOp, Op},
     api::fence::{NodeFence, Phase},
     decide::{Memory, decide},
     facts::{Condition, LeaseView, Node, Truth},
@@ -155,7 +155,7 @@ impl Judge {
             self.memory = decision.memory;
             let saved = decision.actions.into_iter().find_map(|action| match action {
                 Action::Save { fence, .. } => Some(*fence),
-                Action::Step { step: Step::PowerOff, .. } => None,
+                Action::Perform { op: Op::Irreversible(IrreversibleOp::PowerOff), .. } => None,
                 other => panic!("{other:?}"),
             });
             let Some(saved) = saved else { break };

@@ -24,7 +24,11 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("controller_fences")
         .real_with(&[BMC], "a_dead_node_is_found_off_and_comes_back", a_dead_node_is_found_off_and_comes_back)
         .real_with(&[BMC, PROMTOOL], "what_was_done_is_in_the_metrics", what_was_done_is_in_the_metrics)
-        .real_with(&[BMC, Need::LongSuite], "a_hung_node_is_turned_off_first", a_hung_node_is_turned_off_first)
+        .real_with(
+            &[BMC, Need::ControllerManager, Need::LongSuite],
+            "a_hung_node_is_turned_off_first",
+            a_hung_node_is_turned_off_first,
+        )
         .real_with(&[BMC, Need::LongSuite], "a_zone_that_goes_dark_is_nobodys_fault", a_zone_that_goes_dark)
         .real_with(&[BMC, Need::LongSuite], "a_leader_killed_at_any_step_is_succeeded", a_leader_killed_at_any_step);
 }

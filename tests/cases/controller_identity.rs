@@ -18,7 +18,11 @@ const SILENT_WITHIN: Duration = Duration::from_secs(90);
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("controller_identity")
-        .real_with(&[], "a_kubelet_that_enrols_its_agent_is_approved", a_kubelet_that_enrols_its_agent_is_approved)
+        .real_with(
+            &[Need::ControllerManager],
+            "a_kubelet_that_enrols_its_agent_is_approved",
+            a_kubelet_that_enrols_its_agent_is_approved,
+        )
         .real_with(&[Need::LongSuite], "a_silent_agent_is_spoken_for", a_silent_agent_is_spoken_for);
 }
 

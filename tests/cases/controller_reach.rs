@@ -79,7 +79,8 @@ fn leave_old_word(cluster: &Cluster) {
         },
         "spec": { "holderIdentity": "host-z" },
     });
-    let (code, answer) = cluster.admin(&Call::post("/apis/coordination.k8s.io/v1/namespaces/nodewell/leases", &lease));
+    let (code, answer) =
+        cluster.admin(&Call::post("/apis/coordination.k8s.io/v1/namespaces/nodewell-controller/leases", &lease));
     assert_eq!(code, 201, "{answer}");
 }
 

@@ -95,6 +95,7 @@ fn another_node_is_proven_out_of_reach(cluster: &Cluster) {
     tells(&checks, "other Nodes", ("ok", "this identity is Node doctor-own only, not doctor-other"));
     tells(&checks, "other Nodes' Events", ("ok", "this identity tells of Node doctor-own only"));
     tells(&checks, "other Nodes' Leases", ("ok", "the Lease doctor-own in namespace nodewell only"));
+    tells(&checks, "the controller's Leases", ("ok", "cannot create"));
     for right in ["patch nodes/status", "create events", "patch events", "own Lease"] {
         tells(&checks, right, ("ok", "allowed"));
     }
@@ -200,4 +201,5 @@ fn missing_policies_are_named(cluster: &Cluster) {
     tells(&checks, "other Nodes", ("warn", "no policy keeps this identity to its Node"));
     tells(&checks, "other Nodes' Events", ("warn", "nodewell-admission.yaml"));
     tells(&checks, "other Nodes' Leases", ("warn", "may write them"));
+    tells(&checks, "the controller's Leases", ("ok", "cannot create"));
 }

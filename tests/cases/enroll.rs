@@ -13,20 +13,27 @@ use nodewell_tests::{
     cli::{Outcome, binary, nodewell, nodewelld},
     cluster::{Call, Client, Cluster, Identity},
     real::RealServer,
-    suite::Suite,
+    suite::{Need, Suite},
     wait::until,
 };
 use serde_json::{Value, json};
 
 use crate::{api_conditions::wait_told, lines::OOPS};
 
+/// What signs is one of its controllers.
+const SIGNER: &[Need] = &[Need::ControllerManager];
+
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("enroll")
-        .real("a_node_is_enrolled_and_the_agent_changes_over", a_node_is_enrolled_and_the_agent_changes_over)
-        .real("a_bootstrap_token_is_enough", a_bootstrap_token_is_enough)
+        .real_shared_with(
+            SIGNER,
+            "a_node_is_enrolled_and_the_agent_changes_over",
+            a_node_is_enrolled_and_the_agent_changes_over,
+        )
+        .real_shared_with(SIGNER, "a_bootstrap_token_is_enough", a_bootstrap_token_is_enough)
         .real("a_denial_is_told_and_not_asked_again", a_denial_is_told_and_not_asked_again)
-        .real("the_oneshot_enrols_by_itself_and_renews", the_oneshot_enrols_by_itself_and_renews)
+        .real_shared_with(SIGNER, "the_oneshot_enrols_by_itself_and_renews", the_oneshot_enrols_by_itself_and_renews)
         .real_alone(
             "a_node_that_joined_another_cluster_is_its_kubelet_again",
             a_node_that_joined_another_cluster_is_its_kubelet_again,

@@ -15,6 +15,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .real("no_role_takes_it_further", no_role_takes_it_further)
         .real("own_events_only", own_events_only)
         .real("own_lease_only", own_lease_only)
+        .real("a_node_named_like_the_leader_is_no_leader", a_node_named_like_the_leader_is_no_leader)
         .real("nothing_else_in_the_cluster", nothing_else_in_the_cluster)
         .real("requests_travel_in_a_lane_of_their_own", requests_travel_in_a_lane_of_their_own);
 }
@@ -102,6 +103,7 @@ fn own_conditions_and_nothing_else_of_the_node(cluster: &Cluster) {
         refused(&agent, field, (&call, metadata));
     }
     kubelets_conditions(&agent, node);
+    catalogue_only(&agent, cluster, node);
     main_resource(&agent, node);
 }
 
@@ -113,6 +115,49 @@ fn kubelets_conditions(agent: &Client, node: &str) {
     }
     let none = json!({ "status": { "conditions": [] } });
     refused(agent, "Ready taken away", (&Call::merge(&status_path(node), &none), words));
+}
+
+/// The controller's own condition, others', and whose word a condition is.
+fn catalogue_only(agent: &Client, cluster: &Cluster, node: &str) {
+    let words = "of its catalogue only";
+    refused(agent, "FenceReady", (&apply(node, "FenceReady"), words));
+    refused(agent, "a type of its own", (&apply(node, "NoTypeOfOurs"), words));
+    cluster.write_as_peer(
+        node,
+        "controller",
+        &json!([{ "type": "FenceReady", "status": "False", "reason": "NoAnswer" }]),
+    );
+    let truth = json!([{ "type": "FenceReady", "status": "True", "reason": "FenceReady" }]);
+    refused(
+        agent,
+        "what stands there",
+        (&Call::strategic_merge(&status_path(node), &json!({ "status": { "conditions": truth } })), words),
+    );
+    let away = json!({ "status": { "conditions": [{ "$patch": "delete", "type": "FenceReady" }] } });
+    refused(agent, "taking it away", (&Call::strategic_merge(&status_path(node), &away), words));
+
+    let words = "as the field manager nodewell only";
+    // What changes nothing has no owner: the server takes it without a word.
+    let ours =
+        json!({ "status": { "conditions": [{ "type": "DiskUnhealthy", "status": "True", "reason": "Another" }] } });
+    refused(agent, "no apply", (&Call::strategic_merge(&status_path(node), &ours), words));
+    let as_another = format!("/api/v1/nodes/{node}/status?fieldManager=kubelet");
+    refused(agent, "under another's name", (&Call::strategic_merge(&as_another, &ours), words));
+    let owners =
+        |node: &str| cluster.admin(&Call::get(&format!("/api/v1/nodes/{node}"))).1["metadata"]["managedFields"].clone();
+    let before = owners(node);
+    let emptied = json!({ "metadata": { "managedFields": [{}] } });
+    let (code, answer) = agent.call(&Call::merge(&status_path(node), &emptied));
+    assert_eq!(owners(node), before, "{code} {answer}");
+    allowed(
+        agent,
+        "giving all up",
+        &Call::apply(
+            &format!("{}&force=true", status_path(node)),
+            &json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": node }, "status": { "conditions": [] } }),
+        ),
+    );
 }
 
 fn main_resource(agent: &Client, node: &str) {
@@ -281,11 +326,25 @@ fn own_lease_only(cluster: &Cluster) {
     refused(&agent, "another's by owner", (&apply(node, &lease(node, ("other", &uid))), owned));
     refused(&agent, "reading its own", (&Call::get(&format!("{LEASES}/{node}")), "cannot"));
     refused(&agent, "deleting its own", (&Call::delete(&format!("{LEASES}/{node}")), "cannot"));
-    for namespace in ["kube-node-lease", "kube-system", "default"] {
+    for namespace in ["kube-node-lease", "kube-system", "default", "nodewell-controller"] {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
         refused(&agent, namespace, (&Call::post(&path, &lease(node, (node, &uid))), "cannot"));
         let path = format!("{path}/{node}");
         refused(&agent, namespace, (&Call::merge(&path, &renewed), "cannot"));
+    }
+}
+
+/// Its own Lease may be called anything; the leader's is where it has no role, whatever policies are in force.
+fn a_node_named_like_the_leader_is_no_leader(cluster: &Cluster) {
+    for node in ["nodewell-controller", "nodewell-controller-reach-cp-1"] {
+        let agent = node_with_agent(cluster, node);
+        let uid = cluster.node_uid(node);
+        let path = format!("{LEASES}/{node}?fieldManager=nodewell&force=true");
+        allowed(&agent, "its own", &Call::apply(&path, &lease(node, (node, &uid))));
+        let leaders = "/apis/coordination.k8s.io/v1/namespaces/nodewell-controller/leases";
+        let path = format!("{leaders}/{node}?fieldManager=nodewell&force=true");
+        refused(&agent, "the leader's", (&Call::apply(&path, &lease(node, (node, &uid))), "cannot patch"));
+        refused(&agent, "making it", (&Call::post(leaders, &lease(node, (node, &uid))), "cannot create"));
     }
 }
 

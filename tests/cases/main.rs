@@ -22,7 +22,9 @@ mod controller_mistakes;
 mod controller_quorum;
 mod controller_reach;
 mod controller_reaper;
+mod controller_release;
 mod controller_stopped;
+mod controller_storage;
 mod doctor_identity;
 mod enroll;
 mod events_10000;
@@ -44,6 +46,7 @@ mod killed_between_any_two_steps;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
+mod kubelet_events;
 mod lease;
 mod limits;
 mod lines;
@@ -58,6 +61,7 @@ mod node_recreated;
 mod npd_stock_configs;
 mod openapi;
 mod pcie_and_fabric;
+mod people_rights;
 mod plugin_hostile;
 mod plugin_runs;
 mod plugin_stock;
@@ -101,7 +105,9 @@ fn main() -> std::process::ExitCode {
         controller_quorum::list,
         controller_reach::list,
         controller_reaper::list,
+        controller_release::list,
         controller_stopped::list,
+        controller_storage::list,
         container_runtime_restarts::list,
         reboot_on_systemd::list,
         repair_on_systemd::list,
@@ -112,10 +118,12 @@ fn main() -> std::process::ExitCode {
         apiserver_half_open::list,
         apiserver_restored::list,
         certificate_rotates::list,
+        kubelet_events::list,
         lease::list,
         api_events::list,
         node_bound::list,
         node_recreated::list,
+        people_rights::list,
         hostile_clients::list,
         api_double::list,
         killed_between_any_two_steps::list,

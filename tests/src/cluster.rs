@@ -34,6 +34,10 @@ pub enum Identity {
     Controller,
     /// `nodewell:approver`, likewise.
     Approver,
+    /// `system:kube-controller-manager`; each of its controllers has a service account of its own.
+    ControllerManager,
+    /// `eva` in this group, for roles to be bound to.
+    Person(&'static str),
     /// Whoever has this token.
     Bearer(String),
     /// Known, and may do nothing.

@@ -160,9 +160,17 @@ impl Controller {
     /// If it cannot be run.
     #[must_use]
     pub fn command(&self, args: &[&str]) -> Outcome {
+        self.command_of(&self.dir.path().join(PERSON), args)
+    }
+
+    /// The same, of whom the `kubeconfig` in `folder` is.
+    ///
+    /// # Panics
+    /// If it cannot be run.
+    #[must_use]
+    pub fn command_of(&self, folder: &Path, args: &[&str]) -> Outcome {
         let mut command = Command::new(binary("nodewell-controller"));
-        let person = self.dir.path().join(PERSON).join("kubeconfig");
-        command.args(args).arg("--config").arg(self.config()).arg("--kubeconfig").arg(person);
+        command.args(args).arg("--config").arg(self.config()).arg("--kubeconfig").arg(folder.join("kubeconfig"));
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }

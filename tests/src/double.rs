@@ -124,7 +124,9 @@ impl Double {
             Identity::Node(name) => format!("node:{name}"),
             Identity::Agent(name) => format!("node:{name}"),
             // It knows no roles of theirs: see the real server.
-            Identity::Controller | Identity::Approver => "unknown".to_owned(),
+            Identity::Controller | Identity::Approver | Identity::ControllerManager | Identity::Person(_) => {
+                "unknown".to_owned()
+            }
             Identity::Bearer(token) => token.clone(),
             Identity::Stranger => "stranger".to_owned(),
             Identity::Unknown => "unknown".to_owned(),

@@ -64,8 +64,14 @@ impl Fenced {
         let (guid, system_uuid) = identity(number);
         let bmc = Arc::new(Bmc::start_at(&place.bmc, &guid, Manner::Obeys).unwrap());
         let patience = format!("power-timeout={}", place.power_timeout_secs);
+        // A simulated BMC listens at a port of its own, and the Secret is bound to that.
+        let options = bmc.options();
+        let port = options.lines().find_map(|line| line.strip_prefix("ipport=")).unwrap();
+        let address = format!("{}:{port}", place.bmc);
         let method = format!("agent_name=fence_ipmilan\n{}", bmc.options().replace("power-timeout=3", &patience));
-        let data = json!({ "config.properties": "power_management=ipmi", "fence-method-ipmi": method });
+        let data = json!({
+            "config.properties": format!("power_management=ipmi\nsystem_uuid={system_uuid}"), "fence-method-ipmi": method,
+        });
         create(
             cluster,
             "configmaps",
@@ -80,7 +86,7 @@ impl Fenced {
             &json!({
                 "apiVersion": "v1", "kind": "Secret",
                 "metadata": { "name": format!("secret-fence-method-ipmi-{name}") },
-                "stringData": { "password": PASSWORD },
+                "stringData": { "password": PASSWORD, "address": address, "node": name },
             }),
         );
         let labels: BTreeMap<String, String> =

@@ -36,4 +36,5 @@ pub mod stand_in;
 pub mod suite;
 pub mod tally;
 pub mod wait;
+pub mod watch;
 pub mod wire;

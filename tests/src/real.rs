@@ -191,6 +191,8 @@ impl RealServer {
             Identity::Agent(name) => self.pki.client(&format!("nodewell:node:{name}"), "nodewell:nodes"),
             Identity::Controller => self.pki.client("nodewell:controller", "nodewell"),
             Identity::Approver => self.pki.client("nodewell:approver", "nodewell"),
+            Identity::ControllerManager => self.pki.client("system:kube-controller-manager", "control-plane"),
+            Identity::Person(group) => self.pki.client(&format!("eva@{group}"), group),
             Identity::Bearer(token) => json!({ "token": token }),
             Identity::Stranger => self.pki.client("stranger", "strangers"),
             Identity::Unknown => json!({ "token": "unknown" }),
@@ -294,11 +296,33 @@ pub(crate) fn binary(name: &str) -> PathBuf {
 /// With what is missing, in one line.
 pub fn version() -> Result<String, String> {
     for name in ["etcd", "kube-apiserver"] {
-        if !binary(name).is_file() {
-            return Err(format!("no {name} in {} (KUBEBUILDER_ASSETS)", folder().display()));
-        }
+        present(name)?;
     }
-    let output = Command::new(binary("kube-apiserver")).arg("--version").output().map_err(|error| error.to_string())?;
+    told_version("kube-apiserver")
+}
+
+/// The version of kube-controller-manager, or why there is none.
+///
+/// # Errors
+/// With what is missing, in one line.
+pub fn controllers_version() -> Result<String, String> {
+    present("kube-controller-manager")?;
+    told_version("kube-controller-manager")
+}
+
+/// Why there is no kube-controller-manager, if there is none.
+#[must_use]
+pub fn controllers_missing() -> Option<String> {
+    controllers_version().err()
+}
+
+fn present(name: &str) -> Result<(), String> {
+    let lacks = || format!("no {name} in {} (KUBEBUILDER_ASSETS)", folder().display());
+    if binary(name).is_file() { Ok(()) } else { Err(lacks()) }
+}
+
+fn told_version(name: &str) -> Result<String, String> {
+    let output = Command::new(binary(name)).arg("--version").output().map_err(|error| error.to_string())?;
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
-    words.split_whitespace().last().map(str::to_owned).ok_or_else(|| "kube-apiserver tells no version".to_owned())
+    words.split_whitespace().last().map(str::to_owned).ok_or_else(|| format!("{name} tells no version"))
 }

@@ -122,6 +122,14 @@ impl StandIn {
     /// # Panics
     /// If the server will not have it.
     pub fn run_pod(&self, cluster: &Cluster, name: &str) -> String {
+        self.run_pod_with(cluster, name, &json!([]))
+    }
+
+    /// The same, with these volumes.
+    ///
+    /// # Panics
+    /// If the server will not have it.
+    pub fn run_pod_with(&self, cluster: &Cluster, name: &str, volumes: &Value) -> String {
         // Which a controller makes in a whole cluster.
         let account = json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "default" } });
         assert!(
@@ -136,7 +144,7 @@ impl StandIn {
             "metadata": { "name": name, "namespace": "default", "ownerReferences": [owner] },
             "spec": {
                 "nodeName": self.name, "terminationGracePeriodSeconds": 30,
-                "automountServiceAccountToken": false,
+                "automountServiceAccountToken": false, "volumes": volumes,
                 "containers": [{ "name": "main", "image": "example.invalid/main" }],
             },
         });

@@ -38,6 +38,8 @@ pub enum Need {
     Wire,
     /// A GPU of NVIDIA's with its driver.
     NvidiaGpu,
+    /// kube-controller-manager beside the real API server.
+    ControllerManager,
     /// Time: only the long suite takes it.
     LongSuite,
     /// A package whose programs run on glibc 2.28 and later, named by `NODEWELL_DEB`.
@@ -60,6 +62,7 @@ impl Need {
             Self::Machine(release) => machine::unmet(release),
             Self::Wire => wire::unmet(),
             Self::NvidiaGpu => gpus::unmet(),
+            Self::ControllerManager => real::controllers_missing(),
             Self::LongSuite => std::env::var_os("NODEWELL_LONG").is_none().then(|| LONG.to_owned()),
             Self::OldGlibc => std::env::var_os("NODEWELL_DEB").is_none().then(|| OLD_GLIBC.to_owned()),
             Self::Other(unmet) => unmet(),
@@ -145,12 +148,17 @@ impl Suite {
         self.on_real(name, Cluster::shared_real, case)
     }
 
+    /// The same, with needs of its own.
+    pub fn real_shared_with(&mut self, needs: &'static [Need], name: &'static str, case: fn(&Cluster)) -> &mut Self {
+        self.on_real_with(needs, name, Cluster::shared_real, case)
+    }
+
     /// The same on a server of its own.
     pub fn real_alone(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
         self.on_real(name, Cluster::own_real, case)
     }
 
-    /// The same, with needs of its own.
+    /// The same on a server of its own, with needs of its own.
     pub fn real_with(&mut self, needs: &'static [Need], name: &'static str, case: fn(&Cluster)) -> &mut Self {
         self.on_real_with(needs, name, Cluster::own_real, case)
     }
@@ -214,8 +222,11 @@ fn skip(name: String, reason: String) -> Completion {
 fn summary() {
     let (double, real) = (ON_DOUBLE.load(Ordering::Relaxed), ON_REAL.load(Ordering::Relaxed));
     if double + real > 0 {
-        let version = real::version().map_or_else(|missing| missing, |version| format!("kube-apiserver {version}"));
-        eprintln!("API cases: {double} on the double, {real} on the real server ({version})");
+        let named = |name: &str, version: Result<String, String>| version.map(|version| format!("{name} {version}"));
+        let server = named("kube-apiserver", real::version()).unwrap_or_else(|missing| missing);
+        let controllers =
+            named("kube-controller-manager", real::controllers_version()).unwrap_or_else(|missing| missing);
+        eprintln!("API cases: {double} on the double, {real} on the real server ({server}; {controllers})");
     }
     let skipped = SKIPPED.lock().unwrap();
     for (name, reason) in skipped.iter() {

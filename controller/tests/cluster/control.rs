@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use nodewell_controller::kube::{HOLD_CONFIG_MAP, KubeCluster};
 use nodewell_reconcile::{
-    cluster::{Configuration, Election, Leadership, LeaseKind, Marks, Nodes},
+    cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes},
     failure::Failure,
 };
 use nodewell_remedy::action::Telling;
@@ -17,6 +17,7 @@ use crate::{
 
 cases![
     leadership_is_taken_by_one,
+    a_node_named_like_the_leaders_lease_does_not_lead,
     an_event_is_counted,
     the_kill_switch_stops,
     a_lease_is_read_in_its_place,
@@ -42,6 +43,30 @@ async fn leadership_is_taken_by_one(server: Arc<Server>) {
     assert!(matches!(cluster.lead(&stored).await, Err(Failure::Conflict(_))), "a stale version leads");
     assert_eq!(cluster.leadership().await.unwrap().unwrap(), renewed);
     assert_eq!((renewed.transitions, renewed.annotations.len()), (2, 1));
+}
+
+/// Agents make a Lease in `nodewell` that is named like their Node.
+async fn a_node_named_like_the_leaders_lease_does_not_lead(server: Arc<Server>) {
+    let cluster = server.cluster("controller").await;
+    let before = cluster.leadership().await.unwrap();
+    let of_agents = "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases";
+    for name in ["nodewell-controller", "nodewell-controller-reach-cp-1"] {
+        let lease = json!({
+            "metadata": {
+                "name": name, "labels": { "nodewell.dev/reach": "" },
+                "annotations": { "nodewell.dev/reach-sequence": "1", "nodewell.dev/reach": "{}" },
+            },
+            "spec": { "holderIdentity": name, "leaseDurationSeconds": 240, "leaseTransitions": 9 },
+        });
+        admin(&server, "create", of_agents, lease).await;
+        assert!(cluster.lease(LeaseKind::Agent, name).await.unwrap().is_some());
+    }
+    assert_eq!(cluster.leadership().await.unwrap(), before);
+    assert_eq!(cluster.reach_reports().await.unwrap(), []);
+    // It may not take an agent's Lease either.
+    let wire = cluster.wire();
+    let taken = wire.merge::<serde_json::Value>(&format!("{of_agents}/nodewell-controller"), &json!({})).await;
+    assert!(matches!(taken, Err(Failure::Refused { code: 403, .. })), "{taken:?}");
 }
 
 async fn an_event_is_counted(server: Arc<Server>) {

@@ -32,7 +32,8 @@ async fn people_see_the_plan_hold_and_abort(server: Arc<Server>) {
     let (_, json) = program(&server, &["plan", "--json"]);
     assert!(serde_json::from_str::<Value>(&json).unwrap()["nodes"].is_array(), "{json}");
     assert_eq!(program(&server, &["hold", "rack 4"]).0, Some(0));
-    assert!(program(&server, &["plan"]).1.starts_with("stopped: ConfigMap nodewell/nodewell-hold: rack 4\n"));
+    let plan = program(&server, &["plan"]).1;
+    assert!(plan.starts_with("stopped: ConfigMap nodewell/nodewell-hold: admin: rack 4\n"), "{plan}");
     assert_eq!(program(&server, &["hold", "rack 5"]).0, Some(0));
     assert_eq!(program(&server, &["release"]).0, Some(0));
     assert_eq!(program(&server, &["abort", "planned"]).0, Some(70));

@@ -3,6 +3,7 @@
 use std::{path::Path, process::Command, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
+use nodewell_controller::kube::FIELD_MANAGER;
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,9 +40,10 @@ async fn mark(server: &Server, node: &str, condition: &str, since: Timestamp) {
     admin(server, "merge", &format!("/api/v1/nodes/{node}/status"), status).await;
 }
 
+/// Of ours: node-lifecycle-controller tells of new Nodes.
 async fn events(server: &Server, node: &str) -> Vec<Value> {
     let wire = server.cluster("admin").await.wire().clone();
-    let query = format!("&fieldSelector=involvedObject.name%3D{node}");
+    let query = format!("&fieldSelector=involvedObject.name%3D{node},source%3D{FIELD_MANAGER}");
     wire.list("/api/v1/namespaces/default/events", &query).await.unwrap()
 }
 

@@ -1,4 +1,5 @@
-//! etcd and kube-apiserver on loopback, where envtest's folder has them, with RBAC in force.
+//! etcd and kube-apiserver on loopback, where envtest's folder has them, with RBAC in force; kube-controller-manager beside
+//! them where that folder has it too.
 
 use std::{
     env, fs,
@@ -16,25 +17,41 @@ use rcgen::{
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::controller_manager;
+
 /// A loaded machine with two cores needs half of it at most.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// A process that ends with its guard.
-struct Guard(Child);
+/// A process that ends with its guard, or with this program if that is killed.
+pub(crate) struct Guard(Child);
 
-impl Drop for Guard {
-    fn drop(&mut self) {
+impl Guard {
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
+
+impl Guard {
+    fn end(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A running pair; both end when dropped, the API server first.
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What runs ends when this is dropped, in this order.
 pub(crate) struct Server {
+    _controller_manager: Option<Guard>,
     _apiserver: Guard,
     _etcd: Guard,
     dir: TempDir,
     port: u16,
+    etcd_ports: [u16; 2],
 }
 
 /// Why there is none here.
@@ -48,6 +65,14 @@ pub(crate) fn binary(name: &str) -> PathBuf {
     env::var_os("KUBEBUILDER_ASSETS").map_or_else(|| "/usr/local/kubebuilder/bin".into(), PathBuf::from).join(name)
 }
 
+/// What a program of that folder calls its version, with its name.
+pub(crate) fn version(name: &str) -> String {
+    let output = Command::new(binary(name)).arg("--version").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text.lines().next().and_then(|line| line.split_whitespace().last());
+    format!("{name} {}", version.unwrap_or("tells no version"))
+}
+
 impl Server {
     pub(crate) fn start() -> Self {
         let dir = tempfile::Builder::new().prefix("nodewell-controller-").tempdir().unwrap();
@@ -55,18 +80,43 @@ impl Server {
         let [port, etcd, peer] = free_ports();
         let etcd_guard = start_etcd(dir.path(), etcd, peer);
         let apiserver = start_apiserver(dir.path(), port, etcd);
-        let server = Self { _apiserver: apiserver, _etcd: etcd_guard, dir, port };
+        let mut server = Self {
+            _controller_manager: None,
+            _apiserver: apiserver,
+            _etcd: etcd_guard,
+            dir,
+            port,
+            etcd_ports: [etcd, peer],
+        };
         server.wait();
+        server._controller_manager =
+            controller_manager::missing().is_none().then(|| controller_manager::start(&server));
         server
     }
 
     fn wait(&self) {
         let until = Instant::now() + START_LIMIT;
-        while !self.kubectl(&["get", "--raw", "/api/v1/namespaces/default"]) {
-            let log = fs::read_to_string(self.dir.path().join("kube-apiserver.log")).unwrap_or_default();
-            assert!(Instant::now() < until, "kube-apiserver is not ready: {}", log.lines().last().unwrap_or_default());
+        // Its own roles are in force when it says that it is ready.
+        while !["/readyz", "/api/v1/namespaces/default"].iter().all(|path| self.kubectl(&["get", "--raw", path])) {
+            assert!(Instant::now() < until, "kube-apiserver is not ready: {}", self.last_line("kube-apiserver"));
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// What this program said last.
+    pub(crate) fn last_line(&self, program: &str) -> String {
+        let log = fs::read_to_string(self.dir.path().join(format!("{program}.log"))).unwrap_or_default();
+        log.lines().last().unwrap_or_default().to_owned()
+    }
+
+    /// Starts a program of envtest's folder.
+    pub(crate) fn start_beside(&self, name: &str, flags: &[String]) -> Guard {
+        start(self.dir.path(), name, flags)
+    }
+
+    /// A file that the server was started with, such as `ca.crt`.
+    pub(crate) fn own_file(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
     }
 
     /// As an administrator; whether it went well.
@@ -95,16 +145,16 @@ impl Server {
         file.into_temp_path().keep().unwrap().display().to_string()
     }
 
-    /// For `admin`, `controller` or `approver`.
+    /// For `admin`, `controller`, `approver` or `controller-manager`.
     pub(crate) fn kubeconfig(&self, who: &str) -> PathBuf {
-        let file = |name: String| self.dir.path().join(name).display().to_string();
         let text = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
             "clusters": [{ "name": "c", "cluster": {
-                "server": format!("https://127.0.0.1:{}", self.port), "certificate-authority": file("ca.crt".into()),
+                "server": format!("https://127.0.0.1:{}", self.port), "certificate-authority": self.own_file("ca.crt"),
             } }],
             "users": [{ "name": "c", "user": {
-                "client-certificate": file(format!("{who}.crt")), "client-key": file(format!("{who}.key")),
+                "client-certificate": self.own_file(&format!("{who}.crt")),
+                "client-key": self.own_file(&format!("{who}.key")),
             } }],
             "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "c" } }],
         });
@@ -125,6 +175,28 @@ impl Server {
     }
 }
 
+/// Backups and restores, as a person makes them: both programs are stopped meanwhile.
+impl Server {
+    pub(crate) fn back_up(&mut self) {
+        self.restart_after("cp -a etcd backup");
+    }
+
+    pub(crate) fn restore(&mut self) {
+        self.restart_after("rm -r etcd && cp -a backup etcd");
+    }
+
+    fn restart_after(&mut self, what: &str) {
+        self._apiserver.end();
+        self._etcd.end();
+        let done = Command::new("sh").args(["-c", what]).current_dir(self.dir.path()).status().unwrap();
+        assert!(done.success(), "{what}");
+        let [etcd, peer] = self.etcd_ports;
+        self._etcd = start_etcd(self.dir.path(), etcd, peer);
+        self._apiserver = start_apiserver(self.dir.path(), self.port, etcd);
+        self.wait();
+    }
+}
+
 pub(crate) fn clock() -> Clock {
     Clock::system(nodewell_controller::clock::slept)
 }
@@ -132,6 +204,7 @@ pub(crate) fn clock() -> Clock {
 pub(crate) fn settings() -> Settings {
     Settings {
         namespace: "nodewell".into(),
+        lease_namespace: "nodewell-controller".into(),
         lease: "nodewell-controller".into(),
         claims: Some("medik8s-leases".into()),
         hold_files: Vec::new(),
@@ -141,8 +214,10 @@ pub(crate) fn settings() -> Settings {
 
 fn start(dir: &Path, name: &str, flags: &[String]) -> Guard {
     let log = fs::File::create(dir.join(format!("{name}.log"))).unwrap();
-    let mut command = Command::new(binary(name));
-    command.args(flags).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+    // The kernel ends it when the thread that started it is gone, which is the main one: a test that is killed drops nothing.
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(binary(name)).args(flags);
+    command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
     Guard(command.spawn().unwrap())
 }
 
@@ -200,6 +275,7 @@ fn certificates(dir: &Path) {
         ("admin", "admin", "system:masters"),
         ("controller", "nodewell:controller", "nodewell"),
         ("approver", "nodewell:approver", "nodewell"),
+        ("controller-manager", "system:kube-controller-manager", "control-plane"),
     ] {
         let mut client = CertificateParams::default();
         client.distinguished_name.push(DnType::CommonName, name);

@@ -52,7 +52,9 @@ fn installed(machine: &Machine) {
     assert_eq!(machine.property(UNIT, "ConditionResult"), "no");
     assert_eq!(machine.run(["systemctl", "is-enabled", UNIT]).stdout, "disabled\n");
     machine.sh("nodewell-controller check && nodewell-controller --version");
-    for file in ["rbac.yaml", "rbac-approver.yaml", "crds/nodefences.yaml", "crds/remedypolicies.yaml"] {
+    for file in
+        ["rbac.yaml", "rbac-approver.yaml", "rbac-people.yaml", "crds/nodefences.yaml", "crds/remedypolicies.yaml"]
+    {
         machine.sh(&format!("test -s /usr/share/nodewell-controller/{file}"));
     }
 }

@@ -129,4 +129,21 @@ impl Client {
         let answer = block_on(async { timeout(PATIENCE, exchange).await });
         answer.unwrap_or_else(|late| Err(late.to_string())).unwrap_or_else(|error: String| (0, error.into()))
     }
+
+    /// Asks for a watch and hands each event of it on as it comes, until the server ends it; nothing if it does not answer.
+    ///
+    /// # Panics
+    /// If what comes is not JSON in lines.
+    pub async fn follow(&self, call: &Call, mut take: impl FnMut(Value)) {
+        let Ok(answer) = self.0.send(call.request()).await else { return };
+        let mut body = answer.into_body();
+        let mut rest = Vec::new();
+        while let Some(Ok(frame)) = body.frame().await {
+            rest.extend(frame.into_data().unwrap_or_default());
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = rest.drain(..=end).collect();
+                take(serde_json::from_slice(&line).unwrap());
+            }
+        }
+    }
 }

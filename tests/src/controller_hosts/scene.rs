@@ -19,7 +19,7 @@ const WITHIN: Duration = Duration::from_secs(300);
 /// The node that is to be lost.
 pub const LOST: &str = "lost";
 const POD: &str = "/api/v1/namespaces/default/pods/db-0";
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/nodewell-controller/leases";
 
 /// All of it.
 pub struct Scene<'a> {

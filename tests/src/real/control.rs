@@ -75,7 +75,8 @@ impl RealServer {
         }
     }
 
-    /// Starts these controllers; they end with what is given back.
+    /// Starts these controllers of kube-controller-manager, as kubeadm does: each as its own service account, with every time
+    /// limit as shipped. They end with what is given back.
     ///
     /// # Panics
     /// If they cannot be started.
@@ -83,7 +84,8 @@ impl RealServer {
     pub fn start_controllers(&self, names: &str) -> Process {
         let mut argv = vec![binary("kube-controller-manager").into_os_string()];
         let flags = [
-            format!("--kubeconfig={}", self.admin_kubeconfig()),
+            format!("--kubeconfig={}", self.kubeconfig_file("controller-manager", &Identity::ControllerManager)),
+            "--use-service-account-credentials=true".to_owned(),
             format!("--controllers={names}"),
             "--leader-elect=false".to_owned(),
             "--bind-address=127.0.0.1".to_owned(),
@@ -115,10 +117,14 @@ impl RealServer {
     }
 
     fn admin_kubeconfig(&self) -> String {
-        let path = self.dir.path().join("admin.kubeconfig");
+        self.kubeconfig_file("admin", &Identity::Admin)
+    }
+
+    fn kubeconfig_file(&self, name: &str, identity: &Identity) -> String {
+        let path = self.dir.path().join(format!("{name}.kubeconfig"));
         if !path.exists() {
-            let new = self.dir.path().join(format!("admin.kubeconfig.{:?}", std::thread::current().id()));
-            fs::write(&new, self.kubeconfig(&Identity::Admin).to_string()).unwrap();
+            let new = self.dir.path().join(format!("{name}.kubeconfig.{:?}", std::thread::current().id()));
+            fs::write(&new, self.kubeconfig(identity).to_string()).unwrap();
             fs::rename(&new, &path).unwrap();
         }
         path.display().to_string()

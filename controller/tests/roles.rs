@@ -1,0 +1,122 @@
+//! The roles that ship: who may write what, read from the manifests themselves.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path};
+
+use nodewell_controller::config::{Config, Settings};
+use nodewell_remedy::facts::CATALOGUE;
+use serde_json::Value;
+
+const WRITES: [&str; 6] = ["create", "update", "patch", "delete", "deletecollection", "*"];
+
+fn manifests() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.flat_map(|file| serde_saphyr::from_multiple::<Value>(&fs::read_to_string(file).unwrap()).unwrap()).collect()
+}
+
+fn is(object: &Value, kind: &str, namespace: Option<&str>) -> bool {
+    object["kind"] == kind && namespace.is_none_or(|namespace| object["metadata"]["namespace"] == namespace)
+}
+
+fn has(list: &Value, word: &str) -> bool {
+    list.as_array().is_some_and(|all| all.iter().any(|one| one == word))
+}
+
+fn writes_leases(role: &Value) -> bool {
+    let rules = role["rules"].as_array().cloned().unwrap_or_default();
+    let of_leases = rules.iter().filter(|rule| has(&rule["resources"], "leases") || has(&rule["resources"], "*"));
+    of_leases.into_iter().any(|rule| WRITES.iter().any(|verb| has(&rule["verbs"], verb)))
+}
+
+/// An agent's Lease is named like its Node, and that may be called like the leader's Lease. No admission policy is needed to
+/// keep them apart: where the controller's are, nobody else has a role, and where the agents' are, the controller writes none.
+#[test]
+fn the_controllers_leases_and_the_agents_cannot_meet() {
+    let config = Config::settled(Settings::default()).unwrap();
+    let (own, agents) = (config.leader.namespace.as_str(), config.namespace.as_str());
+    let all = manifests();
+    assert!(all.iter().any(|object| is(object, "Namespace", None) && object["metadata"]["name"] == own));
+    let roles: Vec<&Value> = all.iter().filter(|object| is(object, "Role", Some(own))).collect();
+    assert!(roles.len() == 1 && writes_leases(roles[0]), "{roles:?}");
+    for binding in all.iter().filter(|object| is(object, "RoleBinding", Some(own))) {
+        let users: Vec<&Value> = binding["subjects"].as_array().unwrap().iter().map(|who| &who["name"]).collect();
+        assert_eq!(users, ["nodewell:controller"]);
+    }
+    let of_controller = all
+        .iter()
+        .filter(|object| is(object, "Role", Some(agents)) && object["metadata"]["name"] == "nodewell:controller");
+    assert_eq!(of_controller.filter(|role| writes_leases(role)).count(), 0);
+    assert_eq!(all.iter().filter(|object| is(object, "ClusterRole", None) && writes_leases(object)).count(), 0);
+}
+
+/// Types between quotes of a text.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('\'').skip(1).step_by(2).collect()
+}
+
+/// What agents may write, what the controller speaks for when an agent is silent, and what agents do write.
+#[test]
+fn the_policy_for_agents_knows_their_catalogue_and_no_more() {
+    let all = manifests();
+    let policy = all.iter().find(|object| {
+        object["kind"] == "ValidatingAdmissionPolicy" && object["metadata"]["name"] == "nodewell-own-node"
+    });
+    let variables = policy.unwrap()["spec"]["variables"].as_array().unwrap();
+    let types = variables.iter().find(|variable| variable["name"] == "types").unwrap();
+    assert_eq!(quoted(types["expression"].as_str().unwrap()), CATALOGUE);
+
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/rules/shipped");
+    let texts = fs::read_dir(folder).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+    let mut shipped: Vec<String> = texts.flat_map(|text| conditions_of(&text)).collect();
+    shipped.sort();
+    assert_eq!(shipped, CATALOGUE, "facts/catalogue.rs and nodewell-admission.yaml follow agent/rules/shipped");
+}
+
+fn conditions_of(text: &str) -> Vec<String> {
+    let tables = text.split("[[condition]]").skip(1);
+    let kinds = tables.filter_map(|table| table.trim_start().strip_prefix("type = \"")?.split('"').next());
+    kinds.map(str::to_owned).collect()
+}
+
+fn rules_of<'a>(all: &'a [Value], kind: &str, name: &str) -> Vec<&'a Value> {
+    let roles = all.iter().filter(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+    roles.flat_map(|role| role["rules"].as_array().unwrap()).collect()
+}
+
+fn may(rules: &[&Value], verb: &str, resource: &str) -> bool {
+    rules.iter().any(|rule| has(&rule["verbs"], verb) && has(&rule["resources"], resource))
+}
+
+/// Who stops cannot go on, who writes policies touches no record, and nobody has a Secret or fencing configuration by them.
+#[test]
+fn peoples_roles_are_no_wider_than_their_names() {
+    let all = manifests();
+    let of = |name: &str| rules_of(&all, "ClusterRole", name);
+    let [operator, fencer, author] = ["nodewell:operator", "nodewell:fencer", "nodewell:policy-author"].map(of);
+    assert!(may(&operator, "patch", "nodefences") && !may(&operator, "delete", "nodefences"));
+    assert!(!may(&operator, "retry", "nodefences") && may(&fencer, "retry", "nodefences"));
+    assert!(may(&fencer, "delete", "nodefences") && !may(&fencer, "patch", "remedypolicies"));
+    assert!(may(&author, "create", "remedypolicies") && !may(&author, "patch", "nodefences"));
+    for (name, deletes) in [("nodewell:operator", false), ("nodewell:fencer", true)] {
+        let rules = rules_of(&all, "Role", name);
+        assert!(
+            rules.iter().all(|rule| rule["resourceNames"].as_array().is_some_and(|names| names == &["nodewell-hold"]))
+        );
+        assert_eq!(may(&rules, "delete", "configmaps"), deletes, "{name}");
+    }
+    for rules in [&operator, &fencer, &author] {
+        assert!(
+            ["secrets", "configmaps", "nodes", "*"]
+                .iter()
+                .all(|kind| rules.iter().all(|rule| !has(&rule["resources"], kind)))
+        );
+    }
+    let aggregated = all.iter().filter(|object| {
+        let labels = object["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+        labels.keys().any(|key| key.starts_with("rbac.authorization.k8s.io/aggregate-to-"))
+    });
+    let names: Vec<&Value> = aggregated.map(|role| &role["metadata"]["name"]).collect();
+    assert_eq!(names, ["nodewell:view"], "nothing but reading comes with the cluster's own roles");
+}
