@@ -48,6 +48,7 @@ vm: toolchain deps ## all cases in virtual machines: faults of real kernels (doc
 e2e: toolchain deps ## the long proofs
 	$(CARGO) build $(PROGRAMS) --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
+	NODEWELL_LONG=1 $(CARGO) test -p nodewell-controller --locked --test cluster
 	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked sim_no_seed -- --nocapture
 	$(CARGO) test --release -p nodewell-sim --locked --test mutations -- --ignored
 	$(MAKE) vm
