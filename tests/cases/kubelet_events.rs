@@ -1,10 +1,7 @@
 //! Kubelets write Events about their own Node and in their own name, by the real server with the policy that is shipped.
 //! Two kubelets, so that each may do what the other may not.
 
-use std::{
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::path::Path;
 
 use nodewell_tests::{
     cluster::{Call, Client, Cluster, Identity},
@@ -16,36 +13,35 @@ use serde_json::{Value, json};
 use crate::identity_rights::{EVENTS, allowed, event, refused};
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite
-        .behaviour("kubelet_events")
-        .real("each_kubelet_about_its_own_node", each_kubelet_about_its_own_node)
-        .real("about_pods_and_claims_in_its_own_name", about_pods_and_claims_in_its_own_name)
-        .real("anothers_events_are_not_its_to_change", anothers_events_are_not_its_to_change)
-        .real("the_newer_api_is_no_way_round", the_newer_api_is_no_way_round);
+    suite.behaviour("kubelet_events").real_alone("each_writes_of_its_own_in_its_own_name", each_writes_of_its_own);
 }
 
 const NODES: &str = "its own Node, its pods and their claims only";
 const NAMES: &str = "carry its name and no other";
 
-/// The cases share a server, and of two that apply what is not there one is told that it is there by now.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// On a server of its own: the policy holds for every kubelet of the cluster, those of other cases too.
+fn each_writes_of_its_own(cluster: &Cluster) {
+    apply_policy(cluster);
+    about_its_own_node(cluster);
+    about_pods_and_claims_in_its_own_name(cluster);
+    anothers_events_are_not_its_to_change(cluster);
+    the_newer_api_is_no_way_round(cluster);
+}
 
 fn apply_policy(cluster: &Cluster) {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac/nodewell-kubelet-events.yaml");
     let outcome = cluster.as_real().kubectl(&["apply", "--filename", &path.to_string_lossy()]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
-}
-
-/// Two kubelets' clients, of the Nodes `name-a` and `name-b`, under the policy.
-fn kubelets(cluster: &Cluster, name: &str) -> (Client, Client) {
-    apply_policy(cluster);
-    let kubelet = |end: &str| cluster.client(&Identity::Node(format!("{name}-{end}")));
+    let kubelet = cluster.client(&Identity::Node("ke-probe".to_owned()));
     let probe = event("kubelet-events-probe", "another", &Value::Null);
     let dry = format!("{EVENTS}?dryRun=All");
-    let first = kubelet("a");
-    until("the policy is in force", || (first.call(&Call::post(&dry, &probe)).0 == 422).then_some(()));
-    (first, kubelet("b"))
+    until("the policy is in force", || (kubelet.call(&Call::post(&dry, &probe)).0 == 422).then_some(()));
+}
+
+/// Two kubelets' clients, of the Nodes `name-a` and `name-b`.
+fn kubelets(cluster: &Cluster, name: &str) -> (Client, Client) {
+    let kubelet = |end: &str| cluster.client(&Identity::Node(format!("{name}-{end}")));
+    (kubelet("a"), kubelet("b"))
 }
 
 fn post(event: &Value) -> Call {
@@ -58,7 +54,7 @@ fn written(name: &str, about: &str, writer: &str) -> Value {
     event(name, about, &json!({ "source": source, "reportingComponent": "kubelet", "reportingInstance": writer }))
 }
 
-fn each_kubelet_about_its_own_node(cluster: &Cluster) {
+fn about_its_own_node(cluster: &Cluster) {
     let (a, b) = kubelets(cluster, "ke-own");
     allowed(&a, "about itself", &post(&written("ke-own.1", "ke-own-a", "ke-own-a")));
     allowed(&b, "about itself", &post(&written("ke-own.2", "ke-own-b", "ke-own-b")));

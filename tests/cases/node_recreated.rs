@@ -45,6 +45,8 @@ fn a_new_node_gets_conditions_and_events(cluster: &Cluster) {
     until_within(patience, "the new Node has the condition", || {
         cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
     });
+    // The server's answer that names the new UID may reach the agent after the condition has reached us.
+    until_within(patience, "the agent knows the new Node", || agent.log().contains(&uid).then_some(()));
     agent.kmsg().say(STALL);
     let event = wait_events(cluster, node, "RCUStall").remove(0);
     assert_eq!(event["involvedObject"]["uid"], uid.as_str());

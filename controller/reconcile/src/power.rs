@@ -11,10 +11,10 @@ use nodewell_remedy::{
 
 use crate::lifeline::Lifeline;
 
-/// What acts on machines. `storage` says what a record cuts: this storage, or nothing for the whole machine. What is configured
-/// otherwise by now is neither asked nor acted upon: the switch of a storage proves nothing of a machine's power.
-/// Nothing here retries: the automaton does. Everything ends with the lifeline at the latest, and
-/// nothing of it runs on after its future was dropped.
+/// What acts on machines. `storage` names the storage that a record cuts, and is nothing for the whole machine: methods that
+/// are configured otherwise by now are neither asked nor used, since the switch of a storage proves nothing of a machine's
+/// power. Nothing here retries: the automaton does. Everything ends with the lifeline at the latest, and nothing of it
+/// runs on after its future was dropped.
 pub trait Power {
     /// How this node is fenced, and whether its BMC is its own; else a hold that says what has to be mended.
     fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, Hold>>;

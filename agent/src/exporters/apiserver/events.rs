@@ -146,6 +146,10 @@ impl<'a> Events<'a> {
         let shared = self.shared;
         let (store, ticket) = self.keeper.place();
         self.meanwhile(Keeper::settled(store, ticket)).await;
+        if shared.uid.borrow().as_deref() != Some(uid) {
+            // The Node was created again while the disk was slow: the next round is about the new one.
+            return true;
+        }
         self.sent_at = shared.clock.boottime();
         let call = if delivery.created {
             object::count_event(&shared.config, delivery)

@@ -42,8 +42,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     }
 
     /// Off is read once more, then everything else is looked at, and the Node is marked if it is still the one that was
-    /// looked at. Whoever changes it in
-    /// between has it looked at again.
+    /// looked at. A change in between has it looked at again.
     async fn mark(&self, fence: &NodeFence, life: &Lifeline) -> Result<(), Failed> {
         let mut last = String::new();
         for _ in 0..TRIES {

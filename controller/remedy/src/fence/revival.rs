@@ -36,8 +36,8 @@ pub struct Revival {
 }
 
 impl Revival {
-    /// What is known now, from what was known before; nothing while no boot of the
-    /// whole machine was confirmed to have ended.
+    /// What is known now, from what was known before; nothing while no boot of the whole machine was confirmed to have
+    /// ended.
     #[must_use]
     pub fn observe(
         before: Option<&Self>,
@@ -60,8 +60,8 @@ impl Revival {
         Some(revival)
     }
 
-    /// The boot that ended writes its Node, or is Ready, and renews its Lease. A new boot renews, too, and may do so before the Node names it: so
-    /// either the Node was written since, or such a boot would have named itself by now.
+    /// The boot that ended writes its Node, or is Ready, and renews its Lease. A new boot renews, too, and may do so
+    /// before the Node names it: so either the Node was written since, or such a boot would have named itself by now.
     #[must_use]
     pub(super) fn is_proven(&self, case: &Case<'_>, node: &Node) -> bool {
         let now = case.now.moment;

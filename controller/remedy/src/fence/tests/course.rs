@@ -17,6 +17,9 @@ pub(super) fn run(world: &mut World, rounds: u32, done: impl Fn(&World) -> bool)
             break;
         }
         world.pass(Duration::from_secs(1));
+        if let Some(pods) = &world.listed {
+            world.gathered.pods = Some((world.now.moment, pods.clone()));
+        }
         match world.next() {
             Next::Act(Action::Save { fence, .. }) => world.store(*fence),
             Next::Act(Action::Perform { op, .. }) => {

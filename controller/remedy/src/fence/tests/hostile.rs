@@ -1,7 +1,5 @@
 //! Courses that somebody wants: storage that goes back to a boot which lost its pods, methods that change in between.
 
-use std::time::Duration;
-
 use super::{
     course::{at, dead, run},
     parts::{plan, pod},
@@ -29,30 +27,15 @@ fn only_storage() -> FencePlan {
 }
 
 fn rounds(world: &mut World, count: u32, pods: &[Pod]) {
-    for _ in 0..count {
-        world.pass(Duration::from_secs(1));
-        world.gathered.pods = Some((world.now.moment, pods.to_vec()));
-        match world.next() {
-            Next::Act(Action::Save { fence, .. }) => world.store(*fence),
-            Next::Act(Action::Perform { op, .. }) => {
-                let outcome = world.perform(&op);
-                let (fence, _) = absorb(&world.fence, &op, &outcome, world.epoch, world.now);
-                world.store(fence);
-            }
-            _ => {}
-        }
-    }
+    world.listed = Some(pods.to_vec());
+    run(world, count, |_| false);
 }
 
 /// Until its storage is cut off, with the pods that use it on it.
 fn cut(world: &mut World) {
-    for _ in 0..200 {
-        if world.phase() == Phase::OffConfirmed {
-            return;
-        }
-        rounds(world, 1, &[ceph_pod()]);
-    }
-    panic!("{:?}", world.fence.status);
+    world.listed = Some(vec![ceph_pod()]);
+    run(world, 200, at(Phase::OffConfirmed));
+    assert_eq!(world.phase(), Phase::OffConfirmed, "{:?}", world.fence.status);
 }
 
 /// Its storage is cut, the release waits for the pod rate, and a person force-deletes the pods meanwhile: their successors
