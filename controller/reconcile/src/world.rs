@@ -3,6 +3,7 @@
 //! Whatever has an age is stamped here with the moment at which *we* saw it change; no other clock is believed.
 
 mod causes;
+mod departed;
 mod events;
 mod fences;
 mod figures;
@@ -31,7 +32,10 @@ use nodewell_remedy::{
 };
 use tokio::sync::{Notify, watch};
 
-use self::{causes::Causes, fences::Versions, informed::Informed, ledger::Ledgers, peers::Dumps, store::Store};
+use self::{
+    causes::Causes, departed::Departed, fences::Versions, informed::Informed, ledger::Ledgers, peers::Dumps,
+    store::Store,
+};
 pub use self::{
     causes::Spans,
     events::{NodeEvent, NodeEvents},
@@ -65,6 +69,7 @@ struct State {
     epochs: watch::Sender<u64>,
     dumps: Dumps,
     ledgers: Ledgers,
+    departed: Departed,
     events: NodeEvents,
     verdicts: Arc<Vec<Verdict>>,
     /// By policy.
@@ -84,6 +89,7 @@ impl World {
             epochs: watch::Sender::new(0),
             dumps: Dumps::default(),
             ledgers: Ledgers::default(),
+            departed: Departed::default(),
             events: NodeEvents::default(),
             verdicts: Arc::default(),
             counts: BTreeMap::new(),
@@ -248,10 +254,11 @@ impl World {
             Source::Nodes => {
                 state.snapshot.nodes.retain(|name, _| names.contains(name));
                 state.snapshot.events.retain(|name, _| names.contains(name));
+                state.departed.keep_nodes(names);
             }
             Source::KubeletLeases => state.snapshot.kubelet_leases.retain(|name, _| names.contains(name)),
             Source::AgentLeases => state.snapshot.agent_leases.retain(|name, _| names.contains(name)),
-            Source::Fences => state.snapshot.fences.retain(|name, _| names.contains(name)),
+            Source::Fences => state.keep_fences(names),
             Source::Policies => state.snapshot.keep_policies(names),
         }
         drop(state);

@@ -1,9 +1,11 @@
-//! What tests of several crates need: a program to run, a port to listen on. Each has an obvious way that fails now and then
-//! on a busy machine.
+//! What tests of several crates need: a program to run, a port to listen on, a D-Bus server's end. The obvious way to the
+//! first two fails now and then on a busy machine.
 #![allow(clippy::unwrap_used)]
 
+mod bus;
 mod port;
 mod program;
 
+pub use bus::serve_bus;
 pub use port::{free_port, free_ports};
 pub use program::write_program;

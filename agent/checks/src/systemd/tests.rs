@@ -14,8 +14,8 @@ use std::{
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use zbus::{
-    Connection, Guid, Message, MessageStream, OwnedObjectPath, Variant, connection::Builder,
-    export::ordered_stream::OrderedStreamExt, message::Type,
+    Connection, Message, MessageStream, OwnedObjectPath, Variant, export::ordered_stream::OrderedStreamExt,
+    message::Type,
 };
 
 use super::*;
@@ -74,8 +74,7 @@ fn address(path: PathBuf) -> String {
 }
 
 async fn serve(stream: std::os::unix::net::UnixStream, mood: Mood) {
-    let builder = Builder::unix_stream(stream).server(Guid::generate()).p2p();
-    let mut calls = builder.build_message_stream().await.unwrap();
+    let mut calls = nodewell_kit::serve_bus(stream).await;
     while let Some(Ok(call)) = calls.next().await {
         if call.message_type() != Type::MethodCall {
             continue;

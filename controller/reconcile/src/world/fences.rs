@@ -56,7 +56,11 @@ impl World {
         if state.versions.admit(&fence) {
             let name = fence.metadata.name.clone();
             loud = state.snapshot.fences.get(&name) != Some(&fence);
-            state.snapshot.fences.insert(name, fence);
+            let uid = fence.metadata.uid.clone();
+            if let Some(before) = state.snapshot.fences.insert(name, fence).filter(|before| before.metadata.uid != uid)
+            {
+                state.departed.remember(&before);
+            }
         }
         drop(state);
         self.tell_if(loud);
@@ -92,8 +96,8 @@ impl World {
         let mut state = self.lock();
         state.versions.gone.insert(name.to_owned(), uid.to_owned());
         let is_it = state.snapshot.fences.get(name).is_some_and(|fence| fence.metadata.uid == uid);
-        if is_it {
-            state.snapshot.fences.remove(name);
+        if is_it && let Some(fence) = state.snapshot.fences.remove(name) {
+            state.departed.remember(&fence);
         }
         drop(state);
         self.tell_if(is_it);
@@ -101,6 +105,15 @@ impl World {
 }
 
 impl State {
+    /// The records of a list; the others are gone.
+    pub(super) fn keep_fences(&mut self, names: &BTreeSet<String>) {
+        let all = std::mem::take(&mut self.snapshot.fences);
+        let (listed, gone) = all.into_iter().partition(|(name, _)| names.contains(name));
+        self.snapshot.fences = listed;
+        let gone: BTreeMap<String, NodeFence> = gone;
+        gone.values().for_each(|fence| self.departed.remember(fence));
+    }
+
     fn saw_epoch(&mut self, epoch: u64) {
         self.epochs.send_if_modified(|newest| {
             let grows = epoch > *newest;

@@ -129,6 +129,15 @@ pub struct NodeFenceStatus {
     pub journal: Vec<Entry>,
 }
 
+impl NodeFence {
+    /// Times of the node's power cycles, as far as this record knows: earlier ones, its own, and one that is meant.
+    pub fn power_cycles(&self) -> impl Iterator<Item = Timestamp> {
+        let status = &self.status;
+        let meant = status.intent.iter().filter(|intent| intent.act == Irreversible::PowerOff).map(|intent| intent.at);
+        status.earlier_cycles.iter().chain(&status.cycles).copied().chain(meant)
+    }
+}
+
 /// A Node's object is not a log; the journal on the hosts has everything.
 pub const JOURNAL_LINES: usize = 40;
 

@@ -1,5 +1,9 @@
 //! What one leader leaves to the next.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
 use super::Memory;
 pub use crate::guard::history::Ledger;
 use crate::{
@@ -22,5 +26,12 @@ impl Memory {
         let weather = ledger.storms.iter();
         let weather = weather.map(|(policy, past)| (policy.clone(), Weather::inherited(past, now.moment))).collect();
         Self { history: History::inherited(ledger, now), weather, ..Self::default() }
+    }
+
+    /// And what this replica saw itself: power cycles, by node, of records that are gone.
+    #[must_use]
+    pub fn with_cycles(mut self, cycles: &BTreeMap<String, BTreeSet<Timestamp>>, now: Now) -> Self {
+        self.history.remember_departed(cycles, now);
+        self
     }
 }

@@ -3,7 +3,10 @@
 
 mod ledger;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 
@@ -62,7 +65,7 @@ impl History {
         let all = snapshot.fences.iter().filter_map(|(node, fence)| Some((node.clone(), meant(fence)?))).collect();
         for (node, (uid, at)) in std::mem::replace(&mut self.meant, all) {
             if snapshot.fences.get(&node).is_none_or(|fence| fence.metadata.uid != uid) {
-                self.remember_cycles(&node, &[at], now);
+                self.remember_cycles(&node, [&at], now);
             }
         }
     }
@@ -75,8 +78,15 @@ impl History {
         taken.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
     }
 
-    fn remember_cycles(&mut self, node: &str, seen: &[Timestamp], now: Now) {
-        if seen.is_empty() {
+    pub(crate) fn remember_departed(&mut self, cycles: &BTreeMap<String, BTreeSet<Timestamp>>, now: Now) {
+        for (node, cycles) in cycles {
+            self.remember_cycles(node, cycles, now);
+        }
+    }
+
+    fn remember_cycles<'a>(&mut self, node: &str, seen: impl IntoIterator<Item = &'a Timestamp>, now: Now) {
+        let mut seen = seen.into_iter().peekable();
+        if seen.peek().is_none() {
             return;
         }
         let known = self.cycles.entry(node.to_owned()).or_default();

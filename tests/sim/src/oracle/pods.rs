@@ -84,7 +84,7 @@ impl Truth {
         self.oracle.deeds.push(format!("{} {}", if releases { "release" } else { "evict" }, pod.name));
         let bound = self.store.bound.get(&pod.uid);
         let record = self.store.fences.get(node).map(|fence| &fence.spec.node_uid);
-        let just_gone = record.is_none() && !releases && self.drained_until(node, now);
+        let just_gone = record.is_none() && !releases && (self.drained_until(node, now) || self.has_not_heard(now));
         if record != bound && !just_gone {
             let text = format!("pod {} of {node} ({bound:?}) was deleted by a record of {record:?}", pod.name);
             self.violate("I13", text);
@@ -120,6 +120,11 @@ impl Truth {
     /// Its record was deleted by hand a moment ago, and the drain may not have seen it.
     fn drained_until(&self, node: &str, now: Moment) -> bool {
         self.store.unrecorded.get(node).is_some_and(|at| now.since(*at) <= LOOKS)
+    }
+
+    /// The store went back, and who led before acts by records that it has forgotten, to the end of that term.
+    fn has_not_heard(&self, now: Moment) -> bool {
+        self.oracle.led_before.is_some_and(|(_, until)| now <= until)
     }
 
     pub fn uncordoned(&mut self, name: &str) {

@@ -20,10 +20,16 @@ const APART: Duration = Duration::from_secs(1);
 const LOOKED: Duration = Duration::from_secs(1);
 
 impl Truth {
-    /// A replica is about to set it; asked once for each intent, for a call without an answer is repeated.
+    /// A replica is about to set it. What is read from here on is too late to stop it. The rest is asked once for each
+    /// intent, for a call without an answer is repeated.
     pub fn taint_begins(&mut self, replica: usize, (name, uid): (&str, &str), taint: &Taint) {
         if !self.is_release(name, taint) {
             return;
+        }
+        if !self.was_read_off_twice(name) {
+            let readings = self.oracle.off_readings.get(name);
+            let text = format!("out-of-service taint on {name}, read as off since the last order at {readings:?} only");
+            self.violate("I2", text);
         }
         if let Some(Intent { at, epoch, .. }) = self.intent_of(name)
             && !self.oracle.tried.insert(format!("taint of {uid} by epoch {epoch} at {at}"))
@@ -43,11 +49,6 @@ impl Truth {
         self.count("act taint-releases");
         let uids = self.check_running(name);
         self.check_meant(replica, name);
-        if !self.was_read_off_twice(name) {
-            let readings = self.oracle.off_readings.get(name);
-            let text = format!("out-of-service taint on {name}, read as off since the last order at {readings:?} only");
-            self.violate("I2", text);
-        }
         self.count_pods(name, &uids);
     }
 

@@ -29,7 +29,8 @@ pub(super) struct Storm {
     /// Since when each node is not Ready, or the policy is true of it, without a break.
     signs: BTreeMap<String, Moment>,
     onsets: BTreeMap<String, Moment>,
-    /// The last one: when it began, when it was last seen.
+    /// The last one: when its first sign was there, when it began, when it was last seen.
+    first_sign: Moment,
     began: Option<Moment>,
     last: Moment,
 }
@@ -66,6 +67,8 @@ impl Truth {
         let is_new = storm.is_over(now) || storm.began.is_none();
         storm.last = now;
         if is_new {
+            let signs = storm.onsets.keys().filter_map(|name| storm.signs.get(name)).copied();
+            storm.first_sign = signs.min().unwrap_or(now);
             storm.began = Some(now);
             self.count("world storms");
         }
@@ -84,14 +87,15 @@ impl Truth {
         unwell.map(|node| node.name.clone()).collect()
     }
 
-    /// Only of a leader that led before the storm and saw all of it: another one has not seen it, and holds by what it sees.
+    /// Only of a leader that led before the storm and saw all of it, from its first sign: another one has not seen it, and
+    /// holds by what it sees.
     pub(super) fn check_weather(&mut self, replica: usize, what: &str, was_meant: bool) {
         let now = self.now();
         let storm = &self.oracle.storm;
         let (Some(began), last) = (storm.began, storm.last) else { return };
         let seen = &self.replicas[replica];
         let blind = [seen.deaf, seen.cut, seen.frozen, self.store.down, self.blind_until, seen.term.1];
-        if blind.iter().any(|until| until.plus(KNOWN) > began) {
+        if blind.iter().any(|until| until.plus(KNOWN) > storm.first_sign) {
             return;
         }
         let after = if was_meant { MEANT } else { KNOWN };

@@ -48,14 +48,20 @@ pub(super) fn begin(truth: &Shared, number: usize, to: (&World, Clock)) -> usize
         to.0.ask_list(source, "");
         take(truth, number, to, source);
     }
+    take_stop(truth, to);
+    truth.borrow().store.changes.len()
+}
+
+/// The switch has a watch of its own, and is listed with it.
+fn take_stop(truth: &Shared, to: (&World, Clock)) {
     let (changes, mutation) = (truth.borrow().list(), truth.borrow().scene.mutation);
     changes.iter().filter(|change| matches!(change, Change::Stopped(_))).for_each(|change| apply(to, change, mutation));
-    truth.borrow().store.changes.len()
 }
 
 /// One list after the other, each at its own time, until all are complete. What changes meanwhile comes by the watches.
 pub(super) async fn relist(truth: &Shared, number: usize, to: (&World, Clock)) -> usize {
     let cursor = truth.borrow().store.changes.len();
+    take_stop(truth, to);
     let first = truth.borrow_mut().random.below(SOURCES.len() as u64);
     for place in 0..SOURCES.len() {
         let source = SOURCES[(place + usize::try_from(first).unwrap_or(0)) % SOURCES.len()];

@@ -2,7 +2,8 @@
 //! watch breaks or hangs. Machines, BMCs and processes stay as they are.
 //!
 //! Nodes, Leases, records and the leader's Lease go back together, and what people wrote on them. Pods stay: set back they
-//! would run twice by Kubernetes' own doing, and no oracle could tell that from ours.
+//! would run twice by Kubernetes' own doing, and no oracle could tell that from ours. So the mark of their release stays as
+//! well: a backup that has the pods of a storage has no mark, and one that has the mark has no such pods.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -12,7 +13,7 @@ use std::{
 
 use nodewell_reconcile::cluster::Leadership;
 use nodewell_remedy::{
-    api::fence::NodeFence,
+    api::{STORAGE_RELEASED, fence::NodeFence},
     facts::{LeaseView, Node},
     time::Moment,
 };
@@ -100,6 +101,9 @@ impl Truth {
         let leases = std::mem::replace(&mut store.leases, backup.leases);
         let is_same = |name: &String, node: &Node| now.get(name).is_some_and(|now| now.uid == node.uid);
         store.nodes.retain(|name, node| is_same(name, node));
+        for (name, node) in &mut store.nodes {
+            keep_release_mark(node, now.get(name).and_then(|now| now.annotations.get(STORAGE_RELEASED)));
+        }
         // What was registered or deleted since is so again at once: its kubelet or its cloud sees to that.
         for (name, node) in now {
             if store.nodes.contains_key(&name) {
@@ -117,4 +121,15 @@ impl Truth {
         let nodes = &store.nodes;
         store.leases.retain(|name, _| nodes.contains_key(name));
     }
+}
+
+fn keep_release_mark(node: &mut Rc<Node>, mark: Option<&String>) {
+    if node.annotations.get(STORAGE_RELEASED) == mark {
+        return;
+    }
+    let node = Rc::make_mut(node);
+    match mark {
+        Some(mark) => node.annotations.insert(STORAGE_RELEASED.to_owned(), mark.clone()),
+        None => node.annotations.remove(STORAGE_RELEASED),
+    };
 }

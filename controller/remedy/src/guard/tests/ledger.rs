@@ -1,6 +1,6 @@
 //! I20 and the rates of a leader that is gone: what it did still counts, whatever anybody's clock shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::{
@@ -189,6 +189,19 @@ fn a_decision_goes_on_where_the_last_leader_stopped() {
     let ledger = first.ledger(&world, now(1000));
     let again = Memory::inherited(&ledger, now(1000)).ledger(&world, now(1000));
     assert_eq!(again, ledger);
+}
+
+/// A person deletes a record while no replica leads; the next leader has seen it go.
+#[test]
+fn the_next_leader_counts_cycles_that_it_saw_go_itself() {
+    let mut world = snapshot();
+    world.host.informed = true;
+    let before = Memory::default();
+    let cycles = BTreeMap::from([("n1".to_owned(), BTreeSet::from([wall(900), wall(950)]))]);
+    let ledger = |memory: &Memory| serde_json::to_value(memory.ledger(&world, now(1000))).unwrap();
+    assert_eq!(ledger(&before)["cycles"].as_array().map(Vec::len), None);
+    let memory = Memory::inherited(&before.ledger(&world, now(1000)), now(1000)).with_cycles(&cycles, now(1000));
+    assert_eq!(ledger(&memory)["cycles"].as_array().map(Vec::len), Some(2), "{}", ledger(&memory));
 }
 
 proptest! {
