@@ -1,8 +1,8 @@
 //! etcd restored from a backup: what the API server stores is what it was, its versions are given a second time, and every
 //! watch breaks or hangs. Machines, BMCs and processes stay as they are.
 //!
-//! Nodes, Leases, records and the leader's Lease go back together, and what people wrote on them. Pods stay: set back they
-//! would run twice by Kubernetes' own doing, and no oracle could tell that from ours.
+//! Nodes, Leases, records and the leader's Lease go back together, and what people wrote on them. Pods stay: set back
+//! they would run twice by Kubernetes' own doing, and no oracle could distinguish that from ours.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -20,7 +20,7 @@ use nodewell_remedy::{
 use super::Truth;
 use crate::scene::Kind;
 
-/// Between two backups, and how many are kept.
+/// Between two backups, and how many are stored.
 const EVERY: Duration = Duration::from_secs(2);
 const KEPT: usize = 60;
 
