@@ -24,7 +24,7 @@ use crate::{
 
 /// The ledger answers in microseconds; one that does not within this is stuck.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many events are kept for people who look later; exporters that must deliver keep their own outbox.
+/// How many events the log holds for people who look later; an exporter that must deliver has its own outbox.
 pub const EVENT_LOG_LIMIT: usize = 4096;
 
 /// The shared blackboard. Cheap to clone.
@@ -41,10 +41,11 @@ pub struct Board {
 /// What an exporter may ask of the ledger.
 #[derive(Debug)]
 pub enum Command {
-    /// `nodewell clear` and whoever has looked: end these problems, whoever claims them; answers how many ended.
+    /// `nodewell clear`, or another client that has looked: end these problems, whichever source claims them; answers
+    /// how many ended.
     Clear { request: ClearRequest, done: oneshot::Sender<usize> },
-    /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once whoever reads
-    /// the account sees them, with what the store calls them.
+    /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once a reader of
+    /// the account sees them, with the store's ticket for them.
     Report {
         reports: Vec<Status>,
         principal: Arc<str>,
@@ -63,7 +64,7 @@ impl Board {
         Self::with_store(node, Store::nowhere())
     }
 
-    /// A board whose account is kept in `store`.
+    /// A board whose account is saved in `store`.
     #[must_use]
     pub fn with_store(node: &str, store: Store) -> (Self, mpsc::Receiver<Command>) {
         let (commands, requests) = mpsc::channel(COMMANDS_LIMIT);
@@ -95,13 +96,13 @@ impl Board {
         view
     }
 
-    /// The monitors' own counters, which their threads keep.
+    /// The monitors' own counters, which their threads update.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Where the account is kept.
+    /// Where the account is saved.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
@@ -176,7 +177,7 @@ fn empty(node: &str) -> NodeView {
     }
 }
 
-/// A bounded ring of events, counted up from 1. Whoever falls behind sees it from the ids.
+/// A bounded ring of events, counted up from 1. A reader that falls behind sees it from the ids.
 #[derive(Debug, Clone)]
 pub struct EventLog {
     ring: Arc<Mutex<VecDeque<EventRecord>>>,

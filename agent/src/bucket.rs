@@ -9,7 +9,7 @@ pub struct Rate {
     pub interval: Duration,
 }
 
-/// A bucket is kept as the moment at which it will be full again.
+/// A bucket is stored as the moment at which it will be full again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bucket {
     full_at: Duration,

@@ -85,7 +85,7 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Runs the command that `arguments` name; says on stderr what went wrong.
+/// Runs the command that `arguments` name; writes to stderr what went wrong.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
@@ -98,7 +98,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// As the agent takes it. Who may not read the config asks where agents usually listen.
+/// As the agent resolves it. A user who may not read the config tries the default path.
 fn configured_socket() -> PathBuf {
     Config::load(&Flags::default()).map_or_else(|_| DEFAULT_SOCKET.into(), |config| config.socket)
 }

@@ -1,4 +1,4 @@
-//! What the agent was told: `nodewell.toml`, then `nodewell.toml.d/*.toml`, then flags; later ones win key by key.
+//! The agent's configuration: `nodewell.toml`, then `nodewell.toml.d/*.toml`, then flags; later ones win key by key.
 //!
 //! Reading makes [`Settings`], in which everything may be missing; [`Config`] has the defaults, written once here.
 
@@ -23,16 +23,16 @@ pub use settings::{IdentityMode, MetricsAddress, Satellites, Settings};
 pub mod flags;
 pub mod settings;
 
-/// Where the config is looked for if nobody says otherwise; its absence is no mistake.
+/// Where the config is looked for unless `--config` names another path; its absence is no error.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
-/// Where the package keeps state.
+/// Where the package stores state.
 pub const STATE_DIR: &str = "/var/lib/nodewell";
-/// The kernel log, unless `[kmsg] path` or `--kmsg` says otherwise.
+/// The kernel log, unless `[kmsg] path` or `--kmsg` names another.
 pub const KERNEL_LOG: &str = "/dev/kmsg";
 /// Where the package installs the rules. Without that folder the built-in copy of the same rules is used.
 const INSTALLED_RULES: &str = "/usr/share/nodewell/rules";
 
-/// Everything settled.
+/// The resolved configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     pub node_name: String,
@@ -40,7 +40,7 @@ pub struct Config {
     pub standalone: bool,
     pub kubeconfig: Option<PathBuf>,
     pub socket: PathBuf,
-    /// `None`: nobody named one, and there is no default one that we may write to.
+    /// `None`: no directory was named, and there is no default one that we may write to.
     pub state_dir: Option<PathBuf>,
     pub metrics_address: Option<SocketAddr>,
     pub rules: Vec<PathBuf>,
@@ -53,7 +53,7 @@ pub struct Config {
     pub journal: JournalConfig,
     pub apiserver: ApiserverSettings,
     pub identity: IdentityConfig,
-    /// For the satellites.
+    /// For the check processes.
     pub hardware: nodewell_hardware::Settings,
     pub checks: nodewell_checks::Settings,
     /// For `nodewelld repair`.
@@ -61,7 +61,7 @@ pub struct Config {
     /// Whether the node's own figures are among the metrics.
     pub statistics: bool,
     pub socket_limits: socket::Limits,
-    /// Who else may report, in the order of the files.
+    /// Which other users may report, in the order of the files.
     pub grants: Vec<socket::Grant>,
 }
 
@@ -71,7 +71,7 @@ pub struct KmsgConfig {
     pub path: PathBuf,
     /// Syslog facilities that are believed. The kernel's own is 0; user space cannot write under it.
     pub facilities: Vec<u32>,
-    /// Events from before the start are told if they are younger than this.
+    /// Events from before the start are reported if they are younger than this.
     pub lookback: Duration,
 }
 
@@ -95,11 +95,11 @@ pub struct ApiserverSettings {
     pub lease: LeaseConfig,
 }
 
-/// `[identity]`: who the agent is to the API server, where no kubeconfig is named.
+/// `[identity]`: the agent's identity on the API server, where no kubeconfig is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityConfig {
     pub mode: IdentityMode,
-    /// `None`: where distributions keep it.
+    /// `None`: where distributions store it.
     pub kubelet_kubeconfig: Option<PathBuf>,
     /// Asks for certificates in place of the kubelet's.
     pub bootstrap_kubeconfig: Option<PathBuf>,
@@ -110,7 +110,7 @@ pub struct IdentityConfig {
 }
 
 impl Config {
-    /// Reads everything there is. All mistakes of all files come back at once.
+    /// Reads everything there is. All errors of all files are returned at once.
     pub fn load(flags: &Flags) -> Result<Self, Vec<Mistake>> {
         let mut settings = Settings::default();
         let mut mistakes = Vec::new();
@@ -123,13 +123,13 @@ impl Config {
         if mistakes.is_empty() { Ok(Self::settled(settings.overridden_by(flags.settings()))) } else { Err(mistakes) }
     }
 
-    /// What the flags alone say.
+    /// What the flags alone set.
     #[must_use]
     pub fn of_flags(flags: &Flags) -> Self {
         Self::settled(flags.settings())
     }
 
-    /// The defaults, each with what was said otherwise.
+    /// The defaults, each overridden by what is set.
     fn settled(said: Settings) -> Self {
         let checks = checks(&said);
         let metrics =
@@ -220,8 +220,8 @@ impl Config {
         }
     }
 
-    /// What Node Problem Detector's files say of plug-ins, without any rule of ours. Mistakes in them are the agent's to
-    /// tell.
+    /// The plug-ins of Node Problem Detector's files, without any rule of ours. The agent reports errors in these
+    /// files.
     #[must_use]
     pub fn plugin_monitors(&self) -> Vec<PluginMonitor> {
         let plan = LoadPlan { rules: RulesFrom::Dirs(Vec::new()), overrides: None, ..self.load_plan() };

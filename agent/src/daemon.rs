@@ -44,14 +44,14 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 const SATELLITES: [(&str, Group); 3] =
     [("satellite-check", Group::Check), ("satellite-disk", Group::Disk), ("satellite-gpu", Group::Gpu)];
 
-/// What ends the agent although nobody asked it to.
+/// What ends the agent without a request to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum Fatal {
     #[error(transparent)]
     Socket(#[from] BindError),
     #[error("cannot start a thread or take a descriptor: {0}")]
     Resources(#[from] io::Error),
-    /// What cannot be made anew within this process: the service manager starts us again.
+    /// What cannot be created again within this process: the service manager restarts the agent.
     #[error("a task that the agent cannot do without has ended; this is a fault of nodewell, please report it")]
     VitalTask,
 }
@@ -66,7 +66,7 @@ struct Agent {
     board: Board,
     rules: watch::Sender<Arc<RuleSet>>,
     grants: watch::Sender<Arc<Grants>>,
-    /// For satellites that we have started.
+    /// For check processes that the agent has started.
     reloads: watch::Sender<()>,
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
     readers: Readers,
@@ -76,7 +76,7 @@ struct Agent {
     socket_end: Option<SocketEnd>,
 }
 
-/// How the socket is told to end, and says that it has.
+/// Asks the socket to end, and reports that it has closed.
 struct SocketEnd {
     stop: oneshot::Sender<()>,
     closed: oneshot::Receiver<()>,
@@ -96,8 +96,8 @@ pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
     let own = shipped::own_conditions().into_iter();
     let missing: Vec<_> = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition)).collect();
     set.conditions.extend(missing);
-    // Rules with a mistake are not in the set: the examples of all others are run, so that everything is told at once.
-    // Those of the shipped rules were run before they were shipped.
+    // Rules with an error are not in the set. The examples of all others run, so that every error is reported at once.
+    // The examples of the shipped rules ran before they were shipped.
     mistakes.extend(check_examples_where(&set, |rule| !config::is_shipped(&rule.location.file)));
     if mistakes.is_empty() {
         mistakes.extend(config.grants_beyond(&set.conditions));
@@ -186,7 +186,7 @@ impl Agent {
         self.vital.spawn_local(task.resumed(kept).run(Inputs { reports, commands, catalogues }));
     }
 
-    /// Tells how the boot before ended; without a state directory nothing is known of it.
+    /// Reports how the previous boot ended; without a state directory nothing is known of it.
     fn spawn_boot_monitor(&mut self, outlet: Outlet) {
         let Some(state_dir) = self.config.state_dir.clone() else { return };
         let monitor = BootMonitor {
@@ -224,7 +224,7 @@ impl Agent {
         }
     }
 
-    /// Says whether state is kept; without a place for it nobody expects that.
+    /// Reports whether state is saved; without a state directory that is not expected.
     fn spawn_state_monitor(&mut self, outlet: &Outlet) {
         let Some(directory) = self.config.state_dir.clone() else { return };
         let (store, outlet) = (self.board.store().clone(), outlet.clone());
@@ -357,7 +357,7 @@ impl Agent {
         Ok((config, rules))
     }
 
-    /// In the order of the data: nobody is taken in any more, the sources stop, the exporters flush.
+    /// In the order of the data: the socket accepts no more connections, the sources stop, the exporters flush.
     async fn stop(self) {
         notify::stopping();
         tracing::info!("stopping");

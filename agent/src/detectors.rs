@@ -1,4 +1,4 @@
-//! Second stage: what a record means. The rules are data (`nodewell_rules`); here is what only the host can say.
+//! Second stage: what a record means. The rules are data (`nodewell_rules`); here is what only the host knows.
 
 pub mod cgroup;
 pub mod mounts;

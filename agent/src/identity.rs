@@ -1,4 +1,4 @@
-//! Who the agent is to the API server: finds the kubelet's credentials or gets some of its own, and leaves what the
+//! The agent's identity at the API server: finds the kubelet's credentials or gets some of its own, and leaves what the
 //! agent may read where it looks. All of this but [`Way`] is done by root, in the oneshot `nodewell-identity`; the core
 //! never reads root's files.
 

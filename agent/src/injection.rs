@@ -1,4 +1,4 @@
-//! `nodewell inject`: one marked kernel record is expected, by a nonce nobody can guess, and goes the real way.
+//! `nodewell inject`: one marked kernel record is expected, by a nonce that cannot be guessed, and goes the real way.
 
 use std::{io::Read, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 
 /// How long a record may take from the answer to the kernel log; a person at a terminal needs milliseconds.
 const EXPECTED_FOR: Duration = Duration::from_secs(30);
-/// A test problem's life, whatever its rule says.
+/// A test problem's life, whatever its rule sets.
 pub const TEST_LIFE: Duration = Duration::from_secs(60);
 
 /// Knows the rules and what the kernel log's reader may expect.
@@ -57,7 +57,7 @@ impl Injector for RuleInjector {
     }
 }
 
-/// A line, and what the agent will say of it.
+/// A line, and what the agent will report of it.
 struct Chosen {
     example: String,
     reason: Name,
@@ -108,7 +108,7 @@ impl Chosen {
     }
 }
 
-/// A counting rule's example may be as many lines as it counts; for a test it takes the last one at its word.
+/// A counting rule's example may be as many lines as it counts; a test writes only the last one.
 fn single_line_example(rule: &Rule) -> Option<&str> {
     let mut examples = rule.examples.matches.iter().map(|example| example.text.trim_end());
     match rule.counting {

@@ -19,7 +19,7 @@ use gather::Words;
 
 /// Where the copies are; gone with the next boot, as all of `/run`.
 pub const PLACE: &str = "/run/nodewell/last-words";
-/// Made by the kernel from what its storage (EFI, ERST, ramoops) kept over the reset.
+/// Made by the kernel from what its storage (EFI, ERST, ramoops) preserved over the reset.
 const PSTORE: &str = "/sys/fs/pstore";
 /// Where `systemd-pstore.service` moves it early in the boot.
 const ARCHIVE: &str = "/var/lib/systemd/pstore";
@@ -82,7 +82,7 @@ pub fn readable(place: &Path, originals: &Roots) -> Kept {
     if place.is_dir() { Roots::of_copy(place).read() } else { originals.read() }
 }
 
-/// Copies everything anew; says how many files there are.
+/// Copies everything again; returns how many files there are.
 pub fn run(flags: &LastWordsFlags) -> Result<usize, LastWordsError> {
     let kept = flags.roots().read();
     let shelf = Shelf::beside(&flags.to)?;

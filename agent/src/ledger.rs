@@ -16,7 +16,7 @@ use crate::{
     store::Ticket,
 };
 
-/// How many reports are taken in before the account is published: a flood costs one publication each so many.
+/// How many reports are received before the account is published: a flood costs one publication each so many.
 const BATCH: usize = 256;
 /// The two clocks are not read at once.
 const SLEPT_AT_LEAST: Duration = Duration::from_secs(1);
@@ -103,7 +103,7 @@ impl LedgerTask {
         }
     }
 
-    /// This moment; if the machine slept before it, nobody is late.
+    /// This moment; if the machine slept before it, no daemon is late.
     fn now(&mut self) -> Now {
         let now = clock::now();
         let slept = clock::slept();
@@ -129,7 +129,7 @@ impl LedgerTask {
                 self.keeper.note_places(found.log, found.places);
             }
             Report::Settled(done) => {
-                // Whoever asked may have given up.
+                // The caller may have given up.
                 let _ = done.send(());
             }
             Report::Gap(gap) => self.ledger.gap(gap, now),
@@ -147,7 +147,7 @@ impl LedgerTask {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Clear { request, done } => {
-                // Nobody waits for the answer any more: the problems are ended all the same.
+                // The caller may have gone: the problems are ended all the same.
                 let _ = done.send(self.ledger.clear(&request, clock::now()));
             }
             Command::Report { reports, principal, on_stale, done } => {
@@ -159,7 +159,7 @@ impl LedgerTask {
 
     fn publish(&mut self) {
         let events = self.ledger.take_events();
-        // Kept before anybody is told: who delivers an event takes it over from what is kept.
+        // Saved before it is published: an exporter takes an event over from the saved rows.
         let ticket = self.keeper.keep(&mut self.ledger, &events, !self.answers.is_empty());
         if !events.is_empty() {
             self.board.events().extend(events);

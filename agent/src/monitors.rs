@@ -1,4 +1,4 @@
-//! Third stage: a monitor joins a source with its detectors and tells the ledger what it found.
+//! Third stage: a monitor joins a source with its detectors and reports to the ledger what it found.
 
 pub mod boot;
 pub mod coalesce;

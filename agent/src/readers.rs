@@ -89,7 +89,7 @@ impl Readers {
     }
 
     /// Makes the threads fit the rules in force: new readers start, readers without rules end, and the monitors of
-    /// those that stay say anew what they watch.
+    /// those that stay report again what they watch.
     pub async fn fit(&mut self, tasks: &mut Tasks) -> io::Result<()> {
         let rules = Arc::clone(&self.rules.borrow());
         let wanted = wanted(&rules, &self.config);
@@ -128,7 +128,7 @@ impl Readers {
         }
     }
 
-    /// Lets the monitors of the running readers say what they watch now; returns the names that are gone.
+    /// Lets the monitors of the running readers report what they watch now; returns the names that are gone.
     async fn announce(&mut self, rules: &RuleSet, wanted: &[Reader]) -> Vec<Arc<str>> {
         let stays: BTreeSet<_> = wanted.iter().flat_map(|reader| monitor_names(rules, reader).into_keys()).collect();
         let mut gone = BTreeSet::new();
@@ -190,7 +190,7 @@ fn thread_body(opener: Opener, setup: Setup) -> impl FnMut(&Stop) {
     }
 }
 
-/// What is told when a reader's thread ends unasked.
+/// What is reported when a reader's thread ends unasked.
 fn mourn(setup: Setup) -> impl FnMut(Ended) {
     move |how| {
         tracing::error!(reader = ?setup.reader, ?how, "a source's thread ended unasked, will restart");
@@ -242,7 +242,7 @@ struct Opener {
 }
 
 impl Opener {
-    /// `None`, and the log says why, if the rules ask for what cannot be opened; `check` says so with its line.
+    /// `None`, with a log entry, if the rules ask for what cannot be opened; `check` reports it with its line.
     fn open(&self, reader: &Reader, after: &[Origin]) -> Option<Box<dyn Source>> {
         match reader {
             Reader::Kmsg => Some(Box::new(self.kmsg(after))),

@@ -1,8 +1,8 @@
-//! `nodewelld repair`: restarts units of a fixed list while they are said to be broken, and not too often. A service of
-//! its own, off unless the configuration turns it on: the agent itself has no right to do this.
+//! `nodewelld repair`: restarts units of a fixed list while they are reported as broken, and not too often. A service
+//! of its own, off unless the configuration turns it on: the agent itself has no right to do this.
 //!
-//! It reads the agent's problems, decides ([`nodewell_checks::repair`]), writes down what it is going to do, collects
-//! what helps a person, acts through systemd, and tells all of it as Events. One repair at a time.
+//! It reads the agent's problems, decides ([`nodewell_checks::repair`]), saves what it is going to do, collects what
+//! helps a person, acts through systemd, and reports all of it as Events. One repair at a time.
 
 mod evidence;
 mod flags;
@@ -133,7 +133,7 @@ impl Rounds {
         self.surgeon.round_is_over();
     }
 
-    /// Without the agent nobody knows what is wrong: what was seen so far has to be seen anew.
+    /// Without the agent it is not known what is wrong: what was seen so far has to be seen again.
     fn blind(&mut self, error: &ClientError) {
         self.watch = Watch::default();
         self.surgeon.blind(error);

@@ -1,5 +1,5 @@
 //! Monitors in a process of their own, with privileges of their own: `nodewelld monitor NAME`. To the agent they are
-//! problem daemons like anybody's: they read its socket and report over it.
+//! problem daemons like any other: they read its socket and report over it.
 
 mod children;
 mod crew;
@@ -54,7 +54,7 @@ pub fn end_with(parent: i32) -> bool {
     nix::unistd::getppid().as_raw() == parent
 }
 
-/// What a satellite is to do.
+/// What a check process is to do.
 #[derive(Debug)]
 pub struct Errand {
     pub group: Group,
@@ -65,7 +65,7 @@ pub struct Errand {
     pub trial: TrialFlags,
     /// Health checks of Node Problem Detector's configuration.
     pub health_checks: Vec<Check>,
-    /// Where rules and plug-ins are, as the agent was told.
+    /// Where rules and plug-ins are, as set for the agent.
     pub flags: AgentFlags,
 }
 
@@ -87,11 +87,11 @@ pub async fn run(errand: Errand) -> io::Result<()> {
     Ok(())
 }
 
-/// What works side by side in a satellite; which of them is there is the group's matter.
+/// What works side by side in a check process; which of them is there is the group's matter.
 struct Parts {
     words: Words,
     link: Link,
-    /// A problem daemon of its own: what one of them says takes nothing back of the other's.
+    /// A problem daemon of its own: what one of them reports withdraws nothing of the other's.
     second: Option<(Team, Link)>,
     services: Option<Services>,
     plugins: Option<Plugins>,
@@ -148,7 +148,7 @@ async fn if_there(part: Option<impl Future<Output = ()>>) {
     }
 }
 
-/// What the service manager has made for a satellite (`StateDirectory=`).
+/// What the service manager has made for a check process (`StateDirectory=`).
 #[must_use]
 pub fn default_state_dir() -> Option<PathBuf> {
     std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute())
@@ -162,7 +162,7 @@ async fn check(group: Group, (link, second): (&Link, Option<&Link>), words: Word
 }
 
 impl Errand {
-    /// Services are looked at where nothing else is asked than what anybody may ask.
+    /// Services are looked at in the group that asks only what any user may ask.
     fn services(&self, words: &Words) -> Option<Services> {
         let settings = self.settings.checks.services.clone().paced(self.trial.interval, self.trial.deadline);
         let is_wanted = self.group == Group::Check && settings.enabled;

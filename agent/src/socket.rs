@@ -1,5 +1,5 @@
-//! The local socket: HTTP/1.1 and JSON over a Unix socket, so that `curl` is a client. It is an exporter (everyone on
-//! the host may read); what changes something is for whom the gate lets in.
+//! The local socket: HTTP/1.1 and JSON over a Unix socket, so that `curl` is a client. It is an exporter (every process
+//! on the host may read); what changes something is for peers that the gate lets in.
 
 mod account;
 mod act;
@@ -47,7 +47,7 @@ pub use serve::serve;
 pub struct Limits {
     /// Connections in all, followers included.
     pub connections: usize,
-    /// How many of them are kept free for root and the agent's own user.
+    /// How many of them are reserved for root and the agent's own user.
     pub reserved: usize,
     /// Connections of one peer: a unit, a container or a user. The host's root and the agent's own user are only bound
     /// by `connections`.
@@ -85,7 +85,7 @@ impl Default for Limits {
     }
 }
 
-/// Who knows the rules and can make the kernel log reader expect one marked record.
+/// Knows the rules, and can make the kernel log reader expect one marked record.
 pub trait Injector: Send + Sync {
     /// Arms one injection; the error is for the person who asked.
     fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String>;
@@ -97,7 +97,7 @@ pub trait Injector: Send + Sync {
 /// Who may report, as of now and of every reload.
 pub struct Access {
     pub grants: watch::Receiver<Arc<Grants>>,
-    /// For whoever has no grant with a rate.
+    /// For a peer that has no grant with a rate.
     pub rate: Rate,
 }
 

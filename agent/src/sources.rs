@@ -17,12 +17,12 @@ use crate::runtime::Stop;
 
 /// Something that reads records until it is stopped.
 pub trait Source: Send {
-    /// Reads until `stop` is set or the source is gone for good. Trouble is told to `sink`, not returned: the source
-    /// keeps trying for as long as trying makes sense.
+    /// Reads until `stop` is set or the source is gone for good. An error is reported to `sink`, not returned: the
+    /// source keeps trying for as long as trying makes sense.
     fn run(self: Box<Self>, sink: &mut dyn Sink, stop: &Stop);
 }
 
-/// Who listens to a source. Called on the source's own thread.
+/// Receives what a source reads. Called on the source's own thread.
 pub trait Sink {
     /// One record.
     fn record(&mut self, record: &Record<'_>);
@@ -38,7 +38,7 @@ pub trait Sink {
     fn passed_over(&mut self);
     /// Records were lost and will not come again.
     fn gap(&mut self, gap: Gap);
-    /// The source can see, or cannot. Told on every change, and once at the start.
+    /// The source can see, or cannot. Reported on every change, and once at the start.
     fn state(&mut self, state: SourceState);
     /// Nothing more to read right now: what was merged can go out.
     fn idle(&mut self);

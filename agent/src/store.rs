@@ -1,8 +1,8 @@
 //! What outlives a crash: one SQLite file in the state directory, written by a thread of its own.
 //!
-//! Nobody waits for the disk. Rows that shall be kept are merged into what is to be written next, which is bounded by
-//! the number of different rows; one transaction takes all of it, so what is put together is kept together. A disk that
-//! is slow, full, read-only, gone or dead costs durability and says so, nothing else.
+//! No caller has to wait for the disk. Rows that shall be saved are merged into what is to be written next, which is
+//! bounded by the number of different rows; one transaction takes all of it, so what is put together is saved together.
+//! A disk that is slow, full, read-only, gone or dead costs durability and is reported, nothing else.
 
 mod account;
 mod aside;
@@ -33,7 +33,7 @@ use tokio::{
 use account::{Account, End, Request};
 use shared::Shared;
 
-/// A commit takes milliseconds; whoever waits longer rather hears that it is not durable.
+/// A commit takes milliseconds; a caller that waits longer rather learns that its rows are not durable.
 const DURABLE_WITHIN: Duration = Duration::from_secs(1);
 
 /// How soon rows are to be written.
@@ -43,7 +43,7 @@ pub enum Pace {
     Lazily,
     /// Within 100 ms.
     Soon,
-    /// At once: somebody waits for it.
+    /// At once: a caller waits for it.
     Now,
 }
 
@@ -64,7 +64,7 @@ pub struct StoreState {
     pub corruption: Option<Corruption>,
 }
 
-/// Why nothing can be kept.
+/// Why nothing can be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// One of [`Trouble::REASONS`].
@@ -84,7 +84,7 @@ impl Trouble {
     }
 }
 
-/// A file that could not be read any more, and what was in it could not be kept.
+/// A file that could not be read any more, and what was in it could not be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Corruption {
     /// Where it is now; no two have the same name.
@@ -108,7 +108,7 @@ pub struct StoreStats {
     pub oldest_waiting: Duration,
 }
 
-/// Where and how to keep state.
+/// Where and how to save state.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// The folder of `state.db`; it is made if its parent is there.
@@ -119,7 +119,7 @@ pub struct StoreOptions {
 #[derive(Debug, Clone)]
 pub struct Store {
     shared: Arc<Shared>,
-    /// `None`: nothing is kept.
+    /// `None`: nothing is saved.
     threads: Option<Arc<Threads>>,
 }
 
@@ -134,7 +134,7 @@ impl Drop for Threads {
 }
 
 impl Store {
-    /// Keeps nothing; nothing is ever durable.
+    /// Saves nothing; nothing is ever durable.
     #[must_use]
     pub fn nowhere() -> Self {
         Self { shared: Arc::default(), threads: None }
@@ -148,15 +148,15 @@ impl Store {
         Ok(Self { shared, threads })
     }
 
-    /// Whether anything is kept at all.
+    /// Whether anything is saved at all.
     #[must_use]
     pub fn is_somewhere(&self) -> bool {
         self.threads.is_some()
     }
 
     /// The rows of `tables` as the file had them when it was opened; `None` if that is not known `within` so long, or
-    /// the file cannot be opened now: then [`Store::kept_at_last`] may tell later. Whoever asks for a table that was
-    /// asked for before hears what is kept by now.
+    /// the file cannot be opened now: then [`Store::kept_at_last`] may return them later. A table that was asked for
+    /// before is answered with what is saved by now.
     pub async fn kept(&self, tables: &[Table], within: Duration) -> Option<Vec<Row>> {
         if !self.is_somewhere() {
             return Some(Vec::new());
@@ -176,7 +176,7 @@ impl Store {
         let (answer, answered) = oneshot::channel();
         let request = Request { tables: tables.to_vec(), impatient, answer };
         self.shared.change(|account| account.requests.push(request));
-        // A store that ends answers nobody.
+        // A store that ends gives no answer.
         answered.await.ok().flatten()
     }
 
@@ -196,7 +196,7 @@ impl Store {
     }
 
     /// Whether everything up to `ticket` is durable within a moment; asking hurries what waits. `false` at once while
-    /// the store is in trouble.
+    /// the store cannot write.
     pub async fn is_durable(&self, ticket: Ticket) -> bool {
         if !self.is_somewhere() {
             return false;

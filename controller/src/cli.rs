@@ -48,7 +48,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// The command, and everything that was said to it.
+    /// The command, and every option that was given to it.
     fn resolved(self) -> (Global, Command) {
         let command = self.command.unwrap_or_else(|| Command::Run(run::Run::default()));
         let after = match &command {
@@ -77,7 +77,7 @@ struct Global {
 
 const EVERY: &str = "Options of every command";
 
-/// What the controller is told on the way, and a plan, which is to be the controller's.
+/// Options of a run, and of a plan, which is to be the controller's.
 #[derive(Debug, Default, Clone, Args)]
 struct Acting {
     /// Decide and say, do nothing [default, unless the config says otherwise]
@@ -98,7 +98,7 @@ struct Acting {
 }
 
 impl Acting {
-    /// What is said after the command, and where nothing is, what is said before it.
+    /// What is given after the command, and where nothing is, what is given before it.
     fn or(self, before: Self) -> Self {
         let is_said = self.dry_run || self.no_dry_run;
         let (dry_run, no_dry_run) =
@@ -131,7 +131,7 @@ impl Global {
         Config::load(self.config.as_deref(), self.settings()).map_err(Failure::Mistakes)
     }
 
-    /// With the rights of whoever calls.
+    /// With the caller's rights.
     async fn cluster(&self) -> Result<(Config, KubeCluster), Failure> {
         let config = self.config()?;
         let cluster = crate::daemon::cluster(&config, std::sync::Arc::default()).await?;
@@ -156,7 +156,7 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Runs the command that `arguments` name; says on stderr what went wrong.
+/// Runs the command that `arguments` name; prints on stderr what went wrong.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,

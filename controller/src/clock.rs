@@ -1,4 +1,4 @@
-//! What the machine's clocks say of its sleep.
+//! What the machine's clocks show of its sleep.
 
 use std::time::Duration;
 

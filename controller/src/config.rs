@@ -1,5 +1,5 @@
-//! What the controller was told: `nodewell-controller.toml`, then `nodewell-controller.toml.d/*.toml`, then flags; later
-//! ones win key by key. The defaults are written once, here.
+//! The controller's configuration: `nodewell-controller.toml`, then `nodewell-controller.toml.d/*.toml`, then flags;
+//! later ones win key by key. The defaults are written once, here.
 
 mod listen;
 mod mistake;
@@ -20,7 +20,7 @@ pub use settings::{KEYS, Settings, parse};
 
 use crate::kube::KUBELET_LEASES;
 
-/// Where the config is looked for if nobody says otherwise; its absence is no mistake.
+/// Where the config is looked for if no flag names another; its absence is no error.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell-controller.toml";
 /// Any of these files stops everything at once; the second outlives a boot.
 pub const HOLD_FILES: [&str; 2] = ["/run/nodewell-controller/hold", "/etc/nodewell/hold"];
@@ -29,18 +29,18 @@ pub const AGENTS: &str = "/usr/sbin";
 /// Where administrators put plug-ins of providers.
 pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
 
-/// Where medik8s' operators keep their Leases of nodes.
+/// Where medik8s' operators store their Leases of nodes.
 pub const CLAIMS: &str = "medik8s-leases";
-/// Where the controller's own Leases are, and nobody else's.
+/// Where the controller's own Leases are, and no other client's.
 pub const LEASES: &str = "nodewell-controller";
 
 /// See [`Leader::check`].
 const SHORTEST_LEASE: Duration = Duration::from_secs(10);
 
-/// Everything settled.
+/// The resolved configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Decides and tells, and does nothing. So until it is switched off.
+    /// Decides and reports, and does nothing. So until it is switched off.
     pub dry_run: bool,
     /// Of ConfigMaps, Secrets, agents' Leases and the controller's own.
     pub namespace: String,
@@ -52,14 +52,14 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Addresses that this host must reach to be trusted in its judgement: `host:port`.
     pub probes: Vec<String>,
-    /// Nothing: no control-plane node is ever touched, because nobody can say whether etcd bears it.
+    /// Nothing: no control-plane node is ever touched, because it is not known whether etcd bears it.
     pub etcd: Option<Etcd>,
     pub fencing: Fencing,
     /// Conditions of agents that went silent turn Unknown; see docs/agent-liveness.md.
     pub liveness: bool,
     /// Nothing: a person approves the certificates of agents.
     pub approver: Option<Approver>,
-    /// Where nodes say by UDP that they write a crash dump; nothing: nobody is heard.
+    /// Where nodes report by UDP that they write a crash dump; nothing: no report is received.
     pub kdump_listen: Option<SocketAddr>,
     /// The namespace of other remediators' Leases; nothing: they are not asked for.
     pub claims_namespace: Option<String>,
@@ -74,7 +74,7 @@ pub struct Leader {
     /// Of the Lease and of the hosts' reports; never one in which a node's Lease may be.
     pub namespace: String,
     pub lease: String,
-    /// Who holds it; the host's name and a random part if nobody says.
+    /// Who holds it; the host's name and a random part if none is configured.
     pub identity: Option<String>,
     /// Others wait for so long after the last renewal that they saw.
     pub duration: Duration,
@@ -105,13 +105,13 @@ pub struct Fencing {
 pub struct Approver {
     /// Of an identity of its own, which can do nothing else.
     pub kubeconfig: PathBuf,
-    /// Deny what no mistake produces; else that too waits for a person.
+    /// Deny what no error produces; else that too waits for a person.
     pub deny_forged: bool,
 }
 
 impl Config {
-    /// Reads `file`, or the default one if it is there, and the files beside it; `flags` has the last word. All mistakes
-    /// of all files come back at once.
+    /// Reads `file`, or the default one if it is there, and the files beside it; `flags` override them. All errors of
+    /// all files come back at once.
     pub fn load(file: Option<&Path>, flags: Settings) -> Result<Self, Vec<Mistake>> {
         let (files, mut mistakes) = files(file);
         let mut said = Settings::default();
@@ -127,7 +127,7 @@ impl Config {
         Self::settled(said.overridden_by(flags)).map_err(|mistake| vec![mistake])
     }
 
-    /// The defaults, each with what was said otherwise. Only what the keys say together can be wrong now.
+    /// The defaults, each with what was configured otherwise. Only what the keys mean together can be wrong now.
     pub fn settled(said: Settings) -> Result<Self, Mistake> {
         let approver = approver(&said)?;
         let listen = said.metrics_listen.unwrap_or(MetricsListen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20258))));
@@ -136,7 +136,7 @@ impl Config {
             namespace: said.lease_namespace.unwrap_or_else(|| LEASES.to_owned()),
             lease: said.lease.unwrap_or_else(|| "nodewell-controller".to_owned()),
             identity: said.identity,
-            // client-go's own numbers, which everybody knows.
+            // client-go's own numbers, which are well known.
             duration: said.lease_duration.unwrap_or(Duration::from_secs(15)),
             renew_deadline: said.renew_deadline.unwrap_or(Duration::from_secs(10)),
             retry: said.retry.unwrap_or(Duration::from_secs(2)),
@@ -169,7 +169,7 @@ impl Config {
 }
 
 impl Leader {
-    /// A leader stops before anybody else may begin, and tries more than once before it stops.
+    /// A leader stops before another may begin, and tries more than once before it stops.
     fn check(&self, agents: &str) -> Result<(), Mistake> {
         self.check_namespace(agents)?;
         let whole = self.duration.subsec_nanos() == 0;

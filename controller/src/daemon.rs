@@ -1,4 +1,4 @@
-//! The controller as it runs: connects, builds, watches, stands for election, and ends when it is told to.
+//! The controller as it runs: connects, builds, watches, stands for election, and ends at SIGTERM or SIGINT.
 
 mod agents;
 pub(crate) mod claims;
@@ -35,7 +35,7 @@ use crate::{
     watch,
 };
 
-/// The hidden word by which the program is the keeper of a fence agent.
+/// The hidden command by which the program is the keeper of a fence agent.
 pub const KEEPER: &str = "keep-agent";
 
 /// Why the controller ended unasked.
@@ -136,7 +136,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     Ok(())
 }
 
-/// A taken port is told, and stops nothing.
+/// A taken port is logged, and stops nothing.
 async fn serve_metrics(config: &Config, world: &World, requests: Arc<Requests>, tally: &Arc<Tally>) {
     let Some(address) = config.metrics_listen else { return };
     let node_reaper = config.node_reaper_config.is_some();
@@ -153,7 +153,7 @@ fn runner(clock: Clock) -> Result<Runner, Fatal> {
     Ok(Runner::new(program, vec![KEEPER.to_owned()], Arc::new(move || clock.moment())))
 }
 
-/// What turns nodes off, as the configuration has it; asks nobody yet.
+/// What turns nodes off, as the configuration has it; asks no BMC yet.
 pub fn power(config: &Config, cluster: &Arc<KubeCluster>) -> Result<NativePower<KubeCluster>, Fatal> {
     let settings = native::Settings { agents: config.fencing.agents_folder.clone(), ..native::Settings::default() };
     Ok(NativePower::new(Arc::clone(cluster), runner(cluster.clock())?, settings))
@@ -180,7 +180,7 @@ fn host_name(config: &Config) -> String {
     named.unwrap_or_else(|| "unnamed".to_owned())
 }
 
-/// A restarted program is somebody else: whatever it knew of its term is over.
+/// A restarted program is another candidate: whatever it knew of its term is over.
 fn terms(config: &Config, host: &str) -> Terms {
     let start = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let mut terms = Terms::new(format!("{host}_{}_{:x}", std::process::id(), start.as_nanos()));

@@ -1,4 +1,4 @@
-//! Where watches pour what they see: `nodewell-reconcile`'s world, or a test's list.
+//! Where watches pour what they see: `nodewell-reconcile`'s cache, or a test's list.
 
 use std::{collections::BTreeSet, future::Future};
 
@@ -40,7 +40,7 @@ pub trait Feed: Clone + 'static {
     fn list_fence(&self, fence: NodeFence) {
         self.apply_fence(fence);
     }
-    /// Returns when the source has to be listed anew although its watch is there.
+    /// Returns when the source has to be listed again although its watch is there.
     fn relist_wanted(&self, _source: Source) -> impl Future<Output = ()> {
         std::future::pending()
     }

@@ -1,5 +1,5 @@
-//! Hears by UDP which nodes write crash dumps. Nobody is authenticated there, so that it is believed only as far as to wait:
-//! `kdumpWait` of the policy is the longest, once for each fence.
+//! Hears by UDP which nodes write crash dumps. Senders are not authenticated there, so that it is believed only as far
+//! as to wait: `kdumpWait` of the policy is the longest, once for each fence.
 
 use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
@@ -10,14 +10,14 @@ use tokio::time::sleep;
 
 use crate::tally::Tally;
 
-/// Whose address is whose is looked up again after so long, when somebody says something.
+/// Which node has which address is looked up again after so long, when a packet arrives.
 const ADDRESSES: Duration = Duration::from_secs(5);
 /// After so many packets in a row everything else has its turn. What a flood brings beyond that, the kernel drops.
 const BURST: u32 = 64;
 const PAUSE: Duration = Duration::from_millis(20);
 /// A taken port, or a socket that fails, is tried again.
 const RETRY: Duration = Duration::from_secs(30);
-/// Packets that say nothing are logged, all of such a while in one line.
+/// Ignored packets are logged, all of such a while in one line.
 const TOLD_APART: Duration = Duration::from_secs(60);
 
 /// What came so far.
@@ -31,7 +31,7 @@ pub struct Counts {
     pub malformed: u64,
 }
 
-/// Listens at `address` for as long as it is polled. An address that cannot be had is told, and stops nothing.
+/// Listens at `address` for as long as it is polled. An address that cannot be had is logged, and stops nothing.
 pub async fn run(address: Option<SocketAddr>, world: &World, clock: Clock, tally: &Tally) -> Infallible {
     let Some(address) = address else { return std::future::pending().await };
     let mut ear = Ear::new(world.clone(), clock);
@@ -64,7 +64,7 @@ pub async fn listen(listener: &Listener, ear: &mut Ear, tally: &Tally) -> std::i
     }
 }
 
-/// Sorts what comes, and tells the world of nodes.
+/// Sorts what comes, and reports nodes to the cache.
 #[derive(Debug)]
 pub struct Ear {
     world: World,
@@ -72,7 +72,7 @@ pub struct Ear {
     addresses: Addresses,
     looked_up: Option<Moment>,
     counts: Counts,
-    /// When what said nothing was last logged, and what there had been of it.
+    /// When ignored packets were last logged, and the counts then.
     told: Option<(Moment, Counts)>,
 }
 

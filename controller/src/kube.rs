@@ -25,7 +25,7 @@ pub use stack::{ConnectError, client, connect};
 pub use switch::HOLD_CONFIG_MAP;
 pub use wire::{Manager, Wire, escaped};
 
-/// Who writes, as `managedFields` and Events say it.
+/// The writer's name in `managedFields` and Events.
 pub const FIELD_MANAGER: &str = "nodewell-controller";
-/// Where kubelets keep their Leases (KEP-589).
+/// Where kubelets store their Leases (KEP-589).
 pub const KUBELET_LEASES: &str = "kube-node-lease";

@@ -1,6 +1,6 @@
 //! The controller: a real API server and real fence agents under the reconcilers, and what people and monitoring see.
 //!
-//! The path of a run: [`daemon::run`] connects ([`kube`]) and watches ([`watch`]) into the world that the loop of
+//! The path of a run: [`daemon::run`] connects ([`kube`]) and watches ([`watch`]) into the cache that the loop of
 //! `nodewell-reconcile` decides upon; [`metrics`] and `notify` show it. [`cli`] has the commands of people.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -1,4 +1,4 @@
-//! What systemd is told: ready, stopping, alive, and one line for `systemctl status`.
+//! What systemd is notified of: ready, stopping, alive, and one line for `systemctl status`.
 
 use std::{future, time::Duration};
 
@@ -18,7 +18,7 @@ pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("stopping: what is under way is left to the next leader")]);
 }
 
-/// Keeps the line true and the watchdog fed; it runs where the loop runs, and if that hangs, nobody feeds. Never returns.
+/// Updates the line and feeds the watchdog where the loop runs: if that hangs, feeding stops. Never returns.
 pub(crate) async fn run(world: &World, dry_run: bool) {
     tokio::join!(keep_line(world, dry_run), feed_watchdog());
 }
@@ -45,7 +45,7 @@ async fn feed_watchdog() {
     }
 }
 
-/// Where nobody listens, nobody is told.
+/// Where no service manager listens, nothing is sent.
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "systemd was not told");

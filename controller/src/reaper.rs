@@ -1,5 +1,5 @@
-//! node-reaper's configuration at work: read, said, refused where it is dangerous, and one policy more among those of the
-//! cluster. Its plug-ins give the machines back.
+//! node-reaper's configuration at work: read, logged, refused where it is dangerous, and one policy more among those of
+//! the cluster. Its plug-ins give the machines back.
 
 mod counted;
 mod feed;
@@ -51,7 +51,7 @@ struct Inner {
 /// Reads the file.
 ///
 /// # Errors
-/// Every mistake, with its line.
+/// Every error, with its line.
 pub fn read(file: &Path) -> Result<Read, Vec<Mistake>> {
     let text = std::fs::read_to_string(file);
     let text = text.map_err(|error| vec![Mistake::of_file(file, format!("cannot be read: {error}"))])?;
@@ -61,7 +61,7 @@ pub fn read(file: &Path) -> Result<Read, Vec<Mistake>> {
 /// The same of its text.
 ///
 /// # Errors
-/// Every mistake, with its line.
+/// Every error, with its line.
 pub fn parse(file: &Path, text: &str) -> Result<Read, Vec<Mistake>> {
     reaper::read(text).map_err(|mistakes| mistakes.iter().map(|mistake| placed(file, mistake)).collect())
 }
@@ -109,7 +109,7 @@ impl Reaper {
         snapshot.policies.insert(place, self.policy());
     }
 
-    /// Looks again and again, and tells what has changed; never returns. While the watches are not complete nothing is
+    /// Looks again and again, and logs what has changed; never returns. While the watches are not complete nothing is
     /// begun anyway.
     pub async fn guard(&self, world: &World, clock: Clock) {
         let mut last = None;
@@ -141,7 +141,7 @@ impl Reaper {
     }
 }
 
-/// What the start says of it: oddities, and each thing that is done otherwise than by node-reaper.
+/// What the start logs of it: oddities, and each thing that is done otherwise than by node-reaper.
 pub fn announce(file: &Path, read: &Read, has_plugins: bool) {
     let file = file.display();
     for warning in &read.warnings {

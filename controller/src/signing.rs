@@ -1,4 +1,4 @@
-//! Reads what a signing request contains, for the rule in `nodewell_remedy::enrolment`. Anybody may have written it:
+//! Reads what a signing request contains, for the rule in `nodewell_remedy::enrolment`. Any client may have written it:
 //! nothing is believed, nothing is skipped, and what is not understood is an error.
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -77,7 +77,7 @@ pub fn parse(request: &[u8]) -> Result<Csr, SigningError> {
 }
 
 fn of_der(error: &dyn std::fmt::Display) -> SigningError {
-    // The parser's words may contain the input.
+    // The parser's message may contain the input.
     let words: String = error.to_string().chars().filter(|c| !c.is_control()).take(120).collect();
     SigningError::Der(words)
 }
@@ -121,7 +121,7 @@ fn facts(parsed: &X509CertificationRequest<'_>) -> Result<Csr, SigningError> {
     Ok(csr)
 }
 
-/// A name that is not text (BMPString, say) is an empty one, which fits nothing.
+/// A name that is not text (such as BMPString) is an empty one, which fits nothing.
 fn texts(subject: &X509Name<'_>, kind: &Oid<'_>) -> Vec<String> {
     let parts = subject.iter_attributes().filter(|part| part.attr_type() == kind);
     parts.map(|part| part.as_str().unwrap_or_default().to_owned()).collect()

@@ -12,11 +12,11 @@ use nodewell_reconcile::{
 
 use crate::kdump;
 
-/// Told by the reconcilers after each of their rounds.
+/// Updated by the reconcilers after each of their rounds.
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<Told>);
 
-/// The last word of both.
+/// The last report of both.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
     pub liveness: liveness::Counts,

@@ -1,9 +1,9 @@
-//! Watches: a list in pages, then changes, for ever. Each object is cut down as it comes; no whole one is kept. Our own
-//! loop instead of kube's: that one swallows bookmarks, which are how a quiet watch is told from a dead one.
+//! Watches: a list in pages, then changes, for ever. Each object is cut down as it comes; no whole one is stored. Our
+//! own loop instead of kube's: that one swallows bookmarks, which distinguish a quiet watch from a dead one.
 //!
-//! A watch goes on from its last version only after its own time was over. If it ends otherwise, says nothing or stumbles,
-//! everything is listed: whoever restores etcd restarts its API servers, and a watch from a version that the restored
-//! store has not reached hangs in silence, or misses what is written until then.
+//! A watch goes on from its last version only after its own time was over. If it ends otherwise, is silent or stumbles,
+//! everything is listed: an administrator who restores etcd restarts its API servers, and a watch from a version that
+//! the restored store has not reached hangs in silence, or misses what is written until then.
 
 mod sinks;
 mod stream;
@@ -27,14 +27,14 @@ use crate::{
 use sinks::{Events, Fences, Leases, Nodes, Policies};
 use stream::{Change, Changes, forgot, is_before};
 
-/// A quiet watch has a bookmark about once a minute; without a word for so long everything is listed.
+/// A quiet watch has a bookmark about once a minute; after so long without one everything is listed.
 const SILENCE: Duration = Duration::from_secs(90);
 /// API servers end a watch when its time is over (`stream::LIFE_SECS`), which by our watch may be a little earlier.
 const TIMELY: Duration = Duration::from_secs(stream::LIFE_SECS - 10);
 /// A watch that ends sooner is none, and one that ends sooner than that, again and again, is begun more and more slowly.
 const SHORT: Duration = Duration::from_secs(1);
 const LASTING: Duration = Duration::from_secs(60);
-/// Events on what is in no namespace are told in this one.
+/// Events on what is in no namespace are emitted in this one.
 pub(crate) const NODE_EVENTS: &str = "/api/v1/namespaces/default/events";
 /// After a failure, doubled each time up to the second.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
@@ -46,7 +46,7 @@ trait Sink {
     fn begin(&mut self) {}
     /// The list is whole.
     fn end(&mut self) {}
-    /// Nothing where no completeness is kept.
+    /// Nothing where no completeness is tracked.
     fn source(&self) -> Option<Source>;
     /// It is there, or has changed; its name.
     fn apply(&mut self, raw: Self::Raw, listed: bool) -> Option<String>;
@@ -86,7 +86,7 @@ async fn follow_events<F: Feed>(way: &Way<'_>, feed: F, clock: Clock, mut wanted
             () = follow(way, feed.clone(), NODE_EVENTS.to_owned(), Events::new(feed.clone(), clock)) => {}
             _ = wanted.wait_for(|wanted| !*wanted) => {}
         }
-        // Nobody would hear of their end.
+        // Their end would not be seen.
         feed.keep_events(&BTreeSet::new());
     }
 }
@@ -108,13 +108,13 @@ async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, mut sink
     }
 }
 
-/// To one API server, which all watches share: its silence is told once and not by each.
+/// To one API server, which all watches share: its silence is logged once and not by each.
 struct Way<'a> {
     wire: &'a Wire,
     silence: RefCell<Option<String>>,
 }
 
-/// What was last told of a watch that is not there: once, however often it is tried.
+/// What was last logged of a watch that is not there: once, however often it is tried.
 #[derive(Debug, Default)]
 struct Told(Option<String>);
 
@@ -204,7 +204,7 @@ async fn list<F: Feed, S: Sink>(
 enum Ended {
     /// The server closed it, or the connection broke.
     Closed,
-    /// It said nothing for long.
+    /// It sent nothing for long.
     Silent,
     /// The server does not know that version, or not any more, or the store went back: list.
     Forgotten,

@@ -21,7 +21,7 @@ fn schema(text: &str, part: &str) -> Value {
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part].clone()
 }
 
-/// Each field by its path, with the words that it takes where they are listed.
+/// Each field by its path, with the values that it takes where they are listed.
 fn described(schema: &Value, path: &str, into: &mut BTreeMap<String, BTreeSet<String>>) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -35,7 +35,7 @@ fn described(schema: &Value, path: &str, into: &mut BTreeMap<String, BTreeSet<St
 fn assert_same(text: &str, part: &str, read: BTreeMap<String, BTreeSet<String>>) {
     let mut shipped = BTreeMap::new();
     described(&schema(text, part), part, &mut shipped);
-    // Kubernetes' own words, which we read as text.
+    // Kubernetes' own values, which we read as text.
     shipped.entry("spec.selector.matchExpressions.operator".into()).and_modify(BTreeSet::clear);
     for (path, words) in &mut shipped {
         if path.ends_with("matchExpressions.operator") {

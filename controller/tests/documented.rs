@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 const RUNBOOK: &str = include_str!("../../docs/remedy.md");
 
-/// Words of `Hold::new("Word"` and of the guards' list, in all that decides or performs.
+/// The reasons of `Hold::new("Word"` and of the guards' list, in all that decides or performs.
 fn reasons(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();

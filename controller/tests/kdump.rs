@@ -43,7 +43,7 @@ const SENDER: &str = "/usr/libexec/fence-agents/fence_kdump_send";
 const PATIENCE: Duration = Duration::from_secs(30);
 const WAIT_SECS: u64 = 60;
 
-/// Seconds that went by without anybody sleeping: real sockets and a stopped clock do not mix.
+/// Seconds that went by without a sleep: real sockets and a stopped clock do not mix.
 static PASSED: AtomicU64 = AtomicU64::new(1000);
 /// One test after the other: they share that clock.
 static TURN: Mutex<()> = Mutex::const_new(());
@@ -99,7 +99,7 @@ fn world(clock: Clock) -> World {
     world
 }
 
-/// Everybody renews but `n0`; its BMC says On, and is its own.
+/// Every node renews but `n0`; its BMC reports On, and is its own.
 fn look_around(world: &World, clock: Clock) {
     let now = clock.moment();
     for number in 0..10 {
@@ -211,7 +211,7 @@ impl Hears {
     }
 }
 
-/// `n0` has a few seconds left to say that it dumps. It is the caller's turn until the guard goes.
+/// `n0` has a few seconds left to report that it dumps. It is the caller's turn until the guard goes.
 async fn about_to_be_cut() -> (MutexGuard<'static, ()>, Judge, Hears) {
     let turn = TURN.lock().await;
     let clock = clock();
@@ -292,7 +292,7 @@ async fn a_flood_leaves_everybody_else_their_turn_and_the_next_message_is_heard(
     let to = hears.to;
     let flood = tokio::task::spawn_blocking(move || {
         let sender = UdpSocket::bind("127.0.0.98:0").unwrap();
-        // The kernel drops what nobody reads in time; a full buffer of the sender is no failure of the test.
+        // The kernel drops what is not read in time; a full buffer of the sender is no failure of the test.
         (0..200_000).for_each(|_| drop(sender.send_to(&a_message(), to)));
     });
     let mut turns = 0_u64;

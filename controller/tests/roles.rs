@@ -30,8 +30,9 @@ fn writes_leases(role: &Value) -> bool {
     of_leases.into_iter().any(|rule| WRITES.iter().any(|verb| has(&rule["verbs"], verb)))
 }
 
-/// An agent's Lease is named like its Node, and that may be called like the leader's Lease. No admission policy is needed to
-/// keep them apart: where the controller's are, nobody else has a role, and where the agents' are, the controller writes none.
+/// An agent's Lease is named like its Node, and that may be called like the leader's Lease. No admission policy is
+/// needed to separate them: where the controller's are, no other client has a role, and where the agents' are, the
+/// controller writes none.
 #[test]
 fn the_controllers_leases_and_the_agents_cannot_meet() {
     let config = Config::settled(Settings::default()).unwrap();
@@ -89,7 +90,7 @@ fn may(rules: &[&Value], verb: &str, resource: &str) -> bool {
     rules.iter().any(|rule| has(&rule["verbs"], verb) && has(&rule["resources"], resource))
 }
 
-/// Who stops cannot go on, who writes policies touches no record, and nobody has a Secret or fencing configuration by them.
+/// Who stops cannot go on, who writes policies touches no record, and none grants a Secret or fencing configuration.
 #[test]
 fn peoples_roles_are_no_wider_than_their_names() {
     let all = manifests();

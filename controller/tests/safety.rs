@@ -11,7 +11,7 @@ use std::{
 const PAGE: &str = include_str!("../../docs/safety.md");
 const ORACLE: &str = include_str!("../../tests/sim/src/oracle.rs");
 const MUTATIONS: &str = include_str!("../../tests/sim/tests/mutations.rs");
-/// Where what the page names is kept.
+/// Where what the page names is stored.
 const FOLDERS: [&str; 7] = ["agent", "controller", "docs", "packaging", "systemd", "tests/cases", "tests/sim"];
 /// Between the attribute of a test and its name there may be others.
 const ATTRIBUTES: usize = 4;

@@ -1,4 +1,4 @@
-//! What a minute of all default checks costs: the satellite and its worker, as they come, on this machine.
+//! What a minute of all default checks costs: the check process and its worker, as they come, on this machine.
 
 use std::{thread, time::Duration};
 

@@ -189,7 +189,7 @@ fn cordon_policy() -> Value {
     })
 }
 
-/// Its predicate has an age in it, so that every node is judged anew every second.
+/// Its predicate has an age in it, so that every node is judged again every second.
 fn silent_policy() -> Value {
     json!({
         "when": "!node.ready || lease.present && lease.age > duration('40s')",

@@ -37,7 +37,7 @@ impl Daemon {
         daemon
     }
 
-    /// Starts it; what it says goes to a file of its folder.
+    /// Starts it; its output goes to a file of its folder.
     pub(crate) fn spawn(wrapper: &[OsString], plan: Plan) -> Self {
         let log = File::create(plan.folder().join("nodewelld.log")).unwrap();
         let argv: Vec<OsString> = wrapper.iter().cloned().chain([programs::path("nodewelld").into()]).collect();
@@ -102,7 +102,7 @@ impl Drop for Daemon {
     }
 }
 
-/// What `/v1/conditions` says of `name`.
+/// The status of condition `name` in `/v1/conditions`.
 pub(crate) fn condition(probe: &mut Probe, name: &str) -> Option<ConditionStatus> {
     let conditions: Vec<Condition> = probe.json("/v1/conditions");
     conditions.into_iter().find(|one| one.condition.as_str() == name).map(|one| one.status)

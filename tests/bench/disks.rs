@@ -1,5 +1,5 @@
-//! One look at 24 disks, from the first question to the last answer: how long it takes, and what it costs the satellite
-//! that asks and its worker.
+//! One look at 24 disks, from the first question to the last answer: how long it takes, and what it costs the check
+//! process that asks and its worker.
 
 use std::{ffi::OsString, fs, path::Path, thread, time::Duration};
 
@@ -25,7 +25,7 @@ pub(crate) const DISKS: usize = 24;
 const MIB_EACH: u64 = 16;
 /// Long against a round, of an emulated machine too: what is measured between two looks is of one round alone.
 const INTERVAL: &str = "10s";
-/// The level at which a satellite tells how long a round took.
+/// The level at which a check process logs how long a round took.
 const LEVEL: &str = "NODEWELL_LOG=debug";
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -98,7 +98,7 @@ fn emulated(times: usize) -> Rounds {
     })
 }
 
-/// Of the process whose command line has `name` as a word.
+/// Of the process whose command line has `name` as an argument.
 fn pid(guest: &Guest, name: &str) -> Option<String> {
     let found = guest.sh(&format!("grep -lz '^{name}$' /proc/[0-9]*/cmdline 2>/dev/null | cut -d / -f 3"));
     found.lines().next().map(str::to_owned)

@@ -46,10 +46,10 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     wait_for(&mut probe, UNWRITABLE, ConditionStatus::False);
     let times = setting.times(300, 50);
     let healthy = Samples::millis(&latencies(&daemon, &mut probe, times));
-    // The API server is away too: what is said has no other place than memory.
+    // The API server is away too: reports have no other place than memory.
     cluster.stop();
     let frozen = disk.freeze();
-    // From the first write on that does not return: the store has not said yet that it hangs.
+    // From the first write on that does not return: the store has not reported yet that it hangs.
     let hanging = Samples::millis(&latencies(&daemon, &mut probe, times));
     wait_for(&mut probe, UNWRITABLE, ConditionStatus::True);
     let answers: Vec<u16> = (0..20).filter_map(|_| report(&daemon)).collect();

@@ -30,7 +30,7 @@ const DAY_SECS: f64 = 86_400.0;
 const WRITTEN_LIMIT_MIB: f64 = 1.0;
 /// In 15 minutes: one every 300 to 330 s.
 const HEARTBEATS: f64 = 3.0;
-/// By then everything has been said and sent.
+/// By then everything has been reported and sent.
 const SETTLING: Duration = Duration::from_secs(5);
 
 struct Figures {

@@ -13,7 +13,7 @@ pub(crate) enum KernelLog {
     MadeUp,
 }
 
-/// Who writes lines.
+/// The writer of the lines.
 pub(crate) enum Writer {
     /// Lifts the kernel's limit on what user space writes while it lives.
     Real(RealKmsg),

@@ -1,4 +1,4 @@
-//! A thousand random deaths: what is lost, what is told twice.
+//! A thousand kills at random moments: what is lost, what is reported twice.
 
 use nodewell_tests::{
     agent::Plan,

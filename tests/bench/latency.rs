@@ -61,7 +61,7 @@ pub(crate) fn to_socket(setting: &Setting) -> Vec<Row> {
     rows
 }
 
-/// The kernel wakes those who read its log at the next tick of its clock: nobody is faster than this.
+/// The kernel wakes readers of its log at the next tick of its clock: no reader is faster than this.
 fn bare_read(kmsg: &RealKmsg) -> Duration {
     let mut reader = OpenOptions::new().read(true).open("/dev/kmsg").unwrap();
     reader.seek(SeekFrom::End(0)).unwrap();
@@ -158,7 +158,7 @@ fn agent_with_rules(cluster: &Cluster, number: usize) -> (String, Daemon) {
     (node, Daemon::start(plan.flag("--rules", folder)))
 }
 
-/// Somebody who says the same to the same server without an agent: over an open connection, with the same rights.
+/// A client that sends the same to the same server without an agent: over an open connection, with the same rights.
 struct Bare {
     client: Client,
     node: &'static str,
@@ -171,7 +171,7 @@ impl Bare {
         Self { client: cluster.client(&Identity::Node(node.to_owned())), node }
     }
 
-    /// Both at once, as the agent has to say both of one line.
+    /// Both at once, as the agent has to send both for one line.
     fn add(&self, observer: &Observer, number: usize, times: &mut Times) {
         let (message, reason) = (format!("fault {number}"), format!("Bare{number}"));
         let is_there = |conditions: &[Value]| conditions.iter().any(|one| one["message"] == message.as_str());

@@ -50,7 +50,7 @@ use idle::Onlooker;
 use setting::Setting;
 use table::Row;
 
-/// Measures nodewell on this machine. A missed target is told and is no failure; what could not be run is.
+/// Measures nodewell on this machine. A missed target is reported and is no failure; what could not be run is.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Fewer rounds and shorter windows.
@@ -127,7 +127,7 @@ fn attempt(name: &str, group: impl FnOnce() -> Vec<Row>) -> Vec<Row> {
     })
 }
 
-/// What the figures are from, and how busy it was: a loaded machine misses targets that a quiet one keeps.
+/// What the figures are from, and how busy it was: a loaded machine misses targets that a quiet one meets.
 fn machine() -> String {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A hundred plug-ins, each run every second for a minute: whether they keep their pace, what that costs the satellite, and
-//! whether anything of them is left.
+//! A hundred plug-ins, each run every second for a minute: whether they keep their pace, what that costs the check
+//! process, and whether anything of them is left.
 
 use std::{fmt::Write as _, fs, os::unix::fs::MetadataExt, path::Path, thread, time::Duration};
 
@@ -121,7 +121,7 @@ fn lateness(times: &[f64]) -> Vec<f64> {
     offsets.into_iter().map(|offset| offset - earliest).collect()
 }
 
-/// Processes of plug-ins, or children of a satellite that is gone.
+/// Processes of plug-ins, or children of a check process that is gone.
 fn left_behind(satellite: u32) -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let is_left = |folder: &Path| {

@@ -1,4 +1,4 @@
-//! One kept-alive connection to the agent's socket, without a runtime in between: what is timed is the agent.
+//! One persistent connection to the agent's socket, without a runtime in between: what is timed is the agent.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},

@@ -24,7 +24,7 @@ use crate::{
 
 /// Connections of the one pool.
 const CONNECTIONS: usize = 16;
-/// Conditions that the daemon speaks of.
+/// Conditions that the daemon reports.
 const SUBJECTS: u64 = 64;
 /// Reports in one request, where a client batches.
 const BATCH: u64 = 16;
@@ -35,7 +35,7 @@ const TARGET_P99_MILLIS: f64 = 5.0;
 /// No bound of the socket is what is measured.
 const NO_LIMITS: &str = "[journal]\nenabled = false\n[socket]\nrate = 1000000\nburst = 1000000\n";
 
-/// What a report says.
+/// What a report contains.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     /// That the daemon lives.

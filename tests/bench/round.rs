@@ -1,4 +1,4 @@
-//! What a satellite tells of its rounds, and what each cost.
+//! What a check process logs of its rounds, and what each cost.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ const WARMING: usize = 1;
 /// For one round, also of an emulated machine that shares its processor.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One look at a satellite.
+/// One look at a check process.
 pub(crate) struct Look {
-    /// All that it has said.
+    /// All that it has logged.
     pub(crate) log: String,
     /// Time on a processor so far.
     pub(crate) satellite: Duration,

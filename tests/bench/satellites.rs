@@ -1,5 +1,5 @@
-//! What the processes that ask hardware cost: the satellite and its worker, for the disks of this machine and for eight
-//! simulated GPUs.
+//! What the processes that ask hardware cost: the check process and its worker, for the disks of this machine and for
+//! eight simulated GPUs.
 
 use std::{fs, thread, time::Duration};
 
@@ -50,7 +50,7 @@ fn gpus(window: Duration) -> Vec<Row> {
     figures("8 simulated GPUs", monitor.pid(), window)
 }
 
-/// The satellite and its worker, side by side.
+/// The check process and its worker, side by side.
 fn figures(what: &str, pid: u32, window: Duration) -> Vec<Row> {
     let worker = wait::until("its worker runs", || children(pid).into_iter().next());
     thread::sleep(SETTLING);

@@ -1,4 +1,4 @@
-//! From the start of the program to its first word, and the size of what is started.
+//! From the start of the program to its first output, and the size of what is started.
 
 use std::{fs, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What is told of many samples of one measure.
+//! What is reported of many samples of one measure.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ fn in_memory(set: &Arc<RuleSet>, corpus: &Corpus, rounds: usize) -> Vec<Row> {
     let matcher = Matcher::new(set, 0).expect("the shipped rules are good");
     let limit = timed(rounds, || memchr::memchr_iter(b'\n', black_box(&corpus.bytes)).count());
     let scan = timed(rounds, || matcher.count_candidates(black_box(&corpus.bytes)));
-    // The best of each: a share of two medians would tell more of a busy machine than of the scan.
+    // The best of each: a share of two medians would reveal more of a busy machine than of the scan.
     let best = |times: &[Duration]| times.iter().min().map_or(f64::NAN, Duration::as_secs_f64);
     let share = 100.0 * best(&limit) / best(&scan);
     let rules = format!("the scan alone, {} rules", set.rules.len());

@@ -1,4 +1,4 @@
-//! What a process costs, in the kernel's own words under /proc.
+//! What a process costs, as the kernel reports it under /proc.
 
 use std::{fs, path::PathBuf, time::Duration};
 

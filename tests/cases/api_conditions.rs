@@ -1,4 +1,4 @@
-//! The Node's conditions in the API: true, ours, and nobody else's.
+//! The Node's conditions in the API: true, ours, and no other writer's.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) fn wait_told(cluster: &Cluster, (node, condition): (&str, &str), stat
     })
 }
 
-/// Kubernetes keeps whole seconds.
+/// Kubernetes stores whole seconds.
 pub(crate) fn same_second(told: &Value, time: Timestamp) {
     let told: Timestamp = told.as_str().unwrap().parse().unwrap();
     assert_eq!(told.as_second(), time.as_second());
@@ -103,7 +103,7 @@ fn another_writer_is_reported_and_not_fought(cluster: &Cluster) {
     assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "theirs");
 }
 
-/// The server keeps no names until somebody applies.
+/// The server records no manager names until a client applies.
 fn a_writer_from_before_is_reported_and_not_fought(cluster: &Cluster) {
     let node = "writer-before";
     let plan = plan_on(cluster, node);

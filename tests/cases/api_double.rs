@@ -84,7 +84,7 @@ fn a_change_by_a_peer_is_a_conflict(cluster: &Cluster) {
     let message = format!("Apply failed with 2 conflicts: conflicts with {who}:\n- {reason}\n- {status}");
     assert_eq!(answer["message"], message);
 
-    // The same words are no conflict, and the message stayed ours.
+    // The same values are no conflict, and the message stayed ours.
     let agreed = json!([{ "type": "A", "status": "True", "reason": "P", "message": "new" }]);
     assert_eq!(kubelet.call(&apply("peer", "us", &agreed)).0, 200);
     assert_eq!(cluster.condition("peer", "A").unwrap()["message"], "new");

@@ -1,4 +1,4 @@
-//! Each way in which an API server says no has its answer.
+//! Each way in which an API server refuses has its answer.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .on_double("a_lost_answer_makes_no_second_event", a_lost_answer_makes_no_second_event);
 }
 
-/// An agent whose identity the server does not take, until it gets a good one.
+/// An agent whose identity the server does not accept, until it gets a good one.
 fn starts_as(cluster: &Cluster, (node, identity): (&str, &Identity), said: &str) {
     cluster.create_node(node);
     let plan = Plan::new(node);
@@ -90,7 +90,7 @@ fn a_refused_condition_does_not_hold_up_the_others(cluster: &Cluster) {
     wait_told(cluster, (node, "TestUnhealthy"), "True");
 }
 
-/// An agent that has told its conditions: what goes wrong now goes wrong for its Events.
+/// An agent that has sent its conditions: what goes wrong now goes wrong for its Events.
 fn settled_on(cluster: &Cluster, node: &str) -> Agent {
     let agent = plan_on(cluster, node).start();
     wait_told(cluster, (node, "KernelUnhealthy"), "False");

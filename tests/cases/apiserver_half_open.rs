@@ -24,7 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
 
 /// Twice what is promised, for machines that are busy.
 const NOTICED: Duration = Duration::from_secs(30);
-/// Below the time of a request: whoever waits for the one that is pending comes too late.
+/// Below the timeout of a request: an agent that waits for the pending one comes too late.
 const RETURNED: Duration = Duration::from_secs(8);
 
 fn state(agent: &Agent) -> String {

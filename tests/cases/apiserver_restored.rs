@@ -1,4 +1,4 @@
-//! The API server is restored from an old backup: what was said since is said again.
+//! The API server is restored from an old backup: what was reported since is reported again.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn a_past_node_is_told_again(cluster: &Cluster) {
     until("all is well", || agent.view().apiserver.message.is_empty().then_some(()));
 }
 
-/// The heartbeat is five minutes away: the Lease, whose version is past, makes the Node be told.
+/// The heartbeat is five minutes away: the Lease, whose version is past, makes the agent report the conditions again.
 fn a_lease_tells_of_it_before_the_heartbeat(cluster: &Cluster) {
     let node = "restored-lease";
     let agent = with_lease(cluster, node);

@@ -1,4 +1,4 @@
-//! Every mistake is told at once, with its file and line, and nothing is started.
+//! Every error is reported at once, with its file and line, and nothing is started.
 
 use nodewell_tests::{agent::Plan, cli::nodewelld, suite::Suite};
 
@@ -31,7 +31,7 @@ clears = { boot = true }
 matches = ["something else"]
 "#;
 
-/// Runs until it refuses; gives what it said.
+/// Runs until it refuses; gives its output.
 fn refused(plan: &Plan) -> String {
     let outcome = nodewelld(plan.args());
     assert_eq!(outcome.code, 78, "{outcome:?}");

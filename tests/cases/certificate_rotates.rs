@@ -62,7 +62,7 @@ fn a_token_refused_and_replaced_costs_no_wait(cluster: &Cluster) {
     let posts = cluster.as_double().requests().into_iter().filter(|request| request.verb == "POST");
     assert_eq!(posts.map(|request| request.code).collect::<Vec<_>>(), [401, 201]);
     assert!(!agent.view().apiserver.message.contains("401"));
-    // What waits says so.
+    // A request that waits is logged.
     assert!(!agent.log().contains("will retry"), "{}", agent.log());
 }
 

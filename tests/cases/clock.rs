@@ -1,4 +1,5 @@
-//! The clock: one that nobody keeps any more, one that somebody sets. The satellite goes by clocks of its own.
+//! The clock: one that nothing synchronizes any more, one that a person sets. The check process goes by clocks of its
+//! own.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::ShiftedClock], "a_step_is_told_and_a_suspend_is_none", a_step_is_told_and_a_suspend_is_none);
 }
 
-/// What the kernel says where nobody keeps its clock.
+/// The kernel's maximum error of a clock that nothing synchronizes.
 const UNKEPT_MICROS: i64 = 16_000_000;
 
 fn started(agent: &Agent, clocks: &Clocks) -> Satellite {

@@ -1,5 +1,5 @@
-//! Clocks that jump: somebody sets the wall clock, or the machine was suspended. What is true stays true, deadlines go by
-//! the boot clock, and every line is told once, with the time that people saw.
+//! Clocks that jump: a person sets the wall clock, or the machine was suspended. What is true stays true, deadlines go
+//! by the boot clock, and every line is reported once, with the time that people saw.
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_model::view::DaemonState;
@@ -45,7 +45,7 @@ fn is_near(time: Timestamp, expected: Timestamp) {
     assert!(off < SignedDuration::from_mins(2), "{time} is not {expected}");
 }
 
-/// Says a line under the shifted clock and looks at what became of it.
+/// Writes a line under the shifted clock and looks at what became of it.
 fn one_line(agent: &Agent, (subject, shift): (&str, i64)) {
     agent.kmsg().say(&format!("test: line {subject}"));
     let told = until("the line is told", || {
@@ -99,7 +99,7 @@ fn a_suspend_makes_nobody_late() {
     // An hour asleep: the wall clock has gone on as well.
     clocks.shift(HOUR, HOUR);
     one_line(&agent, ("awake", HOUR));
-    // Nobody could speak meanwhile: each has its ttl once more, and no longer.
+    // No daemon could report meanwhile: each has its ttl once more, and no longer.
     let unknown = agent.wait_condition("TestUnhealthy", "Unknown");
     assert_eq!(unknown.reason.as_str(), "MonitorStale");
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");

@@ -171,7 +171,7 @@ fn a_leader_killed_at_any_step(cluster: &Cluster) {
         fenced.node.run_pod(cluster, &format!("db-{number}"));
         controller.until(RELEASED_WITHIN, "the BMC has been asked", || (!fenced.bmc.orders().is_empty()).then_some(()));
         fenced.kill();
-        // A phase may be over before anybody has seen it; then the end alone is what counts.
+        // A phase may be over before the test has seen it; then the end alone is what counts.
         controller.until(HUNG_WITHIN, "a moment to kill at", || {
             let phase = phase(cluster, &name);
             (phase.as_deref() == Some(at) || pod(cluster, &format!("db-{number}")).is_none()).then_some(())

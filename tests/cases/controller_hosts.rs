@@ -70,7 +70,7 @@ fn a_stopped_leader(cluster: &Cluster) {
     catch_at(&scene, 0, "off");
     scene.controller(0).signal(Signal::SIGSTOP);
     scene.wait_leader(1);
-    // Whoever kept it has ended it by the Lease's own time: nobody goes through.
+    // The agent's keeper has ended it by the Lease's own time: no agent goes through.
     scene.host(0).agents().open("off");
     scene.controller(0).signal(Signal::SIGCONT);
     wait_stepped_down(&scene);

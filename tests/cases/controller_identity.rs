@@ -65,7 +65,7 @@ fn agent_says(cluster: &Cluster, node: &str, status: &str) {
         "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": "2026-01-01T00:00:00Z" });
     let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node },
         "status": { "conditions": [condition] } });
-    // Not forced: what is taken back was never somebody else's.
+    // Not forced: what is taken back was never another manager's.
     let path = format!("/api/v1/nodes/{node}/status?fieldManager=nodewell");
     let (code, answer) = cluster.admin(&Call::apply(&path, &body));
     assert_eq!(code, 200, "{answer}");

@@ -1,5 +1,5 @@
-//! Mistakes of people, before and in the middle of a remedy: each holds it, says why where people look, and nothing harsher
-//! follows from it.
+//! Errors of people, before and in the middle of a remedy: each holds it, the reason is shown where people look, and
+//! nothing harsher follows from it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ const BMC: Need = Need::Other(nodewell_bmc::missing);
 const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 const IN_NODEWELL: &str = "/api/v1/namespaces/nodewell";
-/// A configuration is read every half minute, and its words are in the record ten seconds later.
+/// A configuration is read every half minute, and its result is in the record ten seconds later.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -57,7 +57,7 @@ fn described(cluster: &Cluster, kind: &str, name: &str) -> String {
     cluster.as_real().kubectl(&["describe", kind, name]).stdout
 }
 
-/// `kubectl describe` of the object says all of `words`.
+/// `kubectl describe` of the object shows all of `words`.
 fn until_described(controller: &Controller, cluster: &Cluster, (kind, name): (&str, &str), words: &[&str]) {
     controller.until(PATIENCE, &format!("describe {kind} {name} says {words:?}"), || {
         let text = described(cluster, kind, name);

@@ -1,5 +1,5 @@
-//! Control-plane nodes lose their power one at a time, only while a real etcd says that it keeps its quorum without them,
-//! and never the one on which the controller runs.
+//! Control-plane nodes lose their power one at a time, only while a real etcd reports that it keeps its quorum without
+//! them, and never the one on which the controller runs.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const NEEDS: &[Need] = &[Need::Other(nodewell_bmc::missing), Need::LongSuite];
 const WITHIN: Duration = Duration::from_secs(120);
 /// Far past the moment at which the next step would have been taken.
 const FAR: Duration = Duration::from_secs(15);
-/// The controller's words on etcd.
+/// The controller's message about etcd.
 const TWO: &str = "healthy: 2, total: 3";
 const UNKNOWN: &str = "quorum is not known";
 const SICK: &str = "tests.nodewell.dev/sick";
@@ -66,7 +66,7 @@ impl Plane<'_> {
         hold.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
-    /// What `plan` says of it: a record is not even opened for what may not be begun.
+    /// The output of `plan` about it: a record is not even opened for what may not be begun.
     fn plan(&self, node: usize) -> String {
         self.controller.command(&["plan", "--node", &format!("cp-{node}")]).stdout
     }
@@ -88,7 +88,7 @@ impl Plane<'_> {
         });
     }
 
-    /// How often it has said these words.
+    /// How often it has logged these words.
     fn said(&self, words: &str) -> usize {
         self.controller.log().matches(words).count()
     }
@@ -144,7 +144,7 @@ fn control_planes_go_one_at_a_time(cluster: &Cluster) {
     plane.until("the second is turned off", || plane.offs() == [true, true, false]);
     plane.wait_rebooted(2);
 
-    // Whatever etcd says: not the host that judges.
+    // Whatever etcd reports: not the host that judges.
     plane.sicken(3, true);
     plane.until("its own host is held", || plane.plan(3).contains("OwnHost"));
     plane.nothing_more_is_turned_off([true, true, false]);

@@ -1,5 +1,6 @@
-//! Who cannot be reached, from two hosts: both have to say so, each with eyes that see, before a node loses its power
-//! sooner than the cluster itself would give it up. Nobody gives it up here: it stays Ready to the end.
+//! Unreachable nodes, seen from two hosts. Both hosts have to report it, and each must see other nodes, before a node
+//! loses its power sooner than the cluster itself would give it up. The cluster does not give it up here: it stays
+//! Ready to the end.
 
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use nodewell_tests::{
 use serde_json::{Value, json};
 
 const NEEDS: &[Need] = &[Need::Other(nodewell_bmc::missing), Need::Other(controller_hosts::missing), Need::LongSuite];
-/// A host's word counts from 5 s on.
+/// A host's report counts from 5 s on.
 const LONG_ENOUGH_SECS: u64 = 10;
-/// Far past the moment at which two hosts' words would have been enough.
+/// Far past the moment at which two hosts' reports would have been enough.
 const FAR: Duration = Duration::from_secs(30);
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -63,13 +64,13 @@ fn a_node_that_one_host_reaches(cluster: &Cluster) {
         scene.host(cut_off).finds(scene.address());
         scene.until("it reaches it again", |scene| scene.says(cut_off) == Some(None));
     }
-    // The same silence, and now nobody reaches it.
+    // The same silence, and now no host reaches it.
     scene.lose();
     scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
     assert!(is_ready(&scene), "{}", scene.told());
 }
 
-/// What a host said that died long ago.
+/// A report of a host that died long ago.
 fn leave_old_word(cluster: &Cluster) {
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",

@@ -63,7 +63,7 @@ impl Folder {
     }
 }
 
-/// Nothing is told about new nodes, for every node of a test is one.
+/// No grace period for new nodes, for every node of a test is one.
 fn enforced(config: &str) -> String {
     let config = config.replace("dryRun: true", "dryRun: false");
     config.replace("newNodeGracePeriodSeconds: 300", "newNodeGracePeriodSeconds: 0")

@@ -59,7 +59,7 @@ fn an_abort_before_power_off(cluster: &Cluster) {
     wait_evidence(&scene);
     scene.stays_untouched(FAR);
     assert!(scene.is_clean() && scene.hold().contains("Aborted"), "{}", scene.told());
-    // It cannot be unsaid; without the record policies begin anew.
+    // An abort cannot be taken back; without the record policies begin again.
     let path = format!("/apis/nodewell.dev/v1alpha1/nodefences/{LOST}");
     assert_eq!(cluster.admin(&Call::delete(&path)).0, 200);
     scene.mend_when_off();

@@ -25,7 +25,7 @@ const STORAGE: &str = "nfs-data";
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 const IN_DEFAULT: &str = "/api/v1/namespaces/default";
 
-/// What is exported, and to whom: `-s` shows the table, `-u` takes a line out of it, `-o` puts one in.
+/// What is exported, and to which clients: `-s` shows the table, `-u` takes a line out of it, `-o` puts one in.
 const EXPORTFS: &str = r#"#!/bin/bash
 T=$(dirname $0)/table; echo "$@" >> $(dirname $0)/calls
 case $1 in
@@ -79,7 +79,7 @@ impl Exports {
         fs::read_to_string(self.0.path().join("table")).unwrap().contains(&format!("/srv/data {client}("))
     }
 
-    /// How often it was given to anybody.
+    /// How often it was exported to any client.
     fn given(&self) -> usize {
         let calls = fs::read_to_string(self.0.path().join("calls")).unwrap_or_default();
         calls.lines().filter(|call| call.starts_with("-o ")).count()
@@ -101,7 +101,7 @@ fn configure(cluster: &Cluster, node: &str, address: &str) {
     create(cluster, "/api/v1/namespaces/nodewell/configmaps", &map);
 }
 
-/// A pod on `node` all of whose data is on the storage.
+/// A pod on `node` with all its data on the storage.
 fn run_pod(cluster: &Cluster, node: &StandIn, name: &str) {
     let claim = json!({ "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": { "name": name },
         "spec": { "storageClassName": STORAGE, "accessModes": ["ReadWriteOnce"],
@@ -160,7 +160,7 @@ fn a_deleted_record_gives_no_storage_back(cluster: &Cluster) {
         assert_eq!(exports.given(), 0, "the boot whose pods run elsewhere has its storage again\n{}", controller.log());
         waits(cluster, "cut", &first)
     });
-    // The old boot speaks again, and says that all is well: it is the one that was cut.
+    // The old boot reports again, and claims that all is well: it is the one that was cut.
     cut.hang(false);
     cut.say(cluster, "Ready", "True");
     let over = Instant::now() + WATCHED;

@@ -42,7 +42,7 @@ impl Doctor {
         path
     }
 
-    /// All that it says, of which the agent's absence is no part.
+    /// All that it prints, of which the agent's absence is no part.
     fn says(&self, node: &str, kubeconfig: &Value, more: &[&str]) -> Vec<Value> {
         let path = self.kubeconfig(kubeconfig);
         let outcome = self.run(node, &path, more);

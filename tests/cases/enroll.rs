@@ -115,7 +115,7 @@ fn whoami(client: &Client) -> String {
     answer["status"]["userInfo"]["username"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The request of `node` that nobody has judged yet, as an administrator finds it.
+/// The request of `node` that no approver has judged yet, as an administrator finds it.
 fn request_of(server: &RealServer, node: &str) -> Value {
     let list = ["get", "csr", "-l", "app.kubernetes.io/name=nodewell", "-o", "json"];
     until("the request is there", || {
@@ -134,7 +134,7 @@ fn approve(server: &RealServer, request: &Value) {
     assert_eq!(outcome.code, 0, "{outcome:?}");
 }
 
-/// What it said is shown if the case fails.
+/// Its output is shown if the case fails.
 fn meanwhile(work: impl FnOnce() -> Outcome + Send + 'static) -> JoinHandle<Outcome> {
     thread::spawn(|| {
         let outcome = work();
@@ -147,7 +147,7 @@ fn a_node_is_enrolled_and_the_agent_changes_over(cluster: &Cluster) {
     let server = cluster.as_real();
     let _signer = server.start_signer();
     let machine = Machine::new(cluster, "enroll-me", "auto");
-    // The kubelet's first: what the oneshot hands over at the agent's start.
+    // The kubelet's first: what the oneshot copies at the agent's start.
     assert_eq!(machine.oneshot().code, 0);
     assert_eq!(whoami(&machine.handed_client()), "system:node:enroll-me");
     let config = machine.config();
@@ -177,7 +177,7 @@ fn a_node_is_enrolled_and_the_agent_changes_over(cluster: &Cluster) {
     agent_works_with_it(cluster, machine);
 }
 
-/// The agent finds by itself what was handed over, and does its work with it.
+/// The agent finds the copied credentials by itself, and does its work with them.
 fn agent_works_with_it(cluster: &Cluster, machine: Machine) {
     let Machine { plan, node } = machine;
     let agent: Agent = plan.with_identity().start();
@@ -322,7 +322,7 @@ fn without_credentials_there_is_one_clear_line() {
     fs::write(&config, text(&kubelet)).unwrap();
     let outcome = enroll(&config, &[]);
     assert!(outcome.code == 69 && outcome.stderr.lines().count() == 1, "{outcome:?}");
-    // Half a configuration is a mistake with its line, before anything is asked.
+    // Half a configuration is an error with its line, before anything is asked.
     fs::write(&config, "[identity]\nmode = \"mine\"\n").unwrap();
     let outcome = enroll(&config, &[]);
     assert!(outcome.code == 78 && outcome.stderr.contains("nodewell.toml:2: "), "{outcome:?}");

@@ -1,5 +1,5 @@
-//! Log files that are rotated while they are written: by rename no line is lost; by copy and truncate a line that was cut
-//! off before it could be read is said to be lost; no line counts twice.
+//! Log files that are rotated while they are written. By rename no line is lost. By copy and truncate a line that was
+//! cut off before it could be read is reported as lost. No line counts twice.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -23,19 +23,19 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("what_was_cut_off_unread_is_said_to_be_lost", what_was_cut_off_unread_is_said_to_be_lost);
 }
 
-/// Fewer than the events that an agent keeps.
+/// Fewer than the events that an agent stores.
 const LINES: usize = 3000;
 const ROTATIONS: usize = 20;
 /// Between two lines: some thousand a second.
 const PACE: Duration = Duration::from_micros(200);
 
-/// Whoever looks at a change only now was not told of it at once.
+/// An agent that looks at a change only after this was not notified of it at once.
 const LATE: Duration = Duration::from_millis(300);
 
 /// The clock of files is coarse: 10 ms at the slowest.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A program that has its log open, and opens it anew when it is told.
+/// A program that has its log open, and reopens it on request.
 struct Writer {
     path: PathBuf,
     file: File,
@@ -84,7 +84,7 @@ fn wait_seen(agent: &Agent, number: usize) {
     until(&format!("line {number} is seen"), || seen(agent).has(number).then_some(()));
 }
 
-/// How often the agent said that lines may be lost.
+/// How often the agent reported that lines may be lost.
 fn confessions(agent: &Agent) -> u64 {
     agent.events("RecordsLost").iter().map(|event| event.count).sum()
 }
@@ -95,7 +95,7 @@ fn renames_under_load_lose_nothing() {
     for number in 0..LINES {
         match number % (LINES / ROTATIONS) {
             60 => fs::rename(&writer.path, writer.beside(&format!("log.{number}"))).unwrap(),
-            // The writer is told late, as by logrotate's postrotate.
+            // The writer reopens its log late, as by logrotate's postrotate.
             10 => writer.reopen(),
             _ => {}
         }
@@ -117,7 +117,7 @@ fn what_came_and_went_unseen_is_read() {
         writer.say(number);
         fs::rename(&writer.path, writer.beside(&format!("log.{number}"))).unwrap();
         writer.reopen();
-        // The file system's clock must tell them apart.
+        // The file system's clock must show two different times for them.
         until("time passes", || (writer.rest() > TICK).then_some(()));
     }
     writer.say(5);

@@ -1,4 +1,4 @@
-//! GPUs that fail by their own word, through the simulated NVML: counted, lost, refused, unsupported, back again.
+//! GPUs that fail by their own report, through the simulated NVML: counted, lost, refused, unsupported, back again.
 
 use nodewell_model::view::HardwareView;
 use nodewell_tests::{
@@ -104,7 +104,7 @@ fn several_faults_of_one_gpu_are_several_problems() {
     );
     wait_problems(&agent, "GpuFabricUnhealthy", &["0000:00:00.0 GpuNvlinkDown"]);
     agent.wait_event("GpuEccContained");
-    // A reset: the row is replaced, the counters begin anew, the link is up.
+    // A reset: the row is replaced, the counters begin at zero again, the link is up.
     gpus.script(&gpus.healthy("links=11 ecc=0,0,0,1 field-144=0 field-145=1"));
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuRowRemapFailed"]);
     agent.wait_condition("GpuFabricUnhealthy", "False");
@@ -131,7 +131,7 @@ fn a_missing_gpu_is_remembered_across_restarts() {
     wait_problems(&agent, "GpuUnhealthy", &["0000:01:00.0 GpuMissing"]);
     drop(monitor);
     let _monitor = GpuMonitor::start(agent.plan(), &gpus);
-    // What the other GPU has is said by the new monitor, which has looked at all.
+    // The new monitor, which has looked at all, reports what the other GPU has.
     gpus.add("fail all 15 0000:00:00.0");
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus", "0000:01:00.0 GpuMissing"]);
     wait_inventory(&agent, (2, 0));

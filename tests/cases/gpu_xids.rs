@@ -49,7 +49,7 @@ fn an_xid_by_nvml_and_by_the_kernel_is_one_problem() {
     assert_eq!(one.subject.as_deref(), Some("0000:00:00.0"));
     assert!(one.source.contains("kernel-monitor") && one.source.contains("gpu@"), "{}", one.source);
     assert_eq!(agent.events("GpuXid119GspRpcTimeout").len(), 1);
-    // It was reset: the driver says so, and both claims are over.
+    // It was reset: the driver reports so, and both claims are over.
     gpus.script(&gpus.healthy("field-230=0"));
     agent.wait_condition("GpuUnhealthy", "False");
 }

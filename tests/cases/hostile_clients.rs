@@ -1,5 +1,5 @@
-//! Whatever a client does to the socket: the agent's memory stays bounded, others are served, the log says it once, and
-//! what the client held comes back. No case measures time: all wait for a state.
+//! Whatever a client does to the socket: the agent's memory stays bounded, others are served, the log has one line
+//! about it, and what the client held comes back. No case measures time: all wait for a state.
 
 use std::{
     fs,
@@ -34,14 +34,15 @@ pub(crate) fn list(suite: &mut Suite) {
 
 /// Fewer than the agent takes in all, so that there is room for others.
 const CROWD: usize = 20;
-/// What a crowd may cost: its buffers and bodies, what the allocator keeps of them, and code that had not run before.
+/// What a crowd may cost: its buffers and bodies, what the allocator does not give back, and code that had not run
+/// before.
 const GROWTH_LIMIT_KIB: u64 = 16 * 1024;
 /// A transition there and back, and a reserve: no line for each client.
 const LOG_LINES: usize = 6;
 /// The agent gives a client ten seconds for most things; a busy machine takes longer to notice.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Runs `attack` on an agent that somebody else is using, and looks at what is left of it.
+/// Runs `attack` on an agent that another client is using, and looks at what is left of it.
 fn survives(attack: impl FnOnce(&Agent) + Send) {
     let agent = Plan::default().start();
     (0..50).for_each(|_| assert!(is_served(&agent)));
@@ -118,7 +119,7 @@ fn post(length: &str) -> String {
     )
 }
 
-/// Sends `bytes` and hears the answer out; a client that is cut off hears what was said before.
+/// Sends `bytes` and reads the whole answer; a client that is cut off reads what was sent before.
 fn say(agent: &Agent, bytes: &[u8]) -> String {
     let mut stream = connect(agent);
     // The agent may answer and hang up before it has read everything.
@@ -201,7 +202,7 @@ fn ten_thousand_connects_leave_nothing_behind() {
                 scope.spawn(|| {
                     for number in 0..2_500 {
                         let mut stream = connect(agent);
-                        // Some say something before they go; most do not.
+                        // Some send something before they go; most do not.
                         if number % 10 == 0 {
                             let _ = stream.write_all(b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n");
                         }
@@ -212,7 +213,7 @@ fn ten_thousand_connects_leave_nothing_behind() {
     });
 }
 
-/// Who closes its own side may be on its way out: it may get an answer, and does not keep its connection.
+/// A client that closes its own side may be on its way out: it may get an answer, and does not keep its connection.
 fn half_closed_requests_are_answered_or_dropped() {
     let whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     let cut = (post("Content-Length: 100") + "{\"source\":").into_bytes();

@@ -1,5 +1,5 @@
-//! The agent is never told where its credentials are: it takes what the root oneshot leaves for it, whenever that comes,
-//! and follows when it changes.
+//! The agent has no setting for where its credentials are: it takes what the root oneshot leaves for it, whenever that
+//! comes, and follows when it changes.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -74,7 +74,7 @@ fn credentials_that_come_later_are_taken(cluster: &Cluster) {
     agent.wait_condition("KernelUnhealthy", "True");
     let outcome = kubelet_has(cluster, (agent.plan(), &Identity::Node(node.to_owned())));
     assert!(outcome.stderr.contains("the agent has the kubelet's credentials"), "{outcome:?}");
-    // What was found before there was anybody to tell is told.
+    // What was found before there was an API server to report to is reported.
     wait_told(cluster, (node, "KernelUnhealthy"), "True");
     until("its Event is told", || (!cluster.events(node, "KernelOops").is_empty()).then_some(()));
     let mode = fs::metadata(handed(&agent)).unwrap().permissions().mode() & 0o777;
@@ -129,7 +129,7 @@ fn what_cannot_be_used_is_one_line() {
         let again = oneshot(&plan, "/");
         assert!(!again.stderr.contains("WARN"), "said once: {again:?}");
     }
-    // Without the folder that it lies in, nothing can be handed over: that is worth an exit code.
+    // Without the folder that it lies in, the oneshot can copy nothing: that is worth an exit code.
     let lost = plan.folder().join("nodewell.toml");
     let text = fs::read_to_string(&lost).unwrap().replace("/state\"", "/nowhere/state\"");
     fs::write(&lost, text).unwrap();

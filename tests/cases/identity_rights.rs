@@ -58,7 +58,7 @@ pub(crate) fn allowed(client: &Client, what: &str, call: &Call) -> Value {
     answer
 }
 
-/// By a role (403) or by one of our policies (422), with these words.
+/// By a role (403) or by one of our policies (422), with this text.
 pub(crate) fn refused(client: &Client, what: &str, (call, words): (&Call, &str)) {
     let (code, answer) = client.call(call);
     let message = answer["message"].as_str().unwrap_or_default();
@@ -117,7 +117,7 @@ fn kubelets_conditions(agent: &Client, node: &str) {
     refused(agent, "Ready taken away", (&Call::merge(&status_path(node), &none), words));
 }
 
-/// The controller's own condition, others', and whose word a condition is.
+/// The controller's own condition, others', and which writer owns a condition.
 fn catalogue_only(agent: &Client, cluster: &Cluster, node: &str) {
     let words = "of its catalogue only";
     refused(agent, "FenceReady", (&apply(node, "FenceReady"), words));
@@ -137,7 +137,7 @@ fn catalogue_only(agent: &Client, cluster: &Cluster, node: &str) {
     refused(agent, "taking it away", (&Call::strategic_merge(&status_path(node), &away), words));
 
     let words = "as the field manager nodewell only";
-    // What changes nothing has no owner: the server takes it without a word.
+    // What changes nothing has no owner: the server accepts it without an error.
     let ours =
         json!({ "status": { "conditions": [{ "type": "DiskUnhealthy", "status": "True", "reason": "Another" }] } });
     refused(agent, "no apply", (&Call::strategic_merge(&status_path(node), &ours), words));
@@ -205,7 +205,7 @@ fn no_other_node(cluster: &Cluster) {
     refused(&odd, "no name", (&apply("rights-mine", "KernelUnhealthy"), "(none)"));
 }
 
-/// The policies hold whatever else somebody lets it do.
+/// The policies hold whatever else a role lets it do.
 fn no_role_takes_it_further(cluster: &Cluster) {
     let node = "rights-wide";
     let agent = node_with_agent(cluster, node);
@@ -380,7 +380,7 @@ fn nothing_else_in_the_cluster(cluster: &Cluster) {
     }
 }
 
-/// By the server's own word: the answer names the FlowSchema that took the request.
+/// By the server's own report: the answer names the FlowSchema that took the request.
 fn requests_travel_in_a_lane_of_their_own(cluster: &Cluster) {
     cluster.as_real().apply_manifests();
     let path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/nodewell";

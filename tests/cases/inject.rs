@@ -1,4 +1,4 @@
-//! `nodewell inject` goes the real way through this machine's kernel log, and nobody else can.
+//! `nodewell inject` goes the real way through this machine's kernel log, and no other writer can.
 
 use nodewell_tests::{
     agent::{Agent, Plan},

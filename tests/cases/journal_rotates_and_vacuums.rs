@@ -1,5 +1,5 @@
-//! A journal that is rotated and vacuumed under its reader: what was there to read is seen once, what was removed before
-//! it could be read is said to be lost, and nothing else is.
+//! A journal that is rotated and vacuumed under its reader: what was there to read is seen once, what was removed
+//! before it could be read is reported as lost, and nothing else is.
 
 use nodewell_tests::{
     agent::{Agent, Plan},
@@ -22,7 +22,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(needs, "what_was_not_read_is_said_to_be_lost", what_was_not_read_is_said_to_be_lost);
 }
 
-/// Fewer than the events that an agent keeps.
+/// Fewer than the events that an agent stores.
 const LOAD: usize = 3000;
 const ROTATIONS: usize = 10;
 

@@ -1,4 +1,4 @@
-//! A journald that is killed, restarted or hangs: every entry it took is seen once, and nobody waits for it.
+//! A journald that is killed, restarted or hangs: every entry it took is seen once, and no process waits for it.
 
 use std::ffi::OsString;
 
@@ -26,7 +26,7 @@ pub(crate) fn list(suite: &mut Suite) {
 
 /// Entries between two restarts.
 const ENTRIES: usize = 50;
-/// Events while journald hangs: far more than its socket holds, and fewer than the agent keeps for it.
+/// Events while journald hangs: far more than its socket holds, and fewer than the agent buffers for it.
 const FLOOD: usize = 3000;
 
 /// Sends the entries `from..to`, and waits until the journal has them.
@@ -92,7 +92,7 @@ fn one_that_hangs_stops_nobody() {
     assert!(entries + skipped >= FLOOD, "{entries} in the journal and {skipped} counted of {FLOOD}");
 }
 
-/// With stdout and stderr on the journal and told so, as systemd does it.
+/// With stdout and stderr on the journal and `JOURNAL_STREAM` set, as systemd does it.
 fn as_a_service() -> Vec<OsString> {
     let script = "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec \"$@\"";
     ["systemd-cat", "sh", "-c", script, "sh"].map(OsString::from).to_vec()

@@ -1,4 +1,4 @@
-//! An agent that is killed again and again while its log speaks counts everything once and forgets nothing.
+//! An agent that is killed again and again while lines arrive in its log counts everything once and forgets nothing.
 
 use nodewell_tests::{
     agent::Plan,

@@ -18,7 +18,7 @@ const CRASH_RS: &str = include_str!("../../agent/src/runtime/crash.rs");
 const PASSINGS: [usize; 2] = [1, 3];
 /// Few enough for a machine with two cores.
 const AT_ONCE: usize = 4;
-/// Subjects of the lines that are said before the death, and of those after it.
+/// Subjects of the lines that are written before the death, and of those after it.
 const SUBJECTS: usize = 4;
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -76,7 +76,7 @@ fn dies_at(cluster: &Cluster, (point, nth): (&str, usize)) {
     until(&format!("{node}: everything is told"), || {
         (is_told(cluster, &node, "before") && is_told(cluster, &node, "after")).then_some(())
     });
-    // Whatever would be told once more is told before something new.
+    // A report that would be repeated is repeated before a new one.
     agent.restart();
     agent.kmsg().say("fire: seen on last");
     until(&format!("{node}: the last line is told"), || Some(counts(cluster, &node, "last")).filter(|one| *one == [1]));
@@ -97,7 +97,7 @@ fn say(plan: &Plan, when: &str) {
     (0..SUBJECTS).for_each(|n| plan.kmsg().say(&format!("fire: seen on {when}{n}")));
 }
 
-/// What the agent died of; `None` if it has told everything and lives on.
+/// What the agent died of; `None` if it has reported everything and lives on.
 fn end_of(process: &mut Process, (point, nth): (&str, usize), is_told: impl Fn() -> bool) -> Option<Signal> {
     let mut stopped = false;
     until(&format!("it dies at {point}:{nth}"), || {

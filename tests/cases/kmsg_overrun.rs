@@ -27,8 +27,8 @@ fn lines_seen_and_lines_lost_are_lines_written() {
     agent.wait_condition("KernelDeadlock", "False");
     let monitor = || agent.daemon("kernel-monitor").unwrap();
     let known = || monitor().records + monitor().lost;
-    // Others write to the same log, and the kernel has lines of its own to say: how far what is known is behind the
-    // newest number counts, once it stays the same.
+    // Others write to the same log, and the kernel writes lines of its own: how far what is known is behind the newest
+    // number counts, once it stays the same.
     let look = |text: &str| {
         let newest = kmsg.say_numbered(text);
         thread::sleep(Duration::from_millis(100));

@@ -64,7 +64,7 @@ fn about_its_own_node(cluster: &Cluster) {
     let mut nameless = written("ke-own.6", "ke-own-a", "");
     nameless["source"] = json!({ "component": "kubelet" });
     refused(&a, "in nobody's name", (&post(&nameless), NAMES));
-    // Older kubelets say their name in `source` alone.
+    // Older kubelets set their name in `source` alone.
     let mut old = written("ke-own.7", "ke-own-a", "ke-own-a");
     old["reportingInstance"] = json!("");
     allowed(&a, "as an older kubelet", &post(&old));

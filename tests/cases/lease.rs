@@ -21,7 +21,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .api("a_lease_that_goes_with_its_node_brings_the_conditions_to_the_next_one", a_lease_that_goes_with_its_node);
 }
 
-/// Whoever may keep a Lease: here the administrator, so that no roles are needed.
+/// An identity that may update a Lease: here the administrator, so that no roles are needed.
 pub(crate) fn with_lease(cluster: &Cluster, node: &str) -> Agent {
     cluster.create_namespace("nodewell");
     cluster.create_node(node);

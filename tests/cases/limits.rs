@@ -1,5 +1,5 @@
-//! Checks of limits: what runs short, hangs, grows, expires or happens too often on a made-up machine is told and is over
-//! again, and this machine as it is has nothing of it. The machine is a tree of files like /proc and /sys.
+//! Checks of limits. What runs short, hangs, grows, expires or happens too often on a made-up machine is reported and
+//! is over again; this machine as it is has nothing of it. The machine is a tree of files like /proc and /sys.
 
 use std::{fs, time::Duration};
 
@@ -38,7 +38,7 @@ const CONDITIONS: [&str; 7] = [
     "CertificateExpiring",
 ];
 
-/// Condition and subject, the file that tells of it, and what stands in it while it is a problem and while it is none.
+/// Condition and subject, the file that shows it, and what stands in it while it is a problem and while it is none.
 const LEVELS: [(&str, &str, &str, &str, &str); 8] = [
     ("ResourceExhausted", "conntrack", "proc/sys/net/netfilter/nf_conntrack_count", "95", "10"),
     (

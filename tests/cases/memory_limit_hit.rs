@@ -29,7 +29,7 @@ pub(crate) fn list(suite: &mut Suite) {
 
 /// 64 MiB, a quarter of what `nodewell.slice` allows: all that an agent holds at most, with texts of full length, is some 45.
 const LIMIT: &str = "67108864";
-/// Of each of two kinds: as many as the ledger keeps waiting, more than anything else does.
+/// Of each of two kinds: as many as the ledger queues, more than any other queue holds.
 const LINES: usize = 10_000;
 
 /// An unoptimised agent on a busy machine.
@@ -62,13 +62,14 @@ fn it_sheds_counts_and_lives() {
 }
 
 fn start(cluster: &Cluster, memory: &Cgroup) -> Agent {
-    // An unoptimised program is nearly as large as the limit. Whoever reads it first pays for it, and the agent keeps it.
+    // An unoptimised program is nearly as large as the limit. The cgroup of its first reader is charged for its pages,
+    // for as long as the agent maps them.
     io::copy(&mut File::open(binary("nodewelld")).unwrap(), &mut io::sink()).unwrap();
     let plan = plan_on(cluster, "memory-limit").rules(&[TEST_RULES, LINE_RULE].concat());
     plan.wrapped_in(memory.enter()).start()
 }
 
-/// Written by somebody under the same limit, so that what is written counts, too.
+/// Written by a process under the same limit, so that what is written counts, too.
 fn flood(agent: &Agent, memory: &Cgroup) {
     let mut text = String::new();
     let filler = "and a long story ".repeat(110);

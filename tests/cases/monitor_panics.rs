@@ -1,4 +1,5 @@
-//! A monitor that panics: its conditions are Unknown until it is back, and no line is lost in silence or told twice.
+//! A monitor that panics: its conditions are Unknown until it is back, and no line is lost in silence or reported
+//! twice.
 
 use nodewell_model::view::DaemonState;
 use nodewell_tests::{
@@ -16,7 +17,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("nothing_is_lost_in_silence_or_told_twice", nothing_is_lost_in_silence_or_told_twice);
 }
 
-/// Panics where `orders` says: see `runtime/panics.rs` of the agent.
+/// Panics at the points in `orders`: see `runtime/panics.rs` of the agent.
 fn start(orders: &str) -> Agent {
     let wrapper = ["env".into(), format!("NODEWELL_PANIC_AT={orders}").into()];
     Plan::default().rules(&format!("{TEST_RULES}{LINE_RULE}")).wrapped_in(wrapper.to_vec()).start()
@@ -27,7 +28,7 @@ fn told(agent: &Agent) -> Vec<(String, u64)> {
     events.map(|event| (event.subject.unwrap_or_default(), event.count)).collect()
 }
 
-/// It fails to start again twice, so that for seven seconds nobody looks.
+/// It fails to start again twice, so that for seven seconds no monitor looks.
 fn its_conditions_are_unknown_and_come_back() {
     let agent = start("monitor.judge:2,monitor.start:2-3");
     agent.kmsg().say("test: fault on alpha");

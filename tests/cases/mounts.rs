@@ -46,7 +46,7 @@ fn on(agent: &Agent, condition: &str, subject: &str) -> Option<ConditionView> {
     found.problems.iter().any(|problem| problem.subject.as_deref() == Some(subject)).then_some(found)
 }
 
-/// Waits until `subject` has a problem of this reason, and gives its message and who says so.
+/// Waits until `subject` has a problem of this reason, and gives its message and its source.
 fn told(agent: &Agent, condition: &str, (reason, subject): (&str, &str)) -> (String, String) {
     until(&format!("{condition}: {reason} on {subject}"), || {
         let problems = on(agent, condition, subject)?.problems;

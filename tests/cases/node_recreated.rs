@@ -1,4 +1,4 @@
-//! The Node is deleted and made anew, as autoscalers do: conditions return, events are about the new one.
+//! The Node is deleted and created again, as autoscalers do: conditions return, events are about the new one.
 
 use std::time::{Duration, Instant};
 

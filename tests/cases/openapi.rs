@@ -1,4 +1,4 @@
-//! docs/openapi.yaml and the agent say the same: every route and code, field by field.
+//! docs/openapi.yaml and the agent agree: every route and code, field by field.
 
 use std::process::Command;
 
@@ -90,7 +90,7 @@ fn real_answers_are_as_described() {
     }
 }
 
-/// What `curl` with these arguments is answered, with its code and whether it says when to come back.
+/// What `curl` with these arguments is answered, with its code and whether the answer has a `Retry-After`.
 fn curl(agent: &Agent, before: &[&str], args: &[&str]) -> (u16, Value, bool) {
     let command = [before, &["curl", "-sS", "-i", "--max-time", "20"], args].concat();
     let output = Command::new(command[0])

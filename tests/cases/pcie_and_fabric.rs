@@ -1,5 +1,5 @@
-//! Error counters of PCI Express devices and of fabric ports become problems; what the kernel log says of the same error
-//! is the same problem. The machine is a tree of files like /sys.
+//! Error counters of PCI Express devices and of fabric ports become problems; a line of the kernel log about the same
+//! error is the same problem. The machine is a tree of files like /sys.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 

@@ -1,5 +1,5 @@
-//! The roles for people, bound to nobody as they ship: what each may do on the real server, what it may not, and that who
-//! asked stands in the record.
+//! The roles for people, bound to no user as they ship: what each may do on the real server, what it may not, and that
+//! the record names the user who asked.
 
 use std::{path::Path, time::Duration};
 
@@ -154,7 +154,7 @@ fn writes_policies(author: &Client) {
     refused(author, "going on", (&Call::delete(&hold_path()), FORBIDDEN));
 }
 
-/// How nodes are fenced, whose machine is whose, passwords, and the nodes themselves.
+/// How nodes are fenced, which machine belongs to which node, passwords, and the nodes themselves.
 fn takes_no_other_way(who: &Client, name: &str) {
     let secrets = "/api/v1/namespaces/nodewell/secrets";
     let cordon = json!({ "spec": { "unschedulable": true } });

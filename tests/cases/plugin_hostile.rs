@@ -1,4 +1,4 @@
-//! Bad plug-ins: each is a state that is shown, disturbs nobody, and nothing of it is left running.
+//! Bad plug-ins: each is a state that is shown, disturbs no other check, and nothing of it is left running.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -25,7 +25,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_stop_ends_what_runs", a_stop_ends_what_runs);
 }
 
-/// An agent and a satellite with one permanent rule.
+/// An agent and a check process with one permanent rule.
 fn with(program: &str, timeout: &str) -> (Agent, Satellite) {
     let plan = Plan::default();
     let program = plan.program("check.sh", &own(program));
@@ -40,7 +40,7 @@ fn with_path(plan: Plan, path: &Path, timeout: &str) -> (Agent, Satellite) {
     (agent, satellite)
 }
 
-/// What is said of the condition once nobody can tell.
+/// Reason and message of the condition once its state cannot be determined.
 fn unknown(agent: &Agent) -> (String, String) {
     let condition = agent.wait_condition("Sick", "Unknown");
     (condition.reason.to_string(), condition.message.clone())

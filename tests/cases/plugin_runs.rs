@@ -24,7 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("the_agents_flags_reach_its_satellite", the_agents_flags_reach_its_satellite);
 }
 
-/// Ends as the file beside it says, with its words.
+/// Ends with the code and prints the words in the file beside it.
 const AS_TOLD: &str = "#!/bin/sh\nread code words < \"$0.told\"\necho \"$words\"\nexit \"$code\"\n";
 const EVERY_SECOND: &str = r#""invoke_interval": "1s", "timeout": "5s""#;
 

@@ -1,4 +1,4 @@
-//! A boot after a boot: what went wrong with the last one is told once, and what went right is not told at all.
+//! A boot after a boot: what went wrong with the last one is reported once, and what went right is not reported at all.
 
 use nodewell_tests::{
     agent::{Agent, Plan},
@@ -30,7 +30,7 @@ fn plan(boots: &Boots) -> Plan {
     Plan::default().wrapped_in(boots.enter())
 }
 
-/// Waits until the agent keeps a note of this boot; gives when it was alive.
+/// Waits until the agent has saved a note of this boot; gives when it was alive.
 fn wait_note(agent: &Agent, boot: u32) -> String {
     until("the agent notes that it runs in this boot", || {
         let note = note(agent.plan().folder())?;
@@ -40,7 +40,7 @@ fn wait_note(agent: &Agent, boot: u32) -> String {
     })
 }
 
-/// In this boot nothing more is told: the note is there only after the judgement.
+/// In this boot nothing more is reported: the note is there only after the judgement.
 fn nothing_more(agent: &mut Agent, boot: u32) {
     let before = wait_note(agent, boot);
     agent.restart();
@@ -100,7 +100,7 @@ fn a_panic_is_told_with_its_words() {
     assert!(agent.events("KernelPanic").is_empty() && agent.events("UnexpectedReboot").is_empty());
 }
 
-/// An agent that dies before it has noted what it told tells it again: with the same origin.
+/// An agent that dies before it has saved what it reported reports it again: with the same origin.
 fn told_again_it_is_the_same_event(cluster: &Cluster) {
     let node = "rebooted";
     let boots = Boots::default();

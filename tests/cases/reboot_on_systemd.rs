@@ -1,5 +1,5 @@
 //! The installed package over the boots of one machine with a real systemd: powered off, powered off with a dead agent,
-//! cut off from power, panicked. The journal of each boot is kept.
+//! cut off from power, panicked. The journal of each boot is stored.
 
 use jiff::Timestamp;
 use nodewell_tests::{
@@ -62,7 +62,7 @@ fn each_end_is_told() {
 
     let machine = boot(&disk);
     quiet(&machine);
-    // Nobody stops the agent in this shutdown: the journal knows better than its note.
+    // systemd does not stop the agent in this shutdown: the journal knows better than its note.
     machine.sh("systemctl mask --runtime nodewell && systemctl kill --signal=KILL nodewell");
     machine.wait_property("nodewell.service", "MainPID", "0");
     machine.power_off();

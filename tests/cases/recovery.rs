@@ -1,4 +1,4 @@
-//! A problem ends by evidence: its recovery line, quiet, or somebody's word.
+//! A problem ends by evidence: its recovery line, quiet, or a person's command.
 
 use nodewell_tests::{agent::Plan, suite::Suite, wait::until};
 

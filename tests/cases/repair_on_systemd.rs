@@ -1,5 +1,5 @@
-//! Repairs under a real systemd, over its real bus: a unit that is said to be broken is restarted as often as its limit
-//! allows, with what helps a person collected first; then it is given up until it has been well.
+//! Repairs under a real systemd, over its real bus: a unit that is reported as broken is restarted as often as its
+//! limit allows, with what helps a person collected first; then it is given up until it has been well.
 
 use std::thread;
 
@@ -52,7 +52,7 @@ fn boot() -> Machine {
     machine
 }
 
-/// One word of a daemon; the configuration believes `tester`.
+/// One report of a daemon; the configuration believes `tester`.
 fn say(machine: &Machine, source: &str, status: &str) {
     let report = format!(
         "nodewell report --source {source} --condition ContainerRuntimeUnhealthy={status} \

@@ -1,4 +1,5 @@
-//! External daemons and `POST /v1/status`: what they say is what is shown, and silence, goodbyes and mistakes are told.
+//! External daemons and `POST /v1/status`: what they report is what is shown, and silence, goodbyes and errors are
+//! reported.
 
 use nodewell_model::view::{DaemonState, DaemonView};
 use nodewell_tests::{
@@ -30,7 +31,7 @@ healthy-reason = "RaidIsHealthy"
 healthy-message = "every array is whole"
 "#;
 
-/// An agent that knows the type, and has no bound on how often it is told.
+/// An agent that knows the type, and has no rate limit on reports.
 pub(crate) fn agent() -> Agent {
     plan("[socket]\nrate = 10000\n").start()
 }
@@ -65,7 +66,7 @@ fn take(agent: &Agent, fields: Value) -> Value {
     answer
 }
 
-/// Its name ends with who runs the tests.
+/// Its name ends with the user that runs the tests.
 fn daemon(agent: &Agent) -> Option<DaemonView> {
     agent.view().daemons.into_iter().find(|daemon| daemon.name.starts_with("raid-monitor@"))
 }

@@ -1,4 +1,4 @@
-//! `nodewell report`: a script as a problem daemon, and what its exit code says.
+//! `nodewell report`: a script as a problem daemon, and what its exit code means.
 
 use std::{
     io::Write,

@@ -1,4 +1,4 @@
-//! Who may report: the kernel's word on the peer, against the grants in force.
+//! Who may report: the kernel's credentials of the peer, against the grants in force.
 
 use std::{ffi::OsString, fs, os::unix::fs::PermissionsExt, process::Command};
 
@@ -11,7 +11,7 @@ use nodewell_tests::{
 
 use crate::lines::TEST_RULES;
 
-/// Nobody on any machine.
+/// A user that exists on no machine.
 const STRANGER: u32 = 471_100;
 
 const REPORT: &str = r#"{"source":"raid","conditions":[{"type":"TestUnhealthy","status":true,"reason":"RaidDegraded",
@@ -69,7 +69,7 @@ fn within(cgroup: &Cgroup, then: &[OsString]) -> Vec<OsString> {
     cgroup.enter().into_iter().chain(then.iter().cloned()).collect()
 }
 
-/// An agent that everybody on the host can reach.
+/// An agent that every user on the host can reach.
 fn start(config: &str) -> Agent {
     let plan = Plan::default().rules(TEST_RULES).config(config);
     fs::set_permissions(plan.folder(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -83,7 +83,7 @@ fn root_reports_and_a_stranger_does_not() {
     let toml = format!("[[grant]]\\nuser = {STRANGER}\\nconditions = [\\\"TestUnhealthy\\\"]\\n");
     assert!(said.whole.contains(&toml), "{said:?}");
     assert_eq!(report(&agent, &stranger()).code, 403);
-    // Everybody may read, and sees who was refused.
+    // Every user may read, and sees which peer was refused.
     let view = agent.view();
     assert_eq!((view.refused[0].peer.as_str(), view.refused[0].count), ("uid 471100", 2));
     let status = agent.nodewell(&["status"]).stdout;
@@ -131,7 +131,7 @@ fn a_grants_rate_is_kept() {
     assert_eq!(said.code, 429, "{said:?}");
     let after = said.whole.lines().find_map(|line| line.strip_prefix("retry-after: ")).unwrap();
     assert!((50..=60).contains(&after.trim().parse::<u32>().unwrap()), "{said:?}");
-    // It is nobody else's rate.
+    // The rate of another peer is its own.
     assert_eq!(report(&agent, &[]).code, 200);
     assert!(agent.metrics().contains("nodewell_reports_total{result=\"too-often\"} 1\n"));
 }
@@ -148,7 +148,7 @@ fn a_wrong_grant_is_told_and_changes_nothing() {
         until("the mistake is told with its place", || agent.log().contains(&place).then_some(()));
     }
     assert_eq!(report(&agent, &stranger()).code, 200);
-    // One that no rule file knows is a mistake, too.
+    // One that no rule file knows is an error, too.
     agent
         .plan()
         .file("nodewell.toml.d/10-wrong.toml", "[[grant]]\nunit = \"x.service\"\nconditions = \"TestUnheard\"\n");
@@ -182,7 +182,7 @@ fn a_unit_reports_by_its_grant() {
     assert_eq!(report(&agent, &within(&cgroup, &stranger())).code, 200);
     let condition = agent.wait_condition("TestUnhealthy", "True");
     assert_eq!(condition.problems[0].source, format!("raid@{raid}"));
-    // A delegated cgroup does not choose whose name it has.
+    // A delegated cgroup does not choose which unit it counts as.
     let cgroup = Cgroup::make(&format!("system.slice/{other}/{raid}")).unwrap();
     let said = report(&agent, &within(&cgroup, &stranger()));
     assert_eq!(said.code, 403, "{said:?}");

@@ -212,7 +212,7 @@ fn a_daemon_that_starts_anew_takes_nothing_back() {
     set_all(&first, &["RaidDegraded", "RaidSlow"]);
     drop(first);
     let second = start(&agent, ReporterSettings { starts_whole: false, ..settings() });
-    // A word of its own first: a report of the second one has been taken.
+    // A report of its own first: a report of the second one has been taken.
     second.inventory(vec![]);
     settled(&second);
     assert_eq!(problems(&agent).len(), 2, "it has not looked yet");

@@ -1,4 +1,4 @@
-//! A restart of the agent under daemons that report: nothing is refused for good, and what is so is said again.
+//! A restart of the agent under daemons that report: nothing is refused for good, and what is so is reported again.
 
 use std::{
     sync::{
@@ -65,7 +65,7 @@ fn a_restarted_agent_is_told_everything_again() {
     settled(&reporter);
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "True");
     agent.restart();
-    // Nobody sets anything: a heartbeat finds another instance.
+    // The daemon sets nothing: a heartbeat finds another instance.
     let view = agent.wait_condition("RaidProblem", "True");
     assert_eq!(view.problems[0].count, 1);
     assert!(block_on(reporter.finish(PATIENCE)));
@@ -93,7 +93,7 @@ fn a_stop_under_load_refuses_nothing() {
     }
     settled(&reporter);
     taken += agent.events("RaidSeen").len();
-    // Those said while it stopped may be on record with an agent that is gone.
+    // Those reported while it stopped may be on record with an agent that is gone.
     assert!((150..=153).contains(&taken), "{taken}");
     assert_eq!((refused.load(Ordering::Relaxed), reporter.dropped_events()), (0, 0));
 }

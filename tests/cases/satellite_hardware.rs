@@ -1,6 +1,6 @@
-//! Satellites that look after hardware: what a made-up machine says is told, a device that hangs takes nobody with it, and
-//! what was wrong stays wrong over restarts. The machine is a tree of files like /sys; where a FIFO takes the place of
-//! one, its reader hangs.
+//! Check processes that look after hardware: what a made-up machine reports is emitted, a device that hangs blocks no
+//! other check, and what was wrong stays wrong over restarts. The machine is a tree of files like /sys; where a FIFO
+//! takes the place of one, its reader hangs.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,5 @@
-//! `nodewell pause` and `nodewell resume`: a satellite lets go of its devices until it is told, or until the time is over.
+//! `nodewell pause` and `nodewell resume`: a check process lets go of its devices until it is resumed, or until the
+//! time is over.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,5 @@
-//! Satellites: `nodewelld monitor NAME` works beside the agent, outlives it or is started again by it, and ends clean.
+//! Check processes: `nodewelld monitor NAME` works beside the agent, outlives it or is started again by it, and ends
+//! clean.
 
 use std::path::Path;
 
@@ -30,14 +31,14 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("other_names_are_told", other_names_are_told);
 }
 
-/// A satellite of root's, in no service.
+/// A check process of root's, in no service.
 const CHECK: &str = "check@root";
 
 fn remounted_read_only(disk: &Disk) -> String {
     format!("EXT4-fs ({}): Remounting filesystem read-only", disk.name())
 }
 
-/// The agent has heard of it, and the disk is as the kernel says.
+/// The agent has heard of it, and the disk is as the kernel reports.
 fn break_disk(agent: &Agent, disk: &Disk) {
     disk.mount("remount,ro");
     agent.kmsg().say(&remounted_read_only(disk));
@@ -118,7 +119,7 @@ fn one_stops_when_asked() {
     assert_eq!(agent.daemon(CHECK), None, "nothing more is expected of it");
 }
 
-/// Names and remedies of the satellites that `nodewell doctor` misses.
+/// Names and remedies of the check processes that `nodewell doctor` misses.
 fn missed(agent: &Agent) -> Vec<(String, String)> {
     let config = agent.plan().folder().join("nodewell.toml");
     let said = agent.nodewell(&["doctor", "--json", "--config", config.to_str().unwrap()]).json();

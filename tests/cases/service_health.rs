@@ -99,7 +99,7 @@ fn what_was_seen_is_missed_after_a_restart_of_ours() {
     kubelet.is(Mood::Down);
     let mut satellite = watch(agent.plan());
     reason(&agent, "KubeletUnhealthy", "KubeletUnhealthy");
-    // A problem survives a stop of who claims it.
+    // A problem survives a stop of the check process that claims it.
     satellite.stop();
     let _satellite = watch(agent.plan());
     assert_eq!(agent.condition("KubeletUnhealthy").unwrap().status.as_str(), "True");
@@ -142,7 +142,7 @@ fn strange_endpoints_are_states_and_delay_nobody() {
     assert!(!satellite.log().contains("panicked"));
 }
 
-/// Says `bytes` to everybody, for as long as the test's process lives.
+/// Sends `bytes` to every client, for as long as the test's process lives.
 fn speaks(socket: &Path, bytes: &'static [u8]) {
     let listener = UnixListener::bind(socket).unwrap();
     thread::spawn(move || {

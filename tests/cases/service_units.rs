@@ -1,5 +1,5 @@
-//! Units of a real systemd over its real bus, seen from inside the satellite's own sandbox: one that fails, one that
-//! restarts for ever, one that never comes up, one that was stopped; and a bus that starts anew.
+//! Units of a real systemd over its real bus, seen from inside the check process's own sandbox: one that fails, one
+//! that restarts for ever, one that never comes up, one that was stopped; and a bus that restarts.
 
 use nodewell_model::view::ProblemView;
 use nodewell_tests::{
@@ -95,11 +95,11 @@ fn systemd_says_how_units_are(release: Release) {
     });
     assert_eq!(restarts.reason.as_str(), "FrequentKubeletRestart");
     assert!(problem(&machine, "ServiceUnhealthy", Some("not-installed.service")).is_none());
-    // The bus starts anew, and with it every connection to it.
+    // The bus restarts, and with it every connection to it.
     machine.sh("systemctl restart dbus.service; touch /run/well; systemctl reset-failed fails; systemctl start fails");
     wait_reason(&machine, "fails.service", None);
     wait_reason(&machine, "starts.service", None);
-    // One that somebody stops is no fault.
+    // One that a person stops is no fault.
     machine.sh("systemctl stop fails");
     machine.wait_property("fails.service", "ActiveState", "inactive");
     assert!(problem(&machine, "ServiceUnhealthy", Some("fails.service")).is_none());

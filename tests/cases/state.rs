@@ -1,4 +1,5 @@
-//! What the cases about the state directory share: an agent whose state lies where the case wants it, and what it is told.
+//! What the cases about the state directory share: an agent whose state lies where the case wants it, and the reports
+//! that it gets.
 
 use std::{os::unix::fs::symlink, path::Path};
 
@@ -13,14 +14,14 @@ use crate::report_api::{self, raid};
 
 pub(crate) const UNWRITABLE: &str = "AgentStateUnwritable";
 
-/// An agent that keeps its state in `folder`, and takes reports on arrays.
+/// An agent that saves its state in `folder`, and takes reports on arrays.
 pub(crate) fn plan_on(folder: &Path) -> Plan {
     let plan = report_api::plan("[socket]\nrate = 10000\n");
     symlink(folder, plan.folder().join("state")).unwrap();
     plan
 }
 
-/// Reports that this array is degraded; says whether the answer promises that it is kept.
+/// Reports that this array is degraded; returns whether the answer promises that it is saved.
 pub(crate) fn report_array(agent: &Agent, name: &str) -> bool {
     let report = json!({"source": "raid-monitor", "conditions": [raid("True", name)]});
     let answer = agent.post("/v1/status", &report.to_string());
@@ -37,7 +38,7 @@ pub(crate) fn arrays(agent: &Agent) -> Vec<String> {
     arrays
 }
 
-/// Waits until the agent says so of its state directory.
+/// Waits until the agent reports this reason for its state directory.
 pub(crate) fn wait_trouble(agent: &Agent, reason: &str) -> ConditionView {
     until(&format!("{UNWRITABLE} for {reason}"), || {
         let condition = agent.condition(UNWRITABLE)?;
@@ -45,7 +46,7 @@ pub(crate) fn wait_trouble(agent: &Agent, reason: &str) -> ConditionView {
     })
 }
 
-/// Waits until all is kept again.
+/// Waits until all is saved again.
 pub(crate) fn wait_kept(agent: &Agent) {
     agent.wait_condition(UNWRITABLE, "False");
 }

@@ -1,4 +1,4 @@
-//! A full state directory costs durability, says so, and is caught up with.
+//! A full state directory costs durability, is reported, and is caught up with.
 
 use nodewell_tests::{
     disk::Disk,

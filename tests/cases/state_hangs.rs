@@ -1,4 +1,5 @@
-//! A state directory whose writes never return: nobody waits for it, and what was held meanwhile is kept afterwards.
+//! A state directory whose writes never return: no client waits for it, and what was held meanwhile is saved
+//! afterwards.
 
 use nodewell_tests::{
     cluster::{Cluster, Identity},

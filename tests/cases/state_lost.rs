@@ -1,4 +1,5 @@
-//! State that is not there, not ours to read, damaged, or taken away under us: said, and made again where that can be.
+//! State that is not there, not ours to read, damaged, or taken away under us: reported, and made again where that can
+//! be.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 

@@ -1,4 +1,5 @@
-//! A state directory that became read-only, or is so from the start: what it holds is known, what is new is kept later.
+//! A state directory that became read-only, or is so from the start: what it holds is known, what is new is saved
+//! later.
 
 use nodewell_tests::{
     disk::Disk,
@@ -34,7 +35,7 @@ fn what_is_there_is_read() {
     wait_kept(&agent);
 }
 
-/// As a disk does it that fails under a running agent: the filesystem takes no more writes, and is mounted anew.
+/// As a disk that fails under a running agent: the filesystem takes no more writes, and is mounted again.
 fn a_filesystem_that_broke() {
     let mut disk = Disk::mounted();
     disk.unmount();

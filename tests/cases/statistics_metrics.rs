@@ -39,7 +39,7 @@ pub(crate) fn with_stock_files() -> Agent {
     FILES.iter().fold(plan, |plan, name| plan.flag("--npd-config", format!("{STOCK}/{name}"))).start()
 }
 
-/// Series and their values; the same series twice would be no page.
+/// Series and their values; the same series twice would be no valid exposition.
 pub(crate) fn series(page: &str) -> BTreeMap<String, f64> {
     let mut series = BTreeMap::new();
     for line in page.lines().filter(|line| !line.starts_with('#')) {
@@ -49,7 +49,7 @@ pub(crate) fn series(page: &str) -> BTreeMap<String, f64> {
     series
 }
 
-/// What counters of the kernel say under the names of the page.
+/// The kernel's counters under the names of the metrics.
 fn counters() -> HashMap<String, f64> {
     let read = |name: &str| fs::read_to_string(Path::new("/proc").join(name)).unwrap();
     let mut found = HashMap::new();
@@ -136,7 +136,7 @@ fn on_made_up(plan: Plan) -> Agent {
     plan.flag("--npd-config", file).start()
 }
 
-/// Until the page is another one than the last second's.
+/// Until the metrics are others than the last second's.
 fn wait_page(agent: &Agent, what: &str, is_it: impl Fn(&str) -> bool) -> String {
     until(what, || Some(agent.metrics()).filter(|page| is_it(page)))
 }
@@ -200,7 +200,7 @@ fn our_own_can_be_turned_off() {
     assert!(!page.contains("nodewell_node_") && page.contains("nodewell_build_info"), "{page}");
 }
 
-/// docs/metrics.md says of every metric what it is: with the agent's own names, and those of the stock files.
+/// docs/metrics.md documents every metric: with the agent's own names, and those of the stock files.
 fn every_metric_is_in_the_guide() {
     let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md")).unwrap();
     let page = with_stock_files().metrics();

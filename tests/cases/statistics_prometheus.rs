@@ -1,4 +1,4 @@
-//! Prometheus' own programs on what we ship for it: alerts, the dashboard, the page, a real scrape.
+//! Prometheus' own programs on what we ship for it: alerts, the dashboard, the metrics, a real scrape.
 
 use std::{
     collections::BTreeSet,
@@ -53,7 +53,7 @@ fn guide() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md")).unwrap()
 }
 
-/// Every `expr` of the dashboard, with Grafana's own words filled in.
+/// Every `expr` of the dashboard, with Grafana's own variables filled in.
 fn expressions(dashboard: &Value) -> Vec<String> {
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
@@ -96,7 +96,8 @@ fn names(text: &str) -> BTreeSet<&str> {
     words.filter(|word| ours.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// Prometheus' linter has opinions on names; Node Problem Detector's are as they are, and nothing else may be said.
+/// Prometheus' linter has opinions on names; Node Problem Detector's are as they are, and no other complaint is
+/// allowed.
 fn the_page_is_what_prometheus_wants() {
     let verdict = promtool(&["check", "metrics"], &with_stock_files().metrics());
     for complaint in verdict.said.lines() {

@@ -1,4 +1,4 @@
-//! `nodewell withdraw`: after the agent is gone the Node keeps nothing of ours, and everything of others.
+//! `nodewell withdraw`: after the agent is gone nothing of ours is left on the Node, and everything of others is.
 
 use std::time::{Duration, Instant};
 

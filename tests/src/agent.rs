@@ -22,7 +22,7 @@ use crate::{
     wait::until,
 };
 
-/// What the agent keeps of events for those who look later.
+/// How many events the agent stores for those who look later.
 pub const EVENTS_KEPT: usize = 4096;
 
 /// How the agent is to be started.
@@ -56,7 +56,7 @@ impl Plan {
         let kmsg = FakeKmsg::file(&dir.path().join("kmsg"));
         // What /etc has on this machine must not matter.
         let own = |key: &str, folder: &str| format!("{key} = {:?}\n", dir.path().join(folder));
-        // Satellites cost a process; the cases that are about them ask for them.
+        // Each check process is a process more; the cases that are about them ask for them.
         let base =
             own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d") + "satellites = \"none\"\n";
         fs::write(dir.path().join("nodewell.toml"), base).unwrap();
@@ -121,7 +121,7 @@ impl Plan {
         Self { kubeconfig: Some(path), ..self }
     }
 
-    /// Not standalone: it looks for an identity as `[identity]` of its configuration says.
+    /// Not standalone: it looks for an identity as `[identity]` of its configuration specifies.
     #[must_use]
     pub fn with_identity(self) -> Self {
         Self { finds_identity: true, ..self }
@@ -228,7 +228,7 @@ impl Agent {
         self.process.pid()
     }
 
-    /// Everything it has said so far.
+    /// Everything it has logged so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.plan.log()).unwrap_or_default()

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::cli::{Outcome, nodewelld};
 
-/// Its `/run` is its own, with nothing but the copy of the last words in it.
+/// Its `/run` is its own, with nothing but the copy of the pstore records in it.
 const SCRIPT: &str = r#"
 mount --bind "$1" /proc/sys/kernel/random/boot_id && mount -t tmpfs tmpfs /run && mkdir -p /run/nodewell/last-words &&
 mount --bind "$2" /run/nodewell/last-words && shift 2 && exec "$@"

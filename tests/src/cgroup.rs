@@ -47,7 +47,7 @@ impl Cgroup {
         Ok(cgroup)
     }
 
-    /// What one of its files says.
+    /// The content of one of its files.
     ///
     /// # Panics
     /// If it cannot be read.
@@ -78,14 +78,14 @@ impl Drop for Cgroup {
             // A process that just ended is in it a moment longer.
             until("the cgroup is empty", || match fs::remove_dir(folder) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => None,
-                // Somebody else's cgroup within is his to remove.
+                // A cgroup within that another owner made is the owner's to remove.
                 _ => Some(()),
             });
         }
     }
 }
 
-/// Why the machine lets nobody make cgroups.
+/// Why the machine does not allow new cgroups.
 #[must_use]
 pub fn unmet() -> Option<String> {
     if !nix::unistd::geteuid().is_root() {
@@ -115,7 +115,7 @@ fn root() -> Option<PathBuf> {
     hierarchy("name=systemd").or_else(|| mounted(&|kind, _| kind == "cgroup2"))
 }
 
-/// Where the first filesystem is mounted whose type and options are wanted.
+/// Where the first filesystem of the wanted type and options is mounted.
 fn mounted(is: &dyn Fn(&str, &str) -> bool) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
     mounts.lines().find_map(|line| {

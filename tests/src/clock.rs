@@ -1,6 +1,6 @@
-//! Clocks that jump, for one program: a library loaded before it adds what a file says to what the kernel says.
+//! Clocks that jump, for one program: a library loaded before it adds offsets from a file to the kernel's clocks.
 //!
-//! A time namespace has no wall clock, and the machine's own is everybody's.
+//! A time namespace has no wall clock, and all processes share the machine's own.
 
 use std::{
     ffi::OsString,
@@ -37,8 +37,8 @@ impl Clocks {
         clocks
     }
 
-    /// From now on the wall clock and the boot clock are so many seconds off: the first is set by somebody, the second
-    /// grows by what a suspend took, which `CLOCK_MONOTONIC` leaves out.
+    /// From now on the wall clock and the boot clock are so many seconds off: the first as if a person had set it, the
+    /// second grows by what a suspend took, which `CLOCK_MONOTONIC` leaves out.
     ///
     /// # Panics
     /// If it cannot be written.
@@ -46,7 +46,8 @@ impl Clocks {
         self.write(&[wall_secs, boot_secs], 0);
     }
 
-    /// From now on the kernel says that its clock may be off by so much; 16 s is what it says where nobody keeps it.
+    /// From now on the kernel reports that its clock may be off by so much; it reports 16 s where nothing synchronizes
+    /// it.
     ///
     /// # Panics
     /// If it cannot be written.

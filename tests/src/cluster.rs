@@ -1,4 +1,4 @@
-//! The cluster a case runs on: the double or the real server, behind the same words.
+//! The cluster a case runs on: the double or the real server, behind the same methods.
 
 mod client;
 mod policy;
@@ -21,7 +21,7 @@ use crate::{
     wait::until,
 };
 
-/// Who asks.
+/// The identity that asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// `system:masters`.
@@ -30,7 +30,7 @@ pub enum Identity {
     Node(String),
     /// `nodewell:node:NAME` in `nodewell:nodes`: an agent that was enrolled.
     Agent(String),
-    /// `nodewell:controller`, and nothing beside: what it may do, packaging/rbac says.
+    /// `nodewell:controller`, and nothing beside: what it may do is in packaging/rbac.
     Controller,
     /// `nodewell:approver`, likewise.
     Approver,
@@ -38,7 +38,7 @@ pub enum Identity {
     ControllerManager,
     /// `eva` in this group, for roles to be bound to.
     Person(&'static str),
-    /// Whoever has this token.
+    /// The holder of this token.
     Bearer(String),
     /// Known, and may do nothing.
     Stranger,
@@ -135,7 +135,7 @@ impl Cluster {
         }
     }
 
-    /// Keeps what it has now; a real server is away for a moment.
+    /// Saves what it has now; a real server is away for a moment.
     pub fn back_up(&self) {
         match &self.server {
             Server::Double(double) => double.back_up(),

@@ -26,7 +26,7 @@ use crate::{
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
 const PERSON: &str = "person";
-/// Whom the packaged roles are for.
+/// The user that the packaged roles are for.
 const CONTROLLER: &str = "nodewell:controller";
 const APPROVER: &str = "nodewell:approver";
 
@@ -134,7 +134,7 @@ impl Controller {
     /// The first `Some` of `look`, within `patience`.
     ///
     /// # Panics
-    /// With what the controller has said and would do, if the time is over.
+    /// With what the controller has logged and would do, if the time is over.
     pub fn until<T>(&self, patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + patience;
         loop {
@@ -163,7 +163,7 @@ impl Controller {
         self.command_of(&self.dir.path().join(PERSON), args)
     }
 
-    /// The same, of whom the `kubeconfig` in `folder` is.
+    /// The same, as the user of the `kubeconfig` in `folder`.
     ///
     /// # Panics
     /// If it cannot be run.
@@ -203,7 +203,7 @@ impl Drop for Controller {
     }
 }
 
-/// Of the page of metrics: an answer that the user is unknown or may not.
+/// Of the metrics: an answer that the user is unknown or may not.
 fn is_refusal(line: &str) -> bool {
     let refused = ["code=\"401\"", "code=\"403\""].iter().any(|code| line.contains(code));
     line.starts_with("nodewell_controller_api_requests_total{") && refused
@@ -216,7 +216,7 @@ fn is_refusal(line: &str) -> bool {
 pub fn apply_manifests(cluster: &Cluster) {
     let real = cluster.as_real();
     real.apply_manifests();
-    // It has told that the policies are in force, and would count as a node that is not well.
+    // It has reported that the policies are in force, and would count as a node that is not well.
     let _ = cluster.admin(&Call::delete("/api/v1/nodes/policy-probed"));
     let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
     for path in ["crds", "rbac/nodewell-controller.yaml", "rbac/nodewell-approver.yaml"] {

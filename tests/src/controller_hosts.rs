@@ -93,7 +93,7 @@ impl Network {
         Place { node: format!("{prefix}.{number}"), bmc: format!("{prefix}.2"), power_timeout_secs }
     }
 
-    /// Nobody reaches the node there any more; its BMC has a cable of its own.
+    /// No host reaches the node there any more; its BMC has a cable of its own.
     pub fn unplug(&self, place: &Place) {
         ip(&["addr", "del", &format!("{}/32", place.node), "dev", &self.bridge]);
     }
@@ -125,7 +125,7 @@ impl Host {
         ip(&["-n", &namespace, "link", "set", "eth0", "up"]);
         ip(&["-n", &namespace, "link", "set", "lo", "up"]);
         ip(&["addr", "add", &format!("{api}/32"), "dev", bridge]);
-        // Known for good, so that a cut way gives no sign: not even that nobody answers to the address.
+        // Known for good, so that a cut way gives no sign: not even that the address does not answer.
         let known = ["lladdr", &hardware(bridge), "nud", "permanent", "dev", "eth0"];
         ip(&[&["-n", &namespace, "neigh", "replace", &api][..], &known[..]].concat());
         let api = SocketAddr::new(api.parse().unwrap(), port);
@@ -207,7 +207,7 @@ pub fn missing() -> Option<String> {
     crate::wire::unmet().or_else(no_bridge)
 }
 
-/// A new bridge on a network that nobody of this machine has, up.
+/// A new bridge on a network that no interface of this machine has, up.
 fn bridge() -> (String, String) {
     static TAKEN: Mutex<u8> = Mutex::new(0);
     let mut taken = TAKEN.lock().unwrap();

@@ -69,7 +69,7 @@ impl Disk {
         format!("{}:{}", nix::sys::stat::major(device), nix::sys::stat::minor(device))
     }
 
-    /// Mounts it anew with `options`.
+    /// Mounts it again with `options`.
     ///
     /// # Panics
     /// If it cannot.
@@ -77,7 +77,7 @@ impl Disk {
         said("mount", &["-o", options, &self.device], &self.mount_point());
     }
 
-    /// Changes how it is mounted; says whether that could be done now.
+    /// Changes how it is mounted; returns whether that could be done now.
     #[must_use]
     pub fn try_remount(&self, how: &str) -> bool {
         let mut mount = Command::new("mount");
@@ -93,8 +93,8 @@ impl Disk {
         said("umount", &[], &self.mount_point());
     }
 
-    /// Takes it out and puts a copy in, on another device. The old one may live on unseen: whoever made a mount namespace
-    /// meanwhile has a mount of it.
+    /// Takes it out and puts a copy in, on another device. The old one may live on unseen: a process that made a mount
+    /// namespace meanwhile has a mount of it.
     ///
     /// # Panics
     /// If a step fails.
@@ -138,7 +138,7 @@ impl Disk {
         fs::remove_file(self.mount_point().join(FILLING)).unwrap();
     }
 
-    /// Lets every write wait, until the answer is dropped. Whoever was caught in one cannot be killed before.
+    /// Lets every write wait, until the answer is dropped. A process that was caught in one cannot be killed before.
     ///
     /// # Panics
     /// If it cannot be frozen.

@@ -1,5 +1,5 @@
-//! The API double: the part of a kube-apiserver that a node agent speaks to, over plain HTTP on loopback, with faults
-//! on demand. It answers as the real one (1.36) does and does no more: the same cases run on both.
+//! The API double: the part of a kube-apiserver that a node agent uses, over plain HTTP on loopback, with faults on
+//! demand. It answers as the real one (1.36) does and does no more: the same cases run on both.
 
 mod conditions;
 mod faults;
@@ -56,11 +56,11 @@ impl Double {
         self.address
     }
 
-    /// As a killed server: nobody listens, open connections break.
+    /// As a killed server: nothing listens, open connections break.
     pub fn stop(&self) {
         if let Some(serving) = self.serving.lock().unwrap().take() {
             serving.abort();
-            // It was told to end: how it ended says nothing.
+            // It was ordered to end: how it ended has no meaning.
             let _ = block_on(serving);
         }
     }
@@ -71,7 +71,7 @@ impl Double {
         *self.serving.lock().unwrap() = Some(serve::spawn(listener, Arc::clone(&self.shared)));
     }
 
-    /// Keeps what it has now for [`Double::restore`].
+    /// Saves what it has now for [`Double::restore`].
     ///
     /// # Panics
     /// Never in a test that has not failed.
@@ -87,12 +87,12 @@ impl Double {
         *self.shared.store.lock().unwrap() = self.backup.lock().unwrap().clone();
     }
 
-    /// The next `times` requests of anybody but the administrator go wrong.
+    /// The next `times` requests of any client but the administrator go wrong.
     pub fn fail_next(&self, times: usize, fault: Fault) {
         self.shared.faults.lock().unwrap().script(times, fault);
     }
 
-    /// Every request of anybody but the administrator goes wrong, until [`Double::heal`].
+    /// Every request of any client but the administrator goes wrong, until [`Double::heal`].
     pub fn fail_all(&self, fault: Fault) {
         self.fail_next(usize::MAX, fault);
     }
@@ -110,7 +110,7 @@ impl Double {
         self.shared.faults.lock().unwrap().clear();
     }
 
-    /// What was asked for by anybody but the administrator, oldest first.
+    /// What was asked for by any client but the administrator, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<LoggedRequest> {
         self.shared.log.lock().unwrap().clone()

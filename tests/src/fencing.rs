@@ -1,4 +1,4 @@
-//! A node whose machine a simulated BMC turns on and off, and everything that tells the controller how.
+//! A node whose machine a simulated BMC turns on and off, and everything that the controller needs for it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -95,7 +95,7 @@ impl Fenced {
         Self { node: StandIn::start(cluster, &make, Arc::clone(&bmc) as Arc<dyn Machine>), bmc }
     }
 
-    /// How often its BMC was told to turn it off (`0`) or on (`1`).
+    /// How often its BMC was ordered to turn it off (`0`) or on (`1`).
     #[must_use]
     pub fn told(&self, power: &str) -> usize {
         let order = format!("set power {power}");

@@ -1,4 +1,4 @@
-//! An agent that is killed at random moments while its kernel log speaks: whatever was said must be counted once, and
+//! An agent that is killed at random moments while lines arrive in its kernel log: every line must be counted once, and
 //! nothing may look healthier for it.
 
 use std::{
@@ -17,12 +17,12 @@ use crate::{agent::Plan, cluster::Cluster, http::over_socket, wait::until_within
 const SUBJECTS: u64 = 6;
 /// The longest life of an agent under fire: from before its first line of code to long after its first request.
 const LONGEST_LIFE_MILLIS: u64 = 120;
-/// Limits on writes start anew with the agent: the last words need not wait for them.
+/// Limits on writes start from zero with the agent: the last reports need not wait for them.
 const LAST_LIFE: Duration = Duration::from_secs(4);
-/// For the last words.
+/// For the last reports.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Two things that a line can say: a fault that lasts, and something that happened.
+/// Two things that a line can report: a fault that lasts, and something that happened.
 pub const RULES: &str = r#"
 [[condition]]
 type = "FireUnhealthy"
@@ -56,10 +56,10 @@ ignores = ["a fire: seen on a"]
 pub struct Toll {
     /// How often the agent was killed.
     pub kills: u64,
-    /// Lines that told of something that happened, and how many of them the API server counts.
+    /// Lines that reported something that happened, and how many of them the API server counts.
     pub seen: u64,
     pub seen_counted: u64,
-    /// Lines that told of the fault, and how many of them the ledger counts.
+    /// Lines that reported the fault, and how many of them the ledger counts.
     pub faults: u64,
     pub faults_counted: u64,
     /// Starts of the fault that the API server knows; there is one for each subject.
@@ -131,7 +131,7 @@ impl Toll {
         plan.kmsg().say(&format!("fire: fault on d{disk}"));
     }
 
-    /// Lets the agent say what it has to say.
+    /// Lets the agent report what it has to report.
     fn settle(&mut self, cluster: &Cluster, node: &str, plan: &Plan) {
         let end = Instant::now() + PATIENCE;
         loop {

@@ -1,5 +1,5 @@
-//! A filesystem in user space whose program does as it is told: answers, leaves questions where they are, or takes them
-//! and never answers. To whoever asks it is a server that hangs, with the kernel's own waits.
+//! A filesystem in user space whose program follows orders: it answers, leaves questions where they are, or takes them
+//! and never answers. To a process that asks it is a server that hangs, with the kernel's own waits.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,8 @@ use nix::{
 use tempfile::TempDir;
 
 const DEVICE: &str = "/dev/fuse";
-/// The kernel takes a buffer of no less than 8 KiB (`FUSE_MIN_READ_BUFFER`), and more for writes, which nobody makes here.
+/// The kernel takes a buffer of no less than 8 KiB (`FUSE_MIN_READ_BUFFER`), and more for writes, which no test makes
+/// here.
 const BUFFER_BYTES: usize = 1 << 20;
 /// How often it looks what it is to do.
 const LOOK_MILLIS: u16 = 20;
@@ -38,9 +39,9 @@ const BATCH_FORGET: u32 = 42;
 pub enum Manner {
     /// At once, also those that it has taken before.
     Answers,
-    /// Whoever waits can be killed.
+    /// A process that waits can be killed.
     Leaves,
-    /// Whoever waits cannot even be killed (`request_wait_answer` in fs/fuse/dev.c).
+    /// A process that waits cannot even be killed (`request_wait_answer` in fs/fuse/dev.c).
     Takes,
     /// Its program has ended; the mount is still there.
     Ended,
@@ -74,7 +75,7 @@ impl Fuse {
             "fd=0,rootmode=40000,user_id=0,group_id=0,allow_other",
             "made-up",
         ]);
-        // Our descriptor becomes its standard input: the kernel takes it by number from whoever mounts.
+        // Our descriptor becomes its standard input: the kernel takes it by number from the process that mounts.
         let output = mount.arg(&point).stdin(Stdio::from(device.try_clone().unwrap())).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let manner = Arc::new(AtomicU8::new(Manner::Answers as u8));
@@ -100,7 +101,7 @@ impl Fuse {
 
 impl Drop for Fuse {
     fn drop(&mut self) {
-        // Whoever waits for an answer gets an error when the program is gone.
+        // A process that waits for an answer gets an error when the program is gone.
         self.behave(Manner::Ended);
         let _ = Command::new("umount").args(["--lazy", "--quiet"]).arg(self.mount_point()).status();
     }
@@ -136,7 +137,7 @@ fn next(device: &mut File) -> Option<Vec<u8>> {
     Some(question)
 }
 
-/// `struct fuse_in_header` and the operations of include/uapi/linux/fuse.h, as far as anybody asks here.
+/// `struct fuse_in_header` and the operations of include/uapi/linux/fuse.h, as far as a test asks here.
 fn answer(device: &mut File, question: &[u8]) {
     let opcode = u32::from_ne_bytes(question[4..8].try_into().unwrap());
     let unique = &question[8..16];
@@ -151,7 +152,7 @@ fn answer(device: &mut File, question: &[u8]) {
     reply.extend(error.to_ne_bytes());
     reply.extend(unique);
     reply.extend(body);
-    // Who asked may have been killed.
+    // The process that asked may have been killed.
     let _ = device.write_all(&reply);
 }
 

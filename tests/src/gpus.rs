@@ -34,7 +34,7 @@ impl Gpus {
         self.root.path()
     }
 
-    /// So many, at `0000:00:00.0`, `0000:01:00.0` and so on, which support what `values` say; the driver is loaded.
+    /// So many, at `0000:00:00.0`, `0000:01:00.0` and so on, which support what `values` set; the driver is loaded.
     ///
     /// # Panics
     /// If there is no place for them, or the simulated library cannot be built.
@@ -50,14 +50,14 @@ impl Gpus {
         gpus
     }
 
-    /// A script in which each GPU supports what `values` say.
+    /// A script in which each GPU supports what `values` set.
     #[must_use]
     pub fn healthy(&self, values: &str) -> String {
         let line = |address: &String| format!("gpu {address} name=Simulated_H100 uuid=GPU-{address} {values}\n");
         self.addresses.iter().map(line).collect()
     }
 
-    /// What the library says from now on.
+    /// What the library reports from now on.
     ///
     /// # Panics
     /// If it cannot be written.
@@ -125,7 +125,7 @@ impl Gpus {
         fs::write(self.library(), bytes).unwrap();
     }
 
-    /// What stands in the configuration of the agent and its satellites.
+    /// The `[gpu]` configuration of the agent and its check processes.
     #[must_use]
     pub fn config(&self) -> String {
         format!("[gpu]\nlibrary = {:?}\n", self.library())
@@ -224,7 +224,7 @@ impl GpuMonitor {
         self.process.pid()
     }
 
-    /// Everything it has said so far.
+    /// Everything it has logged so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()

@@ -23,7 +23,7 @@ use crate::{runtime::block_on, wait::PATIENCE};
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: StatusCode,
-    /// Seconds after which to ask again, if it says so.
+    /// Seconds after which to ask again, if the answer has them.
     pub retry_after: Option<String>,
     pub body: String,
 }
@@ -39,7 +39,7 @@ impl Answer {
     }
 }
 
-/// One request over the Unix socket at `path`; `None` if nobody answers.
+/// One request over the Unix socket at `path`; `None` if nothing answers.
 #[must_use]
 pub fn over_socket(path: &Path, method: Method, target: &str, body: &str) -> Option<Answer> {
     block_on(async {
@@ -48,7 +48,7 @@ pub fn over_socket(path: &Path, method: Method, target: &str, body: &str) -> Opt
     })
 }
 
-/// One GET over TCP; `None` if nobody answers.
+/// One GET over TCP; `None` if nothing answers.
 #[must_use]
 pub fn over_tcp(address: &str, target: &str) -> Option<Answer> {
     block_on(async {

@@ -14,21 +14,22 @@ use tempfile::TempDir;
 use crate::{process::Process, wait::until};
 
 const JOURNALD: &str = "/lib/systemd/systemd-journald";
-/// Kept where Node Problem Detector's configs look (on a tmpfs), nothing held back, and the machine's kernel log left alone.
+/// Stored where Node Problem Detector's configs look (on a tmpfs), nothing held back, and the machine's kernel log left
+/// alone.
 const SETTINGS: &str = "[Journal]\nStorage=persistent\nRateLimitBurst=0\nForwardToSyslog=no\nReadKMsg=no\nAudit=no\n";
 const SCRIPT: &str = r#"
 mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal /run/log/journal &&
 mount -t tmpfs tmpfs /var/log && mkdir /var/log/journal && touch /run/systemd/journal/flushed &&
 mount --bind "$1" /etc/systemd/journald.conf && touch /run/nodewell-journal && exec sleep infinity
 "#;
-/// It comes last: who finds it finds everything mounted.
+/// It comes last: a test that finds it finds everything mounted.
 const MARK: &str = "/run/nodewell-journal";
 
 /// A running journald.
 #[derive(Debug)]
 pub struct Journal {
     journald: Process,
-    /// Keeps the namespace, so that a journal without a journald is still there.
+    /// Holds the namespace, so that a journal without a journald is still there.
     namespace: Process,
     dir: TempDir,
 }

@@ -29,7 +29,8 @@ pub const USER_INFO: u32 = (1 << 3) | 6;
 #[derive(Debug)]
 pub struct FakeKmsg {
     path: PathBuf,
-    /// Open for both directions: a FIFO would not open for writing alone, and forgets what nobody holds.
+    /// Open for both directions: a FIFO would not open for writing alone, and loses its content when no process holds
+    /// it open.
     file: File,
     sequence: AtomicU64,
 }
@@ -119,13 +120,13 @@ impl RealKmsg {
     /// Waits for its turn, and lifts the kernel's limit on what user space writes until dropped.
     ///
     /// # Panics
-    /// Where [`unmet`] says why.
+    /// Where [`unmet`] reports why.
     #[must_use]
     pub fn take() -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let rate_limit = fs::read_to_string(RATE_LIMIT).unwrap();
-        // The kernel takes the word with its newline only. Where it is fixed, a short test stays below the limit.
+        // The kernel takes the value with its newline only. Where it is fixed, a short test stays below the limit.
         let _ = fs::write(RATE_LIMIT, "on\n");
         let device = OpenOptions::new().write(true).open(DEVICE).unwrap();
         Self { device, rate_limit, _turn: turn }
@@ -148,7 +149,7 @@ impl RealKmsg {
     pub fn say_numbered(&self, text: &str) -> u64 {
         let mut reader = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(DEVICE).unwrap();
         std::io::Seek::seek(&mut reader, std::io::SeekFrom::End(0)).unwrap();
-        // Under a limit that somebody else has put back, the kernel drops what we say: it is said again.
+        // Under a limit that another process has put back, the kernel drops our line: it is written again.
         until("the kernel log has what was said", || {
             self.say(text);
             newest_number(&mut reader, text)

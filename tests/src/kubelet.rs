@@ -19,13 +19,13 @@ pub enum Mood {
     Well,
     /// After so many milliseconds.
     Slow(u64),
-    /// 500, with the kubelet's own words.
+    /// 500, with the kubelet's own message.
     Unwell,
-    /// It accepts, and never says a word.
+    /// It accepts, and never answers.
     Hung,
     /// 500, with a body that does not end.
     Endless,
-    /// Nobody listens.
+    /// Nothing listens.
     Down,
 }
 

@@ -1,7 +1,7 @@
 //! A whole machine: a real systemd as PID 1, in a container of its own that is gone when it is dropped.
 //!
 //! What is not enforced in it: limits of memory and tasks, OOM scores below zero, and whatever else the outer machine
-//! keeps from its root.
+//! withholds from its root.
 
 mod boot;
 mod cgroup;
@@ -53,7 +53,7 @@ impl Machine {
     /// Boots one from the cached tree of `release`, which is made at the first call. Nothing written in it stays.
     ///
     /// # Panics
-    /// If it does not come up; what it said is shown.
+    /// If it does not come up; its output is shown.
     #[must_use]
     pub fn boot(release: Release) -> Self {
         boot::boot(release)
@@ -62,7 +62,7 @@ impl Machine {
     /// Boots one from `disk`, where everything stays that is written: it can boot again.
     ///
     /// # Panics
-    /// If it does not come up; what it said is shown.
+    /// If it does not come up; its output is shown.
     #[must_use]
     pub fn boot_from(disk: &Disk) -> Self {
         boot::start(disk.path(), &[])
@@ -105,8 +105,8 @@ impl Machine {
         outcome.stdout.trim_end().to_owned()
     }
 
-    /// Runs a shell script as a service of its own named `unit`, with these further properties (`User=nobody`): as
-    /// who it is, the kernel says.
+    /// Runs a shell script as a service of its own named `unit`, with these further properties (`User=nobody`): the
+    /// kernel reports which user it is.
     #[must_use]
     pub fn as_unit(&self, unit: &str, properties: &[&str], script: &str) -> Outcome {
         let mut argv = vec!["systemd-run", "--quiet", "--pipe", "--wait", "--collect"];
@@ -145,7 +145,7 @@ impl Machine {
         (inside != 0).then(|| boot::pid_outside(self.leader, inside)).flatten()
     }
 
-    /// One request to the agent's socket; `None` if nobody answers.
+    /// One request to the agent's socket; `None` if nothing answers.
     #[must_use]
     pub fn ask(&self, target: &str) -> Option<Answer> {
         over_socket(&self.socket(), Method::GET, target, "")
@@ -175,7 +175,7 @@ impl Machine {
     /// The agent's events with this reason, oldest first.
     #[must_use]
     pub fn events(&self, reason: &str) -> Vec<EventView> {
-        // Seen from here, all who connect from outside are one peer, which may have its connections in use already.
+        // Seen from here, all clients from outside are one peer, which may have its connections in use already.
         let answer = self.ask("/v1/events").filter(|answer| answer.status == StatusCode::OK);
         let answer = answer.map_or_else(|| "[]".to_owned(), |answer| answer.body);
         let events: Vec<EventView> = serde_json::from_str(&answer).unwrap();
@@ -192,7 +192,7 @@ impl Machine {
         fs::write(path, content).unwrap();
     }
 
-    /// Writes a program to `inside` that everybody may execute.
+    /// Writes a program to `inside` that every user may execute.
     ///
     /// # Panics
     /// If it cannot be written.
@@ -212,7 +212,7 @@ impl Machine {
         assert!(copied.unwrap().success());
     }
 
-    /// Copies a folder of ours to `inside`, for everybody to read.
+    /// Copies a folder of ours to `inside`, for every user to read.
     ///
     /// # Panics
     /// If it cannot be copied.

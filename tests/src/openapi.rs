@@ -1,7 +1,7 @@
-//! docs/openapi.yaml as a judge: whether an answer, or a request, is what the description says.
+//! docs/openapi.yaml as a judge: whether an answer, or a request, is as described there.
 //!
-//! The part of JSON Schema that the description uses, and no more: a word it does not know is a failure, so nothing goes
-//! unchecked. A field that the description does not name is a failure too, although clients must accept it.
+//! The part of JSON Schema that the description uses, and no more: a keyword it does not know is a failure, so nothing
+//! goes unchecked. A field that the description does not name is a failure too, although clients must accept it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use yaml_rust2::{Yaml, YamlLoader};
 #[derive(Debug)]
 pub struct OpenApi(Value);
 
-/// Words that say nothing about the value.
+/// Keywords that constrain nothing.
 const REMARKS: [&str; 4] = ["description", "default", "format", "title"];
 
 impl OpenApi {
@@ -50,7 +50,7 @@ impl OpenApi {
         self.mistakes(schema, body, &format!("{method} {path} {code}"))
     }
 
-    /// Whether the answer has to say when to try again.
+    /// Whether the answer must have a `Retry-After`.
     #[must_use]
     pub fn wants_retry_after(&self, method: &str, path: &str, code: u16) -> bool {
         let responses = &self.operation(method, path)["responses"];

@@ -25,7 +25,7 @@ pub fn unmet() -> Option<String> {
     missing.map(|program| format!("needs {program} (Debian's package prometheus)"))
 }
 
-/// What promtool said, and whether it was content.
+/// What promtool printed, and whether it was content.
 #[derive(Debug)]
 pub struct Verdict {
     pub content: bool,

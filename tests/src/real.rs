@@ -103,7 +103,7 @@ impl RealServer {
         }
     }
 
-    /// SIGSTOP for the API server: its kernel still takes connections, and nobody answers.
+    /// SIGSTOP for the API server: its kernel still takes connections, and nothing answers.
     pub fn freeze(&self) {
         self.apiserver.lock().unwrap().as_ref().unwrap().signal(Signal::SIGSTOP);
     }
@@ -113,7 +113,7 @@ impl RealServer {
         self.apiserver.lock().unwrap().as_ref().unwrap().signal(Signal::SIGCONT);
     }
 
-    /// Keeps what etcd has; the pair is away meanwhile.
+    /// Saves what etcd has; the pair is away meanwhile.
     pub fn back_up(&self) {
         self.with_etcd_away(copy);
     }
@@ -281,7 +281,7 @@ fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(8)..].join("\n")
 }
 
-/// Where envtest keeps its binaries.
+/// Where envtest stores its binaries.
 fn folder() -> PathBuf {
     env::var_os("KUBEBUILDER_ASSETS").map_or_else(|| "/usr/local/kubebuilder/bin".into(), PathBuf::from)
 }

@@ -28,7 +28,7 @@ done
 mkdir -p "$1/state-on-disk" "$2/state" && mount --bind "$1/state-on-disk" "$1$2/state" || exit 1
 root=$1; shift 2; cd / && exec chroot "$root" "$@"
 "#;
-/// Something that nobody has read yet.
+/// Something that no process has read yet.
 const UNREAD: &str = "unread";
 
 /// The disk, and the cgroups whose access to it can be held back.
@@ -73,8 +73,8 @@ impl RootDisk {
         argv
     }
 
-    /// From now on nothing comes from this disk and nothing gets on it, and no page of it is in memory but those that
-    /// somebody has locked. It ends when the answer is dropped.
+    /// From now on nothing comes from this disk and nothing gets on it, and no page of it is in memory but those that a
+    /// process has locked. It ends when the answer is dropped.
     #[must_use]
     pub fn hang(&self) -> Hang<'_> {
         said("fsfreeze", &["--freeze"], &self.disk.mount_point());
@@ -94,7 +94,7 @@ impl RootDisk {
         self.reads.write("blkio.throttle.write_bps_device", &limit);
     }
 
-    /// What nobody has mapped is read from the disk the next time.
+    /// What no process has mapped is read from the disk the next time.
     fn forget_pages(&self) {
         let root = self.disk.mount_point();
         let program = binary("nodewelld");
@@ -113,19 +113,19 @@ impl Default for RootDisk {
     }
 }
 
-/// A disk that hangs, and somebody who reads from it all the while.
+/// A disk that hangs, and a process that reads from it all the while.
 #[derive(Debug)]
 pub struct Hang<'a> {
-    /// Let go first: who waits for the disk may not even be killed.
+    /// Let go first: a process that waits for the disk may not even be killed.
     _frozen: Frozen<'a>,
     stranger: Process,
 }
 
 impl Hang<'_> {
-    /// Nobody got anything from the disk so far.
+    /// No process got anything from the disk so far.
     ///
     /// # Panics
-    /// If somebody did.
+    /// If one did.
     pub fn assert_holds(&mut self) {
         assert!(self.stranger.ended().is_none(), "the disk hangs no more");
     }

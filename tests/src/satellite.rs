@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Plan {
-    /// The agent starts its satellites itself, as it does where no service manager runs.
+    /// The agent starts its check processes itself, as it does where no service manager runs.
     #[must_use]
     pub fn with_satellites(self) -> Self {
         self.file("nodewell.toml.d/satellites.toml", "satellites = \"spawn\"\n");
@@ -26,7 +26,7 @@ impl Plan {
 }
 
 impl Agent {
-    /// The pid of the satellite `name` that it started; waits for it.
+    /// The pid of the check process `name` that it started; waits for it.
     #[must_use]
     pub fn satellite(&self, name: &str) -> u32 {
         let is_it = |pid: &u32| {
@@ -122,12 +122,12 @@ impl Satellite {
         worker_of(self.process.pid(), self.name).is_some()
     }
 
-    /// Waits until it has said `words` so many times.
+    /// Waits until it has logged `words` so many times.
     pub fn wait_said(&self, words: &str, times: usize) {
         until(words, || (self.log().matches(words).count() >= times).then_some(()));
     }
 
-    /// Everything it has said so far.
+    /// Everything it has logged so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A stand-in for a node: a machine that is on or off, and what its kubelet would tell the API server meanwhile.
+//! A stand-in for a node: a machine that is on or off, and what its kubelet would report to the API server meanwhile.
 
 use std::{
     collections::BTreeMap,
@@ -50,7 +50,7 @@ pub struct StandIn {
     name: String,
     uid: String,
     stop: Arc<AtomicBool>,
-    /// The kubelet hangs: the machine runs, and nobody hears of it.
+    /// The kubelet hangs: the machine runs, and the API server hears nothing of it.
     hung: Arc<AtomicBool>,
     told: Arc<Mutex<Option<String>>>,
     thread: Option<JoinHandle<()>>,
@@ -95,18 +95,18 @@ impl StandIn {
         &self.uid
     }
 
-    /// From now on the kubelet says nothing, whatever its machine does; or speaks again.
+    /// From now on the kubelet reports nothing, whatever its machine does; or reports again.
     pub fn hang(&self, hung: bool) {
         self.hung.store(hung, Ordering::Relaxed);
     }
 
-    /// The boot that the kubelet has told of last.
+    /// The boot that the kubelet has reported last.
     #[must_use]
     pub fn told_boot(&self) -> Option<String> {
         self.told.lock().unwrap().clone()
     }
 
-    /// A condition as the kubelet would say it.
+    /// A condition as the kubelet would report it.
     ///
     /// # Panics
     /// If the server will not have it.
@@ -241,7 +241,7 @@ impl Kubelet {
         self.client.call(&Call::post(LEASES, &lease)).0 == 201
     }
 
-    /// A kubelet ends what is being deleted, and says so by deleting it for good.
+    /// A kubelet ends what is being deleted, and reports so by deleting it for good.
     fn end_pods(&self) {
         let path = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{}", self.node);
         let (_, list) = self.client.call(&Call::get(&path));

@@ -1,4 +1,4 @@
-//! The list of cases and what each needs; a case whose needs are not met here says so in its line and in the count.
+//! The list of cases and what each needs; a case whose needs are not met here is skipped with the reason, and counted.
 
 use std::sync::{
     Mutex,
@@ -81,7 +81,7 @@ pub struct Suite {
     behaviour: &'static str,
 }
 
-/// Few enough that a machine with two cores keeps every deadline.
+/// Few enough that a machine with two cores meets every deadline.
 const AT_ONCE: usize = 6;
 
 static SKIPPED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
@@ -188,14 +188,14 @@ impl Suite {
         self
     }
 
-    /// Runs what the command line asks for, ends what was shared, and says what ran where.
+    /// Runs what the command line asks for, ends what was shared, and prints what ran where.
     #[must_use]
     pub fn run(self) -> std::process::ExitCode {
         // Most cases wait for timers of the agent: more of them at once cost little.
         self.run_at_once(AT_ONCE)
     }
 
-    /// The same, with no more than `most` cases at once if the command line does not say.
+    /// The same, with no more than `most` cases at once if the command line does not set a number.
     #[must_use]
     pub fn run_at_once(self, most: usize) -> std::process::ExitCode {
         let mut arguments = Arguments::from_args();

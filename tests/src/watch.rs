@@ -60,7 +60,7 @@ impl Watch {
     /// The first that is what `is_it` asks for.
     ///
     /// # Panics
-    /// If the server's watch broke: it told of an error, or of what is no object.
+    /// If the server's watch broke: it reported an error, or what is no object.
     #[must_use]
     pub fn first(&self, is_it: impl Fn(&Change) -> bool) -> Option<Change> {
         assert!(!self.task.is_finished(), "the watch broke");
@@ -68,7 +68,7 @@ impl Watch {
     }
 }
 
-/// The server ends a watch when it pleases, such as when a kind is served anew; the next goes on where this one ended.
+/// The server ends a watch when it pleases, such as when a kind is served again; the next goes on where this one ended.
 async fn follow(client: Client, path: String, changes: Arc<Mutex<Vec<Change>>>) {
     loop {
         let after = changes.lock().unwrap().last().map(|change| change.version);

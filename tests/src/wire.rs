@@ -1,4 +1,4 @@
-//! A wire between an agent in a network namespace of its own and the server: cut, packets vanish without a word.
+//! A wire between an agent in a network namespace of its own and the server: cut, packets vanish without an error.
 
 use std::{ffi::OsString, net::SocketAddr, process::Command};
 
@@ -33,7 +33,7 @@ impl Wire {
         ip(&["link", "set", &near, "up"]);
         ip(&["-n", &name, "addr", "add", &format!("{}2/24", host.trim_end_matches('1')), "dev", &far]);
         ip(&["-n", &name, "link", "set", &far, "up"]);
-        // Known for good, so that a cut wire gives no sign: not even that nobody answers to the address.
+        // Known for good, so that a cut wire gives no sign: not even that the address does not answer.
         let hardware = std::fs::read_to_string(format!("/sys/class/net/{near}/address")).unwrap();
         let known = ["lladdr", hardware.trim(), "nud", "permanent", "dev", far.as_str()];
         ip(&[&["-n", &name, "neigh", "replace", &host][..], &known[..]].concat());

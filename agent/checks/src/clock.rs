@@ -1,4 +1,4 @@
-//! The clock: whether somebody keeps it, how far it is off, whether it was set, and what it counts by.
+//! The clock: whether it is synchronised, how far it is off, whether it was set, and its clock source.
 
 mod judge;
 mod keeper;

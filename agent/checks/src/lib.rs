@@ -1,5 +1,5 @@
-//! Checks: what the logs of a node do not say. Limits, mounts, clocks and networks are read by a worker and judged in the
-//! satellite, as devices are ([`nodewell_hardware::Reader`], [`nodewell_hardware::Judge`]).
+//! Checks: what the logs of a node do not show. Limits, mounts, clocks and networks are read by a worker and judged in
+//! the check process, as devices are ([`nodewell_hardware::Reader`], [`nodewell_hardware::Judge`]).
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;

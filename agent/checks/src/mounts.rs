@@ -1,7 +1,7 @@
 //! Filesystems: room, errors, servers that do not answer.
 //!
-//! Which there are says mountinfo, which hangs at nothing; what is asked of a filesystem or of a server is one question
-//! each, because its answer may never come.
+//! mountinfo lists them, and hangs at nothing; what is asked of a filesystem or of a server is one question each,
+//! because its answer may never come.
 
 mod errors;
 mod fstab;

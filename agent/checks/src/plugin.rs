@@ -1,5 +1,5 @@
-//! Plug-ins: whether a program may be run, where it runs, when, what its end means, and what of that is reported. Running
-//! it is the satellite's.
+//! Plug-ins: whether a program may be run, where it runs, when, what its end means, and what of that is reported. The
+//! check process runs it.
 
 pub mod enclosure;
 pub mod machine;

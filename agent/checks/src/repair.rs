@@ -1,4 +1,4 @@
-//! Repairs: whether a unit that is said to be broken is to be restarted now. Pure: what is wrong, what the unit does and
+//! Repairs: whether a unit that is reported broken is to be restarted now. Pure: what is wrong, what the unit does and
 //! what was tried before come in; one decision for each unit comes out, and at most one of them is an act.
 
 pub mod decide;

@@ -1,5 +1,5 @@
 //! Services: whether what a node lives from answers. [`look`] asks one of them once, with a deadline; the judge of each
-//! ([`ServicesJudge`]) says what the answers mean. Pure but for [`look`] and what it is made of.
+//! ([`ServicesJudge`]) decides what the answers mean. Pure but for [`look`] and what it is made of.
 
 mod check;
 mod discover;

@@ -1,4 +1,4 @@
-//! What an operator can set, with what holds if nothing is said. Reading the config file is the agent's.
+//! What an operator can set, with its defaults. Reading the config file is the agent's.
 
 mod limits;
 mod network;
@@ -11,7 +11,7 @@ pub use crate::service::ServiceSettings;
 pub use limits::{Levels, LimitsSettings};
 pub use network::NetworkSettings;
 
-/// One part for each family.
+/// One part for each check.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Settings {
     pub limits: LimitsSettings,
@@ -34,7 +34,7 @@ pub struct MountsSettings {
     /// With so much left nothing is full, whatever the percentage.
     pub space_enough_bytes: u64,
     pub inodes: Threshold,
-    /// What is mounted how by the operator's word.
+    /// Where the operator defines what is mounted how.
     pub fstab: PathBuf,
 }
 
@@ -68,15 +68,15 @@ impl Default for MountsSettings {
 pub struct ClockSettings {
     pub enabled: bool,
     pub interval: Duration,
-    /// Whether a clock that nobody keeps is a fault although no program that would keep it was ever seen.
+    /// Whether a clock that is not synchronised is a fault although no program that would do it was ever seen.
     pub required: bool,
-    /// How long nobody may keep the clock.
+    /// For how long the clock may go without synchronisation.
     pub unsynchronised_after: Duration,
     /// The clock is off by so much or more.
     pub offset: Duration,
     /// Well again below this.
     pub offset_clear: Duration,
-    /// A larger step of the wall clock is told.
+    /// A larger step of the wall clock is reported.
     pub step: Duration,
 }
 
@@ -86,7 +86,7 @@ impl Default for ClockSettings {
             enabled: true,
             interval: Duration::from_secs(60),
             required: false,
-            // A daemon that starts anew needs minutes.
+            // A daemon that restarts needs minutes.
             unsynchronised_after: Duration::from_secs(15 * 60),
             // ntpd steps from 128 ms on, systemd-timesyncd from 400 ms on.
             offset: Duration::from_millis(100),

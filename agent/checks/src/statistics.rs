@@ -1,8 +1,8 @@
-//! System statistics: the node's figures, read from procfs when somebody asks, as numbers that mean what they say.
+//! System statistics: the node's figures, read from procfs on request, as numbers with a defined meaning.
 //!
-//! What the kernel makes by itself (`stat`, `meminfo`, `diskstats`, …) never waits for a device and is read by whoever
-//! asks. Filesystems are asked by threads that may hang ([`space`]). A line that does not parse is left out: nothing is
-//! better than nonsense.
+//! What the kernel makes by itself (`stat`, `meminfo`, `diskstats`, …) never waits for a device and is read by the
+//! caller. Filesystems are asked by threads that may hang ([`space`]). A line that does not parse is left out: nothing
+//! is better than nonsense.
 
 pub mod cpu;
 pub mod disk;

@@ -1,5 +1,5 @@
 //! systemd's manager over the system bus: how units are, and the few things that a repair asks of it. Every call has a
-//! deadline; a bus that is not there, hangs or starts anew is an answer like any other, and the next call tries again.
+//! deadline; a bus that is not there, hangs or restarts is an answer like any other, and the next call tries again.
 
 mod bus;
 mod error;
@@ -37,7 +37,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// The word on the wire.
+    /// The string on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Who {
     }
 }
 
-/// A client of systemd's manager. One connection, made when it is needed and made anew after every trouble; calls may
+/// A client of systemd's manager. One connection, made when it is needed and again after every error; calls may
 /// overlap.
 #[derive(Debug)]
 pub struct Manager {

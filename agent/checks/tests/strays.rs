@@ -46,7 +46,7 @@ fn what_detaches_itself_is_ended_and_nobody_else_is() {
     adopt_orphans().unwrap();
     let [one, two, three, four, five, six] = [1, 2, 3, 4, 5, 6].map(nap);
     let mut strays = Strays::new(PathBuf::from("/proc"));
-    // One that was started a moment ago, and nobody has said so yet.
+    // One that was started a moment ago, and is not registered yet.
     strays.starts();
     let mut early = start(&format!("sleep {six}; :"));
     until("it has started", || lives(&six));

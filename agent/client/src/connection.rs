@@ -25,7 +25,7 @@ impl Connection {
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| ClientError::broken(&error))?;
         let driver = tokio::spawn(async move {
-            // Whoever waits for the answer is told by the sender or the body.
+            // A caller that waits for the answer gets the error from the sender or the body.
             let _ = connection.await;
         });
         Ok(Self { sender, driver })

@@ -1,4 +1,4 @@
-//! Why the agent could not be asked, told so that a person knows what to do next.
+//! Why the agent could not be asked, worded so that a person knows what to do next.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 /// What went wrong between us and the agent.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No socket, or nobody behind it.
+    /// No socket, or no process behind it.
     #[error("nothing answers on {}: is nodewelld running? See: systemctl status nodewell", path.display())]
     NotRunning { path: PathBuf },
     /// The socket's file or folder does not let us in.
@@ -19,7 +19,7 @@ pub enum ClientError {
     Connect { path: PathBuf, source: io::Error },
     #[error("nodewelld on {} did not answer within {} s: it is overloaded or stopped; see: systemctl status nodewell", path.display(), after.as_secs_f32())]
     Timeout { path: PathBuf, after: Duration },
-    /// The agent answered, and said no.
+    /// The agent answered, and refused.
     #[error("{error} (HTTP {code})")]
     Status {
         code: u16,

@@ -1,4 +1,4 @@
-//! A client of the nodewell socket: the command line, our own satellites, anybody's Rust daemon.
+//! A client of the nodewell socket: the command line, our own check processes, any other Rust daemon.
 //!
 //! [`Client`] uses one connection for each request: the socket is local, and an agent that restarts in between is not
 //! noticed. [`Reporter`] keeps one.
@@ -35,7 +35,7 @@ pub use reporter::{Discarded, Reporter, ReporterSettings};
 
 use connection::Connection;
 
-/// Where the agent listens unless told otherwise.
+/// Where the agent listens unless configured otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/nodewell/nodewell.sock";
 /// The agent answers in milliseconds; one that takes longer than this hangs.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -152,7 +152,7 @@ async fn read<T: DeserializeOwned>(target: &str, response: Response<Incoming>) -
     serde_json::from_slice(&answer).map_err(|source| ClientError::BadAnswer { target: target.to_owned(), source })
 }
 
-/// What an answer that is no success says.
+/// The error in an answer that is no success.
 async fn refused(response: Response<Incoming>) -> Result<ClientError, ClientError> {
     let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let (code, retry_after) = (response.status().as_u16(), seconds.map(Duration::from_secs));

@@ -1,4 +1,4 @@
-//! Numbers that nobody else will choose: ids of reports and of runs, and the spread of retries. Not for secrets.
+//! Numbers that no other process will choose: ids of reports and of runs, and the jitter of retries. Not for secrets.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

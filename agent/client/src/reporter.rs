@@ -1,8 +1,8 @@
-//! A problem daemon's side of the socket: keeps what the daemon says, and sees to it that the agent knows it.
+//! A problem daemon's side of the socket: stores what the daemon reports, and sees to it that the agent knows it.
 //!
-//! The owner says what is so ([`Reporter::set`], [`Reporter::event`]) and never waits. Reports are sent in batches on one
-//! kept-alive connection, repeated with the same id until they are answered, and in full to an agent that does not know
-//! them: at the start, after a restart of the agent, after a long silence. Heartbeats go by themselves.
+//! The owner reports what is so ([`Reporter::set`], [`Reporter::event`]) and never waits. Reports are sent in batches
+//! on one keep-alive connection, repeated with the same id until they are answered, and in full to an agent that does
+//! not know them: at the start, after a restart of the agent, after a long silence. Heartbeats go by themselves.
 
 mod compose;
 mod doubts;
@@ -38,14 +38,14 @@ use outbox::{Next, Outbox};
 pub struct ReporterSettings {
     /// The daemon's name, 1 to 64 bytes of `[A-Za-z0-9._-]`; the agent adds the user or unit.
     pub source: String,
-    /// How long its word holds without another one, 1 s to a day, in whole seconds. A heartbeat goes every third of it.
+    /// How long a report holds without another one, 1 s to a day, in whole seconds. A heartbeat goes every third of it.
     pub ttl: Duration,
-    /// What is said within this moment travels together.
+    /// What is reported within this moment travels together.
     pub batch_for: Duration,
     /// Events that may wait; the oldest of the mildest go first, and are counted.
     pub events_limit: usize,
-    /// Whether what is said in the first moment is all there is. If not, an agent that heard an earlier run of this
-    /// daemon keeps what that run said, until [`Reporter::all_said`].
+    /// Whether what is reported in the first moment is all there is. If not, an agent that has reports of an earlier
+    /// run of this daemon retains them until [`Reporter::all_said`].
     pub starts_whole: bool,
 }
 
@@ -80,9 +80,9 @@ struct Shared {
 }
 
 impl Reporter {
-    /// Starts reporting; must be called within a tokio runtime. `discarded` hears of every report that the agent will
-    /// never take (400, 403, 409, 413): what was in it is lost, except that conditions are said again in the next full
-    /// report.
+    /// Starts reporting; must be called within a tokio runtime. `discarded` is called with every report that the agent
+    /// will never accept (400, 403, 409, 413): what was in it is lost, except that conditions are sent again in the
+    /// next full report.
     #[must_use]
     pub fn start(
         client: Client,
@@ -95,15 +95,15 @@ impl Reporter {
         Self { shared, task }
     }
 
-    /// Says how a condition is. The same again is no news.
+    /// Reports how a condition is. The same again is no news.
     pub fn set(&self, condition: Condition) {
         self.set_all(condition.condition.clone(), condition.subject.clone(), vec![condition]);
     }
 
-    /// Says all that is to be said of `condition` on `subject`: each of its faults, with reasons of their own, or one
-    /// word that it is well or that nobody can tell. It replaces what was said of them before; the same again is no
-    /// news. Type and subject of the entries are made to agree, of two with one reason the later one counts, and beside
-    /// a fault nothing but faults is said. No entry at all is [`Reporter::forget`].
+    /// Reports all that there is of `condition` on `subject`: each of its faults, with reasons of their own, or one
+    /// entry that it is well or unknown. It replaces what was reported of them before; the same again is no news. Type
+    /// and subject of the entries are made to agree, of two with one reason the later one counts, and beside a fault
+    /// nothing but faults is reported. No entry at all is [`Reporter::forget`].
     pub fn set_all(&self, condition: Name, subject: Option<String>, conditions: Vec<Condition>) {
         if conditions.is_empty() {
             return self.forget(condition, subject);
@@ -112,8 +112,8 @@ impl Reporter {
         self.shared.news.notify_one();
     }
 
-    /// `subject` is not looked after any more: what was said of it is over. With the last subject of a type, or without
-    /// a subject, the type is not looked after any more either, and not published for this daemon's sake.
+    /// `subject` is not looked after any more: what was reported of it is over. With the last subject of a type, or
+    /// without a subject, the type is not looked after any more either, and not published for this daemon's sake.
     pub fn forget(&self, condition: Name, subject: Option<String>) {
         self.shared.lock().forget(&(condition, subject), Timestamp::now(), Instant::now());
         self.shared.news.notify_one();
@@ -125,19 +125,19 @@ impl Reporter {
         self.shared.news.notify_one();
     }
 
-    /// Says that something happened.
+    /// Reports that something happened.
     pub fn event(&self, event: Event) {
         self.shared.lock().event(event, Instant::now());
         self.shared.news.notify_one();
     }
 
-    /// Every condition has been said at least once: what an earlier run said and this one does not is over.
+    /// Every condition has been reported at least once: what an earlier run reported and this one does not is over.
     pub fn all_said(&self) {
         self.shared.lock().all_said(Instant::now());
         self.shared.news.notify_one();
     }
 
-    /// Sends a heartbeat at once: for an owner who learned otherwise that the agent is back, and may be another one.
+    /// Sends a heartbeat at once: for an owner that learned otherwise that the agent is back, and may be another one.
     pub fn speak(&self) {
         self.shared.lock().speak();
         self.shared.news.notify_one();
@@ -149,7 +149,7 @@ impl Reporter {
         self.shared.lock().dropped()
     }
 
-    /// Returns once everything said so far is answered, taken or discarded.
+    /// Returns once everything reported so far is answered, taken or discarded.
     pub async fn settled(&self) {
         loop {
             let taken = self.shared.taken.notified();
@@ -160,8 +160,8 @@ impl Reporter {
         }
     }
 
-    /// A clean stop: sends what waits and says goodbye, so that the daemon's conditions are withdrawn. Returns whether
-    /// the agent took it in time.
+    /// A clean stop: sends what waits and a last report, so that the daemon's conditions are withdrawn. Returns whether
+    /// the agent accepted it in time.
     pub async fn finish(mut self, within: Duration) -> bool {
         self.shared.lock().finish();
         self.shared.news.notify_one();

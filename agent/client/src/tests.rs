@@ -58,7 +58,7 @@ async fn an_ordinary_user_is_told_of_a_shut_socket() {
     let path = folder.path().join("s");
     let _listener = UnixListener::bind(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // Root walks through every mode, so the word is only checked where it is given.
+    // Root walks through every mode, so the error is only checked where it is given.
     match version(path).await {
         Err(ClientError::Permission { .. } | ClientError::Timeout { .. }) => {}
         other => panic!("{other:?}"),

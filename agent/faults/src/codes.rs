@@ -1,5 +1,5 @@
 //! Tables of numbered codes, NVIDIA's Xids and SXids: what a code means, how bad it is, what to do; and an operator's
-//! own words over the shipped ones.
+//! overrides of the shipped ones.
 
 mod entry;
 pub(crate) mod overrides;
@@ -34,29 +34,29 @@ pub struct Meaning {
     pub condition: Option<Name>,
     pub severity: Severity,
     pub action: Action,
-    /// The verdict if the line that shows the code says Fatal; `None`: the line makes no difference.
+    /// The verdict if the line that shows the code contains `Fatal`; `None`: the line makes no difference.
     pub fatal: Option<Verdict>,
-    /// The verdict if it says that the error is not fatal.
+    /// The verdict if the line reports the error as not fatal.
     pub nonfatal: Option<Verdict>,
     pub meaning: Arc<str>,
     /// Where monitors of GPUs disagree, what is chosen here and why; may be empty.
     pub choice: Arc<str>,
     /// Whose verdict it is: the vendor's bucket or class.
     pub vendor: Arc<str>,
-    /// The table that says so: the shipped one, or an operator's file.
+    /// The table that defines it: the shipped one, or an operator's file.
     pub table: Arc<str>,
     #[serde(skip)]
     pub(crate) operators: Operators,
 }
 
-/// Which words on a code are an operator's own: no line and no word of the driver changes them.
+/// Which values of a code an operator has set: no line and no report of the driver changes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Operators {
     pub(crate) severity: bool,
     pub(crate) action: bool,
 }
 
-/// How bad a code is, when the line that shows it has a word of its own on that.
+/// How bad a code is, when the line that shows it states that itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
@@ -67,7 +67,7 @@ pub struct Verdict {
 }
 
 impl Meaning {
-    /// The same, for a line that says whether the error is fatal.
+    /// The same, for a line that states whether the error is fatal.
     #[must_use]
     pub fn said(mut self, is_fatal: bool) -> Self {
         let verdict = if is_fatal { self.fatal.clone() } else { self.nonfatal.clone() };
@@ -77,7 +77,7 @@ impl Meaning {
         self
     }
 
-    /// The same, with what the driver says is needed: an action of the GPU is required.
+    /// The same, with what the driver reports as needed: an action of the GPU is required.
     #[must_use]
     pub fn needing(self, severity: Severity, action: Action) -> Self {
         let said = self.said(true);
@@ -92,7 +92,7 @@ impl Meaning {
         self
     }
 
-    /// The conditions that it may hold, whatever a line says.
+    /// The conditions that it may hold, whatever a line contains.
     #[must_use]
     pub fn conditions(&self) -> Vec<Name> {
         let fatal = self.fatal.as_ref().and_then(|fatal| fatal.condition.clone());

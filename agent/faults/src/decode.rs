@@ -1,4 +1,4 @@
-//! From a line of a log to what it says, by the tables: what a rule's `decoder` does.
+//! Decodes a line of a log by the tables: what a rule's `decoder` does.
 
 mod example;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use crate::{
     nvlink5, sxid, xid,
 };
 
-/// The Xid by which the driver says what a GPU needs.
+/// The Xid by which the driver reports what a GPU needs.
 const RECOVERY: u32 = 154;
 
 /// A decoder that a rule can name.
@@ -34,7 +34,7 @@ pub struct Tables {
     pub sxids: sxid::Table,
 }
 
-/// One thing that a line says.
+/// One thing that a line reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded {
     pub kind: FindingKind,
@@ -80,13 +80,13 @@ impl Tables {
         Arc::clone(&SHIPPED)
     }
 
-    /// The shipped ones with an operator's words over them.
+    /// The shipped ones with an operator's overrides.
     pub fn with_overrides(path: &Path) -> Result<Arc<Self>, OverrideError> {
         let text = overrides::read(path)?;
         Self::overridden(&text, path).map(Arc::new)
     }
 
-    /// The shipped ones with the words of `text`, which `path` is said to hold.
+    /// The shipped ones with the overrides of `text`, the content of `path`.
     pub fn overridden(text: &str, path: &Path) -> Result<Self, OverrideError> {
         let words = Overrides::parse(text, path)?;
         let shipped = Self::shipped();
@@ -94,7 +94,7 @@ impl Tables {
         Ok(Self { xids, sxids: shipped.sxids.overridden(&words, path)? })
     }
 
-    /// What `line` says, to a driver of `branch`: nothing, one thing, or several that it ends.
+    /// What `line` reports under a driver of `branch`: nothing, one thing, or several that it ends.
     #[must_use]
     pub fn decode(&self, decoder: Decoder, line: &str, branch: Option<Branch>) -> Vec<Decoded> {
         match decoder {
@@ -123,13 +123,13 @@ impl Tables {
         [raise].into_iter().chain(ended).collect()
     }
 
-    /// Xid 154: the driver's last word on what the GPU needs.
+    /// Xid 154: the driver's latest report of what the GPU needs.
     fn recovery(&self, line: &xid::Line<'_>, meaning: Meaning, branch: Option<Branch>) -> Vec<Decoded> {
         let raise = |meaning| vec![Decoded::raise(meaning, &line.address)];
         match xid::Recovery::changed_to(line.rest) {
             Some(xid::Recovery::None) => self.recovered(&line.address, branch),
             Some(recovery) => raise(meaning.needing(recovery.severity(), recovery.action())),
-            // Cut, or words that nobody has seen: something changed, and that is all.
+            // Cut, or an unknown text: it shows only that something changed.
             None => raise(meaning),
         }
     }
@@ -146,13 +146,13 @@ impl Tables {
     }
 }
 
-/// An Xid of NVLink 5 is as bad as its line says; the catalogue knows what to do.
+/// An Xid of NVLink 5 is as bad as its line states; the catalogue knows what to do.
 fn linked(meaning: Meaning, line: &xid::Line<'_>, branch: Option<Branch>) -> Meaning {
     let Some(report) = line.nvlink5() else { return meaning };
     let by_line = meaning.fatal.is_some();
     let said = meaning.said(report.is_fatal);
     let known = nvlink5::look_up(line.code, &report, branch).and_then(nvlink5::Verdict::action);
-    // A reset that the catalogue asks for where the line says that nothing is lost would drain for nothing.
+    // A reset that the catalogue asks for where the line reports no loss would drain for nothing.
     match known.filter(|action| by_line && (report.is_fatal || *action != Action::ResetGpu)) {
         Some(action) => said.acting(action),
         None => said,

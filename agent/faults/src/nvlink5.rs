@@ -1,4 +1,4 @@
-//! NVLink 5, Xids 144 to 150: which unit of the GPU's link saw which error, and what NVIDIA's catalogue says of it.
+//! NVLink 5, Xids 144 to 150: which unit of the GPU's link saw which error, and NVIDIA's catalogue entry for it.
 
 mod report;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::Branch;
 
 const TEXT: &str = include_str!("../tables/nvlink5.toml");
 
-/// What the catalogue says of one unit's error.
+/// The catalogue's entry for one unit's error.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
@@ -60,8 +60,8 @@ fn table() -> &'static Table {
     &TABLE
 }
 
-/// What the catalogue says of `report`, an Xid `code` of a driver of `branch`. Without a branch either layout of the
-/// information word counts: the unit's name is in the line, too. `None`: it says nothing.
+/// The catalogue's verdict on `report`, an Xid `code` of a driver of `branch`. Without a branch either layout of the
+/// information word counts: the unit's name is in the line, too. `None`: it has no entry.
 #[must_use]
 pub fn look_up(code: u32, report: &Report<'_>, branch: Option<Branch>) -> Option<&'static Verdict> {
     let (info, status) = (report.info?, report.status?);

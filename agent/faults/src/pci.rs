@@ -1,4 +1,4 @@
-//! PCI addresses in one form, whoever writes them: `0000:05:00.0`, the kernel's own.
+//! PCI addresses in one form, whatever their source: `0000:05:00.0`, the kernel's own.
 
 /// `address` as the kernel writes it. Takes what NVIDIA's driver prints (`0000:05:00`, without a function), what NVML
 /// gives (`00000000:05:00.0`) and what the kernel has (`10000:e1:00.0`, a domain of an NVMe bridge).

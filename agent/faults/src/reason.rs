@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use nodewell_model::{Action, Name, Severity};
 use serde::{Deserialize, Serialize};
 
-/// One file for each family of devices.
+/// One file for each kind of device.
 const FILES: [&str; 13] = [
     include_str!("../reasons/disk.toml"),
     include_str!("../reasons/memory.toml"),
@@ -32,7 +32,7 @@ pub struct Reason {
     pub condition: Option<Name>,
     pub severity: Severity,
     pub action: Action,
-    /// How sure: whose word it is, and when it may be wrong.
+    /// How sure it is: the source of the report, and when it may be wrong.
     pub sure: String,
     /// What it means.
     pub meaning: String,

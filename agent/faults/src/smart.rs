@@ -22,7 +22,7 @@ pub struct Attribute {
     pub caveat: String,
 }
 
-/// What an attribute speaks of.
+/// What an attribute is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -67,7 +67,7 @@ struct Fields {
 /// All attributes, by their number.
 ///
 /// # Panics
-/// If the table is not one: a mistake of ours that tests find.
+/// If the table is not one: a bug that tests find.
 #[must_use]
 pub fn attributes() -> &'static [Attribute] {
     static ALL: LazyLock<Vec<Attribute>> =
@@ -84,7 +84,7 @@ pub fn attribute(id: u8) -> Option<&'static Attribute> {
 /// All fields of NVMe's health page.
 ///
 /// # Panics
-/// If the table is not one: a mistake of ours that tests find.
+/// If the table is not one: a bug that tests find.
 #[must_use]
 pub fn fields() -> &'static [Field] {
     static ALL: LazyLock<Vec<Field>> =

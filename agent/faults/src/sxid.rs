@@ -13,7 +13,7 @@ use crate::codes::{Codes, Meaning, OverrideError, Overrides};
 pub(crate) const PREFIX: &str = "NvSwitchSXid";
 const TEXT: &str = include_str!("../tables/sxid.toml");
 
-/// What SXids mean: the shipped table, or that with an operator's words over it.
+/// What SXids mean: the shipped table, or that with an operator's overrides.
 #[derive(Debug, Clone)]
 pub struct Table(Codes);
 
@@ -21,7 +21,7 @@ impl Table {
     /// The table that is part of the program.
     ///
     /// # Panics
-    /// If the table is not one: a mistake of ours that tests find.
+    /// If the table is not one: a bug that tests find.
     #[must_use]
     pub fn shipped() -> &'static Self {
         static SHIPPED: LazyLock<Table> =
@@ -33,19 +33,19 @@ impl Table {
         self.0.overridden(&words.sxid, path).map(Self)
     }
 
-    /// What `code` means, and what the line's own word makes of it.
+    /// What `code` means, and how the line's own severity changes that.
     #[must_use]
     pub fn classify(&self, code: u32, is_fatal: Option<bool>) -> Meaning {
         let meaning = self.0.classify(code, None);
         match is_fatal {
-            // A code that nobody knows, and that the driver calls fatal, is not passed over.
+            // A code that is unknown, and that the driver calls fatal, is not passed over.
             Some(true) if !self.0.has(code) => meaning.fatal_by_line_alone(),
             Some(is_fatal) => meaning.said(is_fatal),
             None => meaning,
         }
     }
 
-    /// The codes themselves, for those who list or look up.
+    /// The codes themselves, for listing and look-up.
     #[must_use]
     pub fn codes(&self) -> &Codes {
         &self.0

@@ -18,7 +18,7 @@ use crate::{
 pub(crate) const PREFIX: &str = "GpuXid";
 const TEXT: &str = include_str!("../tables/xid.toml");
 
-/// What Xids mean: the shipped table, or that with an operator's words over it.
+/// What Xids mean: the shipped table, or that with an operator's overrides.
 #[derive(Debug, Clone)]
 pub struct Table(Codes);
 
@@ -26,7 +26,7 @@ impl Table {
     /// The table that is part of the program.
     ///
     /// # Panics
-    /// If the table is not one: a mistake of ours that tests find.
+    /// If the table is not one: a bug that tests find.
     #[must_use]
     pub fn shipped() -> &'static Self {
         static SHIPPED: LazyLock<Table> =
@@ -34,7 +34,7 @@ impl Table {
         &SHIPPED
     }
 
-    /// The shipped table with the `[[xid]]` words of an operator's file over it.
+    /// The shipped table with the `[[xid]]` overrides of an operator's file.
     pub fn with_overrides(path: &Path) -> Result<Self, OverrideError> {
         let words = Overrides::parse(&overrides::read(path)?, path)?;
         Self::shipped().overridden(&words, path)
@@ -51,7 +51,7 @@ impl Table {
         (code != 0).then(|| self.0.classify(code, branch))
     }
 
-    /// The codes themselves, for those who list or look up.
+    /// The codes themselves, for listing and look-up.
     #[must_use]
     pub fn codes(&self) -> &Codes {
         &self.0

@@ -29,7 +29,8 @@ impl From<&Now> for Moment {
 }
 
 impl Moment {
-    /// The step from this moment to `now`. Across a reboot only the wall clock tells; one that went back tells nothing.
+    /// The step from this moment to `now`. Across a reboot only the wall clock measures it; one that went back gives no
+    /// step.
     pub fn step_to(&self, now: &Now) -> Step {
         if self.is_same_boot(now) {
             let elapsed = now.boottime.saturating_sub(Duration::from_secs(self.boottime_secs));

@@ -1,6 +1,7 @@
 //! CPUs: which are online, how hot they run, which microcode they run.
 //!
-//! Machine checks are the kernel log's (rules/shipped/hardware.toml); those that are about memory are the memory family's.
+//! Machine checks are the kernel log's (rules/shipped/hardware.toml); those that are about memory are the memory
+//! check's.
 
 mod heat;
 pub mod judge;

@@ -1,8 +1,8 @@
-//! GPUs: NVIDIA's by its management library and the PCI bus, AMD's by the counters that its driver keeps in sysfs.
+//! GPUs: NVIDIA's by its management library and the PCI bus, AMD's by its driver's counters in sysfs.
 //!
 //! A GPU is known by its PCI address, which a reset does not change as it may change the index. NVML is opened in the
 //! worker when the first GPU is asked, never to list them: a library that hangs silences GPUs one by one, and the bus
-//! still tells which of them are off it.
+//! still shows which of them are off it.
 
 mod bus;
 mod judge;

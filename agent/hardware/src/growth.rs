@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A window is kept in so many parts: what is older than the window leaves in steps.
+/// A window is stored in so many parts: what is older than the window leaves in steps.
 const PARTS: u64 = 12;
 
 /// What is known of a counter's life before it was first read.
@@ -52,8 +52,8 @@ impl Growth {
         *self == Self::from_zero()
     }
 
-    /// Takes a reading in, and says by how much the counter has grown. One that went back was reset (its device came
-    /// anew, or an operator set it to zero): it is counted from there.
+    /// Adds a reading, and returns by how much the counter has grown. One that went back was reset (its device came
+    /// back, or an operator set it to zero): it is counted from there.
     pub fn observe(&mut self, count: u64, now: Duration, window: Window) -> u64 {
         let grown = self.since_last(count, now, window);
         self.last = Some(count);
@@ -61,7 +61,7 @@ impl Growth {
         grown
     }
 
-    /// Takes a reading in whose growth has a reason that is no fault.
+    /// Adds a reading whose growth has a reason that is no fault.
     pub fn excuse(&mut self, count: u64) {
         self.last = Some(count);
     }
@@ -69,7 +69,7 @@ impl Growth {
     /// Growth that was found by other means than the counter.
     pub fn add(&mut self, grown: u64, now_secs: u64, window: Window) {
         let oldest = now_secs.saturating_sub(window.length.as_secs());
-        // What lies ahead of now is of another boot whose id nobody knows.
+        // What lies ahead of now is of another boot whose id is unknown.
         self.steps.retain(|step| (oldest..=now_secs).contains(&step.last_secs));
         if grown == 0 {
             return;

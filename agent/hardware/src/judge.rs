@@ -1,4 +1,4 @@
-//! What the satellite does with answers: judges them against what it remembers. Pure: time is an argument.
+//! What the check process does with answers: judges them against what it remembers. Pure: time is an argument.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct Now {
     pub wall: Timestamp,
     /// For rates within a boot: never jumps, counts suspends.
     pub boottime: Duration,
-    /// Tells one boot from another; empty if unknown.
+    /// Distinguishes one boot from another; empty if unknown.
     pub boot_id: String,
 }
 
@@ -22,19 +22,19 @@ pub struct Now {
 #[derive(Debug)]
 pub struct Round {
     pub now: Now,
-    /// The devices that are there, or why nobody knows.
+    /// The devices that are there, or why they are unknown.
     pub listed: Result<Vec<String>, Trouble>,
-    /// What those said that were asked in this round; a device that was listed and not asked is as it was.
+    /// What those answered that were asked in this round; a device that was listed and not asked is as it was.
     pub answers: Vec<(String, Answer)>,
 }
 
-/// A reading, as JSON of the family's own type, or why there is none. What does not parse is a [`ReadError::Failed`].
+/// A reading, as JSON of the check's own type, or why there is none. What does not parse is a [`ReadError::Failed`].
 pub type Answer = Result<Value, Trouble>;
 
 /// Why there is no reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// The reader's own word.
+    /// The reader's own error.
     Read(ReadError),
     /// The reader never came back.
     Silent(Silence),
@@ -53,19 +53,19 @@ pub struct Silence {
 pub const NOT_ASKED: &str = "not asked: ";
 
 impl Silence {
-    /// Whether it was asked itself; if not, the readers of others hang, and nobody knows how it is.
+    /// Whether it was asked itself; if not, the readers of others hang, and its state is unknown.
     #[must_use]
     pub fn was_asked(&self) -> bool {
         !self.message.starts_with(NOT_ASKED)
     }
 }
 
-/// Judges one family.
+/// Judges the devices of one check.
 pub trait Judge {
-    /// Takes a round in, and says how every device that it knows is: the whole account, each time.
+    /// Judges a round, and returns the state of every device that it knows: the whole account, each time.
     fn judge(&mut self, round: Round) -> Findings;
 
-    /// Takes in what [`crate::Reader::wait`] returned, and says the same.
+    /// Judges what [`crate::Reader::wait`] returned, and returns the same.
     fn news(&mut self, news: Vec<Value>, now: &Now) -> Findings {
         let _ = (news, now);
         Findings::default()
@@ -76,7 +76,7 @@ pub trait Judge {
         None
     }
 
-    /// What an earlier run of this or an older version kept; what is not understood is forgotten.
+    /// The state that an earlier run of this or an older version saved; what is not understood is forgotten.
     fn resume(&mut self, kept: Value) {
         let _ = kept;
     }

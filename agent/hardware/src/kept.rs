@@ -1,4 +1,4 @@
-//! What a judge handed out last to be kept: the same again is not written again.
+//! What a judge handed out last to be saved: the same again is not written again.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 pub struct Kept(Value);
 
 impl Kept {
-    /// As an earlier run kept it.
+    /// As an earlier run saved it.
     #[must_use]
     pub fn of(kept: Value) -> Self {
         Self(kept)

@@ -16,13 +16,13 @@ pub struct Patience {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lasting {
     holds: bool,
-    /// Since when the readings have said the opposite of `holds`.
+    /// Since when the readings have shown the opposite of `holds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     contrary_secs: Option<u64>,
 }
 
 impl Lasting {
-    /// Takes a reading in, and says whether the sign is to be believed.
+    /// Adds a reading, and returns whether the sign is to be believed.
     pub fn observe(&mut self, present: bool, now: Duration, patience: Patience) -> bool {
         if present == self.holds {
             self.contrary_secs = None;

@@ -1,7 +1,7 @@
-//! Hardware: readers that ask devices how they are, and judges that say what it means.
+//! Hardware: readers that ask devices how they are, and judges that decide what it means.
 //!
-//! A [`Reader`] runs in a worker process, because what it calls may never return. A [`Judge`] runs in the satellite that
-//! supervises the worker: it is pure, and keeps what a verdict needs to remember.
+//! A [`Reader`] runs in a worker process, because what it calls may never return. A [`Judge`] runs in the check process
+//! that supervises the worker: it is pure, and remembers what a verdict needs.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod attribute;

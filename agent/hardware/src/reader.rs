@@ -5,14 +5,14 @@ use std::{io, path::Path, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Reads the devices of one family. Every call may hang or take the process with it.
+/// Reads the devices of one check. Every call may hang or take the process with it.
 pub trait Reader {
     /// The devices that are there now, by the names that [`Reader::read`] takes. They are subjects, too: `nvme0n1`, a PCI
     /// address, a DIMM's label.
     fn list(&mut self) -> Result<Vec<String>, ReadError>;
 
-    /// One device's reading: the family's own type as JSON. A part that is not supported is left out of the reading;
-    /// an error is for a device that cannot be read at all.
+    /// One device's reading: the check's own type as JSON. A part that is not supported is left out of the reading; an
+    /// error is for a device that cannot be read at all.
     fn read(&mut self, device: &str) -> Result<Value, ReadError>;
 
     /// Whether [`Reader::wait`] is worth calling.
@@ -20,7 +20,7 @@ pub trait Reader {
         false
     }
 
-    /// Waits for what devices say by themselves, for at most `within`; returns at once with what there is.
+    /// Waits for what devices report by themselves, for at most `within`; returns at once with what there is.
     fn wait(&mut self, within: Duration) -> Result<Vec<Value>, ReadError> {
         let _ = within;
         Ok(Vec::new())
@@ -34,7 +34,7 @@ pub enum ReadError {
     /// It was there a moment ago, or its driver or library is not there at all: nothing is published.
     #[error("{what} is not there")]
     Gone { what: String },
-    /// The message says what right is missing.
+    /// The message names the missing right.
     #[error("no permission: {message}")]
     Denied { message: String },
     /// The device does not know the command: it is never asked again in this worker's life.

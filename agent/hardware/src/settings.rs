@@ -1,10 +1,10 @@
-//! What an operator can set, with what holds if nothing is said. Reading the config file is the agent's.
+//! What an operator can set, with the defaults. Reading the config file is the agent's.
 
 use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// One part for each family.
+/// One part for each check.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Settings {
     pub disk: DiskSettings,
@@ -68,11 +68,11 @@ pub struct FabricSettings {
 pub struct GpuSettings {
     pub enabled: bool,
     pub interval: Duration,
-    /// How many there have to be; not said: the most ever seen.
+    /// How many there have to be; unset: the most ever seen.
     pub expected: Option<u32>,
     /// `libnvidia-ml.so.1`, wherever the linker finds it.
     pub library: Option<PathBuf>,
-    /// An operator's own words on Xids, over the shipped ones.
+    /// An operator's overrides of the shipped Xid table.
     pub xids: Option<PathBuf>,
 }
 
@@ -86,7 +86,7 @@ impl Default for DiskSettings {
 
 impl Default for MemorySettings {
     fn default() -> Self {
-        // Ten within a day is what the rule of the kernel log says, too.
+        // Ten within a day is the limit of the kernel log's rule, too.
         Self { enabled: true, interval: MINUTE, corrected_per_day: 10 }
     }
 }

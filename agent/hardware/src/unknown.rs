@@ -1,10 +1,10 @@
-//! What is said of a device that nobody can judge.
+//! What is reported of a device that cannot be judged.
 
 use nodewell_model::Name;
 
 use crate::{ReadError, State, Trouble};
 
-/// A device that never answers is told from one whose answer is of no use, and from one that we may not ask.
+/// A device that never answers is distinguished from one whose answer is of no use, and from one that we may not ask.
 #[must_use]
 pub fn unknown(trouble: &Trouble) -> State {
     let (reason, message) = match trouble {
@@ -20,7 +20,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::Silence;
 
-    /// Every trouble that is not an absence, and what is said then.
+    /// Every error that is not an absence, and what is reported then.
     pub(crate) fn troubles() -> [(Trouble, &'static str); 4] {
         let since = jiff::Timestamp::UNIX_EPOCH;
         let message = || "as a test says".to_owned();

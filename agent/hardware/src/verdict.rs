@@ -1,10 +1,10 @@
-//! What a judge says: how each device is, and what happened.
+//! What a judge returns: the state of each device, and what happened.
 
 use jiff::Timestamp;
 use nodewell_faults::reason;
 use nodewell_model::{Action, Inventory, Name, Severity};
 
-/// The whole account of one family.
+/// The whole account of one check.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     /// Every device that is known; one that is not named any more is forgotten.
@@ -33,7 +33,7 @@ pub enum State {
     Well { message: String },
     /// Each of its faults, in any order; at least one.
     Faulty(Vec<Fault>),
-    /// Nobody can tell: `DeviceNotAnswering`.
+    /// The state is unknown: `DeviceNotAnswering`.
     Unknown { reason: Name, message: String },
 }
 
@@ -59,8 +59,8 @@ pub struct Happening {
     pub time: Timestamp,
 }
 
-/// The evidence that problems of a subject are over, whoever claims them: those whose rule says `check =
-/// "device-recovered"` and that nobody has claimed since.
+/// The evidence that problems of a subject are over, whatever source claims them: those whose rule has `check =
+/// "device-recovered"` and that no source has claimed since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     pub condition: Name,
@@ -76,7 +76,7 @@ impl Fault {
     /// A fault with severity and action as the catalogue has them.
     ///
     /// # Panics
-    /// In debug builds, if the catalogue does not know `name`: a mistake of ours that tests find.
+    /// In debug builds, if the catalogue does not know `name`: a bug that tests find.
     #[must_use]
     pub fn new(name: &'static str, message: impl Into<String>) -> Self {
         let known = reason::named(name);
@@ -95,7 +95,7 @@ impl Happening {
     /// Something that happened at `time`, with its severity as the catalogue has it.
     ///
     /// # Panics
-    /// In debug builds, if the catalogue does not know `name`: a mistake of ours that tests find.
+    /// In debug builds, if the catalogue does not know `name`: a bug that tests find.
     #[must_use]
     pub fn new(name: &'static str, subject: &str, message: impl Into<String>, time: Timestamp) -> Self {
         let known = reason::named(name);

@@ -1,5 +1,5 @@
-//! Log lines to journald that never wait for it: what it does not take at once is dropped, and the next line says how
-//! many were. A journald that hangs must not stop a daemon; `tracing-journald` would wait for it.
+//! Log lines to journald that never wait for it: what it does not take at once is dropped, and the next line reports
+//! how many were. A journald that hangs must not stop a daemon; `tracing-journald` would wait for it.
 
 use std::{
     fmt::{Debug, Write as _},
@@ -40,7 +40,7 @@ impl JournalLayer {
         self.socket.send_to(entry.bytes(), SOCKET).is_ok()
     }
 
-    /// Says what was dropped, once there is room again.
+    /// Logs what was dropped, once there is room again.
     fn confess(&self) {
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         let text = format!("{dropped} lines of this log were dropped: the journal did not take them");

@@ -7,8 +7,8 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Starts logging as `identifier` (`SYSLOG_IDENTIFIER`), at `level` if the environment says nothing; a second call changes
-/// nothing.
+/// Starts logging as `identifier` (`SYSLOG_IDENTIFIER`), at `level` if the environment sets nothing; a second call
+/// changes nothing.
 pub fn init(identifier: &'static str, level: &str) {
     let filter = EnvFilter::try_from_env("NODEWELL_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let _ = Registry::default().with(output(identifier).with_filter(filter)).try_init();

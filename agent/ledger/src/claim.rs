@@ -1,4 +1,4 @@
-//! Claims and problems: who says what of one subject, and since when.
+//! Claims and problems: which source reports what of one subject, and since when.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Now;
 
-/// So long a problem made by `nodewell inject` lasts, whatever its rule says.
+/// So long a problem made by `nodewell inject` lasts, whatever its rule sets.
 pub(crate) const TEST_LASTS: Duration = Duration::from_secs(60);
 
-/// How exact `last seen` is for what is confirmed again and again: each step is a change that everyone is shown.
+/// How exact `last seen` is for what is confirmed again and again: each step is a change that all clients see.
 const SEEN_EVERY: Duration = Duration::from_secs(10);
 
 /// Whose claim it is. Tests and real findings of one source are two claimants: a test neither refreshes nor ends
@@ -22,7 +22,7 @@ pub(crate) struct Claimant {
     pub(crate) test: bool,
 }
 
-/// What one source says of one problem.
+/// What one source reports of one problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claim {
     pub(crate) since: Timestamp,
@@ -54,7 +54,7 @@ pub(crate) enum Lasting {
     /// Its quiet time had passed before it arrived.
     Over,
     Until(Duration),
-    /// Until evidence says otherwise.
+    /// Until evidence ends it.
     Open,
 }
 
@@ -101,7 +101,7 @@ impl Claim {
         }
     }
 
-    /// Takes a repetition in. It counts in any case; its words hold, and its quiet time, if nothing newer was seen.
+    /// Merges a repetition. It counts in any case; its message and its quiet time hold if nothing newer was seen.
     pub(crate) fn repeat(&mut self, later: Self) {
         self.count = self.count.saturating_add(later.count);
         self.since = self.since.min(later.since);
@@ -118,8 +118,8 @@ impl Claim {
 }
 
 impl Claim {
-    /// The daemon says it once more, by a report. Its words replace the former ones, whatever they were; only a new
-    /// transition is another occurrence, and other figures in the same words (a temperature, a count) are no news.
+    /// The daemon reports it once more. Its message replaces the former one, whatever that was. Only a new transition
+    /// is another occurrence; other figures in the same message (a temperature, a count) are no news.
     pub(crate) fn restate(&mut self, said: Restated, now: Now) -> Restatement {
         let again = self.transition != Some(said.transition);
         let alike = (self.severity, self.action) == (said.severity, said.action);
@@ -138,7 +138,7 @@ impl Claim {
     }
 }
 
-/// What came of saying it once more.
+/// What came of reporting it once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restatement {
     Nothing,
@@ -147,7 +147,7 @@ pub(crate) enum Restatement {
     News,
 }
 
-/// What a report says of a problem that its daemon claims already.
+/// What a report contains of a problem that its daemon claims already.
 #[derive(Debug)]
 pub(crate) struct Restated {
     pub(crate) transition: Timestamp,
@@ -163,7 +163,7 @@ impl Problem {
         self.claims.iter().filter(move |(claimant, _)| claimant.test == test)
     }
 
-    /// Whether nobody but `nodewell inject` says so.
+    /// Whether only `nodewell inject` claims it.
     pub(crate) fn is_test(&self) -> bool {
         self.claims.keys().all(|claimant| claimant.test)
     }
@@ -182,7 +182,7 @@ impl Problem {
         Some(Seen { count, last_seen: self.shown().map(|(_, claim)| claim.last_seen).max()? })
     }
 
-    /// The claim whose words stand for the problem: the worst, then the newest.
+    /// The claim whose message stands for the problem: the worst, then the newest.
     pub(crate) fn spokesman(&self) -> Option<&Claim> {
         self.shown().map(|(_, claim)| claim).max_by_key(|claim| (claim.severity, claim.last_seen))
     }

@@ -7,11 +7,11 @@ use nodewell_model::Name;
 /// Node Problem Detector's two metrics, and our own losses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// `problem_counter`: how many records said so, for each reason, events and conditions alike.
+    /// `problem_counter`: how many records reported it, for each reason, events and conditions alike.
     pub raised: BTreeMap<Name, u64>,
     /// `problem_gauge`: every reason that has held a condition since it was loaded.
     pub gauges: Vec<Gauge>,
-    /// Events that nobody took in time.
+    /// Events that no exporter took in time.
     pub events_dropped: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Monitors and external problem daemons: what they watch and whether their word can be relied on.
+//! Monitors and external problem daemons: what they watch and whether their reports can be relied on.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -15,17 +15,17 @@ use crate::{Now, reporter::Reporter};
 /// Condition types one daemon may watch: more than any catalogue has.
 const WATCHES_LIMIT: usize = 256;
 
-/// What a monitor or daemon says of itself. A heartbeat is the same report again.
+/// What a monitor or daemon reports of itself. A heartbeat is the same report again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaemonReport {
     pub name: Arc<str>,
     pub state: DaemonState,
-    /// Why it is in this state; `MonitorBlind` and the like if it does not say.
+    /// Why it is in this state; `MonitorBlind` and the like if it gives none.
     pub reason: Option<Name>,
     pub message: String,
     /// The conditions that it would turn True.
     pub watches: Vec<Name>,
-    /// Its word holds for so long; `None`: until it says otherwise.
+    /// How long its report holds; `None`: until its next report.
     pub ttl: Option<Duration>,
     /// Records read, in all.
     pub records: u64,
@@ -42,7 +42,7 @@ pub struct Gap {
     pub message: String,
     /// When reading went on.
     pub time: Timestamp,
-    /// The record before the gap, where there is one: told again, it is the same gap.
+    /// The record before the gap, where there is one: reported again, it is the same gap.
     pub origin: Option<Origin>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn new(report: DaemonReport, before: Option<&Self>, now: Now) -> Self {
-        // A clean end is its last word: nothing more is expected of it.
+        // A clean end is its last report: nothing more is expected of it.
         let expected = report.ttl.filter(|_| report.state != DaemonState::Dead);
         let silent = is_silent(report.state);
         Self {
@@ -84,7 +84,7 @@ impl Daemon {
         }
     }
 
-    /// One that reports over the socket, heard of for the first time.
+    /// One that reports over the socket, for the first time.
     pub(crate) fn external(reporter: Reporter) -> Self {
         Self {
             state: DaemonState::Starting,
@@ -100,7 +100,7 @@ impl Daemon {
         }
     }
 
-    /// It spoke. Returns whether conditions may look different by that alone.
+    /// It reported. Returns whether conditions may look different by that alone.
     pub(crate) fn heard(&mut self) -> bool {
         self.silent_since = None;
         self.reason = None;
@@ -125,7 +125,7 @@ impl Daemon {
         before != self.watches.len()
     }
 
-    /// It should have spoken by `time`.
+    /// It should have reported by `time`.
     pub(crate) fn go_stale(&mut self, time: Timestamp) {
         self.state = DaemonState::Stale;
         self.reason = None;
@@ -137,7 +137,7 @@ impl Daemon {
         self.silent_since.get_or_insert(time);
     }
 
-    /// Whether it can tell how `condition` is.
+    /// Whether it can report the state of `condition`.
     pub(crate) fn sees(&self, condition: &Name) -> bool {
         self.state == DaemonState::Running && self.doubt_of(condition).is_none()
     }
@@ -165,7 +165,7 @@ impl Daemon {
             && (&self.watches, self.silent_since) == (&other.watches, other.silent_since)
     }
 
-    /// Its own reason, or the word for its state; `None` while it runs.
+    /// Its own reason, or the name of its state; `None` while it runs.
     pub(crate) fn reason(&self) -> Option<Name> {
         let word = match self.state {
             DaemonState::Running => return None,
@@ -196,7 +196,7 @@ fn is_silent(state: DaemonState) -> bool {
     matches!(state, DaemonState::Blind | DaemonState::Stale | DaemonState::Dead)
 }
 
-/// For choosing what to tell of several: the most final first.
+/// For choosing which of several to report: the most final first.
 pub(crate) fn gravity(state: DaemonState) -> u8 {
     match state {
         DaemonState::Running => 0,

@@ -6,16 +6,16 @@ use nodewell_model::{Name, ProblemKey, Table};
 
 use crate::claim::Claimant;
 
-/// The marks. A mark says that a row may differ, not how.
+/// The marks. A mark means that a row may differ, not how.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Dirty {
     pub(crate) claims: BTreeSet<(ProblemKey, Claimant)>,
     pub(crate) daemons: BTreeSet<Arc<str>>,
     pub(crate) totals: BTreeSet<Name>,
     pub(crate) departed: bool,
-    /// Rows in the store that nobody understands or wants.
+    /// Rows in the store that are not understood or not wanted.
     pub(crate) unwanted: BTreeSet<(Table, String)>,
-    /// Grows with every mark: whoever reports something that lasts is told by it from a mere heartbeat.
+    /// Grows with every mark: it distinguishes a report of something that lasts from a mere heartbeat.
     pub(crate) marks: u64,
 }
 

@@ -29,7 +29,7 @@ impl Run {
         Self { boot_id: None, started_ns, sequence: 0 }
     }
 
-    /// The origin of something that no record says.
+    /// The origin of something that no record reports.
     pub(crate) fn next_origin(&mut self) -> Origin {
         self.sequence += 1;
         let boot_id = self.boot_id.unwrap_or_default();
@@ -43,7 +43,7 @@ impl Run {
 }
 
 impl EventQueue {
-    /// Numbers `event` and keeps at most `limit`, the newest.
+    /// Numbers `event` and stores at most `limit`, the newest.
     pub(crate) fn push(&mut self, event: EventRecord, limit: usize) {
         self.last_id += 1;
         self.waiting.push_back(EventRecord { id: self.last_id, ..event });
@@ -77,11 +77,11 @@ pub(crate) fn event_of(finding: &Finding) -> EventRecord {
     }
 }
 
-/// Why problems end, and who says so.
+/// Why problems end, and what reports it.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     pub(crate) time: Timestamp,
-    /// `None`: no record says so, the ledger concludes it.
+    /// `None`: no record reports it, the ledger concludes it.
     pub(crate) origin: Option<Origin>,
     pub(crate) boot_id: Option<BootId>,
     pub(crate) source: String,

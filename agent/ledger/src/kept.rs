@@ -1,5 +1,5 @@
-//! The ledger as rows that a store keeps: only what changed is made anew, and a ledger takes rows in again at its start
-//! or, where the disk was away, whenever they come.
+//! The ledger as rows that a store saves: only what changed is made again. A ledger loads rows at its start or, where
+//! the disk was away, whenever they come.
 
 mod take_in;
 
@@ -40,7 +40,7 @@ struct KeptRun {
     events_dropped: u64,
 }
 
-/// The row of those who said goodbye.
+/// The row of daemons that reported a clean stop.
 type KeptDeparted = VecDeque<(Arc<str>, Ids)>;
 
 impl Ledger {
@@ -62,7 +62,7 @@ impl Ledger {
         rows
     }
 
-    /// Nobody keeps rows.
+    /// There is no store that saves rows.
     pub fn skip_rows(&mut self) {
         self.dirty = Dirty { marks: self.dirty.marks, ..Dirty::default() };
     }
@@ -88,7 +88,7 @@ impl Ledger {
         Row { table: Table::Claims, key: json(&named).unwrap_or_default(), value }
     }
 
-    /// Our own monitors say anew what they watch as soon as they start.
+    /// Our own monitors report what they watch as soon as they start.
     fn daemon_row(&self, name: &str) -> Row {
         let external = self.daemons.get(name).filter(|daemon| daemon.reporter.is_some());
         Row { table: Table::Daemons, key: name.to_owned(), value: external.and_then(json) }
@@ -121,7 +121,7 @@ impl Ledger {
     }
 }
 
-/// Plain values become JSON; what cannot would not be kept, and the tests see to it that all can.
+/// Plain values become JSON; what cannot would not be saved, and the tests see to it that all can.
 fn json<T: Serialize>(value: &T) -> Option<String> {
     serde_json::to_string(value).ok()
 }

@@ -1,4 +1,4 @@
-//! The ledger itself: what is told to it, and what can be read of it.
+//! The ledger itself: what is reported to it, and what can be read of it.
 
 mod ends;
 mod reload;
@@ -41,7 +41,7 @@ pub enum Applied {
     Started,
     /// An active problem was claimed again, or by one more source.
     Repeated,
-    /// Claims were withdrawn; so many problems ended by it. None is not a mistake.
+    /// Claims were withdrawn; so many problems ended by it. None is not an error.
     Cleared(usize),
     /// Its quiet time had passed before it arrived: nothing is raised by it, nothing refreshed.
     Over,
@@ -77,7 +77,7 @@ pub struct ReportRefusal {
     pub why: Refusal,
 }
 
-/// What somebody wants cleared: claims of everyone. `None` stands for all.
+/// What a client wants cleared: claims of all sources. `None` stands for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClearRequest {
     pub condition: Name,
@@ -91,7 +91,7 @@ pub struct ClearRequest {
     pub as_seen: Option<Seen>,
 }
 
-/// What is true of the node. Owned by one task; see the crate's words on times.
+/// What is true of the node. Owned by one task; for its times see the crate's documentation.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     pub(crate) limits: Limits,
@@ -104,7 +104,7 @@ pub struct Ledger {
     pub(crate) version: u64,
     /// Grows with what [`Ledger::shared_conditions`], [`Ledger::daemons`] and [`Ledger::hardware`] show.
     pub(crate) account: u64,
-    /// Daemons that said goodbye, with the ids of their last reports: one of these may still come again.
+    /// Daemons that reported a clean stop, with the ids of their last reports: one of these may still come again.
     pub(crate) departed: VecDeque<(Arc<str>, Ids)>,
     pub(crate) dirty: Dirty,
     /// Of the counters, what was last taken for the store.
@@ -149,8 +149,8 @@ impl Ledger {
         self
     }
 
-    /// Takes a finding in, whose guard has been proven. O(log n), but for a clear without a subject, which looks at
-    /// each subject of its reason. Findings of one source come in the order of their records.
+    /// Applies a finding whose guard has been proven. O(log n), but for a clear without a subject, which looks at each
+    /// subject of its reason. Findings of one source come in the order of their records.
     pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Refusal> {
         if let Some(condition) = finding.condition.as_ref().filter(|name| !self.pages.contains_key(*name)) {
             return Err(Refusal::UnknownCondition(condition.clone()));
@@ -236,8 +236,8 @@ impl Ledger {
         self.events.take()
     }
 
-    /// Every condition that is watched or has a problem, by name. Only what changed since the last call is made
-    /// anew, so this is cheap to call after each batch of findings.
+    /// Every condition that is watched or has a problem, by name. Only what changed since the last call is made again,
+    /// so this is cheap to call after each batch of findings.
     pub fn shared_conditions(&mut self) -> Vec<Arc<ConditionView>> {
         let daemons = &self.daemons;
         let shown = self.pages.values_mut().filter_map(|page| {
@@ -299,7 +299,7 @@ impl Ledger {
     }
 }
 
-/// Says so in a finding that a limit put into the problem without a subject.
+/// States in a finding that a limit put it into the problem without a subject.
 fn fold(finding: &mut Finding, key: &ProblemKey) {
     if finding.subject == key.subject {
         return;

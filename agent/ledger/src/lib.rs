@@ -1,6 +1,6 @@
 //! The one owner of what is true of the node: findings become claims, claims problems, problems conditions.
 //!
-//! Pure and deterministic: no clock, no I/O, no log. Time comes in with every call ([`Now`]), everything is kept in
+//! Pure and deterministic: no clock, no I/O, no log. Time comes in with every call ([`Now`]), everything is stored in
 //! ordered maps, and every input is bounded ([`Limits`]).
 //!
 //! ## Which time is meant
@@ -11,8 +11,8 @@
 //! its report, and never before the one in force. Only one step back is wanted: a record that was written
 //! before its monitor began to read dates the condition at the record.
 //!
-//! Deadlines (quiet times, ttl, tests) are kept in `CLOCK_BOOTTIME` of arrival and fire in [`Ledger::advance`]
-//! alone: a raise that arrives after a deadline but before `advance` continues the problem.
+//! Deadlines (quiet times, ttl, tests) are stored in `CLOCK_BOOTTIME` of arrival and fire in [`Ledger::advance`] alone:
+//! a raise that arrives after a deadline but before `advance` continues the problem.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

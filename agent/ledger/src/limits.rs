@@ -19,7 +19,7 @@ pub struct Limits {
     pub external_daemons: usize,
     /// How many of those may belong to one user or unit.
     pub daemons_of_one: usize,
-    /// Types, subjects and reasons that one external daemon may speak of; further ones are refused.
+    /// Types, subjects and reasons that one external daemon may report; further ones are refused.
     pub reported_subjects: usize,
     /// Events that wait to be taken. The oldest go first, and are counted.
     pub events: usize,

@@ -24,7 +24,7 @@ pub(crate) enum Cause {
 /// A condition's status and its transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Standing {
-    /// `None`: no problem and nobody watches; not listed.
+    /// `None`: no problem and no monitor watches; not listed.
     pub(crate) status: Option<ConditionStatus>,
     /// The last transition.
     pub(crate) since: Option<Timestamp>,
@@ -100,7 +100,7 @@ impl Page {
         }
     }
 
-    /// A problem starts with its first claim; a test also says so where the problem is there already.
+    /// A problem starts with its first claim; a test also counts as a start where the problem is there already.
     pub(crate) fn starts(&self, key: &ProblemKey, claimant: &Claimant) -> bool {
         let problem = self.problems.get(key);
         problem.is_none_or(|problem| claimant.test && !problem.claims.contains_key(claimant))
@@ -135,7 +135,7 @@ impl Page {
         self.problems.entry(key.clone()).or_default()
     }
 
-    /// Strikes out a problem that nobody claims any more.
+    /// Strikes out a problem that no source claims any more.
     pub(crate) fn close(&mut self, key: &ProblemKey) {
         if self.problems.remove(key).is_none() {
             return;

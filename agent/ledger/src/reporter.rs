@@ -1,5 +1,5 @@
-//! What the ledger keeps of a daemon that reports over the socket: what it claims, what it cannot tell, and the ids of
-//! its last reports.
+//! What the ledger stores of a daemon that reports over the socket: what it claims, what it reports as unknown, and the
+//! ids of its last reports.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -37,7 +37,7 @@ pub(crate) type Held = BTreeMap<Spot, BTreeSet<Name>>;
 pub(crate) struct Reporter {
     pub(crate) on_stale: OnStale,
     pub(crate) ids: Ids,
-    /// What it cannot tell, by its own word.
+    /// What it reports as unknown.
     pub(crate) unsure: Vec<Unsure>,
     /// The devices that it counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ impl Ids {
 }
 
 impl Reporter {
-    /// Every spot of which it says something.
+    /// Every spot of which it reports something.
     pub(crate) fn spots(&self) -> impl Iterator<Item = &Spot> {
         let only_unsure = self.unsure.iter().map(|unsure| &unsure.spot).filter(|spot| !self.held.contains_key(spot));
         self.held.keys().chain(only_unsure)
@@ -108,7 +108,7 @@ impl Reporter {
         self.held.entry(spot).or_default().insert(key.reason.clone());
     }
 
-    /// Says that it cannot tell; returns whether that is new.
+    /// Records that the daemon reports it as unknown; returns whether that is new.
     pub(crate) fn doubt(&mut self, unsure: Unsure) -> bool {
         let Some(known) = self.unsure.iter_mut().find(|known| known.spot == unsure.spot) else {
             self.unsure.push(unsure);
@@ -119,7 +119,7 @@ impl Reporter {
         !same
     }
 
-    /// It can tell again; returns whether it could not.
+    /// The daemon can report it again; returns whether it could not.
     pub(crate) fn settle(&mut self, spot: &Spot) -> bool {
         let before = self.unsure.len();
         self.unsure.retain(|unsure| unsure.spot != *spot);
@@ -134,18 +134,18 @@ impl Reporter {
         before != self.unsure.len()
     }
 
-    /// Why it cannot tell of `condition`, if it cannot.
+    /// Why the daemon reports `condition` as unknown, if it does.
     pub(crate) fn doubt_of(&self, condition: &Name) -> Option<&Unsure> {
         self.unsure.iter().find(|unsure| unsure.spot.0 == *condition)
     }
 
-    /// Since when it cannot tell whether `key` is still there.
+    /// Since when the daemon has not known whether `key` is still there.
     pub(crate) fn unsure_since(&self, key: &ProblemKey) -> Option<Timestamp> {
         let of = |unsure: &&Unsure| unsure.spot.0 == key.condition && unsure.spot.1 == key.subject;
         self.unsure.iter().find(of).map(|unsure| unsure.since)
     }
 
-    /// The claim on `key` is gone, whoever ended it.
+    /// The claim on `key` is gone, whatever ended it.
     pub(crate) fn lost(&mut self, key: &ProblemKey) {
         let spot = (key.condition.clone(), key.subject.clone());
         let Some(reasons) = self.held.get_mut(&spot) else { return };

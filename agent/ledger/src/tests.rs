@@ -127,7 +127,7 @@ fn report(name: &str, state: DaemonState) -> DaemonReport {
     }
 }
 
-/// `kernel-monitor` says that `subject`'s disk is broken, by a record of now.
+/// `kernel-monitor` reports that `subject`'s disk is broken, by a record of now.
 fn raise(subject: &str, secs: i64) -> Finding {
     Finding {
         source: Arc::from("kernel-monitor"),

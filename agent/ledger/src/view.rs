@@ -1,4 +1,4 @@
-//! A page of the ledger as people and the API server are shown it.
+//! A page of the ledger as people and the API server see it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,14 +15,14 @@ use crate::{
     page::Page,
 };
 
-/// Bytes of a condition's message kept for naming the other subjects.
+/// Bytes of a condition's message reserved for naming the other subjects.
 const OTHERS_LIMIT_BYTES: usize = 320;
 /// Bytes of each of them: a GPU UUID has 40.
 const LABEL_LIMIT_BYTES: usize = 64;
 
 type Daemons = BTreeMap<Arc<str>, Daemon>;
 
-/// `None` for a condition without problems that nobody watches.
+/// `None` for a condition without problems that no monitor watches.
 pub(crate) fn condition(page: &Page, daemons: &Daemons) -> Option<ConditionView> {
     let status = page.standing.status?;
     let problems = problems(page, daemons);
@@ -68,13 +68,13 @@ fn sources(problem: &Problem) -> String {
     cut(&names.join(", "), MESSAGE_LIMIT_BYTES).to_owned()
 }
 
-/// When the last of its claimants went silent; `None` while one still speaks.
+/// When the last of its claimants went silent; `None` while one still reports.
 fn unconfirmed(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<Timestamp> {
     let silence = problem.shown().map(|(claimant, _)| daemons.get(&claimant.source)?.unconfirmed(key));
     silence.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
-/// The worst problem's message, and who else is in trouble.
+/// The worst problem's message, and which other subjects have problems.
 fn told(worst: &ProblemView, others: &[ProblemView]) -> String {
     let mut also = String::new();
     for (named, other) in others.iter().enumerate() {

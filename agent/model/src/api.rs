@@ -49,7 +49,7 @@ pub struct InjectAnswer {
     pub clears_secs: u64,
 }
 
-/// `POST /v1/clear`: end the active problems of a condition, whoever claims them.
+/// `POST /v1/clear`: end the active problems of a condition, whichever daemon claims them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClearRequest {
@@ -63,10 +63,10 @@ pub struct ClearRequest {
     /// Only this one, by the id in its view: the way to a problem without a subject and to no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Why they are over, for people; the event says so.
+    /// Why they are over, for people; the event reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// Only those that nobody has claimed again since they looked like this.
+    /// Only those that have not been claimed again since they looked like this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_seen: Option<Seen>,
 }
@@ -123,7 +123,7 @@ pub struct AcceptedView {
     /// Whether what was taken survives a crash of the agent.
     pub durable: bool,
     /// This run of the agent. After an answer that was not durable, another instance may have forgotten what was
-    /// reported: a daemon that sees one sends all it has to say, with `full`.
+    /// reported: a daemon that sees one sends all it has to report, with `full`.
     #[serde(default)]
     pub instance: String,
 }

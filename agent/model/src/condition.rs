@@ -1,4 +1,4 @@
-//! What the catalogue says of a condition type: its words while nothing is wrong.
+//! What the catalogue defines for a condition type: its reason and message while nothing is wrong.
 
 use serde::{Deserialize, Serialize};
 

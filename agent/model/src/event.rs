@@ -24,7 +24,7 @@ pub struct EventRecord {
     pub source: String,
     /// Set when this is the start or the end of a problem.
     pub condition: Option<Name>,
-    /// How many records say so.
+    /// How many records report it.
     pub count: u64,
     pub test: bool,
 }

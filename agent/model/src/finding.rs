@@ -24,7 +24,7 @@ pub struct Finding {
     pub time: Timestamp,
     /// The time of the newest record merged into this finding; `time` if there is only one.
     pub last_time: Timestamp,
-    /// How many records say so.
+    /// How many records report it.
     pub count: u64,
     pub origin: Origin,
     pub boot_id: Option<BootId>,
@@ -63,7 +63,7 @@ pub enum Guard {
     Filesystem { device: String },
 }
 
-/// The recommended remedy, in the words people and the controller share.
+/// The recommended remedy, in the terms people and the controller share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
@@ -112,7 +112,7 @@ impl Action {
         Self::UpdateKernel,
     ];
 
-    /// The word used in JSON and TOML.
+    /// The name used in JSON and TOML.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ impl Finding {
         Some(ProblemKey { condition, reason: self.reason.clone(), subject: self.subject.clone() })
     }
 
-    /// Whether `other` says the same of the same thing, so that the two can travel as one.
+    /// Whether `other` reports the same of the same thing, so that the two can travel as one.
     #[must_use]
     pub fn merges_with(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -158,7 +158,7 @@ impl Finding {
             && self.severity == other.severity
     }
 
-    /// Takes a later finding in: the count grows, the first time and origin stay, the newest words win.
+    /// Merges a later finding: the count grows, the first time and origin stay, the newest message wins.
     pub fn merge(&mut self, later: Self) {
         self.count += later.count;
         self.last_time = later.last_time;

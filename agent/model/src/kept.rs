@@ -1,4 +1,4 @@
-//! What outlives a run of the agent: rows of a few tables, opaque to whoever keeps them.
+//! What outlives a run of the agent: rows of a few tables, opaque to the store.
 
 /// What a row belongs to. Each table has one owner, who writes its rows and reads them again at the next start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -7,7 +7,7 @@ pub enum Table {
     Claims,
     /// A condition's status and transition, and the reasons it has had.
     Conditions,
-    /// A monitor's or problem daemon's word on itself.
+    /// A monitor's or problem daemon's report on itself.
     Daemons,
     /// How often each reason was raised.
     Totals,

@@ -1,4 +1,4 @@
-//! The words every part of nodewell shares: wire types, names, severities, problem ids, records and findings.
+//! The vocabulary that every part of nodewell shares: wire types, names, severities, problem ids, records and findings.
 //!
 //! Data flows `Record` (a source read it) → `Finding` (a detector judged it) → problem and condition (the ledger
 //! derived them) → `NodeView` (what people and the API server are shown). Values only: no clock, no I/O.

@@ -24,7 +24,7 @@ pub enum NameError {
 }
 
 impl Name {
-    /// Checks `word` and keeps it.
+    /// Checks `word` and stores it.
     pub fn new(word: &str) -> Result<Self, NameError> {
         if word.is_empty() {
             return Err(NameError::Empty);
@@ -40,7 +40,7 @@ impl Name {
     /// A name that is written in the program itself.
     ///
     /// # Panics
-    /// If `word` is not CamelCase: a mistake of ours.
+    /// If `word` is not CamelCase: a programming error.
     #[must_use]
     pub fn fixed(word: &'static str) -> Self {
         Self::new(word).expect("names in the program are CamelCase")

@@ -80,7 +80,7 @@ pub enum Origin {
     Line { number: u64 },
     /// A report over the socket.
     Peer { peer: String, report_id: String },
-    /// The end of a problem that no record says: it ends once, whoever concludes it.
+    /// The end of a problem that no record reports: it ends once, whichever part concludes it.
     Ended { problem: String, since: Timestamp },
     /// The agent itself: the number is counted up within this run, the boot id and start time make it unique.
     Agent { boot_id: BootId, started_ns: u64, sequence: u64 },

@@ -1,4 +1,4 @@
-//! What a report may say: the checks that its JSON shape cannot make, each naming the field and what it takes.
+//! What a report may contain: the checks that its JSON shape cannot make, each naming the field and what it takes.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use crate::{
     text::{SUBJECT_LIMIT_BYTES, cut},
 };
 
-/// How long a daemon's word holds if it does not say.
+/// How long a daemon's report holds if it sets no `ttl`.
 pub const DEFAULT_TTL_SECS: u64 = 180;
-/// The longest time that a daemon's word may hold: a day.
+/// The longest time that a daemon's report may hold: a day.
 pub const TTL_LIMIT_SECS: u64 = 86_400;
 /// The longest `id`, in bytes.
 pub const ID_LIMIT_BYTES: usize = 128;
@@ -22,7 +22,7 @@ pub const STATES_LIMIT: usize = 16;
 /// The longest name of a class or a state, in bytes: a column of `nodewell status`.
 pub const WORD_LIMIT_BYTES: usize = 32;
 
-/// A field that says what it must not.
+/// A field with a value that it must not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("field `{field}` {problem}")]
 pub struct Invalid {
@@ -39,14 +39,14 @@ impl Invalid {
 }
 
 impl Status {
-    /// How long this word holds; `None`: until the daemon says otherwise.
+    /// How long this report holds; `None`: until the daemon sends another one.
     #[must_use]
     pub fn ttl(&self) -> Option<std::time::Duration> {
         let secs = self.ttl_secs.unwrap_or(DEFAULT_TTL_SECS);
         (secs > 0).then(|| std::time::Duration::from_secs(secs))
     }
 
-    /// The first field that says what it must not.
+    /// The first field with a value that it must not have.
     pub fn check(&self) -> Result<(), Invalid> {
         self.check_source()?;
         self.check_ttl()?;

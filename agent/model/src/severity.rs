@@ -13,7 +13,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word used in JSON and TOML.
+    /// The name used in JSON and TOML.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! The problem report interface: what a problem daemon says (Node Problem Detector design, 2016), plus `subject`
-//! (what is broken), `ttl` (how long the daemon's word holds), and what a daemon needs to report over a connection
+//! The problem report interface: what a problem daemon reports (Node Problem Detector design, 2016), plus `subject`
+//! (what is broken), `ttl` (how long the daemon's report holds), and what a daemon needs to report over a connection
 //! that may break: `id`, `full` and `last`.
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::{Action, Inventory, Name, Severity};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// Who reports, such as `kernel-monitor`.
+    /// The reporting daemon, such as `kernel-monitor`.
     pub source: String,
     /// Things that happened; they leave no lasting state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -19,17 +19,17 @@ pub struct Status {
     /// Lasting states. A condition and subject have one status here; if it is True, each of its reasons has an entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// The devices it looks after, where it counts them: all classes. What it said before stands if it says nothing,
+    /// The devices it looks after, where it counts them: all classes. What it reported before stands if this is absent,
     /// except in a full report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<Vec<Inventory>>,
-    /// For how many seconds this word holds without a further report.
+    /// For how many seconds this report holds without a further one.
     #[serde(default, rename = "ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_secs: Option<u64>,
     /// The reporter's name for this report: the same id again changes nothing, so a report may be repeated safely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// This is all that the daemon has to say: what it said before and does not name here is withdrawn.
+    /// This is all that the daemon has to report: what it reported before and does not name here is withdrawn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
     /// The daemon ends cleanly: its conditions are withdrawn, and nothing more is expected of it.
@@ -64,7 +64,7 @@ pub struct Condition {
     /// What is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// How bad it is; `warn` if the daemon does not say.
+    /// How bad it is; `warn` if the daemon does not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
     /// What a person or the controller should do.
@@ -72,17 +72,17 @@ pub struct Condition {
     pub action: Option<Action>,
 }
 
-/// A condition's state; read from a bool or from Kubernetes' words.
+/// A condition's state; read from a bool or from Kubernetes' strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConditionStatus {
     True,
     False,
-    /// Nobody who can tell is looking.
+    /// No daemon that can judge it is looking.
     Unknown,
 }
 
 impl ConditionStatus {
-    /// Kubernetes' word for it.
+    /// Kubernetes' string for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
 //! Text from outside, made fit to show: bounded, printable, valid UTF-8.
 
-/// The longest message kept, in bytes.
+/// The longest message stored, in bytes.
 pub const MESSAGE_LIMIT_BYTES: usize = 1024;
-/// The longest subject kept, in bytes.
+/// The longest subject stored, in bytes.
 pub const SUBJECT_LIMIT_BYTES: usize = 256;
 
 /// `raw` as a message: invalid UTF-8 and control characters replaced, newlines kept, cut at

@@ -20,7 +20,7 @@ pub struct NodeView {
     /// The devices that daemons look after, by class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hardware: Vec<HardwareView>,
-    /// Who tried to report, clear or inject and may not, newest first; at most 16.
+    /// Peers that tried to report, clear or inject and may not, newest first; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,
 }
@@ -42,7 +42,7 @@ pub struct HardwareView {
     pub unconfirmed_since: Option<Timestamp>,
 }
 
-/// Somebody who was refused on the socket.
+/// A peer that was refused on the socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefusedView {
     /// The systemd unit, container or user: `raid-monitor.service (uid 990)`.
@@ -87,7 +87,7 @@ pub struct ProblemView {
     /// The recommended remedy, if its rule names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// The claimant went silent at this time; its last word stands.
+    /// The claimant went silent at this time; its last report stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unconfirmed_since: Option<Timestamp>,
     /// Made by `nodewell inject`.
@@ -112,10 +112,10 @@ pub struct DaemonView {
     /// Records that it knows it lost.
     #[serde(default)]
     pub lost: u64,
-    /// Its word holds for so many seconds; it has to report again in time.
+    /// Its report holds for so many seconds; it has to report again in time.
     #[serde(default, rename = "ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_secs: Option<u64>,
-    /// Since when its word is not confirmed any more: what it claims stands, what it watches is Unknown.
+    /// Since when its report is not confirmed any more: what it claims stands, what it watches is Unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<Timestamp>,
 }
@@ -128,7 +128,7 @@ impl DaemonView {
     }
 }
 
-/// Whether a daemon's word can be relied on.
+/// Whether a daemon's reports can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DaemonState {

@@ -59,20 +59,20 @@ impl Detector {
     }
 
     /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
-    /// younger than boot + `delay`; native temporary rules tell nothing older than `default_lookback`. What lasts is
+    /// younger than boot + `delay`; native temporary rules report nothing older than `default_lookback`. What lasts is
     /// looked for everywhere, and test records always count.
     #[must_use]
     pub fn with_start(self, started: Timestamp, default_lookback: Duration) -> Self {
         Self { start: Some(Start { at: started, default_lookback }), ..self }
     }
 
-    /// NVIDIA's driver is of this branch, until its own line says another.
+    /// NVIDIA's driver is of this branch, until its own line names another.
     #[must_use]
     pub fn with_driver(self, branch: Option<Branch>) -> Self {
         Self { branch, ..self }
     }
 
-    /// All that was there at the start has been read: what comes now is news, whatever a clock that jumps says.
+    /// All that was there at the start has been read: what comes now is news, whatever a clock that jumps shows.
     pub fn caught_up(&mut self) {
         self.start = None;
     }
@@ -153,7 +153,7 @@ impl Detector {
         self.start.is_some_and(|start| start.is_history(rule, condition, record))
     }
 
-    /// What the count says of one more match: `None` while it is too small.
+    /// The count after one more match: `None` while it is too small.
     fn count(&mut self, index: usize, subject: &Option<String>, record: &Record<'_>) -> Option<counting::Reached> {
         let rule = &self.set.rules[index];
         match &rule.counting {

@@ -1,4 +1,4 @@
-//! Reading TOML so that every mistake is told with its line: for rule files here, and for the agent's config.
+//! Reading TOML so that every error is reported with its line: for rule files here, and for the agent's config.
 
 pub use toml::de::DeTable;
 

@@ -1,4 +1,4 @@
-//! What one file says, before it is joined with the others: names are not looked up yet.
+//! The content of one file, before it is joined with the others: names are not looked up yet.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ pub(crate) struct Draft {
     pub(crate) rules: Vec<RuleDraft>,
     pub(crate) plugins: Vec<PluginMonitor>,
     pub(crate) statistics: Option<SystemStats>,
-    /// Names that a native file's rules rely on. Kept apart from the rules, so that a rule with another mistake is
-    /// still told of an unknown name.
+    /// Names that a native file's rules rely on. Stored apart from the rules, so that an unknown name is reported even
+    /// for a rule with another error.
     pub(crate) uses: Vec<Use>,
-    /// Names whose declaration has a mistake of its own: no rule is blamed for using them.
+    /// Names whose declaration has an error of its own: no rule is blamed for using them.
     pub(crate) broken: Vec<String>,
     pub(crate) mistakes: Vec<Mistake>,
     pub(crate) notes: Vec<Note>,

@@ -8,7 +8,7 @@ pub const LIMIT: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Parses our own form: whole numbers with the units `d`, `h`, `m`, `s`, `ms`, largest first or not, summed.
 ///
 /// # Errors
-/// A sentence that says what a duration looks like.
+/// A message that describes a duration's form.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let refusal = || format!("{text:?} is not a duration; write 90s, 20m, 1h30m or 500ms");
     let mut total = Duration::ZERO;
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 /// Parses Go's form (`time.ParseDuration`), which adds fractions, `us`, `ns` and a bare `0`.
 ///
 /// # Errors
-/// A sentence that says what a duration looks like; negative ones are refused.
+/// A message that describes a duration's form; negative ones are refused.
 pub fn parse_go(text: &str) -> Result<Duration, String> {
     let refusal = || format!("{text:?} is not a Go duration; write 86400s, 5m or 1m30s");
     if let Some(negative) = text.strip_prefix('-') {

@@ -1,4 +1,4 @@
-//! Runs the examples inside the rules through the real detector: a rule that does not do what it shows is a mistake.
+//! Runs the examples inside the rules through the real detector: a rule that does not do what it shows is an error.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// Each rule's `matches` must fire that very rule, its `ignores` must not, and its `recovers` must clear what the first of
 /// `matches` raised. An example of a counting rule is either as many lines as it counts, or one that it would count.
-/// Every mistake is told.
+/// Every error is reported.
 #[must_use]
 pub fn check_examples(set: &RuleSet) -> Vec<Mistake> {
     check_examples_where(set, |_| true)
@@ -55,7 +55,7 @@ fn detector(rules: &[&Rule]) -> Result<Detector, Vec<Mistake>> {
     Detector::new(Arc::new(RuleSet { rules, ..RuleSet::default() }), reader)
 }
 
-/// How an example's records are told.
+/// How an example's records are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Try {
     /// As the kernel would.
@@ -104,7 +104,7 @@ impl Checked<'_> {
             let words = format!("must have the reason {:?}, but it has {}", example.reason, finding.reason);
             mistakes.push(self.mistake(example, &words));
         }
-        // In the company of its kin the message tells whose pattern it was: severity and monitor are the rule's.
+        // Among rules of the same reason the message shows which pattern it was: severity and monitor are the rule's.
         let Some(together) = &mut self.together else { return };
         let said = fire(together, example, how);
         if !raised(&said).iter().any(|other| is_same(other, finding)) {

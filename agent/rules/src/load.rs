@@ -1,6 +1,6 @@
 //! From directories and files to one [`RuleSet`]: what is read, in which order, and what masks what.
 //!
-//! All mistakes of all files are told at once. The daemon and `nodewell check` come through here alike.
+//! All errors of all files are reported at once. The daemon and `nodewell check` come through here alike.
 
 mod files;
 mod join;
@@ -31,7 +31,7 @@ pub struct LoadPlan {
     pub npd: Vec<PathBuf>,
     /// `/etc/nodewell/monitors.d`: `*.json` is Node Problem Detector's, `*.toml` is ours. It need not exist.
     pub monitors_dir: Option<PathBuf>,
-    /// An operator's own words on Xids and SXids, over the shipped tables.
+    /// An operator's overrides of the shipped tables of Xids and SXids.
     pub xids: Option<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ pub enum RulesFrom {
     Dirs(Vec<PathBuf>),
 }
 
-/// What came of loading. With mistakes `set` holds the rest, which is good for `check` but not for running.
+/// What came of loading. With errors `set` holds the rest, which is good for `check` but not for running.
 #[derive(Debug, Default)]
 pub struct Loaded {
     pub set: RuleSet,
@@ -56,7 +56,7 @@ pub struct Loaded {
 }
 
 /// Reads everything that `plan` names. Files are read in the order of their names, native ones before Node Problem
-/// Detector's, so that a file `00-mine.toml` has its say before the shipped ones.
+/// Detector's, so that a file `00-mine.toml` takes precedence over the shipped ones.
 #[must_use]
 pub fn load(plan: &LoadPlan) -> Loaded {
     let mut trouble = Vec::new();
@@ -120,7 +120,7 @@ fn base_files(rules: &RulesFrom, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
     }
 }
 
-/// An agent without any rule would look healthy for ever; whoever wants none of ours still names files of their own.
+/// An agent without any rule would look healthy for ever; an operator who wants none of ours still names other files.
 fn empty(rules: &RulesFrom) -> Vec<Mistake> {
     let RulesFrom::Dirs(directories) = rules else { return Vec::new() };
     let told = "holds no rule file (*.toml), and none is named elsewhere: nothing would be looked for; put rules there \

@@ -47,7 +47,7 @@ pub struct SlowPattern<'a> {
 }
 
 impl Matcher {
-    /// Checks and prepares all patterns of the rules that listen to `reader`; every mistake is told.
+    /// Checks and prepares all patterns of the rules that listen to `reader`; every error is reported.
     pub fn new(set: &RuleSet, reader: usize) -> Result<Self, Vec<Mistake>> {
         let mut builder = Builder::default();
         for (index, rule) in set.rules.iter().enumerate().filter(|(_, rule)| rule.reader == reader) {

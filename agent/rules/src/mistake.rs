@@ -1,4 +1,4 @@
-//! What is told of a rule file: mistakes, which stop it from being used, and notes, which do not.
+//! What is reported of a rule file: errors, which stop it from being used, and notes, which do not.
 
 use std::{fmt, path::PathBuf};
 
@@ -21,13 +21,13 @@ pub struct Note {
 }
 
 impl Mistake {
-    /// A mistake at a place.
+    /// An error at a place.
     #[must_use]
     pub fn new(location: Location, message: impl Into<String>) -> Self {
         Self { location, message: message.into() }
     }
 
-    /// A mistake of the whole file, such as one that cannot be read.
+    /// An error of the whole file, such as one that cannot be read.
     #[must_use]
     pub fn of_file(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self::new(Location { file: file.into(), line: 0 }, message)

@@ -1,7 +1,8 @@
-//! The native rule format: TOML tables `[[condition]]`, `[[source]]`, `[[rule]]` and `[[plugin]]`, every mistake told at once.
+//! The native rule format: TOML tables `[[condition]]`, `[[source]]`, `[[rule]]` and `[[plugin]]`, every error reported
+//! at once.
 //!
-//! Keys are kebab-case and unknown ones are refused. What only other files can settle (is this condition declared,
-//! is this rule there twice) is settled by `load`.
+//! Keys are kebab-case and unknown ones are refused. What depends on other files (is this condition declared, is this
+//! rule there twice) is checked by `load`.
 
 mod condition;
 mod plugin;
@@ -82,8 +83,8 @@ fn table<'a>(
     table.map(|table| (item.span().start, table))
 }
 
-/// After a syntax error the parser guesses what was meant. What it guessed is not judged, or one slip would be
-/// told as many; the tables before it are sound.
+/// After a syntax error the parser guesses what was meant. What it guessed is not judged, or one slip would be reported
+/// as many; the tables before it are sound.
 fn keep_what_stands_before(error: usize, text: &str, draft: &mut Draft, report: &mut Report<'_>) {
     let before = text.get(..error).unwrap_or(text);
     let table_start = before.rfind("\n[").map_or(0, |at| at + 1);

@@ -1,7 +1,7 @@
 //! Node Problem Detector's JSON configuration: files of its system-log, custom-plugin and system-stats monitors load
 //! unchanged.
 //!
-//! Where its behaviour is a defect ours is the fixed one, and a note says so.
+//! Where its behaviour is a defect ours is the fixed one, and a note reports it.
 
 mod conditions;
 mod custom;
@@ -71,7 +71,7 @@ fn read_any(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'_>) {
     }
 }
 
-/// All is read before anything is given up, so that all mistakes are told.
+/// All is read before anything is given up, so that all errors are reported.
 fn read_log_monitor(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'_>) {
     object.note_unknown(&[&KEYS[..], &["conditions"]].concat(), report);
     let name = monitor_name(object, report);
@@ -82,7 +82,7 @@ fn read_log_monitor(object: &Object<'_>, draft: &mut Draft, report: &mut Report<
     note_metrics(object, report);
     conditions::read(object, draft, report);
     let Some(plugin) = plugin else {
-        // Without a plugin the rules' own mistakes are still worth telling.
+        // Without a plugin the rules' own errors are still worth reporting.
         let plugin = Plugin::blind();
         rules::read(object, &Monitor { name, plugin, lines, lookback, boot_delay }, report);
         return;

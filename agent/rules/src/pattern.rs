@@ -1,4 +1,4 @@
-//! What can be said of a pattern before it is used: whether it is valid, bounded, and what it may match.
+//! What is known of a pattern before it is used: whether it is valid, bounded, and what it may match.
 
 mod compiled;
 

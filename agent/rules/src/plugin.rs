@@ -1,5 +1,5 @@
 //! Plug-in monitors: programs of other people that are run at intervals, and the native checks that stand for two
-//! programs of Node Problem Detector. Data only; who runs them is told by [`Task`].
+//! programs of Node Problem Detector. Data only; [`Task`] gives what runs them.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ pub struct PluginMonitor {
     pub source: Arc<str>,
     /// How many of its programs may run at once.
     pub concurrency: usize,
-    /// Whether nothing is said of a condition before the first run has ended.
+    /// Whether no condition is reported before the first run has ended.
     pub skip_initial: bool,
     /// Whether a message that changes while a problem lasts is a change of the problem.
     pub follows_message: bool,
@@ -33,7 +33,7 @@ pub struct PluginTask {
     pub reason: Name,
     /// `None`: a bad result is an Event only.
     pub condition: Option<Name>,
-    /// Of a problem; where the protocol tells a warning from a problem, a warning is never more than `warn`.
+    /// Of a problem; where the protocol distinguishes a warning from a problem, a warning is never more than `warn`.
     pub severity: Severity,
     /// What of the node it is about; `None`: the node as a whole.
     pub subject: Option<String>,
@@ -111,7 +111,7 @@ pub struct LogPattern {
 impl Component {
     pub const ALL: [Self; 4] = [Self::Kubelet, Self::KubeProxy, Self::Docker, Self::Cri];
 
-    /// Node Problem Detector's word.
+    /// Node Problem Detector's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl Component {
 }
 
 impl Protocol {
-    /// The word in rule files.
+    /// The value in rule files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -129,7 +129,7 @@ struct Run<'a> {
     deepest: usize,
     boots: Boots,
     raised: Raised,
-    /// Newlines before `counted` of the block in hand.
+    /// Newlines before `counted` of the current block.
     line: u64,
     counted: usize,
     findings: Vec<Finding>,

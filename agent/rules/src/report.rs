@@ -1,4 +1,4 @@
-//! Where a file's mistakes are collected while it is read: byte offsets become lines, and their number is bounded.
+//! Where a file's errors are collected while it is read: byte offsets become lines, and their number is bounded.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const MISTAKE_LIMIT: usize = 100;
 /// A line that a person can still read; what is quoted from the file may be of any length.
 const MESSAGE_LIMIT_BYTES: usize = 1000;
 
-/// One file's mistakes and notes.
+/// One file's errors and notes.
 pub struct Report<'a> {
     file: &'a Path,
     /// Byte offset of each line's start.
@@ -53,17 +53,17 @@ impl<'a> Report<'a> {
         self.notes.push(Note::new(self.location(offset), bounded(message.into())));
     }
 
-    /// Mistakes of a file that this one names.
+    /// Errors of a file that this one names.
     pub fn take(&mut self, mistakes: Vec<Mistake>) {
         self.mistakes.extend(mistakes);
     }
 
-    /// How many mistakes were found so far, told or not: a part is good if this did not grow while reading it.
+    /// How many errors were found so far, reported or not: a part is good if this did not grow while reading it.
     pub fn count(&self) -> usize {
         self.mistakes.len() + self.left_out
     }
 
-    /// The mistakes and notes in the order of the lines; says how many were left out, if any.
+    /// The errors and notes in the order of the lines; the last error counts those that were left out, if any.
     pub fn finish(mut self) -> (Vec<Mistake>, Vec<Note>) {
         self.mistakes.sort_by_key(|mistake| mistake.location.line);
         if self.left_out > 0 {

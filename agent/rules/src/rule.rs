@@ -19,8 +19,8 @@ pub struct RuleSet {
     pub plugins: Vec<PluginMonitor>,
     /// What Node Problem Detector's system-stats monitors export; no two metrics have one name.
     pub statistics: Vec<SystemStats>,
-    /// What decoders go by, with an operator's words; `None`: the shipped tables, which are not read before the first line
-    /// that needs them.
+    /// What decoders go by, with an operator's overrides; `None`: the shipped tables, which are not read before the
+    /// first line that needs them.
     pub tables: Option<Arc<Tables>>,
 }
 
@@ -122,7 +122,7 @@ pub struct Rule {
     /// `None`: temporary, an Event only.
     pub condition: Option<Name>,
     pub severity: Severity,
-    /// Reads the line and says reason, condition, severity, action and subject; `reason` is then only the rule's own
+    /// Reads the line and gives reason, condition, severity, action and subject; `reason` is then only the rule's own
     /// name, and `condition` is `None`.
     pub decoder: Option<Decoder>,
     /// Whether the condition is shown as False while nothing is wrong. A rule for hardware that most nodes do not have
@@ -190,25 +190,25 @@ pub struct Clears {
     pub quiet: Option<Duration>,
     /// Ends with a new boot.
     pub boot: bool,
-    /// Ends when this check of the host says so.
+    /// Ends when this check of the host reports it.
     pub check: Option<Check>,
 }
 
 /// Checks that look at the host itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Check {
-    /// The filesystem of the subject device is gone, or was mounted anew and takes writes.
+    /// The filesystem of the subject device is gone, or was mounted again and takes writes.
     FilesystemWritable,
     /// The block device of the subject is gone or answers again.
     DevicePresent,
-    /// The monitor of such devices has evidence: a reset, a replacement, the device's own word.
+    /// The monitor of such devices has evidence: a reset, a replacement, the device's own report.
     DeviceRecovered,
 }
 
 impl Check {
     pub(crate) const ALL: [Self; 3] = [Self::FilesystemWritable, Self::DevicePresent, Self::DeviceRecovered];
 
-    /// The word in rule files and on the socket.
+    /// The value in rule files and on the socket.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -218,7 +218,7 @@ impl Check {
         }
     }
 
-    /// The check of that word.
+    /// The check of that name.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|check| check.as_str() == word)
@@ -240,9 +240,9 @@ pub struct Examples {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     pub text: String,
-    /// The subject that must be found, where the example says.
+    /// The subject that must be found, where the example gives one.
     pub subject: Option<String>,
-    /// The reason that must be found, where the example says: for rules whose decoder chooses it.
+    /// The reason that must be found, where the example gives one: for rules whose decoder chooses it.
     pub reason: Option<String>,
     /// Fields of the record, for rules that ask for them.
     pub fields: Vec<(String, String)>,

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use nodewell_model::ConditionSpec;
 
-/// The folder that embedded files are told to lie in, where their mistakes and rules are named.
+/// The folder that embedded files are shown in, where their errors and rules are named.
 pub const FOLDER: &str = "built-in";
-/// The file that declares what the agent says of itself.
+/// The file that declares what the agent reports of itself.
 const OWN: &str = "agent.toml";
 
 /// One shipped rule file.

@@ -1,4 +1,4 @@
-//! Kernel logs of real faults, replayed through the shipped rules: exactly what `captures/expected.tsv` says.
+//! Kernel logs of real faults, replayed through the shipped rules: exactly what `captures/expected.tsv` lists.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -24,7 +24,7 @@ fn shipped() -> Arc<RuleSet> {
     Arc::new(loaded.set)
 }
 
-/// What the table expects of `file`; `None` if it does not speak of it.
+/// What the table expects of `file`; `None` if the table does not list it.
 fn expected() -> BTreeMap<String, BTreeMap<Verdict, u64>> {
     let table = std::fs::read_to_string(folder().join("expected.tsv")).unwrap();
     let mut expected: BTreeMap<String, BTreeMap<Verdict, u64>> = BTreeMap::new();

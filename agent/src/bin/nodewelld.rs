@@ -1,5 +1,5 @@
-//! `nodewelld`: the node health agent, or with `monitor NAME` one of its satellites. Reads its configuration and rules,
-//! then runs until it is told to stop.
+//! `nodewelld`: the node health agent, or with `monitor NAME` one of its check processes. It loads its configuration
+//! and rules, then runs until it is asked to stop.
 
 use std::{
     io::{IsTerminal, Write},
@@ -63,7 +63,7 @@ fn mistaken(mistakes: &[Mistake]) -> ExitCode {
     ExitCode::from(CONFIG)
 }
 
-/// One of the satellites.
+/// One of the check processes.
 fn monitor(flags: MonitorFlags) -> ExitCode {
     if flags.parent.is_some_and(|parent| !satellite::end_with(parent)) {
         return ExitCode::SUCCESS;
@@ -90,7 +90,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
     started(|runtime| LocalSet::new().block_on(runtime, satellite::run(errand)))
 }
 
-/// What a satellite starts for calls that may never return.
+/// What a check process starts for calls that may never return.
 fn worker(flags: &WorkerFlags) -> ExitCode {
     if !satellite::end_with(flags.parent) {
         return ExitCode::SUCCESS;
@@ -144,7 +144,7 @@ fn print(lines: &[String]) {
     lines.iter().for_each(|line| drop(writeln!(out, "{line}")));
 }
 
-/// Config and rules, or every mistake of both.
+/// Config and rules, or every error of both.
 fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
     let (config, mut mistakes) = match Config::load(flags) {
         Ok(config) => (config, Vec::new()),

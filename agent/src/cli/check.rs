@@ -1,4 +1,4 @@
-//! `nodewell check`: every mistake in configuration and rules at once, each with its place.
+//! `nodewell check`: every error in configuration and rules at once, each with its place.
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -97,13 +97,13 @@ impl Report {
             }
             Err(mistakes) => {
                 self.take_mistakes(mistakes);
-                // The rules have mistakes of their own to tell, wherever the configuration would have them.
+                // The rules may have errors of their own, wherever the configuration would load them from.
                 self.take_rules(load(&LoadPlan::default()));
             }
         }
     }
 
-    /// Files may be for another machine: what this one lacks is no mistake of theirs.
+    /// Files may be for another machine: what this one lacks is no error in them.
     fn take_files(&mut self, loaded: Loaded) {
         let programs = programs(&loaded.set);
         self.take_rules(loaded);

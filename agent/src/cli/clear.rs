@@ -1,4 +1,4 @@
-//! `nodewell clear`: a person says that a problem is over.
+//! `nodewell clear`: an operator ends a problem.
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 use nodewell_client::Client;
@@ -9,7 +9,7 @@ use nodewell_model::{
 
 use super::{failure::Failure, out::Out};
 
-/// End the active problems of a condition, whoever reported them (root).
+/// End the active problems of a condition, of all reporters (root).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sudo nodewell clear DiskUnhealthy

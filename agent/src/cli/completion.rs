@@ -1,4 +1,4 @@
-//! `nodewell completion`: what a shell needs to complete our words.
+//! `nodewell completion`: what a shell needs to complete our command line.
 
 use clap::Args;
 use clap_complete::{Shell, generate};

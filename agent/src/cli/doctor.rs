@@ -88,7 +88,7 @@ async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> 
     checks
 }
 
-/// What nodewell-identity.service could not do, as it said at its last run.
+/// What nodewell-identity.service could not do, as its last run logged it.
 fn left_by_root(folder: &Path) -> Vec<Check> {
     let said = fs::read_to_string(folder.join(SAID)).unwrap_or_default();
     let remedy = "see: journalctl -u nodewell-identity";

@@ -39,7 +39,7 @@ Exit codes: 0 enrolled, or was already; 64 wrong usage; 66 no credentials to ask
 with; 69 the API server cannot be reached; 70 it failed; 75 nobody has approved
 it yet; 77 denied, forbidden, or not root; 78 mistakes in the configuration.")]
 pub(super) struct Enroll {
-    /// Ask as whom this kubeconfig says [default: the kubelet's].
+    /// Ask as the user of this kubeconfig [default: the kubelet's].
     #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "server"])]
     bootstrap_kubeconfig: Option<PathBuf>,
     /// Ask with this bootstrap token; better by the variable, which other users cannot see.
@@ -161,7 +161,7 @@ impl Enroll {
         Ok(Credentials { cluster, secret: Secret { certificate: None, token: Some(token.to_owned()) } })
     }
 
-    /// Asks, says how to approve it, and waits.
+    /// Sends the request, prints how to approve it, and waits.
     async fn answer(&self, keeper: &Keeper, server: &Server, out: &mut Out) -> Result<Progress, Failure> {
         let (deadline, mut pause, mut told) = (Instant::now() + self.timeout, LOOK_EVERY.0, String::new());
         loop {

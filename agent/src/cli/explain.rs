@@ -44,14 +44,14 @@ pub(super) struct Explain {
     rules: RuleChoice,
 }
 
-/// Everything that is known of one word.
+/// Everything that is known of one reason or code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Explained {
     /// The reason, or the code as it was asked for.
     reason: String,
     /// Rules that find it in a log, in the order in which they are tried.
     rules: Vec<ExplainedRule>,
-    /// What the monitor of such hardware says of it.
+    /// What the monitor of such hardware reports of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     monitor: Option<&'static Reason>,
     /// What the vendor's code means.

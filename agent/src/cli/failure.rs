@@ -1,4 +1,4 @@
-//! How a command fails: the words on stderr and the exit code that scripts see (as in sysexits.h).
+//! How a command fails: the message on stderr and the exit code that scripts see (as in sysexits.h).
 
 use std::{
     io::{self, Write},
@@ -36,7 +36,7 @@ impl Failure {
         Self::said(SOFTWARE, format!("cannot start: {error}"))
     }
 
-    /// A view of ours that does not become JSON: a mistake of ours.
+    /// A view of ours that does not become JSON: an error of ours.
     pub(super) fn json(error: serde_json::Error) -> Self {
         match error.io_error_kind() {
             Some(kind) => Self::Output(kind.into()),
@@ -60,7 +60,7 @@ impl Failure {
         if self.is_closed_pipe() {
             return ExitCode::SUCCESS;
         }
-        // With stderr gone as well there is nobody left to tell.
+        // With stderr gone as well, there is no place left to write to.
         let _ = writeln!(io::stderr(), "nodewell: {self}");
         ExitCode::from(self.code())
     }
@@ -79,7 +79,7 @@ fn client_code(error: &ClientError) -> u8 {
     }
 }
 
-/// Shows clap's words; `--help` and `--version` are no mistakes.
+/// Prints clap's message; `--help` and `--version` are no errors.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() { USAGE } else { 0 };
     let _ = error.print();

@@ -1,4 +1,4 @@
-//! `nodewell pause` and `nodewell resume`: a satellite lets go of its devices, for a reset or another driver.
+//! `nodewell pause` and `nodewell resume`: a check process lets go of its devices, for a reset or another driver.
 
 mod readers;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::satellite::{Group, PauseError, PauseFile};
 
-/// Whoever forgets it shall not be blind for longer.
+/// A pause that the operator forgets to end does not blind the agent for longer.
 const LONGEST: Duration = Duration::from_hours(24);
 const LOOKS_APART: Duration = Duration::from_millis(100);
 

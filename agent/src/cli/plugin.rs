@@ -1,4 +1,4 @@
-//! `nodewell plugin run`: one run of a plug-in, as the satellite would run it, for whoever writes one.
+//! `nodewell plugin run`: one run of a plug-in, as the check process would run it, for plug-in authors.
 
 use std::{path::Path, time::Instant};
 
@@ -35,7 +35,7 @@ enum PluginCommand {
     Run(Run),
 }
 
-/// Run a plug-in once and say what it would report; nothing is reported.
+/// Run a plug-in once and print what it would report; nothing is reported.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sudo nodewell plugin run raid-md0

@@ -51,7 +51,7 @@ pub(super) struct Replay {
 /// The forms of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatName {
-    /// Told from the first lines.
+    /// Detected from the first lines.
     Auto,
     /// Raw records of /dev/kmsg.
     Kmsg,
@@ -98,7 +98,7 @@ fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String
         if failed.is_none() {
             findings += 1;
             failed = printer.print(finding).err();
-            // Nobody reads any more: the rest of the log need not be read either.
+            // No reader is left: the rest of the log need not be read either.
             stop.set(failed.is_some());
         }
     });
@@ -120,7 +120,7 @@ fn not_replayed(error: ReplayError) -> Failure {
 }
 
 fn eprint_line(line: &str) {
-    // Without stderr there is nobody to tell.
+    // Without stderr there is no place to write to.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 

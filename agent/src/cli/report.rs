@@ -18,7 +18,7 @@ use super::{
 };
 use send::Sender;
 
-/// Who reports if it does not say.
+/// The source of a report that names none.
 const DEFAULT_SOURCE: &str = "nodewell-report";
 
 /// Report a condition, an event or a sign of life to the agent, as a problem daemon does.
@@ -85,8 +85,8 @@ pub(super) struct Report {
     /// The daemon's name; the agent adds the user or unit.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_SOURCE)]
     source: String,
-    /// Within this time there will be another report, such as 90s or 10m: else the daemon is missed. Without it, what
-    /// is said holds until it is taken back (--heartbeat: 3m).
+    /// Within this time there will be another report, such as 90s or 10m: else the daemon is missed. Without it, the
+    /// report is valid until it is withdrawn (--heartbeat: 3m).
     #[arg(long, value_name = "TIME", value_parser = promise)]
     ttl: Option<Duration>,
     /// The report's id: the same again changes nothing [default: a new one].
@@ -170,7 +170,7 @@ fn promise(text: &str) -> Result<Duration, String> {
     if time < Duration::from_secs(1) { Err("takes a second or more".to_owned()) } else { Ok(time) }
 }
 
-/// A word as it stands in JSON; the error lists those that there are.
+/// A value as it stands in JSON; the error lists those that there are.
 fn word<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, String> {
     serde_json::from_value(Value::from(text)).map_err(|error| error.to_string())
 }

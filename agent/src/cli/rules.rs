@@ -20,7 +20,7 @@ pub(super) struct RuleChoice {
 }
 
 impl RuleChoice {
-    /// What the agent would load. A config with mistakes is no reason not to look at a log: the defaults count then.
+    /// What the agent would load. A config with errors does not prevent a look at a log: the defaults apply then.
     pub(super) fn plan(&self) -> LoadPlan {
         if !self.rules.is_empty() {
             return LoadPlan {
@@ -34,7 +34,7 @@ impl RuleChoice {
     }
 }
 
-/// The rules of `plan`; any mistake in them is a failure.
+/// The rules of `plan`; any error in them is a failure.
 pub(super) fn loaded(plan: &LoadPlan) -> Result<RuleSet, Failure> {
     let Loaded { set, mistakes, .. } = load(plan);
     if mistakes.is_empty() { Ok(set) } else { Err(Failure::said(CONFIG, told(&mistakes))) }

@@ -16,7 +16,7 @@ use super::{
 /// Ages grow by the second; asking costs the agent well under a millisecond.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// What is wrong with this node: its conditions, their problems, and who cannot see.
+/// What is wrong with this node: its conditions, their problems, and which monitors are blind.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nodewell status
@@ -48,7 +48,7 @@ impl Status {
     }
 
     async fn watch(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
-        // The first answer must come; an agent that goes away later is waited for.
+        // The first answer must come; the command waits for an agent that goes away later.
         let mut shown: Option<Arc<NodeView>> = None;
         let mut asked: Result<NodeView, ClientError> = Ok(client.get("/v1/status").await?);
         loop {

@@ -22,7 +22,7 @@ Examples:
 Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 a mistake in the configuration.
 SIGHUP reloads the rules; SIGTERM and SIGINT stop.";
 
-/// The node health agent: reads this machine's logs, keeps a true account of its health, and tells Kubernetes.
+/// The node health agent: reads this machine's logs, tracks its health, and reports it to Kubernetes.
 #[derive(Debug, Clone, Default, Parser)]
 #[command(name = "nodewelld", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Flags {
@@ -37,13 +37,13 @@ pub struct Flags {
     /// This node's name [default: $NODE_NAME, else the host name in lower case]
     #[arg(long, value_name = "NAME")]
     pub node_name: Option<String>,
-    /// How to reach the API server, and as whom
+    /// How to reach the API server, and as which user
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// The local socket [default: /run/nodewell/nodewell.sock]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Where state is kept [default: $STATE_DIRECTORY, else /var/lib/nodewell if it can be written, else nowhere]
+    /// Where state is stored [default: $STATE_DIRECTORY, else /var/lib/nodewell if it can be written, else nowhere]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Where Prometheus finds /metrics, or "off" [default: 127.0.0.1:20257]
@@ -65,7 +65,7 @@ pub struct Flags {
 pub enum Command {
     /// Run a group of monitors in this process; they report to the agent over its socket
     Monitor(MonitorFlags),
-    /// Call devices for a satellite, which starts it; a call may never return
+    /// Call devices for a check process, which starts it; a call may never return
     #[command(hide = true)]
     Worker(WorkerFlags),
     /// Copy what the last boot's kernel left in pstore to where the agent may read it; runs as root
@@ -77,7 +77,7 @@ pub enum Command {
 }
 
 impl Flags {
-    /// What was said on the command line, as settings.
+    /// The flags of the command line, as settings.
     #[must_use]
     pub fn settings(&self) -> Settings {
         let said = |paths: &[PathBuf]| (!paths.is_empty()).then(|| paths.to_vec());

@@ -1,4 +1,4 @@
-//! One config file, read key by key: every mistake with its line, nothing assumed.
+//! One config file, read key by key: every error with its line, nothing assumed.
 
 mod apiserver;
 mod checks;
@@ -28,7 +28,7 @@ pub use statistics::StatisticsSettings;
 /// A config of more than this is not one.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     pub node_name: Option<String>,
@@ -59,11 +59,11 @@ pub struct Settings {
     pub checks: CheckSettings,
     pub repair: RepairWords,
     pub statistics: StatisticsSettings,
-    /// Of all places together: one more file never takes a grant away.
+    /// Of all files together: one more file never takes a grant away.
     pub grants: Vec<Grant>,
 }
 
-/// Who starts `nodewelld monitor NAME`.
+/// Which process starts `nodewelld monitor NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Satellites {
     /// The service manager if one runs us, else we ourselves.
@@ -77,7 +77,7 @@ impl Satellites {
     const CHOICES: [(&str, Self); 3] = [("auto", Self::Auto), ("spawn", Self::Spawn), ("none", Self::None)];
 }
 
-/// An address, or the word `off`.
+/// An address, or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricsAddress {
     Off,
@@ -232,7 +232,7 @@ fn path(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Path
 
 fn paths(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Vec<PathBuf>> {
     let value = section.value(key)?;
-    // None at all is a fair word here: it takes back what another file named.
+    // An empty list is valid here: it removes what another file named.
     if value.get_ref().as_array().is_some_and(|items| items.is_empty()) {
         return Some(Vec::new());
     }
@@ -240,7 +240,7 @@ fn paths(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Vec
 }
 
 impl Settings {
-    /// What both say, where `later` has the last word.
+    /// Both merged; `later` overrides.
     #[must_use]
     pub fn overridden_by(self, later: Self) -> Self {
         Self {

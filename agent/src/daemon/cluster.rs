@@ -1,4 +1,4 @@
-//! The API server's exporter under whichever kubeconfig is the one to go by: waited for, and changed for a better one.
+//! The API server's exporter, under the kubeconfig in use: it waits for one, and changes to a better one.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::{
     runtime::Stop,
 };
 
-/// Waits for a kubeconfig, then keeps the API server's account true until it is told to stop.
+/// Waits for a kubeconfig, then keeps the API server up to date until it is asked to stop.
 pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop) {
     if way.look().await.is_none() {
         tracing::warn!(
@@ -38,7 +38,7 @@ pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop)
     }
 }
 
-/// Talks to the API server as this kubeconfig says, until `ended`.
+/// Talks to the API server with this kubeconfig, until `ended`.
 async fn export_as(kubeconfig: PathBuf, settings: &Config, ports: Ports, ended: impl Future<Output = ()>) {
     ports.board.set_apiserver(ApiserverView {
         state: ApiserverState::Connecting,

@@ -10,7 +10,7 @@ use crate::{
     store::{Store, StoreOptions},
 };
 
-/// How long the start waits for what an earlier run has left: a disk that takes longer is in trouble.
+/// How long the start waits for what an earlier run has saved: a disk that takes longer is failing.
 pub(super) const KEPT_WITHIN: Duration = Duration::from_secs(2);
 
 /// The store, if there is a place for it.
@@ -22,7 +22,7 @@ pub(super) fn open(config: &Config) -> io::Result<Store> {
     Store::open(StoreOptions { directory })
 }
 
-/// What the sources said last is taken in, and all of it goes to the disk.
+/// The ledger receives what the sources reported last, and all of it is written to the disk.
 pub(super) async fn keep_everything(outlet: Option<Outlet>, store: &Store, grace: Duration) {
     if let Some(outlet) = outlet {
         let (done, settled) = oneshot::channel();

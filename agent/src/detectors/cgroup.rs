@@ -1,4 +1,4 @@
-//! Whose process is this: read from its cgroup, because a name is anybody's to choose.
+//! Which unit or container a process belongs to: read from its cgroup, because any process can choose its own name.
 
 use std::{io, path::Path};
 
@@ -21,7 +21,7 @@ const PLUMBING_UNITS: &[&str] = &[
     "snap.microk8s.daemon-kubelite.service",
 ];
 
-/// Whether the process belongs to the node's own plumbing. A process that is gone belongs to nobody.
+/// Whether the process belongs to the node's own plumbing. A process that is gone belongs to no unit.
 pub fn is_node_plumbing(proc_root: &Path, pid: u32) -> io::Result<bool> {
     match std::fs::read_to_string(proc_root.join(pid.to_string()).join("cgroup")) {
         Ok(text) => Ok(text.lines().filter_map(path_of).any(is_plumbing_path)),

@@ -1,4 +1,4 @@
-//! Text is not proof: what the host says of a finding before the ledger may believe it.
+//! Text is not proof: what the host shows of a finding before the ledger may believe it.
 
 use std::path::PathBuf;
 

@@ -68,12 +68,13 @@ pub struct ApiserverConfig {
     pub heartbeat: Duration,
     /// Two writes of one condition's changes are at least so far apart.
     pub min_change_interval: Duration,
-    /// A problem must be gone for so long before the Node says so.
+    /// A problem must be gone for so long before the Node's condition shows it.
     pub clear_hold: Duration,
-    /// A request without an answer may still be carried out, late, over what we said since: longer than this no server
-    /// keeps one. Then everything is said once more, each node within as long again by luck.
+    /// The server may still carry out a request without an answer late, over what was written since; no server delays
+    /// one longer than this. Then all conditions are sent once more, each node within as long again, with jitter.
     pub late_answer: Duration,
-    /// An Event about a Node that nobody has spoken of for so long, and the Node is looked at: it may be another one.
+    /// An Event comes up and the server has not confirmed the Node for so long: the agent looks at the Node, which may
+    /// be another one.
     pub doubtful_after: Duration,
     /// From connecting to the last byte of the answer.
     pub request_timeout: Duration,
@@ -126,7 +127,7 @@ impl ApiserverConfig {
     }
 }
 
-/// What the exporter is connected to inside the agent; the board's store keeps what is not delivered yet.
+/// What the exporter is connected to inside the agent; the board's store saves what is not delivered yet.
 #[derive(Debug, Clone)]
 pub struct Ports {
     pub board: Board,
@@ -163,8 +164,8 @@ pub struct WithdrawError {
     why: String,
 }
 
-/// Takes all our conditions off the Node, by applying none; for the removal of the package. A server in trouble is asked
-/// again until the caller gives up; a Node that is gone has nothing of ours.
+/// Removes all our conditions from the Node by applying none, for the removal of the package. A server that fails is
+/// asked again until the caller gives up. A Node that is gone has no conditions of ours.
 pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
     let connection = Connection::new(config.way.clone(), config.request_timeout, Arc::default());
     let call = object::apply_conditions(&config.node_name, &object::Draft::new(), false);

@@ -22,11 +22,11 @@ const FRAME: Duration = Duration::from_millis(20);
 /// Ages in the table grow; while nothing else happens they are brought up to date so often.
 const AGES: Duration = Duration::from_secs(10);
 
-/// Shows until the task is dropped, or until nobody reads stdout any more.
+/// Shows until the task is dropped, or until stdout is closed.
 pub async fn run(board: Board) {
     let mut view = board.watch();
     let mut screen = Screen { is_terminal: io::stdout().is_terminal(), table_lines: 0 };
-    // Nothing was said of any condition yet.
+    // No condition has been reported yet.
     let mut shown = Arc::new(NodeView { conditions: Vec::new(), ..NodeView::clone(&view.borrow_and_update()) });
     let mut last_event = 0;
     loop {
@@ -39,7 +39,7 @@ pub async fn run(board: Board) {
             now = Arc::clone(&shown);
         }
         if screen.show(&records, (&shown, &now)).is_err() {
-            // Stdout is closed: there is nobody to show anything to, and that is no failure.
+            // Stdout is closed: there is no reader to show anything to, and that is no failure.
             return std::future::pending().await;
         }
         shown = now;

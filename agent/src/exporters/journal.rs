@@ -28,7 +28,7 @@ pub const SKIPPED_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d903";
 const BATCH: usize = 256;
 /// The reason of a condition whose monitors have not spoken yet.
 const STARTING: &str = "MonitorStarting";
-/// Until the ledger has taken in what the sources said last: milliseconds.
+/// Until the ledger has received what the sources reported last: milliseconds.
 const SETTLE: Duration = Duration::from_millis(20);
 /// A journal that hangs must not hold up the stop.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
@@ -45,7 +45,8 @@ pub async fn run(board: Board, stop: impl Future<Output = ()>) {
     let mut view = exporter.board.watch();
     let mut stop = pin!(stop);
     loop {
-        // In a line of its own: the borrow must not last as long as the write, or the ledger's next word would wait for ever.
+        // In a line of its own: the borrow must not last as long as the write, or the ledger's next publication would
+        // wait for ever.
         let now = view.borrow_and_update().clone();
         exporter.write_all(&now).await;
         tokio::select! {

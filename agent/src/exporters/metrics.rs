@@ -45,7 +45,7 @@ pub struct Shown {
     pub statistics: Rc<Statistics>,
 }
 
-/// Binds the address; a taken port is told, and is not fatal to the agent.
+/// Binds the address; a taken port is reported, and is not fatal to the agent.
 pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }

@@ -1,12 +1,12 @@
-//! Lines of NVIDIA's drivers and of the fabric manager, and an operator's own words on them.
+//! Lines of NVIDIA's drivers and of the fabric manager, and an operator's own tables for them.
 
 use std::path::Path;
 
 use nodewell_faults::{Branch, Decoder, Tables, pci};
 use nodewell_model::FindingKind;
 
-/// The first byte chooses the driver's branch. What a line says is always sound, and a file of words is told its
-/// mistakes.
+/// The first byte chooses the driver's branch. What a line decodes to is always sound, and every error in an operator's
+/// table has a message.
 pub fn faults(input: &[u8]) {
     let Some((choice, text)) = input.split_first() else { return };
     let branch = [None, Some(Branch(570)), Some(Branch(580))][usize::from(*choice) % 3];

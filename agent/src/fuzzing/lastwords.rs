@@ -10,7 +10,8 @@ use crate::{
     monitors::boot::{mark::Mark, pstore::LastWords, verdict::Evidence},
 };
 
-/// The first line is the record's name. Nothing is made up, everything told is fit to show, and is told but once.
+/// The first line is the record's name. Nothing is made up, everything reported is fit to show, and is reported only
+/// once.
 pub fn lastwords(input: &[u8]) {
     let (name, text) = input.split_at(input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len()));
     let path = PathBuf::from(String::from_utf8_lossy(name).into_owned());

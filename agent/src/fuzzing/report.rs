@@ -13,13 +13,13 @@ use crate::socket::read_reports;
 const SEPARATOR: u8 = 0x1e;
 /// Bodies of one input that are looked at.
 const BODIES: usize = 16;
-/// Far less than a body may have, far more than a mistake needs to be told.
+/// Far less than a body may have, far more than an error message needs.
 const REFUSAL_LIMIT_BYTES: usize = 2048;
 
 static CATALOGUE: LazyLock<Vec<ConditionSpec>> = LazyLock::new(|| load(&LoadPlan::default()).set.conditions);
 
-/// Every body is taken or refused in few words; what was taken is told within the bounds; sent again with its ids it
-/// changes nothing.
+/// Every body is accepted or refused with a short message. What was accepted is reported within the bounds; sent again
+/// with its ids it changes nothing.
 pub fn report(input: &[u8]) {
     let mut ledger = Ledger::new(CATALOGUE.clone(), at(0));
     for (n, body) in (1..).zip(input.split(|byte| *byte == SEPARATOR).take(BODIES)) {
@@ -55,7 +55,7 @@ fn look(ledger: &mut Ledger) {
     assert!(ledger.take_events().iter().all(|event| event.message.len() <= MESSAGE_LIMIT_BYTES));
 }
 
-/// Seconds after the start of this world.
+/// Seconds after the start of this run.
 fn at(secs: u64) -> Now {
     let boottime = Duration::from_secs(1_000 + secs);
     let wall = Timestamp::from_second(1_800_000_000).expect("it is a time") + boottime;

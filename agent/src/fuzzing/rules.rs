@@ -4,10 +4,10 @@ use std::path::Path;
 
 use nodewell_rules::load_text;
 
-/// What is told stays within bounds.
+/// Errors reported for one input stay within bounds.
 const MISTAKES_LIMIT: usize = 1000;
 
-/// JSON where it begins as JSON does. Each mistake and note names a line that is there.
+/// JSON where it begins as JSON does. Each error and note names a line that is there.
 pub fn rules(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let name = if text.trim_start().starts_with(['{', '[']) && !text.trim_start().starts_with("[[") {

@@ -1,4 +1,4 @@
-//! What a client certificate says: whose it is, for which key, and from when to when.
+//! What a client certificate states: whose it is, for which key, and from when to when.
 
 use jiff::Timestamp;
 use x509_parser::{pem::Pem, prelude::X509Certificate};
@@ -42,7 +42,7 @@ impl Certificate {
             |seconds| Timestamp::from_second(seconds).map_err(|error| CertificateError::Unreadable(error.to_string()));
         let usage = parsed.extended_key_usage().ok().flatten();
         Ok(Self {
-            // Of several the server would choose one: whoever has several is nobody we know.
+            // Of several the server would choose one: a subject with several names is not one of ours.
             common_name: match subject.iter_common_name().collect::<Vec<_>>()[..] {
                 [one] => one.as_str().unwrap_or_default().to_owned(),
                 _ => String::new(),

@@ -37,7 +37,7 @@ pub enum CredentialsError {
 }
 
 impl CredentialsError {
-    /// There is no such file; anything else is worth a word.
+    /// There is no such file; anything else is worth a message.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         let Self::Kubeconfig { source: KubeconfigError::ReadConfig(error, _), .. } = self else { return false };
@@ -45,7 +45,7 @@ impl CredentialsError {
     }
 }
 
-/// The server, and how it proves who it is.
+/// The server, and how it proves its identity.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Cluster {
@@ -68,7 +68,7 @@ pub struct KeyedCertificate {
     pub key: Vec<u8>,
 }
 
-/// What proves who we are. Never shown.
+/// What proves our identity. Never shown.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret {
     pub certificate: Option<KeyedCertificate>,
@@ -105,7 +105,7 @@ struct User {
 }
 
 impl Credentials {
-    /// Reads the current context of the kubeconfig at `path`, the files it names, and what its plug-in says.
+    /// Reads the current context of the kubeconfig at `path`, the files it names, and what its plug-in returns.
     pub async fn read(path: &Path) -> Result<Self, CredentialsError> {
         let kubeconfig = Kubeconfig::read_from(path)
             .map_err(|source| CredentialsError::Kubeconfig { path: path.to_owned(), source })?;

@@ -1,6 +1,7 @@
 //! How a node gets a certificate of its own: asks for it, waits for approval, and believes only what fits its key.
 //!
-//! Each step can be taken again after a crash: the key is kept before anybody is asked, the request is named by the key.
+//! Each step can be taken again after a crash: the key is saved before the request is sent, and the request is named by
+//! the key.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
@@ -18,7 +19,7 @@ use super::{
 /// The request under way, with its key: in the folder of the keys.
 const PENDING: &str = "pending.json";
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-/// Whoever denied a request is not asked again at once.
+/// The agent does not repeat a denied request at once.
 const AFTER_DENIAL: SignedDuration = SignedDuration::from_hours(24);
 
 /// Why a step could not be taken.
@@ -39,11 +40,11 @@ pub enum EnrolError {
 /// Where a request stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Nobody has approved it yet.
+    /// The request is not approved yet.
     Waiting {
         name: String,
     },
-    /// Somebody denied it, or the signer failed.
+    /// The request was denied, or the signer failed.
     Denied {
         name: String,
         why: String,
@@ -54,7 +55,7 @@ pub enum Progress {
     },
 }
 
-/// What is kept of a request.
+/// What is saved of a request.
 #[derive(Serialize, Deserialize)]
 struct Pending {
     node: String,
@@ -89,13 +90,13 @@ impl Enrolment<'_> {
         self.folder.remove(PENDING).map(drop)
     }
 
-    /// Lets a request that was denied be made anew: somebody asks for it.
+    /// Allows a denied request to be made again: a person asks for it.
     pub fn forget_denial(&self) -> Result<(), FolderError> {
         let is_denied = self.pending()?.is_some_and(|pending| pending.denied.is_some());
         if is_denied { self.forget() } else { Ok(()) }
     }
 
-    /// One step, now, while nobody else takes one.
+    /// One step, now, while no other process takes one.
     pub async fn locked_step(&self, server: &Server) -> Result<Progress, EnrolError> {
         let _lock = self.folder.lock()?;
         self.step(server, Timestamp::now()).await
@@ -193,7 +194,7 @@ impl Enrolment<'_> {
     }
 }
 
-/// What was said by who denied it, or by the signer that failed.
+/// The message of the denial, or of the signer that failed.
 fn refusal(object: &Value) -> Option<String> {
     let conditions = object["status"]["conditions"].as_array()?;
     let refusing = conditions.iter().find(|one| one["type"] == "Denied" || one["type"] == "Failed")?;
@@ -208,7 +209,7 @@ fn issued(object: &Value) -> Option<Vec<u8>> {
 
 type Unfit = Box<dyn FnOnce(String) -> EnrolError>;
 
-/// Whoever answers may be mistaken, or worse: what is not for our key, our name and our use is not taken.
+/// The server that answers may be mistaken, or worse: what is not for our key, our name and our use is not taken.
 fn fits(pem: &[u8], public_key: &[u8], (node, now): (&str, Timestamp)) -> Result<(), Unfit> {
     let certificate = Certificate::read(pem)
         .map_err(|source| -> Unfit { Box::new(|name| EnrolError::Certificate { name, source }) })?;

@@ -1,7 +1,7 @@
 //! A folder that only root writes, below one that it cannot trust: opened once, then used by its descriptor.
 //!
 //! `/var/lib/nodewell` belongs to the agent's user, who could put a link in the place of `pki`. So what is opened must
-//! be a folder, no link, of our own user, and writable by nobody else.
+//! be a folder, no link, of our own user, and writable by no other user.
 
 use std::{
     fs::File,
@@ -106,7 +106,7 @@ impl Folder {
         Ok(Some(content))
     }
 
-    /// Puts `content` in the place of the file in one step, durably; says whether that changed anything.
+    /// Puts `content` in the place of the file in one step, durably; returns whether that changed anything.
     pub fn replace(&self, name: &str, content: &[u8]) -> Result<bool, FolderError> {
         if self.read(name)?.as_deref() == Some(content) {
             return Ok(false);
@@ -115,7 +115,7 @@ impl Folder {
         Ok(true)
     }
 
-    /// Removes a file; says whether it was there.
+    /// Removes a file; returns whether it was there.
     pub fn remove(&self, name: &str) -> Result<bool, FolderError> {
         match unlinkat(&self.fd, name, UnlinkatFlags::NoRemoveDir) {
             Ok(()) => Ok(true),
@@ -124,7 +124,7 @@ impl Folder {
         }
     }
 
-    /// Waits until nobody else works in it; the lock ends with what is given back, or with the process.
+    /// Waits until no other process works in it; the lock ends with what is given back, or with the process.
     pub fn lock(&self) -> Result<Flock<File>, FolderError> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let fd = openat(&self.fd, "lock", flags, Mode::from_bits_truncate(0o600))
@@ -135,7 +135,7 @@ impl Folder {
 
     fn write_new(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let new = format!("{name}.new");
-        // Left by somebody who was killed here.
+        // Left by a process that was killed here.
         let _ = unlinkat(&self.fd, new.as_str(), UnlinkatFlags::NoRemoveDir);
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&self.fd, new.as_str(), flags, Mode::from_bits_truncate(0o600))?);

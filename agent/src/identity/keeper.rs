@@ -27,7 +27,7 @@ use run::Run;
 
 /// Below the state directory.
 const PKI: &str = "pki";
-/// Beside the kubeconfig: what was said last, so that a timer does not say it every few minutes.
+/// Beside the kubeconfig: what was logged last, so that a timer does not log it every few minutes.
 pub const SAID: &str = "said";
 /// Whose files the agent may read.
 const AGENTS_GROUP: &str = "nodewell";
@@ -132,7 +132,7 @@ impl Keeper {
         Ok(certificate.map(|certificate| Kept { credentials, certificate }))
     }
 
-    /// Keeps a new identity of this node's own, and hands it to the agent.
+    /// Saves a new identity of this node's own, and hands it to the agent.
     pub fn keep(&self, credentials: &Credentials) -> Result<(), KeeperError> {
         let _lock = self.pki.lock()?;
         self.pki.replace(KUBECONFIG, credentials.kubeconfig().as_bytes())?;
@@ -140,13 +140,13 @@ impl Keeper {
         self.publish(credentials).map(drop)
     }
 
-    /// Whether an identity that was kept is the one that this node would be given.
+    /// Whether a saved identity is the one that this node would be given.
     #[must_use]
     pub fn is_this_nodes(&self, kept: &Kept) -> bool {
         kept.certificate.common_name == user_name(&self.node)
     }
 
-    /// Who asks for certificates: the bootstrap kubeconfig, else the kubelet.
+    /// Whose credentials ask for certificates: the bootstrap kubeconfig's, else the kubelet's.
     pub async fn asker(&self) -> Result<Option<Found>, CredentialsError> {
         match &self.bootstrap_kubeconfig {
             Some(path) => Ok(Some(Found { path: path.clone(), credentials: Credentials::read(path).await? })),

@@ -1,4 +1,4 @@
-//! Where the kubelet of each distribution keeps its kubeconfig.
+//! Where the kubelet of each distribution stores its kubeconfig.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub fn places(root: &Path, named: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The first credentials that can be used. A place that cannot be used is an error only if no other can, and the first
-/// such one is told; `None` if there is none at all.
+/// such one is reported; `None` if there is none at all.
 pub async fn find(root: &Path, named: Option<&Path>) -> Result<Option<Found>, CredentialsError> {
     let mut trouble = None;
     for path in places(root, named) {

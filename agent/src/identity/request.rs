@@ -35,7 +35,7 @@ impl SigningRequest {
         Self::of_key(KeyPair::generate()?, node)
     }
 
-    /// The same again, with a key that was kept.
+    /// The same again, with a key that was saved.
     pub fn again(key_pem: &str, node: &str) -> Result<Self, rcgen::Error> {
         Self::of_key(KeyPair::from_pem(key_pem)?, node)
     }
@@ -48,7 +48,7 @@ impl SigningRequest {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let pem = params.serialize_request(&key)?.pem()?;
-        // By the key: nobody can take the name before us, and asking twice is asking once.
+        // By the key: no other client can take the name before us, and asking twice is asking once.
         let hash = params.key_identifier(&key);
         let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { key, pem, name: format!("nodewell-{node}-{hash}") })

@@ -1,4 +1,4 @@
-//! Single questions to an API server, for people and the root oneshot: each has its time, each answer its words.
+//! Single questions to an API server, for people and the root oneshot: each has its time limit, each error its message.
 
 use std::{error::Error, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::credentials::Credentials;
 
-/// For each request; a server in trouble is what this is for.
+/// For each request; it is meant for a server that fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why there is no answer, or a refusal.
@@ -29,7 +29,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// What the server said, if it refused.
+    /// What the server answered, if it refused.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
         if let Self::Refused { code, .. } = self { Some(*code) } else { None }
@@ -63,7 +63,7 @@ pub async fn client_of(kubeconfig: Kubeconfig) -> Result<(Client, String), Troub
     let unusable = |error: &dyn Error| Trouble::Unreachable(whole_story(error));
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| unusable(&error))?;
-    // Whoever asks here wants to hear what is wrong, now.
+    // The person who asks here waits for the error, now.
     config.default_retry = false;
     let server = config.cluster_url.to_string();
     Ok((Client::try_from(config).map_err(|error| unusable(&error))?, server))
@@ -92,7 +92,7 @@ fn unreachable(story: String) -> Trouble {
     Trouble::Unreachable(story)
 }
 
-/// `client error` alone helps nobody: the causes are what a person needs.
+/// `client error` alone is of no help: a person needs the causes.
 fn whole_story(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! What a service account's token says of itself. It is only read here, never believed: the API server checks it.
+//! What a service account's token states about itself. It is only read here, never believed: the API server checks it.
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;

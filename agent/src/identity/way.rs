@@ -1,4 +1,4 @@
-//! Which kubeconfig the agent goes by: the one it was told, the one that root left for it, or the kubelet's own.
+//! Which kubeconfig the agent goes by: the configured one, the one that root left for it, or the kubelet's own.
 
 use std::{
     fs::{self, File},

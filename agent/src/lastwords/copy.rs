@@ -23,7 +23,7 @@ impl Shelf {
         let mut name = place.as_os_str().to_owned();
         name.push(".new");
         let path = PathBuf::from(name);
-        // Made by us, or not used: in a place that others write to, somebody may be faster.
+        // Made by us, or not used: in a folder that others write to, another process may create it first.
         let made = remove_folder(&path).and_then(|()| DirBuilder::new().mode(FOLDER_MODE).create(&path));
         made.map_err(LastWordsError::at(&path))?;
         Ok(Self(path))
@@ -54,6 +54,6 @@ fn write(path: &Path, words: &Words) -> io::Result<()> {
     path.parent().map_or(Ok(()), folder)?;
     let mut file = File::options().write(true).create_new(true).mode(FILE_MODE).open(path)?;
     file.write_all(&words.text)?;
-    // The kernel says by a record's file time when it was written.
+    // The kernel stores in a record's file time when it was written.
     words.written.map_or(Ok(()), |written| file.set_modified(SystemTime::from(written)))
 }

@@ -25,7 +25,7 @@ pub struct LastWordsFlags {
     /// The kernel's own folder
     #[arg(long, value_name = "DIR", default_value = PSTORE)]
     pub pstore: PathBuf,
-    /// Where systemd-pstore keeps what it moved
+    /// Where systemd-pstore stores what it moved
     #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
     pub archive: PathBuf,
 }

@@ -1,4 +1,5 @@
-//! Reads a folder of last words within bounds: the newest files first, nothing that is no file, no file without an end.
+//! Reads a folder of pstore records within bounds: the newest files first, nothing that is no file, no file without an
+//! end.
 
 use std::{
     fs::{self, File},
@@ -90,7 +91,7 @@ fn look(root: &Path, below: &Path, found: &mut Vec<Candidate>, looks: &mut usize
     }
 }
 
-/// What user space may have left there (`pmsg-`) and function traces are not the kernel's words.
+/// What user space may have left there (`pmsg-`) and function traces are not messages of the kernel.
 fn is_record(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))

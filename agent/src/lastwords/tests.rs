@@ -1,4 +1,4 @@
-//! The copy, on trees as the kernel and systemd-pstore leave them, and on trees that nobody should leave.
+//! The copy, on trees as the kernel and systemd-pstore leave them, and on malformed trees.
 
 use std::{os::unix::fs::PermissionsExt, time::SystemTime};
 

@@ -1,5 +1,5 @@
-//! What the ledger task gives the store: the rows that changed, the events that were told, and how far each log was read
-//! for them, all in one piece.
+//! What the ledger task gives the store: the rows that changed, the events that were reported, and how far each log was
+//! read for them, all in one piece.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,10 +18,10 @@ use crate::{
     store::{Pace, Store, StoreState, Ticket},
 };
 
-/// The tables that this task reads at its start. Events are read by whoever delivers them.
+/// The tables that this task reads at its start. The exporter that delivers events reads them itself.
 pub const READ: [Table; 6] =
     [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger, Table::Places];
-/// How many events wait for whoever delivers them.
+/// How many events wait for the exporter that delivers them.
 const EVENTS_LIMIT: u64 = 10_000;
 /// The tables of which it puts every row.
 const OWNED: [Table; 6] = READ;
@@ -29,7 +29,7 @@ const OWNED: [Table; 6] = READ;
 /// The way between the ledger and the store.
 pub struct Keeper {
     store: Store,
-    /// Somebody delivers events, and takes them over from the store.
+    /// An exporter delivers events, and takes them over from the store.
     keeps_events: bool,
     /// Our own monitors: claims of others of that kind are from rules that are gone.
     monitors: Vec<Arc<str>>,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Keeper {
     }
 }
 
-/// What the store has to say.
+/// What the store reports.
 pub(super) enum News {
     /// The file could be opened at last.
     Rows(Vec<Row>),
@@ -73,7 +73,7 @@ impl Keeper {
         }
     }
 
-    /// An earlier run's account is taken in.
+    /// Loads the state of an earlier run.
     pub(super) fn take_in(&mut self, rows: Vec<Row>, ledger: &mut Ledger) {
         let (places, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.table == Table::Places);
         for (log, places) in self::places(&places) {
@@ -96,13 +96,13 @@ impl Keeper {
         );
     }
 
-    /// The file could not be opened in time: what it has is taken in when it can be.
+    /// The file could not be opened in time: what it has is loaded when it can be.
     pub(super) fn wait_for_rows(&mut self) {
         let store = self.store.clone();
         self.late = Some(Box::pin(async move { store.kept_at_last(&READ).await }));
     }
 
-    /// Says how far a log was judged.
+    /// Notes how far a log was judged.
     pub(super) fn note_places(&mut self, log: Arc<str>, places: Vec<Origin>) {
         self.moved.insert(Arc::clone(&log));
         self.places.insert(log, places);
@@ -125,14 +125,14 @@ impl Keeper {
         match (matters, awaited) {
             (true, true) => self.ticket = self.store.put(rows, Pace::Now),
             (true, false) => self.ticket = self.store.put(rows, Pace::Soon),
-            // Nothing was found there: read once more, it tells nothing once more.
+            // Nothing was found there: read once more, it reports nothing once more.
             (false, _) if !rows.is_empty() => _ = self.store.put(rows, Pace::Lazily),
             (false, _) => {}
         }
         self.ticket
     }
 
-    /// Waits for something that the store has to say.
+    /// Waits for something that the store reports.
     pub(super) async fn news(&mut self) -> News {
         loop {
             let is_late = self.late.is_some();
@@ -169,7 +169,7 @@ impl Keeper {
                 let mut rows = ledger.all_rows();
                 rows.extend(self.places.keys().filter_map(|log| self.place_row(log)));
                 self.ticket = self.store.put_all(&OWNED, rows);
-                // Whoever delivers has taken them over; the store need not wait for more.
+                // The exporter that delivers them has taken them over; the store need not wait for more.
                 self.store.put_all(&[Table::Events], Vec::new());
             }
         }
@@ -201,7 +201,7 @@ pub fn places(rows: &[Row]) -> Places {
     of_places.filter_map(place).collect()
 }
 
-/// While nobody takes events over (there is no kubeconfig yet), the oldest make room.
+/// While no exporter takes events over (there is no kubeconfig yet), the oldest make room.
 fn event_rows(event: &EventRecord) -> [Row; 2] {
     let row = |id: u64, value| Row { table: Table::Events, key: id.to_string(), value };
     [row(event.id.saturating_sub(EVENTS_LIMIT), None), row(event.id, serde_json::to_string(event).ok())]

@@ -1,5 +1,5 @@
 //! Third stage: how the last boot ended. At the first start after a boot it looks at what is left of the one before and
-//! tells `KernelPanic` and `UnexpectedReboot`, once; then it keeps the note that the next boot will be judged by.
+//! reports `KernelPanic` and `UnexpectedReboot`, once. Then it maintains the note that the next boot is judged by.
 
 pub mod journal;
 pub mod mark;
@@ -26,14 +26,14 @@ use mark::{Mark, MarkFile};
 use pstore::LastWords;
 use verdict::Evidence;
 
-/// How often the note says that the node is alive: an idle node hardly writes, and the journal knows better.
+/// How often the note is renewed as a sign of life: an idle node hardly writes, and the journal knows better.
 const NOTE_EVERY: Duration = Duration::from_hours(1);
-/// For what was told to be taken in and written down; then the note is written all the same.
+/// For the ledger to receive what was reported and for the store to write it; then the note is written all the same.
 const TAKEN_WITHIN: Duration = Duration::from_mins(1);
 /// A disk that hangs does not hold up the stop.
 const LAST_NOTE_WITHIN: Duration = Duration::from_secs(1);
 
-/// What it looks at, and whom it tells.
+/// What it looks at, and where it reports.
 #[derive(Debug, Clone)]
 pub struct BootMonitor {
     pub state_dir: PathBuf,
@@ -54,7 +54,7 @@ impl BootMonitor {
         let stop = self.stop.clone();
         let told = tokio::select! {
             told = self.judge(boot) => told,
-            // What was not told to the end is told at the next start.
+            // What was not fully reported is reported at the next start.
             () = stop.said() => return,
         };
         self.keep_note(boot, told).await;
@@ -100,7 +100,7 @@ impl BootMonitor {
         })
     }
 
-    /// Tells them, and waits until they can no more be lost by a crash of ours: until then the note stays as it was.
+    /// Reports them, and waits until they can no more be lost by a crash of ours: until then the note stays as it was.
     async fn tell(&self, findings: Vec<Finding>) {
         let Some(last) = findings.last().map(|finding| finding.origin.clone()) else { return };
         for finding in findings {

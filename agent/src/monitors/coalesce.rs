@@ -17,7 +17,7 @@ pub struct Coalescer {
 type Key = (Name, Option<Name>, Option<String>, u32);
 
 impl Coalescer {
-    /// Takes a finding in.
+    /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
         let turn = self.turn(&finding);
         let key = (finding.reason.clone(), finding.condition.clone(), finding.subject.clone(), turn);

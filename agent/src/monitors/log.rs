@@ -1,4 +1,4 @@
-//! A log monitor: one source, the rules that listen to it, the host's word on what they found.
+//! A log monitor: one source, the rules that listen to it, the host's evidence on what they found.
 
 use std::{
     collections::BTreeMap,
@@ -28,9 +28,9 @@ const FLUSH_EVERY_RECORDS: u32 = 512;
 /// With so many different findings waiting, the source waits for the ledger: a ring that overruns meanwhile is a
 /// counted gap, memory that grows is not.
 const WAITING_LIMIT: usize = 4096;
-/// A log that shows nothing is still read: its place is told so often, for a store that writes it when it likes.
+/// A log that shows nothing is still read: its place is reported so often, for a store that writes it when it likes.
 const PLACE_EVERY: Duration = Duration::from_secs(600);
-/// A monitor says that it is there so often; three times without is silence.
+/// A monitor sends a heartbeat so often; three times without is silence.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 const TTL: Duration = Duration::from_secs(180);
 /// What there was at the start is read first; a log that never pauses is not waited for.
@@ -50,7 +50,7 @@ pub struct Setup {
     pub stats: MonitorStats,
     /// When the agent started, not this thread: what was written in between must not become history.
     pub started: Timestamp,
-    /// Events of records older than this at the start are not told again.
+    /// Events of records older than this at the start are not reported again.
     pub lookback: Duration,
     /// What the log is called in the store.
     pub log: Arc<str>,
@@ -69,7 +69,7 @@ pub struct Memory(Arc<Mutex<Remembered>>);
 pub struct Remembered {
     /// The newest record that was judged, for each file of a log: the next run goes on after it.
     pub places: Vec<Origin>,
-    /// What the source said of itself last.
+    /// What the source reported of itself last.
     pub state: Option<SourceState>,
     /// The thread has run before: what it panicked at is not shown to it again.
     has_run: bool,
@@ -95,17 +95,17 @@ pub struct LogMonitor {
     waiting: Coalescer,
     since_flush: u32,
     places: Vec<Origin>,
-    /// When the ledger was told of the places.
+    /// When the places were last sent to the ledger.
     placed_at: Duration,
     /// What was there at the start has been read.
     caught_up: bool,
     /// This thread has not run before.
     is_first_run: bool,
-    /// The source can see, and reads what was there: said once it has.
+    /// The source can see, and reads what was there: reported once it has.
     held_back: Option<SourceState>,
     begun_at: Duration,
     heartbeat_at: Duration,
-    /// A record is in hand that nobody has judged to the end.
+    /// A record is in hand that was not judged to the end.
     judging: bool,
 }
 
@@ -165,7 +165,7 @@ impl LogMonitor {
         self.setup.outlet.send_found(findings, &self.setup.log, self.places.clone());
     }
 
-    /// Says how the source is, now that it can be relied on.
+    /// Reports how the source is, now that it can be relied on.
     fn announce(&mut self, state: SourceState) {
         self.heartbeat_at = clock::boottime();
         let reports = daemon_reports(&self.setup.rules.borrow(), &self.setup.reader, &state);
@@ -173,7 +173,7 @@ impl LogMonitor {
         self.setup.memory.change(|memory| memory.state = Some(state));
     }
 
-    /// Whoever says nothing for long is taken for dead.
+    /// A monitor that reports nothing for long is taken for dead.
     fn show_life(&mut self, now: Duration) {
         if now >= self.begun_at + CATCH_UP_GRACE
             && let Some(state) = self.held_back.take()
@@ -295,8 +295,8 @@ impl Sink for LogMonitor {
     }
 }
 
-/// The source ended, asked, unasked or by a panic: what it found goes out, and the record that made us panic, which is
-/// not tried again, is said to be lost.
+/// The source ended, asked, unasked or by a panic. What it found goes out, and the record that made us panic, which is
+/// not tried again, is reported as lost.
 impl Drop for LogMonitor {
     fn drop(&mut self) {
         self.flush();
@@ -328,7 +328,7 @@ fn detector(setup: &mut Setup) -> Option<Detector> {
         .ok()
 }
 
-/// The branch of NVIDIA's driver if it is loaded: its own line, which says so too, may have left the log long ago.
+/// The branch of NVIDIA's driver if it is loaded: its own line, which names it too, may have left the log long ago.
 fn nvidia_branch() -> Option<Branch> {
     let version = std::fs::read_to_string("/sys/module/nvidia/version").ok()?;
     Branch::of_version(&version)
@@ -352,7 +352,7 @@ pub fn monitor_names(rules: &RuleSet, reader: &Reader) -> BTreeMap<Arc<str>, Vec
     monitors
 }
 
-/// What the monitors of a reader have to say of themselves while its source is in `state`.
+/// What the monitors of a reader report of themselves while its source is in `state`.
 #[must_use]
 pub fn daemon_reports(rules: &RuleSet, reader: &Reader, state: &SourceState) -> Vec<DaemonReport> {
     match state {
@@ -363,7 +363,7 @@ pub fn daemon_reports(rules: &RuleSet, reader: &Reader, state: &SourceState) -> 
     }
 }
 
-/// The monitors of a reader that has not said anything yet.
+/// The monitors of a reader that has not reported anything yet.
 #[must_use]
 pub fn starting_reports(rules: &RuleSet, reader: &Reader) -> Vec<DaemonReport> {
     reports(rules, reader, DaemonState::Starting, None)

@@ -10,11 +10,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use room::{Place, Room};
 
-/// What a monitor tells the ledger.
+/// What a monitor sends to the ledger.
 #[derive(Debug)]
 pub enum Report {
     Finding(Box<Finding>),
-    /// What a log showed, and how far it was read for that: kept together or not at all.
+    /// What a log showed, and how far it was read for that: saved together or not at all.
     Found(Found),
     /// Records of this monitor's source were lost.
     Gap(Gap),
@@ -22,7 +22,7 @@ pub enum Report {
     Daemon(Box<DaemonReport>),
     /// This monitor exists no longer (its rules were reloaded away).
     Retired(Arc<str>),
-    /// Everything that was told before has been taken in once this is answered.
+    /// The ledger has received everything that was sent before once this is answered.
     Settled(oneshot::Sender<()>),
 }
 
@@ -56,8 +56,8 @@ impl Outlet {
         (Self { reports: sender, room: Room::new(CHANNEL_LIMIT) }, receiver)
     }
 
-    /// From a thread: waits while the ledger is behind. An agent that is shutting down has no ledger any more, and
-    /// then there is nobody to tell.
+    /// From a thread: waits while the ledger is behind. An agent that is shutting down has no ledger any more, and then
+    /// the report is dropped.
     pub fn send(&self, report: Report) {
         let _ = self.reports.blocking_send(report);
     }

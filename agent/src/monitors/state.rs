@@ -1,4 +1,4 @@
-//! A monitor without a source: tells the ledger whether what the agent knows can be kept.
+//! A monitor without a source: reports to the ledger whether the agent's state can be saved.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,9 +14,9 @@ use crate::{
 /// Its name among the monitors.
 pub const NAME: &str = "agent-state";
 const CONDITION: &str = "AgentStateUnwritable";
-/// The first look at the file takes milliseconds; one that takes longer than this is told by the store itself.
+/// The first look at the file takes milliseconds; one that takes longer than this is reported by the store itself.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
-/// Claims of an earlier run may come out of the file only after it was said that all is well.
+/// Claims of an earlier run may come out of the file only after the condition was reported as healthy.
 const SAID_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Reports until it is dropped.
@@ -40,13 +40,13 @@ pub async fn run(store: Store, directory: PathBuf, outlet: Outlet) {
 struct StateMonitor {
     outlet: Outlet,
     directory: String,
-    /// This run, for the origins of what it tells.
+    /// This run, for the origins of what it reports.
     run: (BootId, u64),
     sequence: u64,
-    /// What was told last; at first nothing.
+    /// What was reported last; at first nothing.
     told: Option<Option<Trouble>>,
     corruption: Option<Corruption>,
-    /// It is to be said again that all is well.
+    /// The healthy state is to be reported again.
     once_more: bool,
 }
 
@@ -88,7 +88,7 @@ impl StateMonitor {
         self.once_more = state.trouble.is_none();
     }
 
-    /// The new trouble first: between two of them the condition is not healthy.
+    /// The new problem first: between two of them the condition is not healthy.
     async fn raise(&mut self, trouble: &Trouble) {
         let action = match trouble.reason.as_str() {
             "StateMissing" | "StateInUse" => Action::CheckConfiguration,
@@ -112,7 +112,7 @@ impl StateMonitor {
         }
     }
 
-    /// An Event: the file is made anew at once, nothing lasts but the loss.
+    /// An Event: the file is created again at once, nothing lasts but the loss.
     async fn tell_corruption(&mut self) {
         let Some(message) = self.corruption.as_ref().map(|corruption| corruption.message.clone()) else { return };
         let event = self.finding(FindingKind::Raise, Name::fixed("StateCorrupt"), message);

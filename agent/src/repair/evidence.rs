@@ -1,4 +1,4 @@
-//! What helps a person to see why a unit was broken, collected before it is repaired: how systemd says it is, what its
+//! What helps a person to see why a unit was broken, collected before it is repaired: its state in systemd, what its
 //! processes wait for, the last lines of its log. Bounded; old collections go.
 
 use std::{
@@ -22,7 +22,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 
 /// One collection.
 const FILE_LIMIT_BYTES: usize = 256 * 1024;
-/// So many are kept, the newest.
+/// So many stay, the newest.
 const FILES_KEPT: usize = 20;
 /// A disk or journal that takes longer is not waited for: the repair is what matters.
 const WITHIN: Duration = Duration::from_secs(15);
@@ -44,7 +44,7 @@ pub(super) struct Case {
 /// One that never came back still holds its thread: there is no second.
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
-/// Writes the file and gives its path, or says why there is none.
+/// Writes the file and returns its path, or why there is none.
 pub(super) async fn collect(state_dir: &Path, case: Case) -> Result<PathBuf, String> {
     if IS_BUSY.swap(true, Ordering::Relaxed) {
         return Err("the last collection never came back".to_owned());
@@ -137,7 +137,7 @@ fn log(case: &Case) -> Result<Vec<String>, JournalError> {
     journal.set_data_threshold(LINE_LIMIT_BYTES)?;
     journal.add_match("_SYSTEMD_UNIT", &case.unit)?;
     journal.add_disjunction()?;
-    // What systemd itself says of it.
+    // What systemd itself logs of it.
     journal.add_match("UNIT", &case.unit)?;
     journal.add_match("_PID", "1")?;
     journal.seek_tail()?;

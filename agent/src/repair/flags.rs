@@ -26,7 +26,7 @@ pub struct RepairFlags {
     /// Where repairs are counted, and what was collected before each [default: $STATE_DIRECTORY]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Say what would be done now, for each unit, and do nothing
+    /// Print what would be done now, for each unit, and do nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Another system bus: for tests

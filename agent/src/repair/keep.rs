@@ -17,7 +17,7 @@ const LOCK: &str = "lock";
 /// 256 attempts are a tenth of it.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
-/// The folder of one helper; nobody else works with it meanwhile.
+/// The folder of one helper; no other process works with it meanwhile.
 pub(super) struct Keep {
     folder: PathBuf,
     pub(super) history: History,
@@ -54,7 +54,8 @@ impl Keep {
     }
 }
 
-/// What was tried so far. A file that is there and cannot be understood is an error: it may be the one that forbids more.
+/// What was tried so far. A file that is there and cannot be understood is an error: it may be the one that forbids
+/// more.
 pub(super) fn read(folder: &Path) -> Result<History, RepairError> {
     let path = folder.join(FILE);
     let wrong = |error| RepairError::State { path: path.clone(), error };

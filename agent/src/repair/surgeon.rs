@@ -1,4 +1,4 @@
-//! Acts on decisions: writes down, collects, asks systemd, tells.
+//! Acts on decisions: writes down, collects, asks systemd, reports.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 pub(super) struct Surgeon {
     keep: Keep,
     voice: Voice,
-    /// The first round has said what an earlier run gave up.
+    /// The first round has reported what an earlier run gave up.
     is_settled: bool,
 }
 
@@ -61,7 +61,7 @@ impl Surgeon {
         }
     }
 
-    /// Every unit was looked at: what an earlier run gave up has been said again.
+    /// Every unit was looked at: what an earlier run gave up has been reported again.
     pub(super) fn round_is_over(&mut self) {
         if !std::mem::replace(&mut self.is_settled, true) {
             self.voice.all_said();

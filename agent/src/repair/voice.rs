@@ -1,4 +1,4 @@
-//! What people hear of repairs: Events, a condition while one was given up, a line of status.
+//! What operators see of repairs: Events, a condition while one was given up, a line of status.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -22,7 +22,7 @@ pub(super) struct Voice {
     reporter: Reporter,
     /// What is held and why, by unit.
     held: BTreeMap<String, String>,
-    /// Whether it was said of a unit that it is given up.
+    /// Whether the unit was reported as given up.
     failed: BTreeMap<String, bool>,
     is_blind: bool,
 }
@@ -66,12 +66,12 @@ impl Voice {
         self.reporter.set(over.map_or(well.clone(), |trouble| failed(unit, trouble, well)));
     }
 
-    /// All that an earlier run gave up was said again.
+    /// All that an earlier run gave up was reported again.
     pub(super) fn all_said(&self) {
         self.reporter.all_said();
     }
 
-    /// Why nothing is done about `unit`; told when it is another reason than before.
+    /// Why nothing is done about `unit`; logged when the reason changes.
     pub(super) fn hold(&mut self, unit: &UnitRepair, hold: Option<Hold>) {
         let told = match hold {
             Some(hold) => {
@@ -95,7 +95,7 @@ impl Voice {
         notify::tell(&[NotifyState::Status(line)]);
     }
 
-    /// The agent does not answer; told once.
+    /// The agent does not answer; logged once.
     pub(super) fn blind(&mut self, why: &str) {
         if !std::mem::replace(&mut self.is_blind, true) {
             tracing::warn!(error = why, "waits for the agent; nothing is repaired without it");
@@ -109,7 +109,7 @@ impl Voice {
         }
     }
 
-    /// What is given up stays said; what is well needs no goodbye.
+    /// What is given up stays reported; what is well needs no withdrawal.
     pub(super) async fn finish(&self) {
         let _ = tokio::time::timeout(LAST_WORD, self.reporter.settled()).await;
     }

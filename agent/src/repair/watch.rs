@@ -1,4 +1,4 @@
-//! What is wrong with the units of the list, by whom we trust; and how systemd says that they are.
+//! What is wrong with the units of the list, as trusted sources report it; and their state in systemd.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::runtime::clock;
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     since: BTreeMap<String, Duration>,
-    /// For a single look: problems are as old as they say.
+    /// For a single look: problems are as old as they claim.
     believes_ages: bool,
 }
 
@@ -29,7 +29,7 @@ impl Watch {
         Self { since: BTreeMap::new(), believes_ages: true }
     }
 
-    /// Each unit's trouble, and how it is. systemd is asked about those in trouble only.
+    /// Each unit's problem, and its state. systemd is asked about units with a problem only.
     pub(super) async fn look(
         &mut self,
         settings: &RepairSettings,
@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-/// Only what somebody we trust says now: no test, and nothing whose claimant fell silent.
+/// Only problems that a trusted source reports now: no test, and nothing whose claimant fell silent.
 fn concerns(unit: &UnitRepair, problem: &ConditionProblem) -> bool {
     let found = &problem.problem;
     let mut sources = found.source.split(", ");

@@ -30,14 +30,14 @@ pub fn slept() -> Duration {
     boottime().saturating_sub(monotonic())
 }
 
-/// This boot's id; `None` where procfs does not say.
+/// This boot's id; `None` where procfs does not show it.
 #[must_use]
 pub fn boot_id() -> Option<BootId> {
     static ID: OnceLock<Option<BootId>> = OnceLock::new();
     *ID.get_or_init(|| BootId::parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?))
 }
 
-/// What somebody goes by who may also live in virtual time.
+/// The clock of code that may also run in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Clock {
     /// The runtime's time, counted from this moment; `None`: the host's clocks.

@@ -17,7 +17,7 @@ pub const POINTS: &[&str] = &[
     "exporter.after-put",
 ];
 
-/// Dies here if the environment says so: `NODEWELL_CRASH_AT=name`, or `name:n` for the n-th time it comes by.
+/// Dies here if the environment asks for it: `NODEWELL_CRASH_AT=name`, or `name:n` for the n-th time it comes by.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
     assert!(POINTS.contains(&name), "{name} is not listed as a crash point");

@@ -1,4 +1,5 @@
-//! The descriptors that systemd opened for the agent: the listening socket and the kernel log, told apart by name.
+//! The descriptors of socket activation, which systemd opened for the agent: the listening socket and the kernel log,
+//! distinguished by name.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -8,7 +9,7 @@ use nix::sys::{
 };
 use nodewell_sys::handed::{HandedDescriptor, take_handed_descriptors};
 
-/// What the units in `systemd/` call them; the second is systemd's own choice where a unit says nothing.
+/// What the units in `systemd/` call them; the second is systemd's own choice where a unit names nothing.
 const LISTENER: [&str; 2] = ["socket", "nodewell.socket"];
 const KERNEL_LOG: [&str; 2] = ["kmsg", "nodewell-kmsg.socket"];
 /// `/dev/kmsg` by any name (`Documentation/admin-guide/devices.txt`).
@@ -16,14 +17,14 @@ const KERNEL_LOG_DEVICE: (u64, u64) = (1, 11);
 const S_IFMT: u32 = nix::libc::S_IFMT;
 const S_IFCHR: u32 = nix::libc::S_IFCHR;
 
-/// What was handed over, as far as it is what its name says.
+/// The descriptors of socket activation, as far as they are what their names claim.
 #[derive(Debug, Default)]
 pub struct Handed {
-    /// A listening Unix socket. Whoever connects while no agent runs waits in its queue.
+    /// A listening Unix socket. A client that connects while no agent runs waits in its queue.
     pub listener: Option<OwnedFd>,
     /// The kernel log. The service manager keeps it open too: its position is whatever an agent before us left.
     pub kernel_log: Option<OwnedFd>,
-    /// What was handed over and is of no use, for the log.
+    /// Descriptors that are of no use, for the log.
     complaints: Vec<String>,
 }
 
@@ -39,7 +40,7 @@ impl Handed {
         handed
     }
 
-    /// Says what was of no use. The agent opens such things itself, where it may.
+    /// Logs what was of no use. The agent opens such things itself, where it may.
     pub fn log_complaints(&self) {
         self.complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     }
@@ -113,7 +114,7 @@ mod tests {
             sorted(vec![("kmsg", File::open("/dev/null").unwrap().into()), ("kmsg", File::open("/").unwrap().into())]);
         assert!(odd.kernel_log.is_none());
         assert!(odd.complaints[0].contains("\"kmsg\""), "{:?}", odd.complaints);
-        // Not everybody may open the real one.
+        // Not every user may open the real one.
         if let Ok(device) = File::open("/dev/kmsg") {
             assert!(sorted(vec![("kmsg", device.into())]).kernel_log.is_some());
         }

@@ -1,4 +1,5 @@
-//! What systemd is told: ready, one line of truth for `systemctl status`, and a sign of life for its watchdog.
+//! What the agent notifies systemd of: ready, one line of truth for `systemctl status`, and a sign of life for its
+//! watchdog.
 
 use std::{future, time::Duration};
 
@@ -11,12 +12,12 @@ use tokio::time::{Instant, interval_at};
 
 use crate::board::Board;
 
-/// More names than this make a line that nobody reads to its end.
+/// More names than this make a line too long to read.
 const NAMED: usize = 3;
 /// A node that flaps must not keep systemd busy.
 const LINES_APART: Duration = Duration::from_millis(250);
 
-/// Whether a service manager started this process: it said where it listens, or which start this is. The latter is
+/// Whether a service manager started this process: it sets where it listens, or which start this is. The latter is
 /// inherited by whatever a service starts, such as a terminal's shell: it counts only from the manager itself.
 #[must_use]
 pub fn is_service() -> bool {
@@ -24,12 +25,12 @@ pub fn is_service() -> bool {
     has("NOTIFY_SOCKET") || (has("INVOCATION_ID") && nix::unistd::getppid().as_raw() == 1)
 }
 
-/// Says that the agent works. Without systemd nobody listens, and that is fine.
+/// Reports that the agent works. Without systemd there is no listener, and that is fine.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// Says that a reload began; [`ready`] ends it.
+/// Reports that a reload began; [`ready`] ends it.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
@@ -37,7 +38,7 @@ pub fn reloading() {
     }
 }
 
-/// Says that the agent stops because it was asked to.
+/// Reports that the agent stops because it was asked to.
 pub fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
@@ -76,14 +77,14 @@ pub(crate) async fn feed_watchdog() {
     }
 }
 
-/// Where nobody listens, nobody is told.
+/// Does nothing where no service manager listens.
 pub(crate) fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "systemd was not told");
     }
 }
 
-/// One line for `systemctl status`: what is wrong, who cannot see, and whether the cluster hears of it.
+/// One line for `systemctl status`: what is wrong, which monitors cannot see, and whether the cluster hears of it.
 #[must_use]
 pub fn summary(view: &NodeView) -> String {
     [Some(problems(view)), unknown(view), Some(cluster(&view.apiserver))]

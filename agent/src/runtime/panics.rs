@@ -3,8 +3,8 @@
 /// Every point there is.
 pub const POINTS: [&str; 2] = ["monitor.start", "monitor.judge"];
 
-/// Panics here if `NODEWELL_PANIC_AT` says so: `monitor.judge:2,monitor.start:2-3` is the second passing of the one and
-/// the second and third of the other, counted over all threads.
+/// Panics here if `NODEWELL_PANIC_AT` asks for it: `monitor.judge:2,monitor.start:2-3` is the second passing of the one
+/// and the second and third of the other, counted over all threads.
 #[cfg(debug_assertions)]
 pub fn point(name: &'static str) {
     use std::{

@@ -1,4 +1,4 @@
-//! Counters that are read far more rarely than they grow: written by source threads, read by whoever is asked.
+//! Counters that are read far more rarely than they grow: written by source threads, read on request.
 
 use std::{
     collections::BTreeMap,

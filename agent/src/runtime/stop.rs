@@ -1,4 +1,4 @@
-//! The word "stop", for threads that sit in `poll(2)` as well as for those that look.
+//! The stop signal, for threads that sit in `poll(2)` as well as for those that look.
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -11,7 +11,7 @@ use std::{
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::watch;
 
-/// Said once, heard by every clone. The descriptor becomes readable and stays so.
+/// Set once, seen by every clone. The descriptor becomes readable and stays so.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<Inner>);
 
@@ -29,7 +29,7 @@ impl Stop {
         Ok(Self(Arc::new(Inner { said: AtomicBool::new(false), event, heard: watch::Sender::new(false) })))
     }
 
-    /// Says it.
+    /// Sets it.
     pub fn set(&self) {
         self.0.said.store(true, Ordering::Release);
         // The counter can only overflow after 2^64 writes; readable it is in any case.
@@ -37,20 +37,20 @@ impl Stop {
         self.0.heard.send_replace(true);
     }
 
-    /// Whether it was said.
+    /// Whether it was set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.said.load(Ordering::Acquire)
     }
 
-    /// For tasks: returns once it was said.
+    /// For tasks: returns once it was set.
     pub async fn said(&self) {
         let mut heard = self.0.heard.subscribe();
-        // The sender lives in `self`: waiting can only end with the word.
+        // The sender lives in `self`: waiting can only end with the signal.
         let _ = heard.wait_for(|said| *said).await;
     }
 
-    /// Readable once it was said: for `poll(2)`.
+    /// Readable once it was set: for `poll(2)`.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.0.event.as_fd()

@@ -42,14 +42,14 @@ impl Thread {
 pub enum AtStop {
     /// It is dropped wherever it waits.
     Drop,
-    /// It hears of the stop itself and ends when its last words are said.
+    /// It sees the stop itself and ends once its last reports are sent.
     Finish,
 }
 
 /// How one run of a supervised thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It returned although nobody asked it to.
+    /// It returned without having been asked to.
     Unasked,
     Panicked,
 }
@@ -67,8 +67,8 @@ impl Tasks {
         &self.stop
     }
 
-    /// Runs `work` on a thread of its own, again and again until its `stop` is said (by the caller or by
-    /// [`Tasks::drain`]); `ended` hears of every unasked end.
+    /// Runs `work` on a thread of its own, again and again until its `stop` is set (by the caller or by
+    /// [`Tasks::drain`]); `ended` is called for every unasked end.
     pub fn supervise_thread(
         &mut self,
         (name, stop): (&str, Stop),
@@ -91,13 +91,13 @@ impl Tasks {
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
         };
-        // The kernel keeps 15 bytes of a thread's name.
+        // The kernel stores 15 bytes of a thread's name.
         let thread = thread::Builder::new().name(name.chars().take(15).collect()).stack_size(THREAD_STACK_BYTES);
         self.threads.push(Thread { name: name.to_owned(), stop: own, handle: thread.spawn(body)? });
         Ok(())
     }
 
-    /// Runs the future that `make` makes; one that ends before the stop is made anew.
+    /// Runs the future that `make` makes; one that ends before the stop is made again.
     pub fn supervise<F>(&mut self, (name, at_stop): (&'static str, AtStop), mut make: impl FnMut() -> F + 'static)
     where
         F: Future<Output = ()> + 'static,
@@ -134,8 +134,8 @@ impl Tasks {
         });
     }
 
-    /// Ends all in the order of the data: sources stop, then exporters flush, each within half of `grace`. Names who
-    /// did not end in time.
+    /// Ends all in the order of the data: sources stop, then exporters flush, each within half of `grace`. Names those
+    /// that did not end in time.
     pub async fn drain(mut self, grace: Duration) -> Vec<String> {
         self.threads.iter().for_each(|thread| thread.stop.set());
         let halfway = tokio::time::Instant::now() + grace / 2;

@@ -1,4 +1,4 @@
-//! The satellites where no service manager starts them: children of the agent, started again when they end.
+//! The check processes where no service manager starts them: children of the agent, started again when they end.
 
 use std::{
     ffi::OsStr,
@@ -31,29 +31,29 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// What ran for so long did not end because of how it was started.
 const STEADY: Duration = Duration::from_secs(60);
-/// For its last word; the agent's own grace is 5 s, the second half of it for what is not a source.
+/// For its last report; the agent's own grace is 5 s, the second half of it for what is not a source.
 const GRACE: Duration = Duration::from_secs(2);
-/// What systemd told the agent is not for its children.
+/// What systemd set for the agent is not for its children.
 const OUR_OWN: [&str; 6] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
 
-/// Starts satellites of one agent.
+/// Starts check processes of one agent.
 #[derive(Debug, Clone)]
 pub struct Children {
     /// The agent's socket.
     pub socket: PathBuf,
-    /// The agent's command line: its satellites read the same rules.
+    /// The agent's command line: its check processes read the same rules.
     pub flags: Flags,
-    /// Changes when the agent has read its rules anew.
+    /// Changes when the agent has read its rules again.
     pub reloads: watch::Receiver<()>,
-    /// Where the agent keeps its state; they have a folder in it.
+    /// Where the agent stores its state; they have a folder in it.
     pub state_dir: Option<PathBuf>,
     pub outlet: Outlet,
     pub stop: Stop,
 }
 
 impl Children {
-    /// Keeps the satellite of `group` running until the stop.
+    /// Runs the check process of `group` until the stop, and starts it again when it ends.
     pub async fn keep(mut self, group: Group) {
         let mut pause = FIRST_PAUSE;
         while !self.stop.is_set() {
@@ -108,10 +108,10 @@ impl Children {
         self.reloads.mark_unchanged();
         loop {
             tokio::select! {
-                // Nobody but us waits for it, so there is always an answer.
+                // Only this task waits for it, so there is always an answer.
                 status = child.wait() => return Some(status.unwrap_or_default()),
                 () = self.stop.said() => break,
-                // Others have nothing to read anew.
+                // Others have nothing to read again.
                 Ok(()) = self.reloads.changed(), if group == Group::Check => signal(&child, Signal::SIGHUP),
             }
         }
@@ -137,7 +137,7 @@ fn signal(child: &Child, signal: Signal) {
     }
 }
 
-/// An Event: what the satellite watches is said by itself.
+/// An Event: what the check process watches is reported by itself.
 fn happened(message: String) -> Finding {
     let now = clock::now();
     Finding {

@@ -1,5 +1,5 @@
-//! The families of devices that one team of a satellite looks after: asks in rounds, by a worker process, and lets each family's
-//! judge say what the answers mean.
+//! The families of devices that one team of a check process looks after: asks in rounds, by a worker process, and lets
+//! each family's judge decide what the answers mean.
 
 pub(super) mod course;
 mod desk;
@@ -40,7 +40,7 @@ pub(super) struct CrewPlan {
     pub(super) group: Group,
     pub(super) team: Team,
     pub(super) brief: Brief,
-    /// Where its families remember; `None`: nowhere.
+    /// Where its families store their state; `None`: nowhere.
     pub(super) state_dir: Option<PathBuf>,
     /// The agent's.
     pub(super) socket: PathBuf,
@@ -84,7 +84,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Asks and tells; returns only where another process has to take over, which must find all that was said.
+    /// Asks and reports. It returns only where another process has to take over, which must find all that was reported.
     pub(super) async fn run(mut self) {
         self.resume().await;
         loop {
@@ -99,7 +99,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Takes up where an earlier run ended.
+    /// Continues where an earlier run ended.
     async fn resume(&mut self) {
         let proc = &self.plan.brief.roots.proc;
         self.desk.leftovers.find(proc, &Us::new(self.plan.team, proc)).await;
@@ -115,7 +115,7 @@ impl<'a> Crew<'a> {
         }
         self.speaker.all_said();
         if !std::mem::replace(&mut self.is_settled, true) {
-            // Without it the start's code stays as well: worth no word.
+            // Without it the start's code stays as well: not worth a message.
             let _ = nodewell_sys::memory::let_go_of_code();
         }
     }
@@ -139,7 +139,7 @@ impl<'a> Crew<'a> {
         self.words.part(self.plan.team.as_str(), self.summary());
     }
 
-    /// Until the next round: what devices say by themselves, if they do.
+    /// Until the next round: what devices report by themselves, if they do.
     async fn between(&mut self, due: Option<Instant>) {
         let due = due.filter(|_| !self.paused);
         let pause = due.map_or(TICK, |at| at.saturating_duration_since(Instant::now()).min(TICK));

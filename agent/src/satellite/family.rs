@@ -1,4 +1,4 @@
-//! The families of devices and of other things that are read alike: who reads and who judges them, how often.
+//! The families of devices and of other things that are read alike: which reader and which judge they have, how often.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Recovery of filesystems and devices by looking: a read-only filesystem is well again when it is gone, or when it
-//! takes writes and has counted no further error. A log line never says so.
+//! takes writes and has counted no further error. A log line never shows it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -36,7 +36,7 @@ const PROBE_WAIT: Duration = Duration::from_millis(100);
 /// Problems that begin one after the other are looked at together.
 const NEWS_APART: Duration = Duration::from_secs(1);
 
-/// Looks after the problems whose rules say `check = …`.
+/// Looks after the problems whose rules have `check = …`.
 pub(super) struct FilesystemCheck {
     roots: HostRoots,
     words: Words,
@@ -53,7 +53,7 @@ struct Watched {
     device: String,
 }
 
-/// What the agent says of it.
+/// What the agent reports of it.
 #[derive(Debug, Clone)]
 struct Told {
     check: Check,
@@ -67,9 +67,9 @@ struct Told {
 struct Case {
     watch: Watch,
     seen: Seen,
-    /// Told once: without the right to write, a new mount is the only evidence.
+    /// Reported once: without the right to write, a new mount is the only evidence.
     is_denied: bool,
-    /// Why the agent did not take the evidence; told once.
+    /// Why the agent did not take the evidence; logged once.
     refused: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl FilesystemCheck {
                     self.look((link, mounts), &problems).await;
                     true
                 }
-                // The link says it, and news comes when the agent is back.
+                // The link logs it, and news comes when the agent is back.
                 Err(error) => {
                     tracing::debug!(%error, "the problems were not told");
                     false
@@ -113,7 +113,7 @@ impl FilesystemCheck {
         let mut readings = Readings::new();
         for (watched, told) in broken {
             if let Verdict::Over(evidence) = self.judge(link, (&watched, &told), &mut readings) {
-                // Its heartbeat shall not claim again what is over; if it is not, its next round says so.
+                // Its heartbeat shall not claim again what is over; if it is not, its next round reports it.
                 if let Some((mounts, subject)) = mounts.zip(watched.subject.clone()) {
                     mounts.forget(&(watched.condition.clone(), subject));
                 }
@@ -151,7 +151,7 @@ impl FilesystemCheck {
             as_seen: Some(told.seen),
         };
         match link.clear(&request).await {
-            // It was raised again, or somebody else ended it: the next look shows which.
+            // It was raised again, or another client ended it: the next look shows which.
             Ok(0) => {}
             Ok(_) => {
                 tracing::info!(%reason, device, evidence, "the problem is over");
@@ -192,7 +192,7 @@ impl Case {
     }
 }
 
-/// What people should know of a satellite that runs without the rights it was made for.
+/// What people should know of a check process that runs without the rights it was made for.
 fn denied(device: &str) -> Event {
     let message = format!("no right to write to the filesystem of {device}: only a new mount can show that it is well");
     tracing::warn!(device, "{message}");
@@ -208,7 +208,7 @@ fn denied(device: &str) -> Event {
 /// `None` for a problem that no look at the host ends.
 fn watched(problem: &ConditionProblem) -> Option<(Watched, Told)> {
     let check = problem.check.as_deref().and_then(Check::named)?;
-    // Of recovered devices their own monitors speak.
+    // Recovered devices are reported by their own monitors.
     if check == Check::DeviceRecovered || problem.problem.test {
         return None;
     }
@@ -223,8 +223,8 @@ fn watched(problem: &ConditionProblem) -> Option<(Watched, Told)> {
     Some((watched, Told { check, id: id.clone(), since: *since, seen: problem.seen() }))
 }
 
-/// The device in the kernel's own words, `EXT4-fs (sda1): …` or `BTRFS error (device sdb): …`: Node Problem Detector's
-/// rules capture no subject.
+/// The device in the kernel's own message, `EXT4-fs (sda1): …` or `BTRFS error (device sdb): …`: Node Problem
+/// Detector's rules capture no subject.
 fn device_in(message: &str) -> Option<String> {
     let (_, rest) = message.split_once('(')?;
     let (inside, _) = rest.split_once(')')?;

@@ -33,16 +33,16 @@ pub struct MonitorFlags {
     /// The agent's socket [default: the config's, else /run/nodewell/nodewell.sock]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Where it remembers what has to outlive a restart [default: $STATE_DIRECTORY, else nowhere]
+    /// Where it stores what has to outlive a restart [default: $STATE_DIRECTORY, else nowhere]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// A folder of rule files, as the agent was told; their plug-ins are run by `check`
+    /// A folder of rule files, as set for the agent; their plug-ins are run by `check`
     #[arg(long, value_name = "DIR")]
     pub rules: Vec<PathBuf>,
-    /// A Node Problem Detector config, as the agent was told; its plug-ins are run by `check`
+    /// A Node Problem Detector config, as set for the agent; its plug-ins are run by `check`
     #[arg(long, value_name = "FILE")]
     pub npd_config: Vec<PathBuf>,
-    /// This node's name, as the agent was told
+    /// This node's name, as set for the agent
     #[arg(long, value_name = "NAME")]
     pub node_name: Option<String>,
     #[command(flatten)]
@@ -184,7 +184,7 @@ impl Team {
         }
     }
 
-    /// Whose family it is.
+    /// The team of `family`.
     #[must_use]
     pub fn of(family: Family) -> Self {
         match family {
@@ -205,7 +205,7 @@ impl Team {
 /// The command line of `nodewelld worker TEAM`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerFlags {
-    /// Whose it is, for people who look at processes
+    /// The team, for people who look at processes
     pub team: Team,
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]

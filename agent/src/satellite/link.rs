@@ -1,4 +1,4 @@
-//! The agent as a satellite sees it: news of problems as a wake-up, the problems when asked, a way to end them.
+//! The agent as a check process sees it: news of problems as a wake-up, the problems when asked, a way to end them.
 
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
@@ -18,11 +18,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// An agent that restarts is missed for no longer than this; one that is gone costs a failed connect so often.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// For so long its word holds; a heartbeat goes every third of it.
+/// For so long its report is valid; a heartbeat goes every third of it.
 const TTL: Duration = Duration::from_secs(90);
 /// So many different refusals are worth a line.
 const REFUSALS_LIMIT: usize = 16;
-/// For the last word. An agent that is away hears none.
+/// For the last report. An agent that is away receives none.
 const LAST_WORD: Duration = Duration::from_secs(1);
 /// The monitor of the shipped rules for the kernel log.
 const KERNEL_MONITOR: &str = "kernel-monitor";
@@ -34,7 +34,7 @@ pub(super) struct Link {
     words: Words,
     news: Notify,
     since: Cell<Timestamp>,
-    /// Whether it has said of anything that it is not well.
+    /// Whether it has reported of anything that it is not well.
     holds: Cell<bool>,
     counts: Cell<bool>,
 }
@@ -119,12 +119,12 @@ impl Link {
         self.client.get("/v1/problems").await
     }
 
-    /// Tells the agent, now or when it is back.
+    /// Sends an event to the agent, now or when it is back.
     pub(super) fn tell(&self, event: Event) {
         self.reporter.event(event);
     }
 
-    /// Says how a device is.
+    /// Reports how a device is.
     pub(super) fn set_all(&self, (condition, subject): &(Name, String), conditions: Vec<Condition>) {
         self.reporter.set_all(condition.clone(), (!subject.is_empty()).then(|| subject.clone()), conditions);
     }
@@ -145,29 +145,29 @@ impl Link {
         self.counts.get()
     }
 
-    /// What an earlier run said and this one does not is over.
+    /// What an earlier run reported and this one does not is over.
     pub(super) fn all_said(&self) {
         self.reporter.all_said();
     }
 
-    /// Whether something is said that must not be lost by a stop.
+    /// Whether something is reported that must not be lost by a stop.
     pub(super) fn holds(&self, holds: bool) {
         self.holds.set(holds);
     }
 
-    /// Whether a stop says no goodbye.
+    /// Whether a stop withdraws nothing.
     pub(super) fn is_held(&self) -> bool {
         self.holds.get()
     }
 
-    /// Whether the agent reads the kernel log; false if it does not say.
+    /// Whether the agent reads the kernel log; false if it does not answer.
     pub(super) async fn reads_kernel_log(&self) -> bool {
         let daemons = self.client.get::<Vec<DaemonView>>("/v1/daemons").await.unwrap_or_default();
         daemons.iter().any(|daemon| daemon.name == KERNEL_MONITOR && daemon.state == DaemonState::Running)
     }
 
-    /// A clean stop: says goodbye. With a goodbye what was said is over: what is not well stays, and is Unknown to
-    /// others once our word is too old.
+    /// A clean stop: withdraws all reports, which ends them. If one of them is not well, they stay, and are Unknown to
+    /// others once they have expired.
     pub(super) async fn finish(self) {
         let heard = if self.is_held() {
             timeout(LAST_WORD, self.reporter.settled()).await.is_ok()
@@ -185,7 +185,7 @@ impl Link {
     }
 }
 
-/// Says once for each reason what the agent did not take: with heartbeats it would be said for ever.
+/// Logs once for each reason what the agent did not take: with heartbeats it would be logged for ever.
 fn refusals() -> impl FnMut(Discarded) + Send + 'static {
     let mut told = BTreeSet::new();
     move |discarded: Discarded| {
@@ -196,7 +196,7 @@ fn refusals() -> impl FnMut(Discarded) + Send + 'static {
     }
 }
 
-/// A problem began or ended, or events were missed: whoever reads too slowly sees it from a jump in the ids.
+/// A problem began or ended, or events were missed: a reader that is too slow sees it from a jump in the ids.
 fn is_news(event: &News, last: Option<u64>) -> bool {
     event.condition.is_some() || last.is_some_and(|last| event.id != last + 1)
 }

@@ -1,5 +1,5 @@
-//! Where a worker is, as the name of its task: `nwd:nvme0`. The kernel tells it of a task in any state, also of one that
-//! hangs and whose memory cannot be looked at.
+//! Where a worker is, as the name of its task: `nwd:nvme0`. The kernel shows it of a task in any state, also of one
+//! that hangs and whose memory cannot be looked at.
 
 use crate::satellite::family::Family;
 
@@ -7,7 +7,7 @@ use super::{Team, protocol::Ask};
 
 /// `TASK_COMM_LEN` less the zero at its end (include/linux/sched.h).
 const NAME_BYTES: usize = 15;
-/// Every name of a worker begins so: whose it is, for each team a letter.
+/// Every name of a worker begins so; the letter names its team.
 const MARK_BYTES: usize = "nwd:".len();
 
 /// In place of the beginning of a name that does not fit: `hash~tail`.

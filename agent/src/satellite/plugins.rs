@@ -1,5 +1,5 @@
-//! Plug-ins: programs of rule files that are run in the `check` satellite. Each file of Node Problem Detector, and all
-//! native plug-ins together, report as a problem daemon of its own.
+//! Plug-ins: programs of rule files that are run in the check process `check`. Each file of Node Problem Detector, and
+//! all native plug-ins together, report as a problem daemon of its own.
 
 mod daemon;
 mod ground;
@@ -36,7 +36,7 @@ pub(super) use ground::Ground;
 
 /// How often it looks whether all daemons are at work.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// For the last words of all daemons.
+/// For the last reports of all daemons.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// All plug-ins of this node.
@@ -62,7 +62,7 @@ enum Farewell {
     NotYet,
     /// It is wanted again, later: what is wrong stays.
     UntilLater,
-    /// Nobody wants it any more: what it said is over.
+    /// It is no longer wanted: what it reported is over.
     ForGood,
 }
 
@@ -76,7 +76,7 @@ impl Plugins {
         Ok(Self { flags, client, words, ground, reload, daemons: BTreeMap::new() })
     }
 
-    /// Runs what the rule files say, and reads them again when told so; never returns.
+    /// Runs what the rule files list, and reads them again at a reload; never returns.
     pub(super) async fn run(&mut self) {
         loop {
             if let Some(sources) = self.load().await {
@@ -106,7 +106,7 @@ impl Plugins {
         self.ground.clear().await;
     }
 
-    /// What is to be run; `None` where rules or configuration have mistakes, which the agent tells.
+    /// What is to be run; `None` where rules or configuration have errors, which the agent reports.
     async fn load(&self) -> Option<Sources> {
         let flags = self.flags.clone();
         // Rule files may lie on a disk that does not answer.
@@ -164,11 +164,11 @@ impl Running {
     }
 }
 
-/// Runs a plug-in once, for whoever tries it by hand; `None` if it is no program. Must run within a `LocalSet`.
+/// Runs a plug-in once, for a user who tries it by hand; `None` if it is no program. Must run within a `LocalSet`.
 pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<Said> {
     let ground = Rc::new(Ground::prepare(false));
     ground.name_node(node_name);
-    // Nobody stops it: the sender lives as long as the run.
+    // No stop is sent: the sender lives as long as the run.
     let (_going, stop) = watch::channel(false);
     let finished = Job::of(task)?.run(&ground, stop).await;
     ground.clear().await;

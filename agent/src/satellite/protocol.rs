@@ -1,4 +1,4 @@
-//! What a satellite and its worker say to each other: a line of JSON each, one question at a time.
+//! The protocol between a check process and its worker: a line of JSON each, one question at a time.
 
 use std::io::{self, BufRead};
 
@@ -35,7 +35,7 @@ pub(super) enum Ask {
     Wait { within_millis: u64 },
 }
 
-/// What the worker says.
+/// What the worker sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reply {
     pub(super) id: u64,

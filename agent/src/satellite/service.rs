@@ -1,4 +1,4 @@
-//! What systemd is told of a satellite: the line of [`Words`] and a sign of life.
+//! What a check process sends to systemd: the line of [`Words`] and a sign of life.
 
 use std::future;
 
@@ -6,7 +6,7 @@ use sd_notify::NotifyState;
 
 use crate::{runtime::notify, satellite::words::Words};
 
-/// Keeps both true; never returns. It runs where the work runs: if that hangs, the watchdog is not fed.
+/// Sends both; never returns. It runs where the work runs: if that hangs, the watchdog is not fed.
 pub(super) async fn run(words: Words) {
     tokio::join!(keep_line(words), notify::feed_watchdog());
 }

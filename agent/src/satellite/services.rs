@@ -1,5 +1,5 @@
-//! Services of the node and of its operator: a problem daemon of its own in the `check` satellite. All are asked beside
-//! each other, so that one that hangs delays nobody.
+//! Services of the node and of its operator: a problem daemon of its own in the check process `check`. All are asked
+//! beside each other, so that one that hangs delays no other.
 
 mod agenda;
 mod configured;
@@ -34,7 +34,7 @@ const NAME: &str = "services";
 /// All services that are looked after.
 pub(super) struct Services {
     link: Link,
-    /// What a run has and gives back.
+    /// What a run has and returns.
     work: Mutex<Work>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct ServicesPlan<'a> {
     pub(super) settings: &'a ServiceSettings,
     /// Health checks of Node Problem Detector's configuration.
     pub(super) configured: Vec<Check>,
-    /// Where it remembers; `None`: nowhere.
+    /// Where it stores its state; `None`: nowhere.
     pub(super) state_dir: Option<&'a Path>,
 }
 
@@ -53,7 +53,7 @@ struct Work {
     keeping: Option<Keeping>,
     agenda: Agenda,
     looks: JoinSet<Look>,
-    /// Whose look each task is.
+    /// The service that each task looks at.
     asked: BTreeMap<Id, usize>,
 }
 
@@ -73,7 +73,7 @@ impl Services {
         Self { link: Link::new(client, NAME, words), work: Mutex::new(work) }
     }
 
-    /// Looks and tells, over and over; never returns.
+    /// Looks and reports, over and over; never returns.
     pub(super) async fn run(&self, words: &Words) {
         let mut work = self.work.lock().await;
         let mut speaker = Speaker::new(&self.link);
@@ -86,7 +86,7 @@ impl Services {
         }
     }
 
-    /// The last word, at a stop.
+    /// The last report, at a stop.
     pub(super) async fn finish(self) {
         self.link.finish().await;
     }

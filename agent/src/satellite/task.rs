@@ -1,12 +1,12 @@
-//! What the kernel says of a task, also of one that hangs: nothing here waits for the task's memory.
+//! What the kernel shows of a task, also of one that hangs: nothing here waits for the task's memory.
 
 use std::{fs, path::Path};
 
 /// SIGKILL, as `/proc/PID/status` shows pending signals: signal 9 is the ninth bit.
 const KILLED: u64 = 1 << 8;
 
-/// What `/proc/PID/stat` says (`proc_pid_stat(5)`): unlike the command line it needs nothing of the task's memory, and
-/// can be read of one that hangs.
+/// The content of `/proc/PID/stat` (`proc_pid_stat(5)`): unlike the command line it needs nothing of the task's memory,
+/// and can be read of one that hangs.
 pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) state: char,

@@ -1,10 +1,10 @@
-//! The one line about a satellite in `systemctl status`: what it does, or that it waits for the agent.
+//! The one line about a check process in `systemctl status`: what it does, or that it waits for the agent.
 
 use std::{collections::BTreeMap, rc::Rc};
 
 use tokio::sync::watch;
 
-/// The line, kept true by whoever knows. Cheap to clone.
+/// The line; each part of the process updates its own share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Words(Rc<watch::Sender<Told>>);
 
@@ -13,23 +13,23 @@ pub(super) struct Words(Rc<watch::Sender<Told>>);
 pub(super) struct Told {
     away: Option<String>,
     work: String,
-    /// Of each part of the satellite that has something to say: its teams, its services, its plug-ins.
+    /// Of each part of the check process that has something to report: its teams, its services, its plug-ins.
     parts: BTreeMap<&'static str, String>,
 }
 
 impl Words {
-    /// At first nobody has answered.
+    /// At first the agent has not answered.
     pub(super) fn new(work: &str) -> Self {
         let told = Told { away: Some("not asked yet".to_owned()), work: work.to_owned(), ..Told::default() };
         Self(Rc::new(watch::Sender::new(told)))
     }
 
-    /// The agent cannot be reached. Says whether that is new.
+    /// The agent cannot be reached. Returns whether that is new.
     pub(super) fn away(&self, why: &str) -> bool {
         self.0.send_if_modified(|told| told.away.replace(why.to_owned()).as_deref() != Some(why))
     }
 
-    /// The agent answers. Says whether that is new.
+    /// The agent answers. Returns whether that is new.
     pub(super) fn back(&self) -> bool {
         self.0.send_if_modified(|told| told.away.take().is_some())
     }
@@ -43,7 +43,7 @@ impl Words {
         });
     }
 
-    /// What the part `name` knows; empty where there is nothing to say.
+    /// What the part `name` knows; empty where there is nothing to report.
     pub(super) fn part(&self, name: &'static str, words: String) {
         self.0.send_if_modified(|told| told.parts.insert(name, words.clone()).as_ref() != Some(&words));
     }

@@ -1,5 +1,5 @@
-//! `nodewelld worker`: answers the questions of the satellite that started it, one at a time, by calls that may never
-//! return. It has no runtime, reads no configuration and holds nothing but its readers.
+//! `nodewelld worker`: answers the questions of the check process that started it, one at a time, by calls that may
+//! never return. It has no runtime, reads no configuration and holds nothing but its readers.
 
 use std::{
     collections::BTreeMap,
@@ -30,10 +30,10 @@ pub enum WorkerError {
     NoQuestion(serde_json::Error),
 }
 
-/// What is told of an answer that cannot be written as JSON.
+/// The error sent in place of an answer that cannot be written as JSON.
 const UNWRITABLE: &str = "its reading cannot be written down";
 
-/// Answers until the satellite is gone.
+/// Answers until the check process is gone.
 pub fn run(team: Team) -> Result<(), WorkerError> {
     let idle = Place::idle(team);
     called(idle.as_str());
@@ -47,7 +47,7 @@ pub fn run(team: Team) -> Result<(), WorkerError> {
     while let Some(line) = read_line(&mut lines).map_err(WorkerError::Hearing)? {
         let question: Question = serde_json::from_str(&line).map_err(WorkerError::NoQuestion)?;
         satellite.write_all(&desk.answer(&question)).map_err(WorkerError::Telling)?;
-        // What only the start ran is needed no more. Without it that stays as well: worth no word.
+        // What only the start ran is needed no more. Without it that stays as well: not worth a message.
         if !std::mem::replace(&mut is_settled, true) {
             let _ = nodewell_sys::memory::let_go_of_code();
         }

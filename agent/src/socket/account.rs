@@ -1,5 +1,5 @@
-//! The account of refused reports: who tried what, how often, and what the journal is told of it. Bounded, so that
-//! nobody can fill it or the journal by trying.
+//! The account of refused reports: which peer tried what, how often, and what of it is logged to the journal. Bounded,
+//! so that no peer can fill it or the journal by trying.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const SHOWN_LIMIT: usize = 16;
 /// A peer's or source's name as it is shown; sources that are accepted are no longer.
 const WORD_LIMIT_BYTES: usize = 128;
 const WHY_LIMIT_BYTES: usize = 256;
-/// One peer is told of at most so often.
+/// One peer is logged at most so often.
 const QUIET: Duration = Duration::from_secs(60);
 /// All peers together: new ones without number must not flood the journal.
 const JOURNAL_RATE: Rate = Rate { burst: 10, interval: Duration::from_secs(6) };
@@ -42,7 +42,7 @@ struct Entry {
     count: u64,
     last: Timestamp,
     why: String,
-    /// When the journal was told last, and how many there have been since.
+    /// When this was last logged to the journal, and how many there have been since.
     told: Option<Duration>,
     untold: u64,
 }
@@ -71,7 +71,7 @@ impl Account {
         self.entries.iter().rev().take(SHOWN_LIMIT).map(Entry::view).collect()
     }
 
-    /// When the journal was last told of this peer, whatever it called itself: a new source is no new peer.
+    /// When this peer was last logged to the journal, whatever it called itself: a new source is no new peer.
     fn told_of(&self, peer: &str) -> Option<Duration> {
         self.entries.iter().filter(|entry| entry.peer == peer).filter_map(|entry| entry.told).max()
     }

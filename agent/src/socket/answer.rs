@@ -1,4 +1,4 @@
-//! Answers: JSON with a newline at its end, so that `curl` leaves a clean prompt; refusals say what to do.
+//! Answers: JSON with a newline at its end, so that `curl` leaves a clean prompt; refusals state what to do.
 
 use std::{
     convert::Infallible,
@@ -42,7 +42,7 @@ impl Refusal {
         Self { status, error: error.into(), allow: None, retry_after_secs: None }
     }
 
-    /// One that passes: the same request may be taken in so many seconds.
+    /// One that passes: the same request may be accepted in so many seconds.
     pub(super) fn for_now(status: StatusCode, error: impl Into<String>, retry_after_secs: u32) -> Self {
         Self { retry_after_secs: Some(retry_after_secs), ..Self::new(status, error) }
     }

@@ -1,5 +1,5 @@
 //! Where the agent listens: on the socket that systemd opened, or on one of its own, with its folder, its mode, and the
-//! question whether somebody else already serves there.
+//! question whether another process already serves there.
 
 use std::{
     fs, io,
@@ -44,12 +44,12 @@ pub enum BindError {
 #[derive(Debug)]
 pub struct Door {
     pub listener: UnixListener,
-    /// To be removed at the end. One that systemd opened stays: whoever connects then waits for the next agent.
+    /// To be removed at the end. One that systemd opened stays: a client that connects then waits for the next agent.
     pub file: Option<SocketFile>,
 }
 
 impl Door {
-    /// Takes the listener that was handed over, or listens on `path`. Must be called within a tokio runtime.
+    /// Takes the listener of socket activation, or listens on `path`. Must be called within a tokio runtime.
     pub fn open(handed: Option<OwnedFd>, path: &Path) -> Result<Self, BindError> {
         match handed {
             Some(descriptor) => Ok(Self { listener: adopt(descriptor, path)?, file: None }),
@@ -69,10 +69,11 @@ fn adopt(descriptor: OwnedFd, wanted: &Path) -> Result<UnixListener, BindError> 
     UnixListener::from_std(listener).map_err(BindError::Handed)
 }
 
-/// Listens on `path`, with mode 0666: everyone may read, and who may do more is asked of the kernel at each connect.
+/// Listens on `path`, with mode 0666: every process may read, and the kernel's credentials of each connect decide who
+/// may do more.
 ///
-/// A socket that nobody answers on is what an agent that was killed left behind, and is replaced. Must be called
-/// within a tokio runtime.
+/// A socket on which no process answers is what a killed agent left behind, and is replaced. Must be called within a
+/// tokio runtime.
 pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
     make_folder(path)?;
     remove_stale(path)?;
@@ -181,7 +182,7 @@ mod tests {
         door.listener.accept().await.unwrap();
         assert_eq!(door.file, None);
         drop((door, early));
-        // Nobody accepts now, and yet nobody is refused.
+        // No process accepts now, and yet no client is refused.
         std::os::unix::net::UnixStream::connect(&path).unwrap();
     }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Limits, answer::Refusal};
 
-/// So much of the beginning and of the end of a long quotation is told.
+/// So much of the beginning and of the end of a long quotation is returned.
 const QUOTED_BYTES: usize = 200;
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -28,7 +28,7 @@ where
     parse(&bytes(request, limits).await?)
 }
 
-/// The body of `request`, which says that it is JSON.
+/// The body of `request`, which declares that it is JSON.
 pub(super) async fn bytes<B>(request: Request<B>, limits: &Limits) -> Result<Bytes, Refusal>
 where
     B: Body + Unpin,
@@ -75,7 +75,7 @@ fn too_large(limit_bytes: usize) -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)
 }
 
-/// Reads once without an account of the way, which costs as much again; only a mistake needs it.
+/// Reads once without an account of the way, which costs as much again; only an error needs it.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).or_else(|_| parse_and_tell(bytes))
 }
@@ -98,7 +98,7 @@ fn parse_and_tell<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     Ok(value)
 }
 
-/// A mistake quotes what was sent, which may be the whole body: its beginning and its end say what is wrong.
+/// An error quotes what was sent, which may be the whole body: its beginning and its end show what is wrong.
 fn shortened(words: &str) -> String {
     if words.len() <= 2 * QUOTED_BYTES {
         return words.to_owned();

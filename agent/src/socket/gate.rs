@@ -1,5 +1,5 @@
-//! Who may report, clear and inject: a peer's identity against the grants in force at that moment, and its rate.
-//! Every refusal says what would allow it, and is accounted for.
+//! Who may report, clear and inject: a peer's identity against the grants in force at that moment, and its rate. Every
+//! refusal states what would allow it, and is accounted for.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -30,7 +30,7 @@ const COUNTING: &str = "devices of the node are counted only by nodewell's own s
 /// The one place that decides.
 pub(super) struct Gate {
     grants: watch::Receiver<Arc<Grants>>,
-    /// For whoever has no grant with a rate.
+    /// For a peer that has no grant with a rate.
     rate: Rate,
     /// The agent's own user: it may do what root may.
     owner: u32,
@@ -41,7 +41,7 @@ pub(super) struct Gate {
 /// Reports that were let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Granted {
-    /// Whose word it is; nobody can speak under another's.
+    /// The name under which the reports count; no peer can use another's.
     pub(super) principal: Arc<str>,
     pub(super) on_stale: OnStale,
 }
@@ -62,7 +62,7 @@ impl Gate {
         })
     }
 
-    /// Whether `peer` may say all of `reports`. Each beyond the first is charged to its rate here.
+    /// Whether `peer` may report all of `reports`. Each beyond the first is charged to its rate here.
     pub(super) fn admit(&self, peer: &Peer, reports: &[Status]) -> Result<Granted, Refusal> {
         let who = peer.identity();
         let source = reports.first().map_or("", |report| &report.source);
@@ -87,7 +87,7 @@ impl Gate {
         self.act(peer, "clearing a condition", |rights| rights.may_clear_something())
     }
 
-    /// Whether `peer` may end `condition`'s problems, whoever claims them.
+    /// Whether `peer` may end `condition`'s problems, whichever source claims them.
     pub(super) fn may_clear(&self, peer: &Peer, condition: &Name) -> Result<(), Refusal> {
         self.act(peer, &format!("clearing {condition}"), |rights| rights.may_clear(condition))
     }
@@ -96,7 +96,7 @@ impl Gate {
         self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
     }
 
-    /// Who was refused of late, newest first.
+    /// The peers that were refused of late, newest first.
     pub(super) fn refusals(&self) -> Vec<RefusedView> {
         lock(&self.account).views()
     }
@@ -131,7 +131,7 @@ fn forbidden(error: String) -> Refusal {
 }
 
 fn too_often(who: &Identity, rate: Rate, wait: Duration) -> Refusal {
-    // Rounded up: whoever comes back then is let in.
+    // Rounded up: a peer that comes back then is let in.
     let secs = wait.as_millis().div_ceil(1000).max(1);
     let error = format!(
         "{who} may report {} times a second, {} at once; wait {secs} s, or give it a [[grant]] with a higher rate",
@@ -189,7 +189,7 @@ fn example(who: &Identity, missing: &Missing) -> String {
     };
     let list = |names: &[Name]| names.iter().map(|name| format!("{:?}", name.as_str())).collect::<Vec<_>>().join(", ");
     let mut toml = format!("[[grant]]\n{to}\n");
-    // A heartbeat alone tells nothing of what its daemon is about.
+    // A heartbeat alone does not show what its daemon is about.
     if missing.is_nothing() {
         toml += "conditions = [\"…\"]\n";
     } else if !missing.conditions.is_empty() {

@@ -10,14 +10,14 @@ use nodewell_rules::Location;
 use super::peer::Identity;
 use crate::bucket::Rate;
 
-/// Our own satellites; what runs in them speaks for any part of the node.
+/// Our own check processes, which may report for any part of the node.
 const SATELLITES: [&str; 3] = ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"];
-/// A satellite watches dozens of devices, and reports each as it changes.
+/// A check process watches dozens of devices, and reports each as it changes.
 const SATELLITE_RATE: u32 = 200;
 /// How long a burst lasts at the full rate, where a grant names a rate only.
 const BURST_SECS: u32 = 2;
 
-/// Names that a refusal lists; what else is missing is told when these are granted.
+/// Names that a refusal lists; what else is missing is reported when these are granted.
 const NAMED_LIMIT: usize = 16;
 
 /// One `[[grant]]`.
@@ -28,12 +28,12 @@ pub struct Grant {
     /// Only these, in conditions that are True and in events; `None` for all.
     pub reasons: Option<Vec<Name>>,
     pub events: bool,
-    /// Conditions that it may end, whoever claims them.
+    /// Conditions that it may end, whichever source claims them.
     pub clear: Types,
     /// Seconds a report; `None` for the socket's.
     pub interval: Option<Duration>,
     pub burst: Option<u32>,
-    /// `None` where the grant does not say.
+    /// `None` where the grant does not set it.
     pub on_stale: Option<OnStale>,
     /// Where it stands.
     pub at: Location,
@@ -98,7 +98,7 @@ impl Grants {
 
     /// What all of them together give to `who`.
     pub(super) fn of(&self, who: &Identity, owner: u32) -> Rights<'_> {
-        // Our own user is whoever runs the agent; root could become it at any time.
+        // Our own user is the one that runs the agent; root could become it at any time.
         let unbounded = who.is_root() || who.is_user(owner);
         Rights { unbounded, grants: self.0.iter().filter(|grant| grant.to.is(who)).collect() }
     }
@@ -163,7 +163,7 @@ impl Rights<'_> {
             return missing;
         }
         for condition in reports.iter().flat_map(|report| &report.conditions) {
-            // The end of a problem has a reason, too, but nobody is troubled by it.
+            // The end of a problem has a reason, too, but it needs no grant: it does no harm.
             let reason = (condition.status == ConditionStatus::True).then_some(&condition.reason);
             self.condition(&condition.condition, reason, &mut missing);
         }
@@ -174,7 +174,7 @@ impl Rights<'_> {
         missing
     }
 
-    /// Counts of all daemons are added up for the node: only who speaks for any part of it may add to them.
+    /// Counts of all daemons are added up for the node: only a peer that may report for any part of it may add to them.
     fn may_count(&self) -> bool {
         self.unbounded || self.grants.iter().any(|grant| grant.is_of_everything())
     }
@@ -207,7 +207,7 @@ impl Rights<'_> {
         own.map(|grant| grant.rate(default)).min_by_key(|rate| rate.interval).unwrap_or(default)
     }
 
-    /// What becomes of its problems when it goes silent: the last grant that says so decides.
+    /// What becomes of its problems when it goes silent: the last grant that sets it decides.
     pub(super) fn on_stale(&self) -> OnStale {
         self.grants.iter().rev().find_map(|grant| grant.on_stale).unwrap_or_default()
     }
@@ -231,7 +231,7 @@ impl Grant {
     }
 }
 
-/// Counts are taken back by an empty account, which everybody may give.
+/// Counts are withdrawn by an empty account, which every peer may send.
 fn counts(report: &Status) -> bool {
     report.inventory.as_ref().is_some_and(|counted| !counted.is_empty())
 }

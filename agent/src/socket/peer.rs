@@ -1,5 +1,5 @@
-//! Who is at the other end. At the accept only the kernel's word is taken (user, groups, a hold on the process); where
-//! the process lives is looked up when somebody asks, once for each connection.
+//! The process at the other end. The accept takes only what the kernel reports (user, groups, a hold on the process);
+//! where the process lives is looked up on demand, once for each connection.
 
 mod cgroup;
 mod container;
@@ -27,7 +27,7 @@ use process::{Reading, Stat};
 pub(super) struct Host {
     proc_root: PathBuf,
     home: Home,
-    /// Why nobody's place can be told here, if so.
+    /// Why no peer's place can be determined here, if so.
     blind: Option<&'static str>,
     help: Help,
 }
@@ -61,7 +61,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Takes the kernel's word on the other end of `stream`: a few system calls, no file.
+    /// Takes what the kernel reports of the other end of `stream`: a few system calls, no file.
     pub(super) fn of(stream: &impl AsFd, host: &Arc<Host>) -> io::Result<Self> {
         let credentials = kernel::credentials(stream.as_fd())?;
         let groups = kernel::groups(stream.as_fd())?;
@@ -86,8 +86,8 @@ impl Peer {
         self.credentials.pid.map_or(0, std::num::NonZeroU32::get)
     }
 
-    /// Looks up who that is on a thread of its own: below Linux 6.7 procfs waits for the kernel's cgroup lock, which
-    /// a node that starts and ends many pods can hold for long.
+    /// Looks up the identity on a thread of its own: below Linux 6.7 procfs waits for the kernel's cgroup lock, which a
+    /// node that starts and ends many pods can hold for long.
     pub(super) async fn look(self: Arc<Self>) {
         if self.identity.get().is_none() {
             // If that thread could not be had, the first question looks.
@@ -95,7 +95,7 @@ impl Peer {
         }
     }
 
-    /// Who that is, looked up on the first call.
+    /// The identity, looked up on the first call.
     pub(super) fn identity(&self) -> &Identity {
         self.identity.get_or_init(|| {
             let groups = std::iter::once(self.credentials.gid).chain(self.groups.iter().copied());

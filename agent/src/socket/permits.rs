@@ -1,8 +1,8 @@
 //! How many connections there may be, in all and for each peer; a permit ends with its connection.
 //!
-//! Who a peer is costs a look at procfs, so it is only asked when the answer matters: while a user has no more
-//! connections than one peer may have, it does not. Then root and the agent's own user, if they are the host's own,
-//! are only bound by the whole, and everybody else by the peer.
+//! The identity of a peer costs a look at procfs, so it is only looked up when it matters: while a user has no more
+//! connections than one peer may have, it does not. Then root and the agent's own user, if they are the host's own, are
+//! only bound by the whole, and all others by the peer.
 
 mod looks;
 #[cfg(test)]
@@ -20,7 +20,7 @@ use super::{Limits, peer::Peer};
 use crate::runtime::clock;
 use looks::Looks;
 
-/// The log is told of a refusal after so long without one: a flood that ebbs and flows is one flood.
+/// A refusal is logged after so long without one: a flood that ebbs and flows is one flood.
 const QUIET: Duration = Duration::from_mins(1);
 
 /// What the socket did, for the metrics.
@@ -111,14 +111,14 @@ impl Permits {
         refused
     }
 
-    /// The same, now that it is worth knowing who it is.
+    /// The same, now that the identity is worth a look.
     fn hit_known(&self, held: &Held, peer: &Peer, is_open: bool) -> Option<Full> {
         let who = peer.identity();
         if who.is_root() || who.is_user(self.owner) {
             return None;
         }
-        // A container's name is its maker's choice, and anybody may make cgroups of such names below his own: whoever
-        // is not at home is one peer with all others of his user.
+        // A container's name is its maker's choice, and any user may make cgroups of such names below its own. A peer
+        // that is not at home is one peer with all others of its user.
         let same = |other: &&Arc<Peer>| {
             let other_who = other.identity();
             let both_shut_out = who.is_shut_out() && other_who.is_shut_out();

@@ -1,4 +1,4 @@
-//! How often each principal may report: a token bucket for each, kept only while it is not full. Pure, time is an
+//! How often each principal may report: a token bucket for each, stored only while it is not full. Pure, time is an
 //! argument.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(rates.take(&one, RATE, NOW), Ok(()));
         assert_eq!(rates.take(&one, RATE, NOW), Err(Duration::from_millis(50)));
         assert_eq!(rates.take(&other, RATE, NOW), Ok(()));
-        // What was told is true.
+        // The wait that was reported is true.
         assert_eq!(rates.take(&one, RATE, NOW + Duration::from_millis(50)), Ok(()));
     }
 

@@ -1,4 +1,4 @@
-//! What everyone may read: views of the board, as JSON.
+//! What every peer may read: views of the board, as JSON.
 
 use hyper::StatusCode;
 use nodewell_model::{
@@ -55,14 +55,14 @@ pub(super) fn problems(view: &NodeView, rules: &dyn Injector) -> Answer {
     json(StatusCode::OK, &of_all.collect::<Vec<_>>())
 }
 
-/// Whether one of our own monitors claims it: only those speak by rules, and an external daemon (`NAME@WHO`) that
-/// watches by itself takes its word back itself.
+/// Whether one of our own monitors claims it: only those report by rules. An external daemon (`NAME@WHO`) that watches
+/// by itself withdraws its reports itself.
 fn is_ours(problem: &ProblemView) -> bool {
     problem.source.split(", ").any(|source| !source.contains('@'))
 }
 
-/// `GET /healthz`: 503 while one of our own monitors has ended or hangs. One that cannot see says so itself: that is a
-/// fact about the host, which restarting us does not mend, and is listed as degraded.
+/// `GET /healthz`: 503 while one of our own monitors has ended or hangs. One that cannot see reports that itself: that
+/// is a fact about the host, which restarting us does not mend, and is listed as degraded.
 pub(super) fn health(view: &NodeView) -> Answer {
     answer(view, Vec::new(), |daemon| matches!(daemon.state, DaemonState::Dead | DaemonState::Stale))
 }
@@ -76,7 +76,7 @@ pub(super) fn readiness(view: &NodeView) -> Answer {
     })
 }
 
-/// Nobody else's daemon counts: it is not ours to wait for.
+/// An external daemon does not count: it is not ours to wait for.
 fn answer(view: &NodeView, mut waiting: Vec<String>, counts: impl Fn(&DaemonView) -> bool) -> Answer {
     let (bad, degraded): (Vec<_>, Vec<_>) = (view.daemons.iter())
         .filter(|daemon| daemon.state != DaemonState::Running)

@@ -17,7 +17,7 @@ use crate::board::Command;
 
 /// When to try again while the agent stops or is stuck: the next one is there by then.
 const RETRY_SECS: u32 = 1;
-/// While the disk takes nothing, what is said on trust is bounded.
+/// While the disk takes nothing, what is accepted on trust is bounded.
 const FULL: &str = "the state directory takes nothing and memory for it is full; see AgentStateUnwritable in \
                     `nodewell status`, then send the report again";
 const FULL_RETRY_SECS: u32 = 10;
@@ -30,7 +30,7 @@ struct Sent {
     batch: bool,
 }
 
-/// Takes the body of `request`, or says why not.
+/// Takes the body of `request`, or gives the reason why not.
 pub(super) async fn report<B>(api: &Api, limits: &Limits, peer: &Peer, request: Request<B>) -> Result<Answer, Refusal>
 where
     B: Body + Unpin,
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// What a body says, as far as it can be told without its peer; or the words of the refusal.
+/// The reports of a body, checked as far as possible without its peer; or the message of the refusal.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn read(body: &[u8]) -> Result<Vec<Status>, String> {
     let sent = Sent::parse(body).map_err(|refusal| refusal.error)?;
@@ -77,7 +77,7 @@ impl Sent {
         Ok(Self { reports, batch })
     }
 
-    /// What the types cannot say: bounds of the batch, and of what each field takes.
+    /// What the types cannot express: bounds of the batch, and of what each field takes.
     fn check(&self, limits: &Limits) -> Result<(), Refusal> {
         if self.reports.len() > BATCH_LIMIT {
             let error = format!("{} reports in one batch; send at most {BATCH_LIMIT} at a time", self.reports.len());

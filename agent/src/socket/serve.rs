@@ -41,16 +41,17 @@ use super::{
 const REPORTS: &str = "/v1/status";
 /// What one connection may buffer for a request head, and read ahead of a body.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
-/// What connections may still say once the agent stops: the last answers, a follower's last events, and the first
-/// request of who has connected and not come to asking.
+/// How long connections still have once the agent stops: for the last answers, a follower's last events, and the first
+/// request of a client that has connected and not come to asking.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Requests that were on their way when the stop began are still read on connections that were idle.
 const LAST_CALL: Duration = Duration::from_millis(100);
 /// After a failed accept (no descriptor left): long enough not to spin, short enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves `api` on `listener` until `stop` ends. From then on nobody is accepted: whoever waits in the backlog of an
-/// activated socket is the next process's. Whoever was accepted gets an answer, and then the connection ends.
+/// Serves `api` on `listener` until `stop` ends. From then on no connection is accepted: a client that waits in the
+/// backlog of an activated socket is the next process's. An accepted client gets an answer, and then the connection
+/// ends.
 pub async fn serve(
     listener: UnixListener,
     api: Api,
@@ -80,10 +81,10 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
         }
     }
-    // Whoever connects from here on waits for the next agent, if systemd holds the socket too.
+    // A client that connects from here on waits for the next agent, if systemd holds the socket too.
     drop(listener);
     stopping.send_replace(true);
-    // Whoever is not done by then is cut off with the set.
+    // A connection that is not done by then is cut off with the set.
     let _ = timeout(STOP_GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
 
@@ -171,7 +172,7 @@ fn last(mut answer: Answer) -> Answer {
     answer
 }
 
-/// Says why in one write, which a fresh socket always has room for, and hangs up.
+/// Sends the reason in one write, which a fresh socket always has room for, and hangs up.
 fn turn_away(stream: &UnixStream, full: Full) {
     let (status, error) = match full {
         Full::All => ("503 Service Unavailable", "the agent has no connection left; try again in a moment"),

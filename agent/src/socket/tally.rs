@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::StatusCode;
 
-/// What becomes of a report, in the words of the metric, and the answers that say so.
+/// What becomes of a report, in the metric's terms, and the answers that show it.
 const RESULTS: [(&str, &[StatusCode]); 9] = [
     ("taken", &[StatusCode::OK, StatusCode::ACCEPTED]),
     ("invalid", &[StatusCode::BAD_REQUEST, StatusCode::UNSUPPORTED_MEDIA_TYPE]),
@@ -24,7 +24,7 @@ pub struct Reports([AtomicU64; RESULTS.len()]);
 impl Reports {
     pub(super) fn count(&self, answer: StatusCode) {
         let known = RESULTS.iter().position(|(_, answers)| answers.contains(&answer));
-        // The last one takes what nobody thought of.
+        // The last one takes every other answer.
         self.0[known.unwrap_or(RESULTS.len() - 1)].fetch_add(1, Ordering::Relaxed);
     }
 

@@ -35,7 +35,7 @@ use crate::runtime::{Stop, clock};
 /// How often the globs are looked at, beside inotify; without inotify how often everything is.
 const RESCAN: Duration = Duration::from_secs(30);
 const RESCAN_BLINDLY: Duration = Duration::from_secs(5);
-/// Writers go on with a rotated file until they are told (`logrotate`'s postrotate).
+/// Writers go on with a rotated file until they are notified (`logrotate`'s postrotate).
 const DETACHED_KEPT: Duration = Duration::from_secs(60);
 
 /// Reads the time out of what a Go layout's pattern captured.
@@ -106,7 +106,7 @@ impl LogFiles {
                 .map_err(|error| FileError::Glob { glob: glob.clone(), reason: error.to_string() })?;
         }
         let lines = LineReader::new(&options.reader, options.go_time)?;
-        // Lines without a time cannot be told old from new.
+        // In lines without a time, old and new cannot be distinguished.
         let start = if lines.has_times() { options.start } else { FileStart::End };
         Ok(Self {
             patterns: options.reader.paths,
@@ -309,7 +309,7 @@ impl Source for LogFiles {
     }
 }
 
-/// Without waiting for the other side, should it be a FIFO by now, and without becoming anybody's terminal.
+/// Without waiting for the other side, should it be a FIFO by now, and without taking a terminal as ours.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;

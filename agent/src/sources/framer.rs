@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-/// The longest frame kept, in bytes. The kernel's longest record is 8 KiB; a longer line of a log file is cut here.
+/// The longest frame held, in bytes. The kernel's longest record is 8 KiB; a longer line of a log file is cut here.
 pub(crate) const FRAME_LIMIT_BYTES: usize = 64 * 1024;
 const READ_BYTES: usize = 32 * 1024;
 
@@ -67,7 +67,7 @@ impl Framer {
         Self { discarding: true, ..Self::new(joining, offset) }
     }
 
-    /// Room for the next read; say with [`Self::filled`] how much of it was used.
+    /// Room for the next read; report with [`Self::filled`] how much of it was used.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         self.buffer.copy_within(self.start..self.filled, 0);
         self.filled -= self.start;

@@ -77,11 +77,11 @@ pub struct Journal {
     text: Vec<u8>,
     /// The sink has seen entries of this run: it need not be shown what came before.
     has_shown: bool,
-    /// Entries that could not be read, not yet told as a gap.
+    /// Entries that could not be read, not yet reported as a gap.
     skipped: u64,
     /// The entry that was read last; asked for before waiting, because vacuum empties files that are still open.
     last: Option<String>,
-    /// The same, if it went with its file: the next one tells by its number what went with it.
+    /// The same, if it went with its file: the next one shows by its number what went with it.
     vanished: Option<String>,
 }
 
@@ -118,7 +118,7 @@ impl Journal {
         }
     }
 
-    /// Opens the journal and reads it until `stop` or trouble.
+    /// Opens the journal and reads it until `stop` or an error.
     fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> Result<(), Trouble> {
         let layout = self.place.layout();
         let mut reader = self.open()?;
@@ -162,7 +162,7 @@ impl Journal {
             }
             reader.add_match(field, value)?;
         }
-        // Now, not at the first wait: what is written in between would not be told.
+        // Now, not at the first wait: what is written in between would not be reported.
         reader.fd()?;
         Ok(reader)
     }
@@ -190,14 +190,14 @@ impl Journal {
 
     fn go_behind(&mut self, cursor: &str, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
         if let Err(error) = reader.seek_cursor(cursor) {
-            // A cursor that is none (a damaged state file): what there is now is not read twice, and that is said.
+            // A cursor that is none (a damaged state file): what there is now is not read twice, and that is reported.
             self.lost(None, format!("the saved journal position is not understood ({error})"), sink);
             return Ok(self.go_to_tail(reader)?);
         }
         self.find(cursor.to_owned(), reader, sink)
     }
 
-    /// If files come or go while nothing is left to read: vacuum takes the oldest, so what was read last tells whether
+    /// If files come or go while nothing is left to read: vacuum takes the oldest, so what was read last shows whether
     /// it took more than that.
     fn process(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
         if reader.process()? == Change::Files

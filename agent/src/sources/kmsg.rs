@@ -1,4 +1,4 @@
-//! The kernel log, read from `/dev/kmsg`: every record is seen or counted as lost, and nobody but the kernel is heard.
+//! The kernel log, read from `/dev/kmsg`: every record is seen or counted as lost, and only the kernel is heard.
 
 mod device;
 mod expect;
@@ -35,7 +35,7 @@ use crate::runtime::{Stop, clock};
 #[derive(Debug)]
 pub enum KmsgInput {
     Path(PathBuf),
-    /// Opened by somebody who may (systemd, `ListenSpecial=/dev/kmsg`), and shared with him: where it stands is
+    /// Opened by a process that may (systemd, `ListenSpecial=/dev/kmsg`), and shared with it: where it stands is
     /// whatever its last reader left. Once it fails, `otherwise` is tried in turn with it.
     Open {
         descriptor: Arc<OwnedFd>,
@@ -150,10 +150,10 @@ impl Kmsg {
         }
     }
 
-    /// The first time as the options say; after an error behind the newest record that is known.
+    /// The first time as the options set it; after an error behind the newest record that is known.
     fn go_to_start(&mut self, device: &mut Device) -> io::Result<()> {
         if !device.is_lasting() {
-            // What a FIFO had is gone, and its numbers may begin anew.
+            // What a FIFO had is gone, and its numbers may begin again.
             let to = if self.start == KmsgStart::End { SeekFrom::End(0) } else { SeekFrom::Start(0) };
             return device.seek(to);
         }

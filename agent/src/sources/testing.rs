@@ -15,7 +15,7 @@ use crate::runtime::Stop;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A record, kept.
+/// A record, stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) text: String,
@@ -25,7 +25,7 @@ pub(crate) struct Kept {
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
-/// Everything a source told.
+/// Everything a source reported.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Told {
     pub(crate) records: Vec<Kept>,
@@ -118,7 +118,7 @@ impl Running {
         Self { shared, stop, thread: Some(thread) }
     }
 
-    /// What was told, once `good` is true of it.
+    /// What was reported, once `good` is true of it.
     ///
     /// # Panics
     /// If it is not within the deadline.

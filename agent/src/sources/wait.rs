@@ -1,5 +1,5 @@
-//! How a source's thread waits: in `poll(2)`, for its descriptor, for the word "stop", or for its time; and how it
-//! tells its state once and tries again ever more slowly.
+//! How a source's thread waits: in `poll(2)`, for its descriptor, for the stop signal, or for its time; and how it
+//! reports its state once and tries again ever more slowly.
 
 use std::{os::fd::BorrowedFd, time::Duration};
 
@@ -59,7 +59,7 @@ impl Backoff {
     }
 }
 
-/// Tells a state only when it is another one.
+/// Reports a state only when it is another one.
 #[derive(Debug, Default)]
 pub(crate) struct StateTeller(Option<SourceState>);
 

@@ -25,11 +25,11 @@ const HANGS_AFTER: Duration = Duration::from_secs(2);
 /// may have ended.
 const OWED_FOR: Duration = Duration::from_secs(5);
 
-/// Somebody asks for the rows of some tables.
+/// A request for the rows of some tables.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) tables: Vec<Table>,
-    /// Rather hears `None` than waits for a file that cannot be opened.
+    /// Prefers `None` to a wait for a file that cannot be opened.
     pub(super) impatient: bool,
     pub(super) answer: oneshot::Sender<Option<Vec<Row>>>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Request {
 pub(super) enum End {
     /// What waits is written.
     Flush,
-    /// Nobody is left: as in a crash.
+    /// No owner is left: as in a crash.
     Abandon,
 }
 
@@ -51,16 +51,16 @@ pub(super) struct Account {
     pub(super) state: StoreState,
     pub(super) stats: StoreStats,
     last: Ticket,
-    /// Since when the writer has been at the disk, and whether that was said to hang.
+    /// Since when the writer has been at the disk, and whether that was reported to hang.
     at_work: Option<(Instant, bool)>,
     /// Too much waited: all of it was given up on.
     full: bool,
-    /// Tables that somebody has put rows into.
+    /// Tables that an owner has put rows into.
     used: BTreeSet<Table>,
     /// Tables whose owners shall put all rows again, and how long that is waited for.
     owed: BTreeSet<Table>,
     owed_until: Option<Instant>,
-    /// The trouble that there was when the disk stopped answering.
+    /// The error that there was when the disk stopped answering.
     before_hang: Option<Trouble>,
 }
 
@@ -89,7 +89,7 @@ impl Account {
         self.last
     }
 
-    /// Somebody waits for what is here.
+    /// A caller waits for what is here.
     pub(super) fn hurry(&mut self, now: Instant) {
         if !self.pending.is_empty() {
             self.pending.hurry(now);
@@ -141,7 +141,7 @@ impl Account {
         self.at_work = Some((now, false));
     }
 
-    /// The disk has answered. Returns whether it had been said to hang.
+    /// The disk has answered. Returns whether it had been reported to hang.
     pub(super) fn work_ended(&mut self) -> bool {
         let hung = self.at_work.take().is_some_and(|(_, said)| said);
         if hung {
@@ -151,7 +151,7 @@ impl Account {
         hung
     }
 
-    /// When what is done now is to be said to hang.
+    /// When what is done now is to be reported to hang.
     pub(super) fn hangs_at(&self) -> Option<Instant> {
         self.at_work.filter(|(_, said)| !said).map(|(since, _)| since + HANGS_AFTER)
     }

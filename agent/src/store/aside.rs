@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::database::{FILE, with_suffix};
 
-/// How many damaged files are kept for people to look at.
+/// How many damaged files stay for people to look at.
 const KEPT: usize = 3;
 /// What belongs to a database file.
 const PARTS: [&str; 3] = ["", "-wal", "-shm"];

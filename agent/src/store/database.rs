@@ -41,7 +41,7 @@ const PRAGMAS: &str = "
 pub(super) struct Database {
     connection: Connection,
     path: PathBuf,
-    /// Drawn when the file was made: tells it from any other.
+    /// Chosen at random when the file was made: distinguishes it from any other.
     mark: String,
     identity: Identity,
 }
@@ -60,7 +60,7 @@ impl Database {
         if connection.is_readonly("main")? {
             return Err(Failure::ReadOnly);
         }
-        // Whoever waits for us must not wait for another agent's lock.
+        // A caller that waits for us must not wait for another agent's lock.
         connection.busy_timeout(std::time::Duration::ZERO)?;
         // Closing a file that was replaced must not touch the new one's log.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -105,7 +105,7 @@ impl Database {
         self.cut_log()
     }
 
-    /// Writes something that changes nothing: only that tells whether the disk takes it.
+    /// Writes something that changes nothing: only that shows whether the disk takes it.
     pub(super) fn probe(&self) -> Result<(), Failure> {
         Ok(self.connection.execute_batch(&format!("PRAGMA user_version = {}", schema::VERSION))?)
     }
@@ -121,7 +121,7 @@ impl Database {
         Ok(())
     }
 
-    /// SQLite takes the log into the file by itself, but leaves its length, and keeps quiet if it cannot: then the log
+    /// SQLite takes the log into the file by itself, but leaves its length, and is silent if it cannot: then the log
     /// would grow for ever, so this is done before a write, too.
     fn cut_log(&self) -> Result<(), Failure> {
         let log = fs::metadata(with_suffix(&self.path, "-wal"));
@@ -175,7 +175,7 @@ fn check(connection: &Connection) -> Result<(), Failure> {
     if verdict == "ok" { Ok(()) } else { Err(Failure::Damaged(verdict)) }
 }
 
-/// The file is nobody else's to read: messages may name what a log should not have held.
+/// No other user may read the file: messages may name what a log should not have held.
 fn make(directory: &Path, path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o750).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !directory.is_dir() => return Err(error),

@@ -13,7 +13,7 @@ pub(super) enum Failure {
     Sqlite(#[from] rusqlite::Error),
     #[error("{0}")]
     Host(#[from] io::Error),
-    /// Its own check says so.
+    /// Its own check failed.
     #[error("{0}")]
     Damaged(String),
     /// The file was opened, but writing is not allowed.
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// In words for people: what, where, what to do.
+    /// As a message for people: what, where, what to do.
     pub(super) fn trouble(&self, directory: &Path) -> Trouble {
         let place = directory.display();
         let (reason, advice) = match self.kind() {

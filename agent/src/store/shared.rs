@@ -1,4 +1,5 @@
-//! What the owners of rows, the writer and the watcher share: the account under a lock, and who is woken for what.
+//! What the owners of rows, the writer and the watcher share: the account under a lock, and which thread is woken for
+//! what.
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -16,7 +17,7 @@ use super::{
 /// How often an idle writer looks whether the file is still there.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// See above. `shown` is never touched while the account is locked: whoever holds a borrow of it may ask for the account.
+/// See above. `shown` is never touched while the account is locked: a holder of a borrow of it may ask for the account.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     account: Mutex<Account>,
@@ -46,7 +47,7 @@ impl Shared {
         let mut account = self.lock();
         let before = account.due();
         let changed = change(&mut account);
-        // Rows that may wait as long as the ones before them wake nobody.
+        // Rows that may wait as long as the ones before them wake no thread.
         if account.due() != before || !account.requests.is_empty() || account.end.is_some() {
             self.writer.notify_one();
         }
@@ -73,7 +74,7 @@ impl Shared {
         self.ended.subscribe()
     }
 
-    /// Both threads end; the watcher hears of it here.
+    /// Both threads end; the watcher is notified here.
     pub(super) fn say_ended(&self) {
         self.lock().end = Some(End::Abandon);
         self.watcher.notify_one();
@@ -117,7 +118,7 @@ impl Shared {
         hung
     }
 
-    /// The watcher: says it when the disk does not answer. It ends with the store.
+    /// The watcher: reports it when the disk does not answer. It ends with the store.
     pub(super) fn watch_for_hangs(&self, message: &str) {
         let mut account = self.lock();
         while account.end != Some(End::Abandon) {

@@ -1,4 +1,4 @@
-//! The store on real files: what is kept across ends of every kind, and what is said when nothing can be kept.
+//! The store on real files: what is saved across ends of every kind, and what is reported when nothing can be saved.
 
 mod account;
 mod crashes;

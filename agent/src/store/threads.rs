@@ -1,4 +1,4 @@
-//! The two threads of the store: the writer, which may wait for the disk, and one that says so when it does.
+//! The two threads of the store: the writer, which may wait for the disk, and one that reports when it does.
 
 use std::{
     io,

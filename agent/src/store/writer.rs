@@ -1,4 +1,4 @@
-//! The store's thread: opens the file, tells what it holds, writes what waits, and tries again when the disk does not
+//! The store's thread: opens the file, reports what it holds, writes what waits, and tries again when the disk does not
 //! take it.
 
 use std::{
@@ -25,7 +25,7 @@ use crate::runtime::crash;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The rows of each table that nobody has asked for yet, as the file had them when it was first opened.
+/// The rows of each table that were not asked for yet, as the file had them when it was first opened.
 type Found = BTreeMap<Table, Vec<Row>>;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Writer {
     found: Option<Found>,
     /// The mark of the file that was read.
     mark: Option<String>,
-    /// Who waits however long it takes.
+    /// Requests that wait however long it takes.
     patient: Vec<Request>,
 }
 
@@ -58,7 +58,7 @@ impl Writer {
         }
     }
 
-    /// Works until the store is closed or nobody has a way to it any more.
+    /// Works until the store is closed or every handle to it is dropped.
     pub(super) fn run(&mut self) {
         loop {
             let retry = self.database.is_none().then_some(self.retry);
@@ -81,7 +81,7 @@ impl Writer {
         }
     }
 
-    /// After a failure only a write tells whether the disk works again; at the start nothing is written.
+    /// After a failure only a write shows whether the disk works again; at the start nothing is written.
     fn read_and_probe(&mut self) -> Result<Database, Failure> {
         let database = Database::open(&self.directory)?;
         if self.found.is_none() {
@@ -111,7 +111,7 @@ impl Writer {
         self.answer(patient);
     }
 
-    /// The first to ask for a table hears what the file held at first, later ones what it holds by now.
+    /// The first request for a table gets what the file held at first, later ones what it holds by now.
     fn answer(&mut self, requests: Vec<Request>) {
         for request in requests.into_iter().filter(|request| !request.answer.is_closed()) {
             match self.rows(&request.tables) {

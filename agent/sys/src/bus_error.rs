@@ -78,7 +78,8 @@ fn replace_page(address: *mut c_void) -> bool {
     let Ok(page) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else { return false };
     let start = address.map_addr(|address| address & !(page - 1));
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: the page is one that cannot be read, so nobody holds data in it; it lies in a mapping of this thread's reader.
+    // SAFETY: the page is one that cannot be read, so no code holds data in it; it lies in a mapping of this thread's
+    // reader.
     unsafe { libc::mmap(start, page, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED }
 }
 

@@ -91,7 +91,7 @@ fn reset_signals() {
 /// All but the three standard ones end with exec.
 fn close_descriptors() {
     const FIRST: libc::c_uint = 3;
-    // SAFETY: numbers only; nothing is closed before exec, so that Rust's own pipe still tells how exec went.
+    // SAFETY: numbers only; nothing is closed before exec, so that Rust's own pipe still reports how exec went.
     let marked = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if marked != 0 {
         // Before Linux 5.11. What is open lies below the limit that was set a moment ago, or was opened by us with

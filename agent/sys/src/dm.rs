@@ -1,4 +1,4 @@
-//! The device mapper's word on a map: the status line of its first target (linux/dm-ioctl.h, `DM_TABLE_STATUS`).
+//! The device mapper's status of a map: the status line of its first target (linux/dm-ioctl.h, `DM_TABLE_STATUS`).
 //!
 //! The kernel wants `CAP_SYS_ADMIN` (drivers/md/dm-ioctl.c ctl_ioctl).
 #![allow(unsafe_code)]
@@ -56,7 +56,7 @@ pub fn first_target(control: BorrowedFd<'_>, major: u32, minor: u32) -> io::Resu
         dev: huge_device(major, minor),
         ..Head::default()
     };
-    // SAFETY: the buffer is longer than the head, aligned for it, and nobody else's.
+    // SAFETY: the buffer is longer than the head, aligned for it, and ours alone.
     unsafe { words.as_mut_ptr().cast::<Head>().write(head) };
     // SAFETY: the kernel reads and writes at most `data_size` bytes of the buffer, which is that long.
     if unsafe { libc::ioctl(control.as_raw_fd(), DM_TABLE_STATUS, words.as_mut_ptr()) } != 0 {

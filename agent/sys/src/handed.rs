@@ -1,4 +1,4 @@
-//! What the service manager handed over: open descriptors with names (`sd_listen_fds(3)`), taken into our ownership.
+//! Socket activation: open descriptors with names (`sd_listen_fds(3)`), taken into our ownership.
 #![allow(unsafe_code)]
 
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
@@ -12,15 +12,15 @@ pub struct HandedDescriptor {
     pub descriptor: OwnedFd,
 }
 
-/// Takes what systemd passed to this process; nothing, if it was started by somebody else. The descriptors are closed
-/// on exec, and `LISTEN_*` is gone from the environment, so that no child takes them for its own.
+/// Takes what systemd passed to this process; nothing, if it was started in another way. The descriptors are closed on
+/// exec, and `LISTEN_*` is gone from the environment, so that no child takes them for its own.
 ///
 /// Call it first in `main`: it changes the environment, and no other code may have opened a descriptor yet.
 pub fn take_handed_descriptors() -> Result<Vec<HandedDescriptor>, SdError> {
     let received = receive_descriptors_with_names(true)?;
     let owned = received.into_iter().map(|(descriptor, name)| {
         let number = descriptor.into_raw_fd();
-        // SAFETY: LISTEN_PID says that descriptors 3 and up are meant for this very process; each was found open when
+        // SAFETY: LISTEN_PID shows that descriptors 3 and up are meant for this very process; each was found open when
         // FD_CLOEXEC was set on it; and without LISTEN_* in the environment they cannot be taken a second time.
         let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
         HandedDescriptor { name, descriptor }

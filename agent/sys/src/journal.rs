@@ -216,7 +216,8 @@ impl Journal {
         Ok(code > 0)
     }
 
-    /// Readable when [`Journal::process`] has something to do. Ask before reading, or what is written meanwhile is not told.
+    /// Readable when [`Journal::process`] has something to do. Ask before reading, or what is written meanwhile is not
+    /// reported.
     pub fn fd(&mut self) -> Result<BorrowedFd<'_>, JournalError> {
         let code = self.plain("sd_journal_get_fd", self.library.symbols.sd_journal_get_fd)?;
         // SAFETY: the journal's own descriptor, open until `self` is dropped.

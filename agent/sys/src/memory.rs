@@ -73,7 +73,7 @@ fn is_code(line: &str) -> bool {
 
 fn drop_pages(pages: &Range<usize>) -> io::Result<()> {
     let start = ptr::with_exposed_provenance_mut(pages.start);
-    // SAFETY: pages of a file that nobody can have written to since they were mapped: they come back as they were.
+    // SAFETY: pages of a file that nothing can have written to since they were mapped: they come back as they were.
     if unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) } == 0 {
         return Ok(());
     }
@@ -134,7 +134,7 @@ mod tests {
         alone("code_that_was_let_go_of_runs_again", || let_go_of_code().unwrap());
     }
 
-    /// In a process of its own: a library that another test unloads meanwhile would leave its addresses to somebody else.
+    /// In a process of its own: a library that another test unloads meanwhile would leave its addresses to other code.
     fn alone(test: &str, what: fn()) {
         const ALONE: &str = "NODEWELL_TEST_ALONE";
         if std::env::var_os(ALONE).is_some() {

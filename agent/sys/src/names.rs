@@ -14,10 +14,10 @@ const EAI_SYSTEM: i32 = -11;
 /// Why a name has no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// Whoever was asked answered: there is no such name, or it has no address.
+    /// The resolver answered: there is no such name, or it has no address.
     #[error("there is no such name")]
     NoSuchName,
-    /// Nobody answered, or the answer was of no use.
+    /// No answer came, or the answer was of no use.
     #[error("{message}")]
     Failed { message: String },
 }

@@ -64,7 +64,7 @@ pub fn log_page(controller: BorrowedFd<'_>, page: u8, into: &mut [u8]) -> Result
     )
 }
 
-/// What the controller says of itself: 4,096 bytes.
+/// What the controller reports of itself: 4,096 bytes.
 pub fn identify_controller(controller: BorrowedFd<'_>, into: &mut [u8; 4096]) -> Result<(), AdminError> {
     let command = AdminCommand { opcode: IDENTIFY, cdw10: CNS_CONTROLLER, ..AdminCommand::default() };
     submit(controller, command, into)
@@ -84,8 +84,8 @@ fn submit(controller: BorrowedFd<'_>, mut command: AdminCommand, into: &mut [u8]
     }
 }
 
-/// The controller writes whole dwords, and one at least whatever the kernel was told: a buffer of other lengths would be
-/// overrun.
+/// The controller writes whole dwords, and one at least whatever length the kernel was given: a buffer of other lengths
+/// would be overrun.
 fn last_dword(bytes: usize) -> io::Result<u16> {
     if bytes == 0 || !bytes.is_multiple_of(4) {
         return Err(bad_length());

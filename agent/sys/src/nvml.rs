@@ -15,7 +15,7 @@ use nvml_wrapper::{
 pub struct Events {
     // Before `nvml`, which it borrows: fields are dropped in their order.
     set: EventSet<'static>,
-    /// By handle: a device that is lost does not say its address any more.
+    /// By handle: a device that is lost does not report its address any more.
     watched: Vec<(usize, String)>,
     nvml: Rc<Nvml>,
 }
@@ -25,7 +25,7 @@ pub struct Events {
 pub struct XidEvent {
     /// As given to [`Events::watch`].
     pub device: String,
-    /// Zero if the driver does not say which.
+    /// Zero if the driver does not report which.
     pub xid: u64,
 }
 
@@ -41,7 +41,7 @@ pub struct Fabric {
 }
 
 impl Events {
-    /// A set that watches nobody yet.
+    /// A set that watches no device yet.
     pub fn open(nvml: &Rc<Nvml>) -> Result<Self, NvmlError> {
         if let Err(error) = &nvml.lib().nvmlEventSetFree {
             // nvml-wrapper panics where it cannot free a set.
@@ -67,7 +67,7 @@ impl Events {
         Ok(())
     }
 
-    /// Whether anybody is watched.
+    /// Whether no device is watched.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.watched.is_empty()

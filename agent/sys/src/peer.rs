@@ -1,4 +1,4 @@
-//! The process at the other end of a Unix socket, by the kernel's word: its user at the connect (`SO_PEERCRED`,
+//! The process at the other end of a Unix socket, as the kernel reports it: its user at the connect (`SO_PEERCRED`,
 //! `SO_PEERGROUPS`) and a handle that never comes to mean another process (`SO_PEERPIDFD`, `pidfd_open`).
 #![allow(unsafe_code)]
 
@@ -16,13 +16,13 @@ use nix::{
 
 /// `NGROUPS_MAX`: the kernel keeps no more for a process.
 const GROUPS_LIMIT: usize = 65_536;
-/// Enough for nearly everyone; the kernel says how many there are if it is not.
+/// Enough for nearly every process; the kernel reports how many there are if it is not.
 const GROUPS_FIRST_TRY: usize = 32;
 
-/// Who connected, as it was at that moment.
+/// The peer, as it was when it connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credentials {
-    /// `None` for a process outside our pid namespace (the kernel says 0).
+    /// `None` for a process outside our pid namespace (the kernel reports 0).
     pub pid: Option<NonZeroU32>,
     /// The effective user.
     pub uid: u32,
@@ -101,7 +101,7 @@ pub fn hold(socket: BorrowedFd<'_>, pid: NonZeroU32, help: Help) -> io::Result<H
         match getsockopt(&socket, sockopt::PeerPidfd) {
             Ok(pidfd) => return Ok(Hold::Exact(pidfd)),
             Err(Errno::ENOPROTOOPT) => {}
-            // What the kernel says of a process that was waited for: ESRCH, and EINVAL in the first versions.
+            // What the kernel answers for a process that was waited for: ESRCH, and EINVAL in the first versions.
             Err(Errno::ESRCH | Errno::EINVAL) => return Ok(Hold::Gone),
             Err(error) => return Err(error.into()),
         }
@@ -147,7 +147,7 @@ fn pidfd_open(pid: NonZeroU32) -> Result<OwnedFd, Errno> {
     // SAFETY: takes two numbers; what it returns is a new descriptor of ours (always close-on-exec), or -1.
     let opened = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
     let descriptor = i32::try_from(opened).map_err(|_| Errno::EBADF)?;
-    // SAFETY: see above; nobody else has it.
+    // SAFETY: see above; no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 

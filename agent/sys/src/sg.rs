@@ -57,7 +57,7 @@ pub struct Reply {
     pub status: u8,
     /// The kernel's `DID_*` for the transport; 0 is good.
     pub host_status: u16,
-    /// The kernel's word on the command; 8 means that there is sense data.
+    /// The kernel's status of the command; 8 means that there is sense data.
     pub driver_status: u16,
     pub sense: Vec<u8>,
     /// How many bytes of data were written.

@@ -3,22 +3,22 @@
 
 use std::{io, mem};
 
-/// Nobody keeps the clock (`STA_UNSYNC` in include/uapi/linux/timex.h).
+/// The clock is not synchronised (`STA_UNSYNC` in include/uapi/linux/timex.h).
 pub const UNSYNCHRONISED: i32 = libc::STA_UNSYNC;
 /// `offset` is in nanoseconds, not in microseconds.
 pub const NANOSECONDS: i32 = libc::STA_NANO;
 
-/// The parts that tell how good the clock is.
+/// The parts that show how good the clock is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timex {
     /// `STA_*`
     pub status: i32,
-    /// What the kernel still has to slew; in the unit that `status` says.
+    /// What the kernel still has to slew; in the unit that `status` selects.
     pub offset: i64,
-    /// Grows by 500 µs in a second until somebody sets it (`MAXFREQ` in kernel/time/ntp.c); 16 s is its end.
+    /// Grows by 500 µs in a second until a program sets it (`MAXFREQ` in kernel/time/ntp.c); 16 s is its end.
     pub max_error_micros: i64,
     pub estimated_error_micros: i64,
-    /// Seconds between TAI and UTC; 0 where nobody has told the kernel. A leap second changes it.
+    /// Seconds between TAI and UTC; 0 until a program has set it in the kernel. A leap second changes it.
     pub tai_secs: i32,
 }
 

@@ -26,7 +26,7 @@ use crate::{
 /// Python's start on a busy host; measured at 0.1 to 0.3 s.
 const METADATA_DEADLINE: Duration = Duration::from_secs(20);
 const METADATA_BYTES: usize = 256 * 1024;
-/// An agent says a few lines.
+/// An agent prints a few lines.
 const OUTPUT_BYTES: usize = 16 * 1024;
 
 /// The agents of one folder.
@@ -57,10 +57,10 @@ impl Agents {
         Self { folder, runner, read: Mutex::default() }
     }
 
-    /// What the agent says of itself; asked again only when its file is another.
+    /// The agent's own metadata; read again only when its file is another.
     ///
     /// # Errors
-    /// There is none that may be run, or what it says cannot be read.
+    /// There is none that may be run, or its metadata cannot be read.
     pub async fn metadata(&self, name: &str) -> Result<Agent, String> {
         let path = self.folder.join(name);
         program::check(&path).map_err(|refused| format!("not run: {refused}"))?;
@@ -91,7 +91,7 @@ impl Agents {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Off or on. Ok says only that the agent said so.
+    /// Off or on. Ok means only that the agent reported success.
     ///
     /// # Errors
     /// [`Failed::NotBegun`] only if nothing was executed.
@@ -114,7 +114,7 @@ impl Agents {
         }
     }
 
-    /// Its word about the power, and why it is unknown.
+    /// The power state that the agent reports, and why it is unknown.
     pub async fn status(&self, call: &Call, options: &Options) -> (PowerState, Option<String>) {
         let report = match self.run(call, Act::Status, options) {
             Ok(run) => self.runner.run(run, None).await,

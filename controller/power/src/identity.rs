@@ -19,20 +19,20 @@ const IPMI: [&str; 7] =
     ["fence_ipmilan", "fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm"];
 const REDFISH: &str = "fence_redfish";
 
-/// Who is to be turned off: the Node, by its kubelet's words, and what people have said of its machine.
+/// What is to be turned off: the Node as its kubelet reports it, and what people have recorded of its machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Whose<'a> {
     pub node: &'a Node,
     pub pins: &'a Pins,
 }
 
-/// Whether what `call` acts on is this node. What the kubelet says may speak against it, and never for it.
+/// Whether what `call` acts on is this node. The kubelet's report may speak against it, and never for it.
 ///
 /// # Errors
-/// It is not, or nobody can tell; what to do about it.
+/// It is not, or the proof is missing; what to do about it.
 pub async fn prove(call: &Call, options: &Options, whose: Whose<'_>, runner: &Runner) -> Result<(), String> {
     let (name, Whose { node, pins }) = (&call.name, whose);
-    // Before anybody gets a password for it.
+    // Before an agent gets a password for it.
     pins.uncontradicted(node).map_err(|why| unproven(name, &why))?;
     match (&call.claim, call.agent.as_str()) {
         (Claim::Configured, _) => Ok(()),
@@ -53,7 +53,7 @@ pub async fn prove(call: &Call, options: &Options, whose: Whose<'_>, runner: &Ru
     }
 }
 
-/// What the BMC says of its machine; nothing if there is none that could be asked.
+/// What the BMC reports of its machine; nothing if there is none that could be asked.
 pub(crate) async fn asked(call: &Call, options: &Options, runner: &Runner) -> Option<Result<String, String>> {
     let agent = call.agent.as_str();
     let is_bmc = IPMI.contains(&agent) || agent == REDFISH;

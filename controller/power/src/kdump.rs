@@ -1,5 +1,5 @@
-//! Crash dumps: a node that writes one says so by UDP (`fence_kdump_send`). Whoever can send with its address can say so
-//! too, so that this is believed only as far as to wait: it never counts as being fenced.
+//! Crash dumps: a node that writes one reports it by UDP (`fence_kdump_send`). Any host that can send with its address
+//! can report it too. So this is believed only as far as to wait: it never counts as being fenced.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ const MESSAGE_BYTES: usize = 8;
 pub struct Packet {
     /// Who sent it, as far as UDP can know.
     pub from: IpAddr,
-    /// Eight bytes, the magic number and version 1; anything else is nobody's word.
+    /// Eight bytes, the magic number and version 1; anything else is no message.
     pub is_message: bool,
 }
 
@@ -64,12 +64,12 @@ pub fn is_message(bytes: &[u8]) -> bool {
     [little, big].contains(&(MAGIC, VERSION))
 }
 
-/// Whose addresses are whose. Of two nodes with one address both are meant: to wait for one too many costs a minute.
+/// Which node has which address. Of two nodes with one address both are meant: to wait for one too many costs a minute.
 #[derive(Debug, Clone, Default)]
 pub struct Addresses(BTreeMap<IpAddr, Vec<String>>);
 
 impl Addresses {
-    /// Names that are no addresses are left out: nobody is asked for them.
+    /// Names that are no addresses are left out: no resolver is asked for them.
     #[must_use]
     pub fn of<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> Self {
         let mut all: BTreeMap<IpAddr, Vec<String>> = BTreeMap::new();

@@ -53,7 +53,7 @@ fn keep() -> io::Result<ExitCode> {
     runtime.block_on(async {
         let report = watch::watch(pipe::Receiver::from_owned_fd(stdin)?).await;
         let text = serde_json::to_string(&report)?;
-        // Nobody may be there to read it any more.
+        // The controller may not be there to read it any more.
         let _ = io::Write::write_all(&mut io::stdout(), text.as_bytes());
         Ok(ExitCode::SUCCESS)
     })
@@ -67,7 +67,7 @@ fn become_agent(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     if prepared.is_err() {
         return ExitCode::from(SOFTWARE);
     }
-    // It may have gone before the kernel was asked to tell us.
+    // It may have gone before the kernel was asked to signal its end.
     if getppid().as_raw() != parent {
         let _ = kill(getpid(), Signal::SIGKILL);
     }

@@ -41,7 +41,7 @@ pub struct Settings {
     pub agents: PathBuf,
     /// The provider's plug-in, if there is one.
     pub provider: Option<Provider>,
-    /// A configuration and a BMC's identity count for this long; before acts the configuration is read anew.
+    /// A configuration and a BMC's identity count for this long; before acts the configuration is read again.
     pub refresh: Duration,
     /// As long as this a configuration or an identity that was refused is not looked at again.
     pub refresh_refused: Duration,
@@ -131,9 +131,9 @@ impl<C: Configuration> NativePower<C> {
         Err(Unready::mistaken("the ConfigMaps name ever more of them"))
     }
 
-    /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its BMC is
-    /// its own. An act does not wait for that to be asked anew if it was lately, and for this very configuration: what was
-    /// seen of the node right before would be old by then.
+    /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its
+    /// BMC is its own. An act does not wait for a new identity check if one was made lately, and for this very
+    /// configuration: what was seen of the node right before would be old by then.
     async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Hold> {
         let ready = self.ready(node, age).await?;
         self.memory().alone(&ready).map_err(not_ready)?;
@@ -192,7 +192,7 @@ impl<C: Configuration> NativePower<C> {
         self.agents.act(call, act, &options, life).await
     }
 
-    /// All methods' words, each with its own, and the first complaint.
+    /// The state that each method reports, all of them merged, and the first complaint.
     async fn states(&self, ready: &Ready) -> States {
         let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
         for call in ready.power(Act::Status) {
@@ -208,14 +208,14 @@ impl<C: Configuration> NativePower<C> {
     }
 }
 
-/// What the methods say of one node's power.
+/// What the methods report of one node's power.
 struct States {
     all: PowerState,
     each: Vec<(String, PowerState)>,
     complaint: Option<String>,
 }
 
-/// Off is what all say; on is what one says, for a machine with two supplies runs on either.
+/// Off only if all report it; on if one does, for a machine with two supplies runs on either.
 fn together(all: &[PowerState]) -> PowerState {
     match all {
         [] => PowerState::Unknown,
@@ -240,7 +240,7 @@ fn not_ready(why: impl ToString) -> Hold {
     Hold::new(reason::FENCE_NOT_READY, why.to_string())
 }
 
-/// A pin that is no GUID is a mistake of whoever wrote it; all else is a BMC that nobody knows.
+/// A pin that is no GUID is an error in the configuration; all else is a BMC of unknown identity.
 fn of_identity(why: &str) -> Hold {
     let word = format!("{}: ", reason::IDENTITY_UNPROVEN);
     if why.contains(&word) { Hold::new(reason::IDENTITY_UNPROVEN, why.replace(&word, "")) } else { not_ready(why) }
@@ -254,7 +254,7 @@ fn not_begun(hold: Hold) -> Failed {
 #[derive(Debug)]
 struct Unready {
     why: String,
-    /// All of it was read, and it has mistakes.
+    /// All of it was read, and it has errors.
     is_read: bool,
 }
 
@@ -313,7 +313,7 @@ impl<C: Configuration> Power for NativePower<C> {
 
     async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {
         let ready = self.ready(node, Duration::ZERO).await.map_err(not_begun)?;
-        // Nobody asks these whose machine it is.
+        // The machine's identity is not checked for these.
         ready.accepted().map_err(|unpinned| Failed::NotBegun(unpinned.to_string()))?;
         let mut done = Vec::new();
         for name in names.iter().filter(|name| BuiltIn::named(name).is_none()) {

@@ -1,4 +1,4 @@
-//! Whether a program may be run: nobody but root, or we, could have put it there or changed it.
+//! Whether a program may be run: no user but root, or ours, could have put it there or changed it.
 
 use std::{
     fs, io,
@@ -32,7 +32,7 @@ pub enum Refused {
 /// some agents go by: only root could have put another file there.
 ///
 /// # Errors
-/// The first thing that somebody else could change, or why there is nothing to run.
+/// The first thing that another user could change, or why there is nothing to run.
 pub fn check(path: &Path) -> Result<(), Refused> {
     if !path.is_absolute() {
         return Err(Refused::Relative(path.to_owned()));
@@ -49,7 +49,7 @@ pub fn check(path: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-/// In a sticky directory nobody can replace what somebody else owns.
+/// In a sticky directory a user cannot replace what another user owns.
 fn judge(path: &Path) -> Result<(), Refused> {
     let found = metadata(path)?;
     let (uid, mode) = (found.uid(), found.mode());

@@ -1,6 +1,6 @@
-//! The provider's plug-in, which gives a machine back: an executable called with `type`, `reap` or `status`, and the Node as
-//! JSON on stdin. `type` prints the provider's name, as `providerID` begins with it. `reap` ends with 0 once it has asked
-//! for the machine's end. `status` prints `gone` or `present`; only `gone`, with status 0, says that it is.
+//! The provider's plug-in, which gives a machine back: an executable called with `type`, `reap` or `status`, and the
+//! Node as JSON on stdin. `type` prints the provider's name, as `providerID` begins with it. `reap` ends with 0 once it
+//! has asked for the machine's end. `status` prints `gone` or `present`; only `gone`, with status 0, means gone.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -50,7 +50,7 @@ impl Provider {
     /// Asks for the end of the node's machine and waits until it is gone. One that is gone already is not asked for.
     ///
     /// # Errors
-    /// [`Failed::NotBegun`] before `reap` was called; [`Failed::Refused`] if it said no; else nobody knows.
+    /// [`Failed::NotBegun`] before `reap` was called; [`Failed::Refused`] if it refused; else the outcome is unknown.
     pub async fn reap(&self, node: &Node, runner: &Runner, life: &Lifeline) -> Result<(), Failed> {
         self.is_for(node, runner).await.map_err(Failed::NotBegun)?;
         if self.is_gone(node, runner).await.map_err(Failed::NotBegun)? {
@@ -82,7 +82,7 @@ impl Provider {
         }
     }
 
-    /// A plug-in for another provider would look for a machine that it cannot know, and say that it is gone.
+    /// A plug-in for another provider would look for a machine that it cannot know, and report that it is gone.
     async fn is_for(&self, node: &Node, runner: &Runner) -> Result<(), String> {
         let report = self.ask("type", node, runner).await?;
         let (kind, of_node) = (report.stdout.trim(), node.provider_id.split_once("://").map_or("", |(kind, _)| kind));
@@ -145,7 +145,7 @@ enum Trouble {
     Lost(String),
 }
 
-/// A Node as the API has it, with what tells machines apart.
+/// A Node as the API has it, with what distinguishes machines.
 fn node_json(node: &Node) -> String {
     let addresses: Vec<_> =
         node.addresses.iter().map(|address| json!({"type": "InternalIP", "address": address})).collect();

@@ -1,4 +1,4 @@
-//! The controller's side of a [`keeper`](crate::keeper): starts it, tells it of each renewal, and reads how the run ended.
+//! The controller's side of a [`keeper`](crate::keeper): starts it, reports each renewal to it, and reads its report.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
@@ -56,7 +56,7 @@ pub enum NoReport {
     /// Certainly nothing was started.
     #[error("not started: {0}")]
     NotStarted(String),
-    /// The keeper was lost: what it kept may have acted, and has ended with it.
+    /// The keeper was lost: what it ran may have acted, and has ended with it.
     #[error("its keeper was lost: {0}")]
     Lost(String),
 }
@@ -80,11 +80,11 @@ impl Runner {
         (self.clock)()
     }
 
-    /// Runs it to its end. With a lifeline it ends when that does at the latest; without, by its own deadline: reading
-    /// harms nobody. Dropping the future ends it as well.
+    /// Runs it to its end. With a lease deadline it ends at that deadline at the latest; without, by its own: reading
+    /// does no harm. Dropping the future ends it as well.
     ///
     /// # Errors
-    /// Nothing was started, or nobody knows how it ended.
+    /// Nothing was started, or its end is unknown.
     pub async fn run(&self, run: Run, life: Option<&Lifeline>) -> Result<Report, NoReport> {
         if life.is_some_and(|life| !life.holds(self.now())) {
             return Err(NoReport::NotStarted("the leader's time is over".to_owned()));

@@ -1,13 +1,13 @@
-//! Makes what an agent has said fit to be shown: without secrets, in one line, not too long.
+//! Makes an agent's output fit to be shown: without secrets, in one line, not too long.
 
 /// A line of a journal, an Event, a record's journal.
 const LIMIT_CHARS: usize = 400;
 const REMOVED: &str = "[removed]";
-/// Whoever has a password as short as this would have letters removed everywhere, and by that tell it.
+/// A password as short as this would have its letters removed everywhere, which reveals it.
 const SHORT_BYTES: usize = 4;
 
-/// The end of `text`, which is where agents say what is wrong. `cut` says that more was written than is here: its end may
-/// be the beginning of a secret then, and is left out.
+/// The end of `text`, which is where agents report what is wrong. `cut` means that more was written than is here: its
+/// end may be the beginning of a secret then, and is left out.
 #[must_use]
 pub fn scrub(text: &str, cut: bool, secrets: &[String]) -> String {
     let given: Vec<&str> = secrets.iter().map(|secret| secret.trim()).filter(|secret| !secret.is_empty()).collect();

@@ -137,7 +137,7 @@ async fn an_agent_ends_when_the_leaders_time_does() {
     let failed = agents(&bench).act(&call(60), Act::Off, &options(), &life).await.unwrap_err();
     assert!(matches!(failed, Failed::InDoubt(_)), "{failed:?}");
     assert!(bench.is_dead("fence_test.pid"));
-    // By its own word: what could not run did nothing.
+    // By its own report: what could not run did nothing.
     let lived: f64 = bench.read("fence_test.lived").trim().parse().unwrap();
     assert!(lived < life.until().0.as_secs_f64() + 2.0, "it lived until {lived}, its leader's time was {life:?}");
 }

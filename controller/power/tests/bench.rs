@@ -63,7 +63,7 @@ impl Bench {
         !status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
     }
 
-    /// A leader's time of so many seconds, which nobody renews.
+    /// A leader's time of so many seconds, which is not renewed.
     pub(crate) fn life(&self, secs: u64) -> Lifeline {
         let (sender, life) = self.renewed(secs);
         self.held.borrow_mut().push(sender);
@@ -94,7 +94,7 @@ pub(crate) fn call(longest_secs: u64) -> Call {
     }
 }
 
-/// Waits for a state of the world, with a deadline.
+/// Waits for a state, with a deadline.
 pub(crate) async fn until(is_so: impl Fn() -> bool) {
     let wait = async {
         while !is_so() {

@@ -65,7 +65,7 @@ impl Room {
         }
     }
 
-    /// Somebody says that the node hangs on these.
+    /// A person confirms that the node hangs on these.
     pub(crate) fn accept(&self, name: &str, plugs: &[u32]) {
         let map = format!("fence-config-{name}");
         let before = self.cluster.maps.lock().unwrap()[&map]["config.properties"].clone();

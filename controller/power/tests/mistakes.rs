@@ -1,5 +1,5 @@
-//! Mistakes in ConfigMaps and Secrets: each is told with its place and what to do, by the condition and by the plan, and
-//! nothing is run by it.
+//! Errors in ConfigMaps and Secrets: each is reported with its place and what to do, by the condition and by the plan,
+//! and nothing is run by it.
 
 use nodewell_reconcile::power::Power;
 use nodewell_remedy::{action::Failed, facts::Truth, snapshot::PowerState};
@@ -70,7 +70,7 @@ async fn a_plug_of_two_nodes_is_told_to_both_with_what_to_do() {
     assert_eq!(room.bench.read("orders"), "");
 }
 
-/// What was turned off is what is asked afterwards, though its ConfigMap says another plug by then.
+/// What was turned off is what is asked afterwards, though its ConfigMap names another plug by then.
 #[tokio::test]
 async fn an_edit_after_the_act_does_not_have_another_plug_confirm_it() {
     let room = room();

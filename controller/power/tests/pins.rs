@@ -1,5 +1,4 @@
-//! Whose machine it is, is what a person wrote: a kubelet's words may contradict, and where a password goes is said by its
-//! Secret alone.
+//! A person's pin names the machine: a kubelet's report may contradict it, and only the Secret binds its password.
 
 use nodewell_reconcile::power::Power;
 use nodewell_remedy::{action::Failed, facts::Node};
@@ -58,7 +57,7 @@ async fn a_node_that_moved_to_another_machine_is_not_turned_off_by_the_old_ones_
     steps(&room, &format!("power_management=pdu1\noutlets=pdu/1\nsystem_uuid={PINNED}"));
     let why = unproven(&room, &node("n1", OTHER)).await;
     assert!(why.contains(OTHER) && why.contains(PINNED) && why.contains("fence-config-n1"), "{why}");
-    // A kubelet that says nothing does not contradict, and the machine's own word agrees.
+    // A kubelet that reports nothing does not contradict, and the machine's own report agrees.
     for said in ["", PINNED] {
         room.power.off(&node("n1", said), None, &room.bench.life(60)).await.unwrap();
     }
@@ -77,7 +76,7 @@ async fn a_label_chooses_nobodys_plug() {
     let mut node = node("n1", "");
     node.labels.insert("type".into(), "big".into());
     assert!(unproven(&room, &node).await.contains("nobody has said that n1 hangs on pdu/1"));
-    // The node's own ConfigMap says whose it is, and leaves the steps to the type.
+    // The node's own ConfigMap names its machine, and leaves the steps to the type.
     steps(&room, "outlets=pdu/1");
     room.power.off(&node, None, &room.bench.life(60)).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
@@ -113,7 +112,7 @@ async fn a_password_goes_nowhere_but_where_its_secret_says() {
     assert_eq!(room.bench.read("orders"), "off 1 word-1234\n");
 }
 
-/// Between two looks somebody writes another address: the agent is not given the password for it.
+/// Between two looks a client writes another address: the agent is not given the password for it.
 #[tokio::test]
 async fn an_address_that_is_edited_gets_no_password() {
     let room = room();

@@ -4,7 +4,7 @@ use libtest_mimic::{Arguments, Trial};
 
 const AT_ONCE: usize = 4;
 
-/// Runs `cases`, or says of each why it cannot be.
+/// Runs `cases`, or prints for each why it cannot run.
 pub(crate) fn main(cases: &[(&'static str, fn())], missing: impl Fn() -> Option<String>) -> std::process::ExitCode {
     let mut trials = Vec::new();
     for (name, case) in cases.iter().copied() {
@@ -20,7 +20,7 @@ pub(crate) fn main(cases: &[(&'static str, fn())], missing: impl Fn() -> Option<
         }
     }
     let mut arguments = Arguments::from_args();
-    // Most of their time they wait for somebody who is late.
+    // Most of their time they wait for a late answer.
     arguments.test_threads.get_or_insert(AT_ONCE);
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -24,7 +24,7 @@ use super::{
 const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const OTHER: &str = "00112233-4455-6677-8899-aabbccddeef0";
 
-/// A BMC that answers one request with this, and tells what it was asked.
+/// A BMC that answers one request with this, and returns what it was asked.
 async fn bmc(answer: &'static str) -> (u16, tokio::task::JoinHandle<String>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -115,7 +115,7 @@ async fn a_certificate_of_nobodys_is_not_given_the_password() {
     assert_eq!(request, "");
 }
 
-/// A kubelet says which systemUUID it likes, and a Node its label and its addresses.
+/// A kubelet reports any systemUUID that it likes, and a Node its label and its addresses.
 #[tokio::test]
 async fn what_the_kubelet_says_proves_nothing() {
     let (port, serve) = bmc(GOOD).await;

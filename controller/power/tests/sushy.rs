@@ -90,7 +90,7 @@ impl Room {
     }
 }
 
-/// With what somebody has said of its machine.
+/// With what a person has recorded of its machine.
 fn steps(bmc: &Redfish, uuid: &str, more: &str) -> String {
     let options = bmc.options(uuid);
     let port = options.lines().find_map(|line| line.strip_prefix("ipport=")).unwrap();
@@ -252,7 +252,7 @@ async fn unmoved(conduct: Conduct) {
     assert!(bmc.orders() > 0, "it was ordered");
 }
 
-/// What one BMC alone cannot tell, and what can: see "A BMC that lies" in docs/fencing.md.
+/// What one BMC alone cannot show, and what can: see "A BMC that lies" in docs/fencing.md.
 async fn lies() {
     let (room, bmc, honest) = (room(), bmc(), bmc());
     let mut node = room.behind("n1", &bmc, UUID, "");

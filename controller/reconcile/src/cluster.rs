@@ -1,5 +1,5 @@
-//! The API server, as far as remedies need it, in roles: whoever works with a part of it names that part. Reads are
-//! linearizable (no cache); writes carry their preconditions. The longest any call may take is the implementation's to keep;
+//! The API server, as far as remedies need it, in roles: a caller names the part that it works with. Reads are
+//! linearizable (no cache); writes carry their preconditions. The implementation limits how long any call may take;
 //! every method may be dropped at any await, which leaves it unknown whether a write took effect.
 
 mod configuration;

@@ -1,4 +1,4 @@
-//! The loop: the world changes → a decision → its actions, each node's by itself → what came of them, saved.
+//! The loop: the cache changes → a decision → its actions, each node's by itself → what came of them, saved.
 //!
 //! Everything runs inside one future. Dropping it, or the end of the term, drops whatever is under way with it; what then
 //! is in doubt stands in the records, and the next leader begins there.
@@ -35,23 +35,23 @@ use crate::{clock::Clock, cluster::Cluster, leader::Term, lifeline::Lifeline, po
 /// How the loop goes about it.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Decides, reads and says what it would do; writes nothing, not even an Event.
+    /// Decides, reads and logs what it would do; writes nothing, not even an Event.
     pub dry_run: bool,
     /// Between two decisions at least (100 ms): a thousand changes at once are one decision.
     pub pause: Duration,
     /// Between two decisions at most (1 s).
     pub tick: Duration,
-    /// Writes to the API server under way at once (48): 150 cordons take well under 2 s and nobody else is starved.
+    /// Writes to the API server under way at once (48): 150 cordons take well under 2 s and no other client is starved.
     pub writes: usize,
-    /// Events under way at once (4): they tell of acts, and do not come in their way.
+    /// Events under way at once (4): they report acts, and do not come in their way.
     pub events: usize,
     /// Questions to the API server and to BMCs under way at once (32).
     pub questions: usize,
     /// After a failure the node is left alone for so long (1 s).
     pub rest: Duration,
-    /// How long a machine may take to be read as off, after its agents said so (60 s).
+    /// How long a machine may take to be read as off, after its agents reported it (60 s).
     pub off_within: Duration,
-    /// The lifeline has to last at least so long when something irreversible begins, unless the act is shorter (5 s).
+    /// The least time before the lease deadline when something irreversible begins, unless the act is shorter (5 s).
     pub least_life: Duration,
     /// [`nodewell_remedy::decide::decide`], unless a test wants to hear what is decided.
     pub decide: Decide,
@@ -110,7 +110,7 @@ struct Running<'a, C, P> {
     /// Events that wait or are under way.
     telling: usize,
     decided: Option<Moment>,
-    /// In a dry run: what was said already.
+    /// In a dry run: what was logged already.
     rehearsal: Rehearsal,
 }
 
@@ -208,7 +208,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         self.decided.map_or(now, |last| last.plus(self.conductor.settings.pause).max(now))
     }
 
-    /// Decides, sets going what follows, and says when to decide again at the latest.
+    /// Decides, sets going what follows, and returns when to decide again at the latest.
     fn decide(&mut self) -> Moment {
         let Conductor { world, clock, settings, decide, .. } = self.conductor;
         let now = clock.now();

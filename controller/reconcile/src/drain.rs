@@ -1,4 +1,4 @@
-//! Drains a node: makes the calls that `nodewell_remedy::drain` asks for, several at a time, until it says that it is over.
+//! Drains a node: makes the calls that `nodewell_remedy::drain` asks for, several at a time, until it reports the end.
 //!
 //! Guarantees: no call is begun at or after the deadline; every call names the pod's UID; a Node that is gone, or another
 //! one of its name, ends it before the next pod is touched; dropping the future stops everything, calls under way included
@@ -29,8 +29,8 @@ const CALL: Duration = Duration::from_secs(30);
 /// After a listing that failed.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Ends with [`Done::Drain`], whether every pod is gone or not: the report says. `clock` is the controller's own; `say` is
-/// told what is waited for.
+/// Ends with [`Done::Drain`], whether every pod is gone or not: the report has it. `clock` is the controller's own;
+/// `say` receives what is waited for.
 pub async fn drain<C: Nodes + Pods>(
     cluster: &C,
     node: &Node,
@@ -221,7 +221,7 @@ impl Drain<'_> {
     }
 }
 
-/// The API server's words for what has no status code of its own.
+/// The API server's messages for what has no status code of its own.
 const NAMESPACE_TERMINATING: [&str; 2] = ["NamespaceTerminating", "because it is being terminated"];
 const SEVERAL_BUDGETS: &str = "more than one PodDisruptionBudget";
 

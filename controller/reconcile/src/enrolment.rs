@@ -16,7 +16,7 @@ use crate::{failure::Failure, lifeline::Lifeline};
 
 /// Signing requests, as far as the approver needs them.
 pub trait Requests {
-    /// All that nobody has decided upon, each with what it contains (or why that cannot be read); others may be among them.
+    /// All that are undecided, each with what it contains (or why that cannot be read); others may be among them.
     fn all(&self) -> impl Future<Output = Result<Vec<Request>, Failure>>;
     /// Adds the condition Approved (`nodewell_remedy::enrolment::approval_body`), if the request still has this UID and
     /// resourceVersion.
@@ -39,7 +39,7 @@ pub struct Approver<R> {
     requests: R,
     rule: Rule,
     counts: Counts,
-    /// Requests that stay pending, by UID: what was said of each once is not said again.
+    /// Requests that stay pending, by UID: what was logged of each once is not logged again.
     left: BTreeMap<String, (String, Refusal)>,
     /// How many were not approved, by reason: left for a person, or denied.
     refused: BTreeMap<&'static str, u64>,
@@ -75,7 +75,7 @@ impl<R: Requests> Approver<R> {
         &self.refused
     }
 
-    /// Goes on until the term is over. `told` hears of each round's end.
+    /// Goes on until the term is over. `told` is called at each round's end.
     pub async fn run(&mut self, clock: impl Fn() -> Now, mut life: Lifeline, told: impl Fn(&Self)) {
         let mut rounds = interval(ROUND);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -159,7 +159,7 @@ impl<R: Requests> Approver<R> {
         }
     }
 
-    /// The next round looks again; a conflict or a request that has gone is nobody's fault.
+    /// The next round looks again; a conflict or a request that has gone is no error.
     fn failed(&mut self, request: &Request, failure: &Failure) {
         if matches!(failure, Failure::Conflict(_) | Failure::NotFound) {
             return;

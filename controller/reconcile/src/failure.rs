@@ -7,10 +7,10 @@ pub enum Failure {
     /// 404, or a precondition named another object of that name.
     #[error("it is not there")]
     NotFound,
-    /// 409: somebody else was first.
+    /// 409: another client was first.
     #[error("it was changed by somebody else: {0}")]
     Conflict(String),
-    /// 429 of an eviction: a disruption budget says not now.
+    /// 429 of an eviction: a disruption budget refuses it for now.
     #[error("not now: {message}")]
     Blocked { message: String, retry: Option<Duration> },
     /// Any other refusal; nothing was done.

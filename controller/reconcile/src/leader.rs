@@ -5,7 +5,7 @@
 //! can begin, however the clocks differ and however late an answer comes.
 //!
 //! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was given back in the
-//! backup is not taken at once, and the next term has a number that nobody can have had.
+//! backup is not taken at once, and the next term has a number that no earlier term can have had.
 
 mod ledger;
 #[cfg(test)]
@@ -24,10 +24,10 @@ use crate::{
     world::World,
 };
 
-/// The same three numbers as everywhere in Kubernetes, and what is kept off the first.
+/// The same three numbers as everywhere in Kubernetes, and the margin below the first.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// Unique for each start of a program: a restarted one is somebody else.
+    /// Unique for each start of a program: a restarted one is another candidate.
     pub identity: String,
     /// How long others wait after they last saw a renewal (15 s).
     pub duration: Duration,
@@ -35,7 +35,7 @@ pub struct Terms {
     pub renew_within: Duration,
     /// Between two tries (2 s).
     pub retry: Duration,
-    /// Kept off `duration` for what is to end by itself (2 s).
+    /// Subtracted from `duration` for what is to end by itself (2 s).
     pub margin: Duration,
 }
 
@@ -52,11 +52,11 @@ impl Terms {
     }
 }
 
-/// "Unchanged" means while we looked: a store that was set back shows an old Lease again. Who did not look for longer than
-/// this part of a term begins to count anew.
+/// "Unchanged" means while we looked: a store that was set back shows an old Lease again. A candidate that did not look
+/// for longer than this part of a term begins to count from zero.
 const LOOKS_IN_A_TERM: u32 = 3;
-/// The first term after the store went back leaves out so many numbers: terms that ended before anybody else saw them may
-/// have had them, and no more than that begin between two looks at a Lease.
+/// The first term after the store went back leaves out so many numbers: terms that ended before another replica saw
+/// them may have had them, and no more than that begin between two looks at a Lease.
 const SKIPPED: u64 = 1000;
 
 /// The present term; nothing while another one leads.
@@ -89,7 +89,7 @@ pub struct Candidate<'a, C> {
     /// How often the store went back, and how often it had when we last led.
     set_backs: watch::Receiver<u64>,
     passed: u64,
-    /// The last trouble that was told.
+    /// The last failure that was logged.
     told: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         (Self { cluster, world, clock, terms, term, seen, held, newest: 0, set_backs, passed: 0, told }, receiver)
     }
 
-    /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, and without that the lifeline.
+    /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, or else the lease deadline.
     pub async fn run(&mut self) {
         loop {
             match self.held.is_some() {
@@ -186,7 +186,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     }
 
     async fn take(&mut self, before: Leadership) {
-        // A Lease made anew would count from the start again, and a term must never have the number of an older one.
+        // A re-created Lease would count from the start, and a term must never have the number of an older one.
         let Some(known) = self.world.newest_epoch() else { return };
         let wall = Some(self.clock.wall());
         let skipped = if self.is_set_back() { SKIPPED } else { 0 };
@@ -203,7 +203,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         match self.write(&mine).await {
             Ok(lease) => {
                 self.passed = set_backs;
-                // Unchanged for so long before our own eyes: that much older is what it says, at least.
+                // Unchanged for so long before our own eyes: its content is that much older, at least.
                 let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
                 self.world.inherit(ledger::read(&lease), elapsed);
                 self.begin(lease, sent);
@@ -218,7 +218,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
     }
 
-    /// Why nobody leads here, once and not at each try.
+    /// Why no replica leads here, once and not at each try.
     fn trouble(&mut self, what: &str, failure: &Failure) {
         let told = format!("{what}: {failure}");
         if self.told.as_ref() != Some(&told) {
@@ -256,7 +256,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
     }
 
-    /// Also after it was not run for a while, stopped or starved: what hung on the lifeline has ended then.
+    /// Also after it was not run for a while, stopped or starved: what hung on the lease deadline has ended then.
     fn is_over(&self, held: &Held) -> bool {
         let now = self.clock.moment();
         now.since(held.sent) >= self.terms.renew_within || now >= self.until(held.sent)
@@ -274,7 +274,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
     }
 
-    /// After a lost answer or a conflict: what is stored tells whether the renewal arrived.
+    /// After a lost answer or a conflict: what is stored shows whether the renewal arrived.
     async fn look_again(&mut self, meant: &Leadership, sent: Moment) {
         match self.read().await {
             _ if self.is_set_back() => self.end_if_set_back(),
@@ -291,7 +291,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         lease.holder == self.terms.identity && epoch == Some(lease.transitions)
     }
 
-    /// Still ours, changed by somebody (an annotation): the next renewal names its version.
+    /// Still ours, changed by another client (an annotation): the next renewal names its version.
     fn refresh(&mut self, lease: Leadership) {
         if let Some(held) = &mut self.held {
             held.lease = lease;

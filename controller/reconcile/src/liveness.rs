@@ -1,8 +1,8 @@
 //! Speaks for agents that went silent: performs what [`nodewell_remedy::liveness`] decides, one node after the other.
 //!
-//! Guarantees: nothing is written to a Node that changed since it was read (its resourceVersion is the precondition), and
-//! nothing but the conditions that the agent's own field manager owns. Whoever comes back meanwhile wins: a conflict means
-//! that nothing was written, and the next round looks again.
+//! Guarantees: nothing is written to a Node that changed since it was read (its resourceVersion is the precondition),
+//! and nothing but the conditions that the agent's own field manager owns. An agent that comes back meanwhile wins: a
+//! conflict means that nothing was written, and the next round looks again.
 //!
 //! Needs: `get nodes`, `patch nodes/status`, `get leases` in the agents' namespace, `create events`.
 
@@ -54,7 +54,7 @@ impl Default for Pace {
 pub struct Counts {
     pub silenced: u64,
     pub collected: u64,
-    /// Somebody wrote the Node between our read and our write: mostly the agent, which is back.
+    /// Another client wrote the Node between our read and our write: mostly the agent, which is back.
     pub conflicts: u64,
     pub failures: u64,
 }
@@ -87,7 +87,7 @@ impl<C: Conditions> Liveness<C> {
         self.held.as_deref()
     }
 
-    /// Goes on until the term is over. `told` hears of each round's end.
+    /// Goes on until the term is over. `told` is called at each round's end.
     pub async fn run(
         &mut self,
         snapshot: impl Fn() -> Snapshot,

@@ -11,16 +11,16 @@ use nodewell_remedy::{
 
 use crate::lifeline::Lifeline;
 
-/// What acts on machines. `storage` names the storage that a record cuts, and is nothing for the whole machine: methods that
-/// are configured otherwise by now are neither asked nor used, since the switch of a storage proves nothing of a machine's
-/// power. Nothing here retries: the automaton does. Everything ends with the lifeline at the latest, and nothing of it
-/// runs on after its future was dropped.
+/// What acts on machines. `storage` names the storage that a record cuts, and is nothing for the whole machine: methods
+/// that are configured otherwise by now are neither asked nor used, since the switch of a storage proves nothing of a
+/// machine's power. Nothing here retries: the automaton does. Everything ends by the lease deadline at the latest, and
+/// nothing of it runs on after its future was dropped.
 pub trait Power {
-    /// How this node is fenced, and whether its BMC is its own; else a hold that says what has to be mended.
+    /// How this node is fenced, and whether its BMC is its own; else a hold that names what has to be mended.
     fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, Hold>>;
-    /// Asks for the power's state; what is neither on nor off is Unknown. With several methods all have to say Off.
+    /// Asks for the power's state; what is neither on nor off is Unknown. With several methods all have to report Off.
     fn read(&self, node: &Node, storage: Option<&str>) -> impl Future<Output = PowerState>;
-    /// `off` by every method of the step, in order. Ok says only that the agents said so: the caller reads.
+    /// `off` by every method of the step, in order. Ok means only that the agents reported success: the caller reads.
     fn off(
         &self,
         node: &Node,

@@ -1,5 +1,5 @@
-//! Who can be reached from here: each replica tries the nodes that look lost, and a few that do not, so that it knows what
-//! its own failure to reach one is worth. Replicas tell each other through the API server.
+//! Which nodes can be reached from here: each replica tries the nodes that look lost, and a few that do not, so that it
+//! knows what its own failure to reach one is worth. Replicas report to each other through the API server.
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ const SUSPECTS: usize = 64;
 const SAMPLE: usize = 16;
 /// One of so many others has to answer, or this host is the one that is cut off.
 const SEEING: usize = 2;
-/// Another host's word is dropped when it did not change for so long.
+/// Another host's report is dropped when it did not change for so long.
 const BELIEVED: Duration = Duration::from_secs(10);
 
 /// Tries whether a node answers over the network; in reality a TCP connection to its kubelet.
@@ -45,7 +45,7 @@ pub trait Prober {
 struct Reach {
     /// Since when suspects cannot be reached, or that they can.
     found: BTreeMap<String, Option<Moment>>,
-    /// It sees too little of what is well: what it cannot reach says nothing of the node.
+    /// It sees too little of what is well: what it cannot reach shows nothing of the node.
     blind: bool,
     sequence: u64,
     /// Where the sample goes on.
@@ -53,16 +53,16 @@ struct Reach {
     heard: BTreeMap<String, Heard>,
     /// When others were last heard.
     listened: Option<Moment>,
-    /// Nodes that words were shown of last.
+    /// Nodes whose reports were shown last.
     shown: BTreeSet<String>,
-    /// The others did not hear our last word.
+    /// Our last report did not reach the others.
     unheard: bool,
 }
 
 #[derive(Debug)]
 struct Heard {
     report: ReachReport,
-    /// When it changed before our eyes. A word that we only found may be of a host that died long ago.
+    /// When it changed before our eyes. A report that we only found may be of a host that died long ago.
     at: Option<Moment>,
 }
 
@@ -103,7 +103,7 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
         let had_any = !reach.found.is_empty();
         reach.blind = self.is_blind(&others);
         reach.learn(answers, self.clock.moment());
-        // A slow API server must not keep back that a node answers.
+        // A slow API server must not hold up the news that a node answers.
         self.show(reach, &others);
         if had_any || !reach.found.is_empty() {
             self.exchange(reach).await;
@@ -111,7 +111,7 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
         }
     }
 
-    /// What this host was told to reach does not answer, or too few nodes do: its own network is the first suspect.
+    /// The probes configured for this host do not answer, or too few nodes do: its own network is the first suspect.
     fn is_blind(&self, sample: &[(String, bool)]) -> bool {
         !sees(sample) || self.world.with(|snapshot| !snapshot.host.unreachable.is_empty())
     }
@@ -159,7 +159,7 @@ impl Reach {
         }
     }
 
-    /// Without our word the others have one witness less: said once.
+    /// Without our report the others have one witness less: logged once.
     fn note(&mut self, failure: Option<&Failure>) {
         match failure {
             Some(failure) if !self.unheard => {
@@ -171,7 +171,7 @@ impl Reach {
         self.unheard = failure.is_some();
     }
 
-    /// That a node answers is true whoever sees it; that it does not, only if others do.
+    /// That a node answers is true whichever host sees it; that it does not, only if others do.
     fn own(&self) -> impl Iterator<Item = (&String, Option<Moment>)> {
         let counts = |since: &Option<Moment>| since.is_none() || !self.blind;
         self.found.iter().map(|(node, since)| (node, *since)).filter(move |(_, since)| counts(since))
@@ -182,15 +182,15 @@ impl Reach {
         ReachReport { host: host.to_owned(), sequence: self.sequence, nodes: nodes.collect() }
     }
 
-    /// A host's word counts from when we saw it change; the same word again is no younger, and the first that we see of a
-    /// host may be as old as its Lease.
+    /// A host's report counts from when we saw it change; the same report again is no younger, and the first that we
+    /// see of a host may be as old as its Lease.
     fn hear(&mut self, reports: Vec<ReachReport>, myself: &str, now: Moment) {
         let others: BTreeMap<String, ReachReport> = reports
             .into_iter()
             .filter(|report| report.host != myself)
             .map(|report| (report.host.clone(), report))
             .collect();
-        // Not before our eyes: nobody is asked while no node is suspected.
+        // Not before our eyes: no host is asked while no node is suspected.
         if self.listened.replace(now).is_none_or(|at| now.since(at) > BELIEVED) {
             self.heard.clear();
         }
@@ -205,7 +205,7 @@ impl Reach {
         }
     }
 
-    /// By node: what each host says of it, ours among them.
+    /// By node: what each host reports of it, ours among them.
     fn words(&self, myself: &str, now: Moment) -> BTreeMap<String, BTreeMap<String, Option<Moment>>> {
         let mut words: BTreeMap<String, BTreeMap<String, Option<Moment>>> = BTreeMap::new();
         for (node, since) in self.own() {
@@ -222,7 +222,7 @@ impl Reach {
     }
 }
 
-/// Where nothing else can be tried, nobody knows what a failure is worth.
+/// Where nothing else can be tried, the worth of a failure is unknown.
 fn sees(sample: &[(String, bool)]) -> bool {
     let reached = sample.iter().filter(|(_, reached)| *reached).count();
     reached > 0 && reached * SEEING >= sample.len()

@@ -17,7 +17,7 @@ use crate::{
 /// Giving the Lease back is a courtesy: the next leader would wait 15 s otherwise.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What a replica works with. Watches that fill the world run beside it.
+/// What a replica works with. Watches that fill the cache run beside it.
 #[derive(Debug)]
 pub struct Replica<'a, C, P, R> {
     pub cluster: &'a C,
@@ -27,7 +27,7 @@ pub struct Replica<'a, C, P, R> {
     pub clock: Clock,
     pub settings: Settings,
     pub terms: Terms,
-    /// This host's name among those that tell each other whom they reach.
+    /// This host's name among those that report to each other which nodes they reach.
     pub host: String,
 }
 
@@ -65,7 +65,7 @@ impl<C: Cluster, P: Power, R: Prober> Replica<'_, C, P, R> {
     }
 }
 
-/// A dry run takes nobody's place.
+/// A dry run is no candidate.
 async fn stand<C: Election>(candidate: &mut Candidate<'_, C>, dry_run: bool) {
     if dry_run {
         std::future::pending::<()>().await;

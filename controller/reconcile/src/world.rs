@@ -105,7 +105,7 @@ impl World {
         self.inner.changed.notified().await;
     }
 
-    /// Everything, as it is now; `informed` and crash dumps are judged at this moment. Must not be kept over an await.
+    /// Everything, as it is now; `informed` and crash dumps are judged at this moment. Must not be held over an await.
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
@@ -116,8 +116,8 @@ impl World {
         look(snapshot)
     }
 
-    /// By the watch or by a read; an older version than the one that is here is ignored. Says nothing of the watch: that is
-    /// [`heard`](Self::heard).
+    /// By the watch or by a read; an older version than the one that is here is ignored. Shows nothing of the watch:
+    /// that is [`heard`](Self::heard).
     pub fn apply_node(&self, mut node: Node) {
         let now = self.clock.moment();
         let mut state = self.lock();
@@ -179,7 +179,7 @@ impl World {
         self.tell_if(was);
     }
 
-    /// One that cannot be read is known by its mistakes, and holds what is under way by it.
+    /// One that cannot be read is known by its errors, and holds what is under way by it.
     pub fn apply_policy(&self, policy: &RemedyPolicy) {
         let name = policy.metadata.name.clone();
         let compiled = Policy::compile(policy)
@@ -213,7 +213,7 @@ impl World {
         self.tell_if(true);
     }
 
-    /// What the host sees of itself; `informed` in it is ignored, that is kept here.
+    /// What the host sees of itself; `informed` in it is ignored, since that is stored here.
     pub fn set_host(&self, change: impl FnOnce(&mut HostView)) {
         let mut state = self.lock();
         let before = state.snapshot.host.clone();
@@ -265,7 +265,7 @@ impl World {
         self.tell_if(true);
     }
 
-    /// The watch is alive: a change or a bookmark came by it. What we read or wrote ourselves is no word of it.
+    /// The watch is alive: a change or a bookmark came by it. What we read or wrote ourselves does not come by it.
     pub fn heard(&self, source: Source) {
         self.lock().informed.hear(source, self.clock.moment());
     }
@@ -282,7 +282,7 @@ impl World {
         self.tell_if(true);
     }
 
-    /// Forgets what was asked about nodes that nobody asks about any more.
+    /// Forgets what was asked about nodes that no question is about any more.
     pub(crate) fn keep_cases(&self, wanted: &BTreeMap<String, Wants>) {
         let mut state = self.lock();
         let Snapshot { cases, fences, .. } = &mut state.snapshot;
@@ -297,7 +297,7 @@ impl World {
         state.verdicts = Arc::new(verdicts);
     }
 
-    /// What the last decision says of every node.
+    /// What the last decision reports of every node.
     #[must_use]
     pub fn verdicts(&self) -> Arc<Vec<Verdict>> {
         Arc::clone(&self.lock().verdicts)
@@ -310,7 +310,7 @@ impl World {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked here left maps that are whole: every change is one insertion or removal.
+        // A panic here leaves maps that are whole: every change is one insertion or removal.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -326,7 +326,7 @@ fn leases(snapshot: &mut Snapshot, kind: LeaseKind) -> &mut BTreeMap<String, Lea
 trait Policies {
     fn forget_policy(&mut self, name: &str);
     fn add_policy(&mut self, policy: Policy);
-    /// It is said in the journal once for each new set of mistakes; whether that was so now.
+    /// It is logged once for each new set of errors; whether that was so now.
     fn add_unreadable(&mut self, name: &str, mistakes: String) -> bool;
     fn keep_policies(&mut self, names: &BTreeSet<String>);
 }

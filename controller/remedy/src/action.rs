@@ -14,8 +14,8 @@ use crate::{
 pub enum Action {
     /// Makes a record. Loses against one that is there already.
     Open(Box<NodeFence>),
-    /// Writes `status` if the record is still the one that was decided upon (its resourceVersion), then tells the journal
-    /// and the Node's Events `why`.
+    /// Writes `status` if the record is still the one that was decided upon (its resourceVersion), then reports `why`
+    /// to the journal and the Node's Events.
     Save { fence: Box<NodeFence>, why: Telling },
     /// Deletes a record that has come to its end, if it is still the same.
     Close { fence: Box<NodeFence>, why: Telling },
@@ -42,7 +42,7 @@ pub struct Tell {
     pub telling: Telling,
 }
 
-/// Words about a decision: an Event's reason and message, with the inputs of the decision.
+/// The report of a decision: an Event's reason and message, with the inputs of the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telling {
     pub reason: String,
@@ -62,8 +62,8 @@ impl Telling {
     }
 }
 
-/// What is done to a node. The two kinds are two types, so that an operation that is new has to say which it is, and none
-/// of the irreversible ones can be reached by a wildcard.
+/// What is done to a node. The two kinds are two types: a new operation has to name its kind, and no wildcard reaches
+/// an irreversible one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     Reversible(ReversibleOp),
@@ -85,18 +85,18 @@ impl From<IrreversibleOp> for Op {
 /// What can be repeated, and taken back or waited out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReversibleOp {
-    /// Each names the Node by UID; another Node of the name is left alone ([`Failed::Gone`]). One with the key and effect and
-    /// another value is somebody else's ([`Done::NotOurs`]).
+    /// Each names the Node by UID; another Node of the name is left alone ([`Failed::Gone`]). A taint of the key and
+    /// effect with another value belongs to another writer ([`Done::NotOurs`]).
     Taint(Taint),
-    /// This very one: of another value it is somebody else's and stays ([`Done::NotOurs`]).
+    /// This very one: of another value it belongs to another writer and stays ([`Done::NotOurs`]).
     Untaint(Taint),
-    /// With our mark. A node that is cordoned already is left to whoever did it ([`Done::NotOurs`]).
+    /// With our mark. A node that is cordoned already is left to the one that did it ([`Done::NotOurs`]).
     Cordon,
-    /// Only with our mark. A cordon that a person has set anew stays ([`Done::NotOurs`]), and the mark goes.
+    /// Only with our mark. A cordon that a person has set again stays ([`Done::NotOurs`]), and the mark goes.
     Uncordon,
     /// Takes [`crate::api::STORAGE_RELEASED`] off the Node, once it has booted since.
     ForgetRelease,
-    /// Evicts by the disruption budgets; it never deletes around them unless its rules say so.
+    /// Evicts by the disruption budgets; it never deletes around them unless its rules allow it.
     Drain(DrainRules),
     /// Reads the power state this many times, one after the other.
     ReadPower { times: u32 },
@@ -139,7 +139,7 @@ pub type Outcome = Result<Done, Failed>;
 pub enum Done {
     /// It is so now.
     Yes,
-    /// It was so before, by somebody else.
+    /// Another actor had done it before.
     NotOurs,
     Drain(DrainReport),
     Power(Vec<PowerState>),
@@ -156,7 +156,7 @@ pub enum Failed {
     NotBegun(String),
     /// It was begun and failed; for power this still leaves the state unknown.
     Refused(String),
-    /// Nobody knows whether it took effect.
+    /// It is unknown whether it took effect.
     InDoubt(String),
     /// No end within its time.
     Timeout(Duration),

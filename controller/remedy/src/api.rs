@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const GROUP: &str = "nodewell.dev";
 pub const VERSION: &str = "v1alpha1";
 
-/// Says that everything of one node is left alone, with a reason for people as its value. On a Node or a `NodeFence`.
+/// Has everything of one node left alone, with a reason for people as its value. On a Node or a `NodeFence`.
 pub const HOLD: &str = "nodewell.dev/hold";
 /// On a Node: which policy cordoned it. Only a node with our mark is uncordoned by us.
 pub const CORDONED_BY: &str = "nodewell.dev/cordoned-by";
@@ -20,16 +20,16 @@ pub const REMEDY_TAINT: &str = "nodewell.dev/remedy";
 /// KEP-2268: the kubelet admits nothing, the pod garbage collector and the attach-detach controller take what was there.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// The value of our own out-of-service taint; somebody else's is never taken away.
+/// The value of our own out-of-service taint; another writer's is never taken away.
 pub const OUT_OF_SERVICE_BY: &str = "nodewell.dev";
 /// On a Node that is cut off one storage: the boot whose pods of that storage were released. The storage is not given back
 /// to that boot, whatever becomes of the record.
 pub const STORAGE_RELEASED: &str = "nodewell.dev/storage-released";
 /// On a `NodeFence` that is quarantined: any new value has it tried again.
 pub const RETRY: &str = "nodewell.dev/retry";
-/// On a `NodeFence`: who aborted it or had it tried again, and why, as `USER: REASON`. It is the writer's own word.
+/// On a `NodeFence`: who aborted it or had it tried again, and why, as `USER: REASON`. It is the writer's own claim.
 pub const ASKED_BY: &str = "nodewell.dev/asked-by";
-/// Of that word so much is repeated.
+/// So many characters of that claim are repeated.
 const ASKED_BY_CHARS: usize = 256;
 
 /// The metadata that decisions need.
@@ -55,7 +55,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Who asked for what a person did to this object, and why, in words for a journal.
+    /// Who asked for what a person did to this object, and why, as text for a journal.
     #[must_use]
     pub fn asked_by(&self) -> String {
         let said = self.annotations.get(ASKED_BY).map_or("", |said| said.trim());

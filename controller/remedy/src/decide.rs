@@ -1,7 +1,7 @@
-//! The decision: what is to be done now, and what is to be said of every node.
+//! The decision: what is to be done now, and what is to be reported of every node.
 //!
-//! In this order: predicates are judged, storms looked for, open records asked for their next step, and what is then left
-//! of the budgets goes to new nodes, by name. Whatever is given out counts for everybody after it.
+//! In this order: predicates are judged, storms looked for, open records asked for their next step, and what is then
+//! left of the budgets goes to new nodes, by name. Whatever is given out counts for every node after it.
 
 mod candidates;
 mod judged;
@@ -34,8 +34,8 @@ use crate::{
 const BEAT: Duration = Duration::from_secs(1);
 
 /// What a decision needs of the ones before: since when predicates hold, when storms were seen. It may be lost (then
-/// everything is seen for the first time, which only delays), never shared. What no open record says of rates and storms is
-/// handed over by [`Memory::ledger`] and [`Memory::inherited`].
+/// everything is seen for the first time, which only delays), never shared. What no open record has of rates and storms
+/// is passed on by [`Memory::ledger`] and [`Memory::inherited`].
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     judged: BTreeMap<String, Judged>,
@@ -71,7 +71,7 @@ pub struct Wants {
     pub pods: bool,
     pub attachments: bool,
     pub methods: bool,
-    /// Its BMC is asked again if the last word is older than this.
+    /// Its BMC is asked again if the last answer is older than this.
     pub power: Option<std::time::Duration>,
     /// Other hosts are asked whether they can reach it.
     pub reach: bool,

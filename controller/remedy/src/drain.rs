@@ -36,7 +36,7 @@ pub struct DrainRules {
 const RETRY: Duration = Duration::from_secs(5);
 
 impl DrainRules {
-    /// Every mistake at once, each with its field as it is in the step.
+    /// Every error at once, each with its field as it is in the step.
     pub fn of(step: &DrainStep) -> Result<Self, Vec<PolicyError>> {
         let mut errors = Vec::new();
         let mut span = |field: &str, span: &Span| read_span(field, span).map_err(|error| errors.push(error)).ok();

@@ -1,8 +1,9 @@
 //! Which signing requests of `nodewell enroll` are approved: a rule over the request, nothing else.
 //!
-//! Anybody who may create a request can ask for any name, so everything is held against one template: who asked is that
-//! node's kubelet or agent (the API server says who asked; it cannot be forged), and the request names that node, that
-//! group and those usages, and nothing more. What does not fit stays pending for a person, with its own words.
+//! Any client that may create a request can ask for any name, so everything is held against one template: the client is
+//! that node's kubelet or agent (the API server records the client; it cannot be forged), and the request names that
+//! node, that group and those usages, and nothing more. What does not fit stays pending for a person, with its own
+//! message.
 
 mod refusal;
 
@@ -52,7 +53,7 @@ pub struct Request {
     /// It has one of the conditions Approved, Denied and Failed, or a certificate.
     pub decided: bool,
     pub signer: String,
-    /// Who asked, by the API server's word.
+    /// The client that asked, as the API server recorded it.
     pub username: String,
     pub groups: Vec<String>,
     pub usages: Vec<String>,
@@ -75,7 +76,7 @@ pub struct Csr {
     /// more than once.
     pub other_attributes: Vec<String>,
     pub key: Key,
-    /// It was signed by the key that it names: whoever asks has that key.
+    /// It was signed by the key that it names: the client has that key.
     pub self_signed: bool,
 }
 
@@ -102,7 +103,7 @@ pub enum Key {
     Ed25519,
     /// By its size in bits.
     Rsa(u32),
-    /// What it said it was.
+    /// What it claimed to be.
     Unknown(String),
     #[default]
     None,
@@ -172,7 +173,7 @@ pub fn judge(request: &Request, rule: &Rule) -> Verdict {
     }
 }
 
-/// It asks for an agent's name or group, or for a name that is so odd that nobody else's approver would look.
+/// It asks for an agent's name or group, or for a name that is so odd that no other approver would look.
 fn is_about_agents(request: &Request) -> bool {
     let Ok(csr) = &request.csr else { return request.name.starts_with("nodewell-") };
     csr.common_names.iter().any(|name| name.starts_with(USER_PREFIX)) || csr.organizations.iter().any(|o| o == GROUP)

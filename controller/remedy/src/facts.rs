@@ -1,4 +1,4 @@
-//! What the API server says of a cluster, cut down to what decisions need; 5,000 nodes of it fit into a few MiB.
+//! What the API server reports of a cluster, cut down to what decisions need; 5,000 nodes of it fit into a few MiB.
 
 mod catalogue;
 pub mod kubelet;

@@ -1,5 +1,5 @@
-//! The automaton of one record: what its next step is, and what the record says after a step. `docs/remedy-states.md` has
-//! its edges, each with its guard; [`edges`] has them for the tests.
+//! The automaton of one record: what its next step is, and what the record has after a step. `docs/remedy-states.md`
+//! has its edges, each with its guard; [`edges`] has them for the tests.
 
 mod absorb;
 mod begin;
@@ -40,7 +40,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Case<'a> {
     pub fence: &'a NodeFence,
-    /// The Node of the record's name, which may be another one (its UID says so).
+    /// The Node of the record's name, which may be another one (its UID differs then).
     pub node: Option<&'a Node>,
     pub kubelet_lease: Option<&'a LeaseView>,
     pub agent_lease: Option<&'a LeaseView>,
@@ -67,7 +67,7 @@ pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
     }
 }
 
-/// What the policy's predicate says of the node now.
+/// The answer of the policy's predicate for the node now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// It still needs the remedy.
@@ -78,7 +78,7 @@ pub enum Wanted {
     Unknown,
 }
 
-/// What the guards say of this node; an empty list allows.
+/// What the guards hold against this node; an empty list allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permits {
     /// Taint and cordon.
@@ -99,9 +99,9 @@ pub enum Next {
     },
 }
 
-/// The next thing for this record. An irreversible step is only given out when the record as stored means that very act,
-/// by this epoch, and meant it a moment ago. Whoever performs it and cannot store its outcome performs it not again: the
-/// intent grows old, and then the first thing is to ask for the power's state.
+/// The next thing for this record. An irreversible step is only given out when the record as stored means that very
+/// act, by this epoch, and meant it a moment ago. A caller that performs it and cannot store its outcome does not
+/// perform it again: the intent grows old, and then the first thing is to ask for the power's state.
 #[must_use]
 pub fn next(case: &Case<'_>) -> Next {
     let standstill = holds::standstill(case);
@@ -117,7 +117,7 @@ pub fn next(case: &Case<'_>) -> Next {
     }
 }
 
-/// `fence`, which nobody has stored yet, as it is to be opened: in its first step.
+/// `fence`, which is not stored yet, as it is to be opened: in its first step.
 pub(crate) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
     begin::opened(fence, at)
 }
@@ -147,7 +147,7 @@ fn phase(case: &Case<'_>) -> Next {
     }
 }
 
-/// The record after `op` ended with `outcome`, and what to say of it. Whoever performs saves it.
+/// The record after `op` ended with `outcome`, and what to report of it. The caller that performs saves it.
 #[must_use]
 pub fn absorb(fence: &NodeFence, op: &Op, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, Telling) {
     absorb::absorb(record::Draft::new(fence, epoch, now.wall), op, outcome).finish()

@@ -8,7 +8,7 @@
 //! - either quote closes either, and `==-` is one unknown operator, because symbols are read until a blank;
 //! - operators of one level, the ternary ones among them, are taken from left to right.
 //!
-//! Four things differ, each towards doing less: text after the end of an expression and a missing operand are mistakes
+//! Four things differ, each towards doing less: text after the end of an expression and a missing operand are errors
 //! (govaluate ignores the one and takes the other for nil), and text, operators and brackets have a limit. `0x1F` is a
 //! number, as it is in later versions.
 
@@ -36,7 +36,7 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Errors say what was not understood; the empty text is one of them.
+    /// Errors name what was not understood; the empty text is one of them.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST_TEXT {
             return Err(format!("the expression has {} bytes; {LONGEST_TEXT} are allowed", text.len()));
@@ -58,7 +58,7 @@ impl Expression {
         })
     }
 
-    /// Its value where `lookup` says what a variable is (`Nil` for one that is not there).
+    /// Its value where `lookup` gives the value of a variable (`Nil` for one that is not there).
     pub fn evaluate(&self, lookup: impl Fn(&str) -> Value) -> Result<Value, String> {
         machine::run(&self.program, lookup)
     }

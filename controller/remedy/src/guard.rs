@@ -1,8 +1,8 @@
 //! What speaks against an act although a policy asks for it: budgets, rates, storms, quorum, other people's holds.
 //!
-//! Every guard is asked, and each names its numbers. Nothing here allows anything: what cannot be read is a hold.
-//! An act that has begun is not stopped half way by a budget or a storm, for a node that is off is better brought back;
-//! the kill switch, a person's hold and everybody's word about that one node stop it even so.
+//! Every guard is asked, and each names its numbers. Nothing here allows anything: what cannot be read is a hold. An
+//! act that has begun is not stopped half way by a budget or a storm, for a node that is off is better brought back;
+//! the kill switch, a person's hold and every claim on that one node stop it even so.
 
 pub mod budgets;
 pub mod history;
@@ -39,7 +39,7 @@ use crate::{
     time::Now,
 };
 
-/// The whole of one pass: what is out, what was given out, how the weather is.
+/// The whole of one pass: what is out, what was given out, which storms there are.
 pub(crate) struct Scene<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) now: Now,
@@ -65,7 +65,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) by_events_alone: bool,
 }
 
-/// What all guards say of one node.
+/// The answers of all guards for one node.
 pub(crate) fn permits(scene: &Scene<'_>, subject: &Subject<'_>) -> Permits {
     let always = always(scene, subject);
     let list = |grade| {

@@ -1,6 +1,6 @@
-//! What the controller decides. Values go in, values come out: the time is an argument, the world a snapshot, and what is
-//! to be done an [`action::Action`]. A thin layer performs the actions (`nodewell-reconcile`); the simulation runs the
-//! same two.
+//! What the controller decides. Values go in, values come out: the time is an argument, the cluster a snapshot, and
+//! what is to be done an [`action::Action`]. A thin layer performs the actions (`nodewell-reconcile`); the simulation
+//! runs the same two.
 //!
 //! The path of the data: [`facts`] and [`api`] objects → a [`snapshot::Snapshot`] → [`decide`](decide::decide), which asks
 //! [`policy`] (predicate, ladder), [`guard`] and, for each open record, [`fence`] → [`action::Action`]s and

@@ -1,8 +1,9 @@
 //! Agents that went silent or were removed: what becomes of the conditions they left.
 //!
-//! Two steps, both pure. [`survey`] looks at what watches brought and names the nodes that deserve a look; [`judge`] takes
-//! what the API server itself says of one of them and says what to apply, as the agent's own field manager. So the agent
-//! takes everything back by its next apply, without a conflict, and nobody else's conditions are touched.
+//! Two steps, both pure. [`survey`] looks at what watches brought and names the nodes that deserve a look; [`judge`]
+//! takes what the API server itself reports of one of them and returns what to apply, as the agent's own field manager.
+//! So the agent takes everything back by its next apply, without a conflict, and no other manager's conditions are
+//! touched.
 //!
 //! Silence is counted by what this controller has seen pass, never by the agent's clock. A node that restarts, and more
 //! than half of the agents at once (that is our own blindness), are left alone.
@@ -34,15 +35,15 @@ use crate::{
 pub struct Patience {
     /// Of an agent without a Lease: it writes its conditions every 5 to 5.5 minutes.
     pub heartbeat: Duration,
-    /// A Lease says itself how long it lasts, but never less than this.
+    /// A Lease sets itself how long it lasts, but never less than this.
     pub lease: Duration,
-    /// While the kubelet is silent too, or the node was seen to start anew: a reboot takes minutes.
+    /// While the kubelet is silent too, or the node was seen to start again: a reboot takes minutes.
     pub reboot: Duration,
-    /// Conditions that nobody has spoken for are collected after so long, if there is no Lease.
+    /// Conditions that no agent has reported for so long are collected, if there is no Lease.
     pub collect: Duration,
-    /// The same, while a Lease says that the agent is expected back.
+    /// The same, while a Lease shows that the agent is expected back.
     pub collect_leased: Duration,
-    /// The same, after somebody took its Lease away. An agent that lives makes it again within a minute.
+    /// The same, after its Lease was taken away. An agent that lives makes it again within a minute.
     pub withdrawn: Duration,
     /// A node at which there was nothing to do is not looked at again before, unless its agent is heard of.
     pub rest: Duration,
@@ -65,13 +66,13 @@ impl Default for Patience {
 /// How an agent was seen to be silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Its Lease has not been renewed; `renewed` is what it said then.
+    /// Its Lease has not been renewed; `renewed` is its time then.
     Lease { renewed: Option<Timestamp> },
     /// It has none; its conditions are not written any more.
     Heartbeats,
 }
 
-/// An agent that has been silent for too long, as far as watches tell.
+/// An agent that has been silent for too long, as far as watches show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Silence {
     pub node: String,
@@ -182,7 +183,7 @@ impl Look<'_> {
     }
 }
 
-/// Somebody turns it off and on just now: us.
+/// This controller turns it off and on just now.
 fn is_on_its_way(phase: Phase) -> bool {
     matches!(phase, Phase::PoweringOn | Phase::AwaitReady | Phase::Recovering)
 }

@@ -1,8 +1,8 @@
 //! How a node is fenced: the proposal's ConfigMaps, merged, checked against the agents' own metadata.
 //!
-//! The path: [`Known`] ConfigMaps → [`read()`] (which names what else it needs) → [`NodeMethods`] → [`check()`] against each
-//! agent's [`Agent`] metadata → [`Ready`]: what is given to the agents, without their secrets. A mistake anywhere refuses
-//! all of it: a node that is configured wrongly is not fenced, and the mistakes are told all at once.
+//! The path: [`Known`] ConfigMaps → [`read()`] (which names what else it needs) → [`NodeMethods`] → [`check()`] against
+//! each agent's [`Agent`] metadata → [`Ready`]: what is given to the agents, without their secrets. An error anywhere
+//! refuses all of it: a node that is configured wrongly is not fenced, and the errors are reported all at once.
 
 mod agent;
 mod check;
@@ -73,7 +73,7 @@ impl BuiltIn {
     }
 }
 
-/// What an agent is asked for. `reboot` is none: its word cannot be trusted.
+/// What an agent is asked for. `reboot` is none: its answer cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Act {
     On,
@@ -96,12 +96,12 @@ impl Act {
 /// How it is known that what a method acts on is this node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Claim {
-    /// By what the BMC or the provider says of itself.
+    /// By what the BMC or the provider reports of itself.
     #[default]
     Asked,
     /// `system-uuid`: the BMC has a GUID of its own, which is this one.
     Pinned(String),
-    /// `identity=configured`: it cannot be asked (a PDU), and whoever wrote this answers for it.
+    /// `identity=configured`: it cannot be asked (a PDU), and the author of this answers for it.
     Configured,
 }
 
@@ -143,7 +143,7 @@ pub struct Written {
     pub of_node: bool,
 }
 
-/// What the ConfigMaps say of one node.
+/// What the ConfigMaps configure for one node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeMethods {
     pub node: String,
@@ -189,7 +189,7 @@ pub struct Call {
     pub longest: Duration,
 }
 
-/// Everything that is known of a node's fencing without asking anybody.
+/// Everything that is known of a node's fencing without asking an agent or a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ready {
     pub node: String,

@@ -25,7 +25,7 @@ pub struct Policy {
     pub name: String,
     pub selector: Selector,
     pub when: Predicate,
-    /// Events alone may open a record, whoever wrote them.
+    /// Events alone may open a record, whichever client wrote them.
     pub trust_events: bool,
     pub held_for: Duration,
     pub healthy_for: Duration,
@@ -75,19 +75,19 @@ pub struct Storm {
     /// So many nodes, or more, that became unwell within the window are one.
     pub rate: Rate,
     pub cooldown: Duration,
-    /// Less of the nodes than this that the judging host can reach are its own trouble.
+    /// If the judging host can reach less of the nodes than this, the fault is its own.
     pub reachable: Quota,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fast {
-    /// Silence of the kubelet's Lease before the BMC's word OFF is acted on.
+    /// Silence of the kubelet's Lease before a BMC's answer OFF is acted on.
     pub silent_for: Duration,
     /// Control-plane hosts that cannot reach the node.
     pub unreachable_from: u32,
 }
 
-/// One mistake: the field as `kubectl explain` writes it, and what is wrong with it.
+/// One error: the field as `kubectl explain` writes it, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct PolicyError {
@@ -96,7 +96,7 @@ pub struct PolicyError {
 }
 
 impl Policy {
-    /// Every mistake at once.
+    /// Every error at once.
     pub fn compile(policy: &RemedyPolicy) -> Result<Self, Vec<PolicyError>> {
         compile::compile(policy)
     }

@@ -1,5 +1,5 @@
 //! node-reaper's configuration, read with its meaning: which nodes it would reap, what we do otherwise, and the policy
-//! that comes of it. Its program is of 2018; `compat` says whether what it does wrong is done wrong here too.
+//! that comes of it. Its program is of 2018; `compat` decides whether what it does wrong is done wrong here too.
 
 mod config;
 mod decision;

@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub policies: Vec<Policy>,
     /// Policies that cannot: name and what is wrong. They hold what is under way by them.
     pub unreadable_policies: BTreeMap<String, String>,
-    /// What was asked about single nodes that are in somebody's hands.
+    /// What was asked about single nodes that are in hand.
     pub cases: BTreeMap<String, Gathered>,
     /// Nodes with an action under way: nothing else is given out for them.
     pub busy: BTreeSet<String>,
@@ -52,7 +52,7 @@ pub struct EventsSeen {
     pub count: u64,
     /// When we saw the youngest.
     pub last: Moment,
-    /// How old it was then, by the API's word: nothing if we saw it happen.
+    /// How old it was then, by the API server's times: nothing if we saw it happen.
     pub older: Duration,
     /// Who wrote them, by their own claim: `reportingComponent`, or `source.component`.
     pub reporters: BTreeSet<String>,
@@ -64,7 +64,7 @@ impl EventsSeen {
         now.since(self.last).saturating_add(self.older)
     }
 
-    /// Takes in another one of the same reason: both counts, the younger one's age, and the reporters of both.
+    /// Merges another one of the same reason: both counts, the younger one's age, and the reporters of both.
     pub fn add(&mut self, other: &Self) {
         let is_younger = self.older.saturating_add(other.last.0) <= other.older.saturating_add(self.last.0);
         if !is_younger {
@@ -83,24 +83,24 @@ pub struct Gathered {
     pub attachments: Option<(Moment, Vec<Attachment>)>,
     /// How this node is fenced, or what speaks against it.
     pub methods: Option<Result<FencePlan, Hold>>,
-    /// The last words of its BMC, newest last; at most a few.
+    /// The last readings of its BMC, newest last; at most a few.
     pub power: Vec<PowerReading>,
-    /// When it said On last: when the answer came, however long ago it was asked.
+    /// When it reported On last: when the answer came, however long ago it was asked.
     pub on_heard: Option<Moment>,
     /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
     pub reach: BTreeMap<String, Option<Moment>>,
-    /// It said that it writes a crash dump, last at.
+    /// When it last reported that it writes a crash dump.
     pub dumping: Option<Moment>,
 }
 
-/// Nodes that other remediators have in hand, as their Leases (`medik8s-leases/node-NAME`) say.
+/// Nodes that other remediators have in hand, as their Leases (`medik8s-leases/node-NAME`) show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
     /// By node: which Lease is held, by whom.
     pub held: BTreeMap<String, String>,
     /// There are such Leases, or there may be, and they cannot be read: why. It holds every node.
     pub unreadable: Option<String>,
-    /// There are such Leases in this cluster: whoever takes a node in hand takes its Lease first.
+    /// There are such Leases in this cluster: a remediator that takes a node in hand takes its Lease first.
     pub are_kept: bool,
 }
 
@@ -119,7 +119,7 @@ pub struct FencePlan {
     pub storage_only: Option<String>,
 }
 
-/// One word of a BMC.
+/// One reading of a BMC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PowerReading {
     pub at: Moment,
@@ -130,7 +130,7 @@ pub struct PowerReading {
 pub enum PowerState {
     On,
     Off,
-    /// No answer, or one that says neither.
+    /// No answer, or one that is neither.
     Unknown,
 }
 
@@ -141,9 +141,9 @@ pub struct HostView {
     pub node: Option<String>,
     /// Watches are alive and complete; false holds everything.
     pub informed: bool,
-    /// What has not been listed anew since the API server's store was seen to have gone back.
+    /// What has not been listed again since the API server's store was seen to have gone back.
     pub unread: Option<String>,
-    /// Addresses it was told to be able to reach (gateway, storage, BMC network), and cannot.
+    /// Addresses it is configured to be able to reach (gateway, storage, BMC network), and cannot.
     pub unreachable: Vec<String>,
     /// Of the nodes it tried: how many it could reach, of how many. Nothing if it tries none.
     pub reachable_nodes: Option<(usize, usize)>,
@@ -152,7 +152,7 @@ pub struct HostView {
 /// What is known of etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Quorum {
-    /// Nobody could say; nothing is done to control-plane nodes.
+    /// It could not be read; nothing is done to control-plane nodes.
     #[default]
     Unknown,
     Members {

@@ -1,4 +1,4 @@
-//! What `plan` and `kubectl describe` say of each node: what would be done now, or why nothing is.
+//! What `plan` and `kubectl describe` show of each node: what would be done now, or why nothing is.
 
 use crate::api::fence::{Hold, Phase};
 
@@ -7,7 +7,7 @@ pub struct Verdict {
     pub node: String,
     /// The policy whose predicate is true of it; of several the first by name.
     pub policy: Option<String>,
-    /// Other policies that are true of it as well. They have no say while the first has.
+    /// Other policies that are true of it as well. They decide nothing while the first does.
     pub also: Vec<String>,
     pub phase: Option<Phase>,
     /// What is done, or would be if nothing held it: `cordon`, `drain`, `powerCycle`.

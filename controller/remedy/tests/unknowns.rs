@@ -1,6 +1,6 @@
-//! Unknown is never permission. Every default that stands for something unread, and every arm for "anything else", in what
-//! guards, fences, decides and performs is in `unknowns.txt` with its reason. What is new there is not done before somebody
-//! has asked what it does with an unread, missing or new value.
+//! Unknown is never permission. Every default that stands for something unread, and every arm for "anything else", in
+//! what guards, fences, decides and performs is in `unknowns.txt` with its reason. What is new there is not done before
+//! its author has asked what it does with an unread, missing or new value.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use std::{
 const WATCHED: [(&str, &[&str]); 2] = [("remedy", &["guard", "fence", "decide"]), ("reconcile", &["conduct"])];
 /// A value where there was none, a failure that becomes nothing, an answer for all variants that are not named.
 const DEFAULTS: [&str; 6] = ["map_or", "unwrap_or", "is_none_or(", ".ok()", "matches!(", "else { return "];
-/// What stands beside an occurrence is asked for by these words.
+/// The message that asks for what stands beside an occurrence.
 const WHAT_TO_DO: &str = "Ask of each: what does an unread, missing or new value do here? It must never move a node toward \
     power off, a reap, a release or an eviction, nor take a hold away. Where an enum is matched, name its variants, so that \
     the compiler asks again when there is a new one. Else write `file | line | reason` into \

@@ -1,4 +1,5 @@
-//! `check --node`: whether a node could be turned off, and if nobody has said whose its machine is, the command that says it.
+//! `check --node`: whether a node could be turned off, and if its machine is not confirmed yet, the command that
+//! confirms it.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), Failure> {
     let node = cluster.node(name).await.map_err(Failure::of(&format!("Node {name}")))?;
     let node = node.ok_or_else(|| Failure::Said(format!("there is no Node {name}")))?;
     let power = daemon::power(&config, &cluster).map_err(|fatal| Failure::Said(fatal.to_string()))?;
-    // Only what is said of this one node is looked at: who shares its plug the running controller knows.
+    // Only this one node's configuration is looked at: which nodes share its plug the running controller knows.
     power.unread([&node].into_iter());
     if let Some(unpinned) = power.unpinned(&node).await.map_err(Failure::Said)? {
         let data = cluster.config_map(&unpinned.map).await.map_err(Failure::of(&unpinned.map))?;
@@ -54,7 +55,7 @@ fn command(namespace: &str, unpinned: &Unpinned, known: &Known) -> String {
     format!("kubectl -n {namespace} patch configmap {map} --type merge -p {}", quoted(&patch))
 }
 
-/// As a shell takes it for one word.
+/// As a shell takes it for one argument.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -11,7 +11,7 @@ const UNKNOWN: &str = "somebody whose name the API server does not tell";
 /// For people; more is no reason but a report.
 const REASON_CHARS: usize = 160;
 
-/// `USER: REASON`. The caller writes it, so it is his own word; the API server's audit log has the proof.
+/// `USER: REASON`. The caller writes it, so it is the caller's own claim; the API server's audit log has the proof.
 pub(super) async fn signed(wire: &Wire, reason: &str) -> String {
     let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
     signature(&wire.create::<Value>(WHO_AM_I, &review).await, reason)

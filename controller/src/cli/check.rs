@@ -1,4 +1,4 @@
-//! `check`: reads configuration and policies without a cluster and says everything that is wrong; of one node, with it.
+//! `check`: reads configuration and policies without a cluster and prints all errors; of one node, with it.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ impl Check {
     }
 }
 
-/// What is right, in words, and what is not.
+/// What is right, as text, and what is not.
 type Found = (Vec<String>, Vec<Mistake>);
 
 /// The configuration of this host, with the file that it names.

@@ -1,4 +1,4 @@
-//! How a command fails: the words on stderr and the exit code that scripts see (as in sysexits.h).
+//! How a command fails: the message on stderr and the exit code that scripts see (as in sysexits.h).
 
 use std::{
     io::{self, Write},
@@ -18,7 +18,7 @@ const CONFIG: u8 = 78;
 pub(super) enum Failure {
     /// Of files; each has its place.
     Mistakes(Vec<Mistake>),
-    /// Mistakes that were told already, as JSON.
+    /// Errors that were printed already, as JSON.
     Told,
     Said(String),
     /// A closed pipe (`| head`) is no failure at all.

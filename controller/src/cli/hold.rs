@@ -11,7 +11,7 @@ use crate::kube::{FIELD_MANAGER, HOLD_CONFIG_MAP, Manager};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Hold {
-    /// Why, for whoever looks
+    /// Why; it is stored in the ConfigMap with your name
     #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
     reason: String,
 }
@@ -42,7 +42,7 @@ impl Hold {
         let body = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": HOLD_CONFIG_MAP }, "data": { "reason": reason },
         });
-        // An apply also where it is made: a role can then say its name.
+        // An apply also where it is made: a role can then name it.
         let manager = Manager { name: FIELD_MANAGER, force: true };
         cluster.wire().apply(&path, manager, &body).await.map_err(Failure::of("ConfigMap nodewell-hold"))?;
         print("held: nothing is begun any more; `nodewell-controller release` goes on\n")

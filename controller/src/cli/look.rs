@@ -43,7 +43,7 @@ impl Look {
     }
 }
 
-/// Columns for what is laid out: the terminal's, or what `COLUMNS` says, or what fits most.
+/// Columns for what is laid out: the terminal's, or those of `COLUMNS`, or what fits most.
 pub(super) fn width() -> usize {
     const WIDEST: usize = 140;
     const NARROWEST: usize = 40;
@@ -52,7 +52,7 @@ pub(super) fn width() -> usize {
     of_terminal().or_else(said).unwrap_or(120).clamp(NARROWEST, WIDEST)
 }
 
-/// On one line; a control character of somebody's message never reaches the terminal.
+/// On one line; a control character of another client's message never reaches the terminal.
 pub(super) fn one_line(text: &str) -> String {
     let harmless = |letter: char| match letter {
         '\n' | '\t' => ' ',

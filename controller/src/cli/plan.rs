@@ -59,7 +59,7 @@ whatever is planned; 70 the cluster cannot be read, or there is no such node.";
 
 /// The one node that was asked for.
 struct One {
-    /// What each policy says of it.
+    /// What each policy reports of it.
     says: Vec<Says>,
     /// What its drain waits for.
     waits: Vec<String>,

@@ -14,7 +14,7 @@ pub(super) struct Retry {
     /// The node
     #[arg(value_name = "NODE")]
     node: String,
-    /// Why, for whoever looks: it stands in the record with your name
+    /// Why; it is shown in the record with your name
     #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
     reason: String,
 }

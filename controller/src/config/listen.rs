@@ -1,4 +1,4 @@
-//! Words for addresses that are listened at.
+//! Keywords for addresses that are listened at.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -7,7 +7,7 @@ use std::{
 
 use nodewell_power::kdump;
 
-/// An address, with or without its port, or the word `off`.
+/// An address, with or without its port, or the keyword `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KdumpListen {
     Off,
@@ -37,7 +37,7 @@ impl FromStr for KdumpListen {
     }
 }
 
-/// An address, or the word `off`.
+/// An address, or the keyword `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricsListen {
     Off,

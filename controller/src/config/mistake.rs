@@ -1,10 +1,10 @@
-//! A mistake in a file: where, what, and what to do.
+//! An error in a file: where, what, and what to do.
 
 use std::{fmt, path::Path};
 
 use serde_json::{Value, json};
 
-/// One mistake, shown as `file:line: what`.
+/// One error, shown as `file:line: what`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     file: String,
@@ -27,7 +27,7 @@ impl Mistake {
         json!({ "file": self.file, "line": self.line, "message": self.message })
     }
 
-    /// Of what all files and flags say together.
+    /// Of what all files and flags mean together.
     pub(crate) fn of_all(message: impl Into<String>) -> Self {
         Self { file: "the configuration".into(), line: None, message: message.into() }
     }

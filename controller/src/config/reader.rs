@@ -1,4 +1,4 @@
-//! Reads keys of one TOML file and keeps every mistake with its line.
+//! Reads keys of one TOML file and collects every error with its line.
 
 use std::{ops::Range, path::Path, time::Duration};
 
@@ -40,7 +40,7 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Keys that it does not take are mistakes, each with those that it does.
+    /// Keys that it does not take are errors, each with those that it does.
     pub(super) fn new(name: &'a str, table: &'a DeTable<'a>, keys: &[&str], report: &mut Report<'_>) -> Self {
         for key in table.keys().filter(|key| !keys.contains(&key.get_ref().as_ref())) {
             let message = format!("{name} has no key {:?}; it takes {}", key.get_ref().as_ref(), keys.join(", "));

@@ -1,4 +1,4 @@
-//! One config file, or the flags: what was said, key by key.
+//! One config file, or the flags: what was set, key by key.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use super::{
 /// A config of more than this is not one.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
-/// What one place said; `None` where it said nothing.
+/// What one place sets; `None` where it sets nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     pub dry_run: Option<bool>,
@@ -91,7 +91,7 @@ pub(super) fn read(file: &Path) -> Result<Settings, Vec<Mistake>> {
     parse(file, &text)
 }
 
-/// Reads the text of `file`; every mistake in it comes back.
+/// Reads the text of `file`; every error in it comes back.
 pub fn parse(file: &Path, text: &str) -> Result<Settings, Vec<Mistake>> {
     let mut report = Report::new(file, text);
     let (document, errors) = DeTable::parse_recoverable(text);
@@ -153,7 +153,7 @@ fn leader(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     settings.retry = section.duration("retry", report);
 }
 
-/// All four or none: what is half said is a mistake, not a default.
+/// All four or none: what is half set is an error, not a default.
 fn etcd(file: Section<'_>, report: &mut Report<'_>) -> Option<Etcd> {
     let table = file.table("etcd", report)?;
     let section = Section::new("[etcd]", table, ETCD, report);
@@ -186,7 +186,7 @@ fn agents(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     settings.deny_forged = section.boolean("deny-forged", report);
 }
 
-/// What others say: nodes that write crash dumps, and other remediators.
+/// What arrives from others: nodes that write crash dumps, and other remediators.
 fn peers(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     if let Some(table) = file.table("kdump", report) {
         let section = Section::new("[kdump]", table, KDUMP, report);
@@ -202,7 +202,7 @@ fn peers(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
 }
 
 impl Settings {
-    /// What both say, where `later` has the last word.
+    /// Both merged; where both set a key, `later` wins.
     #[must_use]
     pub fn overridden_by(self, later: Self) -> Self {
         Self {

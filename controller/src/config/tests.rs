@@ -1,4 +1,4 @@
-//! The config: what is told of mistakes, and what the shipped file says.
+//! The config: which errors are reported, and what the shipped file sets.
 
 use std::{fs, path::Path};
 

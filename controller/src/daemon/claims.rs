@@ -1,5 +1,5 @@
-//! Nodes that other remediators have in hand: their Leases are read by every replica, and whoever leads keeps Leases of its
-//! own for the nodes that it has in hand.
+//! Nodes that other remediators have in hand: every replica reads their Leases, and the leader holds Leases of its own
+//! for the nodes that it has in hand.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,7 +16,8 @@ use crate::kube::{
     claims::{self, Book, DURATION, Read, Standing},
 };
 
-/// Who wants a node takes its Lease, so that two cannot have it between two readings; these only tell us earlier.
+/// A remediator that wants a node takes its Lease, so that two cannot have it between two readings; these only report
+/// it to us earlier.
 const APART: Duration = Duration::from_secs(10);
 /// Where there is no such namespace.
 const SELDOM: Duration = Duration::from_secs(60);
@@ -61,9 +62,9 @@ fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<Cla
         Read::Nobody => Some(Claims::default()),
         Read::Closed(failure) => held(closed(namespace, failure)),
         Read::Unknown(failure @ Failure::Refused { code: 403, .. }) if known => held(closed(namespace, failure)),
-        // Nobody looked after this, which does not stop a cluster where nobody claims anything.
+        // The right was never granted, which does not stop a cluster where no remediator claims anything.
         Read::Unknown(Failure::Refused { code: 403, .. }) => Some(Claims::default()),
-        // An API server that does not answer, or is too busy, says nothing of claims.
+        // An API server that does not answer, or is too busy, reports nothing of claims.
         Read::Unknown(_) => None,
     }
 }
@@ -72,7 +73,7 @@ fn unsaid(read: &Read, namespace: &str) -> Option<String> {
     if let Read::Unknown(failure) = read { Some(unseen(namespace, failure)) } else { None }
 }
 
-/// Each word once.
+/// Each message once.
 fn tell(told: &mut String, news: String) {
     if *told != news && !news.is_empty() {
         tracing::error!("{news}");

@@ -14,12 +14,12 @@ use nodewell_reconcile::world::World;
 
 const FILE: &str = "newest-epoch";
 
-/// Where it is kept: the service manager's state directory (`StateDirectory=`); nothing if there is none.
+/// Where it is saved: the service manager's state directory (`StateDirectory=`); nothing if there is none.
 pub(super) fn folder() -> Option<PathBuf> {
     std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute())
 }
 
-/// Gives `world` what an earlier run has seen. To be called before anybody stands for election.
+/// Gives `world` what an earlier run has seen. To be called before the controller stands for election.
 pub(super) fn load(folder: &Path, world: &World) {
     match read(folder) {
         Ok(Some(epoch)) => world.saw_epoch(epoch),

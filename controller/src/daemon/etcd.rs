@@ -25,7 +25,7 @@ use crate::{
 const APART: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// What one healthy member says.
+/// What one healthy member reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
     cluster: String,
@@ -33,14 +33,14 @@ struct Word {
     member: String,
     /// Members that vote, started or not.
     voters: BTreeSet<String>,
-    /// At which addresses each of them stands, as its URLs say.
+    /// At which addresses each of them stands, as its URLs have it.
     places: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Addresses of one member alone, and whether that one is healthy.
 type Places = BTreeMap<String, bool>;
 
-/// Keeps the quorum in the world; never returns.
+/// Updates the quorum in the cache; never returns.
 pub(super) async fn ask(etcd: Option<&Etcd>, world: &World) {
     let Some(etcd) = etcd else { return std::future::pending().await };
     let mut last = None;
@@ -127,7 +127,7 @@ async fn word(wire: &Wire) -> Option<Word> {
     })
 }
 
-/// Files are read anew each time: certificates are renewed.
+/// Files are read again each time: certificates are renewed.
 async fn wire(etcd: &Etcd, endpoint: &str) -> Result<Wire, String> {
     let words = json!({
         "current-context": "etcd",

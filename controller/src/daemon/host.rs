@@ -9,15 +9,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Where kubelets listen that do not say where.
+/// Where kubelets listen that do not report a port.
 const KUBELET: u16 = 10250;
 /// One retransmission of a SYN fits.
 const CONNECT: Duration = Duration::from_millis(1500);
 const PROBES_APART: Duration = Duration::from_secs(5);
-/// Irreversible acts read it anew right before; between them this is how late the rest hears.
+/// Irreversible acts read it again right before; between them this is how late the rest hears.
 const SWITCH_APART: Duration = Duration::from_secs(2);
 
-/// Tries a node by a connection to its kubelet. Refused is answered: somebody's kernel is alive there.
+/// Tries a node by a connection to its kubelet. Refused is answered: a kernel is alive there.
 #[derive(Debug)]
 pub(super) struct Kubelets;
 
@@ -40,7 +40,7 @@ async fn answers<A: tokio::net::ToSocketAddrs>(address: &A) -> bool {
     }
 }
 
-/// Tries the addresses that this host was told to be able to reach; never returns.
+/// Tries the configured addresses that this host must be able to reach; never returns.
 pub(super) async fn probe(addresses: &[String], world: &World) {
     loop {
         let mut unreachable = Vec::new();
@@ -58,7 +58,7 @@ pub(super) async fn probe(addresses: &[String], world: &World) {
     }
 }
 
-/// Keeps the kill switch in the world; never returns. What cannot be read stops.
+/// Updates the kill switch in the cache; never returns. What cannot be read stops.
 pub(super) async fn watch_switch<C: Configuration>(cluster: &C, world: &World) {
     let mut last = None;
     loop {

@@ -1,4 +1,4 @@
-//! What a policy's own status says: whether it can be read, how many nodes it is true of, and how many of these are held.
+//! What a policy's own status reports: whether it can be read, how many nodes it is true of, and how many are held.
 
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::kube::KubeCluster;
 
 /// Counts may be this old; a policy is written only when they changed.
 const APART: Duration = Duration::from_secs(5);
-/// The condition's message; a policy has few mistakes, and errors of CEL are long.
+/// The condition's message; a policy has few errors, and errors of CEL are long.
 const MESSAGE: usize = 4096;
 
 /// What is to be shown of one policy.
@@ -62,7 +62,7 @@ fn known(snapshot: &Snapshot) -> BTreeMap<String, Word> {
     readable.chain(unreadable).collect()
 }
 
-/// A node counts for each policy that is true of it, and is held for the one that has the say.
+/// A node counts for each policy that is true of it, and is held for the one that decides.
 fn count(words: &mut BTreeMap<String, Word>, verdicts: &[Verdict]) {
     for verdict in verdicts {
         for name in verdict.policy.iter().chain(&verdict.also) {

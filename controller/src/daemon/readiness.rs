@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
 
-/// The condition says at least so often that somebody still looks.
+/// The condition's heartbeat is at least so frequent: it shows that the check still runs.
 const HEARTBEAT: SignedDuration = SignedDuration::from_hours(6);
-/// Longer ones are cut: a Node is read by everybody.
+/// Longer ones are cut: many clients read a Node.
 const MESSAGE_CHARS: usize = 256;
 
 /// While `term` is ours; never returns.
@@ -55,7 +55,7 @@ impl Asker<'_> {
         let metadata = json!({ "name": node.name, "uid": node.uid });
         let status = json!({ "conditions": conditions });
         let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status });
-        // Nobody else has a word in it: who wrote it before was not entitled to.
+        // The controller owns this condition: a client that wrote it before was not entitled to.
         let manager = Manager { name: FIELD_MANAGER, force: true };
         match self.cluster.wire().apply(&path, manager, &body).await {
             Ok(()) => {
@@ -67,8 +67,8 @@ impl Asker<'_> {
     }
 }
 
-/// What is to be written, if the Node itself does not say it already: somebody may have taken the condition away, and a Node
-/// that was made anew never had it.
+/// What is to be written, if the Node itself does not have it already: another client may have taken the condition
+/// away, and a Node that was created again never had it.
 fn news(node: &Node, word: &Preflight, wanted: bool, now: Timestamp) -> Option<Value> {
     let there = node.condition(FENCE_READY);
     if word.reason == "NoMethods" && !wanted {

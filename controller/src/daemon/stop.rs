@@ -1,4 +1,4 @@
-//! The word to stop.
+//! The signal to stop.
 
 use std::{future::Future, io};
 

@@ -1,4 +1,5 @@
-//! Which node hangs on which plug has to be known of all nodes before one is turned off: read from the start, whoever leads.
+//! Which node hangs on which plug has to be known of all nodes before one is turned off: every replica reads it from
+//! the start, leader or not.
 
 use std::{convert::Infallible, time::Duration};
 

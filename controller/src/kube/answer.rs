@@ -1,4 +1,4 @@
-//! What an answer's code and `Status` mean for whoever asked.
+//! What an answer's code and `Status` mean for the caller.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) struct Refusal<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Sorts a refusal. After a 5xx of the server, of etcd behind it or of a proxy before it, nobody knows what was done.
+/// Sorts a refusal. After a 5xx of the server, of etcd behind it or of a proxy before it, it is unknown what was done.
 pub(super) fn judge(refusal: Refusal<'_>) -> Failure {
     let status: Value = serde_json::from_slice(refusal.body).unwrap_or_default();
     let message = message(&status, refusal.body);
@@ -24,7 +24,7 @@ pub(super) fn judge(refusal: Refusal<'_>) -> Failure {
         429 if is_of_a_budget(&status) => {
             Failure::Blocked { message: blocked(&status, message), retry: retry(&status, refusal) }
         }
-        // kube-apiserver's own word for a pod with two budgets: this it knows not to have done.
+        // kube-apiserver's own message for a pod with two budgets: this it knows not to have done.
         500 if message.contains("more than one PodDisruptionBudget") => Failure::Refused { code: 500, message },
         500.. => Failure::NoAnswer(format!("{message} (HTTP {})", refusal.code)),
         code => Failure::Refused { code, message },

@@ -1,5 +1,6 @@
-//! Leases by which remediators tell each other which node they have in hand: `node-NAME` in a namespace of their own, as
-//! medik8s' operators keep them (NodeHealthCheck, NodeMaintenance). Who has the Lease acts, everybody else waits for its end.
+//! Leases by which remediators show each other which node they have in hand: `node-NAME` in a namespace of their own,
+//! as medik8s' operators do (NodeHealthCheck, NodeMaintenance). The holder of the Lease acts, every other remediator
+//! waits for its end.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -21,13 +22,13 @@ use super::{
 const PREFIX: &str = "node-";
 /// Ours lasts for so long, and is renewed while it is needed.
 pub const DURATION: Duration = Duration::from_secs(300);
-/// Ends are told by the holder's clock. Hosts whose clocks differ by more have no working TLS either.
+/// Ends are by the holder's clock. Hosts whose clocks differ by more have no working TLS either.
 const SKEW: SignedDuration = SignedDuration::from_mins(5);
 
-/// What a Lease says of its node.
+/// What a Lease shows of its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody's, or nobody's any more.
+    /// It has no holder, or none any more.
     Free,
     /// This controller's, on whichever host it leads; when it was last renewed.
     Ours(Option<Timestamp>),
@@ -43,7 +44,7 @@ pub struct Book(BTreeMap<String, Lease>);
 #[derive(Debug)]
 pub enum Read {
     Book(Book),
-    /// There is no such namespace, and so nobody who claims anything.
+    /// There is no such namespace, and so no remediator that claims anything.
     Nobody,
     /// It is not even known whether there is one; why.
     Unknown(Failure),
@@ -52,7 +53,7 @@ pub enum Read {
 }
 
 impl Book {
-    /// Nodes with a Lease, and what it says `now`.
+    /// Nodes with a Lease, and what it shows `now`.
     pub fn standings(&self, now: Timestamp) -> impl Iterator<Item = (&str, Standing)> {
         self.0.iter().map(move |(node, lease)| (node.as_str(), standing(lease, now)))
     }
@@ -98,14 +99,14 @@ fn path(namespace: &str, node: &str) -> String {
     format!("{}/{}", collection(namespace), escaped(&format!("{PREFIX}{node}")))
 }
 
-/// Reads all of them. Most clusters have nobody to ask: whether the namespace is there is asked first, for to list what is in
-/// one that is not is refused to who has no rights there.
+/// Reads all of them. Most clusters have no such namespace: whether it is there is asked first, for to list what is in
+/// one that is not is refused to a client that has no rights there.
 pub async fn read(wire: &Wire, namespace: &str) -> Read {
     let there = wire.get::<Namespace>(&format!("/api/v1/namespaces/{}", escaped(namespace))).await;
     match there {
         Ok(None) => Read::Nobody,
         Ok(Some(_)) => listed(wire, namespace, Read::Closed).await,
-        // What can be listed can be read, whoever may see the namespace.
+        // What can be listed can be read, whether or not the namespace may be.
         Err(Failure::Refused { code: 403, .. }) => listed(wire, namespace, Read::Unknown).await,
         Err(failure) => Read::Unknown(failure),
     }
@@ -127,7 +128,8 @@ fn book(leases: Vec<Lease>) -> Book {
     Book(named.collect())
 }
 
-/// Takes a node's Lease, or renews ours. Who was faster wins; in a namespace that is not there nobody needs to be told.
+/// Takes a node's Lease, or renews ours. The first writer wins; in a namespace that is not there no other remediator
+/// needs it.
 pub async fn claim(wire: &Wire, namespace: &str, node: (&str, &str), now: Timestamp) -> Result<(), Failure> {
     let at = path(namespace, node.0);
     let Some(known) = wire.get::<Lease>(&at).await? else {

@@ -31,7 +31,7 @@ pub struct Settings {
     pub lease_namespace: String,
     /// The leader's Lease.
     pub lease: String,
-    /// The namespace of other remediators' Leases; nothing: nobody is asked.
+    /// The namespace of other remediators' Leases; nothing: none is asked for.
     pub claims: Option<String>,
     /// Any of these files stops everything.
     pub hold_files: Vec<PathBuf>,

@@ -52,7 +52,7 @@ fn status_path(node: &str) -> String {
     format!("/api/v1/nodes/{}/status", escaped(node))
 }
 
-/// What is not there is empty; a list of owners that is empty is one that somebody emptied.
+/// What is not there is empty; a list of owners that is empty is one that a client emptied.
 fn status(raw: &Value) -> Result<StatusView, Failure> {
     let meta = &raw["metadata"];
     let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Events on Nodes: core/v1 in `default`, one object for each thing that is said, counted when it is said again.
+//! Events on Nodes: core/v1 in `default`, one object for each report, counted when it is repeated.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -68,7 +68,7 @@ fn event((node, uid): (&str, &str), telling: &Telling, now: Timestamp) -> Value 
     })
 }
 
-/// The same words about the same Node have the same name, whoever leads.
+/// The same message about the same Node has the same name, whichever replica leads.
 fn name((node, uid): (&str, &str), telling: &Telling) -> String {
     let mut hasher = DefaultHasher::new();
     (uid, &telling.reason, &telling.message, telling.warning).hash(&mut hasher);

@@ -15,7 +15,7 @@ pub(super) fn path(name: &str) -> String {
     format!("{}/{}", collection(), escaped(name))
 }
 
-/// Creates it. The server drops the status of a creation: whoever opens it saves that next.
+/// Creates it. The server drops the status of a creation: the caller that opens it saves that next.
 pub(super) async fn open(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Failure> {
     let mut body = body(fence);
     body["metadata"] = json!({
@@ -40,7 +40,7 @@ pub(super) async fn close(wire: &Wire, fence: &NodeFence) -> Result<(), Failure>
     wire.delete(&path(&fence.metadata.name), &preconditions, None).await
 }
 
-/// A write without a version would win against everybody.
+/// A write without a version would win against every other.
 fn versioned(fence: &NodeFence) -> Result<(), Failure> {
     if fence.metadata.uid.is_empty() || fence.metadata.resource_version.is_empty() {
         let message = format!("the record of {} was never stored: it has no version", fence.metadata.name);

@@ -36,7 +36,7 @@ pub(super) async fn leadership(wire: &Wire, namespace: &str, name: &str) -> Resu
     Ok(wire.get::<Lease>(&path(namespace, name)).await?.map(convert::leadership))
 }
 
-/// Creates or replaces it; whoever was faster wins.
+/// Creates or replaces it; the first writer wins.
 pub(super) async fn lead(
     wire: &Wire,
     (namespace, name): (&str, &str),

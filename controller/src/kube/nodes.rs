@@ -78,7 +78,7 @@ pub(super) async fn mark_release(wire: &Wire, seen: &Node, mark: &ReleaseMark) -
     wire.merge::<Value>(&path, &patch).await.map(drop)
 }
 
-/// Somebody's out-of-service taint with another value does the same, and stays theirs.
+/// Another client's out-of-service taint with another value does the same, and stays theirs.
 fn marked(node: &Value, mark: &ReleaseMark) -> Change {
     match mark {
         ReleaseMark::OutOfService(taint) => tainted(node, taint),
@@ -97,8 +97,8 @@ pub(super) fn unmarked(node: &Value) -> Change {
     }
 }
 
-/// With the taint. Others stay as they are, unknown fields included; a Node has one with a key and an effect, so that of
-/// another value is somebody else's.
+/// With the taint. Others stay as they are, unknown fields included; a Node has one with a key and an effect, so that
+/// of another value belongs to another client.
 pub(super) fn tainted(node: &Value, taint: &Taint) -> Change {
     match like(node, taint) {
         Some(one) if has_value(one, taint) => Change::Nothing,
@@ -188,8 +188,9 @@ fn mark(node: &Value) -> Option<&str> {
     node["metadata"]["annotations"][CORDONED_BY].as_str()
 }
 
-/// Our mark is there, and nobody has uncordoned and cordoned it since: the server keeps who wrote `unschedulable` last,
-/// once anything of the Node was ever applied (as our agents apply conditions). Where it keeps nothing the mark decides.
+/// Our mark is there, and no client has uncordoned and cordoned it since: the server stores who wrote `unschedulable`
+/// last, once anything of the Node was ever applied (as our agents apply conditions). Where it stores nothing the mark
+/// decides.
 fn has_our_cordon(node: &Value, by: &str) -> bool {
     let managed = node["metadata"]["managedFields"].as_array();
     let mut writers = managed.into_iter().flatten().filter(|entry| {

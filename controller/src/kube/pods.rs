@@ -78,7 +78,7 @@ pub(super) async fn one(wire: &Wire, at: &PodRef) -> Result<Option<Pod>, Failure
     Ok(convert::pod(raw, &Claims::new()).filter(|pod| pod.at.uid == at.uid))
 }
 
-/// What can be found out about a claim; the rest stays unknown, which nobody takes for permission.
+/// What can be found out about a claim; the rest stays unknown, which no caller takes for permission.
 async fn claim(wire: &Wire, namespace: &str, name: &str) -> Claim {
     let path = format!("/api/v1/namespaces/{}/persistentvolumeclaims/{}", escaped(namespace), escaped(name));
     let unknown = Claim { name: name.to_owned(), ..Claim::default() };

@@ -1,4 +1,4 @@
-//! What each controller's host says of nodes that it cannot reach: an annotation of a Lease of its own.
+//! What each controller's host reports of nodes that it cannot reach: an annotation of a Lease of its own.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::wire::{Wire, escaped};
 
-/// The Lease of a host is named so, and its word is in the annotation of the same name.
+/// The Lease of a host is named so, and its report is in the annotation of the same name.
 const PREFIX: &str = "nodewell-controller-reach-";
 const SEQUENCE: &str = "nodewell.dev/reach-sequence";
 const NODES: &str = "nodewell.dev/reach";
@@ -24,7 +24,7 @@ pub(super) async fn reports(wire: &Wire, namespace: &str) -> Result<Vec<ReachRep
     Ok(leases.into_iter().filter_map(report).collect())
 }
 
-/// What cannot be read is nobody's word.
+/// What cannot be read is no report.
 fn report(lease: Lease) -> Option<ReachReport> {
     let host = lease.metadata.name?.strip_prefix(PREFIX)?.to_owned();
     let annotations = lease.metadata.annotations?;

@@ -33,7 +33,7 @@ impl SigningRequests {
 }
 
 impl Requests for SigningRequests {
-    /// Those that somebody decided upon are left out before they are parsed: they stay on the server for an hour.
+    /// Those that are decided already are left out before they are parsed: they stay on the server for an hour.
     async fn all(&self) -> Result<Vec<Request>, Failure> {
         let mut open = Vec::new();
         let mut each = |object: CertificateSigningRequest| {

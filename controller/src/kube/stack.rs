@@ -1,6 +1,6 @@
-//! What one request goes through: credentials, TLS, TCP, and a count of the answers. Our own stack instead of kube's: that
-//! one repeats requests behind our back when the server says 429 (which is how a disruption budget says no), leaves
-//! Nagle's algorithm on, and waits for a dead connection as long as the kernel does, a quarter of an hour.
+//! What one request goes through: credentials, TLS, TCP, and a count of the answers. Our own stack instead of kube's:
+//! that one repeats requests behind our back when the server answers 429 (which is how a disruption budget refuses),
+//! leaves Nagle's algorithm on, and waits for a dead connection as long as the kernel does, a quarter of an hour.
 
 use std::{error::Error as _, path::Path, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes that the other side's kernel has not confirmed for so long never will be.
 const UNCONFIRMED_TIMEOUT: Duration = Duration::from_secs(4);
 /// An idle connection (a quiet watch) is asked after so long; with the time above a dead one is noticed within 9 s, so
-/// that a blind controller knows it before anybody's Lease looks stale.
+/// that a blind controller knows it before any node's Lease looks stale.
 const ASK_IDLE_AFTER: Duration = Duration::from_secs(5);
 
 /// Why there is no way to the API server.
@@ -72,7 +72,7 @@ pub fn client(config: Config, requests: Arc<Requests>) -> Result<Client, Connect
     })
 }
 
-/// `https://10.0.0.1:6443`: who did not answer is half of what there is to say.
+/// `https://10.0.0.1:6443`: which server did not answer is half of the message.
 fn server(request: &Request<Body>) -> String {
     let uri = request.uri();
     let authority = uri.authority().map(ToString::to_string).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The kill switch: a file on this host or a ConfigMap, read anew each time. What cannot be read stops.
+//! The kill switch: a file on this host or a ConfigMap, read again each time. What cannot be read stops.
 
 use std::{
     io,

@@ -90,9 +90,9 @@ impl Wire {
         Ok(all)
     }
 
-    /// A consistent list, object by object, of which only a page is kept at a time; its resourceVersion. No resourceVersion is
-    /// asked for: that is the most recent one by etcd's quorum, and never what some API server has in its cache. The version
-    /// is the first page's: later ones are read at that one too.
+    /// A consistent list, object by object, of which only a page is held at a time; its resourceVersion. No
+    /// resourceVersion is asked for: that is the most recent one by etcd's quorum, and never what some API server has
+    /// in its cache. The version is the first page's: later ones are read at that one too.
     pub async fn pages<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -182,14 +182,14 @@ impl Wire {
         let bytes = body.map(|(_, value)| value.to_string().into_bytes()).unwrap_or_default();
         let request = request.body(Body::from(bytes)).map_err(|error| unsent(error.to_string()))?;
         self.client.send(request).await.map_err(|error| match error {
-            // Its own name says nothing to anybody.
+            // Its own name means nothing to a reader.
             kube::Error::Service(error) => Failure::NoAnswer(told(&*error)),
             error => Failure::NoAnswer(told(&error)),
         })
     }
 }
 
-/// The error and what is under it: `client error (Connect)` alone says nothing.
+/// The error and what is under it: `client error (Connect)` alone explains nothing.
 pub(super) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut under = error.source();

@@ -5,7 +5,7 @@ use nodewell_remedy::{liveness::AGENT_SILENT, snapshot::Snapshot};
 use super::page::{Kind, Page};
 use crate::tally::Told;
 
-/// As it stands on the Nodes, whoever leads.
+/// As it stands on the Nodes, whichever replica leads.
 pub(super) fn silent(page: &mut Page, snapshot: &Snapshot) {
     let marked = snapshot.nodes.values().filter(|node| node.conditions.iter().any(|one| one.reason == AGENT_SILENT));
     page.metric(

@@ -37,7 +37,7 @@ fn figures(page: &mut Page, world: &World) {
     }
 }
 
-/// A name for each span, so that the help says what ends it.
+/// A name for each span, so that the help names what ends it.
 fn spans(page: &mut Page, world: &World) {
     let spans = world.spans();
     const CORDONED: &str = "Seconds from a policy being true of a node to the node being cordoned.";

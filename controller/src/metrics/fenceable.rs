@@ -1,4 +1,4 @@
-//! Whether nodes could be fenced, as their condition `FenceReady` says.
+//! Whether nodes could be fenced, as their condition `FenceReady` reports.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use nodewell_remedy::{
 use super::page::{Kind, Page};
 
 const CONDITION: &str = "FenceReady";
-/// The reasons that the leader writes; anybody may write a condition, and none of theirs makes a series.
+/// The reasons that the leader writes; any client may write a condition, and none of theirs makes a series.
 const REASONS: [&str; 6] = ["FenceReady", "FenceNotReady", "IdentityUnproven", "NoAnswer", "NoMethods", "ReadsOff"];
 const OTHER: &str = "Other";
-/// Of so many nodes the names are told. Where it is more, the cause is none of a node.
+/// Of so many nodes the names are shown. Where it is more, the cause is none of a node.
 const NAMED: usize = 100;
 
 pub(super) fn show(page: &mut Page, snapshot: &Snapshot) {

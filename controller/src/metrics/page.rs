@@ -12,7 +12,7 @@ pub(super) struct Page {
     series: HashSet<String>,
 }
 
-/// What a metric is, in Prometheus' words.
+/// What a metric is, in Prometheus' terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,

@@ -1,4 +1,4 @@
-//! What is shown of the world: who leads, what is in hand, what is held and why.
+//! What is shown of the cache: who leads, what is in hand, what is held and why.
 
 use std::collections::BTreeMap;
 

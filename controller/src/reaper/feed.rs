@@ -1,4 +1,4 @@
-//! The world as watches fill it, with the policy of node-reaper's file among those of the cluster.
+//! The cache as watches fill it, with the policy of node-reaper's file among those of the cluster.
 
 use std::{collections::BTreeSet, future::Future};
 
@@ -32,7 +32,7 @@ impl Feeding {
         }
     }
 
-    /// Two policies of one name cannot be told apart in records; the file's is the one that is kept.
+    /// Two policies of one name cannot be distinguished in records; the file's is the one that stays.
     fn is_taken(&self, name: &str) -> bool {
         let taken = self.reaper.is_some() && name == POLICY_NAME;
         if taken {

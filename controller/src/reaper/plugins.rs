@@ -29,15 +29,15 @@ pub enum Unfit {
     Twice { kind: String, first: PathBuf, second: PathBuf },
 }
 
-/// Those that may be run and said their type.
+/// Those that may be run and printed their type.
 #[derive(Debug, Clone, Default)]
 pub struct Plugins {
     by_kind: BTreeMap<String, Provider>,
 }
 
 impl Plugins {
-    /// Asks each program of `paths` for its type. One that may not be run, or does not say it, is told and left out:
-    /// nothing is ever done with it.
+    /// Asks each program of `paths` for its type. One that may not be run, or does not print it, is logged and left
+    /// out: nothing is ever done with it.
     ///
     /// # Errors
     /// A place that is named and not there; two plug-ins of one type.
@@ -85,7 +85,7 @@ impl Plugins {
     }
 }
 
-/// In the order of their names; commas part what is named in one word, as node-reaper's `-plugin` has it.
+/// In the order of their names; commas part what is named in one argument, as node-reaper's `-plugin` has it.
 fn programs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Unfit> {
     let mut found = Vec::new();
     for path in paths.iter().flat_map(|path| parts(path)) {
@@ -93,7 +93,7 @@ fn programs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Unfit> {
         match fs::metadata(&path) {
             Ok(place) if place.is_dir() => found.extend(inside(&path).map_err(unreadable)?),
             Ok(_) => found.push(path),
-            // Nobody has to have one.
+            // No administrator has to have one.
             Err(error) if error.kind() == io::ErrorKind::NotFound && path == Path::new(PLUGINS) => {}
             Err(error) => return Err(unreadable(error)),
         }

@@ -85,7 +85,7 @@ fn everything_that_is_asked_for_is_seen() {
     }
 }
 
-/// Made by hand, because rcgen keeps one part of each kind.
+/// Made by hand, because rcgen stores one part of each kind.
 #[test]
 fn two_common_names_are_two() {
     let one = ours().serialize_request(&KeyPair::generate().unwrap()).unwrap();

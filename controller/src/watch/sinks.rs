@@ -145,7 +145,7 @@ impl<F: Feed> Sink for Fences<F> {
     }
 }
 
-/// Policies; whether any of them asks for Events is told beside.
+/// Policies; whether any of them asks for Events is reported beside.
 pub(super) struct Policies<F> {
     feed: F,
     asks_events: BTreeMap<String, bool>,
@@ -176,7 +176,7 @@ impl<F: Feed> Sink for Policies<F> {
 
     fn apply(&mut self, raw: Value, _: bool) -> Option<String> {
         let name = name(&raw);
-        // Too many Events harm nobody; a predicate that misses them would.
+        // Too many Events do no harm; a predicate that misses them would.
         let asks = raw["spec"]["when"].as_str().is_some_and(|when| when.contains("event"));
         self.asks_events.insert(name.clone(), asks);
         match serde_json::from_value::<RemedyPolicy>(raw) {

@@ -18,7 +18,7 @@ pub(super) const LIFE_SECS: u64 = 290;
 /// `storage.NewTooLargeResourceVersionError`, whatever its code: a store that went back has not come so far.
 const TOO_LARGE: &str = "Too large resource version";
 
-/// What a line says; the text is the resourceVersion from which to go on.
+/// What a line contains; the text is the resourceVersion from which to go on.
 pub(super) enum Change<T> {
     Applied(T, String),
     Deleted(T, String),

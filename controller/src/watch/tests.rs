@@ -20,7 +20,7 @@ use super::*;
 
 const LIST: &str = r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#;
 
-/// Every list is empty, and every watch says this and ends; how often one was opened.
+/// Every list is empty, and every watch sends this and ends; how often one was opened.
 fn server(watch: &'static str) -> (Wire, Arc<AtomicUsize>) {
     let opened = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&opened);

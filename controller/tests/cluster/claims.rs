@@ -117,7 +117,7 @@ async fn beat(server: Arc<Server>) {
     }
 }
 
-/// What the program said, where a case fails.
+/// The program's log, shown where a case fails.
 struct Told(std::path::PathBuf);
 
 impl Drop for Told {
@@ -129,7 +129,7 @@ impl Drop for Told {
 }
 
 async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) {
-    // Of several that are true of a node the first by name has the say: those of other cases are not meant.
+    // Of several that are true of a node the first by name decides: those of other cases are not meant.
     assert!(server.kubectl(&["delete", "remedypolicies", "--all"]));
     let beating = tokio::task::spawn_local(beat(Arc::clone(&server)));
     make_node(&server, "peered").await;

@@ -33,8 +33,8 @@ pub(crate) fn told() -> String {
     format!("{} ({}; every time limit as shipped)", crate::server::version(NAME), names.join(", "))
 }
 
-/// Starts it as kubeadm does, with each controller as its own service account, and waits until all are there. Nobody shares
-/// the server: it leads at once.
+/// Starts it as kubeadm does, with each controller as its own service account, and waits until all are there. No other
+/// replica shares the server: it leads at once.
 pub(crate) fn start(server: &Server) -> Guard {
     let names: Vec<&str> = CONTROLLERS.iter().map(|(name, _)| *name).collect();
     let flags = [

@@ -55,7 +55,7 @@ async fn taints_set_at_once_are_all_there(server: Arc<Server>) {
 async fn only_our_cordon_is_taken_back(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let uid = make_node(&server, "cordoned").await;
-    // The server keeps who wrote what once somebody has applied something, as agents do with their conditions.
+    // The server stores who wrote what once a client has applied something, as agents do with their conditions.
     let applied =
         json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "cordoned", "labels": { "a": "b" } } });
     server.apply(&applied.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! A deleted Node is a release too: its pods are forced away, whoever deleted it and whatever its machine does.
+//! A deleted Node is a release too: its pods are forced away, whatever deleted it and whatever its machine does.
 
 use std::{sync::Arc, time::Instant};
 
@@ -29,7 +29,7 @@ async fn pods_of_a_deleted_node_are_forced_away_after_its_quarantine(server: Arc
     for node in [&deleted, &reborn] {
         assert!(server.kubectl(&["delete", "node", &node.name]));
     }
-    // Another Node of the name, as a kubelet registers anew, is taken for the same.
+    // Another Node of the name, as a kubelet registers again, is taken for the same.
     make_node(&server, &reborn.name).await;
     let gone = story.until_gone(&orphan).await;
     let after = gone.at.duration_since(at).as_secs_f64();

@@ -1,4 +1,4 @@
-//! etcd restored from a backup under a controller's watches: its world is the restored one, and follows it.
+//! etcd restored from a backup under a controller's watches: its cache is the restored one, and follows it.
 
 use std::{sync::Arc, time::Duration};
 

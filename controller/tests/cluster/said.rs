@@ -1,4 +1,4 @@
-//! What the program says: of nodes that it holds, of policies that cannot be read, in a dry run, and in a plan.
+//! What the program reports: of nodes that it holds, of policies that cannot be read, in a dry run, and in a plan.
 
 use std::{path::Path, process::Command, sync::Arc};
 
@@ -40,7 +40,7 @@ async fn mark(server: &Server, node: &str, condition: &str, since: Timestamp) {
     admin(server, "merge", &format!("/api/v1/nodes/{node}/status"), status).await;
 }
 
-/// Of ours: node-lifecycle-controller tells of new Nodes.
+/// Of ours: node-lifecycle-controller emits Events of new Nodes.
 async fn events(server: &Server, node: &str) -> Vec<Value> {
     let wire = server.cluster("admin").await.wire().clone();
     let query = format!("&fieldSelector=involvedObject.name%3D{node},source%3D{FIELD_MANAGER}");
@@ -53,7 +53,7 @@ async fn status(server: &Server, policy: &str) -> Value {
 }
 
 async fn what_holds_and_what_is_wrong_is_said(server: Arc<Server>) {
-    // Other cases leave a policy behind; the first by name has the say.
+    // Other cases leave a policy behind; the first by name decides.
     make_node(&server, "held-back").await;
     mark(&server, "held-back", "FanLost", Timestamp::now()).await;
     server.apply(&policy("a-watching", "has(conditions.FanLost)", "0s")).unwrap();

@@ -96,14 +96,14 @@ impl Server {
 
     fn wait(&self) {
         let until = Instant::now() + START_LIMIT;
-        // Its own roles are in force when it says that it is ready.
+        // Its own roles are in force when it reports that it is ready.
         while !["/readyz", "/api/v1/namespaces/default"].iter().all(|path| self.kubectl(&["get", "--raw", path])) {
             assert!(Instant::now() < until, "kube-apiserver is not ready: {}", self.last_line("kube-apiserver"));
             std::thread::sleep(Duration::from_millis(200));
         }
     }
 
-    /// What this program said last.
+    /// What this program logged last.
     pub(crate) fn last_line(&self, program: &str) -> String {
         let log = fs::read_to_string(self.dir.path().join(format!("{program}.log"))).unwrap_or_default();
         log.lines().last().unwrap_or_default().to_owned()
@@ -124,7 +124,7 @@ impl Server {
         self.kubectl_says(words).is_ok()
     }
 
-    /// As an administrator; what it says.
+    /// As an administrator; what it prints.
     pub(crate) fn kubectl_says(&self, words: &[&str]) -> Result<String, String> {
         let mut command = Command::new(binary("kubectl"));
         let output = command.arg("--kubeconfig").arg(self.kubeconfig("admin")).args(words).output().unwrap();

@@ -18,7 +18,7 @@ use crate::{
 
 cases![watches_pour_what_happens,];
 
-/// What came, in words.
+/// What came, as text.
 #[derive(Clone, Default)]
 struct Seen(std::rc::Rc<std::cell::RefCell<std::collections::BTreeSet<String>>>);
 

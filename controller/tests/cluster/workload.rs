@@ -58,7 +58,8 @@ impl StandIn {
         node
     }
 
-    /// Its kubelet is gone, and Ready is Unknown: node-lifecycle-controller says so after 50 s, which the case does not wait.
+    /// Its kubelet is gone, and Ready is Unknown: node-lifecycle-controller sets that after 50 s, which the case does
+    /// not wait.
     pub(crate) async fn die(&mut self) {
         self.kubelet = None;
         self.report("Unknown").await;
@@ -72,7 +73,7 @@ impl StandIn {
         admin(&self.server, "merge", &path, json!({ "status": { "conditions": [ready] } })).await;
     }
 
-    /// A pod of nobody's that runs here, with `more` in its spec.
+    /// A pod without an owner that runs here, with `more` in its spec.
     pub(crate) async fn run_pod(&self, name: &str, more: Value) -> PodRef {
         let mut body = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": pod_spec() });
         body["spec"]["nodeName"] = json!(self.name);
@@ -242,7 +243,7 @@ impl Seen {
         Some(Self { at: Instant::now(), is_gone, pod })
     }
 
-    /// Why it is disrupted, as whoever did it wrote.
+    /// Why it is disrupted, as the client that did it wrote.
     pub(crate) fn disruption(&self) -> Option<String> {
         let conditions = self.pod.status.as_ref()?.conditions.as_ref()?;
         conditions.iter().find(|condition| condition.type_ == "DisruptionTarget")?.reason.clone()

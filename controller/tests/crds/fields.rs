@@ -13,7 +13,7 @@ use serde::de::{
 
 type Fields = RefCell<BTreeMap<String, BTreeSet<String>>>;
 
-/// Each field by its path, and the words of those that take one of a few.
+/// Each field by its path, and the values of those that take one of a few.
 pub(crate) fn of<T: de::DeserializeOwned>(path: &str) -> BTreeMap<String, BTreeSet<String>> {
     let fields = Fields::default();
     T::deserialize(Asked { path: path.to_owned(), fields: &fields }).unwrap();

@@ -1,6 +1,7 @@
-//! Machines under a simulated BMC: OpenIPMI's `ipmi_sim` on loopback speaks real IPMI, and its chassis script starts and
-//! ends a real process for each machine, so that "off" is true or false of something. [`Bmc::start`] tells why it cannot
-//! where the packages `openipmi`, `ipmitool` and `fence-agents` are missing. [`Redfish`] is the same with Redfish over TLS.
+//! Machines under a simulated BMC: OpenIPMI's `ipmi_sim` on loopback implements real IPMI, and its chassis script
+//! starts and ends a real process for each machine, so that "off" is true or false of something. [`Bmc::start`] reports
+//! why it cannot where the packages `openipmi`, `ipmitool` and `fence-agents` are missing. [`Redfish`] is the same with
+//! Redfish over TLS.
 #![allow(clippy::unwrap_used)]
 
 mod machine;
@@ -60,7 +61,7 @@ impl Bmc {
         Self::start_at("127.0.0.1", guid, manner)
     }
 
-    /// The same at an address of this machine's, for those who cannot reach its loopback.
+    /// The same at an address of this machine's, for clients that cannot reach its loopback.
     ///
     /// # Errors
     /// What is missing, or why it does not answer.
@@ -121,7 +122,7 @@ impl Bmc {
         )
     }
 
-    /// Turns the machine on (`1`) or off (`0`) as a hand at its switch would: nobody asks the BMC.
+    /// Turns the machine on (`1`) or off (`0`) as a person at its switch would: the BMC is not asked.
     pub fn order(&self, power: &str) {
         self.machine.order(power);
     }

@@ -24,7 +24,7 @@ impl Machine {
     /// Whether its process lives.
     pub(crate) fn is_on(&self) -> bool {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid().trim())).unwrap_or_default();
-        // Nobody may have waited for it yet.
+        // Its parent may not have waited for it yet.
         status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
     }
 
@@ -34,7 +34,7 @@ impl Machine {
         self.is_on().then(|| format!("00000000-0000-4000-8000-{:0>12}", pid.trim()))
     }
 
-    /// Turns it on (`1`) or off (`0`): nobody asks a BMC.
+    /// Turns it on (`1`) or off (`0`) without asking a BMC.
     pub(crate) fn order(&self, power: &str) {
         let done = Command::new(self.folder.join("machine.sh")).arg(power).stdin(Stdio::null()).status();
         assert!(done.unwrap().success(), "the machine's switch");

@@ -1,4 +1,4 @@
-//! A BMC that speaks Redfish over TLS: OpenStack's `sushy-emulator`, from PyPI at a pinned version, over processes.
+//! A BMC that implements Redfish over TLS: OpenStack's `sushy-emulator`, from PyPI at a pinned version, over processes.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ pub enum Conduct {
     Obeys,
     /// It takes an order, and the machine stays as it is.
     Ignores,
-    /// It says Off, whatever the machine does, and takes orders that it does not carry out.
+    /// It reports Off, whatever the machine does, and takes orders that it does not carry out.
     Lies,
     /// Each answer comes 3 s late.
     Late,
@@ -59,7 +59,7 @@ pub fn missing() -> Option<String> {
 }
 
 impl Redfish {
-    /// Starts a BMC with a system for each of these UUIDs (as its `UUID` says them), each machine on.
+    /// Starts a BMC with a system for each of these UUIDs (as its `UUID` reports them), each machine on.
     ///
     /// # Errors
     /// What is missing, or why it does not listen.
@@ -128,7 +128,7 @@ impl Redfish {
         self.requests().iter().filter(|request| request.starts_with("POST")).count()
     }
 
-    /// Options of `fence_redfish` for a system, without the password and without a word about certificates.
+    /// Options of `fence_redfish` for a system, without the password and without any option about certificates.
     #[must_use]
     pub fn options(&self, uuid: &str) -> String {
         format!("ip=127.0.0.1\nipport={}\nusername={USER}\nsystems_uri=/redfish/v1/Systems/{uuid}\n", self.port)

@@ -1,5 +1,5 @@
-//! The controller's package on a booted machine of its own: it waits for a kubeconfig, stays up without an API server, says
-//! why, ends when it is told to, is upgraded, and leaves nothing.
+//! The controller's package on a booted machine of its own: it waits for a kubeconfig, stays up without an API server,
+//! reports why, ends on request, is upgraded, and leaves nothing.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use nodewell_tests::{
 };
 
 const UNIT: &str = "nodewell-controller.service";
-/// Somebody who does not exist, at an address where nobody listens.
+/// A user that does not exist, at an address where nothing listens.
 const KUBECONFIG: &str = "
 apiVersion: v1
 kind: Config
@@ -76,20 +76,20 @@ fn alone(machine: &Machine) {
     eprintln!("{}", machine.sh("systemctl status --no-pager --lines=4 nodewell-controller"));
 }
 
-/// One page of the controller's, as a program on the host gets it.
+/// One HTTP answer of the controller's, as a program on the host gets it.
 fn page(machine: &Machine, path: &str) -> String {
     let ask = format!("printf 'GET {path} HTTP/1.0\\r\\n\\r\\n'");
     machine.run(["bash", "-c", &format!("exec 3<>/dev/tcp/127.0.0.1/20258 && {ask} >&3 && cat <&3")]).stdout
 }
 
-/// Requests to the API server that nobody answered.
+/// Requests to the API server without an answer.
 fn unanswered(metrics: &str) -> u64 {
     let requests = metrics.lines().filter(|line| line.starts_with("nodewell_controller_api_requests_total{"));
     let none = requests.filter(|line| line.contains("code=\"0\""));
     none.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }
 
-/// What nobody answers is told once and not each time that it is tried.
+/// A request without an answer is logged once and not at each attempt.
 fn journal(machine: &Machine) {
     let lines = || machine.sh(&format!("journalctl --no-pager -u {UNIT} -o cat"));
     until("why nothing is seen is told", || lines().contains("Connection refused").then_some(()));
@@ -104,7 +104,7 @@ fn journal(machine: &Machine) {
     assert!(fields["NODEWELL_ERROR"].is_string() || fields["NODEWELL_WHY"].is_string(), "{fields}");
 }
 
-/// Kept in docs/units.md too.
+/// Also listed in docs/units.md.
 fn exposure(machine: &Machine) {
     let pid = machine.main_pid(UNIT).unwrap();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -165,7 +165,7 @@ fn mistaken(machine: &Machine) {
     machine.sh("rm /etc/nodewell/nodewell-controller.toml.d/50-mine.toml && systemctl start nodewell-controller");
 }
 
-/// While it is trying to reach somebody.
+/// While it is trying to reach the API server.
 fn stopped(machine: &Machine) {
     let begun = Instant::now();
     machine.sh("systemctl stop nodewell-controller");

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::Node;
 
-/// Somebody who asks again and again, on a new connection each time.
+/// A client that asks again and again, on a new connection each time.
 struct Asker {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(usize, BTreeSet<String>)>,
@@ -46,7 +46,7 @@ impl Asker {
         Self { stop, thread }
     }
 
-    /// Everybody could connect; who was being answered when the agent was killed was cut off, and nobody else.
+    /// Every client could connect. Only the client that was being answered when the agent was killed was cut off.
     fn finish_after_kill(self) {
         self.stop.store(true, Ordering::Relaxed);
         let (answers, failures) = self.thread.join().unwrap();
@@ -55,7 +55,7 @@ impl Asker {
         assert!(answers >= 3, "{answers} answers");
     }
 
-    /// Everybody was answered.
+    /// Every client was answered.
     fn finish(self) {
         self.stop.store(true, Ordering::Relaxed);
         let (answers, failures) = self.thread.join().unwrap();
@@ -111,7 +111,7 @@ pub(super) fn killed(node: &Node) {
     }
     successor(node, old);
     until("every line is there", || {
-        // In the journal: what the first agent has judged the second does not tell again.
+        // In the journal: the second agent does not report again what the first one has judged.
         let told = node.machine.sh("journalctl --no-pager -u nodewell -o json NODEWELL_REASON=TestLine");
         let subject =
             |line: &str| serde_json::from_str::<Value>(line).ok()?["NODEWELL_SUBJECT"].as_str().map(str::to_owned);

@@ -29,7 +29,7 @@ pub(super) fn installed(node: &Node) {
     assert!(log.contains("running standalone"), "{log}");
 }
 
-/// Neither who connects nor what the kernel says starts it again.
+/// Neither a connection nor a kernel message starts it again.
 pub(super) fn stopped(node: &Node) {
     let machine = &node.machine;
     let kmsg = RealKmsg::take();

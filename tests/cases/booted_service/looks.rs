@@ -35,7 +35,7 @@ pub(super) fn least_privilege(node: &Node) {
     assert_eq!(mounts(&check), mounts("1"), "the writing check sees the host's own mounts");
 }
 
-/// Kept in docs/units.md too.
+/// Also listed in docs/units.md.
 pub(super) fn exposure(node: &Node) {
     let figure = |unit: &str| -> f64 {
         let table = node.machine.sh(&format!("systemd-analyze security --no-pager {unit} | tail -1"));

@@ -1,4 +1,5 @@
-//! The satellites as services: what each may open, what is left of them after a stop, and a driver that comes late.
+//! The check processes as services: what each may open, what is left of them after a stop, and a driver that comes
+//! late.
 //!
 //! Not shown here, because the container has neither: that `MemoryMax=` is enforced and its kill is counted
 //! (no memory controller), and that nodewell-check reads tracefs (the kernel has none).
@@ -28,8 +29,8 @@ ExecStart=
 ExecStart=/usr/bin/nodewelld monitor gpu --sys /opt/gpus --interval 1s
 ";
 
-/// The rules of the unit's own cgroup, asked by a process in it: who is refused gets EPERM; who may, and finds no device
-/// behind the number, ENXIO. The loop device is there, and is none of theirs.
+/// The rules of the unit's own cgroup, asked by a process in it: a process that is refused gets EPERM; one that is
+/// allowed, and finds no device behind the number, gets ENXIO. The loop device is there, and is none of theirs.
 pub(super) fn devices_are_those_of_the_unit(node: &Node) {
     let machine = &node.machine;
     let open = |unit: &str, way: &str| {
@@ -53,7 +54,7 @@ pub(super) fn devices_are_those_of_the_unit(node: &Node) {
     machine.sh("rm /dev/extended /dev/loop /dev/memory");
 }
 
-/// Without a driver it sleeps and holds nothing; with one it starts anew, for the rights to its devices.
+/// Without a driver it sleeps and holds nothing; with one it restarts, for the rights to its devices.
 pub(super) fn a_gpu_driver_comes_late(node: &Node) {
     let machine = &node.machine;
     let gpus = Gpus::new(2, "ecc=0,0,0,0");
@@ -93,7 +94,7 @@ pub(super) fn a_reader_over_its_memory_is_replaced(node: &Node) {
     assert!(log.contains("reader ended"), "{log}");
 }
 
-/// Its reader does not even take SIGTERM; nothing is left, and nobody had to wait for a limit.
+/// Its reader does not even take SIGTERM; nothing is left, and the stop did not have to wait for a limit.
 pub(super) fn a_stop_leaves_no_reader(node: &Node) {
     let machine = &node.machine;
     let reader = until("it has a reader", || worker(node));
@@ -105,14 +106,14 @@ pub(super) fn a_stop_leaves_no_reader(node: &Node) {
     machine.sh(&format!("systemctl daemon-reload && systemctl start {GPU}"));
 }
 
-/// Both of them, as the agent tells it.
+/// Both of them, as the agent reports them.
 fn are_well(node: &Node) -> bool {
     let answer = node.machine.ask("/v1/status").map_or_else(String::new, |answer| answer.body);
     let hardware = serde_json::from_str::<NodeView>(&answer).map(|view| view.hardware).unwrap_or_default();
     hardware.iter().any(|one| one.class == "GPUs" && (one.total, one.well) == (2, 2))
 }
 
-/// The process that reads for the satellite, as this machine numbers it.
+/// The process that reads for the check process, as this machine numbers it.
 fn worker(node: &Node) -> Option<u32> {
     nodewell_tests::satellite::worker_of(node.machine.main_pid(GPU)?, "gpu")
 }

@@ -1,4 +1,4 @@
-//! What the memory and CPU readers are told in text: RAS trace events, meminfo, cpuinfo, lists of CPUs.
+//! What the memory and CPU readers read as text: RAS trace events, meminfo, cpuinfo, lists of CPUs.
 
 #![no_main]
 

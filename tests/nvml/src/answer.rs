@@ -1,4 +1,4 @@
-//! What each call does first: hang or fail as the script says, find the device that a handle means.
+//! What each call does first: hang or fail as the script specifies, find the device that a handle means.
 
 use std::{
     ffi::{c_char, c_uint},
@@ -43,7 +43,7 @@ pub(crate) fn of_device(call: &str, handle: Handle, answer: impl FnOnce(&Gpu) ->
     script.gpu(&address).map_or(LOST, answer)
 }
 
-/// Gives out the handle of an address, unless the script says that this fails.
+/// Gives out the handle of an address, unless the script specifies that this fails.
 pub(crate) fn give_handle(call: &str, address: &str, handle: *mut Handle) -> Code {
     let script = told(call, Some(address));
     if let Some(code) = script.failure(call, Some(address)) {
@@ -88,7 +88,7 @@ pub(crate) fn write_text(buffer: *mut c_char, length: c_uint, text: Option<&str>
     if buffer.is_null() || text.len() >= length as usize {
         return INSUFFICIENT_SIZE;
     }
-    // SAFETY: the caller says that `length` bytes are there, and the text is shorter.
+    // SAFETY: the caller promises that `length` bytes are there, and the text is shorter.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, text.len());
         buffer.add(text.len()).write(0);
@@ -96,7 +96,7 @@ pub(crate) fn write_text(buffer: *mut c_char, length: c_uint, text: Option<&str>
     SUCCESS
 }
 
-/// The script, once it does not say any more that this call hangs.
+/// The script, once it no longer specifies that this call hangs.
 fn told(call: &str, address: Option<&str>) -> Arc<Script> {
     loop {
         let script = Script::read();

@@ -1,4 +1,4 @@
-//! What one GPU says of itself.
+//! What one GPU reports of itself.
 
 use std::ffi::{c_char, c_uint, c_ulonglong};
 
@@ -106,7 +106,7 @@ pub(crate) extern "C" fn nvmlDeviceGetNvLinkState(handle: Handle, link: c_uint, 
 }
 
 /// # Safety
-/// `info` is null or a place for the version that it says.
+/// `info` is null or a place for the version that it declares.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn nvmlDeviceGetGpuFabricInfoV(handle: Handle, info: *mut FabricInfo) -> Code {
     answer::of_device("nvmlDeviceGetGpuFabricInfoV", handle, |gpu| {

@@ -1,4 +1,4 @@
-//! Events: Xids, for who registered and waits. A set sees what happens after it was made.
+//! Events: Xids, for clients that registered and wait. A set sees what happens after it was made.
 
 use std::{
     ffi::{c_uint, c_ulonglong},

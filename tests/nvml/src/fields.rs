@@ -31,7 +31,7 @@ pub(crate) unsafe extern "C" fn nvmlDeviceGetFieldValues(
     if values.is_null() || count == 0 {
         return INVALID_ARGUMENT;
     }
-    // SAFETY: not null, and the caller says that there are so many.
+    // SAFETY: not null, and the caller promises that there are so many.
     let values = unsafe { std::slice::from_raw_parts_mut(values, count) };
     answer::of_device("nvmlDeviceGetFieldValues", handle, |gpu| {
         for value in values {

@@ -1,4 +1,4 @@
-//! The script: what the library says, in lines.
+//! The script: what the library reports, in lines.
 //!
 //! ```text
 //! driver 580.65.06                      versions; those of 2025 if not said
@@ -8,7 +8,7 @@
 //! hang nvmlDeviceGetTotalEccErrors [ADDRESS]   that call does not return while this line stands
 //! event 0000:05:00.0 79 [TIMES]            an Xid, for who waits; lines are appended as things happen
 //! ```
-//! A GPU's values are in [`Gpu`]; what is not said of a GPU, it does not support.
+//! A GPU's values are in [`Gpu`]; what is not set for a GPU, it does not support.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ use crate::answer::{Code, SUCCESS};
 /// Number, time and size of the file; `None` if there is none. Scripts are replaced by renaming.
 type Look = Option<(u64, i64, u64)>;
 
-/// What the file says now.
+/// What is in the file now.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) driver: String,
@@ -53,7 +53,7 @@ struct Spot {
 }
 
 impl Script {
-    /// What the file says now; without one there are no GPUs. A file that is as it was is not read again: waiting for
+    /// What is in the file now; without one there are no GPUs. A file that is as it was is not read again: waiting for
     /// events looks at it a hundred times a second.
     pub(crate) fn read() -> Arc<Self> {
         static LAST: Mutex<Option<(Look, Arc<Script>)>> = Mutex::new(None);
@@ -153,7 +153,7 @@ fn path() -> Option<PathBuf> {
 /// Where the linker found this very copy.
 fn own_path() -> Option<PathBuf> {
     let own: fn() -> Option<PathBuf> = own_path;
-    // SAFETY: Dl_info is plain pointers, for which zero is a value; dladdr fills it or says 0.
+    // SAFETY: Dl_info is plain pointers, for which zero is a value; dladdr fills it or returns 0.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: any address may be asked for, and `found` is ours.
     let known = unsafe { libc::dladdr(own as *const libc::c_void, &raw mut found) };

@@ -31,7 +31,7 @@ impl Drop for Exporter {
 }
 
 impl Exporter {
-    /// Starts with a board that says nothing yet.
+    /// Starts with a board that has nothing to report yet.
     #[must_use]
     pub fn start(config: ApiserverConfig) -> Self {
         let name = config.node_name.clone();
@@ -62,7 +62,7 @@ impl Exporter {
         self.board.view().apiserver.undelivered
     }
 
-    /// The kernel has said something about `subject`.
+    /// The kernel has logged a line about `subject`.
     ///
     /// # Panics
     /// If `reason` is no name.
@@ -90,7 +90,7 @@ impl Exporter {
 /// Every condition of the shipped rules, healthy: what an agent publishes on most days.
 ///
 /// # Panics
-/// If the shipped rules have mistakes.
+/// If the shipped rules have errors.
 #[must_use]
 pub fn healthy(since: Timestamp) -> Vec<Arc<ConditionView>> {
     let loaded = load(&LoadPlan::default());

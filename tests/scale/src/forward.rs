@@ -19,7 +19,7 @@ use crate::meter::{Meter, Traffic};
 pub const WIRE: &str = "wire";
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// Who counts, and since when.
+/// The meter that counts, and since when.
 #[derive(Debug, Clone)]
 pub struct Counter {
     pub meter: Arc<Meter>,
@@ -42,7 +42,7 @@ impl Counter {
     }
 }
 
-/// Forwards `from` to `to` while `open` says so; while it does not, nobody listens and every connection is closed.
+/// Forwards `from` to `to` while `open` is true; while it is not, nothing listens and every connection is closed.
 pub async fn forward((from, to): (SocketAddr, SocketAddr), mut open: watch::Receiver<bool>, counter: Counter) {
     loop {
         if open.wait_for(|open| *open).await.is_err() {

@@ -19,7 +19,7 @@ use tokio::runtime::Builder;
 const EVERYBODYS_OUTAGE: Duration = Duration::from_secs(60);
 /// Of a server that is busy with something else.
 const SLOW: Duration = Duration::from_secs(2);
-/// In real time, where everybody started together: the heartbeats of all fall into it.
+/// In real time, where all exporters started together: the heartbeats of all fall into it.
 const REAL_OUTAGE: Duration = Duration::from_secs(240);
 
 /// Drives N of the agent's real exporters: on virtual time against a double, and in real time against the real server.
@@ -110,7 +110,7 @@ fn at_rest(arguments: &Arguments, show: Show<'_>) {
     });
 }
 
-/// Everybody starts in the same second: the heartbeats that follow are as close as they can be.
+/// All exporters start in the same second: the heartbeats that follow are as close as they can be.
 fn at_once(arguments: &Arguments, show: Show<'_>) {
     on_virtual_time(async {
         let mut world = World::virtual_time(arguments.nodes, arguments.limits());
@@ -134,8 +134,8 @@ fn one_after_the_other(arguments: &Arguments, show: Show<'_>) {
     });
 }
 
-/// A server that needs seconds for an answer has to be waited for: whoever gives up and asks anew makes it slower yet.
-/// No limit: what a server so slow does to us is told.
+/// A server that needs seconds for an answer has to be waited for: a client that gives up and asks again makes it
+/// slower yet. No limit: what a server so slow does to us is reported.
 fn slow_server(arguments: &Arguments, show: Show<'_>) {
     on_virtual_time(async {
         let limits = Limits { work: SLOW, ..arguments.limits() };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Resident now, in bytes; 0 where procfs does not say.
+/// Resident now, in bytes; 0 where procfs does not report it.
 #[must_use]
 pub fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// A request without an answer: nobody listens, or the connection broke.
+/// A request without an answer: nothing listens, or the connection broke.
 pub const UNANSWERED: &str = "unanswered";
 /// Answered with "too many requests".
 pub const TURNED_AWAY: &str = "turned-away";
@@ -31,7 +31,7 @@ impl Traffic {
 
 type Second = BTreeMap<&'static str, Traffic>;
 
-/// Counts by second of the world's time; shared by whoever sees a request pass.
+/// Counts by second of the world's time; shared by all components that see a request pass.
 #[derive(Debug, Default)]
 pub struct Meter {
     seconds: Mutex<BTreeMap<u64, Second>>,

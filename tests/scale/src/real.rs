@@ -38,7 +38,7 @@ use crate::{
     truth::Truth,
 };
 
-/// A kubelet lists so many images by default; with them a Node has the 15 kB that KEP-589 speaks of.
+/// A kubelet lists so many images by default; with them a Node has the 15 kB that KEP-589 gives.
 const IMAGES: usize = 50;
 /// Shorter than the second by which is counted.
 const SAMPLE_EVERY: Duration = Duration::from_millis(200);

@@ -10,7 +10,7 @@ use crate::meter::{Figures, Load};
 #[derive(Debug, Clone)]
 pub struct Report {
     pub scenario: String,
-    /// Whose time and whose server.
+    /// Which time and which server.
     pub world: &'static str,
     pub nodes: usize,
     pub figures: Figures,
@@ -38,7 +38,7 @@ impl Fact {
         Self { limit: Some(limit), ..self }
     }
 
-    /// Whether the limit is kept. What was never reached is not a number, and keeps none.
+    /// Whether the limit is met. What was never reached is not a number, and meets none.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.limit.is_none_or(|limit| self.value <= limit)

@@ -1,8 +1,8 @@
 //! The API server of virtual time: the double's answers behind a model of what a real one can do at once.
 //!
 //! The model is that of API Priority and Fairness: so many seats for requests of our priority level, each taken for as
-//! long as a write takes; whoever finds none waits in a bounded queue, and is turned away with `429` and `Retry-After: 1`
-//! if that is full or the wait too long.
+//! long as a write takes. A request that finds none waits in a bounded queue. It is turned away with `429` and
+//! `Retry-After: 1` if that is full or the wait too long.
 
 use std::{
     future::Future,
@@ -59,7 +59,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with these Nodes, there as long as `open` says so.
+    /// A server with these Nodes, there as long as `open` is true.
     #[must_use]
     pub fn new(names: &[String], limits: Limits, open: watch::Receiver<bool>) -> Self {
         let double = InProcess::default();
@@ -162,7 +162,7 @@ impl Service<Request<Body>> for Door {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let door = self.clone();
-        // Whoever gives up waiting does not end the server's work.
+        // A client that gives up waiting does not end the server's work.
         let work = tokio::spawn(async move { door.server.serve(&door.node, request).await });
         Box::pin(async move { work.await? })
     }
@@ -179,7 +179,7 @@ fn verb(parts: &Parts) -> &'static str {
         "GET" => "read",
         "POST" if path.contains("/leases") => "create-lease",
         _ if path.contains("/leases") => "renew-lease",
-        // An apply says whether it forces; a patch that changes nothing does not.
+        // An apply states whether it forces; a patch that changes nothing does not.
         _ if is_status(parts) && !parts.uri.query().is_some_and(|query| query.contains("force=")) => "look-at-node",
         _ if is_status(parts) => "patch-node-status",
         "POST" if path.ends_with("/events") => "create-event",

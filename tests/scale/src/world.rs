@@ -31,7 +31,7 @@ const VIRTUAL_START: &str = "2026-01-01T00:00:00Z";
 /// N exporters and their server.
 #[derive(Debug)]
 pub struct World {
-    /// In the words of a table's heading.
+    /// The name in a table's heading.
     pub name: &'static str,
     pub exporters: Vec<Exporter>,
     pub truth: Arc<Truth>,
@@ -150,7 +150,7 @@ impl World {
         self.exporters[node].publish(conditions);
     }
 
-    /// The kernel of `node` has said something, which the server should count.
+    /// The kernel of `node` has logged a line, which the server should count.
     ///
     /// # Panics
     /// If the node has not started.
@@ -177,7 +177,7 @@ impl World {
         pairs.map(|(exporter, happened)| counted.get(&exporter.name).unwrap_or(&0).abs_diff(*happened)).sum()
     }
 
-    /// Waits until `reached`, at most `limit`; says whether it was.
+    /// Waits until `reached`, at most `limit`; returns whether it was.
     pub async fn until(&self, limit: Duration, reached: impl Fn(&Self) -> bool) -> bool {
         let deadline = Instant::now() + limit;
         while !reached(self) {

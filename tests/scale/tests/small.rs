@@ -75,7 +75,7 @@ fn a_server_with_one_seat_is_waited_for_in_patience() {
     });
 }
 
-/// The proof that these tests can fail: an exporter that says too little is seen.
+/// The proof that these tests can fail: an exporter that reports too little is seen.
 #[test]
 fn what_the_server_does_not_show_is_wrong() {
     on_virtual_time(async {

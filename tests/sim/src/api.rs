@@ -23,7 +23,7 @@ use crate::{
     truth::{Shared, Truth},
 };
 
-/// Nobody waits longer for an answer.
+/// No client waits longer for an answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ impl Fate {
 }
 
 impl SimCluster {
-    /// A call of the leader's that changes something: nobody else may make one.
+    /// A call of the leader's that changes something: no other replica may make one.
     async fn write<T>(&self, effect: impl FnOnce(&mut Truth) -> Result<T, Failure>) -> Result<T, Failure> {
         self.truth.borrow_mut().check_leads(self.replica);
         self.call(effect).await

@@ -20,9 +20,9 @@ use crate::{
 
 /// Agents give up by themselves after so long.
 const LONGEST: Duration = Duration::from_secs(20);
-/// A cache, where a mutation has one, tells for so long what it was told.
+/// A cache, where a mutation has one, repeats a reading for so long.
 const CACHED: Duration = Duration::from_secs(120);
-/// An agent that nobody ends takes so long.
+/// An agent that its keeper does not end takes so long.
 const OUTLIVING: u64 = 45_000;
 
 #[derive(Debug, Clone)]
@@ -126,7 +126,7 @@ impl SimPower {
         Ok(())
     }
 
-    /// A machine that is not there any more is gone, whoever bears its name by now.
+    /// A machine that is not there any more is gone, whichever machine bears its name by now.
     fn provider(&self, node: &Node) -> Provider {
         let truth = self.truth.borrow();
         let machine = truth.machines.get(&node.name);

@@ -48,9 +48,9 @@ pub enum Fault {
     Person(Person, String),
     /// What people do to the policy.
     Edit(Edit),
-    /// The end of all trouble.
+    /// The end of all faults.
     Mend,
-    /// Whoever is off without a record is switched on by a person.
+    /// A person switches on each machine that is off without a record.
     Restore,
 }
 

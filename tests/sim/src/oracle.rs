@@ -16,12 +16,12 @@
 //! | I20 clocks | half of the seeds have skewed ones; the same seed with and without has to do the same (`tests/sim.rs`) |
 //! | I21 BMCs that were found to lie | [`liars`], every second, and when an agent begins or is meant to |
 //!
-//! What follows from a BMC's lie about a machine that was silent for as long as the policy asks is nobody's fault, until the
-//! machine speaks or the BMC says otherwise: [`excuse`].
+//! What follows from a BMC's lie about a machine that was silent for as long as the policy asks is not the controller's
+//! fault, until the machine is heard again or the BMC reports otherwise: [`excuse`].
 //!
-//! I19 (no secret in argv, logs, records or Events) has no meaning here: secrets are read and handed to processes by
-//! `nodewell-power` alone, which the simulation replaces, and the traits that it does play never carry one. It is proven
-//! where the secrets are: `controller/power/tests/agents.rs` (stdin only, scrubbed answers), `tests/ipmi.rs` and
+//! I19 (no secret in argv, logs, records or Events) has no meaning here: secrets are read and passed to processes by
+//! `nodewell-power` alone, which the simulation replaces, and the traits that it does play never carry one. It is
+//! proven where the secrets are: `controller/power/tests/agents.rs` (stdin only, scrubbed answers), `tests/ipmi.rs` and
 //! `tests/redfish.rs` there with real agents and BMCs.
 
 mod acts;
@@ -46,9 +46,10 @@ use self::{liars::Shown, rate::Gone, weather::Storm};
 #[derive(Debug, Default)]
 pub struct Oracle {
     pub violations: Vec<String>,
-    /// Who wrote the leader's Lease last, and when.
+    /// The replica that wrote the leader's Lease last, and when.
     pub led: Option<(usize, Moment)>,
-    /// Who led when the store was set back, and until when its term may last: that the Lease names another is not its doing.
+    /// The replica that led when the store was set back, and until when its term may last: that the Lease names another
+    /// is not its doing.
     pub led_before: Option<(usize, Moment)>,
     /// Agent processes that run: which node, of which replica and term, until when at the latest.
     pub agents: Vec<Agent>,
@@ -65,11 +66,12 @@ pub struct Oracle {
     pub read: BTreeSet<String>,
     pub read_on: BTreeSet<String>,
     turned_on: BTreeSet<String>,
-    /// When each machine was last said to be off.
+    /// When each machine was last reported to be off.
     pub said_off: BTreeMap<String, Moment>,
-    /// When each machine was said to be off, since the last order to it landed and since it was last said to be on.
+    /// When each machine was reported to be off, since the last order to it landed and since it was last reported to be
+    /// on.
     off_readings: BTreeMap<String, Vec<Moment>>,
-    /// When a record of each machine began to say that its boot has ended.
+    /// When a record of each machine began to state that its boot has ended.
     confirmed: BTreeMap<String, Moment>,
     /// Machines that live on with a boot that was confirmed to have ended.
     shown: Shown,

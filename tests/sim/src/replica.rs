@@ -200,7 +200,7 @@ fn apply_policy(world: &World, policy: &Policy, mutation: Mutation) {
     }
 }
 
-/// By the wall clock, which is what nobody must ask.
+/// By the wall clock, which no replica may ask.
 fn is_old(lease: &LeaseView, clock: Clock) -> bool {
     lease.renewed.is_some_and(|renewed| clock.wall().duration_since(renewed) > SignedDuration::from_secs(40))
 }

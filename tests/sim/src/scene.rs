@@ -57,7 +57,7 @@ pub struct Scene {
     /// Seconds that each replica's wall clock is ahead of the API server's.
     pub skew: [i64; 3],
     pub mutation: Mutation,
-    /// What happens, and after how many seconds, instead of what the seed says.
+    /// What happens, and after how many seconds, instead of what the seed chooses.
     pub plot: Vec<(u64, Fault)>,
     /// Only this invariant is judged.
     pub judged: Option<&'static str>,
@@ -75,7 +75,7 @@ pub enum Kind {
     Large,
 }
 
-/// Where the trouble of a seed is.
+/// Where the faults of a seed are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theme {
     /// Machines, BMCs and networks.

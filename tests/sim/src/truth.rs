@@ -1,4 +1,4 @@
-//! What really is so: machines and what runs on them, what the API server stores, who is asked what.
+//! What really is so: machines and what runs on them, what the API server stores, which actor is asked what.
 
 mod cluster;
 mod etcd;
@@ -143,7 +143,7 @@ impl Truth {
         self.tally.count(what);
     }
 
-    /// A replica does not reach the API server, or that answers nobody.
+    /// A replica does not reach the API server, or the API server answers no client.
     #[must_use]
     pub fn is_cut(&self, replica: usize) -> bool {
         let now = self.now();
@@ -159,7 +159,7 @@ impl Truth {
         }
     }
 
-    /// Machines on which each identity runs and reaches its data; more than one is the end of somebody's data.
+    /// Machines on which each identity runs and reaches its data; more than one corrupts the data.
     #[must_use]
     pub fn instances(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut instances: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -8,9 +8,9 @@ use nodewell_sim::{
     scene::{Kind, Ladder, Scene, Theme},
 };
 
-/// Under the default budgets, which let one node of the cluster be out of service: `n-0005` says that it is ill, from the
-/// beginning to the end, and is cordoned for it; then `n-0004` dies. I17 asks that its pods are released in time, and I1
-/// that no more than one living and one dead node are down by the controller.
+/// Under the default budgets, which let one node of the cluster be out of service: `n-0005` reports that it is ill,
+/// from the beginning to the end, and is cordoned for it; then `n-0004` dies. I17 asks that its pods are released in
+/// time, and I1 that no more than one living and one dead node are down by the controller.
 fn one_lies_and_one_dies(seed: u64) -> Scene {
     let plot = vec![(5, Fault::FallsIll("n-0005".into())), (PLAIN_AT.as_secs(), Fault::PowerLoss("n-0004".into()))];
     Scene {

@@ -1,5 +1,5 @@
-//! Stories that are told on purpose, each over some seeds: what the seeds alone would tell too seldom. No oracle may find
-//! anything, and what the story is about has to happen.
+//! Scripted stories, each over some seeds: what the seeds alone would play too seldom. No oracle may find anything, and
+//! what the story is about has to happen.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn assert_quiet(happens: &str, scene: impl Fn(u64) -> Scene) {
     assert!(count > 0, "in no story: {happens}");
 }
 
-/// The network of a node is cut, its storage is cut off, its pods are released, and somebody deletes the record.
+/// The network of a node is cut, its storage is cut off, its pods are released, and a person deletes the record.
 fn forgotten(healed: u64) -> impl Fn(u64) -> Scene {
     move |seed| {
         let plot = vec![
@@ -85,7 +85,7 @@ fn sim_a_bmc_that_fails_slowly_and_lied_gets_no_more_orders() {
     assert_quiet("world liars found", wakes(Manner::StuckOff));
 }
 
-/// The machine is ill and speaks; it is drained, and its BMC says Off and On by turns.
+/// The machine is ill and reports; it is drained, and its BMC reports Off and On by turns.
 fn flaps(span: u64) -> impl Fn(u64) -> Scene {
     move |seed| {
         let manner = Manner::Flaps(Duration::from_secs(span));

@@ -8,8 +8,8 @@ use nodewell_sim::{
     tally::Tally,
 };
 
-/// What the default seeds have to exercise, or a proof proves less than it says: people, faults, ways of BMCs and of the
-/// provider, acts, answers of the API server, holds, and edges of the automaton.
+/// What the default seeds have to exercise, or a proof proves less than it claims: people, faults, ways of BMCs and of
+/// the provider, acts, answers of the API server, holds, and edges of the automaton.
 const EXERCISED: &str = include_str!("exercised.txt");
 const SEEDS: u64 = 200;
 
@@ -17,8 +17,8 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// `NODEWELL_SIM_FIRST_SEED` and `NODEWELL_SIM_SEEDS` choose others; with `NODEWELL_SIM_TRACE` each is told to its end, and with
-/// `NODEWELL_SIM_JUDGED` only that invariant is judged.
+/// `NODEWELL_SIM_FIRST_SEED` and `NODEWELL_SIM_SEEDS` choose others; with `NODEWELL_SIM_TRACE` each is traced to its
+/// end, and with `NODEWELL_SIM_JUDGED` only that invariant is judged.
 #[test]
 fn sim_no_seed_breaks_an_invariant() {
     let first = number("NODEWELL_SIM_FIRST_SEED", 0);

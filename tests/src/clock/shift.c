@@ -1,5 +1,5 @@
-/* Adds to the kernel's clocks what the file NODEWELL_TEST_CLOCK says: two numbers of seconds, for the wall clock and for
- * the boot clock; a third one, if it is not zero, is the kernel's bound of its clock's error in microseconds. */
+/* Adds to the kernel's clocks the offsets in the file NODEWELL_TEST_CLOCK: two numbers of seconds, for the wall clock and
+ * for the boot clock; a third one, if it is not zero, is the kernel's bound of its clock's error in microseconds. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{runtime::block_on, wait::PATIENCE};
 
-/// What the agent says to be shown metadata only.
+/// The header with which the agent asks for metadata only.
 const ACCEPT_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// One request.
@@ -71,7 +71,7 @@ impl Call {
             .unwrap()
     }
 
-    /// The same with a content type that nobody knows.
+    /// The same with a content type that no server knows.
     #[must_use]
     pub fn as_nonsense(self) -> Self {
         Self { content_type: "application/nonsense", ..self }

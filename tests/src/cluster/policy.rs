@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The name of the policy that [`super::Cluster::refuse_condition`] makes, and what it says.
+/// The name of the policy that [`super::Cluster::refuse_condition`] makes, and its message.
 pub(crate) const POLICY: &str = "nodewell-tests";
 pub(crate) const POLICY_WORDS: &str = "not this condition";
 

@@ -1,4 +1,4 @@
-//! The fence agents of one host: the real one behind a gate, and a book of who came to it.
+//! The fence agents of one host: the real one behind a gate, and a log of the agents that came to it.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ impl Agents {
         fs::write(self.gate(action), "").unwrap();
     }
 
-    /// Whoever waits goes on.
+    /// An agent that waits goes on.
     pub fn open(&self, action: &str) {
         fs::remove_file(self.gate(action)).unwrap();
     }
@@ -57,7 +57,7 @@ impl Agents {
     }
 }
 
-/// The options come on stdin, a password among them: they are kept nowhere but in the shell.
+/// The options come on stdin, a password among them: they are stored nowhere but in the shell.
 const AGENT: &str = r#"#!/bin/sh
 options=$(cat)
 action=$(printf '%s\n' "$options" | sed -n 's/^action=//p' | tail -n 1)

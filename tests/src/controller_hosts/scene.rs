@@ -110,7 +110,7 @@ impl<'a> Scene<'a> {
         self.lost.node.hang(false);
     }
 
-    /// How often agents of either host told a BMC to do `action`. What the BMC hears may be more: `ipmitool` says it again
+    /// How often agents of either host ordered a BMC to do `action`. The BMC may get more: `ipmitool` repeats a request
     /// when an answer is late.
     #[must_use]
     pub fn acts(&self, action: &str) -> usize {
@@ -137,7 +137,7 @@ impl<'a> Scene<'a> {
         self.until(&format!("host {host} leads"), |scene| scene.leader() == Some(host));
     }
 
-    /// What `host` says of the node: for so many seconds it cannot be reached, or that it can (`Some(None)`).
+    /// What `host` reports of the node: for so many seconds it cannot be reached, or that it can (`Some(None)`).
     #[must_use]
     pub fn says(&self, host: usize) -> Option<Option<u64>> {
         let path = format!("{LEASES}/nodewell-controller-reach-{}", self.host(host).name);
@@ -196,7 +196,7 @@ impl<'a> Scene<'a> {
     /// Waits for it.
     ///
     /// # Panics
-    /// With what both controllers have said, if it does not come in a long time.
+    /// With what both controllers have logged, if it does not come in a long time.
     pub fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
         let deadline = Instant::now() + WITHIN;
         while !is_so(self) {
@@ -205,7 +205,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What both controllers have said, and what the BMC was told.
+    /// What both controllers have logged, and the orders to the BMC.
     #[must_use]
     pub fn told(&self) -> String {
         let [a, b] = &self.controllers;

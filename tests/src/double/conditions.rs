@@ -12,14 +12,14 @@ pub(crate) type Fields = Map<String, Value>;
 
 /// What the schema of a NodeCondition knows.
 const SCHEMA: [&str; 6] = ["type", "status", "lastHeartbeatTime", "lastTransitionTime", "reason", "message"];
-/// What the server writes even if nobody said it.
+/// What the server writes even if no client sent it.
 const ALWAYS_WRITTEN: [&str; 4] = ["type", "status", "lastHeartbeatTime", "lastTransitionTime"];
 /// The list item itself, as `managedFields` calls it.
 const ITEM: &str = ".";
-/// Nobody is named until somebody applies: this one then has all that is there.
+/// No manager is named until a client applies: this one then has all that is there.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// A writer as the server tells them apart: by name and by the way they write.
+/// A writer as the server distinguishes them: by name and by the way they write.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
     manager: String,
@@ -52,7 +52,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A field that somebody else holds at another value.
+/// A field that another writer holds at another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Clash {
     pub(crate) owner: Owner,
@@ -74,7 +74,7 @@ type Key = (String, String);
 pub(crate) struct Conditions {
     items: Vec<Fields>,
     owners: BTreeMap<Owner, BTreeSet<Key>>,
-    /// Somebody has applied: from then on writers are kept apart.
+    /// A client has applied: from then on writers are tracked apart.
     tracked: bool,
 }
 
@@ -93,7 +93,7 @@ impl Conditions {
         self.items.iter().any(|item| name(item) == condition)
     }
 
-    /// Server-side apply: these conditions are all that `manager` wants to say.
+    /// Server-side apply: these conditions are all that `manager` wants to set.
     pub(crate) fn apply(&mut self, manager: &str, wanted: &[Fields], force: bool) -> Result<(), Vec<Clash>> {
         let me = Owner::apply(manager);
         if !self.tracked {
@@ -159,7 +159,7 @@ impl Conditions {
         changed
     }
 
-    /// Nobody's fields go; an item goes with its last owner.
+    /// Fields without an owner go; an item goes with its last owner.
     fn release(&mut self, key: &Key, now: &BTreeSet<Key>) {
         let (condition, field) = key;
         let held = |keys: &BTreeSet<Key>| keys.iter().any(|(owned, _)| owned == condition);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 /// How a request goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Answered with this code, and with `Retry-After` in seconds where it is said.
+    /// Answered with this code, and with `Retry-After` in seconds where it is set.
     Status { code: u16, retry_after: Option<u64> },
     /// Taken and never answered: a half-open connection, or a server that hangs.
     Hang,

@@ -11,7 +11,7 @@ use super::{
     store::Store,
 };
 
-/// What the double keeps and says, and nothing around it: no connections, no faults, no log.
+/// What the double stores and answers, and nothing around it: no connections, no faults, no log.
 #[derive(Debug, Default)]
 pub struct InProcess {
     store: Mutex<Store>,
@@ -32,7 +32,7 @@ impl InProcess {
     /// Never in a test that has not failed.
     #[must_use]
     pub fn answer(&self, node: &str, parts: &Parts, body: Bytes) -> Answer {
-        // A kubelet may have no Lease of ours; an identity of our own may, and nobody else asks here.
+        // A kubelet may have no Lease of ours; an identity of our own may, and no other client asks here.
         let own = parts.uri.path().contains("/leases");
         let user = if own { User::Admin } else { User::Node(node.to_owned()) };
         let asked = Asked::new(user, (parts.method.clone(), &parts.uri), &parts.headers, body);

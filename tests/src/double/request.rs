@@ -1,11 +1,11 @@
-//! One request as the double's routes see it: who asks for what.
+//! One request as the double's routes see it: which user asks for what.
 
 use std::collections::BTreeMap;
 
 use hyper::{HeaderMap, Method, Uri, body::Bytes, header};
 use serde_json::Value;
 
-/// Who asks, by bearer token.
+/// The user that asks, by bearer token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum User {
     Admin,
@@ -73,7 +73,7 @@ impl Asked {
         serde_json::from_slice(&self.body)
     }
 
-    /// Who writes, where apply does not ask for a name.
+    /// The name of the writer, where apply does not ask for one.
     pub(crate) fn manager(&self) -> &str {
         self.query.get("fieldManager").unwrap_or(&self.agent)
     }

@@ -51,7 +51,7 @@ pub(crate) fn unauthorized() -> Reply {
     refusal(StatusCode::UNAUTHORIZED, "Unauthorized", Some("Unauthorized"), Value::Null)
 }
 
-/// RBAC or the Node authorizer says no.
+/// RBAC or the Node authorizer refuses.
 pub(crate) fn cannot(user: &User, verb: &str, resource: &str) -> Reply {
     let message = format!(
         "{resource} is forbidden: User {:?} cannot {verb} resource {resource:?} in API group \"\"",
@@ -60,7 +60,7 @@ pub(crate) fn cannot(user: &User, verb: &str, resource: &str) -> Reply {
     refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "kind": resource }))
 }
 
-/// The Node authorizer keeps kubelets to their own Leases.
+/// The Node authorizer restricts kubelets to their own Leases.
 pub(crate) fn cannot_lease(user: &User, verb: &Method, namespace: &str) -> Reply {
     let verb = if verb == Method::POST { "create" } else { "patch" };
     let message = format!(
@@ -73,13 +73,13 @@ pub(crate) fn cannot_lease(user: &User, verb: &Method, namespace: &str) -> Reply
     refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), details)
 }
 
-/// The admission plug-in `NodeRestriction` says no.
+/// The admission plug-in `NodeRestriction` refuses.
 pub(crate) fn other_node(own: &str, other: &str) -> Reply {
     let message = format!("nodes {other:?} is forbidden: node {own:?} is not allowed to modify node {other:?}");
     refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "name": other, "kind": NODES }))
 }
 
-/// A ValidatingAdmissionPolicy says no, in the words of [`crate::cluster::refusing_policy`].
+/// A ValidatingAdmissionPolicy refuses, with the message of [`crate::cluster::refusing_policy`].
 pub(crate) fn denied(node: &str) -> Reply {
     let words = format!("ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {POLICY_WORDS}");
     let details = json!({ "name": node, "kind": NODES, "causes": [{ "message": words }] });

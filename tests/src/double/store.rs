@@ -1,4 +1,4 @@
-//! What the double keeps: Nodes, Events and Leases. Nothing survives it.
+//! What the double stores: Nodes, Events and Leases. Nothing survives it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,7 @@ impl Node {
     }
 }
 
-/// Kubernetes keeps whole seconds.
+/// Kubernetes stores whole seconds.
 fn now() -> String {
     Timestamp::now().round(Unit::Second).unwrap().to_string()
 }

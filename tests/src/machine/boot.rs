@@ -29,7 +29,8 @@ pub(super) fn boot(release: Release) -> Machine {
 pub(super) fn start(tree: &Path, flags: &[&str]) -> Machine {
     let folder = TempDir::with_prefix("nodewell-machine-").unwrap();
     let node = folder.path().join("kmsg");
-    // A node of our own: the outer machine's is the same inode for everybody, and a program inside may change its mode.
+    // A node of our own: the outer machine's is the same inode for all processes, and a program inside may change its
+    // mode.
     mknod(&node, SFlag::S_IFCHR, Mode::from_bits_truncate(0o600), makedev(1, 11)).unwrap();
     let cgroup = Cgroup::make().unwrap();
     let log = folder.path().join("console");

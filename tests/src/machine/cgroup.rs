@@ -60,7 +60,7 @@ fn sweep(hierarchy: &Path) {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(MARK)?.split('-').next());
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
-            // Somebody may still be in there; then it stays.
+            // A process may still be in there; then it stays.
             let _ = remove(&entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! A machine's disk that outlives its boots: a copy of a release's tree, with a journal that is kept.
+//! A machine's disk that outlives its boots: a copy of a release's tree, with a persistent journal.
 
 use std::{
     fs,

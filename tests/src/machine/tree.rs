@@ -1,4 +1,4 @@
-//! The trees that machines boot from: made once by mmdebstrap from Debian's packages, and kept in `target/machines`.
+//! The trees that machines boot from: made once by mmdebstrap from Debian's packages, and cached in `target/machines`.
 
 use std::{
     fs::{self, File},
@@ -49,7 +49,7 @@ impl Release {
     /// Its tree, made now if it is not there.
     ///
     /// # Errors
-    /// With what mmdebstrap said.
+    /// With mmdebstrap's output.
     pub fn tree(self) -> Result<PathBuf, String> {
         // One at a time, among threads and among processes.
         static MAKING: Mutex<()> = Mutex::new(());
@@ -86,7 +86,7 @@ impl Release {
     }
 }
 
-/// `target/machines` of this build: what machines are made from, and what is kept for all runs.
+/// `target/machines` of this build: what machines are made from, and what is cached for all runs.
 ///
 /// # Panics
 /// If this program does not lie where cargo builds.

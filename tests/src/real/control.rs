@@ -43,7 +43,7 @@ impl RealServer {
             return;
         }
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
-        // In the order in which the documents say: the namespace first.
+        // In the order that the documents give: the namespace first.
         for file in ["agent", "service-account", "admission", "flowschema", "enroll"] {
             let path = folder.join(format!("nodewell-{file}.yaml"));
             let outcome = self.kubectl(&["apply", "--filename", &path.to_string_lossy()]);

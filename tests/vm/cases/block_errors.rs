@@ -1,4 +1,5 @@
-//! A disk begins to fail writes: ext4 goes read-only, and both are told; after repair and a new mount both are over.
+//! A disk begins to fail writes: ext4 goes read-only, and both are reported; after repair and a new mount both are
+//! over.
 
 use nodewell_tests::suite::Suite;
 use nodewell_vm::{

@@ -1,5 +1,6 @@
-//! An NFS server that goes away under a hard mount: whoever asks hangs in the kernel, and can be killed. The mount is told
-//! as not answering, the server is the problem that the kernel log tells too, and all is well once it is back.
+//! An NFS server that goes away under a hard mount: a process that asks hangs in the kernel, and can be killed. The
+//! mount is reported as not answering, the server is the problem that the kernel log reports too, and all is well once
+//! it is back.
 
 use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{
@@ -17,8 +18,9 @@ pub(crate) fn list(suite: &mut Suite) {
 
 const CONFIG: &str = "satellites = \"spawn\"\n[mounts]\ninterval = \"5s\"\ndeadline = \"15s\"\n";
 
-/// The kernel's own server, of version 4 alone, which needs no portmapper; what mountd would answer is told beforehand:
-/// who the client is, which file handle is which folder, and how it is exported (flags: by number, no subtree, any port).
+/// The kernel's own server, of version 4 alone, which needs no portmapper; what mountd would answer is written
+/// beforehand: which client it is, which file handle is which folder, and how it is exported (flags: by number, no
+/// subtree, any port).
 const SERVE: &str = "
 set -e
 echo '-2 -3 +4 +4.0' >/proc/fs/nfsd/versions
@@ -34,7 +36,7 @@ mkdir -p /srv/export /srv/nfs
 mount -t tmpfs export /srv/export
 mount -t nfsd nfsd /proc/fs/nfsd
 ";
-/// Two tries of two seconds before the kernel says that it waits.
+/// Two tries of two seconds before the kernel reports that it waits.
 const MOUNT: &str =
     "mount -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1,vers=4.0,hard,timeo=20,retrans=1 127.0.0.1:/ /srv/nfs";
 const STOP: &str = "echo 0 >/proc/fs/nfsd/threads";

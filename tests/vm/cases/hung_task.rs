@@ -1,4 +1,4 @@
-//! A task that waits for a frozen filesystem: the kernel reports it, and who watches the node hears of it.
+//! A task that waits for a frozen filesystem: the kernel reports it, and a watcher of the node hears of it.
 
 use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{GUEST, disk::Image, guest::Plan};

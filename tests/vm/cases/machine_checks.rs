@@ -18,8 +18,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::LongSuite, GUEST], "lost_memory_is_told", lost_memory_is_told);
 }
 
-/// Status words of the machine check architecture (Intel SDM volume 3B, chapter 16): valid, enabled, with address and
-/// kind of address. Corrected: a read of the first-level data cache.
+/// Values of the machine check architecture's status registers (Intel SDM volume 3B, chapter 16): valid, enabled, with
+/// address and kind of address. Corrected: a read of the first-level data cache.
 const CORRECTED: &str = "mce 0 9 0x9c00000000000135 0 0x12345000 0x8c";
 /// Uncorrected, and the processor no longer knows what it was doing: an internal timer ran out.
 const FATAL: &str = "mce 0 4 0xbe00000000800400 4 0 0";
@@ -29,7 +29,8 @@ const SCRUBBED: &str = "mce 0 9 0xbd000000000000c0 5 0x8000000 0x8c";
 
 fn boot() -> Guest {
     let guest = Plan::default().boot();
-    // Corrected ones raise no interrupt here: the kernel looks for them every five minutes, if nobody asks for more.
+    // Corrected ones raise no interrupt here: the kernel polls for them every five minutes, unless another interval is
+    // set.
     guest.sh("echo 1 >/sys/devices/system/machinecheck/machinecheck0/check_interval");
     guest.start_agent("");
     guest
@@ -47,7 +48,7 @@ fn a_fatal_one_is_told_after_the_reboot() {
     let guest = Plan::default().reboots().boot();
     guest.monitor(FATAL);
     guest.wait_reboot();
-    // The processor's banks have kept it.
+    // The processor's banks have stored it.
     guest.start_agent("");
     let problem = guest.wait_problem("CpuUnhealthy", "MachineCheckUncorrected");
     assert_eq!(problem.subject.as_deref(), Some("CPU 0"), "{problem:?}");

@@ -1,4 +1,4 @@
-//! A machine with 24 disks: all of them are read in one round, and the time that takes is told.
+//! A machine with 24 disks: all of them are read in one round, and the time that takes is reported.
 
 use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{GUEST, disk::Image, guest::Plan};

@@ -1,5 +1,5 @@
-//! EDAC counts errors of a memory module, and prints a line for each: what the agent reads in the kernel's log and what its
-//! satellite reads in sysfs is one problem of the module, by its label.
+//! EDAC counts errors of a memory module, and prints a line for each: what the agent reads in the kernel's log and what
+//! its check process reads in sysfs is one problem of the module, by its label.
 
 use nodewell_model::view::ProblemView;
 use nodewell_tests::suite::{Need, Suite};
@@ -17,7 +17,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 const CONFIG: &str = "satellites = \"spawn\"\n[memory]\ninterval = \"10s\"\n";
-/// Who tells.
+/// The sources that report.
 const KERNEL_LOG: &str = "kernel-monitor";
 const SATELLITE: &str = "check@root";
 /// As many as the bucket holds: one more is a problem (`corrected-per-day`).

@@ -8,7 +8,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("out_of_memory").case_with(&[Need::LongSuite, GUEST], "whose_it_is", whose_it_is);
 }
 
-/// `tail` keeps what has no line end, however long it gets.
+/// `tail` buffers what has no line end, however long it gets.
 const EAT: &str = "tail /dev/zero >/dev/null 2>&1";
 const LIMITED: &str = "
 echo +memory >/sys/fs/cgroup/cgroup.subtree_control

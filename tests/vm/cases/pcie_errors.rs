@@ -1,4 +1,4 @@
-//! Errors that a PCI Express port reports: told with the port's address, and the fatal one is a fault that lasts.
+//! Errors that a PCI Express port reports: reported with the port's address, and the fatal one is a fault that lasts.
 
 use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{GUEST, disk::Image, guest::Plan};

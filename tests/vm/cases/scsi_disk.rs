@@ -1,5 +1,5 @@
-//! A SCSI disk that knows no log page: nobody can ask it for its health, so that it is well by what is known, and nothing is
-//! complained of, round after round.
+//! A SCSI disk that knows no log page: it cannot be asked for its health, so that it is well by what is known, and
+//! nothing is complained of, round after round.
 
 use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{
@@ -17,7 +17,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
-/// What the agent or the kernel said of it; not that an emulated machine was slow.
+/// What the agent or the kernel logged of it; not that an emulated machine was slow.
 const COMPLAINTS: &str = "
 grep -E ' (WARN|ERROR) .*(sda|scsi0)' /run/agent.log | grep -v 'no answer in time'
 dmesg | grep -iE 'sda.*error|sd 0:0:0:0.*(error|sense key|fail)'
@@ -36,7 +36,7 @@ fn is_well_by_what_is_known() {
     assert_eq!(complaints.stdout, "", "it complains of the disk");
 }
 
-/// The disk beside it tells when a round is over: it has as many well ones then.
+/// The disk beside it shows when a round is over: it has as many well ones then.
 fn another_round(guest: &Guest, warning: u64, well: u32) {
     guest.set("other", "smart_critical_warning", warning);
     guest.wait_hardware("disks", |disks| (disks.total, disks.well) == (2, well));

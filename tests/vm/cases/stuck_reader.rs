@@ -1,6 +1,6 @@
-//! Disks whose commands never come back: their readers hang in the kernel and survive SIGKILL, and also their satellite. A
-//! disk is told as not answering and left alone, the others go on being read; with two readers left over nothing is asked
-//! any more. All is well once the kernel lets go.
+//! Disks whose commands never come back: their readers hang in the kernel and survive SIGKILL, and also their check
+//! process. A disk is reported as not answering and left alone, the others go on being read; with two readers left over
+//! nothing is asked any more. All is well once the kernel lets go.
 
 use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{
@@ -20,9 +20,9 @@ const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 const SATA: [&str; 3] = ["ahci", "sd_mod", "sg"];
 /// The tasks that hang in the kernel, by name.
 const HANGING: &str = "cat /proc/[0-9]*/stat 2>/dev/null | sed -n 's/^[0-9]* (\\(.*\\)) D .*/\\1/p'";
-/// How often a satellite said so of a disk: of each left-over that it made, and of each that it found.
+/// How often a check process logged this of a disk: of each left-over that it made, and of each that it found.
 const LEFT_OVERS: &str = "grep -c 'survives SIGKILL.* at=\"sd' /run/agent.log || true";
-/// Words of a command line are ended by zeros.
+/// Arguments of a command line are ended by zeros.
 const PID_OF_SATELLITE: &str = "grep -l '^nodewelld.monitor.disk' /proc/[0-9]*/cmdline 2>/dev/null | sed 's/[^0-9]//g'";
 
 fn is_left_alone_until_it_is_gone() {
@@ -77,7 +77,7 @@ fn hang(guest: &Guest, disk: &str) {
 fn the_others_are_read(guest: &Guest) {
     guest.until("a reader hangs in the kernel", || guest.sh(HANGING).contains("nwd:sda").then_some(()));
     guest.wait_hardware("disks", |disks| disks.states.get("not answering") == Some(&1));
-    // What the others say from now on, somebody hears.
+    // What the others report from now on arrives.
     guest.set("first", "smart_critical_warning", 1);
     let problem = guest.wait_problem("DiskUnhealthy", "NvmeSpareLow");
     assert_eq!(problem.subject.as_deref(), Some("nvme0"), "{problem:?}");
@@ -99,7 +99,7 @@ fn nothing_is_asked(guest: &Guest) {
     assert_eq!(guest.sh(HANGING).matches("nwd:").count(), 2, "no third reader");
 }
 
-/// Its word stays until another one speaks; the agent starts that.
+/// Its report stays until another one reports; the agent starts that.
 fn restart_satellite(guest: &Guest) {
     let before = guest.sh(PID_OF_SATELLITE);
     guest.sh(&format!("kill -9 {before}"));

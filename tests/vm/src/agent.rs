@@ -4,7 +4,7 @@ use nodewell_model::view::{ConditionView, EventView, HardwareView, NodeView, Pro
 
 use crate::guest::Guest;
 
-/// Whoever looks for its log looks in `guest.rs` too.
+/// The path of its log is also in `guest.rs`.
 const START: &str = "
 setsid nodewelld --standalone --node-name guest --metrics-address off --state-dir /var/lib/nodewell \
   --config /etc/nodewell.toml </dev/null >>/run/agent.log 2>&1 &

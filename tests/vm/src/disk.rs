@@ -1,4 +1,4 @@
-//! What lies under a guest's disks: files, and a block server that fails or falls silent when it is told.
+//! What lies under a guest's disks: files, and a block server that fails or falls silent on request.
 
 use std::{
     ffi::OsString,
@@ -19,7 +19,7 @@ const SOCKET: &str = "socket";
 /// While it is there, the block server fails all writes.
 const FAILING: &str = "failing";
 
-/// A disk as QEMU is told of it.
+/// A disk as it is given to QEMU.
 pub trait Backing {
     /// The value of QEMU's `file=`.
     fn file(&self) -> String;
@@ -92,7 +92,7 @@ impl Server {
     /// From now on every write fails.
     ///
     /// # Panics
-    /// If it cannot be told.
+    /// If the flag file cannot be written.
     pub fn fail_writes(&self) {
         File::create(self.failing()).unwrap();
     }
@@ -100,7 +100,7 @@ impl Server {
     /// From now on they succeed again.
     ///
     /// # Panics
-    /// If it cannot be told.
+    /// If the flag file cannot be removed.
     pub fn mend_writes(&self) {
         fs::remove_file(self.failing()).unwrap();
     }

@@ -42,7 +42,7 @@ impl Plan {
     /// Boots it, and waits for its shell.
     ///
     /// # Panics
-    /// If it does not come up; what it said is shown.
+    /// If it does not come up; its output is shown.
     #[must_use]
     pub fn boot(&self) -> Guest {
         let kernel = Kernel::of_debian().unwrap();
@@ -175,7 +175,7 @@ impl Guest {
         let console = self.console();
         let lines: Vec<&str> = console.lines().collect();
         eprintln!("--- the guest's console ends:\n{}", lines[lines.len().saturating_sub(40)..].join("\n"));
-        // Poisoned: whoever panicked held it.
+        // Poisoned: the thread that panicked held it.
         let mut shell = self.shell.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match shell.run(LAST_WORDS, LAST_PATIENCE) {
             Ok(outcome) => eprintln!("--- the guest's log ends:\n{}{}---", outcome.stdout, outcome.stderr),

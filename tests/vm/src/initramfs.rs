@@ -17,7 +17,7 @@ use crate::{
 
 const INIT: &str = include_str!("init.sh");
 const PROGRAMS: [&str; 2] = ["nodewelld", "nodewell"];
-/// Of this machine, if it has them; whoever needs one says so.
+/// Of this machine, if it has them; a case that needs one declares it.
 const OTHERS: [&str; 1] = [RDMA];
 /// Makes ports of fabrics.
 pub(crate) const RDMA: &str = "/usr/bin/rdma";
@@ -96,7 +96,7 @@ fn stripped(program: &Path) -> Result<Vec<u8>, String> {
     read(copy.path())
 }
 
-/// The paths in what `ldd` says; what the kernel brings itself has none.
+/// The paths in the output of `ldd`; what the kernel brings itself has none.
 fn libraries_of(program: &Path) -> Result<Vec<String>, String> {
     let said = output(Command::new("ldd").arg(program))?;
     let said = String::from_utf8_lossy(&said);

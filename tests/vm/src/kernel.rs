@@ -1,4 +1,4 @@
-//! The kernel of the guests: Debian's own package, unpacked once and kept in `target/machines`.
+//! The kernel of the guests: Debian's own package, unpacked once and cached in `target/machines`.
 
 use std::{
     env,
@@ -33,7 +33,7 @@ impl Kernel {
     /// The one that `NODEWELL_KERNEL_DEB` names, else Debian's newest; fetched at the first call on this machine.
     ///
     /// # Errors
-    /// In words, if it cannot be had.
+    /// A message, if it cannot be had.
     pub(crate) fn of_debian() -> Result<Self, String> {
         static KERNEL: OnceLock<Result<Kernel, String>> = OnceLock::new();
         KERNEL.get_or_init(find).clone()

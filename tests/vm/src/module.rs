@@ -15,7 +15,7 @@ use crate::{
     kernel::{Kernel, output, told},
 };
 
-/// The memory controller that fails when it is told: `module/faulty_memory.c`.
+/// The memory controller that fails on request: `module/faulty_memory.c`.
 pub const FAULTY_MEMORY: &str = "faulty_memory";
 
 const SOURCES: [(&str, &str); 2] =

@@ -1,4 +1,4 @@
-//! Which machine a guest is: its memory, its devices, what its kernel is told.
+//! Which machine a guest is: its memory, its devices, its kernel's command line.
 
 use std::{ffi::OsString, path::Path};
 
@@ -31,7 +31,7 @@ impl Plan {
         self
     }
 
-    /// More words on the kernel's command line.
+    /// More arguments on the kernel's command line.
     #[must_use]
     pub fn kernel(mut self, words: &str) -> Self {
         self.kernel.push(words.to_owned());
@@ -51,7 +51,7 @@ impl Plan {
         self
     }
 
-    /// Any device, in QEMU's own words; `id=` is its name for QMP.
+    /// Any device, in QEMU's own syntax; `id=` is its name for QMP.
     #[must_use]
     pub fn device(mut self, words: &str) -> Self {
         self.devices.extend(["-device".to_owned(), words.to_owned()]);

@@ -48,7 +48,7 @@ impl Qmp {
         }
     }
 
-    /// Runs a command of the monitor for people; gives what it says.
+    /// Runs a command of the monitor for people; gives its output.
     ///
     /// # Panics
     /// If it complains.

@@ -10,7 +10,7 @@ use std::{
 
 use nodewell_tests::cli::Outcome;
 
-/// What init says when it listens.
+/// What init prints when it listens.
 const READY: &str = "ready";
 
 /// A connection to the port.
@@ -28,7 +28,7 @@ impl Shell {
     /// Waits until init listens.
     ///
     /// # Errors
-    /// If it has not said so within `patience`.
+    /// If it has not printed that within `patience`.
     pub(crate) fn ready(&mut self, patience: Duration) -> io::Result<()> {
         let said = self.line(patience)?;
         if said == READY { Ok(()) } else { Err(io::Error::other(format!("init said {said:?}"))) }

@@ -1,5 +1,5 @@
-//! What QEMU's SATA disks say of themselves: a table in QEMU's own program, the same for all of them, which a case alters in
-//! the running QEMU. QEMU itself has no command for it.
+//! What QEMU's SATA disks report of themselves: a table in QEMU's own program, the same for all of them, which a case
+//! alters in the running QEMU. QEMU itself has no command for it.
 
 use std::{
     fs::{self, File},

@@ -18,12 +18,12 @@ use super::{
 };
 use crate::settings::ClockSettings;
 
-/// Whoever keeps the clock sets the kernel's bound of its error anew, systemd-timesyncd at least every 34 minutes; left
-/// alone it grows by 1.8 s an hour, to 16 s, where it is at the start.
+/// The program that synchronises the clock resets the kernel's bound of its error, systemd-timesyncd at least every 34
+/// minutes. Without it the bound grows by 1.8 s an hour, to 16 s, its value at boot.
 const KEPT_BELOW_MICROS: i64 = 5_000_000;
-/// A slew of half a second takes its keeper some minutes.
+/// A slew of half a second takes the time daemon some minutes.
 const OFF_FOR: Duration = Duration::from_secs(5 * 60);
-/// At the start of the machine its clock is set right: nothing to tell.
+/// In the first minutes of the machine its clock is set right: that step is not reported.
 const BOOT: Duration = Duration::from_secs(10 * 60);
 
 /// Judges; pure.
@@ -41,7 +41,7 @@ pub struct ClockJudge {
 struct Memory {
     boot_id: String,
     mark: Option<Mark>,
-    /// Somebody has kept the clock in this boot.
+    /// The clock was synchronised in this boot.
     was_kept: bool,
     lost: Lasting,
     off: Lasting,

@@ -1,12 +1,12 @@
-//! Which program keeps the clock, as far as that can be seen without asking it: chronyd and systemd-timesyncd leave
-//! files. Of ntpd nothing is concluded: with `-x` it keeps the clock without telling the kernel.
+//! Which program synchronises the clock, as far as that can be seen without asking it: chronyd and systemd-timesyncd
+//! leave files. Of ntpd nothing is concluded: with `-x` it synchronises the clock without notifying the kernel.
 
 use std::{fs, path::Path};
 
 use nodewell_hardware::Roots;
 use serde::{Deserialize, Serialize};
 
-/// One that tells the kernel when it is successful.
+/// A time daemon that notifies the kernel when it is successful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Keeper {
@@ -35,7 +35,7 @@ impl Keeper {
         self != Self::None
     }
 
-    /// For people; empty for nobody.
+    /// For people; empty for `None`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::None => "",

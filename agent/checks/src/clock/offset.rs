@@ -1,4 +1,4 @@
-//! Steps of the wall clock, and how far it is off while somebody keeps it.
+//! Steps of the wall clock, and how far it is off while it is synchronised.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Mark {
     }
 }
 
-/// How far the clock is off by the kernel's and its keeper's word.
+/// How far the clock is off, as the kernel and the time daemon report it.
 pub(super) fn deviation(error: &Error) -> Duration {
     let estimated = u64::try_from(error.estimated_micros).unwrap_or(0).saturating_mul(1000);
     Duration::from_nanos(error.offset_nanos.unsigned_abs().max(estimated))

@@ -1,24 +1,24 @@
-//! What the reader says of the clock.
+//! What the reader reports of the clock.
 
 use serde::{Deserialize, Serialize};
 
 use super::{keeper::Keeper, source::Source};
 
-/// The only device of the family.
+/// The only device of the clock check.
 pub(super) const CLOCK: &str = "clock";
 
 /// One look.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct ClockReading {
-    /// The wall clock less the clock that counts from boot: changes only when somebody sets the wall clock. Both are
-    /// slewed alike (`timekeeping_adjust` in kernel/time/timekeeping.c).
+    /// The wall clock less the clock that counts from boot: changes only when the wall clock is set. Both are slewed
+    /// alike (`timekeeping_adjust` in kernel/time/timekeeping.c).
     pub(super) wall_less_boot_millis: i64,
     pub(super) keeping: Keeping,
     pub(super) keeper: Keeper,
     pub(super) source: Option<Source>,
 }
 
-/// What the kernel knows of who keeps its clock.
+/// What the kernel knows of the synchronisation of its clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Keeping {
@@ -34,7 +34,7 @@ pub(super) struct Error {
     pub(super) offset_nanos: i64,
     pub(super) max_micros: i64,
     pub(super) estimated_micros: i64,
-    /// TAI less UTC; 0 where nobody has told the kernel.
+    /// TAI less UTC; 0 until a program has set it in the kernel.
     pub(super) tai_secs: i32,
 }
 

@@ -15,12 +15,13 @@ pub(super) struct Source {
     pub(super) current: String,
     /// One that the kernel does not trust any more is not among them.
     pub(super) available: Vec<String>,
-    /// The CPU says that its counter is good for a clock, no hypervisor has a word in it, and nobody has ruled it out.
+    /// The CPU's flags show a counter that is good for a clock, no hypervisor takes part in it, and the command line
+    /// does not rule it out.
     pub(super) expects_tsc: bool,
 }
 
 impl Source {
-    /// `None` where the kernel does not say.
+    /// `None` where the kernel does not report it.
     pub(super) fn read(roots: &Roots) -> Option<Self> {
         let folder = roots.sys.join("devices/system/clocksource/clocksource0");
         let text = |name: &str| attribute::text(&folder.join(name)).ok().flatten();

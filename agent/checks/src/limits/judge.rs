@@ -1,5 +1,5 @@
-//! Judges limits: takes rounds in, keeps what a verdict needs to remember. Each part answers by itself, so that one that hangs
-//! hides nothing of the others.
+//! Judges limits: receives rounds and saves what a verdict needs later. Each part answers by itself, so that one that
+//! hangs hides nothing of the others.
 
 mod certificates;
 mod gauge;
@@ -32,7 +32,7 @@ use self::{
 use super::reading::{CGROUPS, CgroupsReading, FILES, FilesReading, KERNEL, KernelReading, TASKS, TasksReading};
 use crate::settings::LimitsSettings;
 
-/// What is unknown of a kernel that never said anything.
+/// What is unknown of a kernel that never reported anything.
 const KERNELS: [&str; 4] = ["ResourceExhausted", "MemoryPressureHigh", "CpuPressureHigh", "IoPressureHigh"];
 
 /// Judges; pure.
@@ -53,7 +53,7 @@ pub struct LimitsJudge {
     /// By part.
     troubles: BTreeMap<String, Trouble>,
     listing: Option<Trouble>,
-    /// As it was last handed out to be kept.
+    /// As it was last returned to be saved.
     kept: Value,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the small files of procfs that tell levels and counters of the kernel as a whole.
+//! Reads the small files of procfs that report levels and counters of the kernel as a whole.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::reading::{ConntrackCounts, KernelReading, Level, Memory, Pressure, Sw
 /// `fs.file-max` of 2^63-1, which systemd sets, and what comes near it, is no limit: so many files fill all memory.
 const NO_LIMIT: u64 = 1 << 48;
 
-/// Everything that procfs tells.
+/// Everything that procfs reports.
 pub(super) fn read(roots: &Roots) -> Result<KernelReading, ReadError> {
     let proc = &roots.proc;
     let text = |name: &str| attribute::text(&proc.join(name)).ok().flatten();

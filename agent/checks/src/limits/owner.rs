@@ -1,4 +1,4 @@
-//! Whose process or cgroup it is: told by the cgroup's path, because a name is anybody's to choose.
+//! The owner of a process or cgroup: found by the cgroup's path, because any process can choose its own name.
 
 /// A pod, or a unit of the service manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(super) enum Owner {
     Unit(String),
 }
 
-/// Whose a process is whose `/proc/PID/cgroup` has this text.
+/// The owner of a process whose `/proc/PID/cgroup` has this text.
 pub(super) fn of_process(cgroup: &str) -> Option<Owner> {
     // systemd's own hierarchy, or the unified one, which may be there beside it and empty.
     let paths = cgroup.lines().filter_map(|line| line.splitn(3, ':').nth(2));

@@ -1,4 +1,4 @@
-//! What the limits reader says: one answer for each part that is asked for by itself.
+//! What the limits reader reports: one answer for each part that is asked for by itself.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ pub struct Scan {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zombie {
     pub id: TaskId,
-    /// What the parent is called, and whose it is.
+    /// The parent's name, and its owner.
     pub parent: String,
 }
 
@@ -148,7 +148,7 @@ pub struct CgroupsReading {
 pub struct Pod {
     /// In it and below it, since it was made.
     pub oom_kills: u64,
-    /// `namespace/name`, where the kubelet's log folder tells; only looked up if there were kills.
+    /// `namespace/name`, where the kubelet's log folder shows it; only looked up if there were kills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }

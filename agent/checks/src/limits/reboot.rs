@@ -1,4 +1,5 @@
-//! Whether a reboot is due: packages say so (Debian, Ubuntu), or a newer kernel was installed than the one that runs.
+//! Whether a reboot is due: packages ask for it (Debian, Ubuntu), or a newer kernel was installed than the one that
+//! runs.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +12,7 @@ use nodewell_model::text;
 
 use super::{host, kernel, reading::Reboot};
 
-/// For people; more of them say no more.
+/// For people; more of them add nothing.
 const PACKAGES_LIMIT: usize = 20;
 
 /// `None` if nothing asks for it.
@@ -31,12 +32,12 @@ fn packages(path: &Path) -> Vec<String> {
     names.into_iter().filter(|name| !name.is_empty()).take(PACKAGES_LIMIT).collect()
 }
 
-/// The newest kernel of the same flavour that came after this boot. One that was there before was not chosen at the boot:
-/// somebody wants it so.
+/// The newest kernel of the same flavour that came after this boot. One that was there before was not chosen at the
+/// boot: the operator wants it so.
 fn newer_kernel(roots: &Roots, root: &Path) -> Option<String> {
     let running = attribute::text(&roots.proc.join("sys/kernel/osrelease")).ok().flatten()?;
     let modules = root.join("lib/modules");
-    // Modules of another root, in a container say, or of a kernel that has none, tell nothing.
+    // Modules of another root, of a container for example, or of a kernel that has none, show nothing.
     if !modules.join(&running).is_dir() {
         return None;
     }

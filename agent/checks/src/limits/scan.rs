@@ -26,7 +26,7 @@ const PAUSE_FACTOR: u32 = 10_000;
 const LONGEST_PAUSE: Duration = Duration::from_mins(15);
 /// More of them make no other verdict.
 const TASKS_LIMIT: usize = 1_000;
-/// So many more tasks wait in the kernel than their processes' first threads can tell: the threads are looked at, too.
+/// So many more tasks wait in the kernel than their processes' first threads show: the threads are looked at, too.
 const HIDDEN_WAITERS: f64 = 5.0;
 
 /// By what they are called: kubelets in all their wrappings, container runtimes, and ourselves.
@@ -154,7 +154,7 @@ impl Look<'_> {
         if self.found.blocked.len() >= TASKS_LIMIT {
             return;
         }
-        // `0` to who may not know, and to all where it does not wait.
+        // `0` for a reader without permission, and for every reader where the task does not wait.
         let place = attribute::text(&path.join("wchan")).ok().flatten().filter(|place| place != "0");
         let place = place.map(|place| text::subject(place.as_bytes())).unwrap_or_default();
         self.found.blocked.push(Blocked { id: stat.id, name: text::subject(stat.name), ticks: stat.ticks, place });

@@ -20,7 +20,7 @@ use super::{
 use crate::settings::MountsSettings;
 
 const WELL_LIMIT: usize = 64;
-/// What an agent takes, unless its configuration says more (`subjects-per-daemon`).
+/// What an agent accepts, unless its configuration allows more (`subjects-per-daemon`).
 const SUBJECTS_LIMIT: usize = 256;
 
 /// Judges; pure.
@@ -28,7 +28,7 @@ const SUBJECTS_LIMIT: usize = 256;
 pub struct MountsJudge {
     settings: MountsSettings,
     rows: Vec<Row>,
-    /// The last word of each that was asked.
+    /// The last answer of each that was asked.
     answers: BTreeMap<String, Result<Reading, Trouble>>,
     /// Why the table is not known.
     listing: Option<Trouble>,
@@ -77,7 +77,7 @@ impl MountsJudge {
         }
     }
 
-    /// Without a table nobody can tell how anything is that was told.
+    /// Without a table the state of everything that was reported is unknown.
     fn verdicts(&self) -> Vec<Verdict> {
         if let Some(trouble) = &self.listing {
             return self.last.iter().map(|last| Verdict { state: unknown(trouble), ..last.clone() }).collect();
@@ -118,7 +118,7 @@ impl MountsJudge {
         Short { inodes: short.inodes && !is_one, ..short }
     }
 
-    /// What the kernel log tells as well: the same problems, by the same names.
+    /// What the kernel log reports as well: the same problems, by the same names.
     fn unhealthy(&self, row: &Row) -> Vec<Verdict> {
         let subject = row.name.as_ref().unwrap_or(&row.point);
         let Some(disk) = self.memory.get(&row.point) else { return Vec::new() };
@@ -148,7 +148,7 @@ impl MountsJudge {
             Err(Trouble::Read(ReadError::Gone { .. })) => return None,
             Err(trouble) => unknown(trouble),
         };
-        // Of volumes only what is wrong is told: there are many, and pods come and go.
+        // Of volumes only what is wrong is reported: there are many, and pods come and go.
         (!row.is_volume || is_faulty(&state)).then(|| verdict(condition(row), &row.point, state))
     }
 
@@ -184,7 +184,7 @@ impl Judge for MountsJudge {
     }
 }
 
-/// What is wrong comes first, and of what is well only so much is told as shows that somebody looks.
+/// What is wrong comes first, and of what is well only so much is reported as shows that the check runs.
 fn thinned(verdicts: Vec<Verdict>) -> Vec<Verdict> {
     let mut well = 0;
     let is_told = |verdict: &Verdict| {

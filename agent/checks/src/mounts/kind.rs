@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mountinfo::Mount;
 
-/// Told by the type and the device number.
+/// Distinguished by the type and the device number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     /// On a device of this machine: room, errors.
@@ -74,7 +74,7 @@ pub(super) fn is_nfs(asked: &str) -> bool {
     asked.starts_with(NFS)
 }
 
-/// Who is asked: `nfs:filer`, `cifs:filer`, or the mount itself.
+/// What is asked: `nfs:filer`, `cifs:filer`, or the mount itself.
 pub(super) fn asked(kind: Kind, mount: &Mount) -> String {
     match kind {
         Kind::Disk | Kind::Fuse => mount.mount_point.clone(),

@@ -12,23 +12,23 @@ pub struct Mount {
     /// What of the filesystem is seen at the mount point: `/`, or a folder of it.
     pub root: String,
     pub mount_point: String,
-    /// Nobody writes through this mount, whatever the filesystem takes: a read-only bind, a service's sandbox.
+    /// No process writes through this mount, whatever the filesystem takes: a read-only bind, a service's sandbox.
     pub is_sealed: bool,
     pub filesystem: String,
-    /// `/dev/sda1`, or whatever the mounter said.
+    /// `/dev/sda1`, or whatever the mounting program passed.
     pub source: String,
     /// The options after the ` - `: what the filesystem itself does.
     pub super_options: Vec<String>,
 }
 
 impl Mount {
-    /// Whether the filesystem takes no writes. 6.18 says `emergency_ro` where older kernels keep saying `rw`.
+    /// Whether the filesystem takes no writes. 6.18 shows `emergency_ro` where older kernels still show `rw`.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.has("ro") || self.is_cut_off()
     }
 
-    /// Whether the kernel has cut it off after an error: nobody mounts it so.
+    /// Whether the kernel has cut it off after an error: it is never mounted so.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
         self.has("emergency_ro") || self.has("shutdown")
@@ -39,7 +39,7 @@ impl Mount {
     }
 }
 
-/// All mounts of this process's namespace, or none where procfs does not say.
+/// All mounts of this process's namespace, or none where procfs does not list them.
 pub fn read(proc_root: &Path) -> io::Result<Vec<Mount>> {
     let text = std::fs::read(proc_root.join("self/mountinfo"))?;
     Ok(parse(&String::from_utf8_lossy(&text)))

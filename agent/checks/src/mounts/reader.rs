@@ -23,7 +23,7 @@ use super::{
 };
 use crate::settings::MountsSettings;
 
-/// More filesystems that are worth a look has no node; the rest of the table is not told.
+/// No node has more filesystems that are worth a look; the rest of the table is not reported.
 const ROWS_LIMIT: usize = 2000;
 /// So many filesystems of one server are asked for in one question: pods may have mounted hundreds.
 const OF_SERVER_LIMIT: usize = 16;

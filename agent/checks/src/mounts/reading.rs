@@ -1,4 +1,4 @@
-//! What the reader says: the table of mounts, and what each that was asked answered.
+//! What the reader reports: the table of mounts, and what each that was asked answered.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) struct Row {
     pub(super) asked: String,
     /// As the kernel log calls the device: `sda1`, `dm-3`.
     pub(super) name: Option<String>,
-    /// Nobody but pods sees it.
+    /// Only pods see it.
     pub(super) is_volume: bool,
     pub(super) is_read_only: bool,
     /// By the kernel, after an error.

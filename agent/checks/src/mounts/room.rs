@@ -70,7 +70,7 @@ impl Level {
     }
 }
 
-/// An operator who waits for longer waits for longer here, too.
+/// An operator with a higher threshold gets a higher one here, too.
 fn tiny(usual: Threshold) -> Threshold {
     Threshold { percent: usual.percent.max(TINY.percent), clear_percent: usual.clear_percent.max(TINY.clear_percent) }
 }

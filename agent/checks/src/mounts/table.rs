@@ -1,5 +1,5 @@
-//! The mounts of this namespace, read once a round, and again only when the kernel says that they have changed: a node with
-//! a thousand pods has thousands of lines.
+//! The mounts of this namespace, read once a round, and again only when the kernel reports that they have changed: a
+//! node with a thousand pods has thousands of lines.
 
 use std::{
     fs::File,
@@ -29,7 +29,7 @@ pub(super) struct Table {
 #[derive(Debug)]
 struct Open {
     file: File,
-    /// The kernel's own, which tells of changes.
+    /// The kernel's own, which reports changes.
     is_procfs: bool,
     mounts: Vec<Mount>,
 }
@@ -39,8 +39,8 @@ impl Table {
         Self { path, open: None }
     }
 
-    /// With their options as they are now. Of a filesystem that cuts itself off after an error the kernel does not say that
-    /// anything has changed: only a mount, an unmount and a remount do.
+    /// With their options as they are now. The kernel reports no change of a filesystem that cuts itself off after an
+    /// error: it reports only a mount, an unmount and a remount.
     pub(super) fn look(&mut self) -> Result<&[Mount], ReadError> {
         self.open = None;
         self.mounts()
@@ -65,7 +65,7 @@ impl Table {
 
 impl Open {
     fn read(path: &std::path::Path) -> io::Result<Self> {
-        // Opened anew: a change while it is read is one that `is_current` sees.
+        // Opened again: a change while it is read is one that `is_current` sees.
         let mut file = File::open(path)?;
         let is_procfs = fstatfs(&file).is_ok_and(|found| found.filesystem_type() == PROC_SUPER_MAGIC);
         let mut bytes = Vec::new();
@@ -95,7 +95,7 @@ mod tests {
         let fake = Mount { id: 77, ..table.mounts().unwrap()[0].clone() };
         table.open.as_mut().unwrap().mounts = vec![fake];
         let seen = table.mounts().unwrap().len();
-        // Somebody may mount at this very moment.
+        // Another process may mount at this very moment.
         assert!(seen == 1 || seen >= count - 1);
     }
 

@@ -1,4 +1,5 @@
-//! Figures for people that stay the same for a while: a message that changes with every reading is news to everybody.
+//! Figures for people that stay the same for a while: a message that changes with every reading counts as new each
+//! time.
 
 /// `about 5 GiB`, to 1, 2 or 5 and downwards.
 pub(super) fn rough_bytes(bytes: u64) -> String {

@@ -1,4 +1,4 @@
-//! Judges the way out: takes rounds in, keeps of this boot what a verdict needs to remember.
+//! Judges the way out: receives rounds, and saves of this boot what a verdict needs later.
 
 mod bond;
 mod dns;
@@ -24,13 +24,13 @@ use crate::settings::NetworkSettings;
 /// The subject of the routes.
 const DEFAULT_ROUTE: &str = "default-route";
 
-/// Judges in the satellite.
+/// Judges in the check process.
 #[derive(Debug)]
 pub struct NetworkJudge {
     settings: NetworkSettings,
     ignored: Vec<Pattern>,
     memory: Memory,
-    /// As it was last handed out to be kept.
+    /// As it was last returned to be saved.
     kept: Value,
     /// Why there is no reading of the links.
     trouble: Option<Trouble>,
@@ -62,7 +62,7 @@ impl NetworkJudge {
             Ok(listed) => {
                 self.memory.dns = self.memory.dns.take().filter(|_| listed.iter().any(|device| device == DNS))
             }
-            // It has nothing to do with names, nor with those who answer them.
+            // It has nothing to do with names, nor with the servers that answer them.
             Err(trouble) => {
                 self.trouble = Some(trouble);
                 return Vec::new();
@@ -123,7 +123,7 @@ impl NetworkJudge {
         match answer.and_then(parsed) {
             Ok(reading) => self.memory.dns.get_or_insert_default().take(reading, failures),
             Err(Trouble::Silent(_)) => self.memory.dns.get_or_insert_default().take_silence(failures),
-            // Nothing to ask, or nobody may ask: nothing is known of it.
+            // Nothing to ask, or no permission to ask: nothing is known of it.
             Err(Trouble::Read(_)) => self.memory.dns = None,
         }
     }
@@ -162,7 +162,7 @@ impl NetworkJudge {
         verdict(subject, state)
     }
 
-    /// The interfaces that somebody uses; none: no line.
+    /// The interfaces that are in use; none: no line.
     fn inventory(&self) -> Vec<Inventory> {
         let used: Vec<_> = self.memory.links.values().filter(|link| link.matters()).collect();
         let total = count(used.len());

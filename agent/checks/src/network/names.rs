@@ -20,7 +20,7 @@ use nodewell_sys::names::{LookupError, resolve};
 use super::{reading::NamesReading, routes};
 use crate::settings::NetworkSettings;
 
-/// A round waits for no longer: others are read by the same worker. Who is slower is heard in a later round.
+/// A round waits for no longer: others are read by the same worker. A slower answer is used in a later round.
 const WAIT: Duration = Duration::from_millis(500);
 /// More than the 5 s that glibc gives a dead server before it asks the next one.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(60);
 /// A name's lookup: the system's, or a test's.
 pub(super) type Lookup = fn(&str) -> Result<(), LookupError>;
 
-/// Who asks.
+/// Asks the resolver.
 #[derive(Debug)]
 pub(super) struct Resolver {
     proc: PathBuf,
@@ -120,7 +120,7 @@ impl Resolver {
         }
     }
 
-    /// Who still reads files from a disk that hangs has asked nobody.
+    /// A thread that still reads files from a disk that hangs has asked no server yet.
     fn late(&self, question: &Question) -> Answer {
         let name = question.name.get().filter(|_| question.began.elapsed() >= self.patience)?.clone();
         let millis = u64::try_from(question.began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -156,7 +156,7 @@ impl Question {
                 asked.get_or_init(|| first.clone());
                 first_answer(&names, lookup)
             });
-            // Nobody may be listening any more.
+            // The receiver may be gone.
             drop(sender.send(answer));
         };
         thread::Builder::new().name("resolver".to_owned()).spawn(work).ok()?;
@@ -173,7 +173,7 @@ impl Names {
     }
 }
 
-/// One name that is answered shows that there is somebody who answers.
+/// One name that is answered shows that a server answers.
 fn first_answer(names: &[String], lookup: Lookup) -> NamesReading {
     let mut last = NamesReading::default();
     for name in names {
@@ -199,7 +199,7 @@ fn may_speak(proc: &Path) -> bool {
     is_nodes && speaks().is_ok()
 }
 
-/// The interfaces that a network has; empty where nobody shows them.
+/// The interfaces that a network has; empty where they are not listed.
 fn devices(folder: &Path) -> BTreeSet<String> {
     let text = attribute::text(&folder.join("dev")).ok().flatten().unwrap_or_default();
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()

@@ -21,7 +21,7 @@ use crate::settings::NetworkSettings;
 /// A VLAN upon a bridge upon a bond is three; deeper is a loop or a jest.
 const DEEPEST: usize = 5;
 
-/// The kinds of `rx_errors` and `tx_errors` that say what is broken.
+/// The kinds of `rx_errors` and `tx_errors` that show what is broken.
 pub(super) const KINDS: [&str; 4] = ["rx_crc_errors", "rx_frame_errors", "rx_length_errors", "tx_carrier_errors"];
 
 /// Reads in a worker.
@@ -201,7 +201,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// A VXLAN device that was made upon a link says so (Linux 5.5).
+    /// A VXLAN device that was made upon a link reports it (Linux 5.5).
     fn tunnel(&self) -> Option<Tunnel> {
         if !self.text("uevent").lines().any(|line| line == "DEVTYPE=vxlan") {
             return None;

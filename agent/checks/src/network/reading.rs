@@ -28,7 +28,7 @@ pub(crate) struct Routes {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Interface {
-    /// Whether somebody wants it up (`ip link set … up`).
+    /// Whether the operator wants it up (`ip link set … up`).
     pub(crate) is_wanted: bool,
     pub(crate) has_carrier: bool,
     /// Whether it, or what lies upon it, has an address or a route.
@@ -71,7 +71,7 @@ pub(crate) struct Bond {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Slave {
-    /// `up`, `going down`, `down`, `going back`: the bond's own monitor; empty if it says nothing.
+    /// `up`, `going down`, `down`, `going back`: the bond's own monitor; empty if it reports nothing.
     pub(crate) monitor: String,
     pub(crate) aggregator: Option<u32>,
     /// Its LACP state (IEEE 802.1AX 6.4.2.3, Actor_State).
@@ -87,11 +87,11 @@ pub(crate) struct Tunnel {
     pub(crate) lower_mtu: u32,
 }
 
-/// What the resolver said.
+/// What the resolver answered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct NamesReading {
-    /// Another number: asked anew.
+    /// Another number: asked again.
     pub(crate) serial: u64,
     pub(crate) name: String,
     /// `None`: it answered, be it that there is no such name.

@@ -15,7 +15,7 @@ const UP: u32 = 0x1;
 const REJECT: u32 = 0x200;
 const ADVERTISED: u32 = 0x4_0000;
 
-/// What the tables say of interfaces.
+/// What the tables show of interfaces.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tables {
     pub(super) defaults: Routes,

@@ -111,12 +111,12 @@ impl Machine {
         self.judge.judge(Round { now: self.now(), listed, answers })
     }
 
-    /// Rounds fifteen seconds apart, for so long; what the last one says.
+    /// Rounds fifteen seconds apart, for so long; what the last one reports.
     pub(super) fn during(&mut self, secs: u64) -> Findings {
         (0..secs / 15).map(|_| self.after(15)).last().unwrap()
     }
 
-    /// A restart of the satellite: what was kept goes through its file.
+    /// A restart of the check process: what was saved goes through its file.
     fn restart(&mut self) {
         let kept = self.judge.keep();
         self.reader = NetworkReader::new(roots(&self.root), &self.settings);
@@ -145,7 +145,7 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> Option<&'a State> {
     Some(&verdict.state)
 }
 
-/// What is said of a subject: its message if it is well, its faults with their messages, or why nobody knows.
+/// What is reported of a subject: its message if it is well, its faults with their messages, or why it is unknown.
 pub(super) fn said(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
         None => vec!["nothing".to_owned()],

@@ -47,8 +47,8 @@ pub enum NoEnclosure {
 }
 
 impl Enclosure {
-    /// Makes room below the service's own cgroup, into which nobody else's processes may come. This process moves into a
-    /// leaf of its own, in which it may use `own_memory_bytes`.
+    /// Makes room below the service's own cgroup, into which processes of other services may not come. This process
+    /// moves into a leaf of its own, in which it may use `own_memory_bytes`.
     ///
     /// # Errors
     /// What the system does not have or allow; nothing is lost but the limits.
@@ -84,7 +84,7 @@ impl Enclosure {
         let Limits { memory_bytes, tasks, cpu_percent } = self.limits;
         limit(&room.folder, "memory.max", &memory_bytes.to_string());
         limit(&room.folder, "memory.swap.max", "0");
-        // A program that lost one of its processes says nothing that could be believed.
+        // A program that lost one of its processes reports nothing that could be believed.
         limit(&room.folder, "memory.oom.group", "1");
         limit(&room.folder, "pids.max", &tasks.to_string());
         let quota = CPU_PERIOD_MICROS * cpu_percent / 100;
@@ -94,8 +94,8 @@ impl Enclosure {
 }
 
 impl Drop for Enclosure {
-    /// A service that starts anew starts in the service's own cgroup, which must be a leaf again if anything is left of
-    /// this life.
+    /// A restarted service starts in the service's own cgroup, which must be a leaf again if anything is left of this
+    /// run.
     fn drop(&mut self) {
         let Some(service) = self.folder.parent() else { return };
         for controller in CONTROLLERS {
@@ -163,10 +163,10 @@ fn own_cgroup(proc: &Path) -> Option<PathBuf> {
     let (root, at) = mounts.lines().find_map(version_2)?;
     let groups = fs::read_to_string(proc.join("self/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    // Satellites of earlier starts were moved; the service is one above.
+    // Check processes of earlier starts were moved; the service is one above.
     let path = path.strip_suffix(&format!("/{OURS}")).unwrap_or(path);
     let below = Path::new(path).strip_prefix(root).ok()?;
-    // The root of the tree is nobody's service.
+    // The root of the tree belongs to no service.
     (below != Path::new("")).then(|| Path::new(at).join(below))
 }
 

@@ -1,4 +1,4 @@
-//! From results to what a daemon reports: problems that begin and end, what nobody can tell, Events. Pure.
+//! From results to what a daemon reports: problems that begin and end, what is unknown, Events. Pure.
 
 mod spot;
 mod task;
@@ -37,10 +37,11 @@ pub struct Now {
 /// What is to be reported after a run.
 #[derive(Debug)]
 pub struct Account {
-    /// How the condition is that its task is about; with a number, for whoever keeps account of several.
+    /// How the condition is that its task is about; with a number, for a caller that tracks several.
     pub verdict: Option<(usize, Verdict)>,
     pub happenings: Vec<Happening>,
-    /// Whether every condition has been looked at: only then is what an earlier run said, and this one does not, over.
+    /// Whether every condition has been looked at: only then is what an earlier run reported, and this one does not,
+    /// over.
     pub is_whole: bool,
 }
 
@@ -61,7 +62,7 @@ impl Machine {
         Self { tasks, spots }
     }
 
-    /// A run of `task` said this.
+    /// Adds the result of a run of `task`.
     pub fn hear(&mut self, task: usize, said: Said, now: Now) -> Option<Account> {
         let heard = self.tasks.get_mut(task)?;
         let happenings = heard.hear(said, now);

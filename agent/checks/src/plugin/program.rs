@@ -1,5 +1,5 @@
-//! Whether a program may be run as root: a file that nobody but root (or we) could have changed, in directories that
-//! nobody else could have changed. What was looked at is held open, and executed by that descriptor.
+//! Whether a program may be run as root: a file that only root (or we) could have changed, in directories of which the
+//! same is true. What was looked at is held open, and executed by that descriptor.
 
 use std::{
     collections::VecDeque,
@@ -62,7 +62,7 @@ impl Program {
     /// Walks to `path` and opens it.
     ///
     /// # Errors
-    /// The first thing on the way that somebody else could change, or why there is nothing to run.
+    /// The first thing on the way that another user could change, or why there is nothing to run.
     pub fn open(path: &Path) -> Result<Self, Refused> {
         let found = Walk::new(path)?.run()?;
         let file = openat(&found.directory, found.name.as_os_str(), READ | OFlag::O_NOFOLLOW, Mode::empty())
@@ -72,8 +72,8 @@ impl Program {
         Ok(Self { path: path.to_owned(), file, is_script })
     }
 
-    /// What to execute. A script is named by its path, by which it finds what lies beside it, and which its interpreter
-    /// opens again: nobody but root could put another one there in between, for every directory was looked at.
+    /// What to execute. A script is named by its path, by which it finds what lies beside it. Its interpreter opens
+    /// that path again: only root could put another one there in between, for every directory was looked at.
     #[must_use]
     pub fn executable(&self) -> PathBuf {
         if self.is_script {
@@ -167,7 +167,7 @@ impl Walk {
         self.entered.last().expect("the root directory is never left")
     }
 
-    /// A link's mode means nothing; its directory was judged, and its owner could only be somebody else in a sticky one.
+    /// A link's mode means nothing; its directory was judged, and its owner could only be another user in a sticky one.
     fn follow(&mut self, name: &OsStr, path: &Path, stat: &FileStat) -> Result<(), Refused> {
         judge_owner(path, stat)?;
         self.links += 1;
@@ -196,7 +196,7 @@ fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
 
-/// In a sticky directory, such as /tmp, nobody can move or replace what somebody else owns.
+/// In a sticky directory, such as /tmp, no user can move or replace what another user owns.
 fn judge_directory(path: &Path, stat: &FileStat) -> Result<(), Refused> {
     judge_owner(path, stat)?;
     if stat.st_mode & STICKY != 0 { Ok(()) } else { judge_mode(path, stat) }

@@ -19,7 +19,7 @@ pub enum Ending {
     NotStarted(String),
 }
 
-/// What a program says of what it looks at.
+/// What a program reports of what it looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     Well,
@@ -33,7 +33,7 @@ pub enum Word {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     pub word: Word,
-    /// Why nobody can tell; only with [`Word::Unknown`].
+    /// Why the state is unknown; only with [`Word::Unknown`].
     pub why: Option<Name>,
     /// One line for people, never empty.
     pub message: String,
@@ -80,7 +80,7 @@ fn spoken(message: String, status: i32) -> String {
     if message.is_empty() { format!("exit status {status}, without a word") } else { message }
 }
 
-/// The words of the output: all of it, or Nagios' first line without its figures.
+/// The message in the output: all of it, or Nagios' first line without its figures.
 fn message(protocol: Protocol, output: &[u8], limit_bytes: usize) -> String {
     let words = match protocol {
         Protocol::Npd => output,

@@ -43,7 +43,7 @@ impl Schedule {
         let lane = self.lanes.len();
         self.lanes.push(Lane { limit: limit.max(1), running: 0 });
         let slot = |(interval, due): (Duration, Duration)| {
-            // An interval of nothing would never let anybody else run.
+            // An interval of nothing would never let another task run.
             Slot { lane, interval: interval.max(Duration::from_millis(1)), due, is_running: false }
         };
         self.slots.extend(tasks.into_iter().map(slot));
@@ -64,7 +64,7 @@ impl Schedule {
         Some(Start { task, due, skipped })
     }
 
-    /// A run has ended. Ticks that it took are skipped; says how many.
+    /// A run has ended. Ticks that it took are skipped; returns how many.
     pub fn ended(&mut self, task: usize, now: Duration) -> u64 {
         let Some(slot) = self.slots.get_mut(task).filter(|slot| slot.is_running) else { return 0 };
         slot.is_running = false;
@@ -103,7 +103,7 @@ fn later(due: Duration, interval: Duration, ticks: u64) -> Duration {
 /// is heard of at once. `random` spreads them.
 #[must_use]
 pub fn first(interval: Duration, random: u64) -> Duration {
-    /// Of the node's start nobody waits for longer.
+    /// The longest delay after the start of the node.
     const WITHIN: Duration = Duration::from_secs(5);
     let span = u64::try_from(interval.min(WITHIN).as_millis()).unwrap_or(1).max(1);
     Duration::from_millis(random % span)

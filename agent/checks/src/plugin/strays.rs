@@ -1,5 +1,5 @@
 //! Where there are no cgroups: what a run leaves behind becomes a child of this process (`PR_SET_CHILD_SUBREAPER`), and
-//! is told from children of our own by its session, for each program leads one of its own.
+//! is distinguished from children of our own by its session, for each program leads one of its own.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use nix::{
 pub struct Strays {
     proc: PathBuf,
     session: i32,
-    /// Programs that are being started: one of them may be there, and nobody knows its pid yet.
+    /// Programs that are being started: one of them may be there, and its pid is not known yet.
     starting: usize,
     /// The programs that run now; each leads the session that is called as it.
     running: BTreeSet<i32>,
@@ -60,8 +60,8 @@ impl Strays {
         }
     }
 
-    /// Kills what the program `pid`, which has ended, left, as far as it is a child of ours by now; its own children will
-    /// be next. Says whether anything of it is there.
+    /// Kills what the program `pid`, which has ended, left, as far as it is a child of ours by now; its own children
+    /// will be next. Returns whether anything of it is there.
     pub fn sweep(&mut self, pid: u32) -> bool {
         let session = self.session;
         let children = self.children();
@@ -75,7 +75,7 @@ impl Strays {
         remains
     }
 
-    /// It has left the session that it was started in, and nobody who could have started it still runs.
+    /// It has left the session that it was started in, and no program that could have started it still runs.
     fn is_nobodys(&mut self, child: Child) -> bool {
         if self.starting > 0 || self.running.contains(&child.pid) || self.running.contains(&child.session) {
             return false;
@@ -111,7 +111,7 @@ impl Child {
 fn is_there_after_a_kill(child: Child) -> bool {
     let pid = Pid::from_raw(child.pid);
     let _ = kill(pid, Signal::SIGKILL);
-    // Nobody else waits for it: it was never started by us.
+    // No other code waits for it: it was never started by us.
     matches!(waitpid(pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive))
 }
 

@@ -25,11 +25,11 @@ pub struct Trouble {
     pub message: String,
 }
 
-/// What systemd says of a unit.
+/// What systemd reports of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitNow {
     pub activity: Activity,
-    /// For how long it has been so; `None` if systemd does not say.
+    /// For how long it has been so; `None` if systemd does not report it.
     pub lasted: Option<Duration>,
 }
 
@@ -37,13 +37,13 @@ pub struct UnitNow {
 pub enum Activity {
     Active,
     Failed,
-    /// Ended without a fault: somebody stopped it, or it was never started.
+    /// Ended without a fault: it was stopped, or it was never started.
     Stopped,
     /// Between two states, or with a job of its own waiting.
     Changing,
     /// There is no such unit.
     Missing,
-    /// Nobody could tell.
+    /// Its state is not known.
     Unknown,
 }
 
@@ -123,7 +123,7 @@ fn hold(
         Activity::Unknown => return Err(Hold::Unknown),
         Activity::Changing => return Err(Hold::Changing),
         Activity::Stopped => return Err(Hold::Stopped),
-        // Somebody else may have started it meanwhile.
+        // An operator or another program may have started it meanwhile.
         Activity::Active => passed(state.lasted, unit.cooldown).map_err(Hold::JustStarted)?,
         Activity::Failed => {}
     }

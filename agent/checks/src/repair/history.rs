@@ -1,4 +1,4 @@
-//! What was tried before, as it is kept over restarts and reboots: a node that boots in circles is not repaired in
+//! What was tried before, as it is saved over restarts and reboots: a node that boots in circles is not repaired in
 //! circles.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -79,13 +79,13 @@ impl History {
         }
     }
 
-    /// Nothing more is tried. Says whether that is new.
+    /// Nothing more is tried. Returns whether that is new.
     pub fn give_up(&mut self, unit: &str, now: &Moment) -> bool {
         self.given_up.insert(unit.to_owned(), now.wall).is_none()
     }
 
-    /// The unit is well again: the next time it is broken it is repaired anew, within the limit. Says whether it was
-    /// given up.
+    /// The unit is well again: the next time it is broken it is repaired again, within the limit. Returns whether it
+    /// was given up.
     pub fn is_well(&mut self, unit: &str) -> bool {
         self.given_up.remove(unit).is_some()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_model::Name;
 
-/// `[repair]`; off unless somebody turns it on.
+/// `[repair]`; off unless the operator turns it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairSettings {
     pub enabled: bool,
@@ -24,8 +24,8 @@ pub struct UnitRepair {
     pub condition: Name,
     /// None named: any.
     pub reasons: Vec<Name>,
-    /// Whose word counts: whole names of problem daemons, `source@principal`. An external daemon's grant to report is no
-    /// leave to restart.
+    /// Whose reports count: whole names of problem daemons, `source@principal`. An external daemon's grant to report is
+    /// no leave to restart.
     pub sources: Vec<String>,
     pub way: Way,
     /// Sent first, so that the program writes down what it is doing: `SIGUSR1` makes containerd and dockerd log all
@@ -60,7 +60,7 @@ pub enum Signal {
     User2,
 }
 
-/// Who reports on the services of the node: our own checks, as a service and as a child of the agent.
+/// The sources of reports on the services of the node: our own checks, as a service and as a child of the agent.
 pub const OWN_SOURCES: [&str; 2] = ["services@nodewell-check.service", "services@root"];
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -89,7 +89,7 @@ impl Default for RepairSettings {
 }
 
 impl UnitRepair {
-    /// A restart of `unit` for any reason of `condition`, as often as is sensible if nothing else is said.
+    /// A restart of `unit` for any reason of `condition`, as often as is sensible if nothing else is configured.
     #[must_use]
     pub fn of(unit: &str, condition: Name) -> Self {
         Self {

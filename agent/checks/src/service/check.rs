@@ -90,7 +90,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The units that may hold it, for the question whether somebody stopped it.
+    /// The units that may hold it, for the question whether it was stopped.
     #[must_use]
     pub fn units(&self) -> Vec<&str> {
         match self {
@@ -107,7 +107,7 @@ impl Kind {
 }
 
 impl Default for Pace {
-    /// A problem is told after 30 s: a bad answer is followed by the next question after a quarter of the interval.
+    /// A problem is reported after 30 s: a bad answer is followed by the next question after a quarter of the interval.
     fn default() -> Self {
         Self { interval: Duration::from_secs(20), timeout: Duration::from_secs(5), failures: 3, successes: 2 }
     }
@@ -160,7 +160,7 @@ fn own(service: &OwnService) -> Check {
 }
 
 impl Target {
-    /// Where a kubelet says how it is, unless it was told otherwise.
+    /// Where a kubelet reports its health, unless it is configured otherwise.
     #[must_use]
     pub fn kubelet() -> Option<Self> {
         HttpTarget::parse(KUBELET).map(Self::Http).ok()

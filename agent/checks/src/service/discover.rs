@@ -1,4 +1,4 @@
-//! Where the container runtime listens: what the kubelet was told, else where runtimes usually do.
+//! Where the container runtime listens: what the kubelet is configured with, else where runtimes usually do.
 
 use std::{
     fs::File,

@@ -1,4 +1,5 @@
-//! Judges what looks at services showed: thresholds, what belongs to this node, what is said. Pure: time is an argument.
+//! Judges what looks at services showed: thresholds, what belongs to this node, what is reported. Pure: time is an
+//! argument.
 
 mod course;
 mod streak;
@@ -14,7 +15,7 @@ use course::{Course, Memory};
 
 /// An unseen service is looked for so many times less often.
 const UNSEEN_FACTOR: u32 = 3;
-/// What may soon be said otherwise is asked so many times more often.
+/// A service whose report may soon change is asked so many times more often.
 const OPEN_FACTOR: u32 = 4;
 
 /// One moment, by the clocks that matter.
@@ -55,7 +56,7 @@ impl ServicesJudge {
         self.courses[n].last_target()
     }
 
-    /// Takes in a look at the `n`th.
+    /// Adds a look at the `n`th.
     pub fn observe(&mut self, n: usize, look: &Look, now: &Moment) {
         self.courses[n].observe(look, now);
     }
@@ -79,7 +80,7 @@ impl ServicesJudge {
         Findings { verdicts, happenings, ..Findings::default() }
     }
 
-    /// Whether nothing of what an earlier run said can be left.
+    /// Whether nothing of what an earlier run reported can be left.
     #[must_use]
     pub fn is_decided(&self) -> bool {
         self.courses.iter().all(Course::is_decided)
@@ -94,7 +95,7 @@ impl ServicesJudge {
         serde_json::to_value(memories).unwrap_or_default()
     }
 
-    /// What an earlier run kept; what is not understood, or of no check any more, is forgotten.
+    /// What an earlier run saved; what is not understood, or of no check any more, is forgotten.
     pub fn resume(&mut self, kept: Value) {
         let Ok(mut memories) = serde_json::from_value::<BTreeMap<String, Value>>(kept) else { return };
         for course in &mut self.courses {

@@ -25,12 +25,12 @@ pub enum Look {
     Nowhere,
 }
 
-/// What systemd says of a service whose endpoint does not answer.
+/// What systemd reports of a service whose endpoint does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnitWord {
     /// Nothing: there was no need to ask, there is no systemd, or no such unit.
     None,
-    /// It was stopped, or was not started, and nobody asks for it: `kubelet.service`.
+    /// It was stopped, or was not started, and nothing asks for it: `kubelet.service`.
     Stopped(String),
     /// It is to run.
     Wanted(String),
@@ -45,8 +45,8 @@ pub struct Looker {
 }
 
 impl Looker {
-    /// Asks what `check` says, within its deadline; `last` is where a runtime was found before. A service that was never
-    /// seen is not woken: systemd starts Docker for whoever connects.
+    /// Asks what `check` describes, within its deadline; `last` is where a runtime was found before. A service that was
+    /// never seen is not woken: systemd starts Docker for any client that connects.
     pub async fn look(&self, check: &Check, last: Option<Target>) -> Look {
         match (&check.kind, &check.target) {
             (Kind::Restarts(_, units), _) => Look::Units(self.installed(units, check.pace.timeout).await),

@@ -1,5 +1,5 @@
-//! One question to one endpoint: connected anew each time, with one deadline for all of it, and an answer that is read
-//! only as far as it may be useful.
+//! One question to one endpoint: a new connection each time, with one deadline for all of it, and an answer that is
+//! read only as far as it may be useful.
 
 mod cri;
 mod http;
@@ -25,7 +25,7 @@ pub struct Answer {
 /// It answers as it should.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Up {
-    /// Of a container runtime: what it says of itself.
+    /// Of a container runtime: what it reports of itself.
     pub runtime: Option<Runtime>,
 }
 
@@ -39,7 +39,7 @@ pub struct Down {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DownKind {
-    /// Nobody listens: no socket, connection refused.
+    /// No process listens: no socket, connection refused.
     Gone,
     /// Nothing came within the deadline.
     Silent,

@@ -17,7 +17,7 @@ pub(super) struct Restarts {
 }
 
 impl Restarts {
-    /// Takes in that the counter stands at `count`. It begins anew when somebody starts the unit.
+    /// Records that the counter stands at `count`. It begins again at zero when the unit is started by request.
     pub(super) fn observe(&mut self, count: u32, now: Duration) {
         let grown = self.last.map_or(0, |last| count.checked_sub(last).unwrap_or(count));
         self.last = Some(count);

@@ -11,7 +11,7 @@ use super::{check::Pace, target::Target};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServiceSettings {
     pub enabled: bool,
-    /// Of every check that says nothing else.
+    /// Of every check that sets nothing else.
     pub pace: Pace,
     pub kubelet: Watch,
     pub kube_proxy: Watch,

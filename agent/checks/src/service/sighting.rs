@@ -1,4 +1,4 @@
-//! What one look means by itself: well, not well, or nobody can tell. Pure.
+//! What one look means by itself: well, not well, or unknown. Pure.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) enum Sighting {
         reason: Name,
         message: String,
     },
-    /// On its way; the next look will tell.
+    /// On its way; the next look will show.
     Pending,
     /// Not on this node.
     Absent,
@@ -126,7 +126,7 @@ impl Context<'_> {
         Sighting::Down(self.fault(reason, message))
     }
 
-    /// Somebody's configuration has the word on the reason.
+    /// A configured check takes its reason from its configuration.
     fn fault(&self, reason: &'static str, message: impl Into<String>) -> Fault {
         let fault = Fault::new(reason, message);
         match self.kind {
@@ -149,7 +149,7 @@ impl Context<'_> {
     }
 }
 
-/// By the socket's name: a runtime that does not answer does not say what it is.
+/// By the socket's name: a runtime that does not answer does not identify itself.
 fn runtime_reason(target: &Target) -> &'static str {
     let path = target.to_string();
     match () {
@@ -168,7 +168,7 @@ fn unasked(error: &BusError) -> Sighting {
     Sighting::Unknown { reason: Name::fixed("ServiceManagerNotAnswering"), message: error.to_string() }
 }
 
-/// 1, 10, 100, 1000 …: a figure that changes with every look would be told with every look.
+/// 1, 10, 100, 1000 …: a figure that changes with every look would be reported with every look.
 fn rounded_up_millis(latency: Duration) -> u128 {
     (0..5).map(|power| 10_u128.pow(power)).find(|bound| latency.as_micros() <= bound * 1000).unwrap_or(100_000)
 }

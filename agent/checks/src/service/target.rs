@@ -59,7 +59,7 @@ impl HttpTarget {
     /// `http://127.0.0.1:10248/healthz`
     ///
     /// # Errors
-    /// For anything else; the message is for whoever wrote it.
+    /// For anything else; the message is for the author of the configuration.
     pub fn parse(url: &str) -> Result<Self, TargetError> {
         if url.starts_with("https://") {
             return Err(TargetError::Https);

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// Two levels, so that what wavers around one of them is told once.
+/// Two levels, so that what wavers around one of them is reported once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Levels {
     /// At this or above it is a problem.
@@ -47,14 +47,14 @@ pub struct LimitsSettings {
     pub oom_kills_per_hour: u32,
     /// PEM files, or kubeconfigs with a certificate in them. Those that are not there are none.
     pub certificates: Vec<PathBuf>,
-    /// A certificate of a year or more is told so long before its end.
+    /// A certificate of a year or more is reported so long before its end.
     pub certificate_days: u32,
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Where kubelets and control planes keep what expires. The kubelet's own self-signed `kubelet.crt` is none of them:
-/// nobody checks it.
+/// Where kubelets and control planes store what expires. The kubelet's own self-signed `kubelet.crt` is none of them:
+/// no client checks it.
 const CERTIFICATES: [&str; 15] = [
     "/var/lib/kubelet/pki/kubelet-client-current.pem",
     "/var/lib/kubelet/pki/kubelet-server-current.pem",

@@ -21,7 +21,7 @@ pub struct NetworkSettings {
     pub errors_per_minute: u32,
     /// … and as large a part of all packets.
     pub errors_per_million: u32,
-    /// What is asked of the node's resolver; not said: the API server's name, if it has one; none: nothing.
+    /// What is asked of the node's resolver; not set: the API server's name, if it has one; none: nothing.
     pub names: Option<Vec<String>>,
     /// Rounds without any answer that make it a problem.
     pub dns_failures: u32,
@@ -37,7 +37,7 @@ impl Default for NetworkSettings {
             interval: Duration::from_secs(15),
             ignore: Vec::new(),
             default_route: true,
-            // Spanning tree without fast ports, and a DHCP client that starts anew, take as long.
+            // Spanning tree without fast ports, and a DHCP client that starts over, take as long.
             down_for: Duration::from_secs(30),
             // Setting up an interface (packet size, queues, a bond) takes the carrier away some few times.
             flaps_per_hour: 5,

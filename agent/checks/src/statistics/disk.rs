@@ -88,7 +88,8 @@ impl Disk {
 }
 
 /// How many requests were under way on average: what the weighted time grew by, over the time that passed. The time is
-/// from `interval` to twice that for who asks often, and the time since the last question for who asks seldom.
+/// from `interval` to twice that for a caller that asks often. For one that asks seldom it is the time since the last
+/// question.
 #[derive(Debug, Default)]
 pub struct Queues {
     older: Option<Sample>,

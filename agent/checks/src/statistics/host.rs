@@ -7,7 +7,7 @@ use sysinfo::System;
 /// Read once, at the start: `/etc` lies on a disk that may be dead later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Host {
-    /// `uname -r`; empty if the kernel does not say.
+    /// `uname -r`; empty if the kernel does not report it.
     pub kernel_version: String,
     /// Such as `debian 12 (bookworm)`: the id and version of os-release(5), for every distribution.
     pub os_version: String,
@@ -33,7 +33,7 @@ fn unversioned() -> String {
     System::distribution_id()
 }
 
-/// The words of Node Problem Detector, so that its dashboards find them.
+/// The names that Node Problem Detector uses, so that its dashboards find them.
 fn os_version(release: &str) -> String {
     let value = |key: &str| {
         let line = release.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix('='))?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{count, lines};
 
-/// What the kernel says of memory; what it does not say is `None`.
+/// What the kernel reports of memory; what it does not report is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     bytes: BTreeMap<String, u64>,
@@ -16,7 +16,7 @@ pub struct Memory {
 const MOST_LINES: usize = 256;
 
 impl Memory {
-    /// Bytes under the kernel's own word, such as `MemTotal` or `Active(anon)`.
+    /// Bytes under the kernel's own name, such as `MemTotal` or `Active(anon)`.
     #[must_use]
     pub fn bytes(&self, key: &str) -> Option<u64> {
         self.bytes.get(key).copied()

@@ -43,7 +43,7 @@ impl Interface {
         self.counts[count as usize]
     }
 
-    /// Whether its name says that a pod is at the other end.
+    /// Whether its name shows that a pod is at the other end.
     #[must_use]
     pub fn is_pod_side(&self) -> bool {
         POD_SIDES.iter().any(|prefix| self.name.starts_with(prefix))

@@ -1,5 +1,5 @@
-//! How full filesystems are. `statfs` may hang, on a dead disk as on a network: threads ask, nobody waits for them, and
-//! one that hangs keeps only its own filesystem from being asked.
+//! How full filesystems are. `statfs` may hang, on a dead disk as on a network: threads ask, no caller waits for them,
+//! and one that hangs keeps only its own filesystem from being asked.
 
 use std::{
     collections::BTreeMap,
@@ -26,18 +26,18 @@ const STACK_BYTES: usize = 64 << 10;
 /// Where a filesystem can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// `major:minor`: what tells filesystems apart.
+    /// `major:minor`: what distinguishes filesystems.
     pub number: String,
     /// The mount's own id: a mount on top of it is another one.
     pub mount: u64,
     pub mount_point: PathBuf,
 }
 
-/// What a filesystem says of itself.
+/// What a filesystem reports of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     pub size_bytes: u64,
-    /// For everybody; root may have more.
+    /// For all users; root may have more.
     pub available_bytes: u64,
     /// For root.
     pub free_bytes: u64,
@@ -52,7 +52,7 @@ impl Space {
         self.size_bytes.saturating_sub(self.free_bytes)
     }
 
-    /// As `df` has it: of what everybody could use. `None` for a filesystem without any room at all.
+    /// As `df` has it: of what all users could use. `None` for a filesystem without any room at all.
     #[must_use]
     pub fn used_percent(&self) -> Option<f64> {
         let usable = self.used_bytes().checked_add(self.available_bytes).filter(|usable| *usable > 0)?;
@@ -135,7 +135,7 @@ impl Spaces {
         fresh.map(|(number, (_, space))| (number.clone(), *space)).collect()
     }
 
-    /// Filesystems that have not answered for longer than anybody should wait.
+    /// Filesystems that have not answered for longer than a caller should wait.
     #[must_use]
     pub fn hanging(&self) -> Vec<String> {
         let now = Instant::now();

@@ -160,7 +160,7 @@ fn a_pipe_in_place_of_a_file_does_not_hang_anybody() {
     assert!(reading.load().is_none() && reading.modules().is_none() && reading.stalls().is_empty());
 }
 
-/// What a kernel might say, and what it never would.
+/// What a kernel might print, and what it never would.
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let words = prop::sample::select(vec![
         "cpu",

@@ -7,7 +7,7 @@ use zbus::{Connection, Message, connection::Builder};
 
 use super::error::BusError;
 
-/// Whose methods all of them are.
+/// The destination of every call.
 const DESTINATION: &str = "org.freedesktop.systemd1";
 
 /// Connects when it has to.
@@ -15,7 +15,7 @@ const DESTINATION: &str = "org.freedesktop.systemd1";
 pub(super) struct Bus {
     address: String,
     deadline: Duration,
-    /// `None` before the first call and after a trouble. Whoever connects lets the others wait.
+    /// `None` before the first call and after an error. A caller that connects lets the others wait.
     connection: Mutex<Option<Connection>>,
 }
 
@@ -40,7 +40,7 @@ impl Bus {
         };
         let outcome = self.within(method, exchange).await;
         if outcome.as_ref().is_err_and(BusError::ends_connection) {
-            // What comes too late would come to nobody.
+            // A late reply would have no receiver.
             self.hang_up();
         }
         outcome
@@ -60,7 +60,7 @@ impl Bus {
             return Ok(connection.clone());
         }
         let built = Builder::address(self.address.as_str()).build();
-        // Half of it: the others who wait for the connection have a deadline too.
+        // Half of it: the other callers that wait for the connection have a deadline too.
         let connection = timeout(self.deadline / 2, built)
             .await
             .map_err(|_| BusError::Silent { method, after: self.deadline / 2 })?
@@ -69,7 +69,7 @@ impl Bus {
     }
 
     fn hang_up(&self) {
-        // Who connects at this moment has a fresh one.
+        // A caller that connects at this moment has a fresh one.
         if let Ok(mut held) = self.connection.try_lock() {
             *held = None;
         }

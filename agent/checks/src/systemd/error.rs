@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use thiserror::Error;
 
-/// The step that failed. None of them is for ever: the next call tries anew.
+/// The step that failed. None of them is for ever: the next call tries again.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BusError {
     /// No bus at all: another init system, a container, a minimal image.

@@ -24,14 +24,14 @@ use super::*;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mood {
     Answers,
-    /// Says hello and then nothing.
+    /// Answers the hello and then nothing.
     Hangs,
     /// Ends the connection at the first call.
     Drops,
     Denies,
     /// The bus is there, systemd is not.
     Missing,
-    /// Numbers where words should be.
+    /// Numbers where strings should be.
     Strange,
 }
 
@@ -240,7 +240,7 @@ async fn a_bus_that_hangs_is_given_up_and_connected_anew() {
         assert_eq!(silent, Err(BusError::Silent { method: "ListUnitsByNames", after: SOON }));
     }
     assert_eq!(bus.connections.load(Ordering::Relaxed), 2);
-    // Accepts, by its queue, and never says a word.
+    // Accepts, by its queue, and never answers.
     let folder = TempDir::new().unwrap();
     let _listener = UnixListener::bind(folder.path().join("bus")).unwrap();
     let mute = Manager::at(&address(folder.path().join("bus")), SOON).units(&["a.service"]).await;

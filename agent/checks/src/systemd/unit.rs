@@ -1,4 +1,4 @@
-//! How a unit is, as systemd says it.
+//! How a unit is, as systemd reports it.
 
 use std::time::Duration;
 
@@ -50,13 +50,13 @@ pub struct Unit {
     pub active: ActiveState,
     /// `running`, `auto-restart`, `start-pre`.
     pub sub: String,
-    /// A job for it waits or runs: somebody asked for a start, a stop or a restart.
+    /// A job for it waits or runs: a start, a stop or a restart was requested.
     pub has_job: bool,
     pub active_since: Duration,
     pub state_since: Duration,
     /// Of a service: how its last run ended: `success`, `exit-code`, `signal`, `watchdog`, `start-limit-hit`, `oom-kill`.
     pub result: Option<String>,
-    /// Of a service, since it was last started by somebody (systemd 235 and later): how often systemd restarted it.
+    /// Of a service, since its last start by request (systemd 235 and later): how often systemd restarted it.
     pub restarts: Option<u32>,
     /// Of a service; `None`: it has none now.
     pub main_pid: Option<u32>,
@@ -112,7 +112,7 @@ impl From<Listing> for ListedUnit {
 }
 
 /// The properties of one interface of one unit. Asked one by one, all at once: `GetAll` lets systemd read cgroups and
-/// count packets for a hundred that nobody wants.
+/// count packets for a hundred that no caller needs.
 pub(super) struct Properties<'a> {
     bus: &'a Bus,
     path: &'a str,

@@ -44,7 +44,7 @@ impl Composer {
             let shorten = |one: &mut Condition| one.message = cut(&one.message, SHORT_MESSAGE_BYTES).to_owned();
             changed.values_mut().flatten().for_each(shorten);
         }
-        // What is wrong goes first, what cannot be told next: of what does not fit, that is the least harm.
+        // What is wrong goes first, what is unknown next: of what does not fit, that is the least harm.
         let mut left = Changed::new();
         for status in [ConditionStatus::True, ConditionStatus::Unknown, ConditionStatus::False] {
             let these = changed.extract_if(.., |_, group| group.iter().any(|one| one.status == status)).collect();
@@ -71,7 +71,7 @@ impl Composer {
     pub(super) fn add_events(&mut self, events: &mut VecDeque<Event>) {
         while let Some(event) = events.front() {
             let bytes = size(event) + 1;
-            // One that fits into no report at all goes all the same: the agent's answer tells the owner.
+            // One that fits into no report at all goes all the same: the agent's answer informs the owner.
             let fits = self.bytes + bytes <= BODY_LIMIT_BYTES || self.is_empty();
             if !fits || self.report.events.len() == EVENTS_LIMIT {
                 break;

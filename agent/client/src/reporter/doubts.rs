@@ -1,4 +1,4 @@
-//! Doubts about so many subjects that the agent would refuse them: one word for their type stands for all.
+//! Doubts about so many subjects that the agent would refuse them: one entry for their type stands for all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use super::{
     states::{Changed, Spot},
 };
 
-/// As many types, subjects and reasons the agent holds of one daemon, if its configuration says nothing else.
+/// As many types, subjects and reasons the agent holds of one daemon, if its configuration sets nothing else.
 pub(super) const SPOKEN_LIMIT: usize = 256;
 /// Left for the rest of a full report: counts, and what is over.
 const WRONG_LIMIT_BYTES: usize = BODY_LIMIT_BYTES - 8 * 1024;
-/// So many fit into any report: none is longer than 768 bytes with a short message, unless its words are full of quotes.
+/// So many fit into any report: none is longer than 768 bytes with a short message, unless its text is full of quotes.
 const SURELY_FIT: usize = 64;
 
 /// What stands for the doubts about the subjects of one type.
@@ -23,7 +23,7 @@ pub(super) struct Sum {
     subjects: BTreeSet<Spot>,
 }
 
-/// Everything that is wrong, as it is told: which doubts are summed up, and whether all of it fits into one report.
+/// Everything that is wrong, as it is reported: which doubts are summed up, and whether all of it fits into one report.
 #[derive(Debug, Default)]
 pub(super) struct Summing {
     pub(super) sums: BTreeMap<Name, Sum>,
@@ -31,8 +31,8 @@ pub(super) struct Summing {
 }
 
 impl Summing {
-    /// Sums up doubts, most numerous first, until no more than `room` is spoken of, as the agent counts it: each reason, also
-    /// those that are `claimed` of a subject in doubt.
+    /// Sums up doubts, most numerous first, until no more than `room` is reported, as the agent counts it: each reason,
+    /// also those that are `claimed` of a subject in doubt.
     pub(super) fn of(bad: &Changed, claimed: &BTreeMap<Spot, usize>, room: usize) -> Self {
         let mut left = doubts(bad);
         let mut summing = Self::default();
@@ -52,12 +52,12 @@ impl Summing {
         }
     }
 
-    /// Whether a word about its type stands for the doubt about `spot`.
+    /// Whether an entry for its type stands for the doubt about `spot`.
     pub(super) fn has(&self, spot: &Spot) -> bool {
         self.sums.get(&spot.0).is_some_and(|sum| sum.subjects.contains(spot))
     }
 
-    /// What is told of what is wrong.
+    /// What is reported of what is wrong.
     pub(super) fn told(&self, bad: &Changed) -> Changed {
         let apart = bad.iter().filter(|(spot, _)| !self.has(spot)).map(|(spot, said)| (spot.clone(), said.clone()));
         let words = self.sums.iter().map(|(name, sum)| ((name.clone(), None), vec![sum.word.clone()]));
@@ -82,7 +82,7 @@ impl Sum {
     }
 }
 
-/// By type, but where something is said of the type itself: nothing stands beside that.
+/// By type, but where something is reported of the type itself: nothing stands beside that.
 fn doubts(bad: &Changed) -> BTreeMap<&Name, Vec<&Condition>> {
     let mut doubts: BTreeMap<&Name, Vec<&Condition>> = BTreeMap::new();
     for ((name, subject), said) in bad {
@@ -96,7 +96,7 @@ fn doubts(bad: &Changed) -> BTreeMap<&Name, Vec<&Condition>> {
     doubts
 }
 
-/// The commonest reason, since the first of them, in the words of one of those.
+/// The commonest reason, since the first of them, with the message of one of those.
 fn word(doubts: &[&Condition]) -> Option<Condition> {
     let mut reasons: BTreeMap<&Name, Vec<&Condition>> = BTreeMap::new();
     doubts.iter().for_each(|doubt| reasons.entry(&doubt.reason).or_default().push(doubt));

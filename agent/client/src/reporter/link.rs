@@ -1,4 +1,4 @@
-//! One kept-alive connection for reports, made anew when it is gone.
+//! One keep-alive connection for reports, opened again when it is gone.
 
 use nodewell_model::{Status, api::AcceptedView};
 use tokio::time::timeout;

@@ -1,4 +1,5 @@
-//! What a daemon has to say and what of it the agent knows: decides what is sent next, and when. No clock, no socket.
+//! What a daemon has to report and what of it the agent knows: decides what is sent next, and when. No clock, no
+//! socket.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -30,7 +31,7 @@ pub(super) enum Next {
     Send(Box<Status>),
     /// Nothing until then, or until there is news.
     Wait(Instant),
-    /// Goodbye was said, and heard.
+    /// The last report was sent, and answered.
     Done,
 }
 
@@ -58,7 +59,7 @@ pub(super) struct Outbox {
     /// Sent, and not answered for good.
     under_way: Option<Status>,
     full: Full,
-    /// Whether all that it says is all there is.
+    /// Whether all that it reports is all there is.
     whole: bool,
     instance: Option<String>,
     heard_at: Option<Instant>,
@@ -68,7 +69,7 @@ pub(super) struct Outbox {
     ids: Ids,
 }
 
-/// Whether everything has to be said.
+/// Whether everything has to be reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Full {
     No,
@@ -97,7 +98,7 @@ impl Outbox {
             inventory_changed: false,
             events: VecDeque::new(),
             dropped: 0,
-            // The first full report leaves the daemon a moment to say how things are.
+            // The first full report leaves the daemon a moment to report how things are.
             waiting_since: Some(now),
             under_way: None,
             full: Full::Now,
@@ -120,7 +121,7 @@ impl Outbox {
         match self.states.forget(spot, wall) {
             Forgotten::Nothing => return,
             Forgotten::Subject => {}
-            // Only a full report says that the daemon does not look after a type any more.
+            // Only a full report shows that the daemon does not look after a type any more.
             Forgotten::Type => self.full = Full::Now,
         }
         self.waiting_since.get_or_insert(now);

@@ -1,4 +1,4 @@
-//! How the daemon's conditions are, by its last word, and what of it is still to be said.
+//! How the daemon's conditions are, by its last report, and what of it is still to be sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,23 @@ use super::doubts::{SPOKEN_LIMIT, Summing};
 
 /// What a condition is about.
 pub(super) type Spot = (Name, Option<String>);
-/// What is to be said, all entries of a spot together: they are a set that replaces the one before.
+/// What is to be sent, all entries of a spot together: they are a set that replaces the one before.
 pub(super) type Changed = BTreeMap<Spot, Vec<Condition>>;
 
 /// Every condition of one daemon.
 #[derive(Debug)]
 pub(super) struct States {
-    /// What is worth saying again: everything that is True or Unknown.
+    /// What is worth sending again: everything that is True or Unknown.
     bad: Changed,
     /// What is well.
     well: BTreeSet<Spot>,
-    /// The last word on each type that was about nothing being wrong: a full report names every type with it.
+    /// The last entry of each type that was about nothing being wrong: a full report names every type with it.
     calm: BTreeMap<Name, Condition>,
     /// What the agent does not know yet.
     pub(super) changed: Changed,
     /// Ends that the agent may not have heard, until a full report is taken: each one that knows their type names them.
     unheard: Changed,
-    /// How many reasons the agent holds of each spot, also of one that cannot be told any more.
+    /// How many reasons the agent holds of each spot, also of one that is unknown by now.
     claimed: BTreeMap<Spot, usize>,
     summing: Summing,
     /// How much the agent holds of this daemon, as far as is known.
@@ -49,7 +49,7 @@ pub(super) enum Forgotten {
 }
 
 impl States {
-    /// Takes the last word on `spot`; returns whether it is news.
+    /// Sets the last entries of `spot`; returns whether they are news.
     pub(super) fn set(&mut self, spot: Spot, conditions: Vec<Condition>) -> bool {
         let said = agreed(&spot, conditions);
         match said.as_slice() {
@@ -68,7 +68,7 @@ impl States {
         true
     }
 
-    /// Words on what is well may differ each time, with a temperature in them: that alone is nothing to say.
+    /// Messages on what is well may differ each time, with a temperature in them: that alone is no news.
     fn set_well(&mut self, spot: Spot, condition: Condition) -> bool {
         self.calm.insert(spot.0.clone(), Condition { subject: None, ..condition.clone() });
         let ended = self.end(&spot, |spot, _| Condition { subject: spot.1.clone(), ..condition.clone() });
@@ -82,7 +82,7 @@ impl States {
         true
     }
 
-    /// `spot` is not spoken of any more; without a subject, nothing of its type.
+    /// `spot` is not reported any more; without a subject, nothing of its type.
     pub(super) fn forget(&mut self, spot: &Spot, time: Timestamp) -> Forgotten {
         if !self.spots().any(|other| is_meant(spot, other)) {
             return Forgotten::Nothing;
@@ -96,9 +96,9 @@ impl States {
         Forgotten::Type
     }
 
-    /// Whatever the agent may hold of `spot` is over, in these words: also what ended a moment ago, which it may not
-    /// have heard. Each is named, because another word on the whole type may follow before this one is sent. Returns
-    /// whether there was anything.
+    /// Whatever the agent may hold of `spot` is over, with these messages: also what ended a moment ago, which it may
+    /// not have received. Each is named, because another entry for the whole type may follow before this one is sent.
+    /// Returns whether there was anything.
     fn end(&mut self, spot: &Spot, words: impl Fn(&Spot, &Condition) -> Condition) -> bool {
         self.claimed.retain(|other, _| !is_meant(spot, other));
         let bad = self.bad.extract_if(.., |other, _| is_meant(spot, other));
@@ -132,7 +132,7 @@ impl States {
         self.unheard.clear();
     }
 
-    /// Sums up what would be too much to say one by one; returns whether it is told in another way than before.
+    /// Sums up what would be too much to report one by one; returns whether it is reported in another way than before.
     pub(super) fn sum_up(&mut self) -> bool {
         let summing = Summing::of(&self.bad, &self.claimed, self.room);
         self.changed.retain(|spot, _| !(summing.has(spot) && self.bad.contains_key(spot)));
@@ -145,7 +145,7 @@ impl States {
         self.summing.fits
     }
 
-    /// The agent holds less of us than we thought: because of its configuration, or of what an earlier run said.
+    /// The agent holds less of us than we thought: because of its configuration, or of what an earlier run reported.
     pub(super) fn tighten(&mut self) {
         self.room = (self.room / 2).max(1);
     }
@@ -155,15 +155,15 @@ impl States {
         self.room = SPOKEN_LIMIT;
     }
 
-    /// Whether something that is wrong is still to be said.
+    /// Whether something that is wrong is still to be reported.
     pub(super) fn owes_wrong(&self) -> bool {
         self.changed
             .keys()
             .any(|spot| self.bad.contains_key(spot) || (spot.1.is_none() && self.summing.sums.contains_key(&spot.0)))
     }
 
-    /// Says everything that is so, in a full report. Ends are among it: a doubt about a whole type would keep what is not
-    /// named. A type that nothing is known of any more is not.
+    /// Reports everything that is so, in a full report. Ends are among it: a doubt about a whole type would retain what
+    /// is not named. A type that nothing is known of any more is not.
     pub(super) fn say_everything(&mut self) {
         let unsaid = std::mem::take(&mut self.changed);
         self.unheard.extend(unsaid.into_iter().filter(|(spot, _)| !self.bad.contains_key(spot)));
@@ -182,7 +182,7 @@ fn is_meant(spot: &Spot, other: &Spot) -> bool {
     other == spot || (spot.1.is_none() && other.0 == spot.0)
 }
 
-/// Entries that one report may have side by side: of `spot`, and either faults of different reasons or one other word.
+/// Entries that one report may have side by side: of `spot`, and either faults of different reasons or one other entry.
 fn agreed(spot: &Spot, conditions: Vec<Condition>) -> Vec<Condition> {
     let of_spot = |one| Condition { condition: spot.0.clone(), subject: spot.1.clone(), ..one };
     let (faults, others): (Vec<_>, Vec<_>) =

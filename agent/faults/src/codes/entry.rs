@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Codes, Meaning, Operators, Verdict};
 use crate::Branch;
 
-/// What a table says of one code.
+/// A table's entry for one code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,
@@ -33,7 +33,7 @@ pub(super) struct Difference {
     pub(super) changes: Changes,
 }
 
-/// What replaces an entry's own words.
+/// What replaces an entry's own values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Changes {
     /// `Some(None)`: an Event only.
@@ -168,7 +168,7 @@ impl Changes {
     fn apply(&self, meaning: &mut Meaning) {
         if let Some(condition) = &self.condition {
             meaning.condition.clone_from(condition);
-            // The operator's word stands, whatever the line says.
+            // The operator's value stands, whatever the line contains.
             (meaning.fatal, meaning.nonfatal) = (None, None);
         }
         meaning.severity = self.severity.unwrap_or(meaning.severity);

@@ -1,4 +1,4 @@
-//! An operator's own words over a shipped table. The reasons stay as they are: scripts rely on them.
+//! An operator's overrides of a shipped table. The reasons stay as they are: scripts rely on them.
 //!
 //! ```toml
 //! [[xid]]
@@ -26,7 +26,7 @@ use crate::Branch;
 /// The conditions that a code may hold.
 const CONDITIONS: [&str; 2] = ["GpuUnhealthy", "GpuFabricUnhealthy"];
 
-/// A file of such words.
+/// A file of overrides.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Overrides {
@@ -36,7 +36,7 @@ pub(crate) struct Overrides {
     pub(crate) sxid: Vec<Override>,
 }
 
-/// What an operator says of one code.
+/// An operator's override of one code.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Override {
@@ -58,13 +58,13 @@ pub enum OverrideError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", path.display())]
     Toml { path: PathBuf, source: Box<toml::de::Error> },
-    /// Every mistake of the file.
+    /// Every error in the file.
     #[error("{}: {}", path.display(), mistakes.join("; "))]
     Words { path: PathBuf, mistakes: Vec<String> },
 }
 
 impl OverrideError {
-    /// Each mistake by itself, without the file's name.
+    /// Each error by itself, without the file's name.
     #[must_use]
     pub fn told(&self) -> Vec<String> {
         match self {
@@ -81,14 +81,14 @@ pub(crate) fn read(path: &Path) -> Result<String, OverrideError> {
 }
 
 impl Overrides {
-    /// Reads the words of `text`, which the file at `path` holds.
+    /// Parses the overrides in `text`, the content of the file at `path`.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, OverrideError> {
         toml::from_str(text).map_err(|source| OverrideError::Toml { path: path.to_owned(), source: Box::new(source) })
     }
 }
 
 impl Codes {
-    /// Lays `words` of the file at `path` over the table.
+    /// Applies `words`, the overrides of the file at `path`, to the table.
     pub(crate) fn overridden(&self, words: &[Override], path: &Path) -> Result<Self, OverrideError> {
         let mut codes = self.clone();
         let table: Arc<str> = path.display().to_string().into();

@@ -1,4 +1,4 @@
-//! The tables as they are shipped, and an operator's words over them.
+//! The tables as they are shipped, and an operator's overrides of them.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn a_code_has_a_stable_reason_and_a_verdict() {
     assert_eq!(fallen.reason.as_str(), "GpuXid79FallenOffBus");
     assert_eq!(fallen.condition.unwrap().as_str(), "GpuUnhealthy");
     assert_eq!((fallen.severity, fallen.action), (Severity::Critical, Action::Reboot));
-    // Words that only the kernel's line has decide; NVML tells the code alone.
+    // Text that only the kernel's line has decides; NVML reports the code alone.
     for by_line in [145, 154] {
         let alone = xid::classify(by_line, None).unwrap();
         assert_eq!((alone.condition.clone(), alone.severity), (None, Severity::Warn));

@@ -4,7 +4,7 @@ use nodewell_model::Name;
 
 use super::{Decoder, RECOVERY, Tables};
 
-/// The subject of such lines: the host bridge, which is nobody's GPU.
+/// The subject of such lines: the host bridge, which is never a GPU.
 const NOBODY: &str = "0000:00:00.0";
 
 impl Tables {

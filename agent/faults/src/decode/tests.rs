@@ -1,4 +1,4 @@
-//! What lines say by the tables; and that no line, however mangled, does harm.
+//! What lines mean by the tables; and that no line, however mangled, does harm.
 
 use nodewell_model::{Action, FindingKind, Severity};
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ fn nvlink_5_without_the_tables_help_goes_by_the_lines_word() {
     let new = only("NVRM: Xid (PCI:0018:01:00): 147, NEW_UNIT Fatal XC0 i0 Link 1 (0xffffffff 0xffffffff)");
     assert_eq!((new.condition.is_some(), new.action), (true, Action::ResetGpu));
     assert_eq!(only("NVRM: Xid (PCI:0018:01:00): 147").condition, None);
-    // The table has a reset for this status, the driver says that nothing is lost.
+    // The table has a reset for this status, the driver reports no loss.
     let mild = only("NVRM: Xid (PCI:0018:01:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 1 (0x04098082 0x00000040 0x0)");
     assert_eq!((mild.condition, mild.action), (None, Action::Watch));
 }

@@ -1,10 +1,10 @@
-//! The words of one such line: `RLW_REMAP Nonfatal XC1 i0 Link 12 (0x04098082 0x00000004 …)`.
+//! The fields of one such line: `RLW_REMAP Nonfatal XC1 i0 Link 12 (0x04098082 0x00000004 …)`.
 
 /// What a link's unit reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report<'a> {
     pub unit: &'a str,
-    /// The line's own word.
+    /// As the line states it.
     pub is_fatal: bool,
     /// -1 is the chip as a whole.
     pub link: Option<i32>,
@@ -24,7 +24,7 @@ impl<'a> Report<'a> {
         let known = || (0..words.len()).filter(said);
         let at = known().rfind(|at| followed(*at)).or_else(|| known().next_back())?;
         let before = |back: usize| at.checked_sub(back).map(|at| words[at]);
-        // `Link Fatal` is the catalogue's own word for what takes the link with it.
+        // `Link Fatal` is the catalogue's own term for what takes the link with it.
         let unit = before(1).filter(|word| *word != "Link").or_else(|| before(2)).filter(|word| is_unit(word))?;
         let after = &words[at + 1..];
         let link = after.iter().position(|word| *word == "Link").and_then(|at| after.get(at + 1)?.parse().ok());

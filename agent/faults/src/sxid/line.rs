@@ -8,9 +8,9 @@ pub struct Line {
     /// The switch's PCI address, as the kernel writes it.
     pub address: String,
     pub code: u32,
-    /// The line's own word.
+    /// As the line states it.
     pub is_fatal: Option<bool>,
-    /// The link or port it speaks of.
+    /// The link or port it is about.
     pub link: Option<u32>,
 }
 

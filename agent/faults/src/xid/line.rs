@@ -26,7 +26,7 @@ impl<'a> Line<'a> {
         ended.then(|| Self { address, code, rest: rest.trim_start_matches([',', ' ']) })
     }
 
-    /// What an Xid of NVLink 5 says of its unit; `None` for other Xids and wordings.
+    /// What an Xid of NVLink 5 reports of its unit; `None` for other Xids and wordings.
     #[must_use]
     pub fn nvlink5(&self) -> Option<Report<'a>> {
         if (144..=150).contains(&self.code) { Report::parse(self.rest) } else { None }

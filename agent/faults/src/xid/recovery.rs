@@ -1,8 +1,9 @@
-//! Xid 154: what the driver says that a GPU needs before it can be used again. NVML has the same words (from branch 570).
+//! Xid 154: what the driver reports that a GPU needs before it can be used again. NVML has the same terms (from branch
+//! 570).
 
 use nodewell_model::{Action, Severity};
 
-/// What a GPU needs: `nvmlGpuRecoveryAction_t`, and the words that the driver prints.
+/// What a GPU needs: `nvmlGpuRecoveryAction_t`, and the text that the driver prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
     None,
@@ -28,7 +29,7 @@ impl Recovery {
     }
 
     /// The new one of `GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)`. A number that is not
-    /// known is judged by its words; a line that was cut says nothing.
+    /// known is judged by its text; a line that was cut proves nothing.
     #[must_use]
     pub fn changed_to(text: &str) -> Option<Self> {
         let (_, change) = text.split_once("recovery action changed from ")?;

@@ -17,10 +17,10 @@ use crate::{
 };
 
 const CONDITION: &str = "CpuUnhealthy";
-/// Somebody who switches CPUs, or loads microcode, does so one CPU after the other: what two rounds show has stayed.
+/// An operator switches CPUs, or loads microcode, one CPU after the other: what two rounds show has stayed.
 const ROUNDS: u32 = 2;
 
-/// Judges in the satellite.
+/// Judges in the check process.
 #[derive(Debug)]
 pub struct CpuJudge {
     boot: Boot,
@@ -36,7 +36,7 @@ pub struct CpuJudge {
     kept: Option<Boot>,
 }
 
-/// What is kept, of this boot alone.
+/// The saved state, of this boot alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Boot {
@@ -44,9 +44,9 @@ struct Boot {
     seen: CpuSet,
     /// Those of them that share a core with one of a lower number.
     siblings: CpuSet,
-    /// What was told, so that a restart takes nothing back.
+    /// What was reported, so that a restart takes nothing back.
     offline: CpuSet,
-    /// Once told; they are named, well or not, as long as this boot lasts.
+    /// Once reported; they are named, well or not, as long as this boot lasts.
     told: CpuSet,
     mismatched: bool,
     throttled: BTreeSet<u32>,
@@ -188,10 +188,10 @@ impl CpuJudge {
         })
     }
 
-    /// The kernel's log claims heat, too. It says when each CPU has cooled down, but not when the last one has.
+    /// The kernel's log claims heat, too. It reports when each CPU has cooled down, but not when the last one has.
     fn ended(&self, now: &Now) -> Vec<Ended> {
         let calm = self.throttles.values().filter_map(Throttle::calm).min();
-        // For as long again, so that nobody is asked for ever about what is over.
+        // For as long again: what is over is not reported for ever.
         let Some(calm) = calm.filter(|calm| (CALM_FOR..2 * CALM_FOR).contains(calm)) else { return Vec::new() };
         let ended = |reason| Ended {
             condition: Name::fixed(CONDITION),

@@ -1,4 +1,4 @@
-//! What the CPU reader says: one answer for all CPUs.
+//! What the CPU reader returns: one answer for all CPUs.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct CpuReading {
     pub present: CpuSet,
     /// Those that share their core with one of a lower number.
     pub siblings: CpuSet,
-    /// Somebody switched simultaneous multithreading off.
+    /// An operator switched simultaneous multithreading off.
     pub siblings_off: bool,
     pub microcode: Vec<Microcode>,
     pub heat: Vec<Heat>,

@@ -1,4 +1,4 @@
-//! The reader and the judge on trees made from what the kernel's ABI documents say.
+//! The reader and the judge on trees made from the kernel's ABI documents.
 
 mod hotplug;
 mod warmth;

@@ -22,12 +22,12 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// It was throttled when it was last heard of.
+    /// It was throttled at the last report.
     pub(super) fn remembered() -> Self {
         Self { is_throttled: true, calm: Some(Duration::ZERO), ..Self::default() }
     }
 
-    /// Takes in what was counted up to `at`, by the clock since boot.
+    /// Adds what was counted up to `at`, by the clock since boot.
     pub(super) fn take(&mut self, at: Duration, heat: &Heat) {
         let before = self.last.replace((at, heat.clone()));
         let Some((then, before)) = before else { return };

@@ -37,7 +37,7 @@ struct Command {
     lba: (u8, u8),
 }
 
-/// The whole disk, and who it is.
+/// The whole disk, and its identity.
 pub(super) fn read(device: &mut impl ScsiDevice) -> Result<(Option<Identity>, Health), ReadError> {
     if is_asleep(device)? {
         return Ok((None, Health::Asleep));
@@ -53,7 +53,7 @@ pub(super) fn read(device: &mut impl ScsiDevice) -> Result<(Option<Identity>, He
 
 fn smart(device: &mut impl ScsiDevice, about: &About) -> Result<AtaReading, ReadError> {
     let failing = Part::of(is_failing(device))?;
-    // Obsolete since ATA-8, but where it is there it is the device's own word.
+    // Obsolete since ATA-8, but where it is there it is the device's own report.
     let thresholds = Part::of(smart_block(device, READ_THRESHOLDS, 0).and_then(|block| thresholds(&block)))?;
     let attributes = smart_block(device, READ_DATA, 0)
         .and_then(|block| page::attributes(&block, thresholds.read()).map_err(unbelievable));
@@ -76,7 +76,8 @@ fn self_test(device: &mut impl ScsiDevice) -> Result<Option<SelfTest>, ReadError
     page::self_test(&block).map_err(unbelievable)
 }
 
-/// A disk that does not tell its power mode is awake: old ones do not know the question, and some controllers drop the answer.
+/// A disk that does not report its power mode is awake: old ones do not know the question, and some controllers drop
+/// the answer.
 fn is_asleep(device: &mut impl ScsiDevice) -> Result<bool, ReadError> {
     /// Standby, and standby_y.
     const STANDBY: [u8; 2] = [0x00, 0x01];
@@ -106,7 +107,7 @@ fn smart_block(device: &mut impl ScsiDevice, feature: u8, lba_low: u8) -> Result
 /// PIO data-in of one block.
 fn data(device: &mut impl ScsiDevice, what: &str, command: &Command) -> Result<[u8; BLOCK_BYTES], ReadError> {
     const PIO_IN: u8 = 4 << 1;
-    /// From the device, in blocks, as many as the count says.
+    /// From the device, in blocks, as many as the count field gives.
     const FROM_DEVICE: u8 = 0x08 | 0x04 | 0x02;
     let mut block = [0; BLOCK_BYTES];
     let reply = ask(device, what, &command.wrapped(PIO_IN, FROM_DEVICE, 1), &mut block)?;

@@ -32,7 +32,7 @@ pub(super) enum Counter {
 #[serde(default)]
 pub(super) struct Baseline {
     counters: BTreeMap<Counter, Watched>,
-    /// The newest entry of an NVMe error log that was told.
+    /// The newest entry of an NVMe error log that was reported.
     pub(super) told_errors: Option<u64>,
     /// A failed self-test that was old when the log was first read: the power-on hours of it.
     pub(super) old_self_test: Option<u64>,
@@ -51,7 +51,7 @@ pub(super) struct Baseline {
     pub(super) faults: Vec<KeptFault>,
 }
 
-/// Numbers of maps are given out anew, so that it is known which map it was.
+/// The kernel reuses the numbers of maps, so that it is recorded which map it was.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct MostPaths {
@@ -91,7 +91,7 @@ pub(super) struct Moment {
     pub(super) passed: Duration,
 }
 
-/// What a counter says against its baseline.
+/// What a counter shows against its baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Growth {
     /// Since the last reading.
@@ -103,7 +103,7 @@ pub(super) struct Growth {
 }
 
 impl Baseline {
-    /// Takes in a counter's value.
+    /// Compares a counter's value.
     pub(super) fn counted(&mut self, counter: Counter, value: u64, moment: Moment) -> Growth {
         let watched = self.counters.entry(counter).or_insert_with(|| Watched::first(value));
         let step = watched.step(value, moment);
@@ -175,8 +175,8 @@ impl Watched {
         (self.last, self.quiet, self.quiet_hours) = (value, Duration::ZERO, 0);
     }
 
-    /// Sectors are mended, firmware starts anew, counters wrap; but a single low reading may be a slip, and the next
-    /// one would look like growth.
+    /// Sectors are mended, firmware restarts, counters wrap; but a single low reading may be a slip, and the next one
+    /// would look like growth.
     fn fall(&mut self, value: u64) {
         if !std::mem::replace(&mut self.lower, true) {
             return;

@@ -37,7 +37,7 @@ fn ata_blocks(bytes: &[u8]) {
 
 fn scsi_answers(bytes: &[u8]) {
     let _ = (scsi::sense::Sense::parse(bytes), scsi::log::grown_defects(bytes));
-    // Whatever page it says it is.
+    // Whatever page it claims to be.
     let code = bytes.first().map_or(0, |first| first & 0x3f);
     if let Ok(page) = scsi::log::LogPage::parse(code, bytes) {
         let _ =

@@ -25,7 +25,7 @@ use memory::Memory;
 
 const CONDITION: &str = "DiskUnhealthy";
 
-/// Judges in the satellite.
+/// Judges in the check process.
 pub struct DiskJudge {
     memory: Memory,
     /// How each device is that has been asked since this process began.
@@ -39,8 +39,8 @@ struct Known {
 }
 
 impl Known {
-    /// Volumes of pods come and go on a node, so that a disk is told only if something was wrong with it, or if it hung on
-    /// a SATA or SAS bus (or on what looks like one), where disks drop off.
+    /// Volumes of pods come and go on a node, so that a disk is reported only if something was wrong with it, or if it
+    /// hung on a SATA or SAS bus (or on what looks like one), where disks drop off.
     fn gone(&self, device: &str, now: &Now) -> Option<Happening> {
         let last = match &self.state {
             _ if self.class != Class::Disk => return None,
@@ -71,7 +71,7 @@ impl DiskJudge {
         Self { memory: Memory::default(), known: BTreeMap::new() }
     }
 
-    /// Forgets what is not there any more, and tells of disks whose problems end by that.
+    /// Forgets what is not there any more, and reports disks whose problems end by that.
     fn list(&mut self, listed: &[String], now: &Now, findings: &mut Findings) {
         let gone = self.known.extract_if(.., |device, _| !listed.contains(device));
         findings.happenings.extend(gone.filter_map(|(device, known)| known.gone(&device, now)));
@@ -144,7 +144,7 @@ impl Judge for DiskJudge {
         match round.listed.map_err(from_trouble) {
             Ok(listed) => self.list(&listed, &round.now, &mut findings),
             Err(None) => self.known.clear(),
-            // Nobody knows which there are, nor how those are that were.
+            // Without a list it is unknown which disks there are, and the state of those that were.
             Err(Some(unknown)) => self.known.values_mut().for_each(|known| known.state = unknown.clone()),
         }
         for (device, answer) in round.answers {

@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Array,
     /// Multipath, by the device mapper.
     Map,
-    /// A disk of a virtual machine, or a volume across a network: its host knows, nobody here.
+    /// A disk of a virtual machine, or a volume across a network: only its host knows its state.
     Plain,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Listed {
 pub(super) struct Ignored(Vec<Pattern>);
 
 impl Ignored {
-    /// Globs that are none are passed over: the config said so when it was read.
+    /// Invalid globs are passed over: the loading of the config has reported them.
     pub(super) fn new(globs: &[String]) -> Self {
         Self(globs.iter().filter_map(|glob| Pattern::new(glob).ok()).collect())
     }
@@ -150,7 +150,7 @@ pub(super) fn without_asking(roots: &Roots, disk: &Listed) -> Option<Health> {
     }
 }
 
-/// What sysfs says of it, without asking the device.
+/// What sysfs shows of it, without asking the device.
 pub(super) fn identity(roots: &Roots, disk: &Listed) -> Identity {
     let folder = disk.folder(roots);
     let word = |name| sysfs::word(&folder, name).unwrap_or_default();

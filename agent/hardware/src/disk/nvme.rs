@@ -22,12 +22,12 @@ use log::{About, ErrorEntry, HealthLog};
 const ERROR_LOG: u8 = 0x01;
 const HEALTH_LOG: u8 = 0x02;
 const SELF_TEST_LOG: u8 = 0x06;
-/// How many of the newest errors are looked at: more than come between two rounds of a disk that is to be kept.
+/// How many of the newest errors are looked at: more than come between two rounds of a disk that is fit for use.
 const ERRORS_READ: usize = 16;
 /// The kernel's check for the command (drivers/nvme/host/ioctl.c nvme_cmd_allowed).
 const RIGHT: &str = "CAP_SYS_ADMIN and a readable /dev/nvme*";
 
-/// Network volumes that clouds show as NVMe disks: their health log is blank because there is nothing to tell.
+/// Network volumes that clouds show as NVMe disks: their health log is blank because there is nothing to report.
 const VOLUMES: [&str; 3] = ["Amazon Elastic Block Store", "nvme_card-pd", "MSFT NVMe Accelerator"];
 
 /// What can be asked of a controller.
@@ -50,7 +50,7 @@ impl Controller for File {
 pub(super) fn read(roots: &Roots, name: &str) -> Result<(Identity, NvmeReading), ReadError> {
     let identity = list::identity(roots, &Listed { name: name.to_owned(), kind: Kind::Nvme });
     let folder = roots.sys.join("class/nvme").join(name);
-    // A kernel that does not tell the state (before 4.8) has a driver that is at work.
+    // Where the kernel does not report the state (before 4.8), the driver counts as at work.
     let state = sysfs::word(&folder, "state").unwrap_or_else(|| "live".to_owned());
     // What is not live is not asked: the question would wait for the reset, or for ever.
     if state != "live" {
@@ -75,7 +75,7 @@ fn ask(device: &mut impl Controller, model: &str) -> Result<NvmeReading, ReadErr
     })
 }
 
-/// By what the controller says of itself; what cannot be asked because that cannot be read is unreadable, too.
+/// By what the controller reports of itself; what cannot be asked because that cannot be read is unreadable, too.
 fn asked<T>(about: &Part<About>, ask: impl FnOnce(&About) -> Result<T, ReadError>) -> Result<Part<T>, ReadError> {
     match about {
         Part::Read(about) => Part::of(ask(about)),
@@ -114,7 +114,7 @@ fn errors(
     if health.error_entries == 0 {
         return Ok(Vec::new());
     }
-    // A controller that does not say how many it keeps has the one that it counted.
+    // A controller that does not report how many it stores has the one that it counted.
     let entries = about.read().map_or(1, |about| about.error_log_entries.clamp(1, ERRORS_READ));
     let mut page = vec![0; entries * log::ERROR_BYTES];
     device.log(ERROR_LOG, &mut page).map_err(|error| failed("error log", error))?;

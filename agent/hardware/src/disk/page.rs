@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Why a page is no reading. Such a page is never a verdict: bridges, dying controllers and virtual disks hand them out.
+/// Why a page is no reading. Such a page is never a verdict: bridges, dying controllers and virtual disks return them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     #[error("the {page} is {length} bytes long, too short")]
@@ -16,7 +16,7 @@ pub enum PageError {
     Absurd { page: &'static str, what: &'static str, value: u64 },
 }
 
-/// No disk works outside it; what says so is a sensor that is not there.
+/// No disk works outside it; a figure outside it comes from a sensor that is not there.
 const CELSIUS: RangeInclusive<i64> = -40..=125;
 
 /// The first `N` bytes of a page, unless they are blank.

@@ -72,8 +72,8 @@ pub fn paths(status: &str) -> Vec<MapPath> {
     paths
 }
 
-/// Features, hardware handler, number of groups, next group; for each group its state, its selector's words, number of
-/// paths and of words for each, and the paths: device, A or F, failures, the selector's words.
+/// Features, hardware handler, number of groups, next group; for each group its state, its selector's arguments, number
+/// of paths and of arguments for each, and the paths: device, A or F, failures, the selector's arguments.
 fn collect<'a>(words: &mut impl Iterator<Item = &'a str>, paths: &mut Vec<MapPath>) -> Option<()> {
     skip_counted(words)?;
     skip_counted(words)?;

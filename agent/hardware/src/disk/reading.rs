@@ -19,7 +19,7 @@ pub struct Reading {
     pub health: Health,
 }
 
-/// Who it is, in the device's words; empty where it says nothing.
+/// Its identity, as the device reports it; empty where it reports none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Identity {
     pub model: String,
@@ -52,7 +52,7 @@ pub enum Health {
 /// An NVMe controller.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NvmeReading {
-    /// The driver's word: `live`, `dead`, `resetting`, `connecting` (drivers/nvme/host/core.c nvme_sysfs_show_state).
+    /// The driver's state: `live`, `dead`, `resetting`, `connecting` (drivers/nvme/host/core.c nvme_sysfs_show_state).
     pub state: String,
     pub health: Part<HealthLog>,
     pub limits: Part<Limits>,
@@ -81,7 +81,7 @@ pub struct AtaReading {
 pub enum Smart {
     #[default]
     Unsupported,
-    /// Somebody switched it off; switching it on is theirs, too.
+    /// An operator switched it off; switching it on is the operator's, too.
     Off,
     On,
 }
@@ -103,7 +103,7 @@ pub struct ScsiReading {
     pub grown_defects: Part<u64>,
 }
 
-/// A software RAID array, in the kernel's words.
+/// A software RAID array, in the kernel's terms.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ArrayReading {
     /// `clean`, `active`, `inactive`, `broken`.

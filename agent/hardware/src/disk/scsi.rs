@@ -1,4 +1,4 @@
-//! Asks one SCSI or SAS disk: its sense data, the log pages that it says it has, its grown defects.
+//! Asks one SCSI or SAS disk: its sense data, the log pages that it lists, its grown defects.
 
 pub mod log;
 pub mod sense;
@@ -53,13 +53,13 @@ impl ScsiDevice for File {
     }
 }
 
-/// Opens without waiting for a medium, and without making udev look at the disk anew.
+/// Opens without waiting for a medium, and without making udev look at the disk again.
 pub(super) fn open(node: &Path, name: &str) -> Result<File, ReadError> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(node);
     opened.map_err(|error| refused(name, RIGHT, &error))
 }
 
-/// What one command brought, or what the device said instead.
+/// What one command brought, or what the device answered instead.
 pub(super) fn ask(
     device: &mut impl ScsiDevice,
     what: &str,
@@ -85,7 +85,7 @@ pub(super) fn ask(
     }
 }
 
-/// Each is told once, and there may be one for each thing that happened.
+/// The device reports each once, and there may be one for each thing that happened.
 fn past_attentions(device: &mut impl ScsiDevice, command: &[u8], into: &mut [u8]) -> io::Result<Reply> {
     const MOST: usize = 4;
     for _ in 0..MOST {
@@ -128,7 +128,7 @@ fn request_sense(device: &mut impl ScsiDevice) -> Result<Option<Sense>, ReadErro
     }
 }
 
-/// Only pages that the disk says it has are asked for.
+/// Only pages that the disk lists are asked for.
 struct Logs<'a, D> {
     device: &'a mut D,
     supported: Vec<u8>,

@@ -74,13 +74,13 @@ pub(crate) struct CounterState {
     /// Those that grew to their limit, and in how many readings with errors they stood there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     at_limit: BTreeMap<String, u8>,
-    /// Those that are full, which has been told.
+    /// Those that are full, which has been reported.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     full: BTreeSet<String>,
 }
 
 impl CounterState {
-    /// Takes a reading in, and says which counters have been found full by it.
+    /// Adds a reading, and returns which counters it has shown to be full.
     pub(crate) fn observe(&mut self, counters: &BTreeMap<String, u64>, now: Duration) -> Vec<&'static str> {
         let read: Vec<_> =
             COUNTERS.iter().filter_map(|counter| Some((counter, *counters.get(counter.name)?))).collect();

@@ -1,4 +1,4 @@
-//! Counts how often a port went down, by whoever counts best.
+//! Counts how often a port went down, by the best counter that there is.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ enum By {
     Carrier,
     /// The card.
     LinkDowned,
-    /// Nobody but our own readings.
+    /// Our own readings only.
     #[default]
     Readings,
 }
@@ -64,7 +64,7 @@ impl Downs {
     }
 
     fn count(&mut self, by: By, count: u64, is_excused: bool, now: Duration) {
-        // Who counts otherwise counts from another number.
+        // Another counter counts from another number.
         if self.by != by || is_excused {
             self.by = by;
             self.growth.excuse(count);

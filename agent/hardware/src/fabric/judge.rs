@@ -1,4 +1,4 @@
-//! Judges all ports: takes rounds in, keeps what a verdict needs to remember.
+//! Judges all ports round by round, and remembers what a verdict needs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,13 +17,13 @@ use crate::{
     settings::FabricSettings, unknown,
 };
 
-/// Judges in the satellite.
+/// Judges in the check process.
 #[derive(Debug)]
 pub struct FabricJudge {
     expected: BTreeSet<String>,
     ignored: Vec<Pattern>,
     memory: Memory,
-    /// As it was last handed out to be kept.
+    /// As it was last handed out to be saved.
     kept: Kept,
     listing: Option<Trouble>,
     troubles: BTreeMap<String, Trouble>,
@@ -81,7 +81,7 @@ impl FabricJudge {
         self.troubles.remove(name);
         match answer.and_then(parsed) {
             Ok(reading) => self.read(name, reading, now, findings),
-            // It went between the list and the question: the next list says.
+            // It went between the list and the question: the next list shows it.
             Err(Trouble::Read(ReadError::Gone { .. })) => {}
             Err(trouble) => {
                 self.troubles.insert(name.to_owned(), trouble);
@@ -128,7 +128,7 @@ impl FabricJudge {
         if faults.is_empty() { State::Well { message: port.words() } } else { State::Faulty(faults) }
     }
 
-    /// The ports that somebody uses; none: no line.
+    /// The ports that are used; none: no line.
     fn inventory(&self) -> Vec<Inventory> {
         let counts =
             |name: &String, port: &Port| self.is_told(port) && (port.is_used() || self.expected.contains(name));
@@ -206,7 +206,7 @@ fn card(port: &Port) -> Option<&str> {
     Some(port.address()?.rsplit_once('.')?.0)
 }
 
-/// A port that is up again proves its card: what the kernel log said of the card before is over.
+/// A port that is up again proves its card: what the kernel log reported of the card before is over.
 fn recovered(name: &str, address: &str, since: Timestamp) -> Ended {
     Ended {
         condition: Name::fixed("NetworkUnhealthy"),

@@ -16,7 +16,7 @@ use crate::{
     lasting::{Lasting, Patience},
 };
 
-/// A port that trains anew, a switch that restarts or a card whose firmware is reset is back before.
+/// A port that trains again, a switch that restarts or a card whose firmware is reset is back before.
 pub(crate) const DOWN: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(60) };
 const SLOW: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(240) };
 
@@ -53,7 +53,7 @@ pub(crate) struct Port {
     reading: Option<PortReading>,
 }
 
-/// What a reading told once.
+/// What a reading reported once.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// Counters that have reached their limit since the reading before.
@@ -63,7 +63,7 @@ pub(crate) struct Told {
 }
 
 impl Port {
-    /// A new boot: what hardware there is shows anew, what it can do is remembered.
+    /// A new boot: what hardware there is shows again, what it can do is remembered.
     pub(crate) fn of_new_boot(&self) -> Self {
         let (guid, address) = (self.guid.clone(), self.address.clone());
         Self { guid, address, was_up: self.was_up, best: self.best.clone(), ..Self::default() }
@@ -162,7 +162,7 @@ impl Port {
         self.down.holds()
     }
 
-    /// Whether anybody has used it.
+    /// Whether it has ever been used.
     pub(crate) fn is_used(&self) -> bool {
         self.was_up
     }
@@ -192,7 +192,7 @@ impl Port {
 
 fn physical(reading: &PortReading) -> &'static str {
     match reading.physical {
-        // The only word that drivers have for it there.
+        // The only term that drivers have for it there.
         3 if reading.is_ethernet() => "no carrier",
         1 => "asleep",
         2 => "polling: no partner",

@@ -1,4 +1,4 @@
-//! What one port of a fabric says: the reading that travels from the worker to the judge.
+//! What one port of a fabric reports: the reading that travels from the worker to the judge.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub struct Rate {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Interface {
     pub name: String,
-    /// Whether somebody wants it up (`ip link set … up`).
+    /// Whether an administrator wants it up (`ip link set … up`).
     pub is_wanted: bool,
     /// How often its carrier went, since it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,8 +60,8 @@ impl PortReading {
         self.link_layer == "Ethernet"
     }
 
-    /// Whether somebody switched it off. A port on Ethernet says `Disabled` whenever it is down: there, its interface
-    /// knows, and where that is elsewhere, nobody does.
+    /// Whether an administrator switched it off. A port on Ethernet reports `Disabled` whenever it is down: there, only
+    /// its interface knows. Where that is elsewhere, the port counts as switched off.
     #[must_use]
     pub fn is_switched_off(&self) -> bool {
         const DISABLED: u8 = 3;

@@ -1,4 +1,4 @@
-//! Tells when a port has come back and stayed: evidence that what the kernel log said of its card is over.
+//! Detects when a port has come back and stayed: evidence that what the kernel log reported of its card is over.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl Recovery {
         *self = Self { was_away: true, back: None };
     }
 
-    /// It is up: says, once, since when it has been back for good.
+    /// It is up: returns, once, since when it has been back for good.
     pub(crate) fn is_up(&mut self, now: &Now) -> Option<Timestamp> {
         if !self.was_away {
             return None;

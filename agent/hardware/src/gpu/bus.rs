@@ -40,7 +40,7 @@ pub(super) fn gpus(sys: &Path) -> Vec<BusGpu> {
 }
 
 /// One device, if it is a GPU. One that goes while it is looked at is none, nor is a slice of one that was made for a
-/// virtual machine (SR-IOV): it comes and goes, and the driver of the host offers it to nobody here.
+/// virtual machine (SR-IOV): it comes and goes, and the driver of the host offers it to no program here.
 fn gpu(sys: &Path, address: String) -> Option<BusGpu> {
     let device = device(sys, &address);
     if device.join("physfn").exists() {

@@ -1,4 +1,4 @@
-//! Judges GPUs: takes answers in, remembers what was there, gives the whole account.
+//! Judges GPUs: processes answers, remembers what was there, gives the whole account.
 
 mod account;
 mod device;
@@ -29,16 +29,16 @@ use super::{
 };
 use crate::{Answer, Ended, Findings, Happening, Judge, Now, ReadError, Round, Trouble, settings::GpuSettings};
 
-/// Judges in the satellite.
+/// Judges in the check process.
 #[derive(Debug)]
 pub struct GpuJudge {
     settings: GpuSettings,
     table: Table,
-    /// What is kept across restarts.
+    /// The state saved across restarts.
     memory: Memory,
     devices: BTreeMap<String, Device>,
     driver: Driver,
-    /// What is listed, while a round is taken in.
+    /// What is listed, while a round is processed.
     listed: Option<BTreeSet<String>>,
     /// GPUs that are expected and were never seen.
     short: Short,
@@ -85,7 +85,7 @@ impl GpuJudge {
         }
     }
 
-    /// Nobody knows which GPUs are there: what was known of those that are gone holds.
+    /// It is unknown which GPUs are there: what was known of those that are gone holds.
     fn take_no_list(&mut self, trouble: &Standing) {
         self.is_bare = false;
         let is_there = |standing: &Standing| !matches!(standing, Standing::Missing | Standing::Released);
@@ -125,8 +125,8 @@ impl GpuJudge {
         self.device(name).take(reading, now.boottime, down);
     }
 
-    /// Without persistence mode the driver lets go of a GPU that nobody uses: each start takes seconds then, and what the
-    /// counters said is gone.
+    /// Without persistence mode the driver lets go of a GPU that no program uses: each start takes seconds then, and
+    /// the counters are lost.
     fn tell_persistence(&mut self, name: &str, reading: &GpuReading) {
         let was_off = self.memory.get(name).and_then(|known| known.persistence) == Some(false);
         if reading.persistence == Some(false) && !was_off {
@@ -135,8 +135,8 @@ impl GpuJudge {
         }
     }
 
-    /// A GPU that remaps rows goes on after an uncorrectable error: that it happened is an Event. What is not over then it
-    /// says by a row that waits, or an Xid.
+    /// A GPU that remaps rows goes on after an uncorrectable error: that it happened is an Event. What is not over
+    /// then, it reports by a row that waits, or an Xid.
     fn tell_contained(&mut self, name: &str, reading: &GpuReading) {
         let Some(count) = reading.ecc.and_then(|ecc| ecc.uncorrected.or(ecc.uncorrected_ever)) else { return };
         let last = self.device(name).uncorrected_last.replace(count);
@@ -185,7 +185,7 @@ impl Judge for GpuJudge {
     fn news(&mut self, news: Vec<Value>, now: &Now) -> Findings {
         self.memory.begin_boot(&now.boot_id);
         for value in news {
-            // What is not understood is told by the kernel log, too.
+            // The kernel log, too, reports what is not understood here.
             if let Ok(news) = serde_json::from_value::<News>(value) {
                 self.take_xid(&news, now);
             }

@@ -1,4 +1,4 @@
-//! NVML in the worker: opened when it is needed, opened anew when it does not know a GPU that the bus has.
+//! NVML in the worker: opened when it is needed, reopened when it does not know a GPU that the bus has.
 
 use std::{
     ffi::OsStr,
@@ -17,7 +17,7 @@ use crate::ReadError;
 /// NVML takes its list of GPUs when it starts; without persistence mode a start takes seconds, so it is rare.
 const REOPEN_EVERY: Duration = Duration::from_secs(600);
 
-/// A storm is taken in pieces, so that the satellite hears of it.
+/// A storm is taken in pieces, so that the check process receives it.
 const MOST_AT_ONCE: u64 = 5000;
 
 /// The library.
@@ -30,7 +30,7 @@ pub(super) struct Library {
     /// Why it could not be opened in this round.
     failure: Option<Failure>,
     reopened: Option<Instant>,
-    /// No GPU tells Xids, or waiting for them failed, in this round.
+    /// No GPU reports Xids, or waiting for them failed, in this round.
     is_deaf: bool,
 }
 
@@ -75,7 +75,7 @@ impl Library {
         builder.init()
     }
 
-    /// Closes it, so that the next question opens it with a new list of GPUs. Says whether it did.
+    /// Closes it, so that the next question opens it with a new list of GPUs. Returns whether it did.
     pub(super) fn reopen(&mut self) -> bool {
         if self.reopened.is_some_and(|last| last.elapsed() < REOPEN_EVERY) {
             return false;
@@ -91,7 +91,7 @@ impl Library {
         self.nvml = None;
     }
 
-    /// Watches those of `devices` that can tell Xids, unless some are watched already.
+    /// Watches those of `devices` that can report Xids, unless some are watched already.
     pub(super) fn watch(&mut self, devices: &[String]) {
         let (None, Some(nvml)) = (&self.events, &self.nvml) else { return };
         self.is_deaf = true;
@@ -113,7 +113,7 @@ impl Library {
     /// Waits for the first Xid and takes what else is there.
     pub(super) fn news(&mut self, within: Duration) -> Result<Vec<News>, ReadError> {
         let Some(events) = &self.events else {
-            // Whoever asks has to wait: it would ask again at once.
+            // The caller has to wait here: it would ask again at once.
             thread::sleep(within);
             return Ok(Vec::new());
         };
@@ -135,7 +135,7 @@ fn take(events: &Events, within: Duration) -> Result<Vec<News>, NvmlError> {
             Some(known) => known.times += 1,
             None => news.push(News { device: event.device, xid: event.xid, times: 1 }),
         }
-        // What is taken is told; a set that fails does so again at the next wait.
+        // What is taken is returned; a set that fails does so again at the next wait.
         next = events.wait(Duration::ZERO).unwrap_or(None);
     }
     Ok(news)

@@ -21,13 +21,13 @@ const MOST_LINKS: u32 = 36;
 /// `NVML_GPU_FABRIC_STATE_NOT_SUPPORTED`
 const NO_FABRIC: u8 = 0;
 
-/// Asks one GPU, and remembers if it says in between that it is lost.
+/// Asks one GPU, and remembers if it reports in between that it is lost.
 struct Questions<'a, 'nvml> {
     device: &'a Device<'nvml>,
     access: Access,
 }
 
-/// Everything that is judged. A GPU that is lost on the way says so in `access`.
+/// Everything that is judged. A GPU that is lost on the way shows so in `access`.
 pub(super) fn gpu(device: &Device<'_>) -> GpuReading {
     let mut ask = Questions { device, access: Access::Answers };
     let fields = ask.fields();
@@ -110,7 +110,7 @@ impl<'nvml> Questions<'_, 'nvml> {
     }
 }
 
-/// The links in turn, up to the first number that is none. One that cannot be told is not down.
+/// The links in turn, up to the first number that is none. One of unknown state is not down.
 fn links(is_active: impl Fn(u32) -> Result<bool, NvmlError>, mut refused: impl FnMut(&NvmlError)) -> Vec<Option<bool>> {
     let mut links = Vec::new();
     for link in 0..MOST_LINKS {
@@ -163,7 +163,7 @@ fn number(value: &SampleValue) -> Option<u64> {
     }
 }
 
-/// What the error of looking a GPU up says of it; nothing, if it is about the question.
+/// What the error of looking a GPU up shows of it; nothing, if it is about the question.
 pub(super) fn access_of(error: &NvmlError) -> Option<Access> {
     match error {
         NvmlError::GpuLost => Some(Access::Lost),

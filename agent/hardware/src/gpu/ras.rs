@@ -1,10 +1,10 @@
-//! AMD GPUs: the error counters that amdgpu keeps for each block (`Documentation/gpu/amdgpu/ras.rst`).
+//! AMD GPUs: the error counters of amdgpu for each block (`Documentation/gpu/amdgpu/ras.rst`).
 
 use std::{fs, path::Path};
 
 use super::{bus, reading::Ecc};
 
-/// What one file says: `ue: 0` and `ce: 0`, on newer kernels `de: 0` below (`amdgpu_ras_sysfs_read`).
+/// What one file contains: `ue: 0` and `ce: 0`, on newer kernels `de: 0` below (`amdgpu_ras_sysfs_read`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub(super) uncorrected: u64,
@@ -25,7 +25,7 @@ pub(super) fn read(sys: &Path, address: &str) -> Option<Ecc> {
     Some(Ecc { corrected: Some(total.corrected), uncorrected: Some(total.uncorrected), ..Ecc::default() })
 }
 
-/// Reads one file. A block that is switched off says something else.
+/// Reads one file. The file of a block that is switched off contains something else.
 #[must_use]
 pub(super) fn parse(text: &str) -> Option<Counts> {
     let count = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());

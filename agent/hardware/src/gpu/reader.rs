@@ -34,7 +34,7 @@ impl GpuReader {
     fn driver(&mut self) -> Result<DriverReading, ReadError> {
         let read_at = Timestamp::now();
         let Some((version, number)) = bus::module(&self.roots.sys, DRIVER) else { return Err(gone(DRIVER)) };
-        // Without a GPU the library may not start; how many are missing is told all the same.
+        // Without a GPU the library may not start; how many are missing is reported all the same.
         let mismatch = !self.nvidia.is_empty() && self.is_mismatch()?;
         self.library.watch(&self.nvidia);
         let (elsewhere, switches) = (self.elsewhere(), bus::switches(&self.roots.sys));
@@ -123,7 +123,7 @@ impl Reader for GpuReader {
         to_json(&Reading::Gpu(Box::new(self.gpu(device)?)))
     }
 
-    /// Before the first GPU was asked nobody knows better.
+    /// Until the first GPU is asked, GPUs are assumed to report Xids.
     fn has_news(&self) -> bool {
         !self.nvidia.is_empty() && !self.library.is_deaf()
     }

@@ -1,4 +1,4 @@
-//! What the worker tells the satellite of GPUs.
+//! What the worker reports of GPUs to the check process.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct DriverReading {
     pub version: Option<String>,
     /// The driver refuses this library: one of the two was replaced and the other still runs.
     pub mismatch: bool,
-    /// Tells one loading of the module from the next.
+    /// Distinguishes one loading of the module from the next.
     pub module: Option<u64>,
     /// GPUs on the bus that were given to another driver, such as `vfio-pci`.
     pub elsewhere: Vec<String>,
@@ -41,14 +41,14 @@ pub struct GpuReading {
     pub retired: Option<Retired>,
     /// `nvmlClocksEventReason*`: why the clocks are lower than they could be.
     pub slowdown: Option<u64>,
-    /// NVLinks by their number: whether each is up, if that could be told.
+    /// NVLinks by their number: whether each is up, if that is known.
     pub links: Vec<Option<bool>>,
     pub fabric: Option<FabricState>,
     pub mig: Option<Mig>,
     pub persistence: Option<bool>,
-    /// `NVML_GPU_RECOVERY_ACTION_*`: what the driver says the GPU needs.
+    /// `NVML_GPU_RECOVERY_ACTION_*`: what the driver reports that the GPU needs.
     pub recovery: Option<u64>,
-    /// What it has used since the driver started it; less than before means that it was started anew.
+    /// What it has used since the driver started it; less than before means that it was restarted.
     pub energy_millijoules: Option<u64>,
     /// When the reading began.
     pub read_at: Timestamp,
@@ -70,9 +70,9 @@ pub struct Identity {
 pub enum Access {
     #[default]
     Answers,
-    /// Its power is down because nobody uses it; asking would wake it.
+    /// Its power is down because no program uses it; asking would wake it.
     Asleep,
-    /// Off the bus: by the driver's word, or because its configuration space reads all ones.
+    /// Off the bus: as the driver reports, or because its configuration space reads all ones.
     Lost,
     /// The driver wants it to be reset first.
     ResetRequired,
@@ -126,7 +126,7 @@ pub struct Mig {
     pub pending: u32,
 }
 
-/// Xids that NVML told of: one entry for each GPU and code.
+/// Xids that NVML reported: one entry for each GPU and code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     pub device: String,

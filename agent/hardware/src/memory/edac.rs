@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::reading::{Controller, Errors, Module};
 use crate::{ReadError, attribute};
 
-/// A driver tells modules apart, or only their ranks.
+/// A driver distinguishes modules, or only their ranks.
 const MODULES: [&str; 2] = ["dimm", "rank"];
 
 /// The controllers below the root of sysfs, by number. None if no EDAC driver is loaded.
@@ -15,13 +15,13 @@ pub fn controllers(sys: &Path) -> Result<Vec<(u32, PathBuf)>, ReadError> {
 
 /// Reads the controller whose directory this is; `None` if it is gone.
 pub fn read(directory: &Path) -> Result<Option<Controller>, ReadError> {
-    // Denied is told by the first attribute; the others are then as silent as those that are not supported.
+    // The first attribute shows that access is denied; the others are then as silent as those that are not supported.
     if attribute::text(&directory.join("mc_name"))?.is_none() && !directory.is_dir() {
         return Ok(None);
     }
     let modules = modules(directory)?;
     let names = match modules.is_empty() {
-        // The rows of old drivers do not add up to what the controller counts: its own word it is.
+        // The rows of old drivers do not add up to what the controller counts: the controller's count is used.
         true => ["ce_count", "ue_count"],
         false => ["ce_noinfo_count", "ue_noinfo_count"],
     };

@@ -1,8 +1,8 @@
 //! Which reports are of one and the same fault.
 //!
-//! One uncorrected error can be told four times: by EDAC with the module's name, by a machine check on a CPU, by a page
-//! that the kernel takes out of use, and by the kernel's log for each of them. It is the module's problem, if it has a
-//! name: what stands beside it without one is ended, with the evidence.
+//! One uncorrected error can be reported four times: by EDAC with the module's name, by a machine check on a CPU, by a
+//! page that the kernel takes out of use, and by the kernel's log for each of them. It is the module's problem, if it
+//! has a name: what stands beside it without one is ended, with the evidence.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -27,7 +27,7 @@ pub(super) struct Recent {
     last_page: Option<Duration>,
     /// When a module last lost data, and its name.
     loss: Option<(Duration, String)>,
-    /// Frames that page failures and EDAC told of.
+    /// Frames that page failures and EDAC reported.
     frames: VecDeque<(Duration, u64)>,
     checks: VecDeque<Check>,
     /// CPUs with an uncorrected error in this boot that nothing explains.
@@ -97,7 +97,7 @@ impl Recent {
         self.checks = checks;
     }
 
-    /// The same page failed, or a memory controller spoke when memory was lost.
+    /// The same page failed, or a memory controller reported when memory was lost.
     fn answers_for(&self, Check { at, check, .. }: &Check) -> bool {
         let same_page = check.frame().is_some_and(|frame| self.frames.iter().any(|(_, known)| *known == frame));
         let losses = self.loss.as_ref().map(|(lost_at, _)| *lost_at).into_iter().chain(self.last_page);
@@ -138,8 +138,8 @@ fn is_near(one: Duration, other: Duration) -> bool {
     one.abs_diff(other) <= WINDOW
 }
 
-/// What the kernel's log may have told of the CPU: `CPU 3` (print_mce) as memory's or, where the line does not say so, as
-/// its own fault; `CPU:3` (amd_decode_mce) as its own.
+/// What the kernel's log may have reported of the CPU: `CPU 3` (print_mce) as memory's or, where the line does not name
+/// memory, as its own fault; `CPU:3` (amd_decode_mce) as its own.
 pub(super) fn exonerated(cpu: u32, now: &Now) -> [Ended; 3] {
     let own = ("CpuUnhealthy", "MachineCheckUncorrected");
     let memorys = ("MemoryUnhealthy", "MemoryUncorrectedError");

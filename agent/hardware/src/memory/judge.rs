@@ -21,7 +21,7 @@ const HOUR_SECS: u64 = 60 * 60;
 /// More modules than any machine has; labels that name several at once add to them.
 const DETAILS_LIMIT: usize = 1024;
 
-/// Judges in the satellite.
+/// Judges in the check process.
 #[derive(Debug)]
 pub struct MemoryJudge {
     capacity: u32,
@@ -32,13 +32,13 @@ pub struct MemoryJudge {
     /// By name; those that are listed.
     controllers: BTreeMap<String, ControllerState>,
     whole: Option<Standing>,
-    /// The newest words of the driver about a module, by label.
+    /// The newest message of the driver about a module, by label.
     details: BTreeMap<String, String>,
     /// As it was when last asked.
     kept: Option<Memory>,
 }
 
-/// What is kept.
+/// The saved state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Memory {

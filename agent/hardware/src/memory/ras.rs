@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RasEvent {
-    /// `ras:mc_event`: EDAC was told of an error.
+    /// `ras:mc_event`: EDAC received an error.
     Memory(MemoryEvent),
     /// `memory_failure_event`: the page of this frame lost data.
     Page { frame: u64 },
-    /// `mce:mce_record`: a machine check bank spoke.
+    /// `mce:mce_record`: a machine check bank reported.
     MachineCheck(MachineCheck),
     /// So many events were overwritten before they were read.
     Lost { events: u64 },
@@ -20,7 +20,7 @@ pub enum RasEvent {
 pub struct MemoryEvent {
     pub corrected: bool,
     pub label: String,
-    /// The driver's words, such as `memory read error`.
+    /// The driver's message, such as `memory read error`.
     pub what: String,
     pub address: u64,
 }
@@ -31,7 +31,7 @@ pub struct MachineCheck {
     pub bank: u32,
     /// MCi_STATUS (Intel SDM volume 3, 16.3.2.2; AMD APM volume 2, 9.3.2.2).
     pub status: u64,
-    /// MCA_IPID, which says what kind of bank it is; 0 but on AMD's scalable MCA.
+    /// MCA_IPID, which gives the kind of bank; 0 but on AMD's scalable MCA.
     pub ipid: u64,
     pub address: u64,
 }
@@ -48,7 +48,7 @@ impl MachineCheck {
         self.status & UNCORRECTED != 0
     }
 
-    /// Whether a memory controller speaks, and so the CPU is only the messenger: the codes `000F 0000 1MMM CCCC` and
+    /// Whether a memory controller reports, and so the CPU is only the messenger: the codes `000F 0000 1MMM CCCC` and
     /// `000F 0010 1MMM CCCC` of Intel's architecture (SDM volume 3, table 16-10), the bank's kind on AMD.
     #[must_use]
     pub fn is_of_memory(&self) -> bool {
@@ -56,7 +56,7 @@ impl MachineCheck {
         controller || (self.ipid >> 32) & 0xfff == AMD_MEMORY_CONTROLLER
     }
 
-    /// The page frame that it is about, if it says so.
+    /// The page frame that it is about, if it names one.
     #[must_use]
     pub fn frame(&self) -> Option<u64> {
         (self.status & ADDRESS_VALID != 0).then_some(self.address >> PAGE_SHIFT)
@@ -94,7 +94,7 @@ fn lost_events(line: &str) -> Option<u64> {
 
 /// `          <idle>-0       [001] d.h1.   123.456789: mc_event: 1 Corrected error: …`: the name and what follows it.
 fn event(line: &str) -> Option<(&str, &str)> {
-    // The task's name is anybody's text, but always takes 16 columns: it is never looked at.
+    // Any program can choose the task's name, but it always takes 16 columns: it is never looked at.
     let rest = line.get(16..)?.strip_prefix('-')?;
     let (_, rest) = rest.split_once("] ")?;
     let (_, rest) = rest.split_once(": ")?;

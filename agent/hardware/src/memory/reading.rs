@@ -1,11 +1,11 @@
-//! What the memory reader says: the types that travel from the worker to the satellite.
+//! What the memory reader returns: the types that travel from the worker to the check process.
 
 use serde::{Deserialize, Serialize};
 
 use super::ras::RasEvent;
 
-/// The node's memory as a whole, beside the controllers `MC0`, `MC1` …; the subject of what no module answers for. It is
-/// the word that the kernel's own lines begin with: `Memory failure: …`.
+/// The node's memory as a whole, beside the controllers `MC0`, `MC1` …; the subject of what no module answers for. The
+/// kernel's own lines begin with it: `Memory failure: …`.
 pub const WHOLE: &str = "Memory";
 
 /// One answer.
@@ -20,16 +20,16 @@ pub enum MemoryReading {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Whole {
-    /// `HardwareCorrupted` of `/proc/meminfo`: taken out of use, whoever asked for it. kB.
+    /// `HardwareCorrupted` of `/proc/meminfo`: taken out of use, whatever asked for it. kB.
     pub corrupted_kb: Option<u64>,
     /// Pages that lost data in this boot; `None` on kernels before 6.3, which do not count.
     pub lost_pages: Option<u64>,
-    /// What the kernel's RAS trace events told since the last reading.
+    /// What the kernel's RAS trace events reported since the last reading.
     pub events: Vec<RasEvent>,
 }
 
 impl Whole {
-    /// How many pages the trace events say have failed.
+    /// How many pages have failed by the trace events.
     pub(super) fn failed_pages(&self) -> u64 {
         self.events.iter().filter(|event| matches!(event, RasEvent::Page { .. })).count() as u64
     }
@@ -46,11 +46,11 @@ pub struct Controller {
     pub counting_secs: Option<u64>,
 }
 
-/// One module, or what the driver can tell apart: a rank.
+/// One module, or what the driver can distinguish: a rank.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Module {
-    /// Its directory, such as `dimm3`: who it is, whatever it is called.
+    /// Its directory, such as `dimm3`: its identity, whatever its label.
     pub slot: String,
     /// What the kernel's log calls it.
     pub label: String,

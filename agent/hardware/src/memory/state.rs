@@ -19,18 +19,18 @@ pub(super) struct ModuleState {
     pub(super) bucket: Bucket,
 }
 
-/// What a controller says of the counters of its modules.
+/// What a controller reports of the counters of its modules.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counting {
     pub(super) capacity: u32,
     /// How long they have been counting.
     pub(super) secs: Option<u64>,
-    /// Whether they began anew since they were last read, if that is known.
+    /// Whether they were reset since they were last read, if that is known.
     pub(super) anew: Option<bool>,
 }
 
 impl ModuleState {
-    /// The counters begin at zero, and nobody knows what was replaced; worn modules stay worn.
+    /// The counters begin at zero, and what was replaced is unknown; worn modules stay worn.
     pub(super) fn begin_boot(&mut self) {
         *self = Self {
             label: std::mem::take(&mut self.label),
@@ -39,12 +39,12 @@ impl ModuleState {
         };
     }
 
-    /// Takes counters in; returns how many uncorrected errors are new.
+    /// Adds counters; returns how many uncorrected errors are new.
     pub(super) fn count(&mut self, errors: Errors, counting: Counting) -> u64 {
         if let Some(now) = errors.corrected {
             let news = match self.corrected {
                 Some(before) => growth(before, now, counting.anew),
-                // Those of a longer time say nothing about a day.
+                // Those of a longer time prove nothing about a day.
                 None if counting.secs.is_some_and(|secs| secs <= DAY_SECS) => now,
                 None => 0,
             };
@@ -58,14 +58,14 @@ impl ModuleState {
         news
     }
 
-    /// Whether there is anything to tell of what has no module.
+    /// Whether there is anything to report of what has no module.
     pub(super) fn is_blank(&self) -> bool {
         self.lost == 0 && self.bucket.level() == 0
     }
 }
 
-/// What is new of a counter. One that goes back began anew (`reset_counters`, a driver loaded again); if it is known that
-/// it did not, it is garbage.
+/// What is new of a counter. One that goes back was reset (`reset_counters`, a driver loaded again); if it is known
+/// that it did not, it is garbage.
 fn growth(before: u64, now: u64, anew: Option<bool>) -> u64 {
     match anew {
         Some(true) => now,

@@ -1,4 +1,4 @@
-//! The reader and the judge on trees made from what the kernel's ABI documents say.
+//! The reader and the judge on trees made from the kernel's ABI documents.
 
 mod counters;
 mod join;
@@ -117,7 +117,7 @@ impl Node {
         self.judge.judge(round)
     }
 
-    /// The satellite ends and starts anew with what it kept.
+    /// The check process ends and restarts with what it saved.
     fn restart(&mut self) {
         let kept = self.judge.keep();
         self.judge = MemoryJudge::new(MemorySettings::default());

@@ -15,7 +15,7 @@ const BUFFER_KB: &str = "16";
 /// The page events moved out of `ras` in kernel 6.19.
 const EVENTS: [&str; 4] =
     ["ras/mc_event", "ras/memory_failure_event", "memory_failure/memory_failure_event", "mce/mce_record"];
-/// In a storm of errors one reading is as good as the next: what is more than this is counted, not told.
+/// In a storm of errors one reading is as good as the next: what is more than this is counted, not reported.
 const EVENTS_LIMIT: usize = 256;
 /// As much as the buffers of 256 CPUs hold: a reading ends, whatever comes in meanwhile.
 const BYTES_LIMIT: usize = 4 << 20;

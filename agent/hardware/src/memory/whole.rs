@@ -24,7 +24,7 @@ pub(super) struct WholeState {
     unexplained: u64,
     /// Whether the kernel counts pages that lost data, not only pages that are out of use.
     counts_losses: bool,
-    /// Corrected errors that machine checks told of, where no driver knows modules.
+    /// Corrected errors that machine checks reported, where no driver knows modules.
     pub(super) bucket: Bucket,
     #[serde(skip)]
     recent: Recent,
@@ -46,13 +46,13 @@ impl WholeState {
         *self = Self { bucket: std::mem::take(&mut self.bucket), ..Self::default() };
     }
 
-    /// What is kept has no part that is forgotten.
+    /// What is saved has no part that is forgotten.
     pub(super) fn settled(&self) -> Self {
         let unexplained = self.unexplained.saturating_add(self.recent.unexplained());
         Self { unexplained, recent: Recent::default(), ..self.clone() }
     }
 
-    /// Takes a round in; `reading` is `None` if there was none.
+    /// Adds a round; `reading` is `None` if there was none.
     pub(super) fn take(&mut self, reading: Option<&Whole>, beside: Beside<'_>) -> Vec<Happening> {
         let at = beside.now.boottime;
         beside.loss.into_iter().for_each(|label| self.recent.add_loss(at, label));
@@ -65,7 +65,7 @@ impl WholeState {
     fn read(&mut self, reading: &Whole, beside: Beside<'_>) -> Vec<Happening> {
         reading.events.iter().for_each(|event| self.event(event, beside));
         self.counts_losses |= reading.lost_pages.is_some();
-        // Neither counter begins anew within a boot: one that goes back is that of less memory.
+        // Neither counter starts again within a boot: one that goes back is that of less memory.
         let retired_kb = reading.corrupted_kb.map_or(0, |kb| kb.saturating_sub(self.corrupted_kb.unwrap_or(kb)));
         let retired = reading.corrupted_kb.map(|kb| kb / PAGE_KB).filter(|_| !self.counts_losses);
         let pages = reading.lost_pages.or(retired);

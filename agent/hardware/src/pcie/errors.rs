@@ -47,7 +47,7 @@ struct Kinds {
     nonfatal: String,
     #[serde(default)]
     fatal: String,
-    /// The counters as last read; not kept, so that the first growth after a start is told by the largest kind.
+    /// The counters as last read; not saved, so that the first growth after a start is reported by the largest kind.
     #[serde(skip)]
     last: Aer,
 }
@@ -70,7 +70,7 @@ impl ErrorState {
         }
     }
 
-    /// What the counters say of the device itself.
+    /// What the counters show of the device itself.
     pub(crate) fn faults(&mut self, correctable_per_hour: u32) -> Vec<Fault> {
         [self.fatal_fault(), self.nonfatal_fault(), self.correctable_fault(u64::from(correctable_per_hour))]
             .into_iter()

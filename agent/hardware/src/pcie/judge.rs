@@ -1,4 +1,4 @@
-//! Judges all devices: takes rounds in, keeps what a verdict needs to remember.
+//! Judges all devices round by round, and remembers what a verdict needs.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,13 +25,13 @@ mod account;
 /// The counter of a root port and that of the device may be read on both sides of an error: seen at two readings.
 const UNTRACED: Patience = Patience { onset: Duration::from_secs(1), end: Duration::from_secs(1) };
 
-/// Judges in the satellite.
+/// Judges in the check process.
 #[derive(Debug)]
 pub struct PcieJudge {
     settings: PcieSettings,
     ignored: Vec<Pattern>,
     memory: Memory,
-    /// As it was last handed out to be kept.
+    /// As it was last handed out to be saved.
     kept: Kept,
     listing: Option<Trouble>,
 }
@@ -144,7 +144,7 @@ impl Memory {
     fn answer(&mut self, address: String, answer: crate::Answer, now: Duration) {
         match answer.and_then(parsed) {
             Ok(reading) => self.read(address, reading, now),
-            // It went between the list and the question: the next list says.
+            // It went between the list and the question: the next list shows it.
             Err(Trouble::Read(ReadError::Gone { .. })) => {}
             Err(trouble) => self.devices.entry(address).or_insert_with(Device::listed).trouble = Some(trouble),
         }

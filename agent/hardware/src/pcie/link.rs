@@ -11,7 +11,7 @@ use crate::{
     lasting::{Lasting, Patience},
 };
 
-/// A link that trains anew, because its device was reset, is there again within seconds.
+/// A link that trains again, because its device was reset, is there again within seconds.
 const PATIENCE: Patience = Patience { onset: Duration::from_secs(180), end: Duration::from_secs(300) };
 
 /// What may be judged: drivers of GPUs lower speeds, some of them widths, while there is nothing to do.
@@ -44,7 +44,7 @@ impl LinkState {
         *self == Self { last: self.last, ..Self::default() }
     }
 
-    /// Takes a reading in. One that knows no width has no link at this moment: nothing is learnt from it.
+    /// Records a reading. One that knows no width has no link at this moment: nothing is learnt from it.
     pub(crate) fn observe(&mut self, link: Link, judged: Judged, now: Duration) {
         if link.now.width == 0 || link.now.speed == 0 {
             return;
@@ -82,7 +82,7 @@ impl LinkState {
 }
 
 impl Link {
-    /// What both ends can do; zero where one does not say, which nothing is below.
+    /// What both ends can do; zero where one does not report it, which nothing is below.
     fn most(&self) -> Lanes {
         Lanes { width: self.device.width.min(self.port.width), speed: self.device.speed.min(self.port.speed) }
     }

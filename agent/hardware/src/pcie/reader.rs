@@ -18,7 +18,7 @@ pub struct PcieReader {
     devices: PathBuf,
     slots: PathBuf,
     listed: BTreeSet<String>,
-    /// Looking at an empty slot wakes its port, so that nobody looks while nothing has vanished.
+    /// Looking at an empty slot wakes its port, so that the reader does not look while nothing has vanished.
     has_lost: bool,
     found: Vec<Slot>,
 }
@@ -135,8 +135,8 @@ fn is_mute(home: &Path) -> bool {
     answer.is_ok() && head == [0xff; 4]
 }
 
-/// The link between a device and the port above it: told once, by the device's first function. A port that points down
-/// tells of the link below it, which its device tells, too.
+/// The link between a device and the port above it: reported once, by the device's first function. A port that points
+/// down reports the link below it, which its device reports, too.
 fn link(home: &Path, reading: &PcieReading) -> Option<Link> {
     let port = home.parent().filter(|_| !reading.above.is_empty() && !points_down(reading))?;
     if !home.to_str()?.ends_with(".0") || reading.mute {
@@ -169,7 +169,7 @@ fn aer(home: &Path) -> Option<Aer> {
     })
 }
 
-/// All slots that say whether there is something in them; hot-plug drivers do.
+/// All slots that report whether there is something in them; hot-plug drivers do.
 fn slots(folder: &Path) -> Vec<Slot> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries.flatten().filter_map(|entry| slot(&entry.path())).collect()
@@ -178,7 +178,8 @@ fn slots(folder: &Path) -> Vec<Slot> {
 fn slot(path: &Path) -> Option<Slot> {
     let is_on = |name: &str| fs::read_to_string(path.join(name)).ok().map(|text| text.trim() != "0");
     let address = text(path, "address").trim().to_owned();
-    // Power fails, and the card is in its slot all the same: it counts only where nobody says whether there is one.
+    // Power fails, and the card is in its slot all the same: power counts only where no attribute shows whether there
+    // is a card.
     let occupied = is_on("adapter").or_else(|| is_on("power"))?;
     Some(Slot { address, occupied })
 }

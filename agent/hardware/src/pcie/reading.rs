@@ -1,4 +1,4 @@
-//! What one PCI Express device says: the reading that travels from the worker to the judge.
+//! What one PCI Express device reports: the reading that travels from the worker to the judge.
 
 use std::collections::BTreeMap;
 
@@ -46,15 +46,15 @@ pub struct Link {
     pub port: Lanes,
 }
 
-/// Width and speed; zero where the hardware does not say.
+/// Width and speed; zero where the hardware does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lanes {
     pub width: u32,
-    /// Megatransfers a second and lane: 16,000 is what `16.0 GT/s PCIe` says.
+    /// Megatransfers a second and lane: 16,000 is `16.0 GT/s PCIe`.
     pub speed: u32,
 }
 
-/// The error counters that the kernel keeps for a device, from zero at its enumeration.
+/// The kernel's error counters for a device, from zero at its enumeration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Aer {
     pub correctable: Errors,
@@ -67,7 +67,7 @@ pub struct Aer {
 pub struct Errors {
     /// Messages; one may carry several kinds.
     pub total: u64,
-    /// By the kernel's own words (`BadTLP`), without those that never happened.
+    /// By the kernel's own names (`BadTLP`), without those that never happened.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<String, u64>,
 }
@@ -77,7 +77,7 @@ pub struct Errors {
 pub struct Slot {
     /// Domain, bus and device of what is in it: `0000:05:00`.
     pub address: String,
-    /// Whether a card is in it; whether its power is on, for a slot that cannot tell.
+    /// Whether a card is in it; whether its power is on, for a slot that cannot report it.
     pub occupied: bool,
 }
 
@@ -125,7 +125,7 @@ pub fn parse_speed(text: &str) -> u32 {
     }
 }
 
-/// Reads a width. A link has 1 to 32 lanes; 63 is all ones in the register's field, 255 what the kernel says for unknown.
+/// Reads a width. A link has 1 to 32 lanes; 63 is all ones in the register's field, 255 the kernel's value for unknown.
 #[must_use]
 pub fn parse_width(text: &str) -> u32 {
     text.trim().parse().ok().filter(|width| (1..=32).contains(width)).unwrap_or(0)

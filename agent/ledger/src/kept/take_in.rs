@@ -25,10 +25,10 @@ pub struct TakenIn {
 }
 
 impl Ledger {
-    /// Takes rows of an earlier run in. What the ledger has learned itself meanwhile stands beside it: nothing that was
+    /// Loads rows of an earlier run. What the ledger has learned itself meanwhile stands beside it: nothing that was
     /// wrong is well because the agent restarted, or because its disk came late. After a reboot, problems that end at
-    /// boot end, tests end, quiet times count by the wall clock. Daemons have to speak first: a monitor of ours says at
-    /// once that it starts, an external one has its ttl to come again.
+    /// boot end, tests end, quiet times count by the wall clock. Daemons have to report first: a monitor of ours
+    /// reports at once that it starts, an external one has its ttl to come again.
     pub fn take_in(&mut self, rows: Vec<Row>, now: Now) -> TakenIn {
         let mut taken = TakenIn::default();
         let run = rows.iter().find(|row| row.table == Table::Ledger && row.key == RUN);
@@ -54,7 +54,7 @@ impl Ledger {
         taken
     }
 
-    /// `None` if the row says nothing that can be understood.
+    /// `None` if the row contains nothing that can be understood.
     fn take_in_row(&mut self, table: Table, key: &str, value: &str, taken: &mut TakenIn, now: Now) -> Option<()> {
         match table {
             Table::Claims => {
@@ -81,7 +81,7 @@ impl Ledger {
         if rebooted {
             claim.rebase(claimant.test, now);
         }
-        // It is written down anew: merged with what came meanwhile, or struck out.
+        // It is written again: merged with what came meanwhile, or struck out.
         self.dirty.claim(&key, &claimant);
         let Some(page) = self.pages.get_mut(&key.condition) else { return false };
         page.take_in(&key, &claimant, claim);
@@ -97,12 +97,12 @@ impl Ledger {
         }
     }
 
-    /// A daemon that has spoken meanwhile knows better.
+    /// A daemon that has reported meanwhile has newer state.
     fn take_in_daemon(&mut self, name: &str, mut kept: Daemon, rebooted: bool, now: Now) {
         if self.daemons.contains_key(name) {
             return;
         }
-        // It may have spoken since without a word for the disk.
+        // It may have reported since without a write to the disk.
         let expected = if kept.silent_since.is_some() { Some(FORGOTTEN_AFTER) } else { kept.ttl };
         kept.deadline = expected.map(|span| now.after(span));
         if rebooted {
@@ -119,7 +119,7 @@ impl Ledger {
         }
     }
 
-    /// What external daemons claim, found by subject: it is made from the pages, not kept twice.
+    /// What external daemons claim, found by subject: it is made from the pages, not stored twice.
     fn index_claims(&mut self) {
         for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
             for claimant in problem.claims.keys().filter(|claimant| !claimant.test) {

@@ -1,4 +1,4 @@
-//! How problems end: a clear, a quiet time, a person's word, a reload. Never by a restart.
+//! How problems end: a clear, a quiet time, a person's request, a reload. Never by a restart.
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_model::{
@@ -33,8 +33,8 @@ impl Ledger {
         Applied::Cleared(ended)
     }
 
-    /// `nodewell clear` and whoever has looked: withdraws the claims of everyone, tests too. Returns how many problems
-    /// ended.
+    /// `nodewell clear`, and a client that has looked: withdraws the claims of all sources, tests too. Returns how many
+    /// problems ended.
     pub fn clear(&mut self, request: &ClearRequest, now: Now) -> usize {
         let Some(page) = self.pages.get(&request.condition) else { return 0 };
         let mut keys = page.keys_of(request.reason.as_ref(), request.subject.as_deref());
@@ -69,7 +69,7 @@ impl Ledger {
         self.withdraw(key, claimant, &ending);
     }
 
-    /// An ending that no record says.
+    /// An ending that no record reports.
     pub(crate) fn conclusion(&self, source: &str, evidence: &str, now: Now) -> Ending {
         Ending {
             time: now.wall,
@@ -91,7 +91,7 @@ impl Ledger {
         claimants.iter().filter(|claimant| self.withdraw(key, claimant, ending)).count() > 0
     }
 
-    /// Strikes out one claim; the problem ends with its last. Says whether it did.
+    /// Strikes out one claim; the problem ends with its last. Returns whether it did.
     pub(crate) fn withdraw(&mut self, key: &ProblemKey, claimant: &Claimant, ending: &Ending) -> bool {
         let Some(page) = self.pages.get_mut(&key.condition) else { return false };
         let Some(problem) = page.problems.get_mut(key) else { return false };

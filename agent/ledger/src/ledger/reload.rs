@@ -8,8 +8,8 @@ use super::Ledger;
 use crate::{Now, claim::Claimant, events::Ending, page::Page, timers::Due};
 
 impl Ledger {
-    /// Takes a new catalogue: what is in both keeps its state, problems of a type that is gone end with
-    /// it. Of two of one type the first counts.
+    /// Loads a new catalogue: what is in both keeps its state, problems of a type that is gone end with it. Of two of
+    /// one type the first counts.
     pub fn set_catalogue(&mut self, catalogue: Vec<ConditionSpec>, now: Now) {
         let gone = |name: &&Name| !catalogue.iter().any(|spec| spec.condition == **name);
         let gone: Vec<Name> = self.pages.keys().filter(gone).cloned().collect();
@@ -40,7 +40,7 @@ impl Ledger {
 
     /// After a restart: claims of monitors that exist no longer end; external daemons are expected to come again.
     pub fn retire_all_but(&mut self, monitors: &[Arc<str>], now: Now) -> usize {
-        // Whoever reports over the socket takes its word back itself.
+        // A daemon that reports over the socket withdraws its report itself.
         let is_external = |source: &Arc<str>| source.contains('@');
         let is_known =
             |source: &Arc<str>| is_external(source) || self.daemons.contains_key(source) || monitors.contains(source);
@@ -49,7 +49,7 @@ impl Ledger {
         gone.iter().map(|source| self.retire(source, now)).sum()
     }
 
-    /// Forgets a monitor or daemon; its claims end as `ending` says.
+    /// Forgets a monitor or daemon; its claims end as `ending` states.
     pub(super) fn dismiss(&mut self, source: &str, ending: &Ending, now: Now) -> usize {
         if let Some((name, daemon)) = self.daemons.remove_entry(source) {
             if daemon.reporter.is_some() {

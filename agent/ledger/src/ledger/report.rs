@@ -1,7 +1,7 @@
 //! What external daemons report: claims for each type and subject, doubts, full accounts, goodbyes.
 //!
-//! A report is a set, not a sequence: its faults of one type and subject are all that there are, and what it says of a
-//! type without a subject holds for every subject that it does not name.
+//! A report is a set, not a sequence: its faults of one type and subject are all that there are, and what it reports of
+//! a type without a subject holds for every subject that it does not name.
 
 mod admit;
 mod faults;
@@ -26,7 +26,7 @@ use crate::{
     reporter::{Spot, Unsure},
 };
 
-/// One report on its way into the ledger: who says it, under which id, and when.
+/// One report on its way into the ledger: its sender, its id and its time.
 struct Word<'a> {
     daemon: Arc<str>,
     id: Option<&'a str>,
@@ -110,7 +110,7 @@ impl Ledger {
         self.happened(&finding);
     }
 
-    /// All that the report says of `spot`: one word, or several faults.
+    /// All that the report contains of `spot`: one status, or several faults.
     fn report_spot(&mut self, word: &Word<'_>, spot: &Spot, said: &[Entry<'_>], named: &BTreeSet<Spot>) {
         let [(n, condition), ..] = *said else { return };
         match condition.status {
@@ -128,7 +128,7 @@ impl Ledger {
         }
     }
 
-    /// The spots that the daemon speaks of and `spot` stands for: itself, or every unnamed one of its type.
+    /// The spots that the daemon reports and `spot` stands for: itself, or every unnamed one of its type.
     fn spots_meant(&self, word: &Word<'_>, spot: &Spot, named: &BTreeSet<Spot>) -> Vec<Spot> {
         let Some(reporter) = self.reporter(&word.daemon) else { return Vec::new() };
         let mut spots = reporter.spots_of(&spot.0);
@@ -159,8 +159,8 @@ impl Ledger {
         self.reporter(&word.daemon).map(|reporter| reporter.keys(spot)).unwrap_or_default()
     }
 
-    /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it says since
-    /// when they are unconfirmed.
+    /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it shows
+    /// since when they are unconfirmed.
     fn take_in_doubts(&mut self, word: &Word<'_>, whole: &Spot, named: &BTreeSet<Spot>) {
         if whole.1.is_some() {
             return;
@@ -183,7 +183,7 @@ impl Ledger {
         }
     }
 
-    /// The daemon can tell again how `spot` is.
+    /// The daemon can report the state of `spot` again.
     fn trust_again(&mut self, word: &Word<'_>, spot: &Spot) {
         if self.reporter_mut(&word.daemon).is_some_and(|reporter| reporter.settle(spot)) {
             self.dirty.daemon(&word.daemon);
@@ -239,7 +239,7 @@ fn named(status: &Status) -> BTreeSet<Spot> {
     status.conditions.iter().map(spot_of).collect()
 }
 
-/// What a report says of each spot, by the spot that it names first.
+/// What a report contains of each spot, by the spot that it names first.
 fn by_spot(conditions: &[Condition]) -> Vec<(Spot, Vec<Entry<'_>>)> {
     let mut spots: Vec<(Spot, Vec<Entry<'_>>)> = Vec::new();
     let mut places = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What monitors and daemons say of themselves, and what their silence means.
+//! What monitors and daemons report of themselves, and what their silence means.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{Ledger, Refusal};
 use crate::{DaemonReport, Gap, Now, daemon::Daemon, page::Cause, timers::Due};
 
 impl Ledger {
-    /// Takes a daemon's word on itself; with a ttl, it has to come again in time.
+    /// Records a daemon's report on itself; with a ttl, it has to come again in time.
     pub fn daemon(&mut self, report: DaemonReport, now: Now) -> Result<(), Refusal> {
         let name = Arc::clone(&report.name);
         let before = self.daemons.get(&name);
@@ -47,7 +47,7 @@ impl Ledger {
         self.settle_all(time);
     }
 
-    /// The machine slept: nobody could speak, so everybody has their whole ttl again.
+    /// The machine slept: no daemon could report, so each has its whole ttl again.
     pub fn slept(&mut self, now: Now) {
         for daemon in self.daemons.values_mut().filter(|daemon| daemon.state != DaemonState::Dead) {
             let expected = if daemon.silent_since.is_some() { None } else { daemon.ttl };
@@ -58,7 +58,7 @@ impl Ledger {
         self.timers = self.deadlines();
     }
 
-    /// Records were lost: an event says so.
+    /// Records were lost: an event reports it.
     pub fn gap(&mut self, gap: Gap, now: Now) {
         let time = gap.time.min(now.wall);
         let event = EventRecord {

@@ -1,4 +1,4 @@
-//! Who watches, who went silent, and what that does to a condition.
+//! Which daemons watch, which went silent, and what that does to a condition.
 
 use super::*;
 use crate::{Gap, Refusal};

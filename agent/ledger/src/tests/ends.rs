@@ -124,7 +124,7 @@ fn what_was_claimed_again_since_it_was_looked_at_stays() {
     };
     let sda = |ledger: &mut Ledger| disk(ledger).problems.into_iter().find(|one| one.subject.as_deref() == Some("sda"));
     let looked = sda(&mut ledger).unwrap();
-    // The wall clock stepped back: only the count tells that it is newer.
+    // The wall clock stepped back: only the count shows that it is newer.
     ledger.apply(raise("sda", 0), at(2)).unwrap();
     assert_eq!(ledger.clear(&by(&looked), at(3)), 0);
     let again = sda(&mut ledger).unwrap();

@@ -213,7 +213,7 @@ impl Oracle {
     }
 }
 
-/// One claim said twice. A record that is older than one seen before does not shorten its life.
+/// One claim reported twice. A record that is older than one seen before does not shorten its life.
 fn again(old: &Held, new: &Held) -> Held {
     let late = new.last_seen < old.last_seen;
     let longer = if old.ends.is_none() || new.ends.is_none() { None } else { old.ends.max(new.ends) };

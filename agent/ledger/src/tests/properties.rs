@@ -125,7 +125,7 @@ proptest! {
             tell(&mut never, half);
             tell(&mut once, half);
             now = half.last().map_or(now, |(_, now)| *now);
-            // Monitors say anew how they are; how long they have been silent is theirs to know.
+            // Monitors report their state again; only they know how long they have been silent.
             for ledger in [&mut never, &mut once] {
                 SOURCES.iter().for_each(|source| ledger.daemon(report(source, DaemonState::Running), now).unwrap());
             }

@@ -1,4 +1,4 @@
-//! What holds for every history of reports: a model that looks at everything, and what nobody may do.
+//! What holds for every history of reports: a model that looks at everything, and what no client may do.
 
 mod histories;
 mod model;
@@ -35,7 +35,7 @@ fn class(view: HardwareView) -> (String, (u32, u32, u32, bool)) {
     (view.class, (view.total, view.well, lost, view.unconfirmed_since.is_some()))
 }
 
-/// Claims of everyone but `name`.
+/// Claims of every daemon but `name`.
 fn of_others(ledger: &Ledger, name: &str) -> Vec<(ProblemKey, Claimant)> {
     ledger.claims_where(|claimant, _| *claimant.source != *name)
 }
@@ -46,7 +46,7 @@ fn claimed(ledger: &Ledger) -> BTreeSet<(String, ProblemKey)> {
     claims.into_iter().map(|(key, claimant)| (claimant.source.to_string(), key)).collect()
 }
 
-/// The same, by what each daemon's own index says.
+/// The same, by each daemon's own index.
 fn indexed(ledger: &Ledger) -> BTreeSet<(String, ProblemKey)> {
     let of_one = |(name, daemon): (&Arc<str>, &crate::daemon::Daemon)| {
         let keys = daemon.reporter.as_ref().unwrap().all_keys();
@@ -149,7 +149,7 @@ proptest! {
         prop_assert_eq!(&disk, &Disk::of(&never));
         let mut once = disk.restart(BOOT, now);
         let mut again = now;
-        // A restart gives every daemon its whole ttl once more: time would tell the two apart.
+        // A restart gives every daemon its whole ttl once more: time would make the two differ.
         let after = || after.iter().filter(|deed| matches!(deed, Deed::Report(..)));
         after().for_each(|deed| tell(&mut never, &mut now, deed));
         after().for_each(|deed| tell(&mut once, &mut again, deed));

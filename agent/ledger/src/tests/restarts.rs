@@ -28,7 +28,7 @@ fn a_restart_is_no_transition() {
     let mut after = restored(&ledger, BOOT, at(9));
     after.daemon(report("kernel-monitor", DaemonState::Starting), at(9)).unwrap();
     assert_eq!(disk(&mut after).status, ConditionStatus::Unknown);
-    // Killed before anybody could tell: the one after that knows as much.
+    // Killed before any report came: the one after that knows as much.
     let mut third = restored(&after, BOOT, at(10));
     third.daemon(report("kernel-monitor", DaemonState::Starting), at(10)).unwrap();
     third.daemon(report("kernel-monitor", DaemonState::Running), at(11)).unwrap();

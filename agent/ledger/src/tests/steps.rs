@@ -1,4 +1,4 @@
-//! Random histories: what can be told to a ledger, small enough that everything meets everything.
+//! Random histories: what can be reported to a ledger, small enough that everything meets everything.
 
 use nodewell_model::ProblemKey;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ pub(super) struct Said {
     test: bool,
 }
 
-/// The same with its time and words.
+/// The same with its time and message.
 #[derive(Debug, Clone)]
 pub(super) enum Deed {
     Finding(Finding),

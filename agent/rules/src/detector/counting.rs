@@ -10,7 +10,7 @@ use nodewell_model::{BootId, Record};
 
 use crate::rule::Counting;
 
-/// Subjects that one rule keeps count of; the one not seen for the longest makes room.
+/// Subjects that one rule counts; the one not seen for the longest makes room.
 const SUBJECTS_LIMIT: usize = 1024;
 /// More matches than this are not remembered, whatever a rule asks for.
 const COUNT_LIMIT: usize = 10_000;
@@ -33,7 +33,7 @@ struct Subject {
 /// The threshold is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reached {
-    /// How many records say so that no finding has spoken of yet.
+    /// How many matching records no finding has reported yet.
     pub(super) count: u64,
     /// When the count will be below the threshold again, if nothing repeats it.
     pub(super) quiet: Option<Duration>,
@@ -77,7 +77,7 @@ impl Counter {
 
     /// Takes the newest match back.
     pub(super) fn revert(&mut self, subject: &Option<String>) {
-        // A recovery line often does not say whom it means: then it is the one that failed last.
+        // A recovery line often does not name what it means: then it is the one that failed last.
         let found = match subject {
             Some(_) if self.subjects.contains_key(subject) => self.subjects.get_mut(subject),
             Some(_) => self.subjects.get_mut(&None),

@@ -1,4 +1,4 @@
-//! Lines whose meaning is in a table: a rule's decoder says what is found.
+//! Lines whose meaning is in a table: a rule's decoder decides what is found.
 
 use nodewell_faults::{Branch, Decoded};
 use nodewell_model::{Finding, FindingKind};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Detector {
-    /// Takes in what the decoder of `rule` says of a record that its pattern matched.
+    /// Adds what the decoder of `rule` finds in a record that its pattern matched.
     pub(super) fn decode(
         &mut self,
         (rule, slot): (&Rule, u32),

@@ -5,12 +5,12 @@ use nodewell_model::RecordFields;
 use super::Judged;
 use crate::rule::{FieldFilter, Rule};
 
-/// How much the record's fields tell.
+/// How much the record's fields prove.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Known<'a> {
     /// What is not there was not there.
     Everything,
-    /// A saved log kept only these; the others may have been anything.
+    /// A saved log has only these; the others may have been anything.
     Only(&'a [&'a str]),
 }
 
@@ -24,7 +24,7 @@ impl Judged<'_, '_> {
         let fields = self.record.fields;
         let agrees = |(name, values): &&(String, Vec<String>)| has_one_of(fields, name, values);
         let asked: Vec<_> = require.iter().filter(|(name, _)| self.is_known(name)).collect();
-        // Something has to speak for the record: a filter of which nothing is known is not satisfied.
+        // At least one required field has to be known: a filter of which nothing is known is not satisfied.
         let some_known = require.is_empty() || !asked.is_empty();
         some_known && asked.iter().all(agrees) && without.iter().all(|name| fields.field(name).is_none())
     }

@@ -6,7 +6,7 @@ use nodewell_model::Record;
 
 use crate::matcher::{PAST_LIMIT_BYTES, Past, PastLine};
 
-/// Keeps the last records, as many as the deepest rule needs. Buffers are reused.
+/// Stores the last records, as many as the deepest rule needs. Buffers are reused.
 #[derive(Default)]
 pub(super) struct Ring {
     lines: VecDeque<PastLine>,

@@ -7,7 +7,7 @@ use nodewell_model::{Name, Record};
 
 use crate::rule::{Format, Rule, RuleSet};
 
-/// When the agent started and how far back rules look that say nothing else.
+/// When the agent started and how far back rules look that set nothing else.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start {
     pub(super) at: Timestamp,
@@ -25,8 +25,8 @@ impl Start {
         delayed || self.is_before(npd_lookback(rule), record)
     }
 
-    /// Whether a finding of `rule` that holds `condition` is history: an event was told when it was news, but what lasts
-    /// may still last.
+    /// Whether a finding of `rule` that holds `condition` is history: an event was reported when it was news, but what
+    /// lasts may still last.
     pub(super) fn is_history(&self, rule: &Rule, condition: Option<&Name>, record: &Record<'_>) -> bool {
         let event = rule.format == Format::Native && condition.is_none();
         event && !record.test && self.is_before(self.default_lookback, record)
@@ -38,7 +38,7 @@ impl Start {
 }
 
 impl RuleSet {
-    /// How far back from the agent's start a rule of `reader` wants to look; `default` is for rules that say nothing.
+    /// How far back from the agent's start a rule of `reader` wants to look; `default` is for rules that set nothing.
     /// Zero if no rule listens to it.
     #[must_use]
     pub fn longest_lookback(&self, reader: usize, default: Duration) -> Duration {

@@ -12,9 +12,10 @@ use crate::{
     shipped::{self, ShippedFile},
 };
 
-/// Many times the largest file we ship. Telling of a megabyte of garbage takes some fifty of memory for a moment.
+/// Many times the largest file we ship. Reporting the errors of a megabyte of garbage takes some fifty of memory for a
+/// moment.
 const SIZE_LIMIT_BYTES: u64 = 1024 * 1024;
-/// Far more than anybody keeps; a directory of something else is told apart from rules.
+/// Far more than any operator has; a directory of something else is distinguished from rules.
 const FILES_LIMIT: usize = 1000;
 
 /// A rule file that is to be read.

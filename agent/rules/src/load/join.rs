@@ -137,7 +137,7 @@ impl Joiner<'_> {
     fn add(&mut self, mut draft: RuleDraft) {
         let undeclared = draft.rule.condition.clone().filter(|condition| !self.is_declared(condition));
         match (undeclared, draft.rule.format) {
-            // Told as a mistake by its use.
+            // Its use reports the error.
             (Some(_), Format::Native) => return,
             (Some(condition), Format::Npd) => self.make_temporary(&mut draft, &condition),
             (None, _) => {}
@@ -149,7 +149,7 @@ impl Joiner<'_> {
         }
     }
 
-    /// Node Problem Detector drops such a rule's finding without a word.
+    /// Node Problem Detector drops such a rule's finding silently.
     fn make_temporary(&mut self, draft: &mut RuleDraft, condition: &Name) {
         let told = format!(
             "no file declares the condition {condition}: {} is reported as an event only (Node Problem Detector \

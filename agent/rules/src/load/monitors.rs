@@ -1,5 +1,5 @@
-//! Each monitor listens to one reader: claims and a daemon's own state are kept by the monitor's name, and two readers
-//! of one name would overwrite each other.
+//! Each monitor listens to one reader: claims and a daemon's own state are stored by the monitor's name, and two
+//! readers of one name would overwrite each other.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
@@ -9,7 +9,7 @@ use std::{
 use super::Loaded;
 use crate::{Location, Note, Reader, RuleSet};
 
-/// Gives the rules of a second reader whose monitor's name is taken another name; a note says so once for each.
+/// Gives the rules of a second reader whose monitor's name is taken another name; a note reports it once for each.
 pub(super) fn make_distinct(loaded: &mut Loaded) {
     let mut names = Names::of(&loaded.set);
     let Loaded { set, notes, .. } = loaded;
@@ -26,9 +26,9 @@ pub(super) fn make_distinct(loaded: &mut Loaded) {
 struct Names {
     /// By the name in the file and the reader.
     given: HashMap<(Arc<str>, usize), Arc<str>>,
-    /// All names in use. Those that the files say come first, so that no made one takes them away.
+    /// All names in use. Those that the files give come first, so that no made one takes them away.
     taken: HashSet<Arc<str>>,
-    /// Which reader keeps the name that its file says.
+    /// Which reader keeps the name that its file gives.
     keepers: HashMap<Arc<str>, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Plug-ins of all files together: daemons' names that nobody else has, tasks' names that are there once.
+//! Plug-ins of all files together: daemons' names that no other daemon has, tasks' names that are there once.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +12,7 @@ use crate::{
     rule::Format,
 };
 
-/// Problem daemons and monitors of ours; a file that is named so speaks under another name.
+/// Problem daemons and monitors of ours; a file that is named so reports under another name.
 const OURS: [&str; 9] = ["agent", "check", "disk", "gpu", "services", "repair", "repairs", "statistics", "satellites"];
 
 pub(super) fn settle(loaded: &mut Loaded) {
@@ -20,7 +20,7 @@ pub(super) fn settle(loaded: &mut Loaded) {
     find_duplicates(loaded);
 }
 
-/// Claims are kept by the daemon's name: programs must not overwrite what a log monitor says.
+/// Claims are stored by the daemon's name: programs must not overwrite what a log monitor reports.
 fn rename_daemons(loaded: &mut Loaded) {
     let Loaded { set, notes, .. } = loaded;
     let monitors: HashSet<&Arc<str>> = set.rules.iter().map(|rule| &rule.monitor).collect();

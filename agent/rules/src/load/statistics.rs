@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Loaded;
 use crate::{Location, Mistake, Note, npd::stats::SystemStats};
 
-/// The first file that names a metric exports it. The same figure twice is told; two figures of one name are a mistake.
+/// The first file that names a metric exports it. The same figure twice is noted; two figures of one name are an error.
 pub(super) fn make_distinct(loaded: &mut Loaded) {
     let mut names: HashMap<String, (&'static str, Location)> = HashMap::new();
     for SystemStats { location, metrics, .. } in &mut loaded.set.statistics {

@@ -1,8 +1,8 @@
 //! Which windows share a bucket of the packed searcher.
 //!
-//! Teddy deals its patterns to eight buckets and tells, for each place in the text, which buckets may begin there by the
-//! half-bytes of their windows; what is let through has to be compared. Windows that look alike let through little more
-//! than each of them alone, so they are put together.
+//! Teddy deals its patterns to eight buckets and finds, for each place in the text, which buckets may begin there by
+//! the half-bytes of their windows; what is let through has to be compared. Windows that look alike let through little
+//! more than each of them alone, so they are put together.
 
 use super::through::Through;
 
@@ -54,7 +54,7 @@ impl Bucket {
         (members <= MEMBERS_LIMIT).then_some(Self { mask, members, rough, cost })
     }
 
-    /// At least so much more it would cost with one more window: quickly told.
+    /// At least so much more it would cost with one more window: quick to compute.
     pub(super) fn growth(&self, window: &Mask, through: &Through) -> f64 {
         through.rough_share(&self.mask.and(window)) - self.rough
     }

@@ -56,7 +56,7 @@ struct Chooser<'a> {
     chosen: Vec<usize>,
     /// For each window how many patterns have chosen it.
     uses: Vec<u32>,
-    /// The bucket of the searcher in hand.
+    /// The bucket of the current searcher.
     places: Vec<Option<usize>>,
     buckets: [Bucket; BUCKETS],
     placed: Vec<u32>,
@@ -127,7 +127,7 @@ impl<'a> Chooser<'a> {
         cheapest
     }
 
-    /// What the lines cost that windows of the set select which nobody else asks for.
+    /// What the lines cost that windows of the set select and no other pattern asks for.
     fn selected(&self, pattern: usize, set: usize) -> f64 {
         let ids = &self.sets[pattern][set];
         let new = ids.iter().filter(|id| self.uses[**id as usize] == 0).count();
@@ -186,7 +186,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// Answers the windows that nobody asks for any more, and where they were.
+    /// Returns the windows that no pattern asks for any more, and where they were.
     fn let_go(&mut self, pattern: usize) -> Vec<(u32, Option<usize>)> {
         let mut gone = Vec::new();
         for at in 0..self.sets[pattern][self.chosen[pattern]].len() {
@@ -221,7 +221,7 @@ impl<'a> Chooser<'a> {
         })
     }
 
-    /// Begins another searcher; answers what is in the buckets of the one in hand, and last the windows without one.
+    /// Begins another searcher; returns what is in the buckets of the current one, and last the windows without one.
     fn settle(&mut self) -> Vec<Vec<u32>> {
         let mut members = vec![Vec::new(); BUCKETS + 1];
         for id in self.placed.drain(..) {

@@ -13,7 +13,7 @@ pub(super) struct LazyRegex {
 }
 
 impl LazyRegex {
-    /// Keeps `source`, which [`pattern::compiled`] has found good.
+    /// Stores `source`, which [`pattern::compiled`] has found good.
     pub(super) fn new(source: String) -> Self {
         Self { source, regex: OnceCell::new() }
     }

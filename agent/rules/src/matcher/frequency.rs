@@ -25,7 +25,7 @@ const PER_65536: [u16; 256] = [
 ];
 
 /// Lines that healthy nodes write all day and at every boot: the ones that fill most of the same captures, and the
-/// chatter of container networks, audit and systemd. A window found here selects far more lines than its bytes tell.
+/// chatter of container networks, audit and systemd. A window found here selects far more lines than its bytes suggest.
 pub(super) const ORDINARY: &str = include_str!("ordinary.txt");
 /// Such a window is taken to be in two lines of a hundred.
 const ORDINARY_EXPECTED: f64 = 0.02 / 110.0;

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 
 use crate::rule::Format;
 
-/// A record before the newest, kept for rules that look back.
+/// A record before the newest, stored for rules that look back.
 #[derive(Debug, Clone)]
 pub(crate) struct PastLine {
     pub(crate) time: Timestamp,
     pub(crate) text: Vec<u8>,
 }
 
-/// So much of a record is kept to look back at.
+/// So much of a record is stored to look back at.
 pub(crate) const PAST_LIMIT_BYTES: usize = 16 << 10;
 
 /// The records before the newest; asked only when a multi-line pattern's window was seen.

@@ -36,7 +36,7 @@ pub(crate) struct Pattern {
     format: Format,
     blanks: Blanks,
     starts_anchored: bool,
-    /// The groups by which it says of whom it speaks.
+    /// The groups that name its subject.
     subject: Option<usize>,
     pid: Option<usize>,
     regex: LazyRegex,
@@ -53,7 +53,7 @@ pub(crate) struct Found {
 }
 
 impl Pattern {
-    /// Checks `written` and says by which windows a record may be selected for it; none: every record has to be tried.
+    /// Checks `written` and finds by which windows a record may be selected for it; none: every record has to be tried.
     pub(super) fn new(rule: &Rule, index: usize, role: Role, written: &str) -> Result<(Self, Vec<Required>), String> {
         let (source, hir) = pattern::compiled(rule.format, written)?;
         let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);

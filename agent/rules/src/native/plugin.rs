@@ -37,7 +37,7 @@ const KEYS: &[&str] = &[
 const SOURCE: &str = "plugins";
 const INTERVAL: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// A start costs a few milliseconds of CPU; oftener than this nobody's health changes.
+/// A start costs a few milliseconds of CPU; no state of health changes more often than this.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 /// One that runs for longer is a daemon, and reports over the socket.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -69,7 +69,7 @@ pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, repor
     }
 }
 
-/// All of it is read before anything is given up, so that all mistakes are told.
+/// All of it is read before anything is given up, so that all errors are reported.
 fn read_task(section: Section<'_>, condition: Option<Name>, report: &mut Report<'_>) -> Option<PluginTask> {
     let name = section.required("name", report).inspect(|name| check_spelling(*name, report));
     let reason = section.required_name("reason", report);

@@ -50,14 +50,14 @@ const MOST_COUNTED: u32 = 10_000;
 pub(super) const SEVERITIES: [(&str, Severity); 4] =
     [("info", Severity::Info), ("warn", Severity::Warn), ("error", Severity::Error), ("critical", Severity::Critical)];
 
-/// How long a rule's word holds.
+/// How long a rule's report holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Temporary,
     Permanent,
 }
 
-/// What a rule says of itself, beside its patterns.
+/// What a rule states of itself, beside its patterns.
 struct Head<'a> {
     reason: Option<Name>,
     kind: Option<Kind>,
@@ -150,7 +150,7 @@ struct Body<'a> {
     explain: String,
 }
 
-/// All of a rule is read before anything is given up, so that all of its mistakes are told.
+/// All of a rule is read before anything is given up, so that all of its errors are reported.
 fn read_rule(section: Section<'_>, head: Head<'_>, report: &mut Report<'_>) -> Option<RuleDraft> {
     let body = read_body(section, report);
     let clears = clears::read((section, head.kind), (&body.patterns, &reader(head.source)), report);
@@ -208,7 +208,7 @@ fn monitor(source: Word<'_>) -> &str {
     }
 }
 
-/// What lasts is worse than what passed, unless the rule says otherwise.
+/// What lasts is worse than what passed, unless the rule sets a severity.
 fn default_severity(kind: Kind) -> Severity {
     match kind {
         Kind::Temporary => Severity::Warn,

@@ -1,4 +1,4 @@
-//! One TOML table while it is read: typed access to its keys, every mistake told with its line.
+//! One TOML table while it is read: typed access to its keys, every error reported with its line.
 
 use nodewell_model::Name;
 use toml::{
@@ -24,7 +24,7 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Takes `table` and tells of every key that is not in `keys`.
+    /// Takes `table` and reports every key that is not in `keys`.
     pub fn new(
         name: &'static str,
         (at, table): (usize, &'a DeTable<'a>),
@@ -139,7 +139,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The strings of a value that is a string or an array of them; an empty string or array is a mistake.
+/// The strings of a value that is a string or an array of them; an empty string or array is an error.
 pub fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Vec<Word<'a>> {
     let items = match value.get_ref() {
         DeValue::String(_) => std::slice::from_ref(value),
@@ -183,7 +183,7 @@ fn whole_number(
     fit
 }
 
-/// Tells of a value of the wrong type.
+/// Reports a value of the wrong type.
 pub fn wrong_type(key: &str, takes: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) {
     let article = if value.get_ref().type_str().starts_with(['a', 'i']) { "an" } else { "a" };
     let found = value.get_ref().type_str();

@@ -1,4 +1,4 @@
-//! The fixtures of `tests/rules`: what is taken, and what is told of what is not.
+//! The fixtures of `tests/rules`: what is accepted, and what is reported of what is not.
 
 use std::{
     fmt::Write as _,

@@ -1,4 +1,4 @@
-//! `conditions`: the words of each condition while nothing is wrong.
+//! `conditions`: the reason and message of each condition while nothing is wrong.
 
 use nodewell_model::{ConditionSpec, Name};
 

@@ -48,7 +48,7 @@ struct Shared {
     skip_initial: bool,
 }
 
-/// All is read before anything is given up, so that all mistakes are told.
+/// All is read before anything is given up, so that all errors are reported.
 pub(super) fn read(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'_>) {
     object.note_unknown(&KEYS, report);
     let source = monitor_name(object, report);

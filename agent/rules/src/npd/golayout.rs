@@ -3,10 +3,10 @@
 //! Understood: years `2006` `06`; months `Jan` `January` `01` `1`; days `02` `_2` `2` and of the year `002` `__2`;
 //! weekdays `Mon` `Monday` (read, not checked); hours `15` `03` `3` with `PM` `pm`; minutes `04` `4`; seconds `05` `5`
 //! with a fraction `.000` `,000` `.999` `,999` of any length (and a fraction that the layout does not mention, as in
-//! Go); zones `Z07:00` `-07:00` `Z0700` `-0700` `Z07` `-07` and `MST`. `Z` is read
-//! by every numeric zone: Go's `-07:00` refuses it, and with it every line of a log in UTC. Of zone names UTC and GMT are known; any other is
-//! taken for the machine's own zone, as names are ambiguous. A layout must tell a day of a month (or of the year) and
-//! an hour; everything else in it is literal text, where a space stands for any number of spaces.
+//! Go); zones `Z07:00` `-07:00` `Z0700` `-0700` `Z07` `-07` and `MST`. `Z` is read by every numeric zone: Go's `-07:00`
+//! refuses it, and with it every line of a log in UTC. Of zone names UTC and GMT are known; any other is taken for the
+//! machine's own zone, as names are ambiguous. A layout must have a day of a month (or of the year) and an hour;
+//! everything else in it is literal text, where a space stands for any number of spaces.
 
 mod elements;
 mod parse;
@@ -26,10 +26,10 @@ pub struct Layout {
     elements: Vec<Element>,
 }
 
-/// A time as its text tells it.
+/// A time as its text gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoTime {
-    /// `None`: the layout has no year; who knows when the line was read has to infer it.
+    /// `None`: the layout has no year; the caller has to infer it from when the line was read.
     pub year: Option<i16>,
     pub month: i8,
     pub day: i8,
@@ -42,7 +42,7 @@ impl Layout {
     /// Reads a layout.
     ///
     /// # Errors
-    /// One line that says what is missing.
+    /// One line that names what is missing.
     pub fn parse(layout: &str) -> Result<Self, String> {
         if layout.len() > LENGTH_LIMIT_BYTES {
             return Err(format!("a layout has at most {LENGTH_LIMIT_BYTES} bytes"));

@@ -37,14 +37,14 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// An absent one; a mistake of it is told at `at`.
+    /// An absent one; an error in it is reported at `at`.
     pub(super) fn none(at: usize) -> Self {
         Self { text: String::new(), at }
     }
 }
 
 impl<'a> Document<'a> {
-    /// The file's value; a syntax error is told with its line.
+    /// The file's value; a syntax error is reported with its line.
     pub(super) fn parse(text: &'a str, report: &mut Report<'_>) -> Option<Value<'a>> {
         match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) => Some(Value { document: Document { text }, raw: raw.get() }),
@@ -64,7 +64,7 @@ fn offset_of_line(text: &str, line: usize) -> usize {
 }
 
 impl<'a> Value<'a> {
-    /// Byte offset in the file. The raw text is a part of the file's, so the addresses tell.
+    /// Byte offset in the file. The raw text is a part of the file's, so the addresses give the offset.
     pub(super) fn at(self) -> usize {
         (self.raw.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize)
     }
@@ -79,12 +79,12 @@ impl<'a> Value<'a> {
             Some(b'"') => "this string",
             Some(b'{') => "this object",
             Some(b'[') => "this array",
-            // Numbers and words show themselves; nobody writes long ones.
+            // Numbers and words show themselves; in practice they are short.
             _ => nodewell_model::text::cut(self.raw, 24),
         }
     }
 
-    /// The value as `T`, or a mistake that says what `key` takes.
+    /// The value as `T`, or an error that states what `key` takes.
     pub(super) fn read<T: DeserializeOwned>(self, key: &str, takes: &str, report: &mut Report<'_>) -> Option<T> {
         let value = serde_json::from_str(self.raw).ok();
         if value.is_none() {

@@ -5,7 +5,7 @@ use nodewell_model::Name;
 use super::json::Text;
 use crate::report::Report;
 
-/// The name, respelled with a note if need be; a mistake if nothing is left of it.
+/// The name, respelled with a note if need be; an error if nothing is left of it.
 pub(super) fn read(key: &str, text: &Text, report: &mut Report<'_>) -> Option<Name> {
     let error = match Name::new(&text.text) {
         Ok(name) => return Some(name),

@@ -24,13 +24,13 @@ pub(super) struct Plugin {
 }
 
 impl Plugin {
-    /// For a file whose plugin has a mistake: its rules are read, but not used.
+    /// For a file whose plugin has an error: its rules are read, but not used.
     pub(super) fn blind() -> Self {
         Self { reader: ReaderDraft::Kmsg, fields: FieldFilter::default() }
     }
 }
 
-/// The source; `None` after a mistake.
+/// The source; `None` after an error.
 pub(super) fn read(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<Plugin> {
     let plugin = object.text("plugin", report);
     let before = report.count();
@@ -79,7 +79,7 @@ fn journal(object: &Object<'_>, default_identifier: &str, report: &mut Report<'_
     Some(Plugin { reader, fields })
 }
 
-/// `None` for the system's own journal, wherever it is kept.
+/// `None` for the system's own journal, wherever it is stored.
 fn journal_directory(object: &Object<'_>, report: &mut Report<'_>) -> Option<PathBuf> {
     journal_in(&object.text("logPath", report), report)
 }
@@ -164,7 +164,7 @@ fn whole_message(object: &Object<'_>, (timestamp, message): (&str, String), repo
 
 /// Any `^` counts, even one in a class: then the message stays as it is.
 fn any_rule_is_bound_to_the_start(object: &Object<'_>, report: &Report<'_>) -> bool {
-    // Mistakes of the rules are told when the rules are read.
+    // Errors of the rules are reported when the rules are read.
     let mut unheard = Report::new(report.file(), "");
     let rules = object.objects("rules", &mut unheard);
     rules

@@ -1,4 +1,4 @@
-//! How a permanent problem ends that Node Problem Detector would keep until its own restart.
+//! How a permanent problem ends that Node Problem Detector would hold until its own restart.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::rule::{Check, Clears};
 /// The recovery of a rule by its condition: always a new boot, and what is known of its kind.
 pub(super) fn of(condition: &str) -> Clears {
     let (quiet, check) = match condition {
-        // A hung task is told of every two minutes for as long as it hangs, ten times at most by default.
+        // A hung task is logged every two minutes for as long as it hangs, ten times at most by default.
         "KernelDeadlock" => (Some(Duration::from_secs(30 * 60)), None),
         "ReadonlyFilesystem" | "XfsShutdown" => (None, Some(Check::FilesystemWritable)),
         _ => (None, None),

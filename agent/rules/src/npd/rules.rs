@@ -90,7 +90,7 @@ fn recovers(object: &Object<'_>, condition: &Name, report: &mut Report<'_>) -> C
     clears
 }
 
-/// How many lines the pattern must see, at most `window`; `None` after a mistake.
+/// How many lines the pattern must see, at most `window`; `None` after an error.
 pub(super) fn judge_pattern(text: &Text, window: usize, report: &mut Report<'_>) -> Option<usize> {
     if text.text.is_empty() {
         report.mistake(text.at, "an empty \"pattern\" matches every line");

@@ -34,7 +34,7 @@ pub struct SystemStats {
     pub disks: DiskChoice,
     /// Interfaces that are left out.
     pub exclude_interfaces: Option<Regex>,
-    /// Modules that are nobody's surprise.
+    /// Modules that are expected.
     pub known_modules: Vec<String>,
     /// What is averaged is averaged over at least this.
     pub interval: Duration,
@@ -141,7 +141,7 @@ fn exclude(net: &Object<'_>, report: &mut Report<'_>) -> Option<Regex> {
         .ok()
 }
 
-/// The crate draws the pattern first and says in the last line what is wrong.
+/// The crate prints the pattern first and names in the last line what is wrong.
 fn last_line(message: &str) -> String {
     message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }

@@ -1,4 +1,4 @@
-//! Node Problem Detector's stock files load as they are; everything else is told with its line.
+//! Node Problem Detector's stock files load as they are; everything else is reported with its line.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ fn stock(name: &str) -> Loaded {
     loaded
 }
 
-/// What is told of `text`: mistakes, then notes.
+/// What is reported of `text`: errors, then notes.
 fn told(text: &str) -> (Vec<String>, Vec<String>) {
     let draft = super::read(Path::new("m.json"), text);
     let shown = |line: usize, message: &str| format!("{line}: {message}");

@@ -9,7 +9,7 @@ use std::{
 const BLOCK_BYTES: usize = 256 << 10;
 /// A longer line is cut here; what follows up to its newline is passed over.
 const LINE_LIMIT_BYTES: usize = 2 << 20;
-/// So much is kept behind a block for rules that look back.
+/// So much is stored behind a block for rules that look back.
 const BEHIND_BYTES: usize = 128 << 10;
 
 /// Reads blocks.

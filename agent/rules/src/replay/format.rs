@@ -18,7 +18,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// This format; for `Auto` the one that the first lines speak for.
+    /// This format; for `Auto` the one that the first lines suggest.
     pub(super) fn or_detect(self, beginning: &[u8]) -> Self {
         if self != Self::Auto {
             return self;

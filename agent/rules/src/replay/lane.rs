@@ -27,7 +27,7 @@ pub(super) struct Lane {
     listens: Listens,
 }
 
-/// Which lines a lane hears.
+/// Which lines a lane reads.
 enum Listens {
     Kernel,
     /// The journal holds the kernel's lines too.
@@ -38,11 +38,11 @@ enum Listens {
     },
 }
 
-/// The lines before the one in hand.
+/// The lines before the current one.
 pub(super) struct Behind<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) reading: Reading<'a>,
-    /// The kernel's number of the line in hand: one before it with a larger number is of another boot.
+    /// The kernel's number of the current line: one before it with a larger number is of another boot.
     pub(super) sequence: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl Lane {
         if mistakes.is_empty() { Ok(lanes) } else { Err(mistakes) }
     }
 
-    /// Judges `saved`, if this lane hears it.
+    /// Judges `saved`, if this lane reads it.
     pub(super) fn judge(&mut self, saved: &Saved<'_>, behind: &Behind<'_>, number: u64, out: &mut Vec<Finding>) {
         let Some(text) = self.listens.text(saved) else { return };
         let past = PastOf { behind, listens: &self.listens };
@@ -118,7 +118,7 @@ fn file_text<'a>(line: &'a [u8], message: Option<&Regex>, skip: &[String]) -> Op
     captures.iter().flatten().last().map(|capture| capture.as_bytes())
 }
 
-/// The lines before the one in hand that the same lane hears.
+/// The lines before the current one that the same lane reads.
 struct PastOf<'a> {
     behind: &'a Behind<'a>,
     listens: &'a Listens,
@@ -143,7 +143,7 @@ impl Past for PastOf<'_> {
 }
 
 impl PastOf<'_> {
-    /// The line if this lane hears it; `None` at the border of a boot.
+    /// The line if this lane reads it; `None` at the border of a boot.
     fn line(&self, start: usize, end: usize) -> Option<Option<PastLine>> {
         let Some(saved) = self.behind.reading.read(self.behind.bytes, start, end) else { return Some(None) };
         if saved.sequence.zip(self.behind.sequence).is_some_and(|(before, now)| before > now) {

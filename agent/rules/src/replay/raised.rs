@@ -1,10 +1,10 @@
-//! What a replay has raised so far: a recovery line is told only if it ends something. A healthy boot prints many.
+//! What a replay has raised so far: a recovery line is reported only if it ends something. A healthy boot prints many.
 
 use std::collections::HashSet;
 
 use nodewell_model::{Finding, FindingKind, Name};
 
-/// Problems held at once; a log that raises more has its later clears told unasked.
+/// Problems held at once; of a log that raises more, every later clear is reported.
 const LIMIT: usize = 65_536;
 
 /// Problems that a clear would end.
@@ -12,7 +12,7 @@ const LIMIT: usize = 65_536;
 pub(super) struct Raised(HashSet<(Name, Name, Option<String>)>);
 
 impl Raised {
-    /// Takes note of `finding`; whether it is worth telling.
+    /// Takes note of `finding`; whether it is worth reporting.
     pub(super) fn admits(&mut self, finding: &Finding) -> bool {
         let Some(condition) = &finding.condition else { return true };
         let key = (condition.clone(), finding.reason.clone(), finding.subject.clone());

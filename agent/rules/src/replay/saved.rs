@@ -11,7 +11,7 @@ use crate::detector::Known;
 /// Field names and values.
 pub(super) type Fields = Vec<(String, Vec<u8>)>;
 
-/// What a line says.
+/// The content of a line.
 pub(super) struct Saved<'a> {
     /// The whole line.
     pub(super) line: &'a [u8],
@@ -62,7 +62,7 @@ impl Reading<'_> {
     }
 }
 
-/// Tells one boot from the next in logs that only count from boot.
+/// Distinguishes one boot from the next in logs that only count from boot.
 #[derive(Default)]
 pub(super) struct Boots {
     last: Option<(Option<u64>, Option<Duration>)>,

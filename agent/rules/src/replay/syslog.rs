@@ -9,7 +9,7 @@ use super::{
 };
 use crate::detector::Known;
 
-/// What such a line still tells of a record.
+/// What such a line still shows of a record.
 const KNOWN: [&str; 4] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_TRANSPORT"];
 
 /// The record in `line`. A line of another shape may still be of a log file that a rule reads.
@@ -30,7 +30,7 @@ fn shaped<'a>(line: &'a [u8], calendar: &Calendar) -> Option<Saved<'a>> {
     Some(Saved { kernel, time, since_boot, fields: fields(tag), known, ..Saved::kernel(line, text) })
 }
 
-/// What follows the time: for files whose rules do not say where the message begins.
+/// What follows the time: for files whose rules do not define where the message begins.
 pub(super) fn after_time(line: &[u8]) -> &[u8] {
     timed(line, None).map_or(line, |(_, rest)| rest)
 }
@@ -40,7 +40,7 @@ pub(super) fn has_time(line: &[u8]) -> bool {
     timed(line, None).is_some()
 }
 
-/// The time and what follows it. The time is unknown without a calendar, or where the calendar does not tell the year.
+/// The time and what follows it. The time is unknown without a calendar, or where the calendar has no year.
 fn timed<'a>(line: &'a [u8], calendar: Option<&Calendar>) -> Option<(Option<Timestamp>, &'a [u8])> {
     let line = without_priority(line);
     let classic = line.get(..15).and_then(|stamp| std::str::from_utf8(stamp).ok());

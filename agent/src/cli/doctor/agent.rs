@@ -1,4 +1,4 @@
-//! What the running agent says of itself, and whether Prometheus finds it.
+//! What the running agent reports of itself, and whether Prometheus finds it.
 
 use std::{io, net::SocketAddr, time::Duration};
 

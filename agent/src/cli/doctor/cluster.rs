@@ -26,16 +26,16 @@ pub(super) struct Cluster {
     pub(super) other_node: Option<String>,
 }
 
-/// Whom the server takes us for.
+/// The user that the server takes us for.
 #[derive(Debug, Default)]
 struct User {
-    /// Servers before 1.28 do not say.
+    /// Servers before 1.28 do not report it.
     name: Option<String>,
     /// The Node that a service account's token is bound to.
     bound_to: Option<String>,
 }
 
-/// As the server tells it; zeros if it does not.
+/// As the server reports it; zeros if it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Version {
     major: u32,
@@ -149,7 +149,7 @@ fn remedy(trouble: &Trouble) -> &'static str {
 }
 
 impl Version {
-    /// Clouds say things such as `29+`.
+    /// Clouds report versions such as `29+`.
     fn of(told: &Value) -> Self {
         let number = |key: &str| {
             let text = told[key].as_str().unwrap_or_default();
@@ -158,7 +158,7 @@ impl Version {
         Self { major: number("major"), minor: number("minor") }
     }
 
-    /// Whether it has what came with this release; one that does not tell is believed to be new.
+    /// Whether it has the features of this release; a server that does not report its version counts as new.
     fn has(self, major: u32, minor: u32) -> bool {
         self == Self::default() || self >= Self { major, minor }
     }

@@ -1,4 +1,4 @@
-//! Whether each satellite runs that this machine needs.
+//! Whether each check process runs that this machine needs.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{
     satellite::{GPU_DRIVERS, Group},
 };
 
-/// A warning for each that nobody hears of and that would have something to do.
+/// A warning for each that does not report and would have something to do.
 pub(super) fn missing(daemons: &[DaemonView], config: &Config) -> Vec<Check> {
     missing_at(&Roots::default().sys, daemons, config)
 }
@@ -26,7 +26,7 @@ fn missing_at(sys: &Path, daemons: &[DaemonView], config: &Config) -> Vec<Check>
     needed.map(|group| Check::warn(group.as_str(), lacking(group), remedy(group, config.satellites))).collect()
 }
 
-/// One whose devices the configuration switches off would say nothing; nor would that of GPUs without their driver.
+/// One whose devices the configuration switches off would report nothing; nor would that of GPUs without their driver.
 fn is_needed(group: Group, sys: &Path, config: &Config) -> bool {
     match group {
         Group::Check => true,

@@ -57,7 +57,7 @@ fn is_reserved(code: &Meaning) -> bool {
     code.reason.as_str().ends_with("Reserved")
 }
 
-/// A code whose line has the last word may be both, an Event and a condition.
+/// A code whose line decides may be both, an Event and a condition.
 fn of_code(code: &Meaning) -> Vec<Listed> {
     let fatal = code.fatal.as_ref().map(|fatal| line(&code.reason, fatal.condition.as_ref(), fatal.severity));
     [line(&code.reason, code.condition.as_ref(), code.severity)].into_iter().chain(fatal).collect()

@@ -1,4 +1,4 @@
-//! What is asked for: a reason, or a code with the family it belongs to.
+//! What is asked for: a reason, or a code with its prefix.
 
 use nodewell_faults::{
     Tables,
@@ -13,7 +13,7 @@ use nodewell_rules::{
 
 use super::Explained;
 
-/// The families of codes.
+/// The prefixes of codes.
 const FAMILIES: [&str; 4] = ["xid", "sxid", "smart", "nvme"];
 
 /// What is asked for.
@@ -27,7 +27,7 @@ pub(super) enum Topic {
 }
 
 impl Topic {
-    /// Reads the word of the command line; the error says what it takes.
+    /// Reads the argument of the command line; the error lists what it accepts.
     pub(super) fn parse(word: &str) -> Result<Self, String> {
         let Some((family, rest)) = word.split_once(':') else { return Ok(Self::Reason(word.to_owned())) };
         match family.to_ascii_lowercase().as_str() {
@@ -45,7 +45,7 @@ impl Topic {
         }
     }
 
-    /// Everything known of it; the error names the nearest word that is known.
+    /// Everything known of it; the error names the nearest name that is known.
     pub(super) fn explain(self, set: &RuleSet) -> Result<Explained, String> {
         let tables = set.tables();
         match self {

@@ -1,4 +1,4 @@
-//! The stations of an injected record, each waited for and told.
+//! The stations of an injected record, each waited for and printed.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl<'a> Way<'a> {
         Self { client, out, answer, written: Timestamp::now(), stations: 0 }
     }
 
-    /// Tells that the next station was reached.
+    /// Prints that the next station was reached.
     pub(super) fn step(&mut self, what: &str) -> Result<(), Failure> {
         self.stations += 1;
         self.out.line(&format!("{} {what}", self.stations))?;
@@ -105,7 +105,7 @@ impl<'a> Way<'a> {
             .any(|problem| problem.test && problem.reason == self.answer.reason)
     }
 
-    /// Waits until the API server took something since; without a server it says so.
+    /// Waits until the API server took something since; without a server it prints that there is none.
     pub(super) async fn apiserver(&mut self) -> Result<(), Failure> {
         let deadline = Instant::now() + STATION_TIMEOUT;
         loop {
@@ -121,7 +121,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The last word: nobody has to clean up.
+    /// The last line: the test needs no clean-up.
     pub(super) fn ending(&mut self) -> Result<(), Failure> {
         let secs = self.answer.clears_secs;
         self.step(&format!("the test ends by itself {secs} s after it began"))

@@ -1,4 +1,4 @@
-//! The readers of a satellite, by the names of their tasks and by their command lines.
+//! The readers of a check process, by the names of their tasks and by their command lines.
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
 
@@ -11,8 +11,8 @@ pub(super) fn of(group: Group, socket: &Path) -> Vec<String> {
     readers.map(|entry| format!("pid {}", entry.file_name().display())).collect()
 }
 
-/// By its command line only where that can be read at once: one that hangs may hold the lock of its memory, and counts
-/// whoever's it is.
+/// The command line is read only where that returns at once. A process that hangs may hold the lock of its memory, so
+/// it counts without a look at its command line.
 fn is_reader(process: &Path, group: Group, socket: &Path) -> bool {
     let Some(stat) = Stat::read(process) else { return false };
     let is_named = Place::named(&stat.name, group.team()).is_some() && stat.is_there();

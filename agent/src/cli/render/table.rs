@@ -18,9 +18,9 @@ use super::{
 use crate::cli::age::age;
 
 const GAP: &str = "  ";
-/// Below this a message says nothing.
+/// Below this a message is of no use.
 const MESSAGE_MIN: usize = 16;
-/// Below this a reason is no longer told from another.
+/// Below this reasons are no longer distinguishable.
 const REASON_MIN: usize = 12;
 
 /// The whole account as text, every line ended, with ages as of now.
@@ -98,7 +98,7 @@ impl Columns {
         }
     }
 
-    /// What a narrow terminal lacks is taken from the messages first, then from the reasons (problems say theirs again
+    /// What a narrow terminal lacks is taken from the messages first, then from the reasons (problems repeat theirs
     /// below), and the message goes altogether before a row is wrapped.
     fn within(self, width: usize) -> Self {
         let room = width.saturating_sub(self.condition + STATUS_WIDTH + self.since + 3 * GAP.len());
@@ -190,7 +190,7 @@ fn daemons(text: &mut String, daemons: &[DaemonView], look: &Look) {
     }
 }
 
-/// Everybody's daemons, well or not: a person wants to see that the one just installed is heard.
+/// All daemons, healthy or not: an operator looks for the daemon that was just installed.
 fn reporters(text: &mut String, daemons: &[DaemonView], now: Timestamp, look: &Look) {
     let external: Vec<&DaemonView> = daemons.iter().filter(|daemon| daemon.is_external()).collect();
     if external.is_empty() {
@@ -206,7 +206,7 @@ fn reporters(text: &mut String, daemons: &[DaemonView], now: Timestamp, look: &L
     }
 }
 
-/// How long its word holds, or since when it does not any more.
+/// How long its last report is valid, or since when it no longer is.
 fn heard(daemon: &DaemonView, now: Timestamp) -> String {
     let ttl = daemon.ttl_secs.map_or_else(String::new, |secs| format!("ttl {}", span(secs)));
     match daemon.silent_since {

@@ -1,4 +1,4 @@
-//! The log being replayed: a file or standard input, with its progress told on a terminal, and a way to end it early.
+//! The log being replayed: a file or standard input, with its progress shown on a terminal, and a way to end it early.
 
 use std::{
     cell::Cell,
@@ -22,7 +22,7 @@ pub(super) struct Input {
     progress: Option<Progress>,
 }
 
-/// Told on stderr, over itself.
+/// Written to stderr; each update overwrites the last.
 struct Progress {
     total: u64,
     read: u64,

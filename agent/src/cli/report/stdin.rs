@@ -4,7 +4,7 @@ use serde_json::{Deserializer, Value};
 
 use super::{super::failure::USAGE, Failure, Out, Sender};
 
-/// What reports that do not say it get.
+/// Defaults for the reports that lack these fields.
 pub(super) struct Defaults {
     pub(super) source: String,
     pub(super) ttl_secs: Option<u64>,

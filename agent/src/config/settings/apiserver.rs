@@ -39,7 +39,7 @@ fn heartbeat(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> 
     Some(heartbeat)
 }
 
-/// A bool, or the word `auto`.
+/// A bool, or `auto`.
 fn lease(section: Section<'_>, report: &mut Report<'_>) -> Option<LeaseMode> {
     if section.value("lease").is_some_and(|value| value.get_ref().as_bool().is_some()) {
         let wanted = section.boolean("lease", report)?;

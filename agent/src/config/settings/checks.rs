@@ -13,10 +13,10 @@ use nodewell_rules::document::{Report, Section};
 
 /// A round reads some hundred small files.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);
-/// A week: what is read less often does not tell in time.
+/// A week: what is read less often is reported too late.
 const LONGEST_INTERVAL: Duration = Duration::from_hours(7 * 24);
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckSettings {
     limits: limits::LimitsPart,
@@ -58,7 +58,7 @@ impl Part {
 }
 
 impl CheckSettings {
-    /// What both say, where `later` has the last word.
+    /// Both merged; `later` overrides.
     pub(super) fn overridden_by(self, later: Self) -> Self {
         Self {
             limits: self.limits.overridden_by(later.limits),
@@ -69,7 +69,7 @@ impl CheckSettings {
         }
     }
 
-    /// The defaults are the checks' own, each with what was said otherwise.
+    /// The defaults are the checks' own, each overridden by what is set.
     pub(in crate::config) fn settled(self) -> Settings {
         Settings {
             limits: self.limits.settled(),

@@ -1,5 +1,5 @@
-//! `[[grant]]`: who else may report what. Users and groups are looked up here, so that a wrong name is a mistake with
-//! its line and not a grant that never works.
+//! `[[grant]]`: which other users may report what. Users and groups are looked up here, so that a wrong name is an
+//! error with its line and not a grant that never works.
 
 use nix::unistd::{Group, User};
 use nodewell_ledger::OnStale;
@@ -13,7 +13,7 @@ const KEYS: &[&str] =
     &["unit", "user", "group", "conditions", "reasons", "events", "clear", "rate", "burst", "on-stale"];
 const WHO: [&str; 3] = ["unit", "user", "group"];
 
-/// One table; `None` where it has mistakes.
+/// One table; `None` where it has errors.
 pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<Grant> {
     let before = report.count();
     let section = Section::new("[[grant]]", table, KEYS, report);
@@ -29,7 +29,7 @@ pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Opt
         report.mistake(table.0, "[[grant]] gives nothing; add \"conditions\", \"events\" or \"clear\"");
     }
     let at = report.location(table.0);
-    // Everything is read before anything is judged, so that all mistakes are told at once.
+    // Everything is read before anything is judged, so that all errors are reported at once.
     let to = to.filter(|_| report.count() == before)?;
     Some(Grant { to, conditions, reasons, events, clear, interval, burst, on_stale, at })
 }
@@ -67,7 +67,7 @@ fn unit(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
     is_name.then(|| Grantee::Unit(word.text.to_owned()))
 }
 
-/// A number, as such or as a word, or a name of this host.
+/// A number, as such or as a string, or a name of this host.
 fn id(
     section: Section<'_>,
     key: &'static str,

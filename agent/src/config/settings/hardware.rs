@@ -1,4 +1,4 @@
-//! `[disk]`, `[memory]`, `[cpu]`, `[pcie]`, `[fabric]`, `[gpu]`: what the satellites look after, and how often.
+//! `[disk]`, `[memory]`, `[cpu]`, `[pcie]`, `[fabric]`, `[gpu]`: what the check processes look after, and how often.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -13,10 +13,10 @@ use super::path;
 const DISK_INTERVAL: (Duration, &str) = (Duration::from_mins(1), "would keep disks awake");
 /// A round of the others reads some hundred small files.
 const INTERVAL: (Duration, &str) = (Duration::from_secs(5), "would cost more than it tells");
-/// A week: what is read less often does not tell in time.
+/// A week: what is read less often is reported too late.
 const LONGEST_INTERVAL: Duration = Duration::from_hours(7 * 24);
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HardwareSettings {
     disk: Part,
@@ -107,7 +107,7 @@ fn part(section: Section<'_>, (shortest, why): (Duration, &str), report: &mut Re
     Part { enabled: section.boolean("enabled", report), interval, ignore: globs(section, report) }
 }
 
-/// Each is tried here, so that a mistake is told with its line.
+/// Each is tried here, so that an error is reported with its line.
 pub(in crate::config) fn globs(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
     let globs = names(section, "ignore", report)?;
     for glob in &globs {
@@ -118,7 +118,7 @@ pub(in crate::config) fn globs(section: Section<'_>, report: &mut Report<'_>) ->
     Some(globs)
 }
 
-/// None at all is a fair word: it takes back what another file named.
+/// An empty list is valid: it removes what another file named.
 fn names(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Vec<String>> {
     let value = section.value(key)?;
     if value.get_ref().as_array().is_some_and(|items| items.is_empty()) {
@@ -138,7 +138,7 @@ impl Part {
 }
 
 impl HardwareSettings {
-    /// What both say, where `later` has the last word.
+    /// Both merged; `later` overrides.
     pub(super) fn overridden_by(self, later: Self) -> Self {
         Self {
             disk: self.disk.overridden_by(later.disk),
@@ -156,7 +156,7 @@ impl HardwareSettings {
         }
     }
 
-    /// The defaults are the hardware's own, each with what was said otherwise.
+    /// The defaults are the hardware's own, each overridden by what is set.
     pub(in crate::config) fn settled(self) -> Settings {
         let Settings { disk, memory, cpu, pcie, fabric, gpu } = Settings::default();
         let enabled = |part: &Part, usual| part.enabled.unwrap_or(usual);

@@ -1,4 +1,4 @@
-//! `[identity]` of the config: who the agent is to the API server.
+//! `[identity]` of the config: the agent's identity on the API server.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,7 +14,7 @@ const DEFAULT_LIFETIME: Duration = Duration::from_hours(90 * 24);
 /// The API server refuses requests below it (`spec.expirationSeconds`).
 const SHORTEST_LIFETIME: Duration = Duration::from_mins(10);
 
-/// Whose name the agent goes by.
+/// The identity that the agent uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdentityMode {
     /// Its own if it was enrolled, else the kubelet's.
@@ -33,7 +33,7 @@ impl IdentityMode {
         [("auto", Self::Auto), ("kubelet", Self::Kubelet), ("enroll", Self::Enroll), ("none", Self::None)];
 }
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IdentitySettings {
     pub mode: Option<IdentityMode>,

@@ -8,18 +8,18 @@ use nodewell_rules::document::{DeTable, Report, Section, tables};
 
 const KEYS: &[&str] =
     &["unit", "condition", "reasons", "sources", "way", "dump", "lasting", "cooldown", "at-most", "within"];
-/// Without these there is nobody left to repair anything, or to say so.
+/// Without these, no process is left to repair anything, or to report it.
 const UNTOUCHABLE: [&str; 5] = ["nodewell", "dbus", "systemd-", "init.", "user@"];
 const SHORTEST_WINDOW: Duration = Duration::from_mins(1);
 const LONGEST_WINDOW: Duration = Duration::from_hours(30 * 24);
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RepairWords {
     enabled: Option<bool>,
     grace_after_boot: Option<Duration>,
     apart: Option<Duration>,
-    /// Of all places together. Any takes the place of those that we know by ourselves.
+    /// Of all files together. Any replaces the built-in ones.
     units: Vec<UnitRepair>,
 }
 
@@ -66,7 +66,7 @@ fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRep
             "\"cooldown\" is longer than \"within\": they would never count together",
         );
     }
-    // Everything is read before anything is given up, so that all mistakes are told at once.
+    // Everything is read before anything is given up, so that all errors are reported at once.
     (report.count() == before).then_some(read)
 }
 
@@ -113,7 +113,7 @@ fn window(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
 }
 
 impl RepairWords {
-    /// What both say, where `later` has the last word.
+    /// Both merged; `later` overrides.
     pub(super) fn overridden_by(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),

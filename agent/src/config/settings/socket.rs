@@ -21,7 +21,7 @@ const KEYS: &[&str] = &[
     "burst",
 ];
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SocketSettings {
     pub path: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> SocketSettings
 }
 
 impl SocketSettings {
-    /// What both say, where `later` has the last word.
+    /// Both merged; `later` overrides.
     pub(super) fn overridden_by(self, later: Self) -> Self {
         Self {
             path: later.path.or(self.path),
@@ -79,7 +79,7 @@ impl SocketSettings {
         }
     }
 
-    /// The limits that were said, and the defaults for the others.
+    /// The limits that are set, and the defaults for the others.
     #[must_use]
     pub fn limits(&self) -> Limits {
         let default = Limits::default();
@@ -87,7 +87,7 @@ impl SocketSettings {
         let connections = count(self.connections, default.connections);
         Limits {
             connections,
-            // Half of a small number is still for everybody.
+            // Half of a small number stays open to all clients.
             reserved: default.reserved.min(connections / 2),
             connections_per_peer: count(self.connections_per_peer, default.connections_per_peer),
             head_timeout: self.head_timeout.unwrap_or(default.head_timeout),

@@ -2,7 +2,7 @@
 
 use nodewell_rules::document::{Report, Section};
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatisticsSettings {
     pub enabled: Option<bool>,
@@ -15,7 +15,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> StatisticsSett
 }
 
 impl StatisticsSettings {
-    /// What both say, where `later` has the last word.
+    /// Both merged; `later` overrides.
     pub(super) fn overridden_by(self, later: Self) -> Self {
         Self { enabled: later.enabled.or(self.enabled) }
     }

@@ -199,7 +199,7 @@ impl Aggregate {
 
     fn merge(&mut self, id: u64, record: EventRecord) {
         let is_same = |series: &Series| series.first.origin == record.origin && is_unique(&record.origin);
-        // The very record that began it: whoever told it was not sure that it was taken.
+        // The very record that began it: its sender was not sure that it had been received.
         if let Some(series) = self.series.get_mut(&id).filter(|series| !is_same(series)) {
             series.merge(record);
             self.changed.insert(series.hash);
@@ -242,7 +242,7 @@ impl Aggregate {
         series.sent = series.sent.max(sent);
         self.changed.insert(series.hash);
         if series.has_news() {
-            // There was room a moment ago, and nobody came in between.
+            // There was room a moment ago, and no entry was added since.
             self.outbox.push(delivery.id, series.first.severity, series.last_time);
         } else if self.open.get(&Key::of(&series.first)) != Some(&delivery.id) {
             self.remove(delivery.id);
@@ -281,7 +281,7 @@ impl Aggregate {
     }
 }
 
-/// Whether no other record has this origin: a file that was cut off begins anew at its first byte.
+/// Whether no other record has this origin: a file that was cut off begins again at its first byte.
 fn is_unique(origin: &Origin) -> bool {
     !matches!(origin, Origin::File { .. })
 }

@@ -24,7 +24,7 @@ pub(super) struct Taken {
 pub(super) enum Failure {
     #[error("cannot use the kubeconfig: {0}")]
     Identity(String),
-    /// Nobody took the request.
+    /// No server received the request.
     #[error("cannot reach the API server: {0}")]
     Unreachable(String),
     /// It was sent, and may yet be carried out.
@@ -46,7 +46,7 @@ pub(super) enum Failure {
     Busy { code: u16, after: Option<Duration>, message: String },
     #[error("the API server failed ({code}): {message}")]
     Broken { code: u16, message: String },
-    /// The server understood and will not take it: our mistake, or a server too old.
+    /// The server understood the request and will not take it: our error, or a server too old.
     #[error("the API server refused it ({code}): {message}")]
     Refused { code: u16, message: String },
 }
@@ -156,7 +156,7 @@ fn conflict(causes: Vec<Cause>, message: String) -> Failure {
 }
 
 impl Status {
-    /// Proxies and load balancers answer in their own words.
+    /// Proxies and load balancers answer with text of their own.
     fn plain(body: &[u8]) -> Self {
         let text = nodewell_model::text::message(&body[..body.len().min(200)]);
         Self { message: text, ..Self::default() }

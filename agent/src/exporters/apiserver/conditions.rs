@@ -39,7 +39,7 @@ struct Conditions<'a> {
     seen_event: u64,
 }
 
-/// Keeps the Node's conditions true until it is told to stop; then sends what is due, once.
+/// Keeps the Node's conditions true until the stop; then sends what is due, once.
 pub(super) async fn run(shared: &Shared) {
     let mut lane = Conditions::new(shared);
     let mut view = shared.board.watch();
@@ -67,7 +67,7 @@ pub(super) async fn run(shared: &Shared) {
         tokio::select! {
             // A change confirms the Node by itself: it comes before the event that it made.
             biased;
-            // The board outlives its exporters; without it there is nothing left to say.
+            // The board outlives its exporters; without it there is nothing left to report.
             changed = view.changed() => if changed.is_err() { return },
             () = shared.board.events().changed(lane.seen_event) => lane.look().await,
             _ = doubts.changed() => lane.doubt(),
@@ -78,7 +78,7 @@ pub(super) async fn run(shared: &Shared) {
     }
 }
 
-/// Whether a monitor has yet to say what it sees, or the ledger has yet to say anything.
+/// Whether a monitor has yet to report what it sees, or the ledger has yet to report anything.
 fn is_starting(account: &NodeView) -> bool {
     account.conditions.is_empty() || account.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting)
 }
@@ -145,7 +145,7 @@ impl<'a> Conditions<'a> {
         if urgent { connection.send_urgently(call).await } else { connection.send(call).await }
     }
 
-    /// Gives up what others write; says whether all that is left in conflict is our own controller's.
+    /// Gives up what others write; returns whether all that is left in conflict is our own controller's.
     fn give_way(&mut self, clashes: Vec<Clash>, draft: &mut Draft) -> bool {
         let (ours, others): (Vec<Clash>, Vec<Clash>) =
             clashes.into_iter().partition(|clash| clash.manager == CONTROLLER_MANAGER);
@@ -193,12 +193,13 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Something has happened: is the Node still the one that we know? A change of its conditions would have told.
+    /// Something has happened: is the Node still the one that we know? The answer to a changed condition would have
+    /// shown it.
     async fn look(&mut self) {
         self.seen_event = self.shared.board.events().last_id();
         let started = self.shared.clock.boottime();
         let doubtful = |at| started >= at + self.shared.config.doubtful_after;
-        // While requests fail the next try will tell.
+        // While requests fail, the next try shows it.
         if self.retry.due(false).is_some() || !self.standing.confirmed_at().is_some_and(doubtful) {
             return;
         }
@@ -211,12 +212,12 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// The server has been away for long, or has lost something: all is said again.
+    /// The server has been away for long, or has lost something: all is sent again.
     fn doubt(&mut self) {
         self.schedule.confirm_by(self.shared.clock.boottime());
     }
 
-    /// What another or an older Node was told it no longer has, and its conflicts were not this one's.
+    /// What was written to another or an older Node is no longer there, and its conflicts were not this one's.
     fn learn(&mut self, taken: &Taken) {
         match self.standing.learn(taken, self.shared.clock.boottime()) {
             Seen::Same => {}

@@ -1,8 +1,8 @@
 //! Conditions that another field manager writes too (Node Problem Detector still running): reported, not fought; pure.
 //!
 //! An apply without a field gives that field up, and an apply without a condition deletes the entry if it was ours
-//! first, the other writer's words with it (seen on kube-apiserver 1.36). So a condition in conflict is not left out:
-//! it keeps the words the server took from us last, less the fields that the other writer took over.
+//! first, the other writer's values with it (seen on kube-apiserver 1.36). So a condition in conflict is not left out:
+//! it carries the values that the server last took from us, less the fields that the other writer took over.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,8 +13,8 @@ use super::{
     object::{Draft, Fields},
 };
 
-/// Our own controller's name as a writer. It says `Unknown` for an agent that has gone silent; what it said is ours
-/// again as soon as we speak.
+/// Our own controller's name as a writer. It writes `Unknown` for an agent that has gone silent; those fields are ours
+/// again with the agent's next apply.
 pub(super) const CONTROLLER_MANAGER: &str = "nodewell-controller";
 
 /// The conditions in conflict, and what the server has of ours.
@@ -22,10 +22,10 @@ pub(super) const CONTROLLER_MANAGER: &str = "nodewell-controller";
 pub(super) struct Conflicts {
     applied: Draft,
     held: BTreeMap<Name, Fields>,
-    /// Who writes what of ours, as far as known.
+    /// Which field manager writes which condition of ours, as far as known.
     managers: BTreeMap<Name, String>,
     full_try_due: Duration,
-    /// Whether the draft under way says everything.
+    /// Whether the draft under way carries everything.
     trying_in_full: bool,
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Connection {
 /// A client and its number.
 type Known = (Client, u64);
 
-/// Whether anybody waits for what a request brings.
+/// Whether something waits for the result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hurry {
     Patient,
@@ -118,12 +118,12 @@ impl Connection {
         self.send_as(call, Hurry::Patient).await
     }
 
-    /// The same for what must get through as soon as anybody answers again.
+    /// The same for what must get through as soon as a server answers again.
     pub(super) async fn send_urgently(&self, call: &Call) -> Result<Taken, Failure> {
         self.send_as(call, Hurry::Urgent).await
     }
 
-    /// Builds a new client if the kubeconfig or a file it names changed on disk; says whether it did. A file that is
+    /// Builds a new client if the kubeconfig or a file it names changed on disk; returns whether it did. A file that is
     /// half written costs nothing: the old client stays until a new one can be built.
     pub(super) async fn refresh(&self) -> bool {
         let Way::Kubeconfig(kubeconfig) = &self.way else { return false };
@@ -168,8 +168,8 @@ impl Connection {
         }
     }
 
-    /// The same on a connection of its own, begun a little later, and again as long as nobody takes connections. What
-    /// was sent is waited for: a server that is only slow would otherwise work for nobody, and never be done.
+    /// The same on a connection of its own, begun a little later, and again as long as no server accepts connections. A
+    /// request that was sent is waited for: otherwise a server that is only slow would work in vain, and never be done.
     async fn probe(&self, call: &Call, after: Duration) -> Result<Taken, Failure> {
         // Not all nodes at once.
         sleep(after.mul_f64(1.0 + f64::from(random() as u8) / 1024.0)).await;
@@ -293,7 +293,7 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, Fa
     Ok((code, judge(code, retry_after, &body.to_bytes())))
 }
 
-/// The whole chain: the outermost error only says that a service failed. Each cause is said once.
+/// The whole chain, each cause once: the outermost error only reports that a service failed.
 fn unreachable(error: &(dyn std::error::Error + 'static)) -> Failure {
     let (mut words, mut never_sent) = (String::new(), false);
     let mut cause = Some(error.source().unwrap_or(error));

@@ -12,11 +12,11 @@ use super::{
 /// More questions than this are not asked at once; what they did not find, the next try may.
 const QUESTIONS_LIMIT: usize = 64;
 
-/// A condition that is refused even alone, and the server's words about it.
+/// A condition that is refused even alone, and the server's error for it.
 pub(super) type Culprit = (Name, Failure);
 
-/// The culprits in `draft`, which the server refused as a whole. Nobody is one if the server refuses whatever we say,
-/// or everything but each alone.
+/// The culprits in `draft`, which the server refused as a whole. There is none if the server refuses every draft, or
+/// everything but each condition alone.
 pub(super) async fn find(shared: &Shared, draft: &Draft) -> Result<Vec<Culprit>, Failure> {
     if draft.len() < 2 || refusal(ask(shared, &Draft::new()).await)?.is_some() {
         return Ok(Vec::new());

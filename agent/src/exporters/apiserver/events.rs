@@ -1,5 +1,5 @@
-//! The events lane: takes records from the board's log and delivers them as Events, oldest first. What it has to deliver
-//! is kept by the store before it is sent, so that a crash at any moment neither loses an occurrence nor counts it twice.
+//! The events lane: takes records from the board's log and delivers them as Events, oldest first. The store saves what
+//! is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor counts it twice.
 
 mod book;
 mod keeping;
@@ -32,11 +32,11 @@ struct Events<'a> {
     luck: Luck,
     /// When the last write was begun.
     sent_at: Duration,
-    /// An object that the server refused was told once.
+    /// The first object that the server refused has been logged.
     refusal_told: bool,
 }
 
-/// Delivers Events until it is told to stop; then sends what no limit holds back, until the first failure.
+/// Delivers Events until the stop; then sends what no limit holds back, until the first failure.
 pub(super) async fn run(shared: &Shared, memory: Memory) {
     let store = shared.board.store().clone();
     let mut lane = Events::new(shared, Keeper::new(store, memory, shared.config.event_limits));
@@ -141,7 +141,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Sends one write; new records are taken in meanwhile, so that a slow disk or server costs none of them.
+    /// Sends one write; new records are received meanwhile, so that a slow disk or server costs none of them.
     async fn deliver(&mut self, delivery: &Delivery, uid: &str) -> bool {
         let shared = self.shared;
         let (store, ticket) = self.keeper.place();
@@ -169,7 +169,7 @@ impl<'a> Events<'a> {
         went_on
     }
 
-    /// An earlier try of ours made it: what does it say?
+    /// An earlier try of ours made it: which count does it have?
     async fn look_at(&mut self, delivery: &Delivery) -> Result<Outcome, Failure> {
         match self.send(&object::look_at_event(&self.shared.config, delivery)).await {
             Ok(event) => Ok(Outcome::Existed { count: event.count.unwrap_or_default() }),

@@ -3,8 +3,8 @@
 //! (a kubelet's has not) the conditions' `lastHeartbeatTime` is the only sign.
 //!
 //! The Lease belongs to the Node, so that it is collected with it. A Lease that has gone, or is not as we left it (the
-//! server was restored from a backup), means that the Node may be another one or say something else: its conditions
-//! are then confirmed at once.
+//! server was restored from a backup), means that the Node may be another one or have other conditions: they are then
+//! confirmed at once.
 
 mod object;
 
@@ -18,7 +18,7 @@ use super::{
     shared::Shared,
 };
 
-/// Whether the agent keeps a Lease.
+/// Whether the agent renews a Lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LeaseMode {
     /// Where the identity allows it.
@@ -29,7 +29,7 @@ pub enum LeaseMode {
     Never,
 }
 
-/// How the Lease is kept.
+/// How the Lease is renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseConfig {
     pub mode: LeaseMode,
@@ -68,15 +68,15 @@ struct Lease<'a> {
     retry: Retry,
     luck: Luck,
     due: Duration,
-    /// Whose it is by what we wrote last; it is said again only when that changes.
+    /// The owner as last written; it is sent again only when it changes.
     owner: Option<String>,
     renewed_at: Option<Duration>,
-    /// As we left it; nobody else writes it.
+    /// As we left it; no other client writes it.
     version: Option<u64>,
 }
 
-/// Renews the Lease until it is told to stop. It then runs out by itself: whether the agent was stopped or died, nobody
-/// looks after the node.
+/// Renews the Lease until the stop. It then runs out by itself: after a stop as after a crash, no agent looks after the
+/// node.
 pub(super) async fn run(shared: &Shared) {
     if shared.config.lease.mode == LeaseMode::Never {
         return;
@@ -155,7 +155,7 @@ impl<'a> Lease<'a> {
     fn renewed(&mut self, owner: Option<String>, taken: &Taken) {
         let now = self.shared.clock.boottime();
         let ran_out = self.renewed_at.is_some_and(|at| now > at + self.shared.config.lease.duration());
-        // Somebody may have taken us for dead meanwhile.
+        // A reader of the Lease may have taken us for dead meanwhile.
         if ran_out {
             self.shared.doubt();
         }

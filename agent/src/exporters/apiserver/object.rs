@@ -14,7 +14,7 @@ use super::{
     stats::Verb,
 };
 
-/// The name under which the server keeps what is ours.
+/// The name under which the server records what is ours.
 pub const FIELD_MANAGER: &str = "nodewell";
 
 /// The longest name of an object (a DNS subdomain).
@@ -22,7 +22,7 @@ const OBJECT_NAME_LIMIT_BYTES: usize = 253;
 
 /// One condition as it is applied.
 pub(super) type Fields = Map<String, Value>;
-/// What one apply says of each condition.
+/// What one apply carries of each condition.
 pub(super) type Draft = BTreeMap<Name, Fields>;
 
 /// All fields of all conditions, their heartbeat at `now`.
@@ -47,7 +47,8 @@ pub(super) fn apply_conditions(node: &str, draft: &Draft, force: bool) -> Call {
     apply(node, draft, &format!("force={force}"))
 }
 
-/// Changes nothing: the answer says which Node object there is. Whoever may write the status may not always read it.
+/// Changes nothing: the answer shows which Node object there is. A client that may write the status may not always read
+/// it.
 pub(super) fn look_at_node(node: &str) -> Call {
     Call {
         verb: Verb::LookAtNode,
@@ -58,7 +59,7 @@ pub(super) fn look_at_node(node: &str) -> Call {
     }
 }
 
-/// The same as a question: would the server take it, whoever owns the fields now?
+/// The same as a question: would the server take it, whichever manager owns the fields now?
 pub(super) fn try_conditions(node: &str, draft: &Draft) -> Call {
     apply(node, draft, "force=true&dryRun=All")
 }
@@ -108,7 +109,7 @@ pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Deliv
     }
 }
 
-/// The absolute count: sent twice it says the same.
+/// The absolute count: sent twice it has the same effect.
 pub(super) fn count_event(config: &ApiserverConfig, delivery: &Delivery) -> Call {
     let body = json!({
         "message": text::cut(&delivery.message, text::MESSAGE_LIMIT_BYTES),
@@ -118,7 +119,7 @@ pub(super) fn count_event(config: &ApiserverConfig, delivery: &Delivery) -> Call
     Call { body: body.to_string().into_bytes(), whole_answer: false, ..look_at_event(config, delivery) }
 }
 
-/// Changes nothing: the answer is the Event as it stands. Whoever may write Events may not always read them.
+/// Changes nothing: the answer is the Event as it stands. A client that may write Events may not always read them.
 pub(super) fn look_at_event(config: &ApiserverConfig, delivery: &Delivery) -> Call {
     let ApiserverConfig { node_name, event_namespace, .. } = config;
     let name = event_name(node_name, delivery);

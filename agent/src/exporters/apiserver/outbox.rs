@@ -1,11 +1,12 @@
-//! What waits for delivery, in order of time and bounded; pure. It is made from the series, which the store keeps.
+//! What waits for delivery, in order of time and bounded; pure. It is made from the series, which the store saves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use nodewell_model::Severity;
 
-/// A queue of series ids by the time of what they have to say. When it is full, the oldest of the lowest severity goes.
+/// A queue of series ids by the time of what they have to report. When it is full, the oldest of the lowest severity
+/// goes.
 #[derive(Debug)]
 pub(super) struct Outbox {
     limit: usize,
@@ -29,7 +30,7 @@ impl Outbox {
         self.entries.contains_key(&id)
     }
 
-    /// Adds `id` if it does not wait already; returns who had to go for it (possibly itself).
+    /// Adds `id` if it does not wait already; returns the entry that had to go for it (possibly itself).
     pub(super) fn push(&mut self, id: u64, severity: Severity, time: Timestamp) -> Option<u64> {
         if self.contains(id) {
             return None;
@@ -45,7 +46,7 @@ impl Outbox {
         Some(out)
     }
 
-    /// `id` is being sent; whoever was before it is not any more.
+    /// `id` is being sent; the entry before it is not any more.
     pub(super) fn hold(&mut self, id: u64) {
         self.held = Some(id);
     }

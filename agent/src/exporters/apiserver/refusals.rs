@@ -7,7 +7,7 @@ use nodewell_model::Name;
 
 use super::object::{Draft, Fields};
 
-/// What was refused, and in which words.
+/// What was refused, and with which content.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(BTreeMap<Name, Refused>);
 
@@ -19,7 +19,7 @@ struct Refused {
 }
 
 impl Refusals {
-    /// Takes what was refused out of `draft`, unless it has other words now or it is time to try it again.
+    /// Takes what was refused out of `draft`, unless its content is another now or it is time to try it again.
     pub(super) fn leave_out(&mut self, draft: &mut Draft, now: Duration) {
         self.0.retain(|name, refused| {
             let same = draft.get(name).is_some_and(|fields| words(fields) == refused.words);

@@ -11,7 +11,7 @@ pub struct RetryTiming {
     pub first: Duration,
     /// The longest wait while something waits for delivery: with the time of a try it is what recovery takes.
     pub most_urgent: Duration,
-    /// Whoever has nothing to deliver comes back once in so long, each node at a moment of its own.
+    /// An exporter that has nothing to deliver comes back once in so long, each node at a moment of its own.
     pub spread: Duration,
     /// The longest wait after an answer that the next try will not change by itself.
     pub most: Duration,
@@ -50,7 +50,7 @@ struct Failed {
     ended: Duration,
     attempts: u32,
     kind: Kind,
-    /// 0..1, drawn at the failure.
+    /// Jitter, 0..1, chosen at the failure.
     luck: f64,
 }
 
@@ -119,7 +119,7 @@ impl Retry {
         wait + spread.mul_f64(luck)
     }
 
-    /// Half the wait is fixed, half is luck.
+    /// Half the wait is fixed, half is jitter.
     fn doubled(&self, failed: &Failed, most: Duration) -> Duration {
         let doubled = self.timing.first.saturating_mul(1 << failed.attempts.saturating_sub(1).min(16));
         doubled.min(most).mul_f64(0.5 + 0.5 * failed.luck)

@@ -1,9 +1,9 @@
 //! When which condition is written to the Node: a pure state machine, time is an argument.
 //!
 //! A change goes out at once; a further change of the same condition waits until the last one is
-//! [`ScheduleTiming::min_change_interval`] old; "it is over" waits [`ScheduleTiming::clear_hold`], so that a flapping
-//! disk writes the Node rarely; "nobody can tell" waits one interval, because it often mends itself. With nothing to
-//! change there is a heartbeat; other figures in the same words (a temperature, a sector) wait for it.
+//! [`ScheduleTiming::min_change_interval`] old; `False` waits [`ScheduleTiming::clear_hold`], so that a flapping disk
+//! writes the Node rarely; `Unknown` waits one interval, because it often mends itself. With nothing to change there is
+//! a heartbeat; other figures in the same message (a temperature, a sector) wait for it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,14 +24,14 @@ pub(super) struct ScheduleTiming {
     pub(super) clear_hold: Duration,
 }
 
-/// What the Node shall say of one condition.
+/// The wanted content of one condition on the Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words {
     pub(super) status: ConditionStatus,
     pub(super) reason: Name,
     pub(super) message: String,
     pub(super) since: Timestamp,
-    /// Which problems hold it, worst first: the same words about another disk are a change.
+    /// Which problems hold it, worst first: the same message about another disk is a change.
     pub(super) about: u64,
 }
 
@@ -43,7 +43,7 @@ pub(super) type ApplySet = BTreeMap<Name, Words>;
 pub(super) struct Schedule {
     timing: ScheduleTiming,
     conditions: BTreeMap<Name, Entry>,
-    /// Conditions that the server has and that are no longer ours to say.
+    /// Conditions that the server has and that are no longer ours to report.
     dropped: BTreeSet<Name>,
     heartbeat_due: Option<Duration>,
 }
@@ -107,7 +107,7 @@ impl Schedule {
         }
     }
 
-    /// When the next apply is due; `None` while there has never been anything to say.
+    /// When the next apply is due; `None` while there has never been anything to send.
     pub(super) fn due(&self) -> Option<Duration> {
         [self.change_due(), self.heartbeat_due].into_iter().flatten().min()
     }
@@ -117,7 +117,7 @@ impl Schedule {
         self.change_due().is_some_and(|due| due <= now)
     }
 
-    /// What an apply at this moment carries: all conditions, those that are not due in the words the server has.
+    /// What an apply at this moment carries: all conditions, those that are not due as the server has them.
     pub(super) fn apply_set(&self, now: Duration) -> ApplySet {
         self.conditions.iter().map(|(name, entry)| (name.clone(), entry.words(&self.timing, now))).collect()
     }
@@ -135,12 +135,12 @@ impl Schedule {
         self.heartbeat_due = Some(now + self.timing.heartbeat.mul_f64(1.0 + 0.1 * luck));
     }
 
-    /// The server may not have what it took: everything is said once more, at `due` at the latest.
+    /// The server may not have what it took: everything is sent once more, at `due` at the latest.
     pub(super) fn confirm_by(&mut self, due: Duration) {
         self.heartbeat_due = self.heartbeat_due.map(|known| known.min(due));
     }
 
-    /// The server has nothing of ours: what was said to it does not count any more.
+    /// The server has nothing of ours: what was sent to it does not count any more.
     pub(super) fn start_over(&mut self) {
         self.dropped.clear();
         for entry in self.conditions.values_mut() {

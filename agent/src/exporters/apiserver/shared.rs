@@ -1,4 +1,5 @@
-//! What the lanes of the exporter share: the connection, its health, the Node's UID, the words "stop" and "try again".
+//! What the lanes of the exporter share: the connection, its health, the Node's UID, the signals "stop" and "try
+//! again".
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +15,7 @@ use crate::{board::Board, runtime::clock::Clock};
 /// So late at most is a heartbeat after the machine was suspended.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
-/// What the exporter tells the agent beside the board.
+/// What the exporter reports to the agent beside the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// Another field manager writes a condition of ours with other content.
@@ -32,7 +33,7 @@ pub(super) struct Shared {
     pub(super) uid: watch::Sender<Option<String>>,
     /// Counts changes of the credentials on disk.
     pub(super) identity: watch::Sender<u64>,
-    /// Counts the signs that the server may have lost what we said.
+    /// Counts the signs that the server may have lost what we wrote.
     pub(super) doubts: watch::Sender<u64>,
     pub(super) stop: watch::Sender<bool>,
     notices: Option<mpsc::Sender<Notice>>,
@@ -68,12 +69,12 @@ impl Shared {
         });
     }
 
-    /// The Node's own UID; `None` while nobody has told us.
+    /// The Node's own UID; `None` until the API server has reported it.
     pub(super) fn known_uid(&self) -> Option<String> {
         self.uid.borrow().clone().filter(|uid| *uid != self.config.node_name)
     }
 
-    /// What the Node says is to be confirmed at once.
+    /// The Node's conditions are to be confirmed at once.
     pub(super) fn doubt(&self) {
         self.doubts.send_modify(|count| *count += 1);
     }

@@ -1,5 +1,5 @@
-//! What the server's answers say of the Node object: whether it is still the one we wrote to, and whether it says what we
-//! said; pure.
+//! What the server's answers show of the Node object: whether it is still the one we wrote to, and whether it has what
+//! we wrote; pure.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
 /// admission policy changes shows nowhere else.
 const COMPARE_EVERY: Duration = Duration::from_hours(1);
 
-/// The Node as the server told us last.
+/// The Node as the server last reported it.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
     uid: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Standing {
     altered: Vec<Name>,
 }
 
-/// What an answer says of the object.
+/// What an answer shows of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     /// It is the one that we know.
@@ -60,12 +60,12 @@ impl Standing {
         self.confirmed_at
     }
 
-    /// Whether the next heartbeat shall be answered with all that the Node says.
+    /// Whether the next heartbeat shall be answered with the whole Node.
     pub(super) fn wants_comparison(&self, now: Duration) -> bool {
         !self.altered.is_empty() || self.compared_at.is_none_or(|at| now >= at + COMPARE_EVERY)
     }
 
-    /// Compares what the server has now with what it was told; gives the conditions for which that is news.
+    /// Compares what the server has now with what was written; gives the conditions for which the difference is news.
     pub(super) fn compare(&mut self, told: &Draft, answered: &[Fields], now: Duration) -> Vec<Name> {
         self.compared_at = Some(now);
         let altered: Vec<Name> =
@@ -74,7 +74,7 @@ impl Standing {
         self.altered.iter().filter(|name| !known.contains(name)).cloned().collect()
     }
 
-    /// For people; empty if the server has our words.
+    /// For people; empty if the server has what we wrote.
     pub(super) fn message(&self) -> String {
         let names: Vec<&str> = self.altered.iter().map(Name::as_str).collect();
         if names.is_empty() {
@@ -84,7 +84,7 @@ impl Standing {
     }
 }
 
-/// Whether every field that was said is there as it was said.
+/// Whether every field that was written is there as it was written.
 fn stands(fields: &Fields, answered: &[Fields]) -> bool {
     let same = |one: &&Fields| one.get("type") == fields.get("type");
     answered.iter().find(same).is_some_and(|one| fields.iter().all(|(key, value)| one.get(key) == Some(value)))

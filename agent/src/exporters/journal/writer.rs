@@ -1,18 +1,18 @@
-//! Entries on their way to journald: one that hangs or is being restarted costs a wait, and whoever else runs on this
-//! thread goes on.
+//! Entries on their way to journald: one that hangs or is being restarted costs a wait, and the other tasks of this
+//! thread go on.
 
 use std::{io, path::Path, time::Duration};
 
 use nodewell_journal::native::{Entry, SOCKET};
 use tokio::{net::UnixDatagram, time::sleep};
 
-/// Between two tries while nobody listens.
+/// Between two tries while journald does not listen.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The way to journald.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
-    /// Connected, because only then the kernel says when there is room again.
+    /// Connected, because only then the kernel reports when there is room again.
     socket: Option<UnixDatagram>,
 }
 

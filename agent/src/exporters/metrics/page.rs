@@ -10,7 +10,7 @@ pub struct Page {
     series: HashSet<String>,
 }
 
-/// What a metric is, in Prometheus' words.
+/// What a metric is, in Prometheus' terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Counter,

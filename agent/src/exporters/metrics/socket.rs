@@ -1,4 +1,4 @@
-//! Who asks and reports on the local socket.
+//! Requests and reports on the local socket.
 
 use std::sync::atomic::Ordering::Relaxed;
 

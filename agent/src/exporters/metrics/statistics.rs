@@ -1,5 +1,5 @@
-//! The node's own figures: ours, and those that Node Problem Detector's system-stats files name. Read when somebody asks,
-//! at most once a second; nobody asking costs nothing.
+//! The node's own figures: ours, and those that Node Problem Detector's system-stats files name. Read when a client
+//! asks, at most once a second; without a client it costs nothing.
 
 mod filesystems;
 mod npd;
@@ -27,7 +27,7 @@ const SAME_FOR: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_millis(250);
 const PROC: &str = "/proc";
 
-/// What is kept between two pages.
+/// What lives from one page to the next.
 #[derive(Debug)]
 pub struct Statistics {
     /// Where our own are read, if they are shown.
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl State {
-    /// Keeps what the next page needs for an average.
+    /// Stores what the next page needs for an average.
     fn queue_lengths(&mut self, monitor: &SystemStats, look: &Look, now: Instant) -> Vec<(String, f64)> {
         if monitor.metrics.iter().all(|metric| metric.id != "disk/avg_queue_len") {
             return Vec::new();
@@ -96,7 +96,7 @@ impl Statistics {
         text
     }
 
-    /// Every procfs that somebody wants something of.
+    /// Every procfs that is to be read.
     fn roots(&self, monitors: &[SystemStats]) -> Vec<PathBuf> {
         let mut roots: Vec<PathBuf> =
             self.own.iter().chain(monitors.iter().map(|monitor| &monitor.proc)).cloned().collect();

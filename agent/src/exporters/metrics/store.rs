@@ -1,4 +1,4 @@
-//! What is kept on the disk, and what waits for it.
+//! What is saved on the disk, and what waits for it.
 
 use super::page::{Kind, Page, precise};
 use crate::store::Store;

@@ -59,7 +59,7 @@ impl Machine {
     }
 }
 
-/// A port where nobody listens: what is asked there is refused at once.
+/// A port where no server listens: a request to it is refused at once.
 fn cluster() -> Cluster {
     let (authority, tls_server_name, insecure_skip_tls_verify, proxy_url) = (None, None, None, None);
     Cluster { server: "http://127.0.0.1:1".to_owned(), authority, tls_server_name, insecure_skip_tls_verify, proxy_url }
@@ -117,7 +117,7 @@ async fn its_own_comes_first_while_it_is_good() {
     machine.own("n1", 2021);
     let outcome = machine.run().await;
     assert_eq!(outcome.published, Published::Kubelet { path }, "over: the kubelet's meanwhile");
-    // A renewal was tried: nobody listens there.
+    // A renewal was tried: no server listens there.
     assert!(outcome.notes.iter().any(|note| note.contains("cannot ask for a certificate")), "{outcome:?}");
     assert!(machine.handed_text().contains("kubelets"));
 }

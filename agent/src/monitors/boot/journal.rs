@@ -13,7 +13,7 @@ use nodewell_sys::{
 
 /// A shutdown logs a hundred units that stop; twice that is enough to find its begin.
 const ENTRIES_LIMIT: usize = 400;
-/// Of the kernel's last complaints, and how long before the end they may have been said.
+/// Of the kernel's last complaints, and how long before the end they may have been logged.
 const WORDS_LIMIT: usize = 3;
 const WORDS_AGE: SignedDuration = SignedDuration::from_mins(5);
 
@@ -64,7 +64,7 @@ struct Entry {
     unit: String,
     is_systemd: bool,
     is_journald: bool,
-    /// What the kernel said at the level of an error or worse.
+    /// What the kernel logged at the level of an error or worse.
     complaint: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl Entry {
             Ok(journal.data(name)?.map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default())
         };
         let (message_id, unit, transport) = (field("MESSAGE_ID")?, field("UNIT")?, field("_TRANSPORT")?);
-        // It is logind that says what kind of shutdown it is.
+        // logind logs what kind of shutdown it is.
         let is_systemd = field("_PID")? == "1" || field("_SYSTEMD_UNIT")? == "systemd-logind.service";
         let is_journald = transport == "driver";
         let is_complaint = transport == "kernel" && ["0", "1", "2", "3"].contains(&field("PRIORITY")?.as_str());

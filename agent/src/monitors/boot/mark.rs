@@ -1,5 +1,5 @@
-//! The file `boot-id` in the state directory: which boot the agent ran in last, whether it was stopped in it, when it was
-//! alive, and which dumps it has told of. Under 1 KiB, replaced in one step.
+//! The file `boot-id` in the state directory: which boot the agent ran in last, whether it was stopped in it, when it
+//! was alive, and which dumps it has reported. Under 1 KiB, replaced in one step.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -17,7 +17,7 @@ const FILE_LIMIT_BYTES: u64 = 4096;
 /// Dumps that are known again: more than storage of firmware holds.
 pub const TOLD_LIMIT: usize = 32;
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     pub boot_id: BootId,

@@ -1,8 +1,8 @@
-//! What a dump tells of a panic: its line, what led to it, where it happened. Only the kernel's own lines are believed.
+//! What a dump shows of a panic: its line, what led to it, where it happened. Only the kernel's own lines are believed.
 
 use std::fmt;
 
-/// Where a kernel's last words begin (`vpanic`).
+/// Where a kernel's last message begins (`vpanic`).
 const PANIC: &str = "Kernel panic - not syncing: ";
 /// How faults that can end in a panic announce themselves: x86, then arm64.
 const CAUSES: [&str; 12] = [
@@ -59,7 +59,7 @@ pub fn panic_of(text: &[u8]) -> Option<Panic> {
     })
 }
 
-/// The last few lines that are the kernel's own, for people: what it said before it fell silent.
+/// The last few lines that are the kernel's own, for people: what it logged before it fell silent.
 #[must_use]
 pub fn last_lines(text: &[u8], count: usize) -> Vec<String> {
     let own = text.split(|&byte| byte == b'\n').filter_map(Line::of).filter(|line| !line.text.is_empty());
@@ -74,7 +74,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// `None` for what user space wrote into the log: its priority says so (`printk_prefix`), and for what is no text.
+    /// `None` for what user space wrote into the log, which its priority shows (`printk_prefix`), and for what is no
+    /// text.
     fn of(raw: &'a [u8]) -> Option<Self> {
         let line = std::str::from_utf8(raw.trim_ascii_end()).ok()?;
         let (priority, line) = mark(line, '<', '>').unwrap_or(("0", line));
@@ -151,7 +152,7 @@ fn cut(text: &str, limit_bytes: usize) -> String {
 }
 
 impl fmt::Display for Panic {
-    /// The line as the kernel said it, so that a search finds it; then where, then why.
+    /// The line as the kernel logged it, so that a search finds it; then where, then why.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let where_: Vec<String> = [
             self.cpu.map(|cpu| format!("CPU {cpu}")),

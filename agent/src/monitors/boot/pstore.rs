@@ -1,4 +1,5 @@
-//! Reads what kernels leave in pstore: records cut into parts, put together again in the order in which they were said.
+//! Reads what kernels leave in pstore: records cut into parts, put together again in the order in which they were
+//! logged.
 //!
 //! A record's first line is `Panic#2 Part3` (`pstore_dump`): why it was written, which dump of that boot it is, and which
 //! part; part 1 has the newest lines. Names carry the backend and an id (`pstore_mkfile`).
@@ -24,7 +25,7 @@ const PARTS_LIMIT: usize = 4096;
 pub enum Why {
     Panic,
     Oops,
-    /// A restart, a halt, or a word that is not known here.
+    /// A restart, a halt, or a reason that is not known here.
     Other,
     /// Not a dump: what the console showed, up to its end.
     Console,
@@ -34,10 +35,10 @@ pub enum Why {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dump {
     pub why: Why,
-    /// When it was written, where the record says so.
+    /// When it was written, where the record has it.
     pub time: Option<Timestamp>,
     pub text: Vec<u8>,
-    /// Known again at the next boot: the same words are the same dump.
+    /// Known again at the next boot: the same text is the same dump.
     pub id: u64,
 }
 
@@ -50,7 +51,7 @@ pub struct LastWords {
     pub compressed: Vec<String>,
 }
 
-/// One part, with what its place says of it.
+/// One part, with what its place shows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     why: Why,
@@ -92,7 +93,7 @@ fn take_parts(words: &Words, time: Option<Timestamp>, parts: &mut Vec<Part>) {
             open.take().into_iter().for_each(|part| keep(part, parts));
             time_of_next = named.time.or(time);
         } else {
-            // A record that begins otherwise is of an unknown kind; its words count.
+            // A record that begins otherwise is of an unknown kind; its text counts.
             open.get_or_insert_with(|| Part::new((Why::Other, 0, 0), time_of_next)).text.extend_from_slice(line);
         }
     }
@@ -130,17 +131,17 @@ fn header(line: &[u8]) -> Option<(Why, u32, u32)> {
     let why = match why {
         "Panic" => Why::Panic,
         "Oops" => Why::Oops,
-        // `kmsg_dump_reason_str` and its older words.
+        // `kmsg_dump_reason_str` and its older names.
         "Emergency" | "Shutdown" | "Restart" | "Halt" | "Poweroff" | "Unknown" => Why::Other,
         _ => return None,
     };
     Some((why, count.parse().ok()?, part.parse().ok()?))
 }
 
-/// The dumps that `parts` make: each part once, the oldest words of a dump first.
+/// The dumps that `parts` make: each part once, the oldest text of a dump first.
 fn put_together(mut parts: Vec<Part>) -> Vec<Dump> {
     let mut seen = BTreeSet::new();
-    // A part is in a file of its own and in `dmesg.txt`; the one with a time is kept.
+    // A part is in a file of its own and in `dmesg.txt`; the one with a time stays.
     parts.sort_by_key(|part| part.time.is_none());
     parts.retain(|part| seen.insert((part.why, part.count, part.number, stable_hash(&[&part.text]))));
     parts.sort_by_key(|part| (part.time.is_none(), Reverse(part.time), part.why, part.count, Reverse(part.number)));

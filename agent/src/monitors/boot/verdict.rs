@@ -12,14 +12,14 @@ use super::{
     pstore::{Dump, LastWords, Why},
 };
 
-/// Whose findings these are.
+/// The source that these findings name.
 pub const SOURCE: &str = "boot-monitor";
 
 /// A stop of the agent so close to the journal's end was part of a shutdown.
 const SHUTDOWN_TAKES: SignedDuration = SignedDuration::from_mins(2);
-/// Dumps so much older than the last sign of life are of boots before: somebody put them back.
+/// Dumps so much older than the last sign of life are of boots before: a person or a tool put them back.
 const DUMP_AGE: SignedDuration = SignedDuration::from_hours(24);
-/// An agent that starts for the first time so long after the boot has nothing to say of the boot before.
+/// An agent that starts for the first time so long after the boot reports nothing of the boot before.
 const NEWS_FOR: Duration = Duration::from_hours(1);
 /// A node that panics over and over, before the agent can start.
 const PANICS_LIMIT: usize = 8;
@@ -40,11 +40,11 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The Events to tell, in the order in which things happened.
+    /// The Events to report, in the order in which things happened.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut panics: Vec<&Dump> = self.news().filter(|dump| dump.why == Why::Panic || has_panic(dump)).collect();
-        // A console shows the panic that a dump tells better.
+        // A dump shows the panic better than a console does.
         if panics.iter().any(|dump| dump.why != Why::Console) {
             panics.retain(|dump| dump.why != Why::Console);
         }
@@ -60,7 +60,7 @@ impl Evidence {
         SignedDuration::try_from(self.up).ok().and_then(|up| self.now.checked_sub(up).ok()).unwrap_or(self.now)
     }
 
-    /// The dumps that nobody has judged yet.
+    /// The dumps that were not judged yet.
     fn news(&self) -> impl Iterator<Item = &Dump> {
         let since = self.mark.as_ref().map_or(self.began(), |mark| mark.alive).saturating_sub(DUMP_AGE);
         let since = since.unwrap_or_default();
@@ -103,7 +103,7 @@ impl Evidence {
         finding(("UnexpectedReboot", Severity::Error), message, (began, origin, Some(mark.boot_id)))
     }
 
-    /// The newest sign of life, and whose.
+    /// The newest sign of life, and its source.
     fn last_sign(&self, mark: &Mark) -> (Timestamp, &'static str) {
         let own = (mark.alive, "by the agent's own note, which it writes once an hour");
         let journal = self.journal.as_ref().map(|end| (end.last, "the journal's last entry"));
@@ -112,7 +112,7 @@ impl Evidence {
         signs.filter(|(time, _)| *time <= self.now).max_by_key(|(time, _)| *time).unwrap_or(own)
     }
 
-    /// What the kernel said before it fell silent, where it left no panic.
+    /// What the kernel logged before it fell silent, where it left no panic.
     fn kernels_last_words(&self) -> Option<String> {
         let left = self.news().filter(|dump| dump.why != Why::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
         let logged = self.journal.iter().map(|end| end.kernel.clone());
@@ -125,7 +125,8 @@ fn has_panic(dump: &Dump) -> bool {
     panic_of(&dump.text).is_some()
 }
 
-/// The panic as the dump tells it; one whose line is cut off is a panic all the same, by the record's own word.
+/// The panic as the dump shows it. One whose line is cut off is a panic all the same, because the record's header names
+/// it.
 fn words_of_panic(dump: &Dump) -> String {
     panic_of(&dump.text).map_or_else(
         || {

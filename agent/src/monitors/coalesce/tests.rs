@@ -85,7 +85,7 @@ proptest! {
     }
 }
 
-/// Each subject's last word, and its number of raises.
+/// Each subject's last state, and its number of raises.
 fn outcome(findings: &[Finding]) -> std::collections::BTreeMap<String, (FindingKind, u64)> {
     let mut outcome = std::collections::BTreeMap::new();
     for finding in findings {

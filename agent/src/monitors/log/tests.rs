@@ -1,4 +1,4 @@
-//! What a log monitor tells the ledger, and when.
+//! What a log monitor reports to the ledger, and when.
 
 use nodewell_model::{BootId, FindingKind, NoFields};
 use nodewell_rules::{LoadPlan, RulesFrom, load};
@@ -69,7 +69,7 @@ impl Bench {
         self.monitor.as_mut().unwrap()
     }
 
-    /// What was told since the last look: daemons' states, and findings with the places that came with them.
+    /// What was reported since the last look: daemons' states, and findings with the places that came with them.
     fn told(&mut self) -> (Vec<DaemonState>, Vec<(usize, Vec<Origin>)>) {
         let (mut states, mut found) = (Vec::new(), Vec::new());
         while let Ok(report) = self.reports.try_recv() {

@@ -29,7 +29,7 @@ impl Room {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) >= wanted.min(self.0.limit)
     }
 
-    /// Waits for `wanted` places; who wants more than there are gets all.
+    /// Waits for `wanted` places; a caller that wants more than there are gets all.
     pub(super) fn take(&self, wanted: usize) -> Place {
         let size = wanted.min(self.0.limit);
         let free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ const DEVICES_LIMIT: usize = 4096;
 const ABSENT_FACTOR: u32 = 10;
 /// One that never answers may cost a tenth of the time: a pause is at most so many deadlines long.
 const PAUSE_DEADLINES: u32 = 10;
-/// After so many that took their whole deadline a round ends, and what is known by then is told.
+/// After so many that took their whole deadline a round ends, and what is known by then is reported.
 const SILENT_LIMIT: usize = 2;
 
 /// One family on its way from round to round.
@@ -45,7 +45,7 @@ pub(super) struct Course {
     /// Devices that do not know the command, as the worker of that number found.
     unsupported: BTreeMap<String, u64>,
     has_news: bool,
-    /// Until then nobody waits for news: the last one who did, did not return.
+    /// Until then there is no wait for news: the last one did not return.
     deaf_until: Instant,
     /// Neither driver nor device.
     pub(super) is_absent: bool,
@@ -57,7 +57,7 @@ pub(super) struct Course {
     pub(super) rest: Rest,
 }
 
-/// What a round left open: of it stays what an earlier run said.
+/// What a round left open: for it the reports of an earlier run stay.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::satellite) enum Rest {
     None,
@@ -96,7 +96,7 @@ impl Course {
         }
     }
 
-    /// Takes up what an earlier run remembered; gives what it said.
+    /// Loads what an earlier run saved; returns what it reported.
     pub(super) async fn resume(&mut self) -> Vec<KeptSaid> {
         let Some(keeping) = &mut self.keeping else { return Vec::new() };
         let Kept { judge, said } = keeping.read().await;
@@ -106,7 +106,7 @@ impl Course {
         said
     }
 
-    /// Writes down what has to outlive this run, if it changed.
+    /// Saves what has to outlive this run, if it changed.
     pub(super) fn keep(&mut self, said: Vec<KeptSaid>) {
         if let Some(keeping) = &mut self.keeping {
             keeping.write(self.judge.keep(), said);
@@ -127,7 +127,7 @@ impl Course {
         let answers = match &listed {
             Ok(devices) => self.ask_all(desk, devices.clone(), stop).await?,
             Err(Trouble::Silent(silence)) => {
-                // Nobody can tell how those are that were there.
+                // The state of the devices that were there is unknown.
                 self.known.iter().map(|device| (device.clone(), Err(Trouble::Silent(silence.clone())))).collect()
             }
             Err(Trouble::Read(_)) => Vec::new(),
@@ -156,7 +156,7 @@ impl Course {
         self.was_judged |= self.rest == Rest::None;
     }
 
-    /// What devices said by themselves within `pause`.
+    /// What devices reported by themselves within `pause`.
     pub(super) async fn listen(&mut self, desk: &mut Desk, pause: Duration) -> Option<Findings> {
         let ask = Ask::Wait { within_millis: u64::try_from(pause.as_millis()).unwrap_or_default() };
         match desk.ask(self.family, ask, pause + self.pace.deadline).await.into() {
@@ -171,7 +171,7 @@ impl Course {
         }
     }
 
-    /// Whether waiting for what devices say by themselves is worth while.
+    /// Whether waiting for what devices report by themselves is worth while.
     pub(super) fn listens(&self) -> bool {
         self.has_news && self.deaf_until <= Instant::now()
     }

@@ -1,5 +1,5 @@
-//! The one worker of a team, seen from the satellite: asks it one thing at a time, each with a deadline, and makes sure
-//! that one which does not answer is gone, or that nobody goes where it hangs.
+//! The one worker of a team, seen from the check process. It asks the worker one thing at a time, each with a deadline.
+//! It makes sure that a worker which does not answer is gone, or that no worker is sent where it hangs.
 
 use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
 
@@ -27,7 +27,7 @@ use crate::satellite::{
 /// A killed process that is not in the kernel is gone within milliseconds.
 pub(super) const DEATH: Duration = Duration::from_secs(1);
 const DEATH_LOOKS_APART: Duration = Duration::from_millis(10);
-/// Answers to questions that nobody asks any more; a worker that has more of them is none of ours.
+/// Late answers to earlier questions; a worker that sends more of them is none of ours.
 const STRAYS_LIMIT: usize = 16;
 
 /// What came of a question.
@@ -36,7 +36,7 @@ pub(in crate::satellite) enum Outcome {
     Said(Said),
     /// No answer in time.
     Silent(Silence),
-    /// The worker ended, cannot be started, or says what is no answer.
+    /// The worker ended, cannot be started, or sends what is no answer.
     Broken(String),
 }
 
@@ -55,7 +55,7 @@ pub(in crate::satellite) struct Desk {
     pub(super) leftovers: LeftOvers,
     /// How many workers there have been.
     workers: u64,
-    /// Of all workers: what one of them says late is no answer to another one's question.
+    /// Of all workers: a late answer of one of them is no answer to another one's question.
     last_id: u64,
 }
 
@@ -113,7 +113,7 @@ impl Desk {
         Err(Failure::Broken("it answers what nobody asked".to_owned()))
     }
 
-    /// One that ended between two questions, killed for its memory say, is no device's trouble.
+    /// One that ended between two questions, killed for its memory for example, is no device's error.
     fn drop_ended(&mut self) {
         if let Some(how) = self.worker.as_mut().and_then(|worker| worker.task.ended()) {
             tracing::warn!(how, "the reader ended while it was idle; another one is started");
@@ -147,7 +147,7 @@ impl Desk {
     /// Kills the worker and sees whether it dies.
     async fn dismiss(&mut self, place: &Place, since: Timestamp) -> Dismissal {
         let Some(Worker { mut task, .. }) = self.worker.take() else { return Dismissal::Gone(None) };
-        // One that has ended by itself is told apart from one that we end.
+        // One that has ended by itself is distinguished from one that we end.
         let mut ended = task.ended();
         if ended.is_none() {
             task.kill();

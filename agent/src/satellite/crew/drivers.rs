@@ -6,7 +6,7 @@ use nodewell_hardware::Roots;
 
 use crate::satellite::Group;
 
-/// The modules that bring GPUs which the satellite asks.
+/// The modules that bring GPUs which the check process asks.
 pub(crate) const GPU_DRIVERS: [&str; 2] = ["nvidia", "amdgpu"];
 
 /// Those of one group.

@@ -1,5 +1,5 @@
-//! What a family remembers across restarts, in a file of its own. A thread reads and writes it, because the disk may be
-//! the one that is dying: nobody waits for it.
+//! What a family stores across restarts, in a file of its own. A thread reads and writes it, because the disk may be
+//! the one that is dying: no task waits for it.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::{sync::oneshot, time::timeout};
 
-/// A disk that takes longer is not waited for: the family starts as if it remembered nothing.
+/// A disk that takes longer is not waited for: the family starts as if it had stored nothing.
 const READ_WITHIN: Duration = Duration::from_secs(5);
 /// A baseline of a hundred disks is a tenth of it; more is not ours.
 const FILE_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
@@ -36,7 +36,7 @@ pub(in crate::satellite) struct Kept {
     pub(in crate::satellite) said: Vec<Said>,
 }
 
-/// One thing that was said of a device and is not well.
+/// One thing that was reported of a device and is not well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::satellite) struct Said {
     pub(super) condition: Name,
@@ -54,7 +54,7 @@ pub(in crate::satellite) struct Keeping {
     outbox: Arc<Outbox>,
 }
 
-/// The latest word for the thread; a word that was not written yet is overtaken.
+/// The latest text for the thread; it replaces one that was not written yet.
 #[derive(Default)]
 struct Outbox {
     text: Mutex<Option<Vec<u8>>>,
@@ -73,7 +73,8 @@ impl Keeping {
         Self { file, last: Kept::default(), is_read: false, outbox: Arc::default() }
     }
 
-    /// What was kept. Damage is put aside; what cannot be read now stays as it is, and this run remembers nothing.
+    /// What was saved. Damage is put aside; what cannot be read now stays as it is, and this run starts without saved
+    /// state.
     pub(in crate::satellite) async fn read(&mut self) -> Kept {
         let (file, outbox) = (self.file.clone(), Arc::clone(&self.outbox));
         let (done, read) = oneshot::channel();
@@ -104,7 +105,7 @@ impl Keeping {
         self.last.clone()
     }
 
-    /// Hands over what is to be remembered from now on. `judge`: `None` if it is as it was.
+    /// Hands over what is to be saved from now on. `judge`: `None` if it is as it was.
     pub(in crate::satellite) fn write(&mut self, judge: Option<Value>, said: Vec<Said>) {
         let next = Kept { judge: judge.or_else(|| self.last.judge.clone()), said };
         if !self.is_read || next == self.last {
@@ -153,7 +154,7 @@ fn read_file(file: &Path) -> io::Result<Kept> {
     let mut text = Vec::new();
     match fs::File::open(file) {
         Ok(from) => from.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut text)?,
-        // The folder may be a mistake, and what is written into it fails with a word of its own.
+        // The folder may be wrong, and what is written into it fails with a message of its own.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Kept::default());
         }
@@ -166,7 +167,7 @@ fn read_file(file: &Path) -> io::Result<Kept> {
     }
 }
 
-/// For whoever wants to know what was in it.
+/// For an operator who wants to know what was in it.
 fn put_aside(file: &Path) -> io::Result<Kept> {
     let aside = file.with_extension("corrupt");
     fs::rename(file, &aside)?;

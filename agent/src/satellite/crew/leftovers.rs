@@ -1,4 +1,4 @@
-//! Workers that were killed and do not die: they hang in the kernel, at a device that nobody asks again until they are
+//! Workers that were killed and do not die: they hang in the kernel, at a device that is not asked again until they are
 //! gone. Each of them may hold a lock of the kernel, so there are never many.
 
 use std::{
@@ -46,7 +46,7 @@ impl LeftOvers {
         self.stuck.push(LeftOver { place, since, task });
     }
 
-    /// Lets go of those that are gone. Says whether any was.
+    /// Lets go of those that are gone. Returns whether any was.
     pub(super) fn reap(&mut self) -> bool {
         let before = self.stuck.len();
         self.stuck.retain_mut(|left| match left.task.ended() {
@@ -75,7 +75,7 @@ impl LeftOvers {
         self.stuck.len() >= LIMIT
     }
 
-    /// For the status line; nothing while nobody is stuck.
+    /// For the status line; nothing while no worker is stuck.
     pub(super) fn summary(&self) -> Option<String> {
         let named: Vec<&str> = self.stuck.iter().map(|left| left.place.device()).collect();
         let count = self.count;
@@ -83,10 +83,10 @@ impl LeftOvers {
             .then(|| format!("readers stuck in the kernel at {}; {count} since the start", named.join(", ")))
     }
 
-    /// Finds the readers that an earlier run of this satellite left behind: ours, stuck, and nobody's any more.
+    /// Finds the readers that an earlier run of this check process left behind: ours, stuck, and without a live parent.
     pub(super) async fn find(&mut self, proc: &Path, us: &Us) {
         if Orphan::all(proc, us).next().is_some() {
-            // Those that were at work a moment ago are dying with their satellite.
+            // Those that were at work a moment ago are dying with their check process.
             sleep(DEATH).await;
         }
         for orphan in Orphan::all(proc, us) {
@@ -95,7 +95,7 @@ impl LeftOvers {
     }
 }
 
-/// Whom a reader of ours belongs to. Anybody can name a process as ours are named.
+/// How a reader of ours is recognised. Any user can name a process as ours are named.
 pub(super) struct Us {
     team: Team,
     uid: u32,
@@ -117,12 +117,12 @@ impl Us {
     }
 }
 
-/// Somebody else's child by now.
+/// A worker of an earlier run, by now the child of another process.
 struct Orphan {
     folder: PathBuf,
     pid: u32,
     place: Place,
-    /// Tells it from a later task with its pid.
+    /// Distinguishes it from a later task with its pid.
     started: u64,
 }
 
@@ -137,7 +137,7 @@ impl Orphan {
         let folder = proc.join(pid.to_string());
         let stat = Stat::read(&folder)?;
         let place = Place::named(&stat.name, us.team).filter(|_| stat.is_there())?;
-        // One whose satellite lives is looked after by that.
+        // One whose check process lives is looked after by that.
         let parent = Stat::read(&proc.join(stat.parent.to_string()));
         let is_nobodys = parent.is_none_or(|parent| parent.name != "nodewelld");
         let is_left = is_nobodys && us.owns(&folder) && task::is_stuck(&folder, &stat);
@@ -150,7 +150,7 @@ impl Task for Orphan {
         self.pid
     }
 
-    /// It was killed with its satellite.
+    /// It was killed with its check process.
     fn kill(&mut self) {}
 
     fn ended(&mut self) -> Option<String> {

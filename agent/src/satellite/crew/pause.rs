@@ -1,5 +1,6 @@
-//! `nodewell pause`: a file beside the agent's socket, which only whoever owns that folder can make. It holds until when;
-//! a satellite that starts in the meantime sees it too, and a reboot takes it away with the rest of `/run`.
+//! `nodewell pause`: a file beside the agent's socket, which only the owner of that folder can make. It holds the end
+//! of the pause; a check process that starts in the meantime sees it too, and a reboot takes it away with the rest of
+//! `/run`.
 
 use std::{
     fmt,
@@ -29,7 +30,7 @@ pub struct PauseFile(PathBuf);
 /// What is in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
-    /// By the clock that no one can set: a pause ends in time whatever happens to the wall clock.
+    /// By the clock that cannot be set: a pause ends in time whatever happens to the wall clock.
     until_boottime_millis: u64,
     boot_id: String,
     /// For people.
@@ -45,7 +46,7 @@ pub struct PauseError {
 }
 
 impl PauseFile {
-    /// Of the satellite `group` whose agent listens on `socket`.
+    /// Of the check process `group` whose agent listens on `socket`.
     #[must_use]
     pub fn of(socket: &Path, group: Group) -> Self {
         Self(socket.with_file_name("paused").join(group.as_str()))
@@ -62,7 +63,7 @@ impl PauseFile {
     fn put(&self, pause: &Pause) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o755).create(self.folder())?;
         let folder = self.open_folder()?;
-        // Whatever the umask of who pauses: the satellite of GPUs is an ordinary user.
+        // Whatever the umask of the user who pauses: the check process of GPUs is an ordinary user.
         folder.set_permissions(Permissions::from_mode(0o755))?;
         // By the folder that was looked at, whatever is in its place by now.
         let within = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
@@ -81,7 +82,7 @@ impl PauseFile {
         self.0.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Only one in which nobody but us and root can put a file.
+    /// Only one in which no user but ours and root can put a file.
     fn open_folder(&self) -> io::Result<File> {
         let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
         let folder = OpenOptions::new().read(true).custom_flags(flags).open(self.folder())?;
@@ -91,7 +92,7 @@ impl PauseFile {
         if is_trusted(&metadata) && is_closed { Ok(folder) } else { Err(io::Error::other(why)) }
     }
 
-    /// Says whether there was one.
+    /// Returns whether there was one.
     pub fn remove(&self) -> Result<bool, PauseError> {
         match fs::remove_file(&self.0) {
             Ok(()) => Ok(true),
@@ -114,7 +115,7 @@ impl PauseFile {
     }
 }
 
-/// Where the socket is in a folder of everybody's, anybody could make the file.
+/// Where the socket is in a folder that all users can write to, any of them could make the file.
 fn is_trusted(metadata: &Metadata) -> bool {
     metadata.uid() == 0 || metadata.uid() == nix::unistd::geteuid().as_raw()
 }

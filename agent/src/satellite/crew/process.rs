@@ -33,19 +33,19 @@ pub(in crate::satellite) trait Task {
 #[derive(Debug)]
 pub(in crate::satellite) struct OwnProgram {
     pub(in crate::satellite) team: Team,
-    /// The agent's: `nodewell pause` tells by it whose reader it is.
+    /// The agent's: `nodewell pause` finds by it which agent a reader belongs to.
     pub(in crate::satellite) socket: PathBuf,
 }
 
 impl Start for OwnProgram {
     fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
-        // Whatever lies at its path by now: both sides have to speak one language.
+        // Whatever lies at its path by now: both sides have to use one protocol.
         let mut command = Command::new("/proc/self/exe");
         command.arg0("nodewelld").args(["worker", self.team.as_str(), "--parent"]).arg(std::process::id().to_string());
         command.arg("--socket").arg(&self.socket);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
-        // The watchdog and the readiness are the satellite's.
+        // The watchdog and the readiness are the check process's.
         for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] {
             command.env_remove(name);
         }
@@ -66,7 +66,7 @@ impl Task for Child {
     fn ended(&mut self) -> Option<String> {
         match self.try_wait() {
             Ok(status) => status.map(|status| status.to_string()),
-            // Nobody but us waits for it.
+            // Only this process waits for it.
             Err(error) => Some(error.to_string()),
         }
     }

@@ -1,5 +1,5 @@
-//! What judges find, told to the agent: conditions of each device, what happened, what is over, how many there are. Each
-//! part of the account has a key `K`: a family of devices, or whatever else is looked after by itself.
+//! What judges find, reported to the agent: conditions of each device, what happened, what is over, how many there are.
+//! Each part of the state has a key `K`: a family of devices, or whatever else is looked after by itself.
 
 mod compose;
 mod ending;
@@ -16,7 +16,7 @@ use crate::satellite::link::Link;
 use compose::{Since, compose, joined, paused};
 use ending::Endings;
 
-/// Tells all parts of what one problem daemon looks after.
+/// Reports all parts of what one problem daemon looks after.
 pub(in crate::satellite) struct Speaker<'a, K> {
     link: &'a Link,
     told: BTreeMap<K, Told>,
@@ -24,7 +24,7 @@ pub(in crate::satellite) struct Speaker<'a, K> {
     pause: Option<Timestamp>,
 }
 
-/// What was said of one part.
+/// What was reported of one part.
 #[derive(Debug, Default)]
 struct Told {
     spots: BTreeMap<Spot, Since>,
@@ -39,7 +39,7 @@ impl<'a, K: Copy + Ord> Speaker<'a, K> {
         Self { link, told: BTreeMap::new(), endings: Endings::default(), pause: None }
     }
 
-    /// What an earlier run said, for the times in it. It is not said again before somebody has looked.
+    /// What an earlier run reported, for the times in it. It is not reported again before the device was looked at.
     pub(in crate::satellite) fn resume(&mut self, part: K, said: Vec<Said>) {
         let told = self.told.entry(part).or_default();
         for Said { condition, subject, reason, since } in said {
@@ -49,7 +49,7 @@ impl<'a, K: Copy + Ord> Speaker<'a, K> {
         self.note_held();
     }
 
-    /// What is said now, for a later run.
+    /// What is reported now, for a later run.
     pub(in crate::satellite) fn said(&self, part: K) -> Vec<Said> {
         let spots = self.told.get(&part).into_iter().flat_map(|told| &told.spots);
         let of_spot = |((condition, subject), since): (&Spot, &Since)| {
@@ -64,7 +64,7 @@ impl<'a, K: Copy + Ord> Speaker<'a, K> {
         spots.flat_map(of_spot).collect()
     }
 
-    /// Tells the account of a part, whole but for `rest`.
+    /// Reports the state of a part, whole but for `rest`.
     pub(in crate::satellite) async fn tell(&mut self, part: K, findings: Findings, rest: &Rest) {
         self.pause = None;
         let Findings { verdicts, happenings, ended, inventory } = findings;
@@ -74,7 +74,7 @@ impl<'a, K: Copy + Ord> Speaker<'a, K> {
         self.endings.end(self.link, ended).await;
     }
 
-    /// Nobody looks after what is known so far.
+    /// No reader looks after what is known so far.
     pub(in crate::satellite) fn pause(&mut self, pause: &Pause) {
         if self.pause.replace(pause.until) == Some(pause.until) {
             return;
@@ -99,7 +99,7 @@ impl<'a, K: Copy + Ord> Speaker<'a, K> {
         for spot in gone {
             match rest {
                 Rest::None => self.forget(part, &spot),
-                // What an earlier run said of it, the agent still has.
+                // What an earlier run reported of it, the agent still has.
                 Rest::Some => {}
                 Rest::All(trouble) => self.say(part, spot, nodewell_hardware::unknown(trouble)),
             }
@@ -120,7 +120,7 @@ impl<'a, K: Copy + Ord> Speaker<'a, K> {
         self.link.forget(spot);
     }
 
-    /// A stop from now on takes nothing back.
+    /// A stop from now on withdraws nothing.
     pub(in crate::satellite) fn hold(&self) {
         self.link.holds(true);
     }

@@ -60,7 +60,7 @@ impl Probes {
         let (sender, receiver) = channel();
         let folder = mount_point.to_owned();
         let probe = move || {
-            // Nobody may be listening any more when the disk answers at last.
+            // The receiver may be gone when the disk answers at last.
             let _ = sender.send(write_probe(Path::new(&folder)));
         };
         if std::thread::Builder::new().name("write-probe".into()).stack_size(128 * 1024).spawn(probe).is_ok() {

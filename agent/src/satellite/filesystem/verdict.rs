@@ -12,7 +12,7 @@ use crate::{
     satellite::filesystem::probe::{ProbeResult, Probes},
 };
 
-/// What the host says of a device right now.
+/// What the host shows of a device right now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reading {
     /// Whether the kernel has such a block device.
@@ -22,7 +22,7 @@ pub(super) struct Reading {
     pub(super) read_only: bool,
     /// `/sys/fs/ext4/DEVICE/errors_count`, for the filesystems that count.
     pub(super) errors: Option<u64>,
-    /// Whether it takes a write; not asked while it says itself that it does not.
+    /// Whether it takes a write; not asked while it is mounted read-only.
     pub(super) probe: ProbeResult,
     pub(super) check: Check,
 }
@@ -38,7 +38,7 @@ pub(super) struct Watch {
     /// The errors that the filesystem had counted when it was last seen broken, or when that could first be read.
     errors: Option<u64>,
     seen_mounted: bool,
-    /// The problem is from before anybody looked: what it speaks of may be long gone.
+    /// The problem is from before the first look: what it refers to may be long gone.
     is_old: bool,
 }
 
@@ -129,13 +129,13 @@ fn probe(device: &str, mounts: &[&Mount], probes: &mut Probes) -> ProbeResult {
     open.map_or(ProbeResult::Denied, |mount| probes.poll(device, &mount.mount_point))
 }
 
-/// For a filesystem that says itself that it is well.
+/// For a filesystem that itself shows no fault.
 fn judge_mounted(first: &Reading, reading: &Reading) -> Verdict {
     let made_anew = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
     let turned_writable = first.read_only;
     match reading.probe {
         ProbeResult::Writable => over("it takes writes again"),
-        // Without the right to write there, the kernel's own word on a new mount is the best there is.
+        // Without the right to write there, the kernel's own flags of a new mount are the best evidence.
         ProbeResult::Denied if made_anew || turned_writable => over("it was mounted anew, writable"),
         ProbeResult::Denied | ProbeResult::Pending | ProbeResult::Failed => Verdict::Stays,
     }

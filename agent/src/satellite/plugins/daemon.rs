@@ -1,4 +1,4 @@
-//! One problem daemon at work: starts what is due, hears how it ended, reports it.
+//! One problem daemon at work: starts what is due, receives its result, reports it.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ use crate::satellite::{
     words::Words,
 };
 
-/// Events of tasks that have no condition are told under this part's name.
+/// Events of tasks that have no condition are reported under this part's name.
 const EVENTS: usize = usize::MAX;
 
 /// At a stop, for what runs.
@@ -105,7 +105,7 @@ impl Daemon {
             let next = self.schedule.next().map(|due| self.began + due);
             tokio::select! {
                 Some(ended) = self.runs.join_next() => {
-                    // One that panicked would never end for the schedule: then its daemon starts anew.
+                    // One that panicked would never end for the schedule: then its daemon is started again.
                     let Ok((task, finished)) = ended else { return };
                     self.ended(task, finished, speaker).await;
                 }
@@ -171,7 +171,7 @@ async fn tell(speaker: &mut Speaker<'_, usize>, account: Account) {
     }
 }
 
-/// Returns when it is asked to end; whoever asks is gone only when all is.
+/// Returns when it is asked to end; the sender is dropped only when all is.
 async fn farewell(asked: &mut watch::Receiver<Farewell>) -> Farewell {
     match asked.wait_for(|farewell| *farewell != Farewell::NotYet).await {
         Ok(farewell) => *farewell,

@@ -14,11 +14,11 @@ use nodewell_checks::plugin::{Enclosure, Limits, Room, Strays};
 use nodewell_sys::contain::{Rlimits, adopt_orphans};
 use tokio::{sync::Semaphore, time::sleep};
 
-/// So many programs run at once, whatever files say: a node has other things to do.
+/// So many programs run at once, whatever the files contain: a node has other things to do.
 const AT_ONCE: usize = 16;
 /// What all processes of one run may use. Scripts in Python or Perl need a tenth of the memory.
 pub(super) const LIMITS: Limits = Limits { memory_bytes: 256 << 20, tasks: 128, cpu_percent: 100 };
-/// What the satellite needs for its own work and its reader, several times over.
+/// What the check process needs for its own work and its reader, several times over.
 const OWN_MEMORY_BYTES: u64 = 48 << 20;
 /// A program's state, not its logs.
 const FILE_BYTES: u64 = 64 << 20;
@@ -97,7 +97,7 @@ impl Ground {
     pub(in crate::satellite) async fn clear(&self) {
         let Kept::Sessions(strays) = &self.kept else { return };
         let ended = async {
-            // No program is called so: what is found is nobody's.
+            // No program has pid 0: what is found belongs to no run.
             while strays.borrow_mut().sweep(0) {
                 sleep(FIRST_LOOK).await;
             }
@@ -126,7 +126,7 @@ impl Kept {
 pub(super) struct Pen {
     ground: std::rc::Rc<Ground>,
     pub(super) room: Option<Room>,
-    /// Whether nobody knows yet what comes of the start.
+    /// Whether the result of the start is not known yet.
     is_starting: bool,
     /// The program's process, while it was not waited for.
     program: Option<u32>,
@@ -177,7 +177,7 @@ impl Pen {
         }
     }
 
-    /// Waits until nothing is left of it, for as long as `within`; says whether that is so.
+    /// Waits until nothing is left of it, for as long as `within`; returns whether that is so.
     pub(super) async fn emptied(&self, pid: u32, within: Duration) -> bool {
         let mut pause = FIRST_LOOK;
         let deadline = tokio::time::Instant::now() + within;

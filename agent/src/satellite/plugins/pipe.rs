@@ -1,4 +1,4 @@
-//! What a program writes: the first of it is kept, the rest is read and dropped, so that it never waits for us.
+//! What a program writes: the first of it is stored, the rest is read and dropped, so that it never waits for us.
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
@@ -18,14 +18,14 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Keeps the first `limit_bytes` of what comes.
+    /// Stores the first `limit_bytes` of what comes.
     pub(super) fn read(from: impl AsyncRead + Unpin + 'static, limit_bytes: usize) -> Self {
         let kept = Rc::new(RefCell::new(Vec::new()));
         let reading = tokio::task::spawn_local(drain(from, Rc::clone(&kept), limit_bytes));
         Self { kept, reading }
     }
 
-    /// What was kept; waits for the end of the pipe no longer than `within`.
+    /// What was stored; waits for the end of the pipe no longer than `within`.
     pub(super) async fn finish(mut self, within: Duration) -> Vec<u8> {
         let _ = timeout(within, &mut self.reading).await;
         self.kept.take()
@@ -44,7 +44,7 @@ async fn drain(mut from: impl AsyncRead + Unpin, kept: Rc<RefCell<Vec<u8>>>, lim
         let mut kept = kept.borrow_mut();
         let room = limit_bytes.saturating_sub(kept.len());
         kept.extend_from_slice(&chunk[..read.min(room)]);
-        // Whoever writes more than we keep may write a lot more.
+        // A program that writes more than we store may write a lot more.
         if kept.len() == limit_bytes && chunk.len() < CHUNK_BYTES {
             chunk.resize(CHUNK_BYTES, 0);
         }

@@ -17,7 +17,7 @@ use super::{
     start::Start,
 };
 
-/// As Node Problem Detector reads; longer messages than this nobody shows.
+/// As Node Problem Detector reads; longer messages than this are not shown anywhere.
 const OUTPUT_BYTES: usize = 4096;
 const ERRORS_BYTES: usize = 1024;
 /// For what was killed to be gone, and for its pipes to end.
@@ -35,7 +35,7 @@ pub(super) struct Job {
 
 /// The end of a run.
 pub(super) struct Finished {
-    /// Its result; `None` for what was waited for after it was told.
+    /// Its result; `None` for what was waited for after it was reported.
     pub(super) said: Option<Said>,
     /// What of it could not be ended.
     pub(super) left: Option<Left>,
@@ -75,7 +75,7 @@ impl Job {
         &self.name
     }
 
-    /// Runs it once, or until `stop` says true.
+    /// Runs it once, or until `stop` is true.
     pub(super) async fn run(&self, ground: &Rc<Ground>, mut stop: watch::Receiver<bool>) -> Finished {
         // Closed only when all is dropped.
         let _permit = ground.permits.acquire().await;
@@ -109,7 +109,7 @@ impl Job {
             Some(Ok(Ok(child))) => self.follow((child, pen), (deadline, stop)).await,
             Some(Ok(Err(ending))) => {
                 pen.did_not_start();
-                // An empty room is in nobody's way.
+                // An empty room is in no other run's way.
                 pen.emptied(0, DEATH).await;
                 Course::without_output(ending, None)
             }
@@ -129,7 +129,7 @@ impl Job {
         let errors = child.stderr.take().map(|from| Pipe::read(from, ERRORS_BYTES));
         let mut ending = match before(until, child.wait()).await {
             Some(Ok(status)) => ending(status),
-            // Nobody else waits for it.
+            // Only this task waits for it.
             Some(Err(error)) => Ending::NotStarted(error.to_string()),
             None => Ending::TimedOut,
         };
@@ -167,7 +167,7 @@ async fn before<T>(
     tokio::select! {
         done = work => Some(done),
         () = sleep_until(deadline) => None,
-        // Whoever is gone has no use for it either.
+        // A dropped sender has no use for the result either.
         _ = stop.wait_for(|stop| *stop) => None,
     }
 }

@@ -20,7 +20,7 @@ fn the_rest_is_read_and_dropped() {
     local(async {
         let (mut writer, reader) = duplex(100);
         let pipe = Pipe::read(reader, 10);
-        // Far more than the pipe holds: it would never return if nobody read.
+        // Far more than the pipe holds: it would never return without a reader.
         writer.write_all(&[b'x'; 1_000_000]).await.unwrap();
         drop(writer);
         assert_eq!(pipe.finish(Duration::from_secs(1)).await, b"xxxxxxxxxx");

@@ -5,16 +5,16 @@
 
 use super::container;
 
-/// Where a process lives, as far as its cgroups tell.
+/// Where a process lives, as far as its cgroups show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::socket) enum Place {
     /// On the host itself, in this systemd unit.
     Unit(Box<str>),
     /// On the host, in no unit.
     Host,
-    /// In a container; the name tells which.
+    /// In a container; the name shows which.
     Container(Box<str>),
-    /// It cannot be told; the sentence says why.
+    /// It cannot be determined; the sentence gives the reason.
     Unknown(&'static str),
 }
 
@@ -29,12 +29,12 @@ struct Line<'a> {
     components: Vec<&'a str>,
 }
 
-/// The container that the agent itself runs in, if any: who lives in the same one is at home.
+/// The container that the agent itself runs in, if any: a process that lives in the same one is at home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::socket) struct Home {
     /// Hierarchy, and the components down to the container.
     prefixes: Vec<(Box<str>, Vec<Box<str>>)>,
-    /// The kernel shows no hierarchy at all, so there is nothing to tell anybody by.
+    /// The kernel shows no hierarchy at all, so there is nothing to distinguish peers by.
     bare: bool,
 }
 
@@ -61,7 +61,7 @@ impl Home {
     }
 }
 
-/// The place that `text` tells, seen from `home`.
+/// The place that `text` shows, seen from `home`.
 pub(in crate::socket) fn place(text: &str, home: &Home) -> Place {
     let Some(lines) = Lines::parse(text) else { return Place::Unknown("its cgroup cannot be read") };
     if lines.0.is_empty() && !home.bare {
@@ -109,7 +109,7 @@ impl<'a> Line<'a> {
         Some(Self { hierarchy: controllers, components: path.split('/').filter(|part| !part.is_empty()).collect() })
     }
 
-    /// Whether systemd keeps its units in this hierarchy: version 2, or its own of version 1.
+    /// Whether systemd has its units in this hierarchy: version 2, or its own of version 1.
     fn is_systemds(&self) -> bool {
         self.hierarchy.is_empty() || self.hierarchy == "name=systemd"
     }
@@ -122,7 +122,7 @@ fn foreign(components: &[&str]) -> Option<Box<str>> {
         return Some("outside".into());
     }
     let found = container::find(components)?;
-    // A group's entry tells more than the group.
+    // A group's entry shows more than the group.
     let deepest = if found.is_whole { found.last } else { (found.last + 1).min(components.len() - 1) };
     Some(components[deepest].into())
 }

@@ -1,10 +1,11 @@
-//! Who a peer is, once its place is known: what grants are matched against, and the name it reports under.
+//! The identity of a peer, once its place is known: what grants are matched against, and the name it reports under.
 
 use std::sync::Arc;
 
 use super::cgroup::Place;
 
-/// Who connected. Only who is known to live on the host itself is a user, a group member or a unit.
+/// The peer that connected. Only a process that is known to live on the host itself is a user, a group member or a
+/// unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::socket) struct Identity {
     place: Place,
@@ -20,7 +21,7 @@ impl Identity {
         Self { place, uid, groups, principal }
     }
 
-    /// Whose word it is: `raid-monitor.service`, `root` or `uid:1000`. Nobody can choose another's.
+    /// The name it reports under: `raid-monitor.service`, `root` or `uid:1000`. No peer can choose another's.
     pub(in crate::socket) fn principal(&self) -> &Arc<str> {
         &self.principal
     }
@@ -71,7 +72,7 @@ impl Identity {
     }
 }
 
-/// For people: the principal, and the user where that does not say it.
+/// For people: the principal, and the user where that does not show it.
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.place, self.service()) {

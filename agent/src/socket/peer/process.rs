@@ -1,4 +1,4 @@
-//! What `/proc/PID` says of a process: one reading, from which an identity is judged. Every reader takes the root.
+//! What `/proc/PID` shows of a process: one reading, from which an identity is judged. Every reader takes the root.
 
 use std::{io::Read, num::NonZeroU32, path::Path};
 

@@ -1,4 +1,5 @@
-//! How often procfs may be asked who a new connection is: a flood of connects must not become a flood of look-ups.
+//! How often procfs may be asked for the identity of a new connection: a flood of connects must not become a flood of
+//! look-ups.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -13,7 +14,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(1);
 const REMEMBERED_LIMIT: usize = 32;
 
 pub(super) struct Looks {
-    /// Whoever says it is root or the agent's user, and everybody else: the second cannot use up the first's.
+    /// Peers that claim to be root or the agent's user, and all others: the second cannot use up the first's.
     buckets: [Bucket; 2],
     /// Process and user that were refused, and until when that holds.
     refused: VecDeque<(u32, u32, Duration)>,
@@ -40,7 +41,7 @@ impl Looks {
     }
 
     pub(super) fn remember(&mut self, peer: &Peer, now: Duration) {
-        // Those without a number here are told apart by nothing, and are known without a look.
+        // Those without a number here cannot be distinguished, and are known without a look.
         if peer.pid() == 0 {
             return;
         }

@@ -50,7 +50,7 @@ fn a_containers_root_has_no_more_than_any_peer_and_shuts_nobody_out() {
     let _held: Vec<_> = (0..3).map(|_| take(&permits, &pod())).collect();
     assert_eq!(permits.take(&pod()).err(), Some(Full::Peer));
     assert_eq!(permits.counters.refused.peer.load(Ordering::Relaxed), 1);
-    // What is kept free is for the host's own root.
+    // What is reserved is for the host's own root.
     let _one = take(&permits, &Peer::user(1000));
     // Another name for the container is no other peer: names are free to choose.
     assert_eq!(permits.take(&Peer::contained("other", 0)).err(), Some(Full::Peer));

@@ -79,7 +79,7 @@ impl Fixture {
         UnixStream::connect(&self.path).await.unwrap()
     }
 
-    /// Everything the agent says to `bytes` until it hangs up.
+    /// Everything the agent answers to `bytes` until it hangs up.
     pub(super) async fn say(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
         // A peer that is hung up on while it still talks reads its answer all the same.

@@ -1,4 +1,4 @@
-//! Reports while the agent works, hangs and stops: whoever was accepted is answered, whatever happens.
+//! Reports while the agent works, hangs and stops: every accepted client is answered, whatever happens.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Files that were written and rotated away between two looks, or while nobody read: their names are not those that were
-//! asked for, so they are looked for beside them.
+//! Files that were written and rotated away between two looks, or while no reader ran: their names are not those that
+//! were asked for, so they are looked for beside them.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What a line of a log file says: when, and the part of it that is the message.
+//! What a line of a log file contains: its time, and the part of it that is the message.
 
 use jiff::{Timestamp, tz::TimeZone};
 use memchr::memmem::Finder;

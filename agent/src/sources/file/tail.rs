@@ -28,11 +28,11 @@ const LOOKBACK_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 const SHOWN_BEFORE_BYTES: u64 = 64 * 1024;
 /// Of one file at a time, so that a flood in one does not starve the others.
 const TURN_BYTES: usize = 4 * 1024 * 1024;
-/// A file whose first bytes change was truncated and written anew, even if it is longer now.
+/// A file whose first bytes change was truncated and rewritten, even if it is longer now.
 const HEAD_BYTES: usize = 128;
-/// A change is seen within this on a machine that is not overloaded: inotify tells of it at once.
+/// A change is seen within this on a machine that is not overloaded: inotify reports it at once.
 const PROMPT: Duration = Duration::from_millis(100);
-/// An unterminated line counts as whole after this, and whoever writes is not busy.
+/// An unterminated line counts as whole after this, and its writer is not busy.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// What a file is, whatever its name.
@@ -80,7 +80,7 @@ pub(crate) struct Tail {
     grew_at: Duration,
     /// The last read ended at the file's end.
     caught_up: bool,
-    /// Inotify tells of each write.
+    /// Inotify reports each write.
     pub(crate) watched: bool,
     /// When no name that we watch led to it any more.
     pub(crate) detached_at: Option<Duration>,
@@ -117,7 +117,7 @@ impl Tail {
         Ok(tail)
     }
 
-    /// Whether a line begins at `offset`: one that was written anew hardly ever has one at the same place.
+    /// Whether a line begins at `offset`: one that was rewritten hardly ever has one at the same place.
     fn begins_line(&self, offset: u64) -> bool {
         let mut before = [0];
         offset == 0 || (self.file.read_at(&mut before, offset - 1).is_ok_and(|length| length == 1) && before == *b"\n")
@@ -127,7 +127,7 @@ impl Tail {
         &self.file
     }
 
-    /// When somebody wrote to it last.
+    /// When it was last written to.
     pub(crate) fn written(&self) -> io::Result<SystemTime> {
         self.file.metadata()?.modified()
     }

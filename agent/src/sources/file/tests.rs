@@ -94,7 +94,7 @@ fn a_renamed_file_is_read_to_its_end_before_the_new_one() {
     fs::rename(&log.path, log.beside("app.log.1")).unwrap();
     log.append("3\n");
     running.until(|told| told.texts() == ["1", "2 unterminated", "3"]);
-    // The writer has not been told yet.
+    // The writer has not been notified yet.
     append(&log.beside("app.log.1"), "4 to the old file\n");
     log.append("5\n");
     let told = running.until(|told| told.records.len() == 5);

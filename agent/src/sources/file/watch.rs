@@ -1,4 +1,5 @@
-//! Which files there are, and when that or their content changes: globs, and inotify so that nobody has to look often.
+//! Which files there are, and when that or their content changes: globs, and inotify so that frequent looks are not
+//! needed.
 
 use std::{
     collections::HashSet,
@@ -14,7 +15,7 @@ use super::tail::{FileKey, Tail};
 
 /// More files than this are not one log.
 const FILES_LIMIT: usize = 256;
-/// What rotation leaves behind and nobody can follow.
+/// What rotation leaves behind and no reader can follow.
 const COMPRESSED: [&str; 5] = ["gz", "xz", "bz2", "zst", "lz4"];
 
 /// The files that match now, in order, without what is compressed.

@@ -79,7 +79,7 @@ fn is_our_own(journal: &mut Journal) -> Result<bool, JournalError> {
     if journal.data("SYSLOG_IDENTIFIER")? != Some(OWN_IDENTIFIER) {
         return Ok(false);
     }
-    // The identifier alone is anybody's to claim; our process id is the kernel's word.
+    // Any process can claim the identifier alone; our process id comes from the kernel.
     let own = std::process::id().to_string();
     Ok(journal.data("_PID")?.is_some_and(|pid| pid == own.as_bytes()))
 }

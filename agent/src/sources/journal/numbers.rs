@@ -1,7 +1,7 @@
 //! The numbers that journald gives its entries, as cursors have them (`sd_journal_get_cursor(3)`): what is missing between two.
 
 /// How many entries lay between the two of these cursors, of any journal file of their journald; `None` where the
-/// numbers cannot tell: another journald's, or another numbering.
+/// numbers cannot show it: another journald's, or another numbering.
 pub(crate) fn between(before: &str, after: &str) -> Option<u64> {
     let (before, after) = (Number::of(before)?, Number::of(after)?);
     if before.series != after.series {
@@ -11,7 +11,7 @@ pub(crate) fn between(before: &str, after: &str) -> Option<u64> {
 }
 
 struct Number<'a> {
-    /// Begins anew with each numbering.
+    /// Begins again with each numbering.
     series: &'a str,
     number: u64,
 }

@@ -1,4 +1,4 @@
-//! Where journal files are, and why there are none to read: libsystemd opens an absent journal without a word.
+//! Where journal files are, and why there are none to read: libsystemd opens an absent journal without an error.
 
 use std::{
     ffi::OsStr,

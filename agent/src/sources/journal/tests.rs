@@ -1,4 +1,4 @@
-//! The source against journal files that systemd-journal-remote writes, and what it says where there are none.
+//! The source against journal files that systemd-journal-remote writes, and what it reports where there are none.
 
 use std::{
     fs,

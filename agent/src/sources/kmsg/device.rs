@@ -46,7 +46,7 @@ pub(crate) struct Stream {
     quiet: bool,
     /// A pipe without writers is at its end, and would be ready for ever.
     ended: bool,
-    /// A regular file cannot be polled; this says that it grew.
+    /// A regular file cannot be polled; this reports that it grew.
     growth: Option<Inotify>,
 }
 
@@ -55,9 +55,9 @@ impl Device {
         Self::of(open_path(path)?, path)
     }
 
-    /// The log that somebody else has opened. It stays open when this is dropped.
+    /// The log that another process has opened. It stays open when this is dropped.
     pub(crate) fn adopt(descriptor: &OwnedFd) -> io::Result<Self> {
-        // The service manager passes descriptors on in blocking mode unless told otherwise (`NonBlocking=`).
+        // The service manager passes descriptors on in blocking mode unless configured otherwise (`NonBlocking=`).
         let flags = OFlag::from_bits_retain(fcntl(descriptor, FcntlArg::F_GETFL)?);
         fcntl(descriptor, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
         let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());

@@ -1,4 +1,5 @@
-//! The one way for user space to be taken for the kernel: a record that the agent was told to expect, once, by its nonce.
+//! The one way for user space to be taken for the kernel: a record that the agent was asked to expect, once, by its
+//! nonce.
 
 use std::{
     collections::VecDeque,

@@ -29,7 +29,7 @@ pub(crate) struct Intake {
     pub(crate) newest: Option<u64>,
     /// Reading began before records that are known: up to this number they are only shown.
     pub(crate) known_through: Option<u64>,
-    /// The sink has not seen them either: they say what comes before what is new.
+    /// The sink has not seen them either: they show what comes before what is new.
     pub(crate) shows_known: bool,
     /// The last of them was there: this is the log that they are from.
     pub(crate) met_known: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// Goes on behind a record of this boot; the cursor of another boot says nothing.
+    /// Goes on behind a record of this boot; the cursor of another boot is ignored.
     pub(crate) fn resume_after(&mut self, boot_id: BootId, sequence: u64) {
         if boot_id == self.boot_id {
             (self.newest, self.known_through) = (Some(sequence), Some(sequence));
@@ -81,7 +81,7 @@ impl Intake {
     }
 
     fn pass(&mut self, record: &KmsgRecord<'_>, reading: Reading, past: Past, sink: &mut dyn Sink) {
-        // Whoever wrote it: a record that woke us tells how far the kernel's clock is off.
+        // From any writer: a record that woke us shows how far the kernel's clock is off.
         let time = self.stamper.stamp(reading, record.since_boot);
         let injected = if past == Past::New { self.injected(record) } else { None };
         if injected.is_none() && !self.facilities.contains(&record.facility) {
@@ -105,7 +105,7 @@ impl Intake {
         }
     }
 
-    /// The text of a record that the agent was told to expect.
+    /// The text of a record that the agent was asked to expect.
     fn injected<'r>(&self, record: &'r KmsgRecord<'_>) -> Option<&'r [u8]> {
         if record.facility != FACILITY_USER {
             return None;

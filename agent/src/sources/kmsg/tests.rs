@@ -18,7 +18,7 @@ fn at(path: &Path) -> KmsgOptions {
     KmsgOptions { input: KmsgInput::Path(path.into()), ..KmsgOptions::default() }
 }
 
-/// As systemd hands it over: open, and at any place.
+/// As systemd passes it on: open, and at any place.
 fn handed(descriptor: impl Into<OwnedFd>, otherwise: &Path) -> KmsgInput {
     KmsgInput::Open { descriptor: Arc::new(descriptor.into()), otherwise: otherwise.to_owned() }
 }
@@ -254,10 +254,10 @@ fn an_overrun_ring_is_counted_to_the_last_record() {
     kmsg.write("nodewell-test: before the flood");
     let (boot_id, sequence) = (clock::boot_id().unwrap(), newest_sequence(&mut kmsg.device));
     let filler = "x".repeat(200);
-    // Far more than the ring holds, while nobody reads.
+    // Far more than the ring holds, while no reader runs.
     (0..20_000).for_each(|n| kmsg.write(&format!("{filler} {n}")));
     kmsg.write("nodewell-test: end of the flood");
-    // Of all facilities: journald, for one, says in the log that the flood was too much for it.
+    // Of all facilities: journald, for one, reports in the log that the flood was too much for it.
     let facilities = (0..24).collect();
     let options = KmsgOptions { facilities, ..real(KmsgStart::After { boot_id, sequence }) };
     let running = Running::start(Kmsg::new(options));

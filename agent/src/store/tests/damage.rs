@@ -1,4 +1,4 @@
-//! Damaged, foreign and vanished files: moved aside or left alone, said, and made anew.
+//! Damaged, foreign and vanished files: moved aside or left alone, reported, and created again.
 
 use std::{fs, os::unix::fs::FileExt as _, path::Path};
 

@@ -1,4 +1,4 @@
-//! Disks that do not take it: said with a reason, tried again, and caught up with.
+//! Disks that do not take it: reported with a reason, tried again, and caught up with.
 
 use std::{fs, sync::mpsc, time::Duration};
 

@@ -31,7 +31,7 @@ fn groups_are_all_there_however_many() {
     let line = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap();
     let own: Vec<u32> = line.split_whitespace().map(|group| group.parse().unwrap()).collect();
     assert_eq!(told, own);
-    // A buffer that is too small is told how much there is.
+    // For a buffer that is too small the kernel reports how much there is.
     if !own.is_empty() {
         assert_eq!(read_groups(one.as_fd(), &mut []), Err((Errno::ERANGE, own.len())));
     }

@@ -2,12 +2,12 @@
 
 use nodewell_remedy::{facts::Node, method::Call};
 
-/// How an agent names what it acts on, and how `providerID` says the same.
+/// How an agent names what it acts on, and how `providerID` names the same.
 struct Cloud {
     agent: &'static str,
     /// What `providerID` begins with.
     kind: &'static str,
-    /// Options that have to say what `providerID` says: a name counts only together with the place where it is one.
+    /// Options that have to match `providerID`: a name counts only together with the place where it is one.
     parts: &'static [(&'static str, Part)],
 }
 
@@ -44,7 +44,7 @@ pub(super) fn knows(agent: &str) -> bool {
 }
 
 /// # Errors
-/// What is another machine's, or is not said.
+/// What is another machine's, or is not given.
 pub(super) fn prove(call: &Call, node: &Node) -> Result<(), String> {
     let Some(cloud) = CLOUDS.iter().find(|cloud| cloud.agent == call.agent) else {
         return Err(format!("{} is no cloud's agent", call.agent));

@@ -17,10 +17,10 @@ const DEADLINE: Duration = Duration::from_secs(25);
 const OUTPUT_BYTES: usize = 4096;
 /// Raw bytes: `mc guid` shows them in an order that it guesses.
 const GET_SYSTEM_GUID: [&str; 3] = ["raw", "0x06", "0x37"];
-/// Agents that speak LAN+ without being told.
+/// Agents that speak LAN+ without an option for it.
 const LANPLUS: [&str; 4] = ["fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5"];
 
-/// The 16 bytes that the BMC says, as hex digits in the order in which they came.
+/// The 16 bytes that the BMC reports, as hex digits in the order in which they came.
 pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Result<String, String> {
     let program = PathBuf::from(IPMITOOL);
     program::check(&program)

@@ -29,7 +29,7 @@ struct System {
     uuid: Option<String>,
 }
 
-/// What the system says that it is; nothing said is an empty text, which names no machine.
+/// The UUID that the system reports; an empty text if it reports none, which names no machine.
 pub(super) async fn uuid(options: &Options) -> Result<String, String> {
     let body = timeout(DEADLINE, get(options)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
     let system: System = serde_json::from_slice(&body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
@@ -65,7 +65,7 @@ async fn get(options: &Options) -> Result<Bytes, String> {
     }
 }
 
-/// BMCs leave the factory with certificates that nobody has signed.
+/// BMCs leave the factory with certificates that no authority has signed.
 fn no_tls(host: &str, error: &std::io::Error) -> String {
     format!("TLS with {host}: {error}; give it a certificate that this host trusts, or say ssl_insecure=1")
 }

@@ -1,4 +1,4 @@
-//! TLS with a BMC: by the host's certificate authorities, or, as BMCs leave the factory, with whoever it is. An impostor
+//! TLS with a BMC: by the host's certificate authorities, or, as BMCs leave the factory, with any peer. An impostor
 //! could then learn the password, as he could from the agent; he could not have another machine turned off by it.
 
 use std::{io, sync::Arc};
@@ -15,7 +15,7 @@ use tokio_rustls::{
     },
 };
 
-/// Whose certificate is taken.
+/// Which certificates are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     /// Those that the host's authorities signed.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// By these an agent that could not be executed is told from one that ended so.
+/// These distinguish an agent that could not be executed from one that ended so.
 pub(super) const NOT_STARTED: &str = "nodewell: not executed: ";
 pub(super) const NOT_STARTED_STATUS: u8 = 126;
 
@@ -21,7 +21,7 @@ pub struct Job {
     pub stdin: String,
     /// After this it is asked to end, and a little later made to.
     pub deadline: Duration,
-    /// Of each of its outputs, this much is kept.
+    /// Of each of its outputs, this much is stored.
     pub limit_bytes: usize,
     /// `CLOCK_BOOTTIME` in milliseconds: nothing of it runs after this.
     pub until_millis: u64,
@@ -51,7 +51,7 @@ pub struct Report {
     /// What is no UTF-8 is replaced.
     pub stdout: String,
     pub stderr: String,
-    /// More was written than is kept.
+    /// More was written than is stored.
     pub cut: bool,
 }
 

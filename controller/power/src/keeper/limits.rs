@@ -16,9 +16,9 @@ const FILE: rlim_t = 64 * MIB;
 const FILES: rlim_t = 1024;
 /// Of the whole user, its controller's threads among them; the kernel does not hold root to it.
 const TASKS: rlim_t = 512;
-/// Nobody's password is to lie in a core file.
+/// No password may end up in a core file.
 const CORE: rlim_t = 0;
-/// If memory is short all the same, the agent goes before the controller. Anybody may raise his own.
+/// If memory is short all the same, the agent goes before the controller. A process may raise its own.
 const OOM_SCORE: &str = "500";
 
 const LIMITS: [(Resource, rlim_t); 6] = [

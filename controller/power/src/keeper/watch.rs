@@ -149,8 +149,8 @@ impl Times {
         }
     }
 
-    /// What is over, this long after an agent was to be asked to end. The lifeline leaves room for asking before it; its
-    /// own deadline is when it is asked.
+    /// What is over, this long after an agent was to be asked to end. The lease deadline leaves room for asking before
+    /// it; its own deadline is when it is asked.
     fn over(&self, later: u64) -> Option<Ending> {
         let now = boottime_millis();
         if now.saturating_add(GRACE_MILLIS) >= self.until.saturating_add(later) {

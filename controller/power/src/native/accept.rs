@@ -1,4 +1,4 @@
-//! What a person still has to say of a node's machine, for `nodewell-controller check --node`.
+//! What a person still has to confirm of a node's machine, for `nodewell-controller check --node`.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::{NativePower, secret};
 use crate::identity;
 
 impl<C: Configuration> NativePower<C> {
-    /// The first line that nobody has written yet; nothing if all were. Asks a BMC who it is, and nothing else.
+    /// The first pin that is not written yet; nothing if all are. Asks a BMC for its identity, and for nothing else.
     ///
     /// # Errors
-    /// What has to be mended before anybody can look.
+    /// What has to be mended before the check can run.
     pub async fn unpinned(&self, node: &Node) -> Result<Option<Unpinned>, String> {
         let ready = self.ready(node, Duration::ZERO).await.map_err(|hold| hold.message)?;
         if let Err(unpinned) = ready.accepted() {

@@ -10,9 +10,9 @@ use nodewell_remedy::{
 use super::{NativePower, begun, secret};
 
 impl<C: Configuration> NativePower<C> {
-    /// What comes of an act whose methods `done` have acted when another failed. A supply that was turned off would stay so
-    /// unnoticed, for a machine runs on either: it is turned on again, if the other one is on for certain. Where nobody knows
-    /// that, the machine may be off by now, and asking is the next thing anyway.
+    /// What comes of an act whose methods `done` have acted when another failed. A supply that was turned off would
+    /// stay so unnoticed, for a machine runs on either: it is turned on again, if the other one is on for certain.
+    /// Where that is unknown, the machine may be off by now, and asking is the next thing anyway.
     pub(super) async fn half_done(
         &self,
         ready: &Ready,

@@ -11,10 +11,10 @@ use nodewell_remedy::{
 
 use super::{NativePower, wiring::UNREAD};
 
-/// What the condition says.
+/// What the condition reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preflight {
-    /// False if something has to be mended; Unknown if nothing is configured or was read yet, which is nobody's fault.
+    /// False if something has to be mended; Unknown if nothing is configured or was read yet, which is no error.
     pub status: Truth,
     /// `FenceReady`, `NoMethods`, `FenceNotReady`, `IdentityUnproven`, `NoAnswer` or `ReadsOff`.
     pub reason: &'static str,

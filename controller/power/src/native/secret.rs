@@ -1,4 +1,4 @@
-//! A method's options with its Secret's: read for each run, kept no longer than it.
+//! A method's options with its Secret's: read for each run, stored no longer than it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::agent::Options;
 
 /// The keys of a Secret that bind it: where its values may be sent, and for which nodes.
 const BINDING: [&str; 2] = ["address", "node"];
-/// Any node, if whoever made the Secret says so; an address is always said.
+/// Any node, if the Secret names it so; an address is always named.
 const ANY: &str = "*";
 
 /// # Errors
@@ -59,8 +59,8 @@ pub(super) async fn options<C: Configuration>(cluster: &C, (node, call): (&str, 
     }
 }
 
-/// What is in the Secret beside its binding. Whoever may write ConfigMaps could otherwise have any password sent to an address
-/// of theirs: only the Secret itself says where it may go.
+/// What is in the Secret beside its binding. A client that may write ConfigMaps could otherwise have any password sent
+/// to an address of its own: only the Secret itself names where it may go.
 fn unbound(mut data: BTreeMap<String, Vec<u8>>, node: &str, call: &Call) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let bound = BINDING.map(|key| data.remove(key).map(|text| String::from_utf8_lossy(&text).to_ascii_lowercase()));
     if data.is_empty() {

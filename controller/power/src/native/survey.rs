@@ -57,7 +57,7 @@ impl<C: Configuration> NativePower<C> {
                 known.iter().filter(|(name, _)| !name.ends_with(&node.name)).map(|(n, d)| (n.clone(), d.clone())),
             );
         }
-        // What speaks against it is for whoever wants to fence it.
+        // What speaks against it matters when it is to be fenced.
         drop(self.learn(node, now, (found, &known)));
         is_read
     }

@@ -1,5 +1,5 @@
-//! Whether it is known what hangs on every plug. Two nodes on one plug are found by comparing them; a node whose methods
-//! nobody has read is compared with none.
+//! Whether it is known what hangs on every plug. Two nodes on one plug are found by comparing them; a node whose
+//! methods were not read is compared with none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use nodewell_remedy::{
     time::Moment,
 };
 
-/// What is over once every node was read, in the words of [`Wiring::check`].
+/// What is over once every node was read, as [`Wiring::check`] phrases it.
 pub(super) const UNREAD: [&str; 2] = ["not listed yet", "not read yet"];
 /// Nodes that are named where all of them would be too long.
 const NAMED: usize = 3;
@@ -28,7 +28,7 @@ impl Wiring {
         self.all = Some(all);
     }
 
-    /// The API server has said all that there is of the node; `doubtful` if that has mistakes.
+    /// The API server has returned all that there is of the node; `doubtful` if that has errors.
     pub(super) fn read(&mut self, node: &str, now: Moment, doubtful: Option<&Known>) {
         self.read.insert(node.to_owned(), now);
         match doubtful {
@@ -46,7 +46,7 @@ impl Wiring {
         self.doubtful.retain(|name, _| is_there(name));
     }
 
-    /// A machine that says itself who it is needs no comparison.
+    /// A machine that reports its own identity needs no comparison.
     ///
     /// # Errors
     /// Other nodes may hang on the plugs of this one; which, and what to do.

@@ -22,20 +22,20 @@ pub enum ReleaseMark {
 
 /// Marks on the Node with this UID.
 pub trait Marks: Nodes {
-    /// Adds the taint. False if one with this key and effect is there that has another value: it is somebody else's.
-    /// Compare-and-swap inside.
+    /// Adds the taint. False if one with this key and effect is there that has another value: it belongs to another
+    /// client. Compare-and-swap inside.
     fn taint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
     /// Takes it away. False if one with this key and effect is there that has another value, and stays.
     fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
-    /// Makes it unschedulable with our mark `by`. False if somebody else did before.
+    /// Makes it unschedulable with our mark `by`. False if another client did before.
     fn cordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
     /// The same for a schedulable Node as the watch saw it, on condition that it is still that version: one request where
     /// [`cordon`](Self::cordon) makes two. With the Node as it is stored now, if that became known on the way.
     fn cordon_seen(&self, seen: &Node, by: &str) -> impl Future<Output = Result<(bool, Option<Node>), Failure>> {
         async { Ok((self.cordon(&seen.name, &seen.uid, by).await?, self.node(&seen.name).await.ok().flatten())) }
     }
-    /// Only if it carries our mark. False if it does not, or if a person has cordoned it anew: their cordon stays. The mark
-    /// goes in any case.
+    /// Only if it carries our mark. False if it does not, or if a person has cordoned it again: their cordon stays. The
+    /// mark goes in any case.
     fn uncordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
     /// Marks this Node for a release, on condition that it is still the version that was seen: nothing lies between the last
     /// look and this. One that bears the mark already, or has another's out-of-service taint, stays as it is.
@@ -43,6 +43,6 @@ pub trait Marks: Nodes {
     fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> impl Future<Output = Result<(), Failure>>;
     /// Takes [`ReleaseMark::StorageOf`] away, whatever boot it names.
     fn unmark_release(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), Failure>>;
-    /// An Event. Failing to tell never stops an act; implementations try for a while and give up.
+    /// An Event. A failure to emit it never stops an act; implementations try for a while and give up.
     fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
 }

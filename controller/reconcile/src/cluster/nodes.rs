@@ -1,4 +1,4 @@
-//! Nodes and the Leases that say whether they live.
+//! Nodes and the Leases that show whether they live.
 
 use std::future::Future;
 

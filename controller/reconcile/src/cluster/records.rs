@@ -9,8 +9,8 @@ use crate::failure::Failure;
 /// Records, by compare-and-swap only.
 pub trait Records {
     fn fence(&self, name: &str) -> impl Future<Output = Result<Option<NodeFence>, Failure>>;
-    /// Takes the node's Lease by which remediators tell each other who has it in hand, or renews ours. Another's is a
-    /// [`Failure::Conflict`] that names it. Only asked where such Leases are kept.
+    /// Takes the node's Lease, which shows other remediators that it is in hand, or renews ours. Another's is a
+    /// [`Failure::Conflict`] that names it. Only asked where such Leases are in use.
     fn claim(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), Failure>> {
         let _ = (node, uid);
         std::future::ready(Ok(()))

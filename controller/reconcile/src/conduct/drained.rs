@@ -1,4 +1,5 @@
-//! The drain step: the evicting loop, no faster than its policy lets pods go, counted, and stopped by whoever may stop it.
+//! The drain step: the evicting loop, no faster than its policy lets pods go, counted, and stopped by any client that
+//! may stop it.
 
 use std::time::Duration;
 
@@ -41,8 +42,8 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         outcome
     }
 
-    /// Waits until nothing more may be evicted, and says why. A drain may last for minutes: it does not end what a person
-    /// has stopped meanwhile. It is taken up again, for what is left of its time, when that is over.
+    /// Waits until nothing more may be evicted, and returns why. A drain may last for minutes: it does not end what a
+    /// person has stopped meanwhile. It is taken up again, for what is left of its time, when that is over.
     async fn forbidden(&self, fence: &NodeFence) -> String {
         loop {
             if let Some(why) = self.world.with(|snapshot| forbids(snapshot, fence)) {
@@ -77,7 +78,7 @@ fn forbids(snapshot: &Snapshot, fence: &NodeFence) -> Option<String> {
     }
 }
 
-/// Of a policy that is gone the default is kept, which is the careful one.
+/// Of a policy that is gone the default is used, which is the careful one.
 fn limits(world: &World, policy: &str) -> Limits {
     let known = |pods: &[Policy]| pods.iter().find(|known| known.name == policy).map(|known| known.pods);
     let Rate { count, within } =

@@ -18,15 +18,15 @@ use tokio::time::timeout;
 use super::{Conductor, Ended, Running};
 use crate::{cluster::Cluster, power::Power};
 
-/// Pods and attachments are read again after so long, while somebody wants them.
+/// Pods and attachments are read again after so long, while a decision wants them.
 const PODS: Duration = Duration::from_secs(2);
 /// Methods and identity change when people change them.
 const METHODS: Duration = Duration::from_secs(30);
 /// No BMC is asked more often.
 const POWER: Duration = Duration::from_secs(1);
-/// A BMC that does not answer within this says nothing.
+/// A BMC that does not answer within this reports nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Words of a BMC that are kept: those of some seconds, so that one between two others is not lost.
+/// Readings of a BMC that are stored: those of some seconds, so that one between two others is not lost.
 const READINGS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,8 +98,8 @@ fn cuts_storage<E>(methods: Option<&Result<FencePlan, E>>) -> bool {
     methods.and_then(|plan| plan.as_ref().ok()).is_some_and(|plan| plan.storage_only.is_some())
 }
 
-/// What the record cuts off, once it has begun to, or what the node's methods would: one storage, or the machine. Nothing while
-/// nobody knows.
+/// What the record cuts off, once it has begun to, or what the node's methods would: one storage, or the machine.
+/// Nothing while that is unknown.
 fn what_is_cut(snapshot: &Snapshot, name: &str) -> Option<Option<String>> {
     let begun = |status: &NodeFenceStatus| status.intent.is_some() || status.off.is_some();
     let record = snapshot.fences.get(name).map(|fence| &fence.status).filter(|status| begun(status));
@@ -122,8 +122,8 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         }
     }
 
-    /// What their claims are takes many requests, and matters only where the node is cut off one storage. If that became so
-    /// while they were read, they are read again: a pod whose claims nobody knows would be passed over.
+    /// What their claims are takes many requests, and matters only where the node is cut off one storage. If that
+    /// became so while they were read, they are read again: a pod whose claims are unknown would be passed over.
     async fn ask_pods(&self, name: &str) {
         let at = self.clock.moment();
         let matter = || self.world.with(|snapshot| claims_matter(snapshot, name));
@@ -158,13 +158,13 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         }
     }
 
-    /// One word of the BMC, which also becomes known to the next decision. Its age counts from before the question.
+    /// One reading of the BMC, which also becomes known to the next decision. Its age counts from before the question.
     pub(super) async fn read_power(&self, node: &Node, storage: Option<&str>) -> PowerState {
         let at = self.clock.moment();
         let state = timeout(PATIENCE, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
         self.world.power_was_read(state);
         let heard = self.clock.moment();
-        // What a switch said is no word of a machine that is to be cut off by its BMC by now, nor the other way round.
+        // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.
         let is_meant =
             self.world.with(|snapshot| what_is_cut(snapshot, &node.name)).is_some_and(|cut| cut.as_deref() == storage);
         if !is_meant {
@@ -181,7 +181,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         state
     }
 
-    /// Whoever asked: its BMC said On at some time since then.
+    /// By any caller's reading: its BMC reported On at some time since then.
     pub(super) fn was_read_on(&self, name: &str, since: Moment) -> bool {
         self.world
             .with(|snapshot| snapshot.cases.get(name).and_then(|case| case.on_heard).is_some_and(|at| at >= since))

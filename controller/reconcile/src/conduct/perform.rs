@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::Conductor;
 use crate::{cluster::Cluster, failure::Failure, lifeline::Lifeline, power::Power};
 
-/// Between two reads of one BMC: a word that was cached is not two words.
+/// Between two reads of one BMC: a reading that was cached is not two readings.
 pub(super) const BETWEEN_READS: Duration = Duration::from_secs(1);
 
 impl<C: Cluster, P: Power> Conductor<'_, C, P> {
@@ -110,7 +110,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
             }
             states.push(self.read_power(&node, storage).await);
         }
-        // Somebody else may have asked in between, and heard another word.
+        // Another caller may have asked in between, and got another answer.
         states.extend(self.was_read_on(&node.name, began).then_some(PowerState::On));
         Ok(Done::Power(states))
     }

@@ -1,4 +1,4 @@
-//! Power off: what the agents say is only a claim; two reads are the proof.
+//! Power off: what the agents report is only a claim; two reads are the proof.
 
 use nodewell_remedy::{
     action::{Done, Failed, Outcome},
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::{Conductor, perform::BETWEEN_READS};
 use crate::{cluster::Cluster, lifeline::Lifeline, power::Power};
 
-/// Reads that have to say Off, one right after the other.
+/// Reads that have to return Off, one right after the other.
 const PROOF: u32 = 2;
 
 impl<C: Cluster, P: Power> Conductor<'_, C, P> {
@@ -23,7 +23,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         loop {
             let asked = self.clock.moment();
             let is_off = self.read_power(node, storage).await == PowerState::Off;
-            // A word of On in between breaks the proof, whoever asked for it.
+            // A reading of On in between breaks the proof, whichever caller asked for it.
             if !is_off || self.was_read_on(&node.name, since) {
                 (reads, since) = (0, asked);
             }

@@ -1,5 +1,5 @@
-//! Reads of single objects, past the cache. One that shows an older object than the cache has known tells that the store
-//! went back: what we believe is of another store, and would be in conflict with this one for ever.
+//! Reads of single objects, past the cache. One that returns an older object than the cache has known shows that the
+//! store went back: what we believe is of another store, and would be in conflict with this one for ever.
 
 use nodewell_remedy::{
     api::fence::NodeFence,

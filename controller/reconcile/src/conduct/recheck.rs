@@ -62,7 +62,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         Ok(node)
     }
 
-    /// A drain is old news: pods that came since would end with the power. Of a node that is silent nobody asks this.
+    /// A drain is old news: pods that came since would end with the power. Of a node that is silent this is not asked.
     async fn check_pods(&self, fence: &NodeFence, act: Irreversible, name: &str) -> Refusal {
         if act != Irreversible::PowerOff || !is_emptied(fence) {
             return Ok(());
@@ -81,8 +81,8 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         })
     }
 
-    /// A node that speaks is not fenced, Ready or not, unless a drain has emptied it. A provider may be asked to replace one
-    /// that says itself it is not well after a drain that was tried: `evenIfDrainFailed` is that choice.
+    /// A node that speaks is not fenced, Ready or not, unless a drain has emptied it. A provider may be asked to
+    /// replace one that reports itself unhealthy after a drain that was tried: `evenIfDrainFailed` is that choice.
     fn check_silence(
         &self,
         fence: &NodeFence,
@@ -111,10 +111,11 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
             let plan = snapshot.cases.get(name).and_then(|case| case.methods.as_ref())?;
             plan.as_ref().ok().map(|plan| plan.longest)
         });
-        // Enough to be begun, not to be ended: renewals every 2 s prolong the lifeline of an act under way, and that of a
-        // leader which renews lasts longer than this at any time. If they stop, the keeper kills the agent at the lifeline,
-        // before anybody else may lead; the act is in doubt then and the next leader asks for the power's state first. To
-        // ask for the whole of `longest` here would forbid every agent that is slower than one Lease.
+        // Enough to be begun, not to be ended: renewals every 2 s move the lease deadline of an act under way, and that
+        // of a leader which renews is further away than this at any time. If they stop, the keeper kills the agent at
+        // the lease deadline, before another replica may lead; the act is in doubt then and the next leader asks for
+        // the power's state first. To ask for the whole of `longest` here would forbid every agent that is slower than
+        // one Lease.
         let least = longest.map_or(self.settings.least_life, |longest| longest.min(self.settings.least_life));
         refuse_if(!life.holds(self.clock.moment().plus(least)), || "leadership may end before the act does".into())
     }
@@ -148,7 +149,8 @@ fn is_emptied(fence: &NodeFence) -> bool {
     fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
 }
 
-/// What ends a machine is meant for the boot and the Node that the record knows, and for one that nobody else has in hand.
+/// What ends a machine is meant for the boot and the Node that the record knows, and for one that no other remediator
+/// has in hand.
 fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Refusal {
     match act {
         Irreversible::Release => return check_ended_boot(fence, node),

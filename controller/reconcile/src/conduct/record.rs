@@ -21,7 +21,7 @@ enum Stored {
     Next(NodeFence),
     /// Its status is as it was; only something else of it changed, if anything.
     Base(NodeFence),
-    /// Somebody else wrote, or it is gone.
+    /// Another client wrote, or it is gone.
     Other,
     /// It could not be read.
     Unknown,
@@ -44,7 +44,7 @@ impl<C: Records, P> Conductor<'_, C, P> {
         self.stored(&fence, answer, Telling::normal("RemedyOpened", cause)).await
     }
 
-    /// Other remediators keep off a node from before our first word about it.
+    /// Other remediators stay away from a node from before our first write about it.
     async fn claim(&self, fence: &NodeFence) -> Result<(), Failure> {
         if !self.world.with(|snapshot| snapshot.claims.are_kept) {
             return Ok(());
@@ -101,7 +101,7 @@ impl<C: Records, P> Conductor<'_, C, P> {
         self.world.wrote("close", is_done, self.clock.moment().since(begun));
         match answer {
             Ok(()) | Err(Failure::NotFound) => {
-                // The server says that it is deleted also of one that a finalizer keeps.
+                // The server reports it as deleted also while a finalizer keeps it.
                 let kept = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
                 match kept.filter(|kept| kept.metadata.uid == fence.metadata.uid) {
                     Some(kept) => {

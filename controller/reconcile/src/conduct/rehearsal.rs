@@ -1,4 +1,4 @@
-//! What a dry run says: what it would do to each node, or what speaks against that, once for each change.
+//! What a dry run logs: what it would do to each node, or what speaks against that, once for each change.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use nodewell_remedy::{
     verdict::Verdict,
 };
 
-/// What was said last, by node.
+/// What was logged last, by node.
 #[derive(Debug, Default)]
 pub(super) struct Rehearsal {
     said: BTreeMap<String, Key>,
@@ -23,10 +23,10 @@ struct Key {
 }
 
 impl Rehearsal {
-    /// Nodes of which there is something new to say, and the words.
+    /// Nodes with a change to log, and the message.
     pub(super) fn news(&mut self, verdicts: &[Verdict]) -> Vec<(String, String)> {
         if verdicts.iter().flat_map(|verdict| &verdict.holds).any(|hold| hold.reason == NOT_INFORMED) {
-            // Nothing is known for sure; what was said stands.
+            // Nothing is known for sure; what was logged stands.
             return Vec::new();
         }
         let before = std::mem::take(&mut self.said);

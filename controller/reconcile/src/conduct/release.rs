@@ -59,7 +59,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         Err(Failed::NotBegun(format!("the Node is changed all the time: {last}")))
     }
 
-    /// By its BMC, or by the switch of its storage; a word that is neither forbids, too.
+    /// By its BMC, or by the switch of its storage; a state that is neither forbids, too.
     async fn check_off(&self, fence: &NodeFence) -> Result<(), Failed> {
         if fence.status.off.is_none() {
             return Err(Failed::NotBegun("there is no proof that the node is off".into()));
@@ -79,7 +79,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         let meant = fence.status.intent.as_ref().map_or(0, |intent| intent.pods as usize);
         let unknown = |failure| Failed::NotBegun(format!("the pods of {node} could not be counted: {failure}"));
         let pods = self.cluster.pods_on(node).await.map_err(unknown)?;
-        // What their claims are this list does not say; those of a storage are deleted by name and UID alone.
+        // What their claims are this list does not contain; those of a storage are deleted by name and UID alone.
         let goes = |pod: &&Pod| fence.status.storage_only.is_none() && goes(pod, None);
         let here = pods.iter().filter(goes).count();
         let more =
@@ -97,7 +97,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         Ok(released)
     }
 
-    /// One that is gone is let go. After a lost answer the same is asked again: its UID is nobody else's.
+    /// One that is gone is let go. After a lost answer the same is asked again: its UID is unique.
     async fn release_one(&self, pod: &PodRef) -> Result<(), Failure> {
         let mut last = Failure::NotFound;
         for _ in 0..TRIES {
@@ -111,7 +111,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     }
 }
 
-/// When the release was meant, on our own clock: a word of On since then forbids it.
+/// When the release was meant, on our own clock: a reading of On since then forbids it.
 fn meant_at(fence: &NodeFence, now: Now) -> Result<Moment, Failed> {
     let age =
         fence.status.intent.as_ref().and_then(|intent| Duration::try_from(now.wall.duration_since(intent.at)).ok());
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(meant_at(&meant(1000), now(1000)), Ok(Moment(Duration::from_secs(100))));
     }
 
-    /// Or a word of On that came in between would be older than the release.
+    /// Or a reading of On that came in between would be older than the release.
     #[test]
     fn a_release_that_nobody_knows_when_it_was_meant_is_not_begun() {
         assert!(matches!(meant_at(&meant(1001), now(1000)), Err(Failed::NotBegun(_))), "from the future");

@@ -39,7 +39,7 @@ async fn report(double: &Double, rules: &DrainRules) -> DrainReport {
     }
 }
 
-/// It ended at the deadline, said this of what is left, and no call was begun then or later.
+/// It ended at the deadline, reported this of what is left, and no call was begun then or later.
 async fn times_out(double: Double, rules: &DrainRules, words: &str) {
     let report = report(&double, rules).await;
     assert!(!report.done);
@@ -104,7 +104,7 @@ async fn a_refused_pod_does_not_keep_the_others() {
     assert_eq!(double.left(), ["a"]);
 }
 
-/// Somebody could help, and the drain goes on whether anybody hears it or not.
+/// A person could help, and the drain goes on whether the message is received or not.
 #[tokio::test(start_paused = true)]
 async fn what_is_waited_for_is_said_and_a_listener_that_hangs_delays_nothing() {
     for deaf in [false, true] {
@@ -414,8 +414,8 @@ fn script(answers: Vec<Does>) -> impl Fn(&str, usize) -> Does + 'static {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// I13 and I14: whatever the cluster does, the drain ends by its deadline, calls nothing at or after it, touches only
-    /// pods that it was shown, and says "done" only of a node without pods.
+    /// I13 and I14: whatever the cluster does, the drain ends by its deadline, calls nothing at or after it, touches
+    /// only pods that it was shown, and reports "done" only of a node without pods.
     #[test]
     fn whatever_the_cluster_does_the_drain_keeps_its_rules(
         pods in 0usize..30,

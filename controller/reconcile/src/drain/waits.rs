@@ -1,4 +1,4 @@
-//! What a drain waits for, said while it waits: it may last for an hour, and somebody could help.
+//! What a drain waits for, reported while it waits: it may last for an hour, and a person could help.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,9 +6,9 @@ use nodewell_remedy::{action::Telling, time::Moment};
 
 /// Budgets let pods go one after the other, and ends take their grace: what is over within this is no news.
 const FIRST: Duration = Duration::from_secs(30);
-/// Between two words about one drain.
+/// Between two reports of one drain.
 const AGAIN: Duration = Duration::from_secs(300);
-/// The same words are said again, for the API server forgets Events after an hour.
+/// The same message is emitted again, for the API server forgets Events after an hour.
 const REPEAT: Duration = Duration::from_secs(1800);
 
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// What is to be said now that these stand in the way, each `namespace/name: why`.
+    /// What is to be reported now that these stand in the way, each `namespace/name: why`.
     pub(super) fn news(&mut self, mut lines: Vec<String>, now: Moment) -> Option<Telling> {
         let pod = |line: &String| line.split(": ").next().unwrap_or_default().to_owned();
         let known = std::mem::take(&mut self.since);

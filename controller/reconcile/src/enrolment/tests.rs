@@ -32,7 +32,7 @@ fn request(node: &str, by: &str) -> Request {
     }
 }
 
-/// Which request, what, and the words.
+/// Which request, what, and the message.
 type Decision = (String, &'static str, String);
 
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-//! The ledger in the Lease: it is written with each renewal anyway, by nobody but the leader.
+//! The ledger in the Lease: the leader alone writes it, with each renewal, which it makes anyway.
 
 use nodewell_remedy::decide::Ledger;
 
@@ -18,7 +18,7 @@ pub(super) fn read(lease: &Leadership) -> Ledger {
     })
 }
 
-/// One that is too long is left as a word that cannot be read.
+/// One that is too long is left as a text that cannot be read.
 pub(super) fn write(ledger: Option<Ledger>, lease: &mut Leadership) {
     let Some(text) = ledger.and_then(|ledger| serde_json::to_string(&ledger).ok()) else { return };
     let text = if text.len() > LIMIT_BYTES { "too long".to_owned() } else { text };

@@ -47,7 +47,7 @@ impl Election for OneLease {
     }
 }
 
-/// A world that has listed its records: there are none.
+/// A cache that has listed its records: there are none.
 fn informed(clock: Clock) -> World {
     let world = World::new(clock, Limits::default());
     world.listed(Source::Fences, &Default::default());
@@ -168,7 +168,7 @@ async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_tha
     run_for(&mut one, 18).await;
     one.world.leave(a_ledger(30));
     run_for(&mut one, 3).await;
-    // It ends without a word. The next one's clock is years ahead, and it waits for its own 15 s.
+    // It ends without a message. The next one's clock is years ahead, and it waits for its own 15 s.
     let (mut two, term) = candidate(&cluster, "two", 1_000_000_000);
     run_for(&mut two, 18).await;
     assert_eq!(leads(&term), Some(2));

@@ -29,7 +29,7 @@ struct Server {
 }
 
 impl Server {
-    /// The agent's own apply: it takes everything back, whoever wrote last under its name.
+    /// The agent's own apply: it takes everything back, whichever client wrote last under its name.
     fn agent_returns(&mut self) {
         self.version += 1;
         self.renewed = "2026-01-01T00:10:00Z".into();

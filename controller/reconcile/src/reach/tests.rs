@@ -1,4 +1,4 @@
-//! What a host may say of a node, and whose word counts.
+//! What a host may report of a node, and whose report counts.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! From a cause to what was done about it, as this leader saw both; for metrics, never for decisions.
 //!
 //! The cause begins when a policy is first seen to be true of a node without a record. What another leader began is in
-//! nobody's figures: its beginning was not seen here.
+//! no figures: its beginning was not seen here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ pub(super) struct Causes {
 }
 
 impl Causes {
-    /// What a decision says of every node.
+    /// What a decision reports of every node.
     pub(super) fn learn(&mut self, verdicts: &[Verdict], snapshot: &Snapshot, now: Moment) {
         let wanted: BTreeSet<&str> =
             verdicts.iter().filter(|verdict| verdict.policy.is_some()).map(|verdict| verdict.node.as_str()).collect();

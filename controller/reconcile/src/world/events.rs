@@ -31,14 +31,14 @@ pub struct NodeEvent {
 }
 
 impl NodeEvent {
-    /// Another Node may have had the name when it was told. Without a UID the time says so.
+    /// Another Node may have had the name when the Event was emitted. Without a UID the time shows it.
     fn is_of(&self, node: &Node) -> bool {
         let names_uid = !self.node_uid.is_empty() && self.node_uid != node.name;
         if names_uid { self.node_uid == node.uid } else { self.last >= node.created }
     }
 }
 
-/// Anybody who may write Events may write any number of them: of each Node the last few are kept.
+/// Any client that may write Events may write any number of them: of each Node the last few are stored.
 const OF_A_NODE: usize = 256;
 /// And of all Nodes, whether there are such or not.
 const OF_ALL: usize = 100_000;
@@ -67,8 +67,8 @@ pub struct NodeEvents {
 }
 
 impl NodeEvents {
-    /// One that changes before our eyes is seen now. One that was there before is as old as it says: a time in the future is
-    /// now, and the same one listed again is no younger.
+    /// One that changes before our eyes is seen now. One that was there before is as old as its own time: a time in the
+    /// future is now, and the same one listed again is no younger.
     pub fn apply(&mut self, event: NodeEvent, listed: bool, now: Now) {
         let is_new = !self.known.contains_key(&event.uid);
         let is_long = event.reason.len() > NAME_BYTES || event.reporter.len() > NAME_BYTES;

@@ -1,4 +1,4 @@
-//! Records in the world: the newest version of each, whether it came by a watch or as the answer to a write.
+//! Records in the cache: the newest version of each, whether it came by a watch or as the answer to a write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +85,8 @@ impl World {
         self.lock().saw_epoch(epoch);
     }
 
-    /// The newest term that was ever seen, as it grows: for whoever keeps it where a restored store cannot take it back.
+    /// The newest term that was ever seen, as it grows: for a caller that saves it where a restored store cannot take
+    /// it back.
     #[must_use]
     pub fn epochs(&self) -> watch::Receiver<u64> {
         self.lock().epochs.subscribe()

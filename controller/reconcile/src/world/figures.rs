@@ -14,7 +14,7 @@ const DECISION: &[f64] = &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 /// An action, in seconds: a patch, an agent's `off`, a drain.
 const ACTION: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1200.0];
 
-/// By the kind of the action and what came of it; all of them words of this program.
+/// By the kind of the action and what came of it; all of them labels of this program.
 pub type Acts = BTreeMap<(&'static str, &'static str), u64>;
 
 /// Everything that is counted.

@@ -41,10 +41,10 @@ impl From<LeaseKind> for Source {
     }
 }
 
-/// How long a watch may say nothing before it counts as dead.
+/// How long a watch may be silent before it counts as dead.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Every kubelet renews every 10 s: two rounds without a word of any of them are our own deafness.
+    /// Every kubelet renews every 10 s: two rounds without a renewal of any of them are our own deafness.
     pub leases: Duration,
     /// API servers send a bookmark about once a minute.
     pub others: Duration,
@@ -78,7 +78,7 @@ impl Informed {
         self.heard.insert(source, now);
     }
 
-    /// Before its first list a source is not complete, whatever it says.
+    /// Before its first list a source is not complete, whatever it sends.
     pub(super) fn hear(&mut self, source: Source, now: Moment) {
         if let Some(heard) = self.heard.get_mut(&source) {
             *heard = now;

@@ -1,4 +1,4 @@
-//! What others say beside the watches: nodes that write crash dumps, and nodes that other remediators have in hand.
+//! What arrives beside the watches: nodes that write crash dumps, and nodes that other remediators have in hand.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,13 +12,13 @@ use super::World;
 /// `fence_kdump_send` repeats itself every 10 s; what is older than this concerns no decision any more.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// Who said last when that it dumps. Kept here and not with the cases: a dump begins before its node is a case, and a new
-/// leader forgets those.
+/// When each node last reported a dump. Stored here and not with the cases: a dump begins before its node is a case,
+/// and a new leader forgets those.
 #[derive(Debug, Default)]
 pub(super) struct Dumps(BTreeMap<String, Moment>);
 
 impl Dumps {
-    /// Gives it to the nodes that are in somebody's hands.
+    /// Gives it to the nodes that have a record.
     pub(super) fn show(&mut self, snapshot: &mut Snapshot, now: Moment) {
         self.0.retain(|_, at| now.since(*at) < REMEMBERED);
         let Snapshot { fences, cases, .. } = snapshot;
@@ -29,7 +29,7 @@ impl Dumps {
 }
 
 impl World {
-    /// This node says that it writes a crash dump, now. A name that is no Node's is not remembered.
+    /// This node reports that it writes a crash dump, now. A name that is no Node's is not remembered.
     pub fn dumps(&self, node: &str) {
         let now = self.clock.moment();
         let mut state = self.lock();
@@ -38,7 +38,7 @@ impl World {
         self.tell_if(is_news);
     }
 
-    /// What other remediators' Leases say now.
+    /// What other remediators' Leases hold now.
     pub fn set_claims(&self, claims: Claims) {
         let mut state = self.lock();
         let loud = state.snapshot.claims != claims;

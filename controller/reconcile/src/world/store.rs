@@ -15,7 +15,7 @@ use super::{Source, State, World, stamp::number};
 
 const ALL: [Source; 5] = [Source::Nodes, Source::KubeletLeases, Source::AgentLeases, Source::Fences, Source::Policies];
 
-/// What is known of versions, and what has to be listed anew.
+/// What is known of versions, and what has to be listed again.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     /// The newest version seen in each source: of a list, of an object, of a bookmark.
@@ -26,7 +26,7 @@ pub(super) struct Store {
     unread: BTreeSet<Source>,
     /// How often each source's cache was thrown away.
     resets: BTreeMap<Source, u64>,
-    /// How often the store went back; whoever waits for that looks here.
+    /// How often the store went back; a caller that waits for that looks here.
     set_backs: watch::Sender<u64>,
 }
 
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Sources that decisions wait for, in words.
+    /// Sources that decisions wait for, as text.
     pub(super) fn unread(&self) -> Option<String> {
         let names: Vec<String> = self.unread.iter().map(|source| format!("{source:?}")).collect();
         (!names.is_empty()).then(|| names.join(", "))
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// From here on nothing is believed that was not listed anew. Each time is said once, whichever source shows it first.
+    /// From here on nothing is believed that was not listed again. Each time is logged once, by the first source.
     fn went_back(&mut self, source: Source, was: &str, is: &str) {
         if self.store.unread.contains(&source) {
             return;
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// Returns when this source has to be listed anew.
+    /// Returns when this source has to be listed again.
     pub async fn relist_wanted(&self, source: Source) {
         let mut set_backs = self.lock().store.set_backs.subscribe();
         while !self.lock().store.unread.contains(&source) {
@@ -196,7 +196,7 @@ impl World {
         *self.lock().store.set_backs.borrow()
     }
 
-    /// Tells of each further time.
+    /// Notifies of each further time.
     pub(crate) fn hear_of_set_backs(&self) -> watch::Receiver<u64> {
         self.lock().store.set_backs.subscribe()
     }

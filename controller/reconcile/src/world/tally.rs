@@ -1,4 +1,4 @@
-//! What was done by each policy since this program began, for whoever counts it.
+//! What was done by each policy since this program began, for callers that count it.
 
 use super::World;
 

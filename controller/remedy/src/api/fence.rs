@@ -1,5 +1,5 @@
-//! `NodeFence`: the record of one node's remedy, from the first step to its end. It is the controller's only memory:
-//! whoever leads reads where the one before stopped. A record is named like its node.
+//! `NodeFence`: the record of one node's remedy, from the first step to its end. It is the controller's only memory: a
+//! new leader reads where the one before stopped. A record is named like its node.
 //!
 //! The names of the node-fencing proposal (`step`, `status`, `retries`, `jobs`) are kept beside the finer [`Phase`].
 
@@ -33,7 +33,7 @@ pub struct NodeFenceSpec {
     /// The ladder as it was when the record was opened: an edited policy does not change a fence under way.
     #[serde(default)]
     pub steps: Vec<StepSpec>,
-    /// A person's word: nothing irreversible is begun any more; what is ours is taken back as far as it is safe.
+    /// Set by a person: nothing irreversible is begun any more; what is ours is taken back as far as it is safe.
     #[serde(default)]
     pub abort: bool,
 }
@@ -54,7 +54,7 @@ pub struct NodeFenceStatus {
 
     /// Which of `spec.steps` is being taken.
     pub rung: usize,
-    /// When this phase was entered, by the wall clock of whoever led.
+    /// When this phase was entered, by the wall clock of the controller that led.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Why nothing is done, while nothing is done.
@@ -89,10 +89,11 @@ pub struct NodeFenceStatus {
     pub released: u32,
     /// The Node carries the out-of-service taint since its Off was confirmed.
     pub out_of_service: bool,
-    /// A release was meant, whatever came of it: storage that was cut off is not given back to the same boot. Beyond the
-    /// record the Node says so ([`super::STORAGE_RELEASED`]).
+    /// A release was meant, whatever came of it: storage that was cut off is not given back to the same boot. Beyond
+    /// the record the Node carries this ([`super::STORAGE_RELEASED`]).
     pub release_begun: bool,
-    /// The boot whose pods were released when its machine was off: should it live on, its BMC lied, whatever it says by now.
+    /// The boot whose pods were released when its machine was off: should it live on, its BMC lied, whatever it reports
+    /// by now.
     #[serde(rename = "releasedBootID", skip_serializing_if = "String::is_empty")]
     pub released_boot: String,
     /// The methods of the isolation step were run, and those of the recovery step have to be.
@@ -232,7 +233,7 @@ pub struct Confirmation {
     pub at: Timestamp,
     /// How often it was read as off, one after the other.
     pub reads: u32,
-    /// The methods that said so.
+    /// The methods that reported it.
     pub by: Vec<String>,
     /// The boot that ended.
     #[serde(rename = "bootID", default)]

@@ -1,6 +1,6 @@
 //! `RemedyPolicy`: which nodes need a remedy, which one, and what must hold before it.
 //!
-//! These are the words on the wire only; [`crate::policy`] checks and compiles them. Every default is the careful one.
+//! This is the wire format only; [`crate::policy`] checks and compiles it. Every default is the careful one.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ pub struct RemedyPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemedyPolicySpec {
-    /// Empty selects every node, but never control-plane nodes unless `controlPlane` says so.
+    /// Empty selects every node, but never control-plane nodes unless `controlPlane` allows them.
     #[serde(default)]
     pub selector: Selector,
     /// A CEL expression over the node (see `predicate`); true means that it needs the remedy.
     pub when: String,
-    /// Events may open a record although the node itself does not report that anything is wrong (false). Whoever may write
-    /// Events may then cordon, drain and power-cycle any selected node.
+    /// Events may open a record although the node itself does not report that anything is wrong (false). Any client
+    /// that may write Events may then cordon, drain and power-cycle any selected node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trust_events: bool,
     /// For how long it must have been true without a break (5m).
@@ -63,7 +63,7 @@ pub struct RemedyPolicySpec {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Mode {
-    /// Only says what it would do.
+    /// Only reports what it would do.
     #[default]
     Observe,
     Enforce,
@@ -197,7 +197,7 @@ pub struct PowerStep {
     /// Left off after the pods are released: a person looks at it.
     #[serde(default)]
     pub leave_off: bool,
-    /// How long a node that says it is dumping is left to it (0s: not at all).
+    /// How long a node that reports a crash dump is left to it (0s: not at all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kdump_wait: Option<Span>,
 }
@@ -205,7 +205,7 @@ pub struct PowerStep {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReapStep {
-    /// Also when the drain before it failed. node-reaper's README says so, its code does not.
+    /// Also when the drain before it failed. node-reaper's README has this, its code does not.
     #[serde(default)]
     pub even_if_drain_failed: bool,
 }
@@ -256,7 +256,7 @@ pub struct RateSpec {
     pub within: Span,
 }
 
-/// Too many at once is somebody else's fault: nothing is begun, until it has been calm for the cooldown.
+/// Too many at once have a cause outside the nodes: nothing is begun, until it has been calm for the cooldown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StormSpec {
@@ -279,7 +279,7 @@ pub struct StormSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FastSpec {
-    /// Silence of the kubelet's Lease before the BMC's word OFF is acted on (15s).
+    /// Silence of the kubelet's Lease before a BMC's answer OFF is acted on (15s).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_for: Option<Span>,
     /// Control-plane hosts that cannot reach the node, before it is powered off (2; fewer are never enough).

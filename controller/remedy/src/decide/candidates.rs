@@ -26,10 +26,10 @@ use crate::{
     verdict::Verdict,
 };
 
-/// What the policies say of one node.
+/// How the policies judge one node.
 #[derive(Default)]
 struct Words<'a> {
-    /// The first that is true, and its answer. Who writes Events takes the say from no policy that needs none.
+    /// The first that is true, and its answer. One that is true by Events alone gives way to one that is not.
     first: Option<(&'a Policy, Answer)>,
     also: Vec<String>,
     errors: Vec<(String, String)>,
@@ -92,7 +92,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>)
     verdict.policy = Some(policy.name.clone());
     verdict.next = policy.steps.first().map(|step| ladder_name(step).to_owned());
     verdict.holds = holds(pass, &subject, since);
-    // In a dry run what would be given out counts as well, so that it says what a run would do.
+    // In a dry run what would be given out counts as well, so that it shows what a run would do.
     if policy.mode == Mode::Enforce && verdict.holds.iter().all(|hold| hold.reason == DRY_RUN) {
         give(pass, name, policy);
         if verdict.holds.is_empty() {

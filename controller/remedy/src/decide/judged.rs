@@ -1,4 +1,4 @@
-//! What predicates say of nodes, and since when; asked again only when the answer may be another.
+//! The answers of predicates for nodes, and since when; asked again only when the answer may be another.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
 /// One policy's answers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Judged {
-    /// The question: an edited one is asked anew.
+    /// The question: an edited one is asked again.
     source: String,
     selector: Selector,
     answers: BTreeMap<String, Answer>,
@@ -48,13 +48,13 @@ impl Judged {
         held.map(|(name, answer)| (name.as_str(), answer.since))
     }
 
-    /// The same without times. Whoever writes Events makes no storm.
+    /// The same without times. A client that writes Events makes no storm.
     pub(super) fn true_of(&self) -> impl Iterator<Item = &str> {
         self.answers.iter().filter(|(_, answer)| answer.is_believed()).map(|(name, _)| name.as_str())
     }
 }
 
-/// Answers of now with times of before: `since` tells them of a node that it is true of.
+/// Answers of now with times of before: `since` gives them for a node that it is true of.
 pub(super) fn as_told(policy: &Policy, snapshot: &Snapshot, now: Now, since: impl Fn(&Node) -> Moment) -> Judged {
     let (source, selector) = (policy.when.source().to_owned(), policy.selector.clone());
     let mut answers = ask(policy, BTreeMap::new(), snapshot, now);
@@ -116,7 +116,7 @@ fn ask_one(
     }
 }
 
-/// What a predicate says, and whether only Events say so.
+/// The answer of a predicate, and whether Events alone give it.
 struct Heard {
     word: Result<bool, String>,
     by_events_alone: bool,

@@ -1,5 +1,5 @@
-//! Marks of ours on a node without a record: somebody deleted it by hand, or it was lost. Where nothing is wanted of the
-//! node, and it lives, a record is opened again, which only takes them back.
+//! Marks of ours on a node without a record: a person deleted it, or it was lost. Where nothing is wanted of the node,
+//! and it lives, a record is opened again, which only takes them back.
 
 use super::Pass;
 use crate::{
@@ -82,7 +82,7 @@ fn sets(step: &StepSpec, taint: &Taint) -> bool {
     step.taint.as_ref().is_some_and(key) || taint.key == OUT_OF_SERVICE && step.power_cycle.is_some()
 }
 
-/// Where the policy is gone the record is aborted from the start: nothing is begun by it, and nobody is asked.
+/// Where the policy is gone the record is aborted from the start: nothing is begun by it, and no policy is asked.
 fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
     let policy = asker.map(|policy| policy.name.as_str()).or_else(|| cordoned_by(node)).unwrap_or_default().to_owned();
     NodeFence {

@@ -1,4 +1,4 @@
-//! Open records: each is asked for its next step, with what the guards say of it.
+//! Open records: each is asked for its next step, with what the guards permit.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -32,7 +32,7 @@ pub(super) struct Entered {
     at: Moment,
 }
 
-/// Records as they say themselves when they came to where they are.
+/// When records came to where they are, by their own status.
 pub(super) fn as_told(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered> {
     let entered = |fence: &NodeFence| Entered {
         uid: fence.metadata.uid.clone(),
@@ -43,7 +43,8 @@ pub(super) fn as_told(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered
     snapshot.fences.iter().map(|(name, fence)| (name.clone(), entered(fence))).collect()
 }
 
-/// Those that have something in hand come first, then by name: nobody who waits for a place waits for one behind it.
+/// Those that have something in hand come first, then by name: no record that waits for a place waits for one behind
+/// it.
 pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.scene.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
@@ -145,7 +146,7 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Mome
     })
 }
 
-/// Its timers count from here; another record of the name, another phase or rung begins anew.
+/// Its timers count from here; another record of the name, another phase or rung restarts them.
 fn enter(pass: &mut Pass<'_>, name: &str, fence: &NodeFence) -> Moment {
     let now = pass.scene.now.moment;
     let seen = Entered { uid: fence.metadata.uid.clone(), phase: fence.status.phase, rung: fence.status.rung, at: now };
@@ -201,7 +202,7 @@ fn is_left_alone(subject: &Subject<'_>) -> bool {
     node || subject.fence.is_some_and(|fence| fence.metadata.annotations.contains_key(api::HOLD))
 }
 
-/// What is given out counts for everybody after it.
+/// What is given out counts for every node after it.
 fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
     let Some((name, fence)) = pass.scene.snapshot.fences.get_key_value(subject.name) else { return };
     let now = pass.scene.now.moment;
@@ -211,7 +212,7 @@ fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         pass.scene.history.give(policy, name, &fence.metadata.uid, grade, now);
     }
     if moves_pods(action) {
-        // Those that DaemonSets own go with the taint, too. Pods that nobody counted use up the whole rate.
+        // Those that DaemonSets own go with the taint, too. Pods that were not counted use up the whole rate.
         let read = pass.scene.snapshot.cases.get(name).and_then(|case| case.pods.as_ref());
         let pods = read.map_or(subject.policy.pods.count as usize, |(_, pods)| pods.len());
         pass.scene.history.give_pods(policy, name, pods, now);

@@ -1,4 +1,4 @@
-//! What holds nodes before they have a record: told once for each change, and never in a flood.
+//! What holds nodes before they have a record: reported once for each change, and never in a flood.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,20 +13,20 @@ use crate::{
     verdict::Verdict,
 };
 
-/// Between two tellings about one node at least: what flaps is told once.
+/// Between two reports about one node at least: what flaps is reported once.
 const APART: Duration = Duration::from_secs(600);
-/// Within [`WINDOW`] at most so many of all nodes. The others are told later, if it is still so.
+/// Within [`WINDOW`] at most so many of all nodes. The others are reported later, if it is still so.
 const MOST: usize = 60;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Not a word is said: this controller does not lead, must not write, or does not know enough.
+/// Nothing is reported: this controller does not lead, must not write, or does not know enough.
 const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, NOT_INFORMED];
 /// These end by themselves in a moment.
 const PASSING: [&str; 2] = [EVIDENCE_TOO_YOUNG, BUSY];
-/// Somebody wanted it so: nothing to warn of.
+/// An operator wanted it so: nothing to warn of.
 const WANTED: [&str; 2] = [OBSERVE, PAUSED];
 
-/// What was told of nodes without a record.
+/// What was reported of nodes without a record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tellings {
     last: BTreeMap<String, Last>,
@@ -50,7 +50,7 @@ impl Tellings {
         }
     }
 
-    /// What is to be told of a node that its verdict holds, if that is news; `cause` has the inputs.
+    /// What is to be reported of a node that its verdict holds, if that is news; `cause` has the inputs.
     pub(super) fn news(
         &mut self,
         (node, verdict): (&Node, &Verdict),
@@ -75,7 +75,7 @@ impl Tellings {
     }
 }
 
-/// In order; nothing if there is nothing that anybody has to know.
+/// In order; nothing if there is nothing that an operator has to know.
 fn reasons(verdict: &Verdict) -> Option<Vec<String>> {
     let mut reasons: Vec<String> = verdict.holds.iter().map(|hold| hold.reason.clone()).collect();
     if reasons.iter().any(|reason| STANDSTILL.contains(&reason.as_str())) {

@@ -1,5 +1,5 @@
-//! The memory of a leader that has watched all along, as far as the API server's times tell it: for whoever looks once and
-//! acts on nothing.
+//! The memory of a leader that has watched all along, as far as the API server's times show it: for a program that
+//! looks once and acts on nothing.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,7 +17,7 @@ const FINE: Duration = Duration::from_secs(1);
 
 impl Memory {
     /// Since when predicates are true, nodes unwell and records where they are. `seen` of conditions, Leases and Events
-    /// has to be what the API server says, on our clock. Never for a leader that acts: these are other hosts' clocks.
+    /// has to be the API server's time, on our clock. Never for a leader that acts: these are other hosts' clocks.
     #[must_use]
     pub fn as_told(snapshot: &Snapshot, now: Now) -> Self {
         let mut memory = Self { entered: records::as_told(snapshot, now), ..Self::default() };
@@ -41,7 +41,7 @@ impl Memory {
         self.judged.get(policy).and_then(|judged| judged.of(node)).is_some_and(|answer| answer.by_events_alone)
     }
 
-    /// What `policy` says of `node`, and since when; nothing if it does not select it.
+    /// The answer of `policy` for `node`, and since when; nothing if it does not select it.
     #[must_use]
     pub fn word(&self, policy: &str, node: &str) -> Option<(&Result<bool, String>, Moment)> {
         self.judged.get(policy)?.of(node).map(|answer| (&answer.word, answer.since))
@@ -126,7 +126,7 @@ impl<'a> Past<'a> {
     }
 }
 
-/// What a condition was before it became this. Who says Unknown had said that all is well.
+/// What a condition was before it became this. Before Unknown it had reported that all is well.
 fn before(status: Truth, kind: &str) -> Truth {
     match status {
         Truth::True => Truth::False,

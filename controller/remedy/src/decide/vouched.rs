@@ -1,9 +1,9 @@
-//! Whether a predicate is true by Events alone: whoever may write Events may write any about any Node.
+//! Whether a predicate is true by Events alone: a client that may write Events may write any about any Node.
 //!
-//! The question is asked again of the same node, had it reported itself well. If the predicate is still true, with the Events
-//! that are there and without any, then nothing that the node itself says is needed for it. What a node itself says is
-//! what nobody else could write: conditions under the field manager of its own agent or kubelet, and the silence of its
-//! kubelet's Lease.
+//! The question is asked again of the same node, had it reported itself well. If the predicate is still true, with the
+//! Events that are there and without any, then nothing that the node itself reports is needed for it. What a node
+//! itself reports is what no other client could write: conditions under the field manager of its own agent or kubelet,
+//! and the silence of its kubelet's Lease.
 
 use crate::{
     facts::{Condition, LeaseView, Node, Truth, kubelet},
@@ -42,10 +42,10 @@ fn owned<T: Clone>((name, value): (&String, &T)) -> (String, T) {
     (name.clone(), value.clone())
 }
 
-/// The node, had it reported itself well: what it says of itself is turned round, what others say of it stays.
+/// The node, had it reported itself well: what it reports of itself is turned round, what others report of it stays.
 fn well(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
     let mut well = node.clone();
-    // Ready is written for a silent kubelet by kube-controller-manager, and nobody but the kubelet can be silent for it.
+    // kube-controller-manager writes Ready for a silent kubelet, and no client but the kubelet can be silent for it.
     let is_silent = lease.is_some_and(|lease| life::is_over(lease, now));
     for condition in &mut well.conditions {
         let is_ready = condition.kind == "Ready";
@@ -66,7 +66,7 @@ fn is_unwell(condition: &Condition) -> bool {
     }
 }
 
-/// The kubelet, had it renewed its Lease; a renewal that is not late yet says nothing.
+/// The kubelet, had it renewed its Lease; a renewal that is not late yet proves nothing.
 fn renewed(seen: &Snapshot, name: &str, now: Moment) -> Snapshot {
     let mut seen = seen.clone();
     seen.kubelet_leases

@@ -15,13 +15,13 @@ use super::DrainRules;
 pub enum Sorted {
     /// It has to go; a drain ends when it is gone.
     Go,
-    /// It stays, and nobody waits for it.
+    /// It stays, and the drain does not wait for it.
     Stays(String),
     /// It may not be deleted, and while it is there the node is not drained.
     Refused(String),
 }
 
-/// Words name the field of the drain step that would decide otherwise.
+/// The message names the field of the drain step that would decide otherwise.
 #[must_use]
 pub fn sort(pod: &Pod, rules: &DrainRules, now: Timestamp) -> Sorted {
     let filters = [selected, not_deleting_for_long, no_daemon_set, no_mirror, no_local_data, managed];
@@ -85,7 +85,7 @@ fn refused(why: String, field: &str) -> Sorted {
     Sorted::Refused(format!("{why}; {field}: true would delete it"))
 }
 
-/// An operator that nobody knows selects nothing: fewer pods are deleted, never more.
+/// An operator that is not known selects nothing: fewer pods are deleted, never more.
 fn selects(selector: &Selector, pod: &Pod) -> bool {
     let labels = &pod.labels;
     let equal = selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));

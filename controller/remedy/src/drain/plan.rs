@@ -41,7 +41,7 @@ pub struct Call {
 pub struct DrainNext {
     /// To be made now; none once there is a verdict.
     pub calls: Vec<Call>,
-    /// Blocked pods whose budgets nobody asked for yet, to name the one that blocks.
+    /// Blocked pods whose budgets were not asked for yet, to name the one that blocks.
     pub ask: Vec<PodRef>,
     /// List the pods again then.
     pub until: Moment,
@@ -126,7 +126,7 @@ fn waits(rules: &DrainRules, view: &View<'_>, state: &DrainState, now: Now) -> V
     shortened(lines)
 }
 
-/// The pods that a drain which is under way waits for, as somebody sees it who only looks, and whether their budgets matter.
+/// The pods that a drain under way waits for, for a reader that only looks, and whether their budgets matter.
 #[must_use]
 pub fn awaited<'a>(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Vec<Awaited<'a>> {
     let one = |pod: &'a Pod| match sort(pod, rules, now.wall) {
@@ -187,7 +187,7 @@ fn line(pod: &PodRef, why: &str) -> String {
     format!("{}/{}: {why}", pod.namespace, pod.name)
 }
 
-/// It was refused for good and nobody is deleting it.
+/// It was refused for good and is not being deleted.
 fn is_stuck(pod: &Pod, state: &DrainState) -> bool {
     pod.deleting.is_none() && state.tries(&pod.at).is_some_and(|tries| tries.refused)
 }
@@ -210,7 +210,7 @@ fn blocking(tries: &Tries) -> String {
     format!("; {}", named(budgets))
 }
 
-/// The budgets that allow nothing; all of them if none says so now.
+/// The budgets that allow nothing; all of them if none reports that now.
 fn named(budgets: &[Budget]) -> String {
     let tight: Vec<_> = budgets.iter().filter(|budget| allows_nothing(budget)).collect();
     let named: Vec<_> = if tight.is_empty() { budgets.iter().collect() } else { tight };
@@ -249,8 +249,9 @@ fn call(pod: &Pod, rules: &DrainRules, force: bool) -> Call {
     Call { pod: pod.at.clone(), way, grace, forced: force }
 }
 
-/// 0 takes a pod out of the API whether it still runs or not, and its controller starts another. Where two at once would
-/// be a disaster (an identity, a volume of one writer) the kubelet still has to say that it is dead: that is what 1 does.
+/// 0 takes a pod out of the API whether it still runs or not, and its controller starts another. Where two at once
+/// would be a disaster (an identity, a volume of one writer) the kubelet still has to report that it is dead: that is
+/// what 1 does.
 fn forced_grace(pod: &Pod) -> Duration {
     let identity = pod.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
     let writer = pod.volumes.iter().any(|volume| match volume {

@@ -39,7 +39,7 @@ pub enum Answer {
     Accepted,
     /// There is no such pod any more, or another one of its name.
     Gone,
-    /// 429: a budget says not now. `retry` is `Retry-After`.
+    /// 429: a budget refuses for now. `retry` is `Retry-After`.
     Blocked {
         message: String,
         retry: Option<Duration>,
@@ -54,7 +54,7 @@ pub enum Answer {
     Refused {
         message: String,
     },
-    /// No answer, or the server's own trouble.
+    /// No answer, or the server's own error.
     Failed {
         message: String,
     },
@@ -83,7 +83,7 @@ pub(super) struct Tries {
     pub(super) refused: bool,
     /// Why it is still there.
     pub(super) why: Option<String>,
-    /// The budgets that select it, once somebody asked.
+    /// The budgets that select it, once they were asked for.
     pub(super) budgets: Option<Vec<Budget>>,
     pub(super) blocked: bool,
 }
@@ -124,7 +124,7 @@ impl DrainState {
         }
     }
 
-    /// Its budgets are being asked for; nobody else needs to.
+    /// Its budgets are being asked for; no other call needs to.
     pub fn asked(&mut self, pod: &PodRef) {
         self.pods.entry(pod.clone()).or_default().budgets.get_or_insert_default();
     }

@@ -1,4 +1,4 @@
-//! Why a request is not approved: each with words that say what does not fit.
+//! Why a request is not approved: each with a message that names what does not fit.
 
 use std::{fmt, time::Duration};
 

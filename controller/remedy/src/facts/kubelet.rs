@@ -1,4 +1,4 @@
-//! What a kubelet's Lease says by moving, and by not moving.
+//! What a kubelet's Lease shows by moving, and by not moving.
 
 use std::time::Duration;
 

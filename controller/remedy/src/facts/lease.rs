@@ -21,7 +21,7 @@ pub struct LeaseView {
 }
 
 impl LeaseView {
-    /// For how long nobody has renewed it before our eyes. Shorter than the truth after a start of ours, never longer.
+    /// For how long this process has seen no renewal. Shorter than the truth after a start of ours, never longer.
     #[must_use]
     pub fn stale_for(&self, now: Moment) -> Duration {
         now.since(self.seen)

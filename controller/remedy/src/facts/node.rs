@@ -12,7 +12,7 @@ pub const ZONE: &str = "topology.kubernetes.io/zone";
 pub const OLD_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
 pub const CONTROL_PLANE: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 
-/// The condition that says whether the node could be fenced; ours.
+/// The condition that reports whether the node could be fenced; ours.
 pub const FENCE_READY: &str = "FenceReady";
 
 /// One Node as it was last seen.
@@ -31,19 +31,19 @@ pub struct Node {
     /// `provider://…`, if a cloud gave one.
     pub provider_id: String,
     pub conditions: Vec<Condition>,
-    /// `status.nodeInfo`; empty if the kubelet never said it.
+    /// `status.nodeInfo`; empty if the kubelet never reported it.
     pub boot_id: String,
     pub system_uuid: String,
     /// Addresses of type InternalIP, then others.
     pub addresses: Vec<String>,
     /// Volumes that the attach-detach controller or the kubelet still counts (`volumesAttached` and `volumesInUse`).
     pub volumes_attached: usize,
-    /// Where its kubelet listens, if it said so (`status.daemonEndpoints`).
+    /// Where its kubelet listens, if it reported that (`status.daemonEndpoints`).
     pub kubelet_port: Option<u16>,
 }
 
 impl Node {
-    /// Its zone; nothing if nobody labelled it.
+    /// Its zone; nothing if it has no label for it.
     #[must_use]
     pub fn zone(&self) -> Option<&str> {
         self.labels.get(ZONE).or_else(|| self.labels.get(OLD_ZONE)).map(String::as_str)
@@ -65,7 +65,8 @@ impl Node {
         self.condition("Ready").is_some_and(|ready| ready.status == Truth::True)
     }
 
-    /// The kubelet, or the node lifecycle controller for it, says that it is not. A Node without the condition says nothing.
+    /// The kubelet, or the node lifecycle controller for it, reports that it is not. A Node without the condition
+    /// reports nothing.
     #[must_use]
     pub fn is_not_ready(&self) -> bool {
         self.condition("Ready").is_some_and(|ready| ready.status != Truth::True)
@@ -102,9 +103,9 @@ pub struct Condition {
     pub status: Truth,
     pub reason: String,
     pub message: String,
-    /// `lastTransitionTime`, by somebody else's clock.
+    /// `lastTransitionTime`, by another host's clock.
     pub since: Option<Timestamp>,
-    /// `lastHeartbeatTime`, by somebody else's clock.
+    /// `lastHeartbeatTime`, by another host's clock.
     pub heartbeat: Option<Timestamp>,
     /// Since when *we* have seen this status without a change; what ages are counted from.
     pub seen: Moment,

@@ -56,8 +56,8 @@ impl Pod {
         !self.mirror && !self.tolerations.iter().any(stays)
     }
 
-    /// It has volumes of this storage (driver or class), and none of another, or of one that nobody knows: to that it could
-    /// still write while its successor does.
+    /// It has volumes of this storage (driver or class), and none of another, or of one that is not known: to that it
+    /// could still write while its successor does.
     #[must_use]
     pub fn is_only_on(&self, storage: &str) -> bool {
         let is_on =
@@ -72,7 +72,7 @@ pub struct Owner {
     pub kind: String,
     pub name: String,
     pub uid: String,
-    /// The owner is known to be gone; false where nobody looked.
+    /// The owner is known to be gone; false where it was not looked up.
     pub gone: bool,
 }
 
@@ -137,12 +137,13 @@ pub struct Attachment {
     pub attached: bool,
 }
 
-/// A PodDisruptionBudget, to say which one blocks; the API server enforces it.
+/// A PodDisruptionBudget, to name the one that blocks; the API server enforces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     pub namespace: String,
     pub name: String,
-    /// `spec.selector.matchLabels` and expressions, already applied by whoever made this: the pods' names it selects.
+    /// `spec.selector.matchLabels` and expressions, already applied by the caller that made this: the pods' names it
+    /// selects.
     pub pods: Vec<String>,
     pub disruptions_allowed: i64,
     pub message: String,

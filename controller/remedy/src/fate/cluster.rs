@@ -1,4 +1,4 @@
-//! What the node lifecycle controller does with a node that says nothing any more
+//! What the node lifecycle controller does with a node that has gone silent
 //! (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
 
 use std::time::Duration;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{NodePath, OurPath, Remedy, Settings, Window, maybe_seconds};
 use crate::facts::{Claim, Effect, Pod, Toleration, Volume};
 
-/// Set with Ready=Unknown; `node.kubernetes.io/not-ready` is for a kubelet that speaks and says no.
+/// Set with Ready=Unknown; `node.kubernetes.io/not-ready` is for a kubelet that reports itself not ready.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// One pod's two ends.
@@ -19,7 +19,8 @@ pub struct PodFate {
     /// `Kind/name` of what controls it; nothing for a bare pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// When the cluster marks it for deletion. Marked is not gone: the object stays until its kubelet says that it ended.
+    /// When the cluster marks it for deletion. Marked is not gone: the object stays until its kubelet reports that it
+    /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marked: Option<Window>,
     pub cluster: ClusterEnd,
@@ -28,7 +29,7 @@ pub struct PodFate {
     /// Claims that one node only may use at a time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_volumes: Vec<String>,
-    /// Somebody else has to agree to its end.
+    /// Another controller has to agree to its end.
     pub finalizers: bool,
     /// Data in it is lost with the node (`emptyDir`).
     pub loses_data: bool,
@@ -40,7 +41,7 @@ pub enum ClusterEnd {
     /// Its controller starts another one as soon as this one is marked.
     Replaced(Window),
     /// It is replaced, and the replacement waits for a volume that stays attached to the failed node. For
-    /// `after_removal` after the old pod's *object* is gone, which nobody removes; never if that is switched off.
+    /// `after_removal` after the old pod's *object* is gone, which nothing removes; never if that is switched off.
     WaitsForVolume {
         replaced: Window,
         #[serde(rename = "afterRemovalSeconds", serialize_with = "maybe_seconds")]
@@ -103,7 +104,7 @@ impl PodFate {
         }
     }
 
-    /// Nobody but a person, the node itself or a remedy brings it back.
+    /// Only a person, the node itself or a remedy brings it back.
     #[must_use]
     pub fn needs_help(&self) -> bool {
         self.rank() <= 3
@@ -142,7 +143,7 @@ fn cluster_end(pod: &Pod, marked: Option<Window>, settings: &Settings) -> Cluste
 
 fn held(pod: &Pod) -> impl Iterator<Item = &Claim> {
     pod.volumes.iter().filter_map(|volume| match volume {
-        // A claim that nobody looked up may be held: better to name one too many.
+        // A claim that was not looked up may be held: better to name one too many.
         Volume::Claim(claim) if claim.one_node_only != Some(false) => Some(claim),
         _ => None,
     })

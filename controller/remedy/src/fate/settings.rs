@@ -1,4 +1,4 @@
-//! The cluster's own settings: defaults by version, and what kube-controller-manager's command line says instead.
+//! The cluster's own settings: defaults by version, and what kube-controller-manager's command line sets instead.
 
 use std::time::Duration;
 

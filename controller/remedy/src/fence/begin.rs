@@ -38,7 +38,7 @@ pub(super) fn pending(case: &Case<'_>) -> Next {
 }
 
 /// A record that is about to be opened begins with its first step at once: that is one write less before a node that is
-/// not well is cordoned. Whatever keeps the step from being read is said when its turn comes.
+/// not well is cordoned. Whatever keeps the step from being read is reported when its turn comes.
 pub(super) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
     let Some(Ok(rung)) = ladder::rung(&fence, 0) else { return fence };
     let draft = Draft::new(&fence, fence.status.epoch, at);
@@ -90,7 +90,7 @@ pub(super) fn isolating(case: &Case<'_>) -> Next {
     }
 }
 
-/// The taint is remembered as ours before it is set, so that nobody forgets it whatever happens in between.
+/// The taint is remembered as ours before it is set, so that it is not forgotten whatever happens in between.
 fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
     let taint = ladder::taint(step);
     let there = own_node(case).is_some_and(|node| has(&node.taints, &taint));
@@ -142,7 +142,7 @@ pub(super) fn back_off(case: &Case<'_>) -> Option<Next> {
     Some(pause(case, case.now.moment.plus(left)))
 }
 
-/// What is left of the drain's time: the wall clock counts too, so that a new leader does not begin it anew.
+/// What is left of the drain's time: the wall clock counts too, so that a new leader does not begin it again.
 pub(super) fn draining(case: &Case<'_>) -> Next {
     let step = match ladder::current(case.fence) {
         Some(Ok(Rung::Drain(step))) => step,
@@ -198,7 +198,8 @@ pub(super) fn waiting(case: &Case<'_>) -> Next {
     let until = case.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
     let mut holds = unwanted(case);
     if case.now.moment < until {
-        // Nothing is begun meanwhile. That its policy has to be mended is told all the same; a predicate may err on and off.
+        // Nothing is begun meanwhile. That its policy has to be mended is reported all the same; a predicate may err on
+        // and off.
         holds.retain(|hold| hold.reason == POLICY_UNREADABLE);
         return wait(case, holds, Some(until.since(case.now.moment)));
     }

@@ -14,19 +14,19 @@ use crate::{
 
 /// A host's failure to reach the node counts after this.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(5);
-/// A BMC's word is believed for so long.
+/// A BMC's reading is believed for so long.
 const READING_LASTS: Duration = Duration::from_secs(10);
 /// Two readings nearer than this to each other are one.
 const APART: Duration = Duration::from_secs(1);
 /// Fewer hosts are never enough, whatever a policy says.
 const HOSTS: usize = 2;
 
-/// Somebody, or something, that says a node is dead.
+/// A witness that reports a node dead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Witness {
-    /// Nobody renews the Leases of the node, for so long.
+    /// The Leases of the node were not renewed for so long.
     Silence(Duration),
-    /// Its BMC said Off, again and again, first so long ago.
+    /// Its BMC reported Off, again and again, first so long ago.
     BmcOff(Duration),
     /// These hosts cannot reach it, each for at least so long.
     Unreachable { hosts: usize, for_at_least: Duration },
@@ -56,7 +56,7 @@ pub fn sentence(witnesses: &[Witness]) -> String {
     witnesses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether the node's power may be cut, by whose word; or what is missing.
+/// The witnesses by which the node's power may be cut; or what is missing.
 pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Hold> {
     if drained(case) && is_shut(case) {
         return Ok(vec![Witness::Drained]);
@@ -73,7 +73,7 @@ pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Hold> {
     }
 }
 
-/// The BMC says Off without an act of ours, and the Leases agree.
+/// The BMC reports Off without an act of ours, and the Leases agree.
 #[must_use]
 pub fn is_off(case: &Case<'_>) -> Option<Vec<Witness>> {
     let silence = silence(case)?;
@@ -86,7 +86,7 @@ fn drained(case: &Case<'_>) -> bool {
     case.fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
 }
 
-/// Nothing new comes onto it: a drain is worth nothing on a node that somebody has uncordoned since.
+/// Nothing new comes onto it: a drain is worth nothing on a node that another actor has uncordoned since.
 fn is_shut(case: &Case<'_>) -> bool {
     let ours = &case.fence.status.ours.taints;
     let shuts = |taint: &Taint| taint.effect != Effect::PreferNoSchedule && ours.contains(taint);
@@ -115,7 +115,8 @@ fn unreachable(case: &Case<'_>) -> Option<(usize, Duration)> {
     Some((counted.len(), counted.into_iter().min()?))
 }
 
-/// Since when it says Off without a break: two readings apart, all after the last sign of life, the newest still young.
+/// Since when it reports Off without a break: two readings apart, all after the last sign of life, the newest still
+/// young.
 fn bmc_off(case: &Case<'_>) -> Option<Duration> {
     let readings = &case.gathered.power;
     let newest = readings.last()?.at;

@@ -1,4 +1,4 @@
-//! What holds a record where it is: which of the guards' words forbid what, and how a hold gets into the record.
+//! What holds a record where it is: which of the guards' reasons forbid what, and how a hold gets into the record.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
     time::Moment,
 };
 
-/// Not a word is written: this controller does not lead, must not act, or does not know enough to say anything.
+/// Nothing is written: this controller does not lead, must not act, or does not know enough to report anything.
 const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, NOT_INFORMED];
 
 /// What also forbids to take back what was done. Budgets, storms and the like do not: a node that is off is no help.
@@ -72,11 +72,11 @@ const TIMED: [&str; 7] = [
 
 /// Numbers in messages are that old at most.
 const REFRESH: Duration = Duration::from_secs(60);
-/// Other words are: somebody is mending what they say.
+/// Other messages are: a person is mending what they report.
 const REWORD: Duration = Duration::from_secs(10);
 
-/// Waits. The holds go into the record, and are told, when their reasons change. For other words in their messages they are
-/// only written again, and for other numbers not more often than once a minute.
+/// Waits. The holds go into the record, and are reported, when their reasons change. For other text in their messages
+/// they are only written again, and for other numbers not more often than once a minute.
 pub(super) fn wait(case: &Case<'_>, holds: Vec<Hold>, until: Option<Duration>) -> Next {
     let timed = holds.iter().any(|hold| TIMED.contains(&hold.reason.as_str())).then_some(Duration::from_secs(1));
     let until = until.or(timed).map(|span| case.now.moment.plus(span));
@@ -108,7 +108,7 @@ fn is_old(status: &NodeFenceStatus, written: Option<&Hold>, now: Timestamp) -> b
     age.is_none_or(|age| age >= if words(stored) == words(new) { REFRESH } else { REWORD })
 }
 
-/// Waits for nothing that anybody could mend.
+/// Waits for nothing that a person could mend.
 pub(super) fn pause(case: &Case<'_>, until: Moment) -> Next {
     wait(case, Vec::new(), Some(until.since(case.now.moment)))
 }

@@ -13,7 +13,7 @@ use crate::{
     time::Moment,
 };
 
-/// An intent is acted upon in the next round or never: what is older was begun by somebody, or nobody knows.
+/// An intent is acted upon in the next round or never: an older one may have been begun already.
 const INTENT_LASTS: SignedDuration = SignedDuration::from_secs(10);
 
 /// The first that applies.
@@ -54,7 +54,7 @@ fn gone(case: &Case<'_>) -> Option<Next> {
     Some(draft.settle().enter(Phase::Closed, "the Node is gone, and what was ours with it").save())
 }
 
-/// A person took the node away instead of mending it: nobody waits for anything any more. Only a machine that was left off
+/// A person took the node away instead of mending it: nothing is waited for any more. Only a machine that was left off
 /// is still remembered.
 fn given_up_and_gone(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
@@ -80,7 +80,7 @@ fn false_confirmation(case: &Case<'_>) -> Option<Next> {
     Some(draft.save())
 }
 
-/// Somebody turned it on again, and it came up: the pods of its old boot are gone for certain.
+/// Another actor turned it on again, and it came up: the pods of its old boot are gone for certain.
 fn returned(case: &Case<'_>) -> Option<Next> {
     let phases = [Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
     let status = &case.fence.status;
@@ -91,7 +91,7 @@ fn returned(case: &Case<'_>) -> Option<Next> {
     Some(Draft::of(case).settle().enter(Phase::Recovering, why).save())
 }
 
-/// Booted anew, and its Lease was renewed before our eyes since this phase began: it is no late word.
+/// Booted again, and its Lease was seen to be renewed since this phase began: it is no late report.
 pub(super) fn ready_anew(case: &Case<'_>) -> bool {
     case.kubelet_lease.is_some_and(|lease| lease.seen > case.entered) && booted_anew(case)
 }
@@ -134,7 +134,7 @@ fn belongs(act: Irreversible, phase: Phase) -> bool {
     )
 }
 
-/// A person's word. What was begun is taken back as far as it is safe.
+/// A person aborted it. What was begun is taken back as far as it is safe.
 fn aborted(case: &Case<'_>) -> Option<Next> {
     if !case.fence.spec.abort || case.fence.status.giving_up.is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! The record's own ladder: which rung is being taken, and what its words mean.
+//! The record's own ladder: which rung is being taken, and what its fields mean.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     facts::{Effect, Taint},
 };
 
-/// What a node may take from power on to Ready, if the step does not say.
+/// What a node may take from power on to Ready, if the step does not set it.
 const READY_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What a rung asks for.
@@ -61,7 +61,7 @@ fn read(step: &StepSpec, index: usize) -> Result<Rung<'_>, Hold> {
     ];
     let mut given = kinds.into_iter().flatten();
     match (given.next(), given.next()) {
-        // Whoever wrote the record: that taint is a release, and no step of isolation.
+        // Whichever client wrote the record: that taint is a release, and no step of isolation.
         (Some(Rung::Taint(step)), None) if taint(step).key == OUT_OF_SERVICE => {
             Err(unreadable(format!("spec.steps[{index}].taint may not be {OUT_OF_SERVICE}, which releases pods")))
         }

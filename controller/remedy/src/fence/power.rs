@@ -31,7 +31,7 @@ use crate::{
 
 /// `fence_kdump_send` repeats itself every 10 s; after three of its messages missing the dump is over.
 const DUMP_SILENCE: Duration = Duration::from_secs(30);
-/// After an act that was not begun, before it is decided anew.
+/// After an act that was not begun, before it is decided again.
 const NOT_BEGUN: Duration = Duration::from_secs(1);
 
 /// Why an act may be done, once every guard was asked.
@@ -82,7 +82,7 @@ pub(super) fn unconfirmed_taint(case: &Case<'_>) -> Option<Next> {
     ours.filter(|_| status.off.is_none()).map(|ours| act(case, ReversibleOp::Untaint(ours.clone())))
 }
 
-/// Whether that boot lives on is said by its Lease alone.
+/// Only its Lease shows whether that boot lives on.
 fn is_released_and_unheard(case: &Case<'_>) -> bool {
     let released = &case.fence.status.released_boot;
     let named = own_node(case).is_some_and(|node| node.boot_id == *released);
@@ -189,7 +189,7 @@ pub(super) fn unread() -> Hold {
 fn cut(case: &Case<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
     let isolated = case.fence.status.isolated && case.fence.status.failures == 0;
     if !plan.isolation.is_empty() && !isolated {
-        // A cordon is one, whoever asks for it.
+        // A cordon is one, whatever asks for it.
         let holds = if plan.isolation.iter().any(|name| cordons(name)) { &case.permits.isolate[..] } else { &[] };
         if !holds.is_empty() {
             return wait(case, holds.to_vec(), None);
@@ -262,7 +262,7 @@ fn passive(case: &Case<'_>, witnesses: &[Witness]) -> Next {
     draft.enter(Phase::OffConfirmed, why).save()
 }
 
-/// When its BMC said Off last: what is confirmed is that it was off then, however late that is written down.
+/// When its BMC reported Off last: what is confirmed is that it was off then, however late that is written down.
 fn read_at(case: &Case<'_>) -> Option<Timestamp> {
     let newest = case.gathered.power.last()?;
     case.now.wall.checked_sub(case.now.moment.since(newest.at)).ok()
@@ -291,7 +291,7 @@ pub(super) fn kdump_wait(case: &Case<'_>) -> Next {
     }
 }
 
-/// The intent is stored: only if everything still allows it, the act. Else nobody can say that it was not begun.
+/// The intent is stored: only if everything still allows it, the act. Else nothing proves that it was not begun.
 pub(super) fn powering_off(case: &Case<'_>) -> Next {
     match (&case.fence.status.intent, ground(case)) {
         (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_))) => act(case, IrreversibleOp::PowerOff),

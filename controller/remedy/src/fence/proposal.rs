@@ -13,7 +13,7 @@ pub(super) fn stamp(status: &mut NodeFenceStatus) {
     }
 }
 
-/// Our phase in the proposal's two words.
+/// Our phase as the proposal's step and status.
 pub(super) fn names(phase: Phase) -> (ProposalStep, ProposalStatus) {
     use {ProposalStatus as Status, ProposalStep as Step};
     match phase {

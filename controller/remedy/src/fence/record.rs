@@ -1,5 +1,5 @@
-//! Writing a record: every change goes through a [`Draft`], which keeps the journal, the proposal's names and the words
-//! for the Node's Events in step with the phase.
+//! Writing a record: every change goes through a [`Draft`], which keeps the journal, the proposal's names and the
+//! messages for the Node's Events in step with the phase.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ use crate::{
 pub(super) struct Draft {
     fence: NodeFence,
     at: Timestamp,
-    /// In the order of their happening; told as one.
+    /// In the order of their happening; reported as one.
     tellings: Vec<Telling>,
 }
 
@@ -119,8 +119,8 @@ impl Draft {
         })
     }
 
-    /// What was meant has come to its end. A power off counts as a cycle then, once, even if nobody knows whether it was
-    /// begun; of one that certainly was not [`Self::forget_intent`] leaves nothing.
+    /// What was meant has come to its end. A power off counts as a cycle then, once, even if it is unknown whether it
+    /// was begun; of one that certainly was not [`Self::forget_intent`] leaves nothing.
     pub(super) fn settle(mut self) -> Self {
         let at = self.at;
         let status = self.status();
@@ -187,8 +187,8 @@ impl Draft {
     }
 }
 
-/// All that was said, under the reason of what is most grave, or came first: that a step ended is not lost to what follows
-/// it. Without a word nothing is told.
+/// All that was reported, under the reason of what is most grave, or came first: that a step ended is not lost to what
+/// follows it. Without a message nothing is reported.
 fn joined(tellings: Vec<Telling>) -> Telling {
     let gravest = tellings.iter().find(|telling| telling.warning).or(tellings.first());
     let Some(Telling { reason, warning, .. }) = gravest.cloned() else { return Telling::normal("Nothing", "") };

@@ -56,7 +56,7 @@ fn our_out_of_service<'a>(case: &Case<'a>, node: &'a Node) -> Option<&'a Taint> 
 
 fn in_service_holds(case: &Case<'_>, node: &Node) -> Vec<Hold> {
     let mut holds = Vec::new();
-    // Without a proof of Off nobody knows which boot was to end: the Lease has to say that this one lives.
+    // Without a proof of Off it is unknown which boot was to end: the Lease has to show that this one lives.
     let booted = if case.fence.status.off.is_some() { booted_anew(case) } else { is_alive(case) };
     if !booted {
         holds.push(Hold::new(AWAITING_READY, "it is not Ready with a new boot id; look at its console"));
@@ -79,7 +79,7 @@ fn ill_again(case: &Case<'_>) -> Option<Next> {
     if ready || !over { None } else { still_ill(case) }
 }
 
-/// Nobody asks for what is not well; an aborted record asks nobody.
+/// While the node is not well its policy's predicate decides; an aborted record asks no policy.
 fn still_ill(case: &Case<'_>) -> Option<Next> {
     if case.fence.spec.abort || is_well(case) {
         return None;
@@ -130,14 +130,14 @@ fn marks(case: &Case<'_>, node: &Node) -> Option<Next> {
     Some(back_off(case).unwrap_or(next))
 }
 
-/// A cordon of ours whose record was lost, or whose outcome was; or what is left of it when somebody else uncordoned. Another
-/// policy's is for a record of that one.
+/// A cordon of ours whose record was lost, or whose outcome was; or what is left of it when another actor uncordoned.
+/// Another policy's is for a record of that one.
 fn has_our_mark(case: &Case<'_>, node: &Node) -> bool {
     node.annotations.get(CORDONED_BY) == Some(&case.fence.spec.policy)
 }
 
-/// An aborted one stays for as long as its node is not well, or a new one would be opened at once: only a person takes their
-/// word back. One without steps was opened for what an older one left behind, and nobody said anything.
+/// An aborted one stays for as long as its node is not well, or a new one would be opened at once: only a person takes
+/// the abort back. One without steps was opened for what an older one left behind, and no person aborted it.
 pub(super) fn closed(case: &Case<'_>) -> Next {
     let spec = &case.fence.spec;
     if spec.abort && !spec.steps.is_empty() && own_node(case).is_some() && !is_well(case) {

@@ -26,8 +26,8 @@ use crate::{
     time::Moment,
 };
 
-/// A reading of Off is acted upon without another one for so long: somebody may turn it on meanwhile, and nobody boots in
-/// less. From the reading to the taint it takes two writes, and the last look reads the power once more.
+/// A reading of Off is acted upon without another one for so long: the machine may be turned on meanwhile, and none
+/// boots in less. From the reading to the taint it takes two writes, and the last look reads the power once more.
 const CONFIRMED_LASTS: SignedDuration = SignedDuration::from_secs(5);
 /// A list of pods is good for so long: no pod comes onto a node that carries the taint.
 const PODS_LAST: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ fn prepare(case: &Case<'_>, off: &Confirmation) -> Next {
     if let Some(next) = booted_since(case).or_else(|| another_boot(case)).or_else(|| back_off(case)) {
         return next;
     }
-    // Those that are gone were let go by somebody else, and are marked as released all the same.
+    // Those that are gone were let go by another actor, and are marked as released all the same.
     if case.fence.status.storage_only.is_some() && pods.is_empty() && case.fence.status.storage_pods.is_empty() {
         return nothing_left(case);
     }
@@ -76,7 +76,7 @@ fn is_recent(case: &Case<'_>, off: &Confirmation) -> bool {
     off.epoch == case.epoch && !age.is_negative() && age <= CONFIRMED_LASTS
 }
 
-/// Its Node says Ready with the boot that ended, and there is no Lease to say that this is only an old word.
+/// Its Node reports Ready with the boot that ended, and there is no Lease to show that this is only an old report.
 fn release_holds(case: &Case<'_>) -> Vec<Hold> {
     let mut holds = holds::release(case);
     if case.kubelet_lease.is_none() && own_node(case).is_some_and(crate::facts::Node::is_ready) {
@@ -97,7 +97,7 @@ fn is_newer(case: &Case<'_>, asked: Moment) -> bool {
     case.now.wall.checked_sub(case.now.moment.since(asked)).is_ok_and(|asked| asked > off.at)
 }
 
-/// Its BMC says On since: the proof is void, and it has to be fenced anew.
+/// Its BMC reports On since: the proof is void, and it has to be fenced again.
 fn on_again(case: &Case<'_>) -> Option<Next> {
     says_on(case).then(|| {
         let draft = Draft::of(case).with(|status| {
@@ -115,7 +115,8 @@ fn turned_on(case: &Case<'_>) -> Option<Next> {
         .then(|| Draft::of(case).enter(Phase::AwaitReady, "it was left off and somebody turned it on").save())
 }
 
-/// Nothing was released yet, or somebody took the out-of-service taint away: everything is asked again before it is set.
+/// Nothing was released yet, or another actor took the out-of-service taint away: everything is asked again before it
+/// is set.
 fn untainted(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
     let taken = own_node(case).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none());
@@ -157,9 +158,9 @@ pub(super) fn pods_unknown(case: &Case<'_>) -> Next {
     wait(case, holds, Some(Duration::from_secs(1)))
 }
 
-/// The Node names another boot than the one that was confirmed to have ended, or names one where none was known: it booted
-/// right before its power was cut, or was turned on since. Nothing is known of that boot; it is fenced anew, and may well be
-/// off already.
+/// The Node names another boot than the one that was confirmed to have ended, or names one where none was known: it
+/// booted right before its power was cut, or was turned on since. Nothing is known of that boot; it is fenced again,
+/// and may well be off already.
 fn another_boot(case: &Case<'_>) -> Option<Next> {
     let known = case.fence.status.off.as_ref().map(|off| &off.boot_id);
     own_node(case).filter(|node| !node.boot_id.is_empty() && known != Some(&node.boot_id))?;
@@ -170,9 +171,9 @@ fn another_boot(case: &Case<'_>) -> Option<Next> {
     Some(draft.enter(Phase::Guarded, "the Node names another boot than the one that ended").save())
 }
 
-/// A node that is cut off one storage may have booted before the cut and have said so after it: what was running when the
-/// storage went is of this boot then. Its pods stay its own, or nothing could tell it from a boot that began after a release,
-/// and it is given its storage back.
+/// A node that is cut off one storage may have booted before the cut and have reported it after the cut: what was
+/// running when the storage went is of this boot then. Its pods stay its own, or nothing could distinguish it from a
+/// boot that began after a release, and it is given its storage back.
 fn booted_since(case: &Case<'_>) -> Option<Next> {
     let booted = own_node(case).is_some_and(|node| new_boot(case, node));
     (case.fence.status.storage_only.is_some() && booted).then(|| {
@@ -181,7 +182,7 @@ fn booted_since(case: &Case<'_>) -> Option<Next> {
     })
 }
 
-/// The taint is remembered as ours before it is set, so that nobody forgets it whatever happens in between.
+/// The taint is remembered as ours before it is set, so that it is not forgotten whatever happens in between.
 fn mean_release(case: &Case<'_>, count: usize) -> Next {
     let draft = Draft::of(case).intend_release(count).with(|status| {
         status.release_begun = true;
@@ -197,8 +198,8 @@ fn mean_release(case: &Case<'_>, count: usize) -> Next {
     draft.enter(Phase::PodsReleased, format!("release of {count} pods meant")).save()
 }
 
-/// How many pods go: of a node that loses its power all that do not tolerate the taint, whoever owns them. Nothing if nobody
-/// counted them.
+/// How many pods go: of a node that loses its power all that do not tolerate the taint, whatever owns them. Nothing if
+/// they were not counted.
 fn counted(case: &Case<'_>) -> Option<usize> {
     let (_, pods) = case.gathered.pods.as_ref()?;
     let here = pods.iter().filter(|pod| pod.node == case.fence.spec.node_name);
@@ -229,7 +230,7 @@ pub(super) fn left_off(case: &Case<'_>) -> Next {
     )
 }
 
-/// The pods to be released, each by its UID; nothing if nobody knows.
+/// The pods to be released, each by its UID; nothing if they are not known.
 fn pods(case: &Case<'_>) -> Option<Vec<PodRef>> {
     let storage = case.fence.status.storage_only.as_deref();
     let ours = recent_pods(case)?.iter();
@@ -244,7 +245,7 @@ pub(super) fn recent_pods<'a>(case: &Case<'a>) -> Option<&'a [Pod]> {
 }
 
 /// Static pods and those of a DaemonSet would only come back to the same node. One that is deleted already and has
-/// finalizers waits for somebody else.
+/// finalizers waits for another controller.
 pub(super) fn is_released(pod: &Pod, storage: Option<&str>) -> bool {
     let daemon = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
     let waits = pod.finalizers && pod.deleting.as_ref().is_some_and(|deletion| deletion.grace.is_zero());

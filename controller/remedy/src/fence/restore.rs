@@ -65,7 +65,7 @@ fn mean_on(case: &Case<'_>, plan: &FencePlan) -> Next {
     draft.intend(Irreversible::PowerOn).note("PowerOnMeant", "power on meant").save()
 }
 
-/// Storage is not given back to a boot whose pods run elsewhere by now: the record says so, or, of a record that was
+/// Storage is not given back to a boot whose pods run elsewhere by now: the record shows that, or, of a record that was
 /// deleted, the Node.
 fn stays_off(case: &Case<'_>) -> Option<Next> {
     if case.fence.status.storage_only.is_some() {
@@ -84,7 +84,8 @@ fn stays_off(case: &Case<'_>) -> Option<Next> {
     left.then(|| left_off(case))
 }
 
-/// Whoever let them go: successors of those that are gone may run elsewhere. Nothing while they cannot be listed.
+/// Whichever actor let them go: successors of those that are gone may run elsewhere. Nothing while they cannot be
+/// listed.
 fn pods_are_there(case: &Case<'_>) -> Option<bool> {
     let pods = recent_pods(case)?;
     let there = |uid: &String| pods.iter().any(|pod| pod.at.uid == *uid);
@@ -110,7 +111,7 @@ fn is_another(boot: &str, other: &str) -> bool {
     !boot.is_empty() && !other.is_empty() && boot != other
 }
 
-/// Its BMC says Off and its kubelet speaks: which of them is right is known soon, and nothing is ordered until then.
+/// Its BMC reports Off and its kubelet speaks: which of them is right is known soon, and nothing is ordered until then.
 fn may_live(case: &Case<'_>) -> Option<Next> {
     let message = "its BMC says Off and its kubelet renews its Lease; it is known soon which boot that is";
     let holds = vec![Hold::new(AWAITING_READY, message)];

@@ -1,7 +1,7 @@
 //! Signs of life of a boot that was confirmed to have ended. If it lives on, its BMC lied, or is another machine's.
 //!
 //! Every time is one of this controller's own clock and of what it saw itself: another leader's clock, and the order in
-//! which the record was written again, say nothing here.
+//! which the record was written again, prove nothing here.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::{
 const LATE: Duration = Duration::from_secs(15);
 /// Two renewals of one kubelet are hardly nearer to each other ([`kubelet::RENEWS`]).
 const IN_TURN: Duration = Duration::from_secs(8);
-/// A kubelet that starts says its boot id within this of its first renewal: it writes its status at once, and again every
-/// 10 s until that succeeds.
+/// A kubelet that starts reports its boot id within this of its first renewal: it writes its status at once, and again
+/// every 10 s until that succeeds.
 const SAYS_BOOT: Duration = Duration::from_secs(15);
 
-/// What was seen of a node since its record said Off.
+/// What was seen of a node since its record reported Off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revival {
     /// The boot that was confirmed to have ended.
@@ -46,7 +46,7 @@ impl Revival {
         now: Moment,
     ) -> Option<Self> {
         let status = &fence.status;
-        // Its pods were let go as those of a boot that had ended, whatever its BMC says by now.
+        // Its pods were let go as those of a boot that had ended, whatever its BMC reports by now.
         let ended = status.off.as_ref().map_or(&status.released_boot, |off| &off.boot_id);
         let ended = Some(ended).filter(|boot| status.storage_only.is_none() && !boot.is_empty())?;
         let mut revival = before.filter(|before| before.boot_id == *ended).cloned().unwrap_or_else(|| Self {
@@ -78,7 +78,7 @@ impl Revival {
     }
 
     fn was_written(&self, node: &Node) -> bool {
-        // That it is not Ready says the node lifecycle controller, too.
+        // The node lifecycle controller also reports that it is not Ready.
         let turned = node.is_ready() && node.condition("Ready").is_some_and(|ready| ready.seen > self.since);
         turned || heartbeat(node) != self.heartbeat
     }

@@ -5,7 +5,7 @@ use jiff::civil;
 /// One piece of a format.
 #[derive(Debug, Clone, Copy)]
 enum Piece {
-    /// Any day's name in three letters; nobody checks that it is that date's.
+    /// Any day's name in three letters; it is not checked against the date.
     Weekday,
     /// A month's name in three letters.
     MonthName,

@@ -1,5 +1,5 @@
-//! Text into tokens. A symbol reaches to the next blank, letter, digit, bracket or quote; `[` belongs to symbols too, so
-//! `==[Labels.x]` is no comparison but a mistake.
+//! Text into tokens. A symbol reaches to the next blank, letter, digit, bracket or quote; `[` belongs to symbols too,
+//! so `==[Labels.x]` is no comparison but an error.
 
 use super::dates;
 

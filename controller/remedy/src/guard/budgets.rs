@@ -1,14 +1,14 @@
 //! Budgets: of the cluster, each zone and each other domain, and of one policy's hands.
 //!
-//! Each has two numbers, U for the living and D for the dead, so that a node that lives and only says that it is ill keeps
-//! no dead one from being fenced, nor the other way round:
+//! Each has two numbers, U for the living and D for the dead, so that a node that lives and only reports that it is ill
+//! keeps no dead one from being fenced, nor the other way round:
 //!
 //! - for a living node: all that is out of service with it, less at most D dead ones, is at most U;
 //! - for a dead node: all that is out with it is at most U; or at most D with it are lost, and at most U + D are lost or in
 //!   our hands;
-//! - for a node of which nobody knows that: both.
+//! - for a node of which that is not known: both.
 //!
-//! Either way no more than U + D are out of service by our acts. [`super::life`] says who is dead.
+//! Either way no more than U + D are out of service by our acts. [`super::life`] decides who is dead.
 
 use super::{
     Scene, Subject,
@@ -82,8 +82,8 @@ impl Question<'_> {
         self.over(Limit { living, dead }, share)
     }
 
-    /// What one more would make, if that is too many. Where nobody knows whether it lives, both rules have to allow it: less
-    /// knowledge never allows more.
+    /// What one more would make, if that is too many. Where it is unknown whether it lives, both rules have to allow
+    /// it: less knowledge never allows more.
     fn over(&self, limit: Limit, share: Share) -> Option<String> {
         let (tally, name) = (&self.scene.tally, self.subject.name);
         match (tally.is_dead(name), tally.is_unknown(name)) {

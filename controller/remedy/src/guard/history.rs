@@ -1,5 +1,5 @@
-//! What was taken in hand, and when: the memory of rates. After a change of the leader the one before has left its ledger,
-//! and open records say the rest.
+//! What was taken in hand, and when: the memory of rates. After a change of the leader the one before has left its
+//! ledger, and open records have the rest.
 
 mod ledger;
 
@@ -34,7 +34,7 @@ pub(crate) struct History {
     pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
     /// Power cycles of nodes, also of records that were closed.
     cycles: BTreeMap<String, Cycles>,
-    /// Power offs that are meant, of nodes: the record that says so, and since when.
+    /// Power offs that are meant, of nodes: the record that means it, and since when.
     meant: BTreeMap<String, (String, Timestamp)>,
     /// What was done before this cannot be known: every window that reaches further back counts as used up.
     blind: Option<Moment>,
@@ -56,7 +56,7 @@ impl History {
         self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
     }
 
-    /// Whoever deletes a record does not stop what it meant: nobody will tell its end, so that it counts.
+    /// A client that deletes a record does not stop what it meant: its end will not be reported, so that it counts.
     fn learn_meant(&mut self, snapshot: &Snapshot, now: Now) {
         let meant = |fence: &NodeFence| {
             let intent = fence.status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff)?;
@@ -174,8 +174,8 @@ fn age(at: Timestamp, now: Now) -> Duration {
     Duration::try_from(now.wall.duration_since(at)).unwrap_or_default()
 }
 
-/// A wall time on our own clock; one from the future, or from before our clock began, is the nearest there is.
-/// It is another's clock where the leader changed: what the ledger says stands before it.
+/// A wall time on our own clock; one from the future, or from before our clock began, is the nearest there is. It is
+/// another's clock where the leader changed: the time in the ledger stands before it.
 pub(crate) fn moment(wall: Timestamp, now: Now) -> Moment {
     Moment(now.moment.0.saturating_sub(age(wall, now)))
 }

@@ -1,4 +1,4 @@
-//! Whether a kubelet lives on a node, by what nobody else can say for it: its own Lease, and Ready beside it.
+//! Whether a kubelet lives on a node, by what no other client can report for it: its own Lease, and Ready beside it.
 
 use super::stage::{Grade, is_under_way};
 use crate::{
@@ -18,7 +18,7 @@ pub(crate) enum Life {
     Dead,
 }
 
-/// Of a node without a Lease, or without Ready, nobody can say that it is dead.
+/// Of a node without a Lease, or without Ready, nothing proves that it is dead.
 pub(crate) fn of(snapshot: &Snapshot, node: &Node, now: Moment) -> Life {
     let lease = snapshot.kubelet_leases.get(&node.name);
     if lease.is_some_and(|lease| lease.stale_for(now) <= kubelet::LATE) {

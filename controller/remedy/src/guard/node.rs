@@ -1,4 +1,4 @@
-//! What a node says of itself, and what others say of it: holds, peers, autoscalers, the control plane.
+//! What a node reports of itself, and what others report of it: holds, peers, autoscalers, the control plane.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
     snapshot::{Claims, Quorum},
 };
 
-/// Taints by which autoscalers say that they are taking a node away (cluster-autoscaler, Karpenter 1 and before).
+/// Taints by which autoscalers announce that they are taking a node away (cluster-autoscaler, Karpenter 1 and before).
 const TAKEN_AWAY: [&str; 3] = ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"];
 /// medik8s: keep off, as a label or an annotation with the value `true`.
 const EXCLUDED: &str = "remediation.medik8s.io/exclude-from-remediation";
@@ -41,7 +41,7 @@ pub(super) fn holds(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
     holds
 }
 
-/// Who cannot read what others claim does not know that nobody does.
+/// Claims that cannot be read hold every node: any of them may be claimed.
 fn claim(claims: &Claims, node: &str) -> Option<Hold> {
     let text = claims.held.get(node).or(claims.unreadable.as_ref())?;
     Some(Hold::new(CLAIMED_BY_PEER, text.clone()))
@@ -64,7 +64,7 @@ fn own_host(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
     own.then(|| Hold::new(OWN_HOST, "this controller runs on it; another replica has to act"))
 }
 
-/// Somebody else has it in hand: an autoscaler, or a peer.
+/// Another actor has it in hand: an autoscaler, or a peer.
 #[must_use]
 pub fn claimed(node: &Node) -> Option<Hold> {
     autoscaler(node).or_else(|| peers(node))
@@ -142,8 +142,8 @@ pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
         .then(|| Hold::new(NODE_READY, "the node is Ready and not drained; power would end what runs on it"))
 }
 
-/// Ready, and its kubelet still renews its Lease. Silence counts from what the policy says, or from the Lease's own time;
-/// without a Lease the condition alone is believed.
+/// Ready, and its kubelet still renews its Lease. Silence counts from what the policy sets, or from the Lease's own
+/// time; without a Lease the condition alone is believed.
 fn is_alive(scene: &Scene<'_>, subject: &Subject<'_>) -> bool {
     let lease = scene.snapshot.kubelet_leases.get(subject.name);
     let silent = lease.is_some_and(|lease| {

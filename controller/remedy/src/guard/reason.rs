@@ -12,7 +12,7 @@ pub const PAUSED: &str = "Paused";
 pub const KILL_SWITCH: &str = "KillSwitch";
 /// The Node or its record carries `nodewell.dev/hold`. Remove the annotation.
 pub const NODE_HELD: &str = "NodeHeld";
-/// A person aborted the record (`spec.abort`). Delete the record to begin anew.
+/// A person aborted the record (`spec.abort`). Delete the record to begin again.
 pub const ABORTED: &str = "Aborted";
 /// The Node is younger than `spec.newNodeGrace`. Wait.
 pub const NEW_NODE: &str = "NewNode";
@@ -34,25 +34,26 @@ pub const STORM: &str = "Storm";
 pub const STORM_COOLDOWN: &str = "StormCooldown";
 /// The judging host does not see its own network. Mend that host, or let another lead.
 pub const SELF_SUSPICION: &str = "SelfSuspicion";
-/// The watches are not complete, or are begun anew since the store went back. Look at the API server.
+/// The watches are not complete, or are begun again since the store went back. Look at the API server.
 pub const NOT_INFORMED: &str = "NotInformed";
 /// A control-plane node: the policy does not allow it, or another one is out.
 pub const CONTROL_PLANE: &str = "ControlPlane";
 /// etcd would lose its quorum without this node. Bring its other members back.
 pub const ETCD_QUORUM: &str = "EtcdQuorum";
-/// Nobody could say how etcd is. Let the controller reach etcd's health endpoints.
+/// The state of etcd could not be read. Let the controller reach etcd's health endpoints.
 pub const ETCD_UNKNOWN: &str = "EtcdUnknown";
 /// The host this controller runs on. Another replica may act on it.
 pub const OWN_HOST: &str = "OwnHost";
 /// An autoscaler is taking the node away.
 pub const AUTOSCALER: &str = "Autoscaler";
-/// Another remediator has the node, or was told to keep off. Its label, annotation or Lease is named.
+/// Another remediator has the node, or remediators are excluded from it. Its label, annotation or Lease is named.
 pub const CLAIMED_BY_PEER: &str = "ClaimedByPeer";
 /// The record's policy cannot be read, or is gone. Mend it.
 pub const POLICY_UNREADABLE: &str = "PolicyUnreadable";
 /// A predicate fails for this node. Its error is named; mend the expression.
 pub const PREDICATE_ERROR: &str = "PredicateError";
-/// A predicate is true by Events alone, and anybody may have written those. Ask for a condition, or set `trustEvents`.
+/// A predicate is true by Events alone, and any client may have written those. Ask for a condition, or set
+/// `trustEvents`.
 pub const EVENTS_NOT_TRUSTED: &str = "EventsNotTrusted";
 /// The record's predicate is true of the node no more: nothing harsher is begun, and soon what was done is taken back.
 pub const PREDICATE_FALSE: &str = "PredicateFalse";
@@ -68,11 +69,11 @@ pub const NODE_READY: &str = "NodeReady";
 pub const BUSY: &str = "Busy";
 /// No fence method is configured for the node. Write its `fence-config-…` ConfigMap.
 pub const NO_METHODS: &str = "NoMethods";
-/// The node's fence methods cannot be used now; the condition FenceReady says why.
+/// The node's fence methods cannot be used now; the condition FenceReady reports why.
 pub const FENCE_NOT_READY: &str = "FenceNotReady";
 /// The node's fence methods cut something else by now than the record has begun to. Bring them back as they were.
 pub const METHODS_CHANGED: &str = "MethodsChanged";
-/// Nobody has shown that the BMC is this node's. Let it tell its UUID, or pin it.
+/// Nothing has shown that the BMC is this node's. Let it report its UUID, or pin it.
 pub const IDENTITY_UNPROVEN: &str = "IdentityUnproven";
 /// Its pods could not be listed. They are listed again.
 pub const PODS_UNKNOWN: &str = "PodsUnknown";

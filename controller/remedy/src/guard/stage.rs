@@ -25,7 +25,7 @@ pub(crate) fn grade(step: &StepSpec) -> Grade {
     }
 }
 
-/// What a phase alone says of power.
+/// What a phase alone shows of power.
 #[derive(PartialEq, Eq)]
 enum Reach {
     None,

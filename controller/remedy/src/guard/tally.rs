@@ -1,4 +1,5 @@
-//! Who is out of service, by domain, who of them is dead, and who is in whose hands; also by what this very pass has given out.
+//! Which nodes are out of service, by domain, which are dead, and which are in a policy's hands; also by what this very
+//! pass has given out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ enum Mark {
     Out,
     /// Dead for certain.
     Dead,
-    /// Dead, or nobody knows that they live: they take the places of the dead.
+    /// Dead, or not known to live: they take the places of the dead.
     Lost,
     /// Lost, or isolated by any policy.
     Isolated,
@@ -50,7 +51,7 @@ pub(crate) struct Share {
     pub(crate) out: usize,
     /// Dead for certain, without the node in question.
     pub(crate) others_dead: usize,
-    /// Dead, or nobody knows that they live.
+    /// Dead, or not known to live.
     pub(crate) lost: usize,
     /// Those, and what is in our hands by acts of the grade.
     pub(crate) held: usize,
@@ -107,7 +108,7 @@ impl<'a> Tally<'a> {
         for node in snapshot.nodes.values().filter(|node| is_out(node)) {
             self.mark(Mark::Out, &node.name);
         }
-        // Not Ready is said 40 to 50 s later; a budget does not wait for that.
+        // Not Ready is reported 40 to 50 s later; a budget does not wait for that.
         let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > kubelet::LATE);
         for (name, _) in leases.filter(|(name, _)| snapshot.nodes.contains_key(*name)) {
             self.mark(Mark::Out, name);
@@ -184,7 +185,7 @@ impl<'a> Tally<'a> {
     pub(crate) fn domain(&self, node: &Node, label: &str, grade: Grade) -> Share {
         match self.domains.get(label).and_then(|values| values.get(domain(Some(node), label))) {
             Some(counted) => self.share(counted, &node.name, grade),
-            // One that nobody counted is as full as the cluster.
+            // One that was not counted is as full as the cluster.
             None => self.cluster(&node.name, grade),
         }
     }
@@ -205,8 +206,9 @@ impl<'a> Tally<'a> {
         self.is(Mark::Lost, name) && !self.is_dead(name)
     }
 
-    /// Other nodes that `policy` has in hand and that compete with `but` for its places: the lost with the lost, the living
-    /// with the living; with one of which nobody knows, whichever are more. A busy node without a record may be anybody's.
+    /// Other nodes that `policy` has in hand and that compete with `but` for its places: the lost with the lost, the
+    /// living with the living; with one whose state is not known, whichever are more. A busy node without a record may
+    /// be any policy's.
     pub(crate) fn in_hand(&self, policy: &str, grade: Grade, but: &str) -> usize {
         let hands = if grade == Grade::Isolate { &self.isolated } else { &self.taken };
         let hands = hands.get(policy).unwrap_or(&self.strays);
@@ -243,7 +245,7 @@ fn is_out(node: &Node) -> bool {
     !node.is_ready() || node.unschedulable || node.deleting || node.taint(OUT_OF_SERVICE).is_some()
 }
 
-/// Given up, and yet the node works: somebody mended it. Or it is gone, and takes nobody's place any more.
+/// Given up, and yet the node works: a person mended it. Or it is gone, and takes no place any more.
 fn is_back(fence: &NodeFence, node: Option<&Node>) -> bool {
     let own = node.filter(|node| node.uid == fence.spec.node_uid);
     fence.status.phase == Phase::Quarantined && own.is_none_or(|node| !is_out(node))

@@ -136,7 +136,7 @@ fn nothing_holds_a_dead_node_in_a_calm_cluster() {
     assert_eq!(World::new().permits(), Permits::default());
 }
 
-/// What a change of the world makes the guards say to isolate, drain and power.
+/// What a change of the world makes the guards answer to isolate, drain and power.
 #[test]
 fn each_guard_holds_with_its_own_word() {
     type Change = fn(&mut World);

@@ -41,8 +41,8 @@ pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
     })
 }
 
-/// Pods of this node that would be evicted or released now. Of a node that a record has in hand they are read, and pods that
-/// nobody could count are not none. A node whose pods alone are more than the rate goes when no other's went.
+/// Pods of this node that would be evicted or released now. Of a node that a record has in hand they are read, and pods
+/// that could not be counted are not none. A node whose pods alone are more than the rate goes when no other's went.
 pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Hold> {
     if grade == Grade::Isolate {
         return None;
@@ -52,7 +52,7 @@ pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
     let read = scene.snapshot.cases.get(subject.name).and_then(|case| case.pods.as_ref());
     let here = match (read, subject.fence) {
         (Some((_, pods)), _) => pods.len(),
-        // Before there is a record nobody asks for them, and to open one moves none.
+        // Before there is a record they are not asked for, and to open one moves none.
         (None, None) => 0,
         // A power off that is meant moves none; a list that is late must not leave it in doubt.
         (None, Some(fence)) if fence.status.phase == Phase::PoweringOff => 0,

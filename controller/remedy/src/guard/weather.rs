@@ -26,7 +26,7 @@ pub(crate) struct Weather {
     /// When nodes became unwell, the last time for each.
     onsets: BTreeMap<String, Moment>,
     last: Option<Moment>,
-    /// What the policy said of storms when it could be read last.
+    /// What the policy set for storms when it could be read last.
     said: Option<Storm>,
     /// Since when there is no such policy.
     gone: Option<Moment>,
@@ -57,7 +57,7 @@ impl Past {
 }
 
 impl Weather {
-    /// What is to be handed over.
+    /// What is to be passed on.
     pub(crate) fn past(&self, now: Moment) -> Past {
         let age = |at: &Moment| now.since(*at).as_secs();
         let onsets = self.onsets.iter().map(|(name, at)| (name.clone(), age(at))).collect();
@@ -79,8 +79,8 @@ impl Weather {
         }
     }
 
-    /// As if it had been observed since each of these became unwell. Of storms that nobody is unwell of any more nothing is
-    /// known.
+    /// As if it had been observed since each of these became unwell. Of storms that no node is unwell of any more
+    /// nothing is known.
     pub(crate) fn as_told(storm: &Storm, unwell: &BTreeMap<&str, Moment>, now: Moment) -> Self {
         let mut times: Vec<Moment> = unwell.values().copied().collect();
         times.sort_unstable();
@@ -92,8 +92,9 @@ impl Weather {
         Self { unwell: onsets.keys().cloned().collect(), onsets, last, ..Self::default() }
     }
 
-    /// The same while the policy cannot be asked, so that a mistake in it ends no storm and no cooldown: by what it said of
-    /// storms before, else by the defaults. Whom it would be true of nobody knows: `unready` are those that are not Ready.
+    /// The same while the policy cannot be asked, so that an error in it ends no storm and no cooldown: by what it set
+    /// for storms before, else by the defaults. Which nodes it would be true of is unknown: `unready` are those that
+    /// are not Ready.
     pub(crate) fn observe_unasked(&mut self, unready: BTreeSet<&str>, total: usize, host: &HostView, now: Moment) {
         let storm = self.said.clone().unwrap_or_else(|| Policy::default().storm);
         self.observe(&storm, unready, total, host, now);
@@ -109,7 +110,7 @@ impl Weather {
         now.since(*self.gone.get_or_insert(now)) < REMEMBERED
     }
 
-    /// Takes in who is not well now, of `total` nodes; what that says against beginning anything.
+    /// Records which of `total` nodes are not well now; returns what that has against beginning anything.
     pub(crate) fn observe(
         &mut self,
         storm: &Storm,

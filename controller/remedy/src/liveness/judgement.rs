@@ -1,4 +1,4 @@
-//! What is to be applied to one Node whose agent is silent, by what the API server itself says of it now.
+//! What is to be applied to one Node whose agent is silent, by what the API server itself reports of it now.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,7 +35,7 @@ pub enum Leave {
     Owners(#[from] OwnershipError),
 }
 
-/// What the API server says of one node now: read after the decision to look, the Lease after the Node.
+/// What the API server reports of one node now: read after the decision to look, the Lease after the Node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evidence {
     pub status: StatusView,
@@ -60,7 +60,7 @@ fn verdict(
         return Err(Leave::AnotherNode);
     }
     let mut owners = status.owners()?;
-    // Somebody else may write them whose name was lost too (Node Problem Detector): who writes is heard of.
+    // Another writer whose name was lost too may write them (Node Problem Detector): its writes are seen.
     let seen = memory.of(&silence.node);
     owners.keep_lost(|kind| seen.is_some_and(|seen| seen.is_quiet(kind, now.moment, patience.heartbeat)));
     if status.of_agent(&owners).next().is_none() {
@@ -79,7 +79,7 @@ fn verdict(
     Err(Leave::Done)
 }
 
-/// Since when, if what the API server says now is what we knew.
+/// Since when, if what the API server reports now is what we knew.
 fn still_silent(
     silence: &Silence,
     (status, lease): (&StatusView, Option<Option<Timestamp>>),
@@ -99,7 +99,7 @@ fn still_silent(
     }
 }
 
-/// Whether nobody is expected to speak for them any more.
+/// Whether no agent is expected to report them any more.
 fn is_removed(
     (status, owners): (&StatusView, &Ownership),
     (lease, lease_gone): (Option<Option<Timestamp>>, Option<Moment>),

@@ -33,7 +33,7 @@ pub(super) struct Seen {
 }
 
 impl Memory {
-    /// Takes in what the snapshot shows. Nodes that are gone are forgotten.
+    /// Records what the snapshot shows. Nodes that are gone are forgotten.
     #[must_use]
     pub fn observe(mut self, snapshot: &Snapshot, now: Now) -> Self {
         self.seen.retain(|name, _| snapshot.nodes.contains_key(name));
@@ -113,7 +113,7 @@ impl Seen {
         self.heartbeats.values().map(|(_, since)| *since).min()
     }
 
-    /// How long ago it was seen to start anew.
+    /// How long ago it was seen to start again.
     pub(super) fn since_reboot(&self, now: Moment) -> Option<Duration> {
         self.rebooted.then(|| now.since(self.boot.1))
     }

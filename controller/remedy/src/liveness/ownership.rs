@@ -11,7 +11,7 @@ use crate::facts::CATALOGUE;
 
 /// The agent's name as a writer (`FIELD_MANAGER` of its exporter).
 pub const AGENT: &str = "nodewell";
-/// Whom the API server names for what was there before the first apply: all that nobody owned any more.
+/// The manager that the API server names for what was there before the first apply: all that had no owner any more.
 const NOBODY: &str = "before-first-apply";
 
 /// What one manager owns of each condition: type → names of fields.
@@ -22,7 +22,7 @@ pub type Fields = BTreeMap<String, BTreeSet<String>>;
 pub struct Ownership {
     /// What the agent's applies of the status own.
     pub agents: Fields,
-    /// What anybody else owns, whatever the operation.
+    /// What any other manager owns, whatever the operation.
     pub others: Fields,
     /// Types of the catalogue among `agents` that have lost their owner.
     pub lost: BTreeSet<String>,
@@ -41,11 +41,11 @@ pub enum OwnershipError {
 
 impl Ownership {
     /// Reads `metadata.managedFields` as the API server gives it; nothing there is an empty list. Conditions of these
-    /// `kinds` that are in the catalogue and have no owner are the agent's: whoever emptied the list has not made them
-    /// anybody's word.
+    /// `kinds` that are in the catalogue and have no owner are the agent's: a client that emptied the list has not
+    /// given them to another manager.
     ///
     /// # Errors
-    /// If anything in it is not understood: who does not know the owners does not write.
+    /// If anything in it is not understood: a caller that does not know the owners does not write.
     pub fn read<'a>(managed_fields: &Value, kinds: impl Iterator<Item = &'a str>) -> Result<Self, OwnershipError> {
         let mut owners = Self::default();
         let entries = match managed_fields {
@@ -95,7 +95,7 @@ impl Ownership {
         Ok(())
     }
 
-    /// Somebody else has a word in what this condition says, or says it is there.
+    /// Another manager owns a part of what this condition reports, or that it is there.
     #[must_use]
     pub fn is_shared(&self, kind: &str) -> bool {
         self.others.get(kind).is_some_and(|fields| fields.iter().any(|field| field != "lastHeartbeatTime"))

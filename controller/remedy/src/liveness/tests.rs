@@ -141,7 +141,7 @@ fn without_a_lease_heartbeats_are_given_fifteen_minutes_of_our_own_clock() {
     snapshot.agent_leases.remove("n1");
     assert_eq!(names(&look(&snapshot, 901)), ["n1"]);
     assert!(look(&snapshot, 900).silent.is_empty());
-    // Its own clock may say whatever it likes: what moves is alive.
+    // Its own clock may show whatever it likes: what moves is alive.
     let memory = Memory::default().observe(&snapshot, at(0));
     snapshot.nodes.get_mut("n1").unwrap().conditions[1].heartbeat = Some("2020-01-01T00:00:00Z".parse().unwrap());
     let memory = memory.observe(&snapshot, at(600));
@@ -257,7 +257,8 @@ fn an_agent_that_is_back_is_left_alone() {
     assert_eq!(judged(&another, 300), Verdict::Leave(Leave::AnotherNode));
 }
 
-/// Whoever may write a Node's metadata may empty the list of owners; that is no way to have old words stand for ever.
+/// A client that may write a Node's metadata may empty the list of owners; that is no way to have old reports stand for
+/// ever.
 #[test]
 fn conditions_whose_owners_were_emptied_are_spoken_for() {
     let mut snapshot = cluster(1, 1000);
@@ -427,7 +428,7 @@ proptest! {
                 prop_assert_eq!(&one["lastHeartbeatTime"], &before["lastHeartbeatTime"]);
             }
         }
-        // Said once, it is not said again.
+        // Reported once, it is not reported again.
         let mut after = all.clone();
         after.status.conditions = set;
         prop_assert_eq!(judged(&after, 400), Verdict::Leave(Leave::Done));

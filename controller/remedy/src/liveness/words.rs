@@ -1,5 +1,5 @@
-//! What is said in a silent agent's place: the full set of its conditions, so that nothing of it is dropped, and nothing
-//! that is not its own.
+//! What is reported in a silent agent's place: the full set of its conditions, so that nothing of it is dropped, and
+//! nothing that is not its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,8 +42,9 @@ impl StatusView {
         Ownership::read(&self.managed_fields, kinds)
     }
 
-    /// Conditions of the agent lost their owner. The API server would name `before-first-apply` for a conflict with them:
-    /// only an apply by force takes them back, and it takes nothing else from anybody at this resourceVersion.
+    /// Conditions of the agent lost their owner. The API server would name `before-first-apply` for a conflict with
+    /// them: only an apply by force takes them back, and it takes nothing else from any manager at this
+    /// resourceVersion.
     #[must_use]
     pub fn has_lost_owners(&self) -> bool {
         self.owners().is_ok_and(|owners| !owners.lost.is_empty())
@@ -57,8 +58,8 @@ impl StatusView {
 }
 
 /// The body of the apply on `nodes/NODE/status`, sent with `fieldManager=nodewell` and `force=false` unless
-/// [`StatusView::has_lost_owners`]. It is refused with 409 if
-/// the Node is another one, was written since `status` was read, or somebody else owns a field that would change.
+/// [`StatusView::has_lost_owners`]. It is refused with 409 if the Node is another one, was written since `status` was
+/// read, or another manager owns a field that would change.
 #[must_use]
 pub fn apply_body(node: &str, status: &StatusView, set: &[Words]) -> Value {
     json!({
@@ -69,8 +70,8 @@ pub fn apply_body(node: &str, status: &StatusView, set: &[Words]) -> Value {
     })
 }
 
-/// All of the agent's conditions, each Unknown since `now`; one that was Unknown keeps its time, one that somebody else
-/// writes too keeps its words.
+/// All of the agent's conditions, each Unknown since `now`; one that was Unknown keeps its time, one that another
+/// manager writes too keeps its content.
 pub(super) fn silenced(status: &StatusView, owners: &Ownership, silent_since: Timestamp, now: Timestamp) -> Vec<Words> {
     let of_agent = status.of_agent(owners);
     of_agent
@@ -82,13 +83,13 @@ pub(super) fn silenced(status: &StatusView, owners: &Ownership, silent_since: Ti
 }
 
 /// What stays when an agent's conditions are collected: an apply without a condition that the agent made deletes the
-/// entry, and the other writer's words with it (seen on kube-apiserver 1.36).
+/// entry, and the other writer's fields with it (seen on kube-apiserver 1.36).
 pub(super) fn collected(status: &StatusView, owners: &Ownership) -> Vec<Words> {
     let shared = status.of_agent(owners).filter(|(kind, _)| owners.is_shared(kind));
     shared.map(|(kind, words)| kept(words, &owners.agents[kind])).collect()
 }
 
-/// The fields that are the agent's, as they are: saying the same again is no conflict.
+/// The fields that are the agent's, as they are: applying the same again is no conflict.
 fn kept(words: &Words, fields: &BTreeSet<String>) -> Words {
     let ours = words.iter().filter(|(name, _)| *name == "type" || fields.contains(*name));
     ours.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -109,7 +110,7 @@ fn unknown(words: &Words, silent_since: Timestamp, now: Timestamp) -> Words {
     pairs.into_iter().chain(heartbeat).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What a broken node said last is the first thing that somebody asks.
+/// What a broken node reported last is the first thing that a person asks.
 fn message(words: &Words, silent_since: Timestamp) -> String {
     let (status, reason, said) = (text(words, "status"), text(words, "reason"), text(words, "message"));
     let mut message = format!("no word from this node's agent since {}", seconds(silent_since));
@@ -125,13 +126,13 @@ fn cut(mut message: String) -> String {
     message
 }
 
-/// Every condition that may be spoken for says so already.
+/// Every condition that may be spoken for reports it already.
 pub(super) fn is_silenced(status: &StatusView, owners: &Ownership) -> bool {
     let mut alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
     alone.all(|(_, words)| text(words, "reason") == AGENT_SILENT && truth(words) == Truth::Unknown)
 }
 
-/// Since when the youngest of them says so, by the wall clock of whichever controller wrote it.
+/// Since when the youngest of them reports it, by the wall clock of whichever controller wrote it.
 pub(super) fn silenced_since(status: &StatusView, owners: &Ownership) -> Option<Timestamp> {
     let alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
     let times: Option<Vec<Timestamp>> =

@@ -1,4 +1,4 @@
-//! What a fence agent says of itself (`-o metadata`, the schema of `/usr/share/cluster/relaxng/metadata.rng`).
+//! What a fence agent reports of itself (`-o metadata`, the schema of `/usr/share/cluster/relaxng/metadata.rng`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ const LIMIT_NODES: u32 = 20_000;
 /// An agent's options and actions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Agent {
-    /// As the metadata has it; an agent that is a link to another says the other's.
+    /// As the metadata has it; an agent that is a link to another has the other's.
     pub name: String,
     /// By the names the agent prefers, with `_` for `-`.
     pub parameters: BTreeMap<String, Parameter>,
@@ -19,7 +19,7 @@ pub struct Agent {
     pub names: BTreeMap<String, Alias>,
     /// Without those that only the node itself can do (`on_target`): done here, they would be done to this host.
     pub actions: BTreeSet<String>,
-    /// `plug` only means something together with `port_as_ip`, as another word for the address.
+    /// `plug` only means something together with `port_as_ip`, as another name of the address.
     pub plug_is_address: bool,
 }
 
@@ -48,7 +48,7 @@ pub enum Kind {
     Select(Vec<String>),
 }
 
-/// Why an agent's metadata says nothing.
+/// Why an agent's metadata cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     #[error("its metadata has {0} bytes, more than any agent's")]
@@ -100,7 +100,7 @@ impl Agent {
         let required = node.attribute("required") == Some("1");
         let default = content.and_then(|content| content.attribute("default")).map(str::to_owned);
         self.parameters.insert(name.clone(), Parameter { kind: kind(content), required, default });
-        // fencing.py says so of every agent that has an address and no outlets, and of these two, which have.
+        // fencing.py writes this for every agent that has an address and no outlets, and for these two, which have.
         let is_address = getopt(node).is_some_and(|text| text.ends_with("--plug=[ip]"));
         self.plug_is_address |= is_address && !["fence_vmware", "fence_powerman"].contains(&self.name.as_str());
         let obsolete = node.attribute("obsoletes").map(|name| name.replace('-', "_"));

@@ -11,7 +11,7 @@ use super::{
     forbidden, near,
 };
 
-/// What `fencing.py` waits for the power to change, if the metadata does not say.
+/// What `fencing.py` waits for the power to change, if the metadata does not give it.
 const POWER_TIMEOUT_SECS: u64 = 20;
 /// Logins and shells of an act.
 const LOGIN_SECS: u64 = 10;
@@ -52,7 +52,7 @@ fn secret_names(name: &str, agent: &Agent) -> BTreeMap<String, String> {
     allowed.map(|(name, alias)| (name.clone(), alias.to.clone())).collect()
 }
 
-/// Whoever sets the node's label chooses them.
+/// The client that sets the node's label chooses them.
 fn of_type(method: &Method, agent: &Agent) -> BTreeSet<String> {
     let by_label = method.options.iter().filter(|(_, written)| !written.of_node);
     by_label.filter_map(|(name, _)| agent.find(name)).map(|(alias, _)| alias.to.clone()).collect()
@@ -99,7 +99,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Read and checked for those who bring them along, and limits of nothing: whoever relies on them has to know.
+    /// Read and checked for those who bring them along, and limits of nothing: an operator who relies on them has to
+    /// know.
     fn without_effect(&mut self) {
         let (given, default) = (&self.found.cluster, ClusterSettings::default());
         let mut idle = Vec::new();

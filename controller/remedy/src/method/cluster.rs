@@ -79,7 +79,7 @@ fn policy(name: String, known: &Known, wanting: &mut Wanting) -> Option<FencePol
     Some(policy)
 }
 
-/// The pairs of `config.properties`; any other key of the ConfigMap is a mistake.
+/// The pairs of `config.properties`; any other key of the ConfigMap is an error.
 fn properties(map: &str, data: &BTreeMap<String, String>, wanting: &mut Wanting) -> Vec<(String, super::Written)> {
     for key in data.keys().filter(|key| *key != CONFIG_KEY) {
         wanting.mistake(format!("{map}: the key {key} is not known; there is {CONFIG_KEY}"));

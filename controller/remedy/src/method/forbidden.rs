@@ -1,7 +1,7 @@
-//! What a ConfigMap may not say to an agent, whoever writes it, and which options are secrets.
+//! What a ConfigMap may not pass to an agent, whichever client writes it, and which options are secrets.
 
-/// Set by us, or such as would write files or show secrets: whoever may write ConfigMaps must not by them become root of the
-/// control plane.
+/// Set by us, or such as would write files or show secrets: a client that may write ConfigMaps must not by them become
+/// root of the control plane.
 const OURS: [&str; 17] = [
     "cookie_file",
     "random_sleep_range",
@@ -44,32 +44,32 @@ const TRAPS: [(&str, &str); 11] = [
     // fence_gce: status is the opposite of what is asked for.
     ("baremetalsolution", "has the agent answer without asking; it can confirm nothing"),
 ];
-/// Agents whose word is worth nothing: they take what they cannot read for off, or do not touch the power.
+/// Agents whose answer is worth nothing: they take what they cannot read for off, or do not touch the power.
 const NEVER: [&str; 7] = [
     "fence_dummy",
     "fence_kdump",
     "fence_heuristics_ping",
     "fence_ack_manual",
-    // Off is that nobody answers a ping.
+    // Off is that no host answers a ping.
     "fence_crosslink",
-    // Both tell Nova that a hypervisor is down; neither turns it off.
+    // Both report to Nova that a hypervisor is down; neither turns it off.
     "fence_compute",
     "fence_evacuate",
 ];
-/// Agents whose `key` is not one to a door, but says which node is cut off.
+/// Agents whose `key` is not one to a door, but names the node that is cut off.
 const KEY_NAMES_NODE: [&str; 2] = ["fence_scsi", "fence_mpath"];
 
-/// Whether an agent's word proves nothing about a node.
+/// Whether an agent's answer proves nothing about a node.
 pub(super) fn proves_nothing(agent: &str) -> bool {
     NEVER.contains(&agent)
 }
 
-/// Whether an option says which node is cut off.
+/// Whether an option names the node that is cut off.
 pub(super) fn names_node(agent: &str, option: &str) -> bool {
     KEY_NAMES_NODE.contains(&agent) && option == "key"
 }
 
-/// Why nobody may set an option.
+/// Why an option may not be set.
 pub(super) fn why(option: &str) -> Option<&'static str> {
     let trap = TRAPS.iter().find(|(name, _)| *name == option).map(|(_, why)| *why);
     // `api_path` is a part of a URL.
@@ -78,13 +78,13 @@ pub(super) fn why(option: &str) -> Option<&'static str> {
     trap.or_else(|| ours.then_some("leave it away"))
 }
 
-/// Whether an option's value is a secret, by its name; the metadata does not say.
+/// Whether an option's value is a secret, by its name; the metadata does not show it.
 pub(super) fn is_secret(name: &str) -> bool {
     ["password", "passwd", "secret", "token", "apikey", "hexadecimal_kg"].iter().any(|word| name.contains(word))
 }
 
-/// Whether an option of an agent may come from the Secret: what says which machine is meant stays in sight, and what would
-/// run a program stays out.
+/// Whether an option of an agent may come from the Secret: what names the machine stays in sight, and what would run a
+/// program stays out.
 pub(super) fn may_be_secret(agent: &str, option: &str) -> bool {
     let words = ["username", "login", "community", "key"];
     let fits = is_secret(option) || words.iter().any(|word| option.contains(word));

@@ -1,4 +1,5 @@
-//! Whether two UUIDs are one machine's: what a BMC says of the system it is in, against what the node's ConfigMap says.
+//! Whether two UUIDs are one machine's: what a BMC reports of the system it is in, against what the node's ConfigMap
+//! has.
 
 use std::fmt::Write;
 
@@ -33,8 +34,8 @@ pub fn guid_of(text: &str) -> Option<[u8; BYTES]> {
     guid.iter().any(|byte| *byte != guid[0]).then_some(guid)
 }
 
-/// Compares what a BMC says with what names its node, in each order of bytes that firmware uses: as they are (RFC 4122),
-/// all reversed (IPMI 2.0 §20.8), or the first three fields reversed (SMBIOS 2.6).
+/// Compares what a BMC reports with what names its node, in each order of bytes that firmware uses: as they are (RFC
+/// 4122), all reversed (IPMI 2.0 §20.8), or the first three fields reversed (SMBIOS 2.6).
 ///
 /// # Errors
 /// They differ, or one of them names no machine.

@@ -1,4 +1,4 @@
-//! What somebody may have meant who misspelt an option: all that an agent has would fill a page.
+//! What the author of a misspelt option may have meant: all that an agent has would be too long.
 
 /// Slips of the pen.
 const SLIPS: usize = 2;

@@ -1,5 +1,5 @@
-//! What a person has said of one node's machine, in the node's own ConfigMap. A kubelet chooses its Node's labels, addresses
-//! and systemUUID: they may contradict this, and never stand in for it.
+//! What a person has pinned for one node's machine, in the node's own ConfigMap. A kubelet chooses its Node's labels,
+//! addresses and systemUUID: they may contradict this, and never stand in for it.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -15,16 +15,16 @@ pub(super) const OUTLETS: &str = "outlets";
 pub struct Pins {
     /// The node's own ConfigMap.
     pub map: String,
-    /// The machine's UUID, which is what its BMC says.
+    /// The machine's UUID, which is what its BMC reports.
     pub system_uuid: Option<String>,
-    /// Every outlet of every supply that cannot be asked whose it is.
+    /// Every outlet of every supply that cannot report whose it is.
     pub outlets: Option<BTreeSet<String>>,
 }
 
-/// Nobody has said whose machine it is: what to write, if it is this node's.
+/// No person has pinned the machine: what to write, if it is this node's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpinned {
-    /// What was found, in words.
+    /// What was found, as text.
     pub found: String,
     /// The line of `config.properties`.
     pub line: String,
@@ -41,10 +41,10 @@ impl fmt::Display for Unpinned {
 impl std::error::Error for Unpinned {}
 
 impl Pins {
-    /// The node's machine has not become another one, by its own word.
+    /// The node's machine has not become another one, by its own report.
     ///
     /// # Errors
-    /// The kubelet says another UUID than the pin.
+    /// The kubelet reports another UUID than the pin.
     pub fn uncontradicted(&self, node: &Node) -> Result<(), String> {
         let Some(pin) = &self.system_uuid else { return Ok(()) };
         if guid_of(pin).is_none() {
@@ -56,12 +56,12 @@ impl Pins {
                  machine, or the pin is wrong; correct system_uuid, and with it what turns the machine off",
                 self.map
             )),
-            // It says nothing that could contradict.
+            // It reports nothing that could contradict.
             _ => Ok(()),
         }
     }
 
-    /// What to write if a BMC that says `guid` is the node's.
+    /// What to write if a BMC that reports `guid` is the node's.
     #[must_use]
     pub fn unpinned(&self, node: &Node, guid: &str) -> Unpinned {
         let guid = guid_of(guid).map_or_else(|| guid.trim().to_owned(), super::identity::show);
@@ -104,8 +104,8 @@ impl Ready {
         Err(Unpinned { found, line: format!("{OUTLETS}={}", text(right)), map: self.pins.map.clone() })
     }
 
-    /// Whose machine it is can only be said by a person: it cannot be asked, or a label of the node chose it. Only methods of
-    /// power ask; the others act on what their options say.
+    /// Only a person can name the machine: it cannot be asked, or a label of the node chose it. Only methods of power
+    /// ask; the others act on their options.
     fn is_mute(&self, call: &Call) -> bool {
         let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
         match call.claim {

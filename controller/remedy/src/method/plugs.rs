@@ -8,7 +8,7 @@ use super::{Act, Call, Ready, forbidden};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Plug(Vec<String>);
 
-/// The options that tell one machine from another, by the agents' preferred names.
+/// The options that distinguish one machine from another, by the agents' preferred names.
 const ADDRESS: [&str; 10] =
     ["ip", "ipport", "region", "project", "zone", "resourceGroup", "plug", "systems_uri", "target", "switch"];
 /// What else a label could choose another machine by: beside these, two that share all of `ADDRESS` are one for certain.
@@ -55,7 +55,7 @@ impl Plug {
     }
 }
 
-/// Whether an option says which of an agent's machines is meant.
+/// Whether an option names one of an agent's machines.
 pub(super) fn tells_machines_apart(agent: &str, option: &str) -> bool {
     ADDRESS.contains(&option) || is_within(agent, option)
 }
@@ -77,9 +77,9 @@ fn shown(value: &str) -> String {
     value.trim_start_matches('/').to_ascii_lowercase().replace(char::is_whitespace, "_")
 }
 
-/// Where an agent sends its password: the values of options that name a host, with an unusual port, or the agent itself where
-/// it knows its provider. A `region` is a part of the provider's own name, and `api_path` of a URL on the host: neither leads
-/// elsewhere as long as `fault` has nothing to say of it.
+/// Where an agent sends its password: the values of options that name a host, with an unusual port, or the agent itself
+/// where it knows its provider. A `region` is a part of the provider's own name, and `api_path` of a URL on the host:
+/// neither leads elsewhere as long as `fault` finds nothing wrong with it.
 #[must_use]
 pub fn destinations(call: &Call) -> Vec<String> {
     let is_host = |name: &str| {

@@ -5,8 +5,8 @@ use super::Written;
 /// A key is longer than anything an agent knows.
 const KEY_BYTES: usize = 64;
 
-/// The pairs of `text` in order. A value may have `=` in it; empty lines and those that begin with `#` say nothing. What
-/// is wrong goes to `mistakes`, with `place` (`ConfigMap/key`) and the line.
+/// The pairs of `text` in order. A value may have `=` in it; empty lines and those that begin with `#` are skipped.
+/// What is wrong goes to `mistakes`, with `place` (`ConfigMap/key`) and the line.
 pub(super) fn parse(place: &str, text: &str, mistakes: &mut Vec<String>) -> Vec<(String, Written)> {
     let mut pairs: Vec<(String, Written)> = Vec::new();
     for (index, line) in text.lines().enumerate() {

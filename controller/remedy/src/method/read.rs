@@ -27,7 +27,7 @@ pub enum Read {
     Refused(Mistakes),
 }
 
-/// What `known` says of the fencing of `node`, which has these labels. The node's own ConfigMap comes before that of its
+/// What `known` has of the fencing of `node`, which has these labels. The node's own ConfigMap comes before that of its
 /// type; options of a template give way to those of the method, and these to those of the node.
 #[must_use]
 pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &Known) -> Read {
@@ -76,7 +76,7 @@ fn own_map<'a>(node: &str, known: &'a Known, wanting: &mut Wanting) -> Option<Na
     None
 }
 
-/// What the node's own ConfigMap says of its machine. Mistakes are told where its steps are read.
+/// What the node's own ConfigMap pins of its machine. Errors are reported where its steps are read.
 fn pins(name: &str, data: &BTreeMap<String, String>) -> Pins {
     let mut pins = Pins { map: name.to_owned(), ..Pins::default() };
     let text = data.get(CONFIG_KEY).map_or("", String::as_str);
@@ -172,7 +172,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Taken by [`pins`]; here it is told where it says nothing.
+    /// Taken by [`pins`]; here it is reported where it has no effect.
     fn pin(&mut self, key: &str, written: &Written) {
         if !self.of_node {
             let own = format!("fence-config-{}", self.node);
@@ -219,7 +219,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Template, then method, then the node's own; for a type, what it says gives way to the method's ConfigMap.
+    /// Template, then method, then the node's own; for a type, what it sets gives way to the method's ConfigMap.
     fn method(&mut self, name: &str) -> Option<Method> {
         let map = format!("{METHOD_PREFIX}{name}-{}", self.node);
         let separate = self.wanting.find(self.known, &map).map(|data| (map.clone(), data));
@@ -277,7 +277,7 @@ impl Reader<'_, '_> {
             self.take(&mut method, key, written);
         }
         if method.agent.is_empty() {
-            // A template that is not there is a mistake of its own.
+            // A template that is not there is an error of its own.
             self.wanting
                 .mistake(format!("method {name}: agent_name is missing; name the agent, such as fence_ipmilan"));
             return None;
@@ -321,7 +321,7 @@ impl Reader<'_, '_> {
             )),
             "system-uuid" | "system_uuid" => method.claim = Claim::Pinned(value),
             "storage" => method.storage = Some(value),
-            // Whoever may write ConfigMaps could otherwise have any Secret sent to an address of his.
+            // A client that may write ConfigMaps could otherwise have any Secret sent to an address of its own.
             "secret" if !value.starts_with(SECRET_PREFIX) => self.wanting.mistake(format!(
                 "{}: secret is {value}; only Secrets whose names begin with {SECRET_PREFIX} are read",
                 written.at
@@ -355,7 +355,7 @@ fn agent_name(text: &str) -> Option<String> {
     fits.then_some(name)
 }
 
-/// Fabric agents say enable and disable.
+/// Fabric agents call these enable and disable.
 fn wish(text: &str) -> Option<Wish> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "enable" => Some(Wish::On),

@@ -39,7 +39,7 @@ const DASH: &str = "begins with -; a program would read it as an option";
 /// What is wrong with a value of an agent's option, however it came there. Never with the value in it.
 #[must_use]
 pub fn fault(agent: &str, option: &str, value: &str) -> Option<&'static str> {
-    // Passwords are whatever somebody has set; their one line is seen to where a Secret is read.
+    // Passwords may be any text; that they are one line is seen to where a Secret is read.
     if forbidden::is_secret(option) || option == "community" {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Reading several ConfigMaps to the end, whatever is missing or wrong: all of it is told at once.
+//! Reading several ConfigMaps to the end, whatever is missing or wrong: all of it is reported at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl Wanting {
         self.mistakes.push(text);
     }
 
-    /// A mistake only once it is certain that the map is not there.
+    /// An error only once it is certain that the map is not there.
     pub(super) fn absent(&mut self, known: &Known, map: &str, because: &str) {
         if known.get(map) == Some(&None) {
             self.mistake(format!("{because}, and there is no ConfigMap {map}"));

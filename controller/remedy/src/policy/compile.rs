@@ -1,4 +1,4 @@
-//! From the words on the wire to a [`Policy`]. A word that cannot be read is a mistake, never a default.
+//! From the wire format to a [`Policy`]. A value that cannot be read is an error, never a default.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// The kubelet renews its Lease every 10 s; less silence says nothing.
+/// The kubelet renews its Lease every 10 s; less silence proves nothing.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// Everything that is wrong, in the order of the fields.
@@ -27,7 +27,7 @@ impl Mistakes {
         below.into_iter().for_each(|(name, problem)| self.add(format!("{field}.{name}"), problem));
     }
 
-    /// What was read, or the default so that reading goes on to the next mistake.
+    /// What was read, or the default so that reading goes on to the next error.
     fn or<T>(&mut self, field: &str, read: Option<Result<T, String>>, default: T) -> T {
         match read {
             Some(Ok(value)) => value,

@@ -50,7 +50,7 @@ pub struct ReaperConfig {
     pub dry_run: bool,
     /// Ours.
     pub compat: Compat,
-    /// Ours; what node-reaper's README says and its code does not. Only with `compat: fixed`.
+    /// Ours; what node-reaper's README has and its code does not. Only with `compat: fixed`.
     pub reap_even_if_drain_failed: bool,
 }
 
@@ -77,7 +77,7 @@ impl Predicate {
     }
 }
 
-/// One mistake, with its line; 0 where it has none.
+/// One error, with its line; 0 where it has none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {problem}")]
 pub struct Mistake {
@@ -110,7 +110,7 @@ struct File {
     reap_even_if_drain_failed: Option<Spanned<bool>>,
 }
 
-/// Every mistake at once, but for YAML that cannot be read at all. An empty file is all defaults.
+/// Every error at once, but for YAML that cannot be read at all. An empty file is all defaults.
 pub fn read(text: &str) -> Result<Read, Vec<Mistake>> {
     let file: Option<File> = serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |location| location.line());

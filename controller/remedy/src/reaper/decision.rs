@@ -87,7 +87,7 @@ pub(super) struct Judging<'a> {
     config: &'a ReaperConfig,
     snapshot: &'a Snapshot,
     now: Now,
-    /// The kubelet dropped OutOfDisk in 1.12: nil on every node, which `!= 'False'` takes for trouble.
+    /// The kubelet dropped OutOfDisk in 1.12: nil on every node, which `!= 'False'` takes for a problem.
     no_out_of_disk: bool,
 }
 
@@ -165,7 +165,7 @@ fn too_many_in_zone(
     Ok((!most.allows(unhealthy, total)).then_some(Reason::TooMany { unhealthy, total, most, zone }))
 }
 
-/// Nodes that nobody labelled are one zone in `fixed`, and an error in `strict`.
+/// Nodes without the label are one zone in `fixed`, and an error in `strict`.
 fn zone(compat: Compat, node: &Node) -> Result<&str, String> {
     match (zone_of(compat, node), compat) {
         (Some(zone), _) => Ok(zone),

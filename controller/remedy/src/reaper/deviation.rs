@@ -39,7 +39,7 @@ const STRICT: [&str; 3] = [
     "strict: still not started with dryRun: false while a predicate would take control-plane nodes, or all nodes",
 ];
 
-/// A line for each, to be told at the start.
+/// A line for each, to be reported at the start.
 #[must_use]
 pub fn deviations(config: &ReaperConfig) -> Vec<String> {
     let of_mode: &[&str] = match config.compat {
@@ -69,7 +69,8 @@ pub fn refusals(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Vec<Str
     refusals
 }
 
-/// Control-plane nodes are well at the start, as a rule: what counts is what the predicate says of them once they are not.
+/// Control-plane nodes are well at the start, as a rule: what counts is the predicate's answer for them once they are
+/// not.
 fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
     let judging = Judging::new(config, snapshot, now);
     let taken = |node: &&Node| unwell(node).iter().any(|node| judging.is_reapable(node) == Ok(true));
@@ -89,7 +90,7 @@ fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option
     })
 }
 
-/// The node as it is, and as it would be in the usual troubles.
+/// The node as it is, and as it would be in the usual failures.
 fn unwell(node: &Node) -> Vec<Node> {
     let with = |ready: Truth, others: Truth| {
         let status = |condition: &Condition| if condition.kind == "Ready" { ready } else { others };
@@ -111,7 +112,7 @@ fn unwell(node: &Node) -> Vec<Node> {
     ]
 }
 
-/// A predicate that is true of every node does not tell the well from the unwell.
+/// A predicate that is true of every node does not separate the well from the unwell.
 fn everything(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
     let judging = Judging::new(config, snapshot, now);
     let all = snapshot.nodes.len();

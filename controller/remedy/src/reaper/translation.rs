@@ -25,7 +25,7 @@ pub const POLICY_NAME: &str = "node-reaper";
 /// What force may take after the drain's own time.
 const FORCED: Duration = Duration::from_secs(30);
 
-/// The policy's words, and what judges in place of `when` (which only shows the predicate to people: it is not CEL).
+/// The policy's spec, and what judges in place of `when` (which only shows the predicate to people: it is not CEL).
 #[must_use]
 pub fn to_policy(config: &ReaperConfig) -> (RemedyPolicySpec, Arc<dyn Judge>) {
     let spec = RemedyPolicySpec {

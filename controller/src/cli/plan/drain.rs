@@ -5,7 +5,7 @@ use nodewell_remedy::{drain::awaited, fence::drain_at_hand, snapshot::Snapshot, 
 
 use crate::kube::KubeCluster;
 
-/// Each pod's budgets are a question of its own; more lines than this nobody reads.
+/// Each pod's budgets are a question of its own; a longer list would not be read.
 const MOST: usize = 10;
 
 /// Nothing if it is not being drained; what cannot be read is a line as well.

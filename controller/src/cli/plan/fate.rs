@@ -1,4 +1,4 @@
-//! What would become of one node and its pods if it failed now: read for that node alone, and told beside the plan.
+//! What would become of one node and its pods if it failed now: read for that node alone, and shown beside the plan.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ const FENCING: Duration = Duration::from_secs(30);
 /// kubeadm, kops, RKE2 and others label its static pods so.
 const CONTROLLER_MANAGER: &str = "component=kube-controller-manager";
 
-/// As it is now; an error says what cannot be read.
+/// As it is now; an error names what cannot be read.
 pub(super) async fn of(
     cluster: &Arc<KubeCluster>,
     config: &Config,
@@ -44,7 +44,7 @@ pub(super) async fn of(
     Ok(foretell(&node.name, &pods, (settings, &around), remedy.as_ref()))
 }
 
-/// As this host would fence it, and asking its BMC whose it is.
+/// As this host would fence it, and asking its BMC which machine it is.
 async fn fencing(
     cluster: &Arc<KubeCluster>,
     config: &Config,

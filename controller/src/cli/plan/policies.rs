@@ -1,4 +1,4 @@
-//! What each policy says of one node.
+//! What each policy reports of one node.
 
 use nodewell_remedy::{
     decide::Memory,
@@ -9,7 +9,7 @@ use nodewell_remedy::{
 };
 use serde_json::{Value, json};
 
-/// One policy's word.
+/// One policy's verdict.
 pub(super) struct Says {
     pub(super) policy: String,
     pub(super) text: String,

@@ -1,5 +1,5 @@
-//! One look at everything that a decision needs. Ages are those that the API server tells, by other hosts' clocks: good
-//! enough to show, never to act on.
+//! One look at everything that a decision needs. Ages are those that the API server reports, by other hosts' clocks:
+//! good enough to show, never to act on.
 
 use std::{
     io::{self, Write},
@@ -63,7 +63,7 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
     Ok(snapshot)
 }
 
-/// What other remediators have in hand. Who asks for a plan may see less than the controller: then it is said.
+/// What other remediators have in hand. A caller of a plan may see less than the controller: then it is reported.
 async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Claims, Failure> {
     match claims::read(cluster.wire(), namespace).await {
         Read::Book(book) => Ok(book.claims(namespace, now.wall)),
@@ -82,7 +82,7 @@ async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Clai
 /// Adds the policy of node-reaper's file; what speaks against the file in this cluster.
 pub(super) fn add_reaper(snapshot: &mut Snapshot, file: &Path, now: Now) -> Result<Vec<String>, Failure> {
     let read = reaper::read(file).map_err(Failure::Mistakes)?;
-    // Which plug-ins there are is the controller's to know, not that of whoever asks for a plan.
+    // Which plug-ins there are is the controller's to know, not that of a plan's caller.
     let reaper = Reaper::new(read.config, true).map_err(Failure::Mistakes)?;
     let refusals = reaper.look(snapshot, now);
     reaper.put(snapshot);

@@ -1,4 +1,4 @@
-//! What the policies would do with one node if it failed now: the same decision, on a world in which it has failed.
+//! What the policies would do with one node if it failed now: the same decision, on a cache in which it has failed.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) fn remedy(snapshot: &Snapshot, name: &str, plan: &Result<FencePlan, H
     })
 }
 
-/// The world with this node gone for an hour, and nothing in hand of it.
+/// The cache with this node gone for an hour, and nothing in hand of it.
 fn failed(snapshot: &Snapshot, before: &Node, now: Moment) -> Snapshot {
     let since = ago(now, LONG_AGO);
     let mut node = before.clone();
@@ -71,7 +71,7 @@ fn unknown(since: Moment) -> Condition {
     }
 }
 
-/// The world in which its Leases were not renewed since then.
+/// The cache in which its Leases were not renewed since then.
 fn silent(snapshot: &Snapshot, node: &str, since: Moment) -> Snapshot {
     let mut world = snapshot.clone();
     let none = LeaseView {
@@ -120,7 +120,7 @@ fn span(span: &Span) -> Duration {
 fn holds(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<String> {
     let mut alone = policy.clone();
     if let Some(cycle) = cycles(policy) {
-        // The first step's guards are those that are told.
+        // The first step's guards are those that are shown.
         alone.steps = vec![cycle.clone()];
     }
     world.policies = vec![alone];
@@ -132,7 +132,7 @@ fn holds(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<Stri
     holds
 }
 
-/// Why it cannot be turned off, in a word.
+/// Why it cannot be turned off, in short.
 fn unfenced(plan: &Result<FencePlan, Hold>, policy: &Policy) -> Option<String> {
     if cycles(policy).is_none() {
         return Some("its policy has no powerCycle".to_owned());

@@ -1,5 +1,5 @@
-//! What is shown of a node in hand is what its leader wrote into the record: BMCs, pods and other hosts were asked by that
-//! one, not by whoever asks for a plan.
+//! What is shown of a node in hand is what its leader wrote into the record: the leader asked BMCs, pods and other
+//! hosts, not the caller of the plan.
 
 use nodewell_remedy::{
     api::fence::Hold,
@@ -8,7 +8,7 @@ use nodewell_remedy::{
     verdict::Verdict,
 };
 
-/// These are seen by anybody who can read the cluster, at once.
+/// Any client that can read the cluster sees these at once.
 const SEEN: [&str; 4] = [KILL_SWITCH, NODE_HELD, POLICY_UNREADABLE, CLAIMED_BY_PEER];
 
 /// What is not asked for a plan, and may hold all the same.
@@ -17,7 +17,7 @@ pub(super) const NOT_ASKED: [&str; 2] = [
     "the controller that leads asks them, and tells EtcdQuorum and SelfSuspicion",
 ];
 
-/// Puts the stored holds of records in the place of what cannot be known here, and says of etcd that nobody asked it.
+/// Puts the stored holds of records in the place of what cannot be known here, and reports that etcd was not asked.
 pub(super) fn take_over(snapshot: &Snapshot, verdicts: &mut [Verdict]) {
     for verdict in verdicts {
         if let Some(fence) = snapshot.fences.get(&verdict.node) {

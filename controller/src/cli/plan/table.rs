@@ -14,7 +14,7 @@ use super::{
     policies::Says,
 };
 
-/// `kubectl get nodes`' words.
+/// The texts of `kubectl get nodes`.
 pub(in crate::cli) fn state(node: &Node) -> String {
     let ready = match node.condition("Ready").map(|ready| ready.status) {
         Some(Truth::True) => "Ready",
@@ -110,7 +110,7 @@ fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
     }
 }
 
-/// The first policy has the say; how many more would have one.
+/// The first policy decides; how many more would apply.
 fn with_others(policy: &str, others: usize) -> String {
     if others == 0 { policy.to_owned() } else { format!("{policy} (+{others})") }
 }

@@ -1,4 +1,4 @@
-//! Whom to ask next: many at once, new ones first, and nobody waits for one that does not answer.
+//! Which node to ask next: many at once, new ones first, and none waits for one that does not answer.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,15 +12,15 @@ use nodewell_reconcile::{clock::Clock, world::World};
 use nodewell_remedy::{facts::Node, snapshot::Snapshot, time::Moment};
 use tokio::time::sleep;
 
-/// BMCs that are asked at once: one that is dead keeps its place for 20 s.
+/// BMCs that are asked at once: one that is dead occupies its place for 20 s.
 const AT_ONCE: usize = 16;
 /// Between two looks at who is there.
 const TICK: Duration = Duration::from_secs(1);
-/// Asked between two looks at most: after a change of leader everybody is due, and acts come first.
+/// Asked between two looks at most: after a change of leader every node is due, and acts come first.
 const EACH_TICK: usize = 48;
 /// One that could be fenced is asked again after so long: BMCs are slow and log every login.
 const ROUND: Duration = Duration::from_secs(600);
-/// One that could not is asked sooner, for somebody may be mending it; the more of them, the later.
+/// One that could not is asked sooner, for a person may be mending it; the more of them, the later.
 const SOON: Duration = Duration::from_secs(30);
 /// Each reads a handful of ConfigMaps: 5,000 of them are 33 requests a second.
 const EACH: Duration = Duration::from_millis(120);
@@ -46,8 +46,8 @@ struct Asked {
 pub(super) struct Rounds(BTreeMap<String, Asked>);
 
 impl Rounds {
-    /// Those whose turn it is, the most urgent first: new ones and those that policies began or ceased to want, then whoever
-    /// waits longest.
+    /// Those whose turn it is, the most urgent first: new ones and those that policies began or ceased to want, then
+    /// those that wait longest.
     fn due(&self, snapshot: &Snapshot, wanted: bool, now: Moment) -> VecDeque<Node> {
         let again = self.again();
         let mut due: Vec<(Moment, &Node)> = snapshot
@@ -115,7 +115,7 @@ pub(super) async fn run<A: Asker>(asker: &A, world: &World, clock: Clock, leads:
     }
 }
 
-/// Whether any policy would turn a node off: only then is one without methods worth a word.
+/// Whether any policy would turn a node off: only then is one without methods worth a report.
 fn is_wanted(snapshot: &Snapshot) -> bool {
     let powers = |step: &nodewell_remedy::api::policy::StepSpec| step.reboot.is_some() || step.power_cycle.is_some();
     snapshot.policies.iter().any(|policy| policy.steps.iter().any(powers))

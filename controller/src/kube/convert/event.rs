@@ -1,4 +1,4 @@
-//! An Event on a Node, told by either API of Events.
+//! An Event on a Node, emitted by either API of Events.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;

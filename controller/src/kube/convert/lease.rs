@@ -49,7 +49,7 @@ pub fn leadership_body(lease: &Leadership, namespace: &str, name: &str) -> Value
         "metadata": { "name": name, "namespace": namespace, "annotations": lease.annotations },
         "spec": {
             "holderIdentity": lease.holder,
-            // The server refuses 0: whoever lets go leaves the shortest there is.
+            // The server refuses 0: a holder that lets go leaves the shortest there is.
             "leaseDurationSeconds": lease.duration.as_secs().max(1),
             "acquireTime": lease.acquired.map(micros),
             "renewTime": lease.renewed.map(micros),

@@ -1,4 +1,4 @@
-//! Which conditions of a Node are its own word, by `metadata.managedFields` (FieldsV1, KEP-555).
+//! Which conditions of a Node are its own report, by `metadata.managedFields` (FieldsV1, KEP-555).
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use serde_json::Value;
 /// The name under which kubelets write the status of their Nodes.
 const KUBELET: &str = "kubelet";
 
-/// Types of the conditions whose status the kubelet or the agent wrote last. A client chooses the name that it writes under,
-/// but kubelets and agents may write the status of their own Node only, so that the name is as good as the write. Where
-/// the fields were cleared nobody vouches for anything.
+/// Types of the conditions whose status the kubelet or the agent wrote last. A client chooses the name that it writes
+/// under, but kubelets and agents may write the status of their own Node only, so that the name is as good as the
+/// write. Where the fields were cleared no writer vouches for anything.
 pub(super) fn own_words(entries: &[ManagedFieldsEntry]) -> BTreeSet<String> {
     entries.iter().filter(|entry| is_own(entry)).flat_map(statuses).collect()
 }
@@ -65,7 +65,7 @@ mod tests {
             assert_eq!(!read(json!([entry(manager, "status", &status)])).is_empty(), own, "{manager}");
         }
         assert_eq!(read(json!([entry("kubelet", "", &status)])), [""; 0], "not by a write of the status");
-        // Somebody else has changed the status since.
+        // Another client has changed the status since.
         let heartbeat = json!({ "f:lastHeartbeatTime": {} });
         let taken =
             json!([entry("kubelet", "status", &heartbeat), entry("kube-controller-manager", "status", &status)]);

@@ -14,7 +14,7 @@ use super::managers;
 #[error("a Node without {0} came from the API server")]
 pub struct UnreadableNode(&'static str);
 
-/// What is kept of a Node. All conditions count as first seen `now`: whoever has seen it before carries that over.
+/// What is stored of a Node. All conditions count as first seen `now`: a caller that knew it before carries that over.
 pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
     let meta = raw.metadata;
     let own_words = managers::own_words(meta.managed_fields.as_deref().unwrap_or_default());
@@ -47,7 +47,7 @@ pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
     })
 }
 
-/// Some tools keep whole objects in annotations; no predicate reads those.
+/// Some tools store whole objects in annotations; no predicate reads those.
 const ANNOTATION_LIMIT_BYTES: usize = 4096;
 
 fn annotations(all: std::collections::BTreeMap<String, String>) -> std::collections::BTreeMap<String, String> {
@@ -61,7 +61,7 @@ fn volumes(status: &core::NodeStatus) -> usize {
     attached.chain(in_use).collect::<std::collections::BTreeSet<_>>().len()
 }
 
-/// 0 is what a kubelet says before it listens.
+/// 0 is what a kubelet reports before it listens.
 fn kubelet_port(status: &core::NodeStatus) -> Option<u16> {
     let port = status.daemon_endpoints.as_ref()?.kubelet_endpoint.as_ref()?.port;
     u16::try_from(port).ok().filter(|port| *port != 0)

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-/// No selector selects nothing, an empty one everything. An operator that is not known selects: whoever asks what stands
-/// in the way of a pod is rather told too much.
+/// No selector selects nothing, an empty one everything. An operator that is not known selects: a caller that asks what
+/// stands in the way of a pod gets too much rather than too little.
 #[must_use]
 pub fn selects(selector: Option<&LabelSelector>, labels: &BTreeMap<String, String>) -> bool {
     let Some(selector) = selector else { return false };

@@ -18,7 +18,7 @@ from sushy_tools.emulator.resources.systems import fakedriver
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 FOLDER = pathlib.Path(sys.argv[1])
-# Longer than anybody waits.
+# Longer than any client waits.
 FOR_EVER = 600
 LATE = 3
 

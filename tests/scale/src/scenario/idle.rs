@@ -13,7 +13,7 @@ use crate::{
 /// KEP-589's economy: a heartbeat in five minutes.
 const NODE_WRITES_AN_HOUR: f64 = 12.0;
 
-/// Looks on for `window`; `name` says what was before.
+/// Looks on for `window`; `name` describes what was before.
 pub async fn idle(world: &World, name: &str, window: Duration) -> Report {
     let from = world.next_second().await;
     let etcd = world.etcd().await;

@@ -1,4 +1,5 @@
-//! The API server is away for a while; some nodes have something to say when it is back, the others only a heartbeat.
+//! The API server is away for a while; some nodes have something to report when it is back, the others only a
+//! heartbeat.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const LONGEST_HEARTBEAT: Duration = Duration::from_secs(330);
 /// What is looked at after the return: the idle nodes are to spread over a minute.
 const WINDOW: Duration = Duration::from_secs(90);
 
-/// How long, and how many nodes have something to say.
+/// How long, and how many nodes have something to report.
 #[derive(Debug, Clone, Copy)]
 pub struct Outage {
     pub lasting: Duration,

@@ -32,7 +32,7 @@ pub async fn rack(world: &mut World, size: usize) -> Report {
     report
 }
 
-/// They are well again; what is over is held back for a while before the Node says so.
+/// They are well again; a recovery is held back for a while before the agent reports it on the Node.
 pub(super) async fn mend(world: &World, nodes: &[usize]) -> [crate::report::Fact; 2] {
     let from = world.now();
     for &node in nodes {

@@ -95,7 +95,7 @@ impl Truth {
         Ok(true)
     }
 
-    /// Of another value: somebody else's.
+    /// Of another value: another writer's.
     fn is_foreign(&self, node: &str, taint: &Taint) -> bool {
         let alike = |old: &&Taint| old.key == taint.key && old.effect == taint.effect;
         self.store.nodes[node].taints.iter().find(alike).is_some_and(|old| old.value != taint.value)
@@ -163,7 +163,7 @@ impl Truth {
         self.store.nodes[node].annotations.get(CORDONED_BY).is_some_and(|mark| mark == by)
     }
 
-    /// Our mark goes in any case; the cordon with it, unless a person has set it anew.
+    /// Our mark goes in any case; the cordon with it, unless a person has set it again.
     pub(super) fn uncordon(&mut self, replica: usize, at: (&str, &str), by: &str) -> Written<bool> {
         self.check_uid(at)?;
         let anybodys = self.scene.mutation == Mutation::UncordonsAnybody;

@@ -70,7 +70,7 @@ impl SimPower {
         }
     }
 
-    /// Without a keeper: whoever started it may be dead, and it goes on.
+    /// Without a keeper: the replica that started it may be dead, and it goes on.
     async fn run_for_ever(&self, node: &Node, act: Act, process: Process) -> Result<(), Failed> {
         process.prolong(Moment(std::time::Duration::MAX));
         let (power, node) = (self.clone(), node.clone());

@@ -108,7 +108,7 @@ impl Truth {
         self.let_records_go();
     }
 
-    /// A person comes for what nobody else can bring back.
+    /// A person comes for what the controller cannot bring back.
     fn restore(&mut self) {
         let fences = &self.store.fences;
         let lies_off = |machine: &&Machine| {

@@ -15,7 +15,7 @@ use crate::truth::{Policy, Truth};
 const LEFT_CUT: &str = "LeftCut";
 
 impl Truth {
-    /// True if there was anything to do. A person who does something to a node mostly does it to one in trouble.
+    /// True if there was anything to do. A person who does something to a node mostly does it to one with a record.
     pub(super) fn person(&mut self, what: Person, node: &str) -> bool {
         let cut = (what == Person::DeletesRecord).then(|| self.left_cut()).flatten();
         let node = &cut.unwrap_or_else(|| self.troubled(node));
@@ -77,7 +77,7 @@ impl Truth {
         free
     }
 
-    /// Whoever uncordons by hand leaves our mark behind.
+    /// A person who uncordons by hand leaves our mark behind.
     fn person_uncordons(&mut self, name: &str) -> bool {
         let now = self.now();
         let shut = self.store.nodes.get(name).is_some_and(|node| node.unschedulable);

@@ -13,7 +13,7 @@ use crate::{
 
 type Plot = Vec<(Moment, Fault)>;
 
-/// Beside what the seed says otherwise, and without a change to that.
+/// Beside what the seed chooses otherwise, and without a change to that.
 pub(super) fn told(scene: &Scene) -> Plot {
     let mut random = Random::new(scene.seed ^ 0x570B);
     match scene.theme {
@@ -47,7 +47,7 @@ pub(super) fn liar(random: &mut Random) -> Manner {
     }
 }
 
-/// A node that lives is cut off its storage, its pods are released, and a person deletes the record that says so.
+/// A node that lives is cut off its storage, its pods are released, and a person deletes the record that states so.
 fn forgotten(scene: &Scene, random: &mut Random) -> Plot {
     let node = super::node(scene, random);
     let began = random.millis(20_000, 24_000);

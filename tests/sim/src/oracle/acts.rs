@@ -36,7 +36,7 @@ impl Truth {
         }
     }
 
-    /// Only who holds the Lease begins a write; who held it has stopped before another could take it.
+    /// Only the replica that holds the Lease begins a write; one that held it has stopped before another could take it.
     pub fn check_leads(&mut self, replica: usize) {
         let holder = self.store.leadership.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
         let now = self.now();
@@ -159,10 +159,10 @@ impl Truth {
         let renewed = self.machines.get(name).map(|machine| machine.renewed);
         let drain = self.store.fences.get(name).and_then(|fence| fence.status.drain.as_ref());
         let ready = self.store.nodes.get(name).is_some_and(|node| node.is_ready());
-        // A provider replaces by the policy's choice what says itself that it is not well.
+        // By the policy's choice a provider replaces a node that itself reports that it is not well.
         let chosen = act == "reap" && self.scene.even_if_drain_failed && drain.is_some() && !ready;
         let drained = drain.is_some_and(|drain| drain.done) || chosen;
-        // What came after the last look at its Lease nobody could know.
+        // What came after the last look at its Lease no replica could know.
         let looked = self.oracle.looked.get(name).copied();
         let known = |renewed| looked.is_none_or(|looked| renewed <= looked);
         let asked = if act == "off" { self.silence_asked() } else { ALIVE };
@@ -188,8 +188,8 @@ impl Truth {
         self.check_unwell(name);
     }
 
-    /// Nodes that everybody has known for a while to be unwell count too. To take down one that lives, some of them are the
-    /// allowance of the dead.
+    /// Nodes that every replica has known for a while to be unwell count too. To take down one that lives, some of them
+    /// are the allowance of the dead.
     fn check_unwell(&mut self, name: &str) {
         let now = self.now();
         let long = Duration::from_secs(75);
@@ -216,7 +216,7 @@ impl Truth {
         }
     }
 
-    /// A BMC turned a machine off because we said so.
+    /// A BMC turned a machine off on our order.
     pub fn turned_off(&mut self, name: &str) {
         let now = self.now();
         self.oracle.cycles.entry(name.to_owned()).or_default().push(now);
@@ -238,7 +238,8 @@ impl Truth {
         self.heard(name, state);
     }
 
-    /// Off was said of a machine since it was last turned on; or within `lasts`, for who turns it on after that tells nobody.
+    /// Off was reported of a machine since it was last turned on; or within `lasts`, for a person who turns it on after
+    /// that notifies no replica.
     pub(super) fn was_said_off(&self, name: &str, lasts: Duration) -> bool {
         let Some((machine, off)) = self.machines.get(name).zip(self.oracle.said_off.get(name)) else { return false };
         *off >= machine.booted || self.now().since(*off) <= lasts

@@ -13,13 +13,13 @@ use crate::{
 const GIVEN_UP: Duration = Duration::from_secs(50);
 
 impl Truth {
-    /// The silence that the policy asks for before a node's power is cut, or its BMC's word taken.
+    /// The silence that the policy asks for before a node's power is cut, or its BMC's report believed.
     pub(super) fn silence_asked(&self) -> Duration {
         if self.scene.fast { SILENT_FOR } else { GIVEN_UP }
     }
 
-    /// Off is confirmed, and the machine runs: that is excused if its BMC said nothing else since the last order, and the
-    /// machine itself said nothing for as long as the policy asks.
+    /// Off is confirmed, and the machine runs. That is excused if its BMC reported nothing else since the last order,
+    /// and the machine itself reported nothing for as long as the policy asks.
     pub(super) fn excuse(&mut self, name: &str) {
         let (now, asked, twice) = (self.now(), self.silence_asked(), self.was_read_off_twice(name));
         let Some(machine) = self.machines.get_mut(name) else { return };
@@ -29,7 +29,7 @@ impl Truth {
         }
     }
 
-    /// Whoever hears On after Off knows better.
+    /// A leader that reads On after Off knows better.
     pub(super) fn heard(&mut self, name: &str, state: PowerState) {
         let now = self.now();
         let Some(machine) = self.machines.get_mut(name) else { return };
@@ -38,7 +38,7 @@ impl Truth {
         }
     }
 
-    /// What another leader has heard nobody knows any more.
+    /// What another leader has read no replica knows any more.
     pub fn forget_heard(&mut self) {
         for machine in self.machines.values_mut() {
             if let Some(Excuse::Lied { said_on, .. }) = &mut machine.excuse {

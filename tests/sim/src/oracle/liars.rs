@@ -1,4 +1,4 @@
-//! I21: a BMC that was found to have lied gets no more orders, none is meant, and its record says so soon.
+//! I21: a BMC that was found to have lied gets no more orders, none is meant, and its record states so soon.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use nodewell_remedy::{
 
 use crate::truth::Truth;
 
-/// A renewal so soon after the confirmation may be a late word of the time before; whoever leads looks at their clocks too.
+/// A renewal so soon after the confirmation may be a late one of the time before; a leader looks at their clocks too.
 const LATE: Duration = Duration::from_secs(16);
 /// A kubelet that renewed within this lives.
 const LIVES: Duration = Duration::from_secs(12);
@@ -60,7 +60,7 @@ impl Truth {
         }
     }
 
-    /// Its kubelet renews its Lease and its Node says Ready with the boot that the record says had ended.
+    /// Its kubelet renews its Lease and its Node reports Ready with the boot that the record states had ended.
     fn lives_on(&self, fence: &NodeFence) -> bool {
         let (now, name, status) = (self.now(), &fence.spec.node_name, &fence.status);
         let Some(off) = status.off.as_ref().filter(|off| !off.boot_id.is_empty()) else { return false };
@@ -84,7 +84,7 @@ impl Truth {
         let number: usize = holder.strip_prefix("replica-")?.split('-').next()?.parse().ok()?;
         let replica = self.replicas.get(number)?;
         let well = !self.is_cut(number) && replica.frozen <= now && replica.deaf <= now && !self.scene.dry_run;
-        // Who does not renew leads no more, although the Lease names it.
+        // A replica that does not renew leads no more, although the Lease names it.
         let renews = self.oracle.led.is_some_and(|(leader, at)| leader == number && now.since(at) < INFORMED);
         let name = format!("{holder} in term {}", lease.transitions);
         (well && renews && now.since(replica.informed) < INFORMED).then_some(name)

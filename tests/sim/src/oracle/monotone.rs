@@ -1,5 +1,5 @@
-//! I10 and I16 beside real decisions: the same decision is asked for again with something missing or unreadable, and must
-//! not be harsher. A story is alone on its thread, so what the decisions need is kept by the thread.
+//! I10 and I16 beside real decisions: the same decision is asked for again with something missing or unreadable, and
+//! must not be harsher. A story is alone on its thread, so what the decisions need is stored per thread.
 
 use std::{cell::RefCell, collections::BTreeMap, time::Duration};
 
@@ -93,7 +93,7 @@ impl Judge {
         }
     }
 
-    /// Takes something away, and says which invariant speaks of that.
+    /// Takes something away, and returns which invariant covers that.
     fn impoverish(&mut self, snapshot: &mut Snapshot, name: &str) -> &'static str {
         let case = snapshot.cases.entry(name.to_owned()).or_default();
         match self.random.below(15) {
@@ -165,7 +165,7 @@ fn meant(fence: &NodeFence, snapshot: &Snapshot) -> u8 {
     if (intends || confirms || released) && !power_on { 3 } else { 0 }
 }
 
-/// A Lease that nobody has seen since long before the story.
+/// A Lease that no replica has seen since long before the story.
 fn ancient() -> LeaseView {
     LeaseView {
         resource_version: String::new(),
@@ -211,7 +211,7 @@ fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> 
     }
 }
 
-/// Nobody is Ready with a boot that has ended.
+/// No node is Ready with a boot that has ended.
 fn trusting(snapshot: &Snapshot) -> Snapshot {
     let mut believed = snapshot.clone();
     for fence in snapshot.fences.values() {
@@ -242,7 +242,7 @@ fn leave_marks(action: &mut Action) {
     }
 }
 
-/// A record is opened where nobody asks for guards any more.
+/// A record is opened in a phase in which no guard is asked any more.
 fn skip_guards(action: &mut Action) {
     if let Action::Open(fence) = action {
         fence.status.phase = Phase::PoweringOff;

@@ -14,7 +14,7 @@ use crate::{
     truth::{Truth, uses_san},
 };
 
-/// From the record that says Draining to the drain's own clock, and back to a call.
+/// From the record in Draining to the drain's own clock, and back to a call.
 const SLACK: Duration = Duration::from_secs(2);
 /// A release that was meant is begun within so long, or not at all.
 pub(super) const MEANT: Duration = Duration::from_secs(14);
@@ -40,7 +40,7 @@ impl Truth {
         }
     }
 
-    /// With clocks that differ nobody can know how long another leader drained: then each has the whole time once.
+    /// With clocks that differ no replica can know how long another leader drained: then each has the whole time once.
     fn drain_began(&self, fence: &NodeFence, replica: usize) -> Option<Moment> {
         let began = self.oracle.drains.get(&fence.metadata.uid).copied()?;
         if self.scene.skew == [0; 3] {
@@ -53,7 +53,7 @@ impl Truth {
         Some(began.max(saw))
     }
 
-    /// Evictions can be taken back by nobody, and are not looked at one by one: what the replica has seen for a while counts.
+    /// Evictions cannot be taken back, and are not looked at one by one: what the replica has seen for a while counts.
     fn stopped_long(&self, fence: &NodeFence, replica: usize) -> Option<&'static str> {
         let known = self.replicas[replica].informed;
         let late = |since: Option<&Moment>| since.is_some_and(|at| known.since(*at) > LOOKS);

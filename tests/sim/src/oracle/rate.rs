@@ -9,7 +9,7 @@ use crate::{scene::PODS_WITHIN, truth::Truth};
 /// From the decision, which the controller counts by, to what is done.
 const DECIDED: Duration = Duration::from_secs(15);
 
-/// Pods that went, or go whatever anybody does: when, of which node, their UIDs.
+/// Pods that went, or go whatever the controller does: when, of which node, their UIDs.
 #[derive(Debug, Clone)]
 pub(super) struct Gone {
     at: Moment,

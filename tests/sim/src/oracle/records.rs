@@ -9,9 +9,9 @@ use nodewell_remedy::{
 
 use crate::truth::Truth;
 
-/// A decision that was made before the word was seen is written by then.
+/// A decision that was made before the command was seen is written by then.
 const WRITTEN: Duration = Duration::from_secs(3);
-/// A BMC's word is believed for 10 s, and then written.
+/// A BMC's reading is believed for 10 s, and then written.
 const BELIEVED: Duration = Duration::from_secs(13);
 /// After everything was mended a record is in doubt no more often than this.
 const CIRCLES: u32 = 8;
@@ -33,7 +33,7 @@ impl Truth {
         }
     }
 
-    /// `stored` is about to say `next`, by this replica's word.
+    /// This replica is about to write `next` over `stored`.
     pub fn changes(&mut self, replica: usize, stored: &NodeFence, next: &NodeFenceStatus) {
         if let Some(intent) = next.intent.as_ref().filter(|_| next.intent != stored.status.intent) {
             self.acts_in_term(replica, intent.epoch);
@@ -76,7 +76,7 @@ impl Truth {
         }
     }
 
-    /// When it was said first: what is said of the same boot again and again does not make it newer.
+    /// When it was recorded first: a repetition for the same boot does not make it newer.
     fn remember_confirmed(&mut self, stored: &NodeFence, next: &NodeFenceStatus) {
         let boot = |status: &NodeFenceStatus| status.off.as_ref().map(|off| off.boot_id.clone());
         if boot(&stored.status) != boot(next) {
@@ -85,7 +85,8 @@ impl Truth {
         }
     }
 
-    /// The boot that the record names has ended. Another one that began since is not said to be off: what follows asks again.
+    /// The boot that the record names has ended. Another one that began since is not reported to be off: what follows
+    /// asks again.
     fn confirmed(&mut self, name: &str) {
         let now = self.now();
         self.excuse(name);

@@ -1,4 +1,4 @@
-//! After the store went back: what nobody can be blamed for, and what must be all the same.
+//! After the store went back: what no replica can be blamed for, and what must be all the same.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ const TERM: Duration = Duration::from_secs(13);
 const REFUSALS: u32 = 8;
 
 impl Truth {
-    /// What was done since the backup stands in no record any more. Nobody may count it; but whoever does it again has asked
-    /// for the power's state since.
+    /// What was done since the backup stands in no record any more. No replica may count it; but one that does it again
+    /// has asked for the power's state since.
     pub(crate) fn forgive_what_was_forgotten(&mut self, backup: Moment) {
         let now = self.now();
         let oracle = &mut self.oracle;
@@ -25,7 +25,7 @@ impl Truth {
         let since = oracle.cycles.iter().filter(|(_, cycles)| cycles.iter().any(|at| *at > backup));
         let forgotten: Vec<String> = since.map(|(name, _)| name.clone()).collect();
         oracle.cycles.values_mut().for_each(|cycles| cycles.retain(|at| *at <= backup));
-        // A record that is made anew turns a node off for the first time, for all that anybody knows.
+        // A new record turns a node off for the first time, for all that any replica knows.
         oracle.cycles.retain(|_, cycles| !cycles.is_empty());
         oracle.drains.values_mut().for_each(|began| *began = now);
         oracle.circles.clear();
@@ -33,8 +33,8 @@ impl Truth {
         oracle.read_on.clear();
     }
 
-    /// A record was written upon another version than the stored one. That happens; again and again it is a writer who goes
-    /// by a dead copy.
+    /// A record was written upon another version than the stored one. That happens; again and again it is a writer that
+    /// goes by a dead copy.
     pub(crate) fn refused(&mut self, fence: &NodeFence) {
         let now = self.now();
         if now.0 < self.scene.trouble + CALM {

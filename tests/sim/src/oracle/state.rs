@@ -6,8 +6,8 @@ use nodewell_remedy::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDY_TAINT};
 
 use crate::{scene::Kind, truth::Truth};
 
-/// Marks that no policy would set any more wait for the default `healthyFor` (5 min), and a story ends sooner than that after
-/// its trouble: one with such marks goes on until their time is over.
+/// Marks that no policy would set any more wait for the default `healthyFor` (5 min), and a story ends sooner than that
+/// after its faults: one with such marks goes on until their time is over.
 const ORPHANS: Duration = Duration::from_secs(270);
 /// A single node that failed, with an honest BMC: its pods are let go within this of the failure.
 const RELEASE: Duration = Duration::from_secs(130);
@@ -23,7 +23,7 @@ impl Truth {
         self.watch_liars();
     }
 
-    /// Back is who is Ready after another boot, or never went.
+    /// A node is back if it is Ready after another boot, or never went.
     fn check_returned(&mut self) {
         let machines = &self.machines;
         let nodes = &self.store.nodes;
@@ -35,7 +35,7 @@ impl Truth {
         });
     }
 
-    /// What was let go while nobody could know better stays excused; what is let go later is asked at its release.
+    /// What was let go while no replica could know better stays excused; what is let go later is asked at its release.
     fn check_instances(&mut self) {
         let doubled: Vec<String> = self
             .instances()

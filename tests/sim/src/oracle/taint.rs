@@ -52,7 +52,7 @@ impl Truth {
         self.count_pods(name, &uids);
     }
 
-    /// Whoever sets it again where it is releases nothing new.
+    /// A replica that sets it again where it is releases nothing new.
     fn is_release(&self, name: &str, taint: &Taint) -> bool {
         let node = self.store.nodes.get(name);
         taint.key == OUT_OF_SERVICE && node.is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none())
@@ -96,7 +96,7 @@ impl Truth {
         }
     }
 
-    /// A kubelet that has renewed its Lease since Off was read is seen by whoever looks before the act.
+    /// A replica that looks before the act sees a kubelet that has renewed its Lease since Off was read.
     fn check_lives(&mut self, name: &str) {
         let now = self.now();
         let since = self.oracle.off_readings.get(name).and_then(|readings| readings.first()).copied();

@@ -9,16 +9,17 @@ use nodewell_remedy::{facts, time::Moment};
 
 use crate::{scene::COOLDOWN, truth::Truth};
 
-/// The default is five in a minute, counted from the first sign. Here nodes count from when they are given up, up to 40 s
-/// later: five within this are five in the same minute for everybody.
+/// The default is five in a minute, counted from the first sign. Here nodes count from when they are given up, up to 40
+/// s later: five within this are five in the same minute for every replica.
 const RATE: usize = 5;
 const WITHIN: Duration = Duration::from_secs(10);
-/// A node whose first sign is longer ago did not become unwell when it was given up. It was ill and Ready before, or the
-/// cluster itself was blind: without an API server nobody is given up, and then all at once that fell silent in minutes.
+/// A node whose first sign is longer ago did not become unwell when it was given up. It was ill and Ready before, or
+/// the cluster itself was blind: without an API server no node is given up, and then all at once that fell silent in
+/// minutes.
 const FIRST_SIGN: Duration = Duration::from_secs(40);
 /// Where the policy is fast it is true of a node that is silent for so long.
 const SILENT: Duration = Duration::from_secs(15);
-/// From what is so to what everybody knows.
+/// From what is so to what every replica knows.
 const KNOWN: Duration = Duration::from_secs(3);
 /// What was meant before is begun within so long.
 const MEANT: Duration = Duration::from_secs(12);
@@ -74,7 +75,7 @@ impl Truth {
         }
     }
 
-    /// Nodes that everybody who watches takes for unwell.
+    /// Nodes that every replica that watches takes for unwell.
     fn signs(&self) -> BTreeSet<String> {
         let (now, fast) = (self.now(), self.scene.fast);
         let is_ill = |node: &facts::Node| {

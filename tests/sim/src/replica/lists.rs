@@ -17,7 +17,7 @@ use crate::{
 
 const SOURCES: [Source; 5] =
     [Source::Nodes, Source::KubeletLeases, Source::AgentLeases, Source::Fences, Source::Policies];
-/// A watch that says nothing is given up after so long.
+/// A watch that delivers nothing is given up after so long.
 const SILENCE: Duration = Duration::from_secs(90);
 
 /// Which of the stores, one restored after the other, a watch was opened on.

@@ -6,27 +6,28 @@ pub enum Mutation {
     None,
     /// I1: the policy's budgets and storms are as good as none.
     NoBudget,
-    /// I1: nobody counts pods that go.
+    /// I1: pods that go are not counted.
     NoPodRate,
-    /// I2, I3: power is said to be off whatever it is.
+    /// I2, I3: power is reported as off whatever it is.
     FalseOff,
     /// I2: the out-of-service taint is set when power off is meant, and not after it.
     TaintsFirst,
-    /// I2: a BMC's word is told again from a cache, as if it had been asked.
+    /// I2: a BMC's reading is repeated from a cache, as if it had been asked.
     CachesReadings,
     /// I4: one node that lives looks dead, in the watches and in every read of its Lease.
     SeesDead,
     /// I5: every replica believes that it leads for ever.
     LeadsForEver,
-    /// I5: an agent outlives the term that started it: nobody ends it with its lifeline, and it is slow.
+    /// I5: an agent outlives the term that started it: its keeper does not end it at the lease deadline, and it is
+    /// slow.
     OutlivesTerm,
     /// I6: an act in doubt is tried again without asking for the power's state.
     NeverAsks,
-    /// I7: nobody counts power cycles.
+    /// I7: power cycles are not counted.
     NoRestartLimit,
-    /// I8: every etcd member is always said to be well.
+    /// I8: every etcd member is always reported as healthy.
     BlindToQuorum,
-    /// I8: the policy allows control-plane nodes, and nobody knows.
+    /// I8: the policy allows control-plane nodes, and the scene does not know.
     TouchesControlPlane,
     /// I9: no storm is one.
     NoStorm,
@@ -40,9 +41,9 @@ pub enum Mutation {
     DeafToHold,
     /// I12: a record ends without taking back what is ours.
     LeavesMarks,
-    /// I12: whoever cordoned a node, it is uncordoned.
+    /// I12: a node is uncordoned whichever actor cordoned it.
     UncordonsAnybody,
-    /// I13: pods are deleted by their names, whoever bears them by then.
+    /// I13: pods are deleted by their names, whichever pods bear them by then.
     NamesOnly,
     /// I14: a drain takes the time it wants.
     DrainsOn,

@@ -13,7 +13,7 @@ use super::{DRAIN, Kind, Ladder, MOST_CYCLES, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN
 /// The policy's name.
 pub const POLICY: &str = "lost";
 
-/// A node is lost when it says nothing, and ill when a monitor says so while it is Ready.
+/// A node is lost when it reports nothing, and ill when a monitor reports so while it is Ready.
 const WHEN: &str = "(has(conditions.Ready) && conditions.Ready.status != 'True') \
     || (has(conditions.KernelDeadlock) && conditions.KernelDeadlock.status == 'True')";
 /// Asked of every node every second, which is what most of a story's time goes into.
@@ -77,7 +77,7 @@ impl Scene {
         StormSpec { unhealthy: Some(Amount::Text("100%".into())), rate: Some(never), ..storm }
     }
 
-    /// The words of a ladder.
+    /// The steps of a ladder.
     #[must_use]
     pub fn steps(&self, ladder: Ladder) -> Vec<StepSpec> {
         let cordon = StepSpec { cordon: Some(CordonStep {}), ..StepSpec::default() };

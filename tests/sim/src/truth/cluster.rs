@@ -72,7 +72,7 @@ impl Truth {
         self.detach(now);
     }
 
-    /// The node lifecycle controller; after a time without the API server it begins to count anew.
+    /// The node lifecycle controller; after a time without the API server it begins to count from zero.
     fn watch_nodes(&mut self, now: Moment) {
         let seen = |machine: &Machine| machine.renewed.max(self.blind_until);
         let silent: Vec<(String, Duration)> = self
@@ -109,8 +109,8 @@ impl Truth {
         }
     }
 
-    /// The Node object goes; the garbage collector deletes its pods later. What still runs there then is the doing of whoever
-    /// deleted it.
+    /// The Node object goes; the garbage collector deletes its pods later. What still runs there then is the doing of
+    /// the person who deleted it.
     pub fn delete_node(&mut self, name: &str) {
         let now = self.now();
         self.store.remove_node(name, now);
@@ -129,7 +129,7 @@ impl Truth {
         machine.generation += 1;
         machine.running.retain(|uid, _| self.store.pods.values().any(|pod| pod.at.uid == *uid));
         machine.excuse = None;
-        // It says that it lives with its first status.
+        // Its first status reports that it lives.
         machine.renewed = Moment::default();
         let node = node(machine, wall);
         self.bind_anew(&node);

@@ -1,4 +1,4 @@
-//! etcd: a member on each control-plane host; without a quorum the API server answers nobody.
+//! etcd: a member on each control-plane host; without a quorum the API server answers no client.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -45,7 +45,7 @@ impl Truth {
         self.etcd.healthy = healthy;
     }
 
-    /// Everybody asks etcd every 10 s, and some may only just have been answered.
+    /// Each replica asks etcd every 10 s, and some may only just have been answered.
     #[must_use]
     pub fn knew_of_members(&self, now: Moment) -> bool {
         now.since(self.etcd.lost) >= Duration::from_secs(15)

@@ -104,7 +104,7 @@ fn well(node: &mut Node, boot_id: &str, ill: bool) {
     node.taints.retain(|taint| taint.key != UNREACHABLE);
 }
 
-/// The kubelet's word, or the node lifecycle controller's; what monitors said stays until the kubelet's next.
+/// The kubelet's status, or the node lifecycle controller's; what monitors reported stays until the kubelet's next.
 pub(super) fn set_ready(node: &mut Node, status: Is, reason: &str) {
     node.conditions = vec![condition("Ready", status, reason)];
 }

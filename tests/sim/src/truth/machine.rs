@@ -25,7 +25,7 @@ pub struct Machine {
     pub kubelet_dead: bool,
     /// It never comes up again by itself.
     pub broken: bool,
-    /// Ready, and a monitor says that its kernel is stuck; another boot helps.
+    /// Ready, and a monitor reports that its kernel is stuck; another boot helps.
     pub ill: bool,
     /// It cannot reach the storage `san`.
     pub storage_cut: bool,
@@ -47,21 +47,22 @@ pub struct Machine {
 /// Why what is done to a machine that runs is not the controller's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excuse {
-    /// Somebody deleted its Node.
+    /// A person deleted its Node.
     Deleted,
-    /// Its BMC said Off while it was silent for as long as the policy asks. It has spoken again since then, or its BMC said On.
+    /// Its BMC reported Off while it was silent for as long as the policy asks. It was heard again since then, or its
+    /// BMC reported On.
     Lied { woke: Option<Moment>, said_on: Option<Moment> },
 }
 
-/// Whoever looks before an act has seen after so long that a machine woke, or that its BMC says On.
+/// A replica that looks before an act has seen after so long that a machine woke, or that its BMC reports On.
 const NOTICED: Duration = Duration::from_secs(4);
-/// One that flaps says Off so often less one, and then On.
+/// One that flaps reports Off so often less one, and then On.
 const TURNS: usize = 4;
 
 #[derive(Debug, Clone)]
 pub struct Bmc {
     pub manner: Manner,
-    /// What it was told last takes effect then.
+    /// Its last order takes effect then.
     pub pending: Option<(Moment, bool)>,
     /// How often it was asked.
     pub asked: usize,
@@ -70,32 +71,33 @@ pub struct Bmc {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Honest,
-    /// Does what it is told after so long; says so at once.
+    /// Carries out an order after so long; confirms it at once.
     Slow(Duration),
     /// Never answers.
     Hangs,
-    /// Answers, and does nothing it is told.
+    /// Answers, and carries out no order.
     Refuses,
-    /// Says OK and does nothing.
+    /// Answers OK and does nothing.
     Pretends,
-    /// Says Off, whatever is so.
+    /// Reports Off, whatever is so.
     SaysOff,
-    /// The same, and whoever turns it on waits for On until the time is over.
+    /// The same, and a client that turns it on waits for On until the time is over.
     StuckOff,
-    /// Says OK and does nothing; says Off and On by turns, each for so long, or for some questions where that is nothing.
+    /// Answers OK and does nothing; reports Off and On by turns, each for so long, or for some questions where that is
+    /// nothing.
     Flaps(Duration),
 }
 
 /// How the provider's plug-in answers for a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
-    /// Takes it away, says so, and the Node goes; maybe another machine comes under its name.
+    /// Takes it away, reports so, and the Node goes; maybe another machine comes under its name.
     Honest,
-    /// Says so and does nothing.
+    /// Reports so and does nothing.
     Lies,
-    /// Says nothing, does nothing.
+    /// Answers nothing, does nothing.
     Hangs,
-    /// Says nothing in time, and does it so much later.
+    /// Answers nothing in time, and does it so much later.
     Late(Duration),
     Refuses,
 }
@@ -129,7 +131,7 @@ impl Machine {
         self.on && !self.hung && !self.cut && !self.broken && now.since(self.booted) >= self.boot_takes
     }
 
-    /// What its BMC says; or the switch of its storage, where that is what is cut.
+    /// What its BMC reports; or the switch of its storage, where that is what is cut.
     pub fn says(&mut self, storage: bool, now: Moment) -> PowerState {
         let on = if storage { !self.storage_cut } else { self.on };
         self.bmc.asked += 1;
@@ -149,13 +151,13 @@ impl Machine {
         }
     }
 
-    /// Its BMC says what is not so.
+    /// Its BMC reports what is not so.
     #[must_use]
     pub fn has_liar(&self) -> bool {
         matches!(self.bmc.manner, Manner::SaysOff | Manner::StuckOff | Manner::Flaps(_))
     }
 
-    /// Whatever is done to it now follows from what nobody can know.
+    /// Whatever is done to it now follows from what no replica can know.
     #[must_use]
     pub fn is_excused(&self, now: Moment) -> bool {
         let known = |at: Option<Moment>| at.is_some_and(|at| now.since(at) > NOTICED);
@@ -197,7 +199,7 @@ impl Truth {
         }
     }
 
-    /// A BMC, or a switch of the storage, does what it was told.
+    /// A BMC, or a switch of the storage, carries out its order.
     pub fn turn(&mut self, name: &str, on: bool) {
         if self.scene.theme != Theme::Storage {
             return self.switch(name, on, "its BMC");

@@ -1,4 +1,5 @@
-//! Pods: the StatefulSet that makes them again, the disruption budgets that keep them, the volumes they leave behind.
+//! Pods: the StatefulSet that makes them again, the disruption budgets that protect them, the volumes they leave
+//! behind.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ fn number(name: &str) -> u64 {
     name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
-/// Every other pod keeps its data on the storage that can be cut off.
+/// Every other pod has its data on the storage that can be cut off.
 #[must_use]
 pub fn uses_san(identity: &str) -> bool {
     number(identity).is_multiple_of(2)

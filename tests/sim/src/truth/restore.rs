@@ -2,8 +2,8 @@
 //! watch breaks or hangs. Machines, BMCs and processes stay as they are.
 //!
 //! Nodes, Leases, records and the leader's Lease go back together, and what people wrote on them. Pods stay: set back they
-//! would run twice by Kubernetes' own doing, and no oracle could tell that from ours. So the mark of their release stays as
-//! well: a backup that has the pods of a storage has no mark, and one that has the mark has no such pods.
+//! would run twice by Kubernetes' own doing, and no oracle could distinguish that from ours. So the mark of their release
+//! stays as well: a backup that has the pods of a storage has no mark, and one that has the mark has no such pods.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -21,7 +21,7 @@ use nodewell_remedy::{
 use super::Truth;
 use crate::scene::Kind;
 
-/// Between two backups, and how many are kept.
+/// Between two backups, and how many are stored.
 const EVERY: Duration = Duration::from_secs(2);
 const KEPT: usize = 60;
 

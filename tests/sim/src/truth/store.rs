@@ -25,7 +25,7 @@ pub struct Store {
     pub first_leases: BTreeMap<String, LeaseView>,
     /// By name; there is one namespace.
     pub pods: BTreeMap<String, Pod>,
-    /// Volumes still attached: node → identity → since when nobody uses it.
+    /// Volumes still attached: node → identity → since when no pod uses it.
     pub attached: BTreeMap<String, BTreeMap<String, Option<Moment>>>,
     pub fences: BTreeMap<String, NodeFence>,
     pub leadership: Option<Leadership>,
@@ -34,7 +34,7 @@ pub struct Store {
     pub policy: Policy,
     /// Which Node object each pod was bound to, by its UID.
     pub bound: BTreeMap<String, String>,
-    /// Nodes whose `unschedulable` a person wrote last, as the server's `managedFields` say.
+    /// Nodes whose `unschedulable` a person wrote last, as the server's `managedFields` show.
     pub scheduled_by_hand: BTreeSet<String>,
     /// When people held nodes: by the Node's annotation, and aborted records by their UID.
     pub held: BTreeMap<String, Moment>,
@@ -43,14 +43,14 @@ pub struct Store {
     pub unrecorded: BTreeMap<String, Moment>,
     /// Everything that changed, for watches.
     pub changes: Vec<(Moment, Change)>,
-    /// The API server answers nobody until then.
+    /// The API server answers no client until then.
     pub down: Moment,
 }
 
 /// The policy, as it is stored.
 #[derive(Debug, Clone, Default)]
 pub enum Policy {
-    /// It is of the right shape; what it says may still be wrong.
+    /// It is of the right shape; its values may still be wrong.
     Said(Rc<RemedyPolicy>),
     /// Its fields cannot be parsed.
     Garbled,

@@ -17,7 +17,7 @@ struct Node {
     boot: &'static str,
 }
 
-/// A machine that has been up for an hour, whose clock nobody keeps.
+/// A machine that has been up for an hour, whose clock is not synchronised.
 fn node() -> Node {
     let unkept = Error { max_micros: 16_000_000, estimated_micros: 16_000_000, ..Error::default() };
     let reading = ClockReading {

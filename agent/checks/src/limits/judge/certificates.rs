@@ -21,7 +21,7 @@ pub(super) fn verdicts(certificates: &BTreeMap<String, Dates>, days: u32, now: T
     std::iter::once(whole).chain(certificates.iter().map(verdict)).collect()
 }
 
-/// What the verdicts are about, for what is said of files that cannot be read.
+/// What the verdicts are about, for the report on files that cannot be read.
 pub(super) fn spots(certificates: &BTreeMap<String, Dates>) -> Vec<Spot> {
     let paths = certificates.keys().map(String::as_str);
     std::iter::once("").chain(paths).map(|subject| Spot::new(CONDITION, subject)).collect()

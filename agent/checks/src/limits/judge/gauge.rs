@@ -36,7 +36,7 @@ pub(super) struct Gauges {
     last: Vec<Measure>,
 }
 
-/// What is kept of them: by reason and subject, those that are not simply low.
+/// What is saved of them: by reason and subject, those that are not simply low.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Signs(BTreeMap<String, Lasting>);
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// What wavers between the two levels is told at most once.
+        /// What wavers between the two levels is reported at most once.
         #[test]
         fn it_never_flaps_between_the_levels(values in prop::collection::vec(80.0..100.0_f64, 1..60)) {
             let readings: Vec<_> = (0..).step_by(60).zip(values).collect();

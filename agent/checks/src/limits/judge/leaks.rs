@@ -30,7 +30,7 @@ pub(super) struct Leaks {
 /// One thing that must not grow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Series {
-    /// Whose it is, where it is a process's: another one starts anew.
+    /// The process that it belongs to, if any: another process starts a new series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<TaskId>,
     day: Day,
@@ -103,7 +103,7 @@ impl Leaks {
         }
     }
 
-    /// A new boot starts everything anew.
+    /// A new boot starts new series.
     pub(super) fn clear(&mut self) {
         self.series.clear();
     }

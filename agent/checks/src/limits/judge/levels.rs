@@ -92,7 +92,7 @@ fn io(pressure: Pressure, levels: Levels) -> Measure {
     measure(Spot::new("IoPressureHigh", ""), "TasksWaitForIo", (value, levels), message, "disks keep up")
 }
 
-/// As high as the pressure says, and no higher than the queues say.
+/// As high as the pressure shows, and no higher than the queues show.
 fn cpu(pressure: Pressure, reading: &KernelReading, levels: Levels) -> Measure {
     let queue = reading.load / f64::from(reading.cpus.max(1));
     let some = f64::from(pressure.some) / 100.0;
@@ -120,7 +120,7 @@ impl Rates {
         let spot = Spot::new("MemoryPressureHigh", "swap");
         let well = "little goes to swap and back";
         let Some((then, before)) = self.swap.replace((now, swap)) else {
-            // One reading is no rate: nothing begins by it, and nothing that an earlier run told ends.
+            // One reading is no rate: nothing begins by it, and nothing that an earlier run reported ends.
             let between = f64::from(levels.low).min(f64::from(levels.high) - 0.5);
             let message = "pages went to swap and came back before this was started".to_owned();
             return measure(spot, "SwapStorm", (between, levels), message, well);

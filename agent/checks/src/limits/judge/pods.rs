@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::reading::Pod;
 
 const HOUR: Window = Window { length: Duration::from_secs(3600), start: Start::Unknown };
-/// One that goes on for days is told daily.
+/// Kills that go on for days are reported daily.
 const AGAIN: Duration = Duration::from_secs(24 * 3600);
 
 /// All pods.
@@ -49,7 +49,7 @@ impl Pods {
         happenings
     }
 
-    /// A new boot makes every cgroup anew.
+    /// A new boot creates every cgroup again.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -62,12 +62,12 @@ impl Pods {
 }
 
 impl Kills {
-    /// How many, if that is worth telling now.
+    /// How many, if that is to be reported now.
     fn take(&mut self, count: u64, threshold: u32, now: Duration) -> Option<u64> {
         self.growth.observe(count, now, HOUR);
         let within = self.growth.within();
         if within < u64::from(threshold) {
-            // Half of it is calm enough to be told of anew.
+            // Half of it is calm enough for another report.
             self.told_secs = self.told_secs.filter(|_| within * 2 >= u64::from(threshold));
             return None;
         }
@@ -80,7 +80,7 @@ impl Kills {
     }
 }
 
-/// The pod is the subject: by its name where the kubelet's folders tell it, else by its uid.
+/// The pod is the subject: by its name where the kubelet's folders show it, else by its uid.
 fn told(uid: &str, pod: &Pod, count: u64, now: &Now) -> Happening {
     let subject = pod.name.as_deref().unwrap_or(uid);
     let message = format!("pod {subject} (uid {uid}) reached its memory limit {count} times within an hour");

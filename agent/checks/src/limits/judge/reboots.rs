@@ -24,7 +24,7 @@ impl Reboots {
             self.told = None;
             return None;
         };
-        // A wall clock that went back by a day tells once more.
+        // A wall clock that went back by a day causes one more report.
         let is_young = |told: &Timestamp| now.duration_since(*told).unsigned_abs() < AGAIN;
         if self.told.as_ref().is_some_and(is_young) {
             return None;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 struct Taint {
     letter: char,
     meaning: &'static str,
-    /// Something went wrong: it is told each time it comes within a boot. The others tell what was loaded or done on purpose:
-    /// once for a node.
+    /// Something went wrong: it is reported each time it comes within a boot. The others stand for what was loaded or
+    /// done on purpose: they are reported once for a node.
     is_fault: bool,
 }
 
@@ -63,7 +63,7 @@ impl Taints {
 
     pub(super) fn take(&mut self, bits: u64, now: Timestamp) -> Option<Happening> {
         let ever = self.ever.unwrap_or(bits);
-        // At the first look of a boot the faults of it are as old as anybody's guess.
+        // At the first look of a boot it is unknown how old the faults are.
         let known = self.boot.unwrap_or(ever);
         let new = |bit: &usize| {
             let mask = 1_u64 << bit;
@@ -89,7 +89,7 @@ mod tests {
         Timestamp::UNIX_EPOCH
     }
 
-    /// What is told of each look of one boot.
+    /// What each look of one boot reports.
     fn replay(taints: &mut Taints, looks: &[u64]) -> Vec<Option<String>> {
         looks.iter().map(|bits| taints.take(*bits, at()).map(|told| told.message)).collect()
     }

@@ -1,5 +1,5 @@
-//! Tasks that nobody buries, and tasks that wait in the kernel: those that two looks in a row show. A few are normal at any
-//! moment.
+//! Tasks whose parent does not reap them, and tasks that wait in the kernel: those that two looks in a row show. A few
+//! are normal at any moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(super) struct Tasks {
     told: Told,
 }
 
-/// What is kept.
+/// What is saved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Told {
     /// By parent.

@@ -1,4 +1,4 @@
-//! Growth over a day, told from a level that moves: a robust slope over hourly minima.
+//! Growth over a day, distinguished from a level that moves: a robust slope over hourly minima.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub(super) struct Sample {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Day {
     samples: Vec<Sample>,
-    /// The hour that is not over; not kept, because it changes all the time.
+    /// The hour that is not over; not saved, because it changes all the time.
     #[serde(skip)]
     open: Option<Sample>,
 }
@@ -38,9 +38,9 @@ pub(super) struct Trend {
 }
 
 impl Day {
-    /// Takes a reading in; true when an hour is over, and there is something new to judge.
+    /// Adds a reading; true when an hour is over, and there is something new to judge.
     pub(super) fn take(&mut self, hour: i64, value: u64) -> bool {
-        // Of another boot, or of a file that somebody made.
+        // Of another boot, or of a file that the agent did not write.
         self.samples.retain(|sample| sample.hour < hour && hour.saturating_sub(sample.hour) <= HOURS as i64);
         match &mut self.open {
             Some(open) if open.hour == hour => {

@@ -1,4 +1,4 @@
-//! The faults of filesystems. Those that rules of the kernel log tell as well have the rules' reasons, severities and
+//! The faults of filesystems. Those that rules of the kernel log report as well have the rules' reasons, severities and
 //! actions (agent/rules/shipped/filesystem.toml).
 
 use std::io;
@@ -31,7 +31,7 @@ pub(super) fn silent(row: &Row, how: &str) -> Fault {
     Fault::new("MountNotAnswering", format!("{} ({}): {how}", row.source, row.filesystem))
 }
 
-/// An answer that says that nothing can be had; `None` for one that says nothing about its state.
+/// An answer that means that nothing can be had; `None` for one that says nothing about its state.
 pub(super) fn unusable(row: &Row, code: i32) -> Option<Fault> {
     let error = Errno::from_raw(code);
     let is_grave = matches!(
@@ -49,7 +49,7 @@ pub(super) fn unusable(row: &Row, code: i32) -> Option<Fault> {
             | Errno::ENXIO
             | Errno::ESHUTDOWN
     );
-    // An XFS that has shut down is told by that name.
+    // An XFS that has shut down is reported by that name.
     let is_told = row.kind == Kind::Disk && row.filesystem == "xfs" && error == Errno::EIO;
     let words = io::Error::from_raw_os_error(code);
     let message = || format!("{} ({}): {words}", row.source, row.filesystem);

@@ -47,13 +47,14 @@ impl Bond {
         }
         self.total = self.slaves.len();
         let is_believed = self.degraded.observe(is_degraded, now, Patience { onset: down_for, end: down_for });
-        // While it waits to be believed well again it keeps its words.
+        // While it waits to be believed well again its message stays.
         if is_degraded || !is_believed {
             self.troubles = troubles;
         }
     }
 
-    /// Somebody who takes an interface out of the bond leaves it on the machine; and one that is renamed takes its place.
+    /// An operator who takes an interface out of the bond leaves it on the machine; and one that is renamed takes its
+    /// place.
     fn gone<'a>(
         &'a self,
         names: &'a BTreeSet<String>,
@@ -78,7 +79,7 @@ impl Bond {
     }
 }
 
-/// Why an interface does not carry its part; `None`: it does, or somebody switched it off.
+/// Why an interface does not carry its part; `None`: it does, or it was switched off.
 fn trouble(bond: &Reading, slave: &Slave, interface: Option<&Interface>) -> Option<&'static str> {
     if interface.is_some_and(|interface| !interface.is_wanted) {
         return None;

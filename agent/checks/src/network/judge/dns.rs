@@ -1,4 +1,4 @@
-//! Judges the resolver by rounds in which nobody answered.
+//! Judges the resolver by rounds without any answer.
 
 use nodewell_hardware::growth::rounded;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ const ENOUGH: u32 = 2;
 #[serde(default)]
 pub(super) struct Dns {
     is_unreachable: bool,
-    /// Rounds in a row that said the opposite.
+    /// Rounds in a row that showed the opposite.
     contrary: u32,
     #[serde(skip)]
     serial: u64,
@@ -23,7 +23,7 @@ pub(super) struct Dns {
 
 impl Dns {
     pub(super) fn take(&mut self, reading: NamesReading, failures: u32) {
-        // Nothing new; zero: nobody knows yet.
+        // Nothing new; zero: nothing is known yet.
         if reading.serial == self.serial {
             return;
         }

@@ -11,7 +11,8 @@ const MINUTES: u64 = 5;
 /// What was counted before the first look is not judged.
 const WINDOW: Window = Window { length: Duration::from_secs(MINUTES * 60), start: Start::Unknown };
 
-/// A card whose receive ring is full drops what TCP repeats: told once a part of a hundred is lost, and not for a burst.
+/// A card whose receive ring is full drops what TCP repeats: reported once a part of a hundred is lost, and not for a
+/// burst.
 const MISSED_LEAST: u64 = 1_000;
 const MISSED_PER_MILLION: u64 = 10_000;
 /// An Event is repeated at most so often.
@@ -38,7 +39,7 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    /// Takes a reading in; gives how many packets were missed, if that is to be told now.
+    /// Adds a reading; returns how many packets were missed, if that is to be reported now.
     pub(super) fn take(&mut self, counters: &Counters, now: Duration, settings: &NetworkSettings) -> Option<u64> {
         let since = *self.since.get_or_insert(now);
         self.packets.observe(counters.packets, now, WINDOW);

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::errors::Errors;
 use crate::{network::reading::Interface, settings::NetworkSettings};
 
-/// A card that has fallen back to a lower speed and trains anew does so at once.
+/// A card that has fallen back to a lower speed and trains again does so at once.
 const SLOW: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(240) };
-/// Who lost its address together with the carrier gets it back some time after it.
+/// An interface that lost its address together with the carrier gets it back some time after it.
 const USED: Patience = Patience { onset: Duration::ZERO, end: Duration::from_secs(600) };
 const HOUR: Window = Window { length: Duration::from_secs(3_600), start: Start::Unknown };
 
@@ -35,7 +35,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Takes a reading in; gives how many packets were missed, if that is to be told now.
+    /// Adds a reading; returns how many packets were missed, if that is to be reported now.
     pub(super) fn take(&mut self, reading: Interface, now: Duration, settings: &NetworkSettings) -> Option<u64> {
         let was_wanted = std::mem::replace(&mut self.reading, reading).is_wanted;
         if self.reading.has_carrier {
@@ -57,7 +57,7 @@ impl Link {
     fn take_downs(&mut self, was_wanted: bool, now: Duration, limit: u64) {
         let Some(count) = self.reading.downs else { return };
         if !(was_wanted && self.reading.is_wanted) {
-            // Somebody switched it off or on.
+            // It was switched off or on.
             self.downs.excuse(count);
         }
         self.downs.observe(count, now, HOUR);
@@ -102,7 +102,7 @@ impl Link {
         self.down.holds()
     }
 
-    /// Whether anybody sends by it.
+    /// Whether anything sends by it.
     pub(super) fn matters(&self) -> bool {
         self.used.holds() || self.reading.is_bonded
     }

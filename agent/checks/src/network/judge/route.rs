@@ -42,7 +42,7 @@ impl DefaultRoutes {
         !self.ipv4.by.is_empty() || !self.ipv6.by.is_empty()
     }
 
-    /// What is lost, in words.
+    /// What is lost, as a message.
     pub(super) fn lost(&self) -> Option<String> {
         let ipv6 = Some(("IPv6", &self.ipv6)).filter(|_| self.ipv6_matters());
         let lost = std::iter::once(("IPv4", &self.ipv4)).chain(ipv6).filter(|(_, route)| route.lost.holds());
@@ -53,7 +53,7 @@ impl DefaultRoutes {
     }
 
     /// Network plug-ins switch forwarding on, and the kernel then drops what routers advertised (net/ipv6/addrconf.c
-    /// `dev_forward_change`). On a node that goes out by IPv4 nobody misses it.
+    /// `dev_forward_change`). On a node that goes out by IPv4 it is not missed.
     fn ipv6_matters(&self) -> bool {
         !self.is_advertised || self.ipv4.by.is_empty()
     }

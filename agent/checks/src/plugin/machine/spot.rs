@@ -4,14 +4,14 @@ use nodewell_hardware::{Fault, State};
 
 use super::task::TaskState;
 
-/// What programs say while nothing is wrong changes with every run, and is nobody's news.
+/// What programs print while nothing is wrong changes with every run, and is not worth a report.
 const WELL: &str = "its plug-ins find nothing wrong";
 
 /// What they amount to; `None` while some were not heard yet and none is ill.
 pub(super) fn state<'a>(tasks: impl Iterator<Item = &'a TaskState> + Clone) -> Option<State> {
     let ill: Vec<&TaskState> = tasks.clone().filter(|task| task.fault().is_some()).collect();
     let mystery = tasks.clone().find_map(TaskState::mystery);
-    // Nobody can confirm anything: what was claimed stays, and is shown as unconfirmed.
+    // No task can confirm anything: what was claimed stays, and is shown as unconfirmed.
     let confirmed = ill.iter().any(|task| task.mystery().is_none());
     if confirmed {
         return Some(State::Faulty(ill.into_iter().filter_map(fault).collect()));
@@ -22,7 +22,7 @@ pub(super) fn state<'a>(tasks: impl Iterator<Item = &'a TaskState> + Clone) -> O
     tasks.clone().all(TaskState::is_well).then(|| State::Well { message: WELL.to_owned() })
 }
 
-/// Beside a fault that is confirmed, one that is not says so itself.
+/// Beside a fault that is confirmed, the message of one that is not states so.
 fn fault(task: &TaskState) -> Option<Fault> {
     let fault = task.fault()?.clone();
     let message = match task.mystery() {

@@ -10,7 +10,7 @@ use nodewell_rules::plugin::{PluginMonitor, PluginTask};
 use super::Now;
 use crate::plugin::said::{Said, Word};
 
-/// While something that is no condition stays bad, it is told again so often.
+/// While something that is no condition stays bad, it is reported again so often.
 const TOLD_AGAIN: Duration = Duration::from_secs(3600);
 
 /// What is known of one task.
@@ -31,14 +31,14 @@ pub(super) struct TaskState {
     telling: Option<Telling>,
 }
 
-/// Why nobody can tell.
+/// Why the state is unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mystery {
     pub(super) why: Name,
     pub(super) message: String,
 }
 
-/// An Event that was told and holds on.
+/// An Event that was emitted and holds on.
 #[derive(Debug)]
 struct Telling {
     what: Word,
@@ -81,12 +81,12 @@ impl TaskState {
         self.mystery.as_ref()
     }
 
-    /// Whether it is well, and that is to be said.
+    /// Whether it is well, and that is to be reported.
     pub(super) fn is_well(&self) -> bool {
         self.heard && self.fault.is_none() && self.mystery.is_none() && (self.was_ill || !self.skip_initial)
     }
 
-    /// Takes a result in; says what happened, for a task that has no condition.
+    /// Adds a result; returns what happened, for a task that has no condition.
     pub(super) fn hear(&mut self, said: Said, now: Now) -> Vec<Happening> {
         self.count(said.word);
         let held = match said.word {
@@ -114,7 +114,7 @@ impl TaskState {
         }
     }
 
-    /// What nobody could tell speaks neither for nor against.
+    /// An unknown result speaks neither for nor against.
     fn count(&mut self, word: Word) {
         match word {
             Word::Well => (self.good, self.bad, self.unknown) = (self.good.saturating_add(1), 0, 0),
@@ -178,7 +178,7 @@ impl TaskState {
         }
     }
 
-    /// Whose run it was: the reason does not tell.
+    /// Names the plug-in whose run it was: the reason does not.
     fn named(&self, message: &str) -> String {
         format!("plug-in {}: {message}", self.task.name)
     }

@@ -46,7 +46,7 @@ impl Machine {
         self.hear(task, said, now(secs)).unwrap()
     }
 
-    /// What is said of the one condition after a run.
+    /// What is reported of the one condition after a run.
     fn said(&mut self, task: usize, status: i32, output: &str) -> String {
         self.exit(task, status, output, 0).verdict.map_or("nothing".to_owned(), |(_, verdict)| shown(&verdict.state))
     }

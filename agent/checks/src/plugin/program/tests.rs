@@ -1,4 +1,4 @@
-//! Who else could have changed a program is found anywhere on the way.
+//! Another user who could have changed a program is found anywhere on the way.
 
 use std::{
     fs,

@@ -103,7 +103,7 @@ impl Course {
         self.memory.seen
     }
 
-    /// Whether everything that it has to say is said.
+    /// Whether everything that it has to report is reported.
     pub(super) fn is_decided(&self) -> bool {
         let stands = self.streak.standing().is_some() || matches!(self.check.kind, Kind::Restarts(..));
         self.was_looked_at && (!self.memory.seen || stands)

@@ -1,11 +1,11 @@
-//! When some answers in a row change what is said. Pure.
+//! When some answers in a row change what is reported. Pure.
 
 use nodewell_hardware::Fault;
 use nodewell_model::{Name, text};
 
 use crate::service::check::Pace;
 
-/// What is said of a service.
+/// What is reported of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Standing {
     Up { words: String },
@@ -67,12 +67,12 @@ impl Streak {
         self.owes
     }
 
-    /// Whether the next answers may change what is said.
+    /// Whether the next answers may change what is reported.
     pub(super) fn is_open(&self) -> bool {
         self.count > 0
     }
 
-    /// Takes in one answer; says whether what is said changed.
+    /// Adds one answer; returns whether what is reported changed.
     pub(super) fn take(&mut self, next: Standing, pace: &Pace) -> bool {
         let class = next.class();
         if let Some(standing) = self.standing.as_mut().filter(|standing| standing.class() == class) {

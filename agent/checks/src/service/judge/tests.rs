@@ -102,7 +102,7 @@ impl Node {
         }
     }
 
-    /// `well`, the reasons, or the unknown's; `None`: nothing is said.
+    /// `well`, the reasons, or the unknown's; `None`: nothing is reported.
     fn says(&mut self, condition: &str, subject: &str) -> Option<String> {
         let verdicts = self.judge.findings().verdicts.into_iter();
         let mut of = verdicts.filter(|verdict| verdict.condition.as_str() == condition && verdict.subject == subject);

@@ -16,13 +16,13 @@ use message::{Fields, Malformed, Value};
 const SERVICE: &str = "/runtime.v1.RuntimeService/";
 const WORDS_LIMIT_BYTES: usize = 300;
 
-/// What a runtime says of itself.
+/// What a runtime reports of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runtime {
     /// `containerd`, `cri-o`, `docker` (which is cri-dockerd).
     pub name: String,
     pub version: String,
-    /// Why it is not ready, if it says so (`RuntimeReady`).
+    /// Why it is not ready, if it reports that (`RuntimeReady`).
     pub not_ready: Option<String>,
     /// Why its network is not (`NetworkReady`).
     pub network_not_ready: Option<String>,

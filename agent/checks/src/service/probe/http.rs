@@ -1,4 +1,4 @@
-//! One `GET` of HTTP/1.1. Of the answer only the beginning is read: a status and some words for people.
+//! One `GET` of HTTP/1.1. Of the answer only the beginning is read: a status and some text for people.
 
 use std::pin::pin;
 
@@ -26,7 +26,7 @@ const AGENT: &str = concat!("nodewell/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) status: StatusCode,
-    /// The first words of the body, fit to show.
+    /// The first line of the body, fit to show.
     pub(super) first_line: String,
 }
 
@@ -58,7 +58,7 @@ fn request(at: &At, path: &str) -> Result<Request<Empty<Bytes>>, Down> {
 async fn exchange(mut sender: SendRequest<Empty<Bytes>>, request: Request<Empty<Bytes>>) -> Result<Page, Down> {
     let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
     let status = response.status();
-    // A status is an answer. Words are read only where they say what is wrong.
+    // A status is an answer. The body is read only where it shows what is wrong.
     let is_well = status.is_success() || status.is_redirection();
     let body = if is_well { Vec::new() } else { beginning(response.into_body()).await };
     Ok(Page { status, first_line: first_line(&body) })
@@ -79,7 +79,7 @@ async fn beginning(mut body: Incoming) -> Vec<u8> {
     read
 }
 
-/// The kubelet's list begins with what is well: the line that says what is not is worth more.
+/// The kubelet's list begins with what is well: the line that names what is not is worth more.
 fn first_line(body: &[u8]) -> String {
     let said = text::message(body);
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());

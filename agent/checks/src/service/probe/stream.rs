@@ -1,4 +1,4 @@
-//! A connection, made; what the kernel says when it is not.
+//! A connection, made; the kernel's error when it is not.
 
 use std::io;
 
@@ -26,11 +26,11 @@ pub(super) async fn connect(at: &At) -> Result<Box<dyn Stream>, Down> {
 fn of_connect(at: &At, error: &io::Error) -> Down {
     let is_folder = matches!(at, At::Unix(path) if path.is_dir());
     let (kind, message) = match error.kind() {
-        // connect(2) says "connection refused" of whatever is no socket.
+        // connect(2) reports "connection refused" of whatever is no socket.
         _ if is_folder => (DownKind::Wrong, "is a directory, not a socket".to_owned()),
         io::ErrorKind::NotFound => (DownKind::Gone, "there is no socket".to_owned()),
         io::ErrorKind::ConnectionRefused => (DownKind::Gone, "nobody listens (connection refused)".to_owned()),
-        // The queue of a listener that accepts nothing is full: a Unix socket says so at once.
+        // The queue of a listener that accepts nothing is full: a Unix socket reports that at once.
         io::ErrorKind::WouldBlock => (DownKind::Silent, "takes no more connections".to_owned()),
         _ => (DownKind::Wrong, format!("cannot connect: {error}")),
     };

@@ -25,7 +25,7 @@ fn refreshed(spaces: &Spaces, places: Vec<Place>) {
     done.recv_timeout(Duration::from_secs(20)).unwrap();
 }
 
-/// As if the question had been asked longer ago than anybody waits.
+/// As if the question had been asked longer ago than a caller waits.
 fn grow_old(spaces: &Spaces) {
     let mut inner = spaces.lock();
     for (_, since) in inner.rounds.iter_mut().filter_map(|round| round.asking.as_mut()) {

@@ -1,4 +1,4 @@
-//! Whatever the daemon says, and whatever becomes of its reports: in the end the agent's ledger holds what was said last.
+//! Whatever the daemon reports, and whatever becomes of its reports: in the end the agent's ledger holds the latest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ const REASONS: [&str; 3] = ["RaidDegraded", "RaidSlow", "RaidWorn"];
 
 type Spot = (Name, Option<String>);
 
-/// One thing that the daemon says, or that becomes of its next report.
+/// One thing that the daemon reports, or that becomes of its next report.
 #[derive(Debug, Clone)]
 enum Step {
     Faults(usize, Option<u8>, BTreeSet<usize>),
@@ -69,7 +69,7 @@ fn disks(total: u32) -> Vec<Inventory> {
     vec![Inventory { class: "disks".to_owned(), total, states: BTreeMap::new() }]
 }
 
-/// The daemon's last words: reasons of what is wrong; none where it is well, or cannot be told.
+/// The daemon's last reports: reasons of what is wrong; none where it is well, or unknown.
 #[derive(Debug, Default)]
 struct Said {
     faults: BTreeMap<Spot, BTreeSet<&'static str>>,
@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// What the ledger holds, but for what the daemon cannot tell: there an older verdict may stand.
+    /// What the ledger holds, but for what the daemon reports as unknown: there an older verdict may stand.
     fn faults(&mut self, unknown: &BTreeSet<Spot>) -> BTreeMap<Spot, BTreeSet<String>> {
         let mut faults: BTreeMap<Spot, BTreeSet<String>> = BTreeMap::new();
         for view in self.ledger.conditions() {

@@ -1,5 +1,5 @@
-//! More than the agent holds of one daemon, or than one body holds: nothing that is wrong is lost, and nothing is refused
-//! that can be said shorter.
+//! More than the agent holds of one daemon, or than one body holds: nothing that is wrong is lost, and nothing is
+//! refused that has a shorter report.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -33,7 +33,7 @@ impl World {
         Self { ledger, refused: Vec::new(), reports: Vec::new() }
     }
 
-    /// Sends until nothing is left to say, and through some heartbeats.
+    /// Sends until nothing is left to report, and through some heartbeats.
     fn hear(&mut self, outbox: &mut Outbox) {
         let mut now = Instant::now();
         for _ in 0..40 {
@@ -98,7 +98,7 @@ async fn more_doubts_than_fit_are_one_word_about_their_type() {
     assert_eq!(first.conditions.last().unwrap().message, "597 cannot be told, such as md0003: lost a disk");
     let view = world.view();
     assert!(view.problems.len() == 3 && view.problems.iter().all(|problem| problem.unconfirmed_since.is_none()));
-    // Each by its own name again, once there are few: the word about all of them is over.
+    // Each by its own name again, once there are few: the entry for all of them is over.
     say(&mut outbox, 0..599, ConditionStatus::False);
     world.hear(&mut outbox);
     assert_eq!(world.view().status, ConditionStatus::Unknown);
@@ -141,7 +141,7 @@ async fn a_report_that_does_not_hold_all_that_is_wrong_ends_nothing() {
     world.hear(&mut outbox);
     assert!(world.reports.iter().all(|report| !report.full), "none of them is all");
     assert_eq!(world.broken(), subjects(0..400));
-    // It says so once, and not with each heartbeat.
+    // It reports this once, and not with each heartbeat.
     assert_eq!(world.reports.iter().filter(|report| !report.conditions.is_empty()).count(), 2);
     say(&mut outbox, 200..400, ConditionStatus::False);
     world.hear(&mut outbox);

@@ -1,4 +1,4 @@
-//! The whole reporter against an agent that answers by script and notes what it was told.
+//! The whole reporter against an agent that answers by script and notes what it received.
 
 use std::{
     path::PathBuf,
@@ -75,7 +75,7 @@ async fn read_report(stream: &mut UnixStream) -> Option<Status> {
     Some(serde_json::from_slice(&body).unwrap())
 }
 
-/// Says whether the connection goes on.
+/// Returns whether the connection goes on.
 async fn answer(stream: &mut UnixStream, act: Act) -> bool {
     let taken = r#"{"durable":false,"instance":"a"}"#;
     let (status, body) = match act {

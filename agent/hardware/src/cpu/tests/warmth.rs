@@ -69,7 +69,7 @@ fn many_short_events_are_no_heat_where_their_time_is_counted() {
         assert!(!throttle.is_throttled, "{round}");
     }
     assert_eq!(throttle.calm(), Some(Duration::ZERO));
-    // The same is heat where nobody counts the time.
+    // The same is heat where the time is not counted.
     for round in 20..24 {
         throttle.take(Duration::from_secs(60 * round), &Heat { package: 0, cpus: 4, events: round * 10, millis: None });
     }

@@ -12,7 +12,7 @@ use crate::disk::{
 
 const BYTES: usize = 512;
 
-/// What IDENTIFY DEVICE says.
+/// What IDENTIFY DEVICE returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub identity: Identity,
@@ -25,7 +25,7 @@ pub struct About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
     pub id: u8,
-    /// Whether its threshold predicts a failure, or only says that it has aged.
+    /// Whether its threshold predicts a failure, or only shows that it has aged.
     pub is_prefailure: bool,
     /// Normalized: falls towards the threshold.
     pub value: u8,
@@ -130,7 +130,7 @@ pub fn self_test(bytes: &[u8]) -> Result<Option<SelfTest>, PageError> {
         Err(PageError::Blank { byte: 0, .. }) => return Ok(None),
         other => other?,
     };
-    // A ring: the index, from one, is that of the newest; 0 says that there is none.
+    // A ring: the index, from one, is that of the newest; 0 means that there is none.
     let newest = usize::from(block[508]);
     if newest == 0 || newest > ENTRIES {
         return Ok(None);

@@ -18,10 +18,10 @@ use crate::{
 pub(super) struct Assessment {
     pub(super) faults: Vec<Fault>,
     pub(super) happenings: Vec<Happened>,
-    /// Why the device's health cannot be told, if it cannot.
+    /// Why the device's health is unknown, if it is.
     trouble: Option<State>,
     words: Vec<String>,
-    /// Reasons that nobody can tell this time, because what carries them could not be read.
+    /// Reasons that are unknown this time, because what carries them could not be read.
     untold: Vec<&'static str>,
     /// What is proven to be over, and by what.
     ended: Option<(&'static str, String)>,
@@ -53,7 +53,7 @@ impl Assessment {
         self.happenings.push(Happened { reason, message });
     }
 
-    /// A figure or a word for people.
+    /// A figure or a term for people.
     pub(super) fn say(&mut self, words: impl Into<String>) {
         let words = words.into();
         if !self.words.contains(&words) {
@@ -66,7 +66,7 @@ impl Assessment {
         self.ended = Some((reason, evidence.into()));
     }
 
-    /// The part without which nobody can say how the device is.
+    /// The part without which the device's state is unknown.
     pub(super) fn need<'a, T>(&mut self, part: &'a Part<T>) -> Option<&'a T> {
         match part {
             Part::Read(value) => return Some(value),
@@ -85,8 +85,8 @@ impl Assessment {
         part.read()
     }
 
-    /// What the disk had and nobody could ask for this time it has still. Where nothing at all can be told, the verdict
-    /// is that, and whoever holds the faults keeps them.
+    /// The disk still has the faults that could not be read this time. Where nothing at all is known, the verdict is
+    /// that, and the ledger retains the faults it holds.
     pub(super) fn keep_untold(&mut self, baseline: &Baseline) {
         if self.faults.is_empty() && !self.can_tell() {
             return;
@@ -139,7 +139,7 @@ impl Assessment {
     }
 }
 
-/// Who it is stands with what it has: that is the disk to pull out.
+/// Its identity stands with its faults: that is the disk to pull out.
 fn join(message: &str, identity: &Identity) -> String {
     match (identity.model.as_str(), identity.serial.as_str()) {
         ("", "") => message.to_owned(),

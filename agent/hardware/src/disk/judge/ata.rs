@@ -24,7 +24,7 @@ mod id {
 /// is cool again, or it would come and go.
 const COOL_BY: u8 = 5;
 
-/// All that the attributes can tell, and what of it is by their thresholds.
+/// All that the attributes can show, and what of it is by their thresholds.
 const BY_ATTRIBUTES: [&str; 7] = [
     "SmartPrefail",
     "DiskWornOut",
@@ -51,7 +51,7 @@ fn judge_all(reading: &AtaReading, baseline: &mut Baseline, moment: Moment, foun
     found.carried(&reading.thresholds, &BY_THRESHOLDS);
     found.carried(&reading.attributes, &BY_ATTRIBUTES);
     let attributes = found.need(&reading.attributes).map(Vec::as_slice).unwrap_or_default();
-    // Either of the two may be missing, not both: then nobody can tell.
+    // Either of the two may be missing; without both, the state is unknown.
     let failing = found.need_either(&reading.failing, !attributes.is_empty());
     judge_prediction(failing, attributes, found);
     if !reading.attributes.is_lost() {
@@ -126,7 +126,7 @@ fn hot_celsius(reading: &AtaReading) -> i16 {
     if reading.is_solid_state { 80 } else { 70 }
 }
 
-/// Only the part of the raw value that is a count at every maker; above it some keep other numbers.
+/// Only the part of the raw value that is a count at every maker; above it some store other numbers.
 fn judge_counters(attributes: &[Attribute], baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
     const WORD: u64 = 0xffff;
     const DOUBLE_WORD: u64 = 0xffff_ffff;

@@ -1,5 +1,5 @@
-//! The baselines of all disks, by who they are: a disk that moves to another slot is still that disk, and a new one in an old
-//! slot starts anew.
+//! The baselines of all disks, by identity: a disk that moves to another slot is still that disk, and a new one in an
+//! old slot starts from zero.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,8 +53,8 @@ impl Memory {
         (baseline, Moment { wall: now.wall, passed })
     }
 
-    /// The serial number; with the name where two disks say the same of themselves, or one says nothing. Not the model, which
-    /// reads differently while a disk sleeps.
+    /// The serial number; with the name where two disks report the same one, or a disk reports none. Not the model,
+    /// which reads differently while a disk sleeps.
     fn key(&self, device: &str, Identity { serial: key, .. }: &Identity) -> String {
         let is_taken = key.is_empty() || self.names.iter().any(|(name, taken)| taken == key && name != device);
         if is_taken { format!("{key}@{device}") } else { key.clone() }

@@ -59,7 +59,7 @@ fn judge_health(health: &HealthLog, limits: &Part<Limits>, baseline: &mut Baseli
     } else {
         found.say(format!("{} % worn", health.used_percent));
     }
-    // A controller without spare blocks to speak of has no threshold either: QEMU's.
+    // A controller without real spare blocks has no threshold either: QEMU's.
     if *threshold > 0 {
         found.say(format!("{spare} % spare"));
     }
@@ -89,11 +89,11 @@ fn limit_in_words(limits: Limits) -> String {
     }
 }
 
-/// Those that the device is to blame for and that were not told yet; none at the first sight of a disk.
+/// Those that the device is to blame for and that were not reported yet; none at the first sight of a disk.
 fn tell_errors(errors: &[ErrorEntry], baseline: &mut Baseline, found: &mut Assessment) {
     let newest = errors.iter().map(|entry| entry.count).max().unwrap_or(0);
     let told = baseline.told_errors.replace(newest);
-    // A count below what was told: the log began anew.
+    // A count below what was reported: the log was restarted.
     let Some(told) = told.filter(|told| *told <= newest) else { return };
     let new: Vec<_> = errors.iter().filter(|entry| entry.count > told && entry.is_the_devices()).collect();
     if let Some(entry) = new.first() {

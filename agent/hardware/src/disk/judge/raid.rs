@@ -1,4 +1,4 @@
-//! Arrays and multipath maps: the kernel's own word, and how many paths a map had.
+//! Arrays and multipath maps: the kernel's own state, and how many paths a map had.
 
 use super::assessment::Assessment;
 use crate::disk::{

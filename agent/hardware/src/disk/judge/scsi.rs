@@ -10,7 +10,7 @@ use crate::disk::{
 /// Below its limit by so much before it is cool again.
 const COOL_BY_CELSIUS: i16 = 5;
 
-/// All that the log pages can tell.
+/// All that the log pages can show.
 const BY_PAGES: [&str; 5] = ["SmartPrefail", HOT, "MediaErrorsGrowing", "DiskWornOut", "SelfTestFailed"];
 const HOT: &str = "DiskOverheating";
 
@@ -39,7 +39,7 @@ fn judge_all(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, fou
 }
 
 impl Predicted {
-    /// "Failure prediction threshold exceeded", whatever the part; FFh is what a test of the alarm says.
+    /// "Failure prediction threshold exceeded", whatever the part; FFh is what a test of the alarm returns.
     fn is_failure(&self) -> bool {
         self.code == 0x5d && self.qualifier != 0xff
     }

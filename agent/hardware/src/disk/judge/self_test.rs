@@ -3,11 +3,11 @@
 use super::assessment::Assessment;
 use crate::disk::{baseline::Baseline, part::Part, reading::SelfTest};
 
-/// A failure that is older than a month of running when the log is first read was somebody else's to handle, and one of
-/// which nobody knows how old it is counts as that.
+/// A failure that is older than a month of running when the log is first read was for an operator to handle before; one
+/// of unknown age counts as that old.
 const OLD_HOURS: u64 = 30 * 24;
 
-/// `age_hours` is the device's power-on hours since a test at those hours, if it can be told.
+/// `age_hours` is the device's power-on hours since a test at those hours, if that is known.
 pub(super) fn judge(
     latest: &Part<Option<SelfTest>>,
     age_hours: impl Fn(u64) -> Option<u64>,

@@ -51,7 +51,7 @@ impl Bench {
         self.now.wall += SignedDuration::try_from(time).unwrap();
     }
 
-    /// The satellite begins anew with what was kept.
+    /// The check process restarts with what was saved.
     fn restart(&mut self) {
         let kept = self.judge.keep();
         self.judge = DiskJudge::new(DiskSettings::default());

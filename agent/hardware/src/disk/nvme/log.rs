@@ -16,7 +16,7 @@ const RESULT_BYTES: usize = 28;
 /// 0 °C is 273 K, as the specification's own examples have it.
 const FREEZING_KELVIN: i64 = 273;
 
-/// What the controller says of its health.
+/// What the controller reports of its health.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HealthLog {
     /// The critical warning's bits.
@@ -77,7 +77,7 @@ pub struct About {
     pub limits: Limits,
 }
 
-/// From which temperature on the controller warns, and is in danger; `None` where it does not say.
+/// From which temperature on the controller warns, and is in danger; `None` where it does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Limits {
     pub warning_celsius: Option<i16>,
@@ -134,7 +134,7 @@ fn error_entry(entry: &[u8]) -> ErrorEntry {
 }
 
 impl ErrorEntry {
-    /// Whether the device is to blame, not the one who asked: most entries are commands that it does not know.
+    /// Whether the device is to blame, not the requester: most entries are commands that it does not know.
     #[must_use]
     pub fn is_the_devices(&self) -> bool {
         // Generic status: data transfer error, internal error.

@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fs, io};
 
 use super::{log::tests::healthy, *};
 
-/// A controller that has the pages it was given and says "invalid log page" to all others.
+/// A controller that has the pages it was given and answers "invalid log page" to all others.
 #[derive(Default)]
 struct Scripted {
     pages: BTreeMap<u8, Vec<u8>>,

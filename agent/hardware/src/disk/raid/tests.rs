@@ -35,7 +35,7 @@ fn path(device: &str, works: bool) -> MapPath {
 
 #[test]
 fn paths_are_found_in_every_group_whatever_the_selectors_say() {
-    // service-time has two words a path, round-robin none.
+    // service-time has two arguments a path, round-robin none.
     let status = "2 0 1 0 2 1 A 0 2 2 8:16 A 0 0 1 8:32 F 3 0 1 E 0 1 2 8:48 A 0 0 1 ";
     assert_eq!(paths(status), [path("8:16", true), path("8:32", false), path("8:48", true)]);
     let with_handler = "0 1 alua 1 1 D 1 x 1 0 65:0 F 12";

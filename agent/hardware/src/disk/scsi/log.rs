@@ -31,7 +31,7 @@ impl LogPage {
     pub fn parse(code: u8, bytes: &[u8]) -> Result<Self, PageError> {
         const PAGE: &str = "log page";
         let head = bytes.first_chunk::<4>().ok_or(PageError::Short { page: PAGE, length: bytes.len() })?;
-        // Bit 6 says that there are subpages, bit 7 that the page can be saved.
+        // Bit 6 means that there are subpages, bit 7 that the page can be saved.
         if head[0] & 0x3f != code {
             return Err(PageError::Absurd { page: PAGE, what: "that it is page", value: head[0].into() });
         }
@@ -63,7 +63,7 @@ impl LogPage {
             let celsius = *self.parameter(code)?.get(1)?;
             if celsius == 0xff { None } else { page::celsius(celsius.into()) }
         };
-        // A limit of 0 is one that nobody set.
+        // A limit of 0 is one that is not set.
         let limit_celsius = degrees(1).filter(|limit| *limit > 0);
         Some(Temperature { celsius: degrees(0), limit_celsius })
     }
@@ -72,7 +72,7 @@ impl LogPage {
     #[must_use]
     pub fn uncorrected_errors(&self) -> Option<u64> {
         let bytes = self.parameter(6)?;
-        // All ff is a counter that is not kept.
+        // All ff is a counter that is not maintained.
         (!bytes.is_empty() && bytes.iter().any(|byte| *byte != 0xff)).then(|| big(bytes))
     }
 
@@ -124,7 +124,7 @@ fn self_test(entry: &[u8]) -> Option<SelfTest> {
 pub fn grown_defects(header: &[u8]) -> Result<u64, PageError> {
     const PAGE: &str = "defect list";
     let header = header.first_chunk::<8>().ok_or(PageError::Short { page: PAGE, length: header.len() })?;
-    // The disk may answer in another format than asked; it says in which.
+    // The disk may answer in another format than asked; the answer names it.
     let bytes_each = match header[1] & 0x07 {
         0 => 4,
         3..=5 => 8,

@@ -1,8 +1,8 @@
-//! Sense data, by SPC-4 4.5: why a command was refused, what the disk has to say, and (SAT-3) an ATA disk's registers.
+//! Sense data, by SPC-4 4.5: why a command was refused, what the disk reports, and (SAT-3) an ATA disk's registers.
 
 use std::fmt;
 
-/// What sense data says.
+/// What sense data reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sense {
     pub key: u8,

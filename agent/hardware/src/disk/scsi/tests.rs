@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{log::tests::page, *};
 
-/// A disk that has log pages and says "illegal request" to all else.
+/// A disk that has log pages and answers "illegal request" to all else.
 #[derive(Default)]
 pub(crate) struct Scripted {
     pub(crate) pages: BTreeMap<u8, Vec<u8>>,

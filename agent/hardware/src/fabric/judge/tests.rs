@@ -72,12 +72,12 @@ impl Fabric {
         self.judge.judge(Round { now: self.now(), listed, answers })
     }
 
-    /// Rounds ten seconds apart, for so long; what the last one says.
+    /// Rounds ten seconds apart, for so long; what the last one finds.
     fn during(&mut self, secs: u64) -> Findings {
         (0..secs / 10).map(|_| self.after(10)).last().unwrap()
     }
 
-    /// A restart of the satellite: what was kept goes through its file.
+    /// A restart of the check process: what was saved goes through its file.
     fn restart(&mut self) {
         let kept = self.judge.keep();
         self.judge = FabricJudge::new(self.settings.clone());
@@ -100,7 +100,7 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> &'a State {
     &verdict.state
 }
 
-/// What is said of a port: its message if it is well, the reasons of its faults, or why nobody knows.
+/// What is reported of a port: its message if it is well, the reasons of its faults, or why its state is unknown.
 fn said(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
         State::Well { message } => vec![format!("well: {message}")],

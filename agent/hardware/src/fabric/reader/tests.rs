@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A sysfs made from what the kernel's ABI documents say.
+/// A sysfs made from the kernel's ABI documents.
 pub(crate) struct Tree(TempDir);
 
 impl Tree {

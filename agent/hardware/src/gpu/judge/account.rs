@@ -51,7 +51,7 @@ impl GpuJudge {
         Some(if faults.is_empty() { faultless(&device.standing, known) } else { State::Faulty(faults) })
     }
 
-    /// Nothing, for a GPU without a fabric, or one that is gone and says so in the other condition.
+    /// Nothing, for a GPU without a fabric, or one that is gone, which the other condition reports.
     fn fabric_state(&self, device: &Device, known: &Known) -> Option<State> {
         let mut faults = self.xid_faults(known, &fabric_unhealthy());
         let has_fabric = match &device.standing {
@@ -122,7 +122,7 @@ fn fabric_unhealthy() -> Name {
     Name::fixed("GpuFabricUnhealthy")
 }
 
-/// Adds faults whose reason is not there yet: an Xid and a reading may say the same.
+/// Adds faults whose reason is not there yet: an Xid and a reading may report the same.
 fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
     for fault in more {
         if !faults.iter().any(|known| known.reason == fault.reason) {
@@ -145,7 +145,7 @@ fn well(reading: Option<&GpuReading>, known: &Known) -> String {
     format!("{name}{asleep}")
 }
 
-/// What the inventory says of a GPU that is not well.
+/// What the inventory shows of a GPU that is not well.
 fn word(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static str> {
     let is_failing = |verdict: &Verdict| verdict.subject == name && matches!(verdict.state, State::Faulty(_));
     match &device.standing {

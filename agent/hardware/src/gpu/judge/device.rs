@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Device {
     pub(super) standing: Standing,
-    /// The last reading before nobody could tell: what is said beside a new Xid must not end what it showed.
+    /// The last reading before the state became unknown: a verdict beside a new Xid must not end what it showed.
     pub(super) last: Option<Box<GpuReading>>,
     /// The last list without it, and how many before.
     pub(super) absent: Streak,
@@ -37,7 +37,7 @@ pub(super) struct Device {
     pub(super) told: Told,
 }
 
-/// Xids that are Events: when each was told last, and how often it came since.
+/// Xids that are Events: when each was reported last, and how often it came since.
 pub(super) type Told = BTreeMap<u32, (Duration, u64)>;
 
 /// How a device stands.
@@ -47,17 +47,17 @@ pub(super) enum Standing {
     #[default]
     Unasked,
     Answered(Box<GpuReading>),
-    /// Nobody knows how it is.
+    /// Its state is unknown.
     Unknown(Trouble),
-    /// Remembered, and not found by this run; why nobody can tell what that means.
+    /// Remembered, and not found by this run; why it is unknown what that means.
     Unfound(Trouble),
     /// Not on the bus any more.
     Missing,
-    /// Its driver is gone, or it was given to another: nobody's fault.
+    /// Its driver is gone, or it was given to another: no fault.
     Released,
 }
 
-/// When the GPU last answered, and when the driver said last that it needs nothing.
+/// When the GPU last answered, and when the driver last reported that it needs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Recovery {
     pub(super) answered: Option<Timestamp>,
@@ -66,10 +66,10 @@ pub(super) struct Recovery {
     pub(super) told: Option<Evidence>,
 }
 
-/// What was told of it, in time since the boot.
+/// What was reported of it, in time since the boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Evidence {
-    /// The driver said that the GPU needs nothing.
+    /// The driver reported that the GPU needs nothing.
     pub(super) is_well: bool,
     pub(super) first: Duration,
     pub(super) last: Duration,
@@ -94,17 +94,17 @@ impl Standing {
 }
 
 impl Device {
-    /// Nobody can tell how it is, or it is gone.
+    /// Its state is unknown, or it is gone.
     pub(super) fn lose(&mut self, standing: Standing) {
         if let Standing::Answered(reading) = std::mem::replace(&mut self.standing, standing) {
             self.last = Some(reading);
         }
     }
 
-    /// Takes a reading in. `links_down`: NVLinks are down that were up once.
+    /// Records a reading. `links_down`: NVLinks are down that were up once.
     pub(super) fn take(&mut self, reading: GpuReading, at: Duration, links_down: bool) {
         if reading.access == Access::Asleep && self.standing.reading().is_some() {
-            // What was said of it before it fell asleep still holds.
+            // What was reported of it before it fell asleep still holds.
             return;
         }
         self.unlisted.count(reading.access == Access::Unlisted);

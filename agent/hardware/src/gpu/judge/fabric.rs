@@ -1,4 +1,4 @@
-//! The fabric between GPUs: NVLinks that went down, a registration that does not end, what the fabric says is wrong.
+//! The fabric between GPUs: NVLinks that went down, a registration that does not end, what the fabric reports as wrong.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub(super) fn is_unready(fabric: FabricState) -> bool {
     fabric.state != COMPLETED
 }
 
-/// NVLinks that were up once and are down; one that cannot be told is not. With multi-instance mode the driver switches them off.
+/// NVLinks that were up once and are down; one of unknown state is not. With multi-instance mode the driver switches
+/// them off.
 pub(super) fn links_down(known: &Known, reading: &GpuReading) -> Vec<usize> {
     if reading.mig.is_some_and(|mig| mig.current != 0) {
         return Vec::new();
@@ -55,7 +56,8 @@ fn state(device: &Device, fabric: FabricState) -> Option<Fault> {
     (!wrong.is_empty()).then(|| Fault::new("GpuFabricDegraded", wrong.join(", ")))
 }
 
-/// What the health mask says is wrong (`NVML_GPU_FABRIC_HEALTH_MASK_*`). In each pair of bits 1 is yes, 2 no, 0 unknown.
+/// What the health mask reports as wrong (`NVML_GPU_FABRIC_HEALTH_MASK_*`). In each pair of bits 1 is yes, 2 no, 0
+/// unknown.
 fn wrongs(mask: u32) -> Vec<&'static str> {
     let is_set = |shift: u32| mask >> shift & 0x3 == 1;
     let pairs = [

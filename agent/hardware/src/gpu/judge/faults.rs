@@ -1,4 +1,4 @@
-//! The faults of one GPU that answered, or of whom the bus or the driver says why it does not.
+//! The faults of one GPU that answered, or for which the bus or the driver reports why it does not.
 
 use nodewell_faults::{codes::Meaning, xid::Recovery};
 use nodewell_model::{Action, Severity};
@@ -57,7 +57,7 @@ impl GpuJudge {
         faults
     }
 
-    /// The driver's word on what the GPU needs: what Xid 154 says in the kernel log.
+    /// The driver's report of what the GPU needs: what Xid 154 reports in the kernel log.
     fn recovery(&self, number: Option<u64>, identity: &str) -> Vec<Fault> {
         let Some(number) = number else { return Vec::new() };
         let recovery = u32::try_from(number).ok().and_then(Recovery::numbered);
@@ -80,8 +80,8 @@ impl GpuJudge {
     }
 }
 
-/// A fault that the kernel log tells by an Xid: the same reason, so that both are one problem. It is none where an
-/// operator says that the Xid holds nothing.
+/// A fault that the kernel log reports by an Xid: the same reason, so that both are one problem. It is none where an
+/// operator's override has the Xid hold nothing.
 fn told_by_xid(meaning: Option<Meaning>, message: String) -> Vec<Fault> {
     let holding = meaning.filter(|meaning| meaning.condition.is_some());
     let fault = |Meaning { reason, severity, action, .. }: Meaning| Fault {
@@ -95,7 +95,7 @@ fn told_by_xid(meaning: Option<Meaning>, message: String) -> Vec<Fault> {
 }
 
 /// Errors since the reset; where only those of its life are counted, their growth since this boot. A GPU that remaps rows
-/// contains them, and says by other words what is not over.
+/// contains them, and reports by other means what is not over.
 fn uncorrectable(known: &Known, reading: &GpuReading) -> Option<Fault> {
     if reading.remap.is_some() {
         return None;

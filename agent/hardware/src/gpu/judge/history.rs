@@ -1,4 +1,4 @@
-//! What several readings say together: streaks, slowdowns over a window, corrected errors by the hour.
+//! What several readings show together: streaks, slowdowns over a window, corrected errors by the hour.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -23,7 +23,7 @@ impl Streak {
 
 /// Slowdowns are judged over ten minutes, as GPUd does: a brake of a second at the start of a job is ordinary.
 const SLOWDOWN_WINDOW: Duration = Duration::from_secs(600);
-/// Before that much is seen nothing is said.
+/// Before that much is seen nothing is reported.
 const SLOWDOWN_LEAST: Duration = Duration::from_secs(120);
 /// Readings are some 30 s apart. Those of a shorter interval are thinned to so many in a window.
 const MOST_SAMPLES: u32 = 128;
@@ -56,7 +56,7 @@ impl Brake {
 #[derive(Debug, Default)]
 pub(super) struct Slowdown {
     samples: VecDeque<(Duration, u64)>,
-    /// Those that were told last, by [`Brake::ALL`].
+    /// Those that were reported last, by [`Brake::ALL`].
     told: [bool; 3],
 }
 
@@ -102,7 +102,7 @@ impl<const LIMIT: u64> Growth<LIMIT> {
     pub(super) fn take(&mut self, at: Duration, count: Option<u64>) {
         let Some(count) = count else { return };
         if self.samples.back().is_some_and(|(_, last)| count < *last) {
-            // Reset: what came before says nothing of what comes.
+            // Reset: what came before proves nothing about what comes.
             self.samples.clear();
         }
         push(&mut self.samples, HOUR, at, count);

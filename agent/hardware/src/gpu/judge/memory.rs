@@ -11,7 +11,7 @@ use crate::gpu::{DriverReading, GpuReading, Identity};
 /// More GPUs than any machine has: a reader gone mad must not fill the disk.
 const MOST_GPUS: usize = 256;
 
-/// What is kept.
+/// The saved state.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     kept: Kept,
@@ -48,12 +48,12 @@ pub(super) struct Known {
 }
 
 impl Memory {
-    /// What was kept; what is not understood is forgotten.
+    /// The saved state; what is not understood is forgotten.
     pub(super) fn resume(kept: Value) -> Self {
         Self { kept: serde_json::from_value(kept).unwrap_or_default(), has_changed: false }
     }
 
-    /// What has to be kept, if it is another than last time.
+    /// What has to be saved, if it is another than last time.
     pub(super) fn keep(&mut self) -> Option<Value> {
         let changed = std::mem::take(&mut self.has_changed);
         if changed { serde_json::to_value(&self.kept).ok() } else { None }
@@ -69,7 +69,7 @@ impl Memory {
         }
     }
 
-    /// Takes the loaded module in. If it is another than before: when that was last seen.
+    /// Records the loaded module. If it is another than before: when that was last seen.
     pub(super) fn take_module(&mut self, driver: &DriverReading) -> Option<Timestamp> {
         let (old, old_seen) = (self.kept.module, self.kept.module_seen);
         let new = driver.module.or(old);
@@ -79,8 +79,8 @@ impl Memory {
         (old.is_some() && new != old).then_some(old_seen)
     }
 
-    /// Forgets what a driver that starts counts anew. Xids that a reset ends are ended by themselves; what wants hands
-    /// or a reboot is as it was.
+    /// Forgets what a driver counts from zero when it starts. Xids that a reset ends are ended by themselves; what
+    /// needs manual work or a reboot is as it was.
     pub(super) fn begin_driver(&mut self) {
         self.kept.gpus.values_mut().for_each(|known| known.has_grown = false);
         self.has_changed = true;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{DRIVER, GpuJudge, device::Standing, history::Streak};
 use crate::{ReadError, Trouble};
 
-/// GPUs that are expected and that nobody has ever seen.
+/// GPUs that are expected and have never been seen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Short {
     count: u32,
@@ -34,7 +34,7 @@ impl GpuJudge {
         self.listed = Some(listed.iter().cloned().collect());
     }
 
-    /// What is not listed: known after the answers, which tell of boards that moved and of GPUs given to others.
+    /// What is not listed: known after the answers, which show boards that moved and GPUs given to others.
     pub(super) fn take_absence(&mut self) {
         let Some(listed) = self.listed.take() else { return };
         let present = count(listed.iter().filter(|name| *name != DRIVER).count());
@@ -67,8 +67,8 @@ impl GpuJudge {
         }
     }
 
-    /// How a GPU stands that this run has not seen yet, and that may be gone, moved, or given away. An earlier run may have
-    /// said more of it than it could write down: to say nothing would take that back.
+    /// How a GPU stands that this run has not seen yet, and that may be gone, moved, or given away. An earlier run may
+    /// have reported more of it than it could save: to report nothing would take that back.
     fn unfound(&self, present: u32) -> Standing {
         if self.settings.expected.is_some_and(|expected| present >= expected) {
             return Standing::Unasked;
@@ -83,7 +83,7 @@ impl GpuJudge {
         }
     }
 
-    /// Holds the count against what the operator expects: missing GPUs that nobody expects are forgotten.
+    /// Holds the count against what the operator expects: missing GPUs that are not expected are forgotten.
     fn take_count(&mut self, present: u32) {
         let (Some(expected), true) = (self.settings.expected, self.driver.reading.is_some()) else {
             self.short = Short::default();

@@ -1,4 +1,4 @@
-//! Evidence that a GPU is well again: it answers, the driver says that it needs nothing, or started it anew.
+//! Evidence that a GPU is well again: it answers, the driver reports that it needs nothing, or restarted it.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ use crate::{
 /// `NVML_GPU_RECOVERY_ACTION_NONE`
 const NOTHING: u64 = 0;
 
-/// Problems of the kernel log that nobody here knows of are ended within this time.
+/// Problems of the kernel log that this judge does not know of are ended within this time.
 const TELL_EVERY: Duration = Duration::from_secs(600);
 
 /// Evidence of so many problems is given in one account, which some thirty GPUs have; the others' waits for the next.
-/// A quarter of what the satellite keeps for an agent that is away.
+/// A quarter of what the check process buffers for an agent that is away.
 const MOST_AT_ONCE: usize = 1024;
 
-/// What a GPU that answers does not have: off the bus, never started (143, and the words in the kernel log), no answer
+/// What a GPU that answers does not have: off the bus, never started (143, and the text in the kernel log), no answer
 /// over PCIe for good (167).
 const NOT_ANSWERING: [u32; 3] = [FALLEN_OFF_BUS, 143, 167];
 const RELOADED: &str = "NVIDIA's driver was loaded anew";
@@ -70,12 +70,12 @@ impl GpuJudge {
         }
     }
 
-    /// A driver that is loaded starts every GPU from the beginning, and says anew what is still wrong.
+    /// A driver that is loaded starts every GPU from the beginning, and reports again what is still wrong.
     pub(super) fn end_by_reload(&mut self, seen_before: Timestamp, switches: &[String]) {
         for name in self.memory.names() {
             self.end(&name, seen_before, self.ended_by_reset(), RELOADED);
         }
-        // Nothing but SXids is told of a switch.
+        // Nothing but SXids is reported of a switch.
         self.ended.extend(switches.iter().map(|switch| Ended {
             condition: Name::fixed("GpuFabricUnhealthy"),
             reason: None,
@@ -105,7 +105,7 @@ impl GpuJudge {
         meanings.flat_map(|meaning| Over::of(&meaning)).chain([in_words]).collect()
     }
 
-    /// What asks for a reset. What asks for a reboot or for hands is not over because the driver is content.
+    /// What asks for a reset. What asks for a reboot or for manual work is not over because the driver is content.
     fn ended_by_reset(&self) -> Vec<Over> {
         let by_reset = self.table.codes().all_of(self.branch()).filter(Meaning::wants_reset);
         by_reset.flat_map(|meaning| Over::of(&meaning)).collect()
@@ -113,10 +113,10 @@ impl GpuJudge {
 }
 
 impl Recovery {
-    /// Whether that was told a short time ago; it is told now if not.
+    /// Whether that was reported a short time ago; it is reported now if not.
     ///
     /// Evidence that has just come may be older than the last claim of a problem by the time that a claim or a reading
-    /// takes on a busy machine: it is told again when it has held twice as long, and every ten minutes in the end.
+    /// takes on a busy machine: it is reported again when it has held twice as long, and every ten minutes in the end.
     fn is_told(&mut self, is_well: bool, at: Duration) -> bool {
         let told = self.told.filter(|told| told.is_well == is_well && at >= told.last);
         let wait = told.map(|told| told.last.saturating_sub(told.first).min(TELL_EVERY));

@@ -186,7 +186,7 @@ fn what_a_gpu_says_of_itself_is_its_fault() {
         bench.round();
         bench.set(ONE, change);
         let findings = bench.round();
-        // The one that fell asleep keeps what was said of it; the others change at once.
+        // The one that fell asleep retains what was reported of it; the others change at once.
         assert_eq!(reasons(&findings, ONE), [reason]);
         assert_eq!(reasons(&findings, TWO), ["well"]);
         bench.set(ONE, |_| ());
@@ -490,7 +490,7 @@ fn the_drivers_word_that_nothing_is_needed_ends_what_a_reset_ends() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.recovery = Some(0));
     bench.round();
-    // Told now and then, for problems that only the kernel log knows.
+    // Reported now and then, for problems that only the kernel log knows.
     let first = over(&bench.round(), ONE);
     assert!(first.contains(&"GpuXid119GspRpcTimeout".to_owned()), "{first:?}");
 
@@ -597,7 +597,7 @@ fn evidence_of_many_gpus_comes_in_pieces() {
     let mut left = names.clone();
     for _ in 0..12 {
         let findings = bench.round();
-        // What the satellite keeps for an agent that is away.
+        // What the check process buffers for an agent that is away.
         assert!(findings.ended.len() < 1100);
         left.retain(|name| over(&findings, name).is_empty());
     }

@@ -1,4 +1,4 @@
-//! Words of messages: what people know a GPU by.
+//! Text of messages: what people know a GPU by.
 
 use crate::gpu::Identity;
 

@@ -1,4 +1,4 @@
-//! Xids that NVML tells of: those that hold a condition are kept until they are over, the others are Events.
+//! Xids that NVML reports: those that hold a condition are retained until they are over, the others are Events.
 
 use std::{path::Path, time::Duration};
 
@@ -9,10 +9,11 @@ use nodewell_model::Name;
 use super::{GpuJudge, device::Told, memory::Known, words};
 use crate::{Fault, Happening, Now, gpu::News};
 
-/// The same Xid of the same GPU is told once a minute: a program that fails in a loop prints thousands.
+/// The same Xid of the same GPU is reported once a minute: a program that fails in a loop prints thousands.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// What a GPU needs, said by the driver beside another Xid; its word is not in the event, and is read with the GPU.
+/// What a GPU needs, reported by the driver beside another Xid; the action is not in the event, and is read with the
+/// GPU.
 pub(super) const RECOVERY_ACTION: u32 = 154;
 pub(super) const FALLEN_OFF_BUS: u32 = 79;
 pub(super) const NO_POWER: u32 = 54;
@@ -23,7 +24,7 @@ const SMOOTHING_OFF: u32 = 163;
 /// Memory errors that the counters show, too.
 const ECC: [u32; 3] = [48, 95, 140];
 
-/// The table, with an operator's words over it. A file that cannot be read is refused where the configuration is.
+/// The table, with an operator's overrides. The loading of the configuration refuses a file that cannot be read.
 pub(super) fn table(overrides: Option<&Path>) -> Table {
     let overridden = overrides.and_then(|path| Table::with_overrides(path).ok());
     overridden.unwrap_or_else(|| Table::shipped().clone())
@@ -45,8 +46,8 @@ impl GpuJudge {
         }
     }
 
-    /// What was seen of the GPU before says nothing of it now. Of a mere Event it does: a program that fails in a loop
-    /// must not keep the evidence away.
+    /// What was seen of the GPU before proves nothing about it now. Of a mere Event it does: a program that fails in a
+    /// loop must not keep the evidence away.
     fn hold(&mut self, name: &str, code: u32, now: &Now) {
         self.device(name).recovery = Default::default();
         self.memory.update(name, |known| _ = known.xids.entry(code).or_insert(now.wall));
@@ -90,12 +91,12 @@ fn fault(meaning: &Meaning, known: &Known, since: Timestamp) -> Fault {
     }
 }
 
-/// Whether an Xid says already what the counters of memory errors say.
+/// Whether an Xid already reports what the counters of memory errors show.
 pub(super) fn explains_ecc(known: &Known) -> bool {
     ECC.iter().any(|code| known.xids.contains_key(code))
 }
 
-/// How often a code came since it was last told, if that was long enough ago.
+/// How often a code came since it was last reported, if that was long enough ago.
 fn due(told: &mut Told, code: u32, times: u64, at: Duration) -> Option<u64> {
     // More codes than there are: numbers made up by something broken.
     if told.len() > 512 {

@@ -36,7 +36,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// GPUs at these addresses, which answer and support what `values` say.
+    /// GPUs at these addresses, which answer and support what `values` contain.
     fn new(gpus: &[(&str, &str)]) -> Self {
         let machine = Self { root: TempDir::new().unwrap() };
         fs::copy(&*LIBRARY, machine.library()).unwrap();

@@ -28,7 +28,7 @@ impl MemoryJudge {
         }
     }
 
-    /// How each module is, by label: modules that are called the same cannot be told apart in the kernel's log either.
+    /// The state of each module, by label: the kernel's log does not distinguish modules of the same name either.
     fn module_states(&self) -> BTreeMap<String, State> {
         let mut states = BTreeMap::new();
         for (name, controller) in &self.controllers {
@@ -75,7 +75,7 @@ impl MemoryJudge {
         format!("{} uncorrected {}{detail}", module.lost, plural(module.lost, "error"))
     }
 
-    /// What changes with time alone is not in it: it would be told again and again.
+    /// What changes with time alone is not in it: it would be reported again and again.
     fn worn_message(&self, module: &ModuleState) -> String {
         let counted = module.corrected.unwrap_or(0);
         format!("{} or more corrected errors within a day; its counter stands at {counted}", self.capacity.max(1))
@@ -93,7 +93,7 @@ fn well_message(module: &ModuleState) -> String {
     }
 }
 
-/// The worse of two: what is faulty says so, and nothing is well beside what is unknown.
+/// The worse of two: a fault is reported as one, and nothing is well beside what is unknown.
 fn merge(known: &mut State, other: &State) {
     match (&mut *known, other) {
         (State::Faulty(faults), State::Faulty(others)) => {

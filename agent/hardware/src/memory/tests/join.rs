@@ -1,4 +1,4 @@
-//! One fault that is told in several ways is one problem.
+//! One fault that is reported in several ways is one problem.
 
 use super::*;
 

@@ -73,7 +73,7 @@ fn behind(first: &str) -> State {
 }
 
 impl Device {
-    /// Whether there is something to say: it has been read once, or there is a reason why it has not.
+    /// Whether there is something to report: it has been read once, or there is a reason why it has not.
     fn is_known(&self) -> bool {
         !self.id.is_empty() || self.trouble.is_some()
     }

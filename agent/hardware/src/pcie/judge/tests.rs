@@ -55,7 +55,7 @@ impl Bus {
         self.judge.judge(Round { now: self.now(), listed, answers: self.answers() })
     }
 
-    /// A restart of the satellite: what was kept goes through its file.
+    /// A restart of the check process: what was saved goes through its file.
     fn restart(&mut self) {
         let kept = self.judge.keep();
         self.judge = PcieJudge::new(PcieSettings::default());

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A sysfs made from what the kernel's ABI documents say: devices in their tree, links to them on the bus.
+/// A sysfs made from the kernel's ABI documents: devices in their tree, links to them on the bus.
 pub(crate) struct Tree(TempDir);
 
 impl Tree {

@@ -19,10 +19,10 @@ use crate::{
 /// What the ledger would hold with the batch so far.
 #[derive(Default)]
 struct Draft<'a> {
-    /// What each daemon would speak of.
+    /// What each daemon would report.
     spoken: BTreeMap<&'a str, Held>,
     ids: BTreeSet<(&'a str, &'a str)>,
-    /// Who would claim these too.
+    /// The daemons that would claim these too.
     claims: BTreeMap<ProblemKey, BTreeSet<&'a str>>,
     /// How many conditions the whole batch names.
     conditions: usize,
@@ -121,14 +121,14 @@ impl Ledger {
     }
 }
 
-/// Everything that a daemon speaks of; what it only doubts has no reason.
+/// Everything that a daemon reports; what it only doubts has no reason.
 fn all(reporter: &Reporter) -> Held {
     let doubted = reporter.unsure.iter().map(|unsure| (unsure.spot.clone(), BTreeSet::new()));
     let held = reporter.held.iter().map(|(spot, reasons)| (spot.clone(), reasons.clone()));
     doubted.chain(held).collect()
 }
 
-/// What `status` makes of what its daemon speaks of.
+/// What its daemon reports after `status`.
 fn speak(spoken: &mut Held, status: &Status) {
     let named = named(status);
     for (spot, said) in by_spot(&status.conditions) {

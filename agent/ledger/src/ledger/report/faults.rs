@@ -1,4 +1,4 @@
-//! What a report says is wrong: each reason of a type and subject is a claim of its own, and the set replaces the one
+//! What a report names as wrong: each reason of a type and subject is a claim of its own, and the set replaces the one
 //! before.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Ledger {
         self.end_unsaid(word, &before, faults);
     }
 
-    /// What was there before and is not said any more.
+    /// What was there before and is not reported any more.
     fn end_unsaid(&mut self, word: &Word<'_>, before: &[ProblemKey], faults: &[Entry<'_>]) {
         let said = |key: &&ProblemKey| faults.iter().any(|(_, fault)| fault.reason == key.reason);
         let new = faults.iter().find(|(_, fault)| before.iter().all(|key| key.reason != fault.reason));

@@ -1,4 +1,4 @@
-//! Who reports: daemons come with their first report, and leave by a goodbye or by a day of silence.
+//! The daemons that report: they come with their first report, and leave by a goodbye or by a day of silence.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 /// Goodbyes that are remembered, for reports that come again after them.
 const DEPARTED_LIMIT: usize = 64;
 
-/// A daemon's name in the ledger: nobody can speak for one of another user or unit.
+/// A daemon's name in the ledger: a client cannot report for a daemon of another user or unit.
 pub(super) fn name(source: &str, principal: &str) -> Arc<str> {
     Arc::from(format!("{source}@{principal}"))
 }
@@ -34,7 +34,7 @@ impl Daemon {
         self.reporter.as_ref().is_none_or(|reporter| reporter.held.is_empty())
     }
 
-    /// Whether nothing is left of it: it promised no further word, and has said nothing that lasts.
+    /// Whether nothing is left of it: it promised no further report, and has reported nothing that lasts.
     fn is_done(&self) -> bool {
         self.ttl.is_none() && self.watches.is_empty() && self.reporter.is_some() && self.claims_nothing()
     }
@@ -62,11 +62,11 @@ impl Ledger {
         here.or_else(gone).is_some_and(|ids| ids.contains(id))
     }
 
-    /// The daemon spoke: it runs, until its ttl is over. Returns whether conditions have to be looked at again.
+    /// The daemon reported: it runs, until its ttl is over. Returns whether conditions have to be looked at again.
     pub(super) fn hear(&mut self, word: &Word<'_>, status: &Status, on_stale: OnStale) -> bool {
         self.enrol(&word.daemon, word.now);
         let Some(daemon) = self.daemons.get_mut(&word.daemon) else { return false };
-        // A word without a promise, by hand for instance, does not take back the daemon's own.
+        // A report without a ttl, by hand for instance, does not take back the daemon's own.
         let (ttl, before) = (status.ttl().or(daemon.ttl), daemon.deadline);
         let returned = daemon.heard();
         let types = status.conditions.iter().map(|condition| &condition.condition);
@@ -122,7 +122,7 @@ impl Ledger {
         self.dismiss(name, &ending, now);
     }
 
-    /// Whoever only tells an event, and promises no more, is no daemon.
+    /// A client that only reports an event, and promises no more, is no daemon.
     pub(super) fn release(&mut self, word: &Word<'_>) -> bool {
         let done = self.daemons.get(&word.daemon).is_some_and(Daemon::is_done);
         if done {

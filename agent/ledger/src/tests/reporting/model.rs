@@ -1,5 +1,5 @@
-//! Daemons as one would write them down: for each spot and reason the last word, every question answered by looking at
-//! everything.
+//! Daemons as one would write them down: for each spot and reason the last report, every question answered by looking
+//! at everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ fn spot(condition: &Condition) -> Spot {
 /// A claim: transition, count, message.
 type Claim = (Timestamp, u64, String);
 
-/// A daemon as one would write it down: for each spot and reason the last word.
+/// A daemon as one would write it down: for each spot and reason the last report.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     claims: BTreeMap<(Spot, Name), Claim>,
@@ -73,7 +73,7 @@ impl Model {
         Some(if blind { ConditionStatus::Unknown } else { ConditionStatus::False })
     }
 
-    /// For each problem: how often, and whether nobody confirms it.
+    /// For each problem: how often, and whether it is unconfirmed.
     pub(super) fn problems(&self, condition: &Name) -> BTreeMap<(Name, Option<String>), (u64, bool)> {
         let mut problems = BTreeMap::new();
         for known in self.daemons.values() {
@@ -86,7 +86,7 @@ impl Model {
         problems
     }
 
-    /// What somebody says of each problem.
+    /// What any daemon reports of each problem.
     pub(super) fn messages(&self) -> BTreeSet<(Name, Name, Option<String>, String)> {
         let claims = self.daemons.values().flat_map(|known| &known.claims);
         let told = |((spot, reason), (_, _, message)): (&(Spot, Name), &Claim)| {
@@ -154,7 +154,7 @@ impl Known {
     }
 }
 
-/// Whether the report says faults of `spot`: they are all there are.
+/// Whether the report contains faults of `spot`: they are all there are.
 fn is_true(status: &Status, of: &Spot) -> bool {
     status.conditions.iter().any(|one| spot(one) == *of && one.status == ConditionStatus::True)
 }

@@ -1,4 +1,4 @@
-//! Rules whose decoder says what is found.
+//! Rules whose decoder decides what is found.
 
 use std::collections::BTreeSet;
 

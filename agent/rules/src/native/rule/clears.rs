@@ -1,4 +1,4 @@
-//! `clears`: how a permanent rule's problem ends. A rule that cannot end is a mistake.
+//! `clears`: how a permanent rule's problem ends. A rule that cannot end is an error.
 
 use super::{super::section::Section, Kind, patterns::Patterns};
 use crate::{
@@ -42,7 +42,7 @@ fn read_ways(section: Section<'_>, reader: &ReaderDraft, report: &mut Report<'_>
     let clears = Clears {
         patterns: Patterns::read(section, "pattern", report).texts(),
         quiet: section.duration("quiet", report),
-        // What the kernel said of itself does not outlive the kernel.
+        // What the kernel reported of itself does not outlive the kernel.
         boot: boot.unwrap_or(*reader == ReaderDraft::Kmsg),
         check: section.choice("check", &checks, report),
     };
@@ -55,7 +55,7 @@ fn check_subjects(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Re
     if section.has("check") {
         patterns.must_capture("subject", "\"check\"", report);
     }
-    // Its mistakes were told when it was read.
+    // Its errors were reported when it was read.
     let recovery = Patterns::read(section, "pattern", &mut Report::new(report.file(), ""));
     if let Some(at) = recovery.with_subject()
         && patterns.with_subject().is_none()

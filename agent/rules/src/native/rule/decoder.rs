@@ -1,4 +1,4 @@
-//! `decoder`: a rule whose lines say more than a pattern can, such as NVIDIA's Xids.
+//! `decoder`: a rule whose lines contain more than a pattern can express, such as NVIDIA's Xids.
 
 use nodewell_faults::Decoder;
 use nodewell_model::Name;
@@ -6,11 +6,11 @@ use nodewell_model::Name;
 use super::super::section::Section;
 use crate::report::Report;
 
-/// What the decoder says in their place.
+/// What the decoder gives in their place.
 const SAID_BY_DECODERS: [&str; 10] =
     ["type", "condition", "severity", "action", "proof", "lines", "count", "within", "revert", "watches"];
 
-/// The decoder that the rule names, and what such a rule must and must not say.
+/// The decoder that the rule names, and what such a rule must and must not set.
 pub(super) fn read(section: Section<'_>, report: &mut Report<'_>) -> Option<Decoder> {
     if !section.has("decoder") {
         return None;

@@ -1,4 +1,4 @@
-//! A key that holds one regex or several: each is parsed, so that its mistakes and captures are known.
+//! A key that holds one regex or several: each is parsed, so that its errors and captures are known.
 
 use regex_syntax::hir::Hir;
 
@@ -34,7 +34,7 @@ impl<'a> Patterns<'a> {
         self.words.iter().map(|word| word.text.to_owned()).collect()
     }
 
-    /// Tells of each pattern that can match without setting the group `capture`, which `user` relies on.
+    /// Reports each pattern that can match without setting the group `capture`, which `user` relies on.
     pub(super) fn must_capture(&self, capture: &str, user: &str, report: &mut Report<'_>) {
         for (at, _) in self.parsed.iter().filter(|(_, hir)| !pattern::always_captures(hir, capture)) {
             report.mistake(*at, format!("{user} needs the capture (?P<{capture}>…) in every match of the pattern"));

@@ -1,4 +1,4 @@
-//! A log-counter becomes a counting rule: no program, no journal opened anew every five minutes, and a count that goes
+//! A log-counter becomes a counting rule: no program, no journal reopened every five minutes, and a count that goes
 //! down with time.
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ const KNOWN: Known<'_> = Known {
 const MOST_LINES: usize = 64;
 const MOST_COUNTED: u32 = 10_000;
 
-/// The rule; `None` after a mistake.
+/// The rule; `None` after an error.
 pub(super) fn read(args: &[Text], meaning: &Meaning<'_>, report: &mut Report<'_>) -> Option<RuleDraft> {
     let flags = Flags::read(args, &KNOWN, report);
     let pattern = pattern(&flags, meaning.at, report);

@@ -33,7 +33,7 @@ pub(super) struct Known<'a> {
 pub(super) struct Flags<'a>(Vec<(&'a str, Text)>);
 
 impl<'a> Flags<'a> {
-    /// Reads `args`; what the program would refuse is a mistake.
+    /// Reads `args`; what the program would refuse is an error.
     pub(super) fn read(args: &'a [Text], known: &Known<'_>, report: &mut Report<'_>) -> Self {
         let mut found = Vec::new();
         let mut rest = args.iter();

@@ -38,7 +38,7 @@ const COOLDOWN: Duration = Duration::from_secs(120);
 const TIMEOUT: Duration = Duration::from_secs(10);
 const MOST_COUNTED: u32 = 10_000;
 
-/// What the command line asks for; `None` after a mistake.
+/// What the command line asks for; `None` after an error.
 pub(super) fn read(args: &[Text], at: usize, report: &mut Report<'_>) -> Option<HealthChecker> {
     let before = report.count();
     let flags = Flags::read(args, &KNOWN, report);
@@ -68,7 +68,7 @@ fn note(checker: &HealthChecker, at: usize, report: &mut Report<'_>) {
 
 fn component(flags: &Flags<'_>, report: &mut Report<'_>) -> Component {
     let Some(said) = flags.text("component") else { return Component::Kubelet };
-    // Not a word of theirs, but what its users write.
+    // Not a name of theirs, but what its users write.
     let word = if said.text == "containerd" { "cri" } else { &said.text };
     let known = Component::ALL.into_iter().find(|component| component.as_str() == word);
     known.unwrap_or_else(|| {

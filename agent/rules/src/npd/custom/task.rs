@@ -69,7 +69,7 @@ fn read(
     let path = object.text("path", report);
     let args = object.texts("args", report);
     let severity = if condition.is_some() { Severity::Error } else { Severity::Warn };
-    // Without a reason the rest is still read, for its mistakes.
+    // Without a reason the rest is still read, for its errors.
     let meaning = Meaning {
         at: object.at,
         source,

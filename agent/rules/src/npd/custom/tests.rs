@@ -1,4 +1,4 @@
-//! Custom-plugin-monitor files: the stock ones load as they are, mistakes are told with their lines.
+//! Custom-plugin-monitor files: the stock ones load as they are, errors are reported with their lines.
 
 use std::{
     path::{Path, PathBuf},

@@ -177,7 +177,7 @@ fn day_of_year(year: i16, day: i16) -> Option<(i8, i8)> {
     Some((date.month(), date.day()))
 }
 
-/// Keeps a small number that is not zero.
+/// Stores a small number that is not zero.
 fn set<'t>(place: &mut Option<i8>, value: u32, rest: &'t str) -> Option<&'t str> {
     *place = i8::try_from(value).ok().filter(|value| *value > 0);
     place.is_some().then_some(rest)

@@ -39,7 +39,7 @@ fn text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Its mistakes are told with its own name and lines.
+/// Its errors are reported with its own name and lines.
 fn names(file: PathBuf, text: &str, report: &mut Report<'_>) -> Option<Vec<String>> {
     let mut own = Report::new(&file, text);
     let modules = Document::parse(text, &mut own).map(|list| list.objects("the file", &mut own)).unwrap_or_default();

@@ -80,7 +80,7 @@ const TAKEN: [&str; 4] = ["nodewell_", "problem_counter", "problem_gauge", "proc
 /// OpenCensus, which names Node Problem Detector's metrics, cuts there.
 const NAME_LIMIT_BYTES: usize = 100;
 
-/// One figure that somebody wants.
+/// One figure that a file asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatsMetric {
     /// Such as `cpu/load_1m`.
@@ -94,7 +94,7 @@ pub struct StatsMetric {
 /// A metric, and where its display name is in the file.
 type Placed = (usize, StatsMetric);
 
-/// What Prometheus is told for a display name: as OpenCensus has it, but for letters that Prometheus refuses.
+/// What Prometheus gets for a display name: as OpenCensus has it, but for letters that Prometheus refuses.
 #[must_use]
 pub fn prometheus_name(display: &str) -> String {
     let plain: String = display.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

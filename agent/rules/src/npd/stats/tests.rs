@@ -1,4 +1,4 @@
-//! The stock files name every figure; slips are told with their line.
+//! The stock files name every figure; slips are reported with their line.
 
 use std::{fs, path::Path, time::Duration};
 

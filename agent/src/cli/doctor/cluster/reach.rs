@@ -1,5 +1,5 @@
-//! Whether anything but the own Node is within reach. RBAC cannot say "own Node only"; admission can (NodeRestriction,
-//! or the policies we ship), and only a real write, as a dry run, shows whether it does.
+//! Whether anything but the own Node is within reach. RBAC cannot express "own Node only". Admission can
+//! (NodeRestriction, or the policies we ship), and only a real write, as a dry run, shows whether it does.
 
 use hyper::{Request, http::request::Builder};
 use kube::Client;
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{Check, Cluster, NODE_USER_PREFIX, Right, Trouble, USER_PREFIX, User, Version, ask};
 
-/// A node that nobody has, to ask what the identity may do to others.
+/// A node that does not exist, to ask what the identity may do to others.
 pub(super) const NOBODY: &str = "nodewell-doctor-other-node";
-/// Kubelets have NodeRestriction; everybody else has what we ship.
+/// Kubelets have NodeRestriction; all other identities have what we ship.
 const APPLY_POLICIES: &str =
     "kubectl apply -f /usr/share/nodewell/kubernetes/nodewell-admission.yaml, or use the kubelet's identity";
 
@@ -31,7 +31,7 @@ enum Tried {
 impl Reach<'_> {
     pub(super) async fn examine(&self) -> Vec<Check> {
         let mut checks = vec![self.other_nodes().await];
-        // A kubelet may tell of other Nodes in Events; NodeRestriction does not look at them.
+        // A kubelet may name other Nodes in Events; NodeRestriction does not check them.
         if !self.is_kubelet() {
             checks.extend(self.policies_exist());
             checks.push(self.other("other Nodes' Events", self.foreign_event().await));
@@ -94,7 +94,8 @@ impl Reach<'_> {
         }
     }
 
-    /// The policy that keeps to the own Node keeps to its conditions too, which can be tried on the own Node.
+    /// The policy that limits the agent to its own Node also limits it to its own conditions, which can be tried on the
+    /// own Node.
     async fn policy_on_own_node(&self, name: &str) -> Check {
         match self.try_status(&self.cluster.node).await {
             Tried::Refused(message) => Check::ok(
@@ -176,7 +177,7 @@ impl Reach<'_> {
     async fn tried(&self, request: Builder, body: Value) -> Tried {
         match ask(self.client, request, body).await {
             Ok(_) => Tried::Taken,
-            // Roles and NodeRestriction say 403, policies 422 unless they say otherwise.
+            // Roles and NodeRestriction answer 403, policies 422 unless they set another code.
             Err(Trouble::Refused { code: 403 | 422, message }) => Tried::Refused(message),
             Err(trouble) => Tried::Unknown(trouble),
         }

@@ -1,4 +1,4 @@
-//! What the credentials say of themselves, before any server is asked: whose they are, and for how long.
+//! What the credentials contain, before any server is asked: whose they are, and for how long.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const NAME: &str = "credentials";
 const SOON: SignedDuration = SignedDuration::from_hours(48);
 const RENEW: &str = "get new ones: nodewell enroll --renew, or for the kubelet's see: journalctl -u kubelet";
 
-/// What `kubeconfig` holds, for Node `node`. What cannot be read here is told elsewhere.
+/// What `kubeconfig` holds, for Node `node`. What cannot be read here is reported by another check.
 pub(super) async fn examine(kubeconfig: &Path, node: &str) -> Option<Check> {
     let credentials = Credentials::read(kubeconfig).await.ok()?;
     let now = Timestamp::now();
@@ -56,7 +56,7 @@ fn of_token(claims: &TokenClaims, (node, now): (&str, Timestamp)) -> Check {
             let bound =
                 bound.as_ref().map_or_else(|| "bound to no Node".to_owned(), |node| format!("bound to Node {node}"));
             match expires {
-                // Tokens are short; whoever makes them makes the next in time.
+                // Tokens are short-lived; their issuer renews them in time.
                 Some(end) if now < end => Check::ok(NAME, format!("a token of {subject}, {bound}, until {end}")),
                 Some(end) => ending(format!("a token of {subject}, {bound}, until {end}"), (end, now)),
                 None => Check::warn(

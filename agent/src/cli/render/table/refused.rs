@@ -1,4 +1,4 @@
-//! The last block of the status table: who tried to report, clear or inject, and may not.
+//! The last block of the status table: which clients tried to report, clear or inject, and may not.
 
 use std::fmt::Write;
 

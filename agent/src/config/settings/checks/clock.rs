@@ -1,4 +1,4 @@
-//! `[clock]`: how far it may be off, and for how long nobody may keep it.
+//! `[clock]`: how far it may be off, and for how long it may be unsynchronised.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -13,7 +13,7 @@ const WAITS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(7 
 const OFFSETS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(10);
 const STEPS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(1);
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Clock {
     part: Part,

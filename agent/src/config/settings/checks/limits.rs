@@ -32,7 +32,7 @@ const KEYS: &[&str] = &[
 /// What is waited for longer is a report and no alarm.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LimitsPart {
     enabled: Option<bool>,

@@ -19,14 +19,14 @@ const KEYS: [&str; 9] = [
     "inodes-percent",
     "inodes-clear-percent",
 ];
-/// Below a second a server that is only busy would be told; a minute is as long as a round.
+/// Below a second a server that is only busy would be reported; a minute is as long as a round.
 const DEADLINES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(1);
-/// A pebibyte is more than anybody wants to see left.
+/// A pebibyte is more free space than any operator requires.
 const GIB: RangeInclusive<u32> = 0..=1 << 20;
-/// Percent between full and well again, where only the first is said.
+/// Percent between full and well again, where only the first is set.
 const GAP: u32 = 5;
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Mounts {
     part: Part,

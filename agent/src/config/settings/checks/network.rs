@@ -22,10 +22,10 @@ const KEYS: &[&str] = &[
 
 /// What is waited for longer is a report and no alarm.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
-/// Each is asked in turn until one is answered: more cost time and tell nothing.
+/// Each is asked in turn until one is answered: more cost time and prove nothing.
 const MOST_NAMES: usize = 4;
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NetworkPart {
     enabled: Option<bool>,
@@ -71,7 +71,7 @@ fn within(
     Some(said)
 }
 
-/// Each is tried here, so that a mistake is told with its line.
+/// Each is tried here, so that an error is reported with its line.
 fn globs(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
     let globs = words(section, "ignore", report)?;
     for glob in &globs {
@@ -103,7 +103,7 @@ fn is_name(name: &str) -> bool {
     (1..=253).contains(&name.len()) && name.bytes().all(is_part) && !is_address
 }
 
-/// None at all is a fair word: it takes back what another file named.
+/// An empty list is valid: it removes what another file named.
 fn words(section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<Vec<String>> {
     let value = section.value(key)?;
     if value.get_ref().as_array().is_some_and(|items| items.is_empty()) {

@@ -9,7 +9,7 @@ use nodewell_rules::document::{Report, Section, tables};
 
 use own::Own;
 
-/// What is asked more often costs more than it tells.
+/// A shorter interval costs more than it shows.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);
 const LONGEST_INTERVAL: Duration = Duration::from_hours(24);
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ const KEYS: &[&str] = &[
     "restarts",
 ];
 
-/// What one place said; `None` where it said nothing.
+/// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Said {
     enabled: Option<bool>,
@@ -37,7 +37,7 @@ pub(super) struct Said {
     runtime: Option<Watch>,
     docker: Option<Watch>,
     restarts: Option<bool>,
-    /// Of all places together.
+    /// Of all files together.
     own: Vec<Own>,
 }
 

@@ -1,4 +1,4 @@
-//! The tables of hardware: what they settle, what they refuse.
+//! The tables of hardware: what they resolve to, what they refuse.
 
 use std::path::Path;
 

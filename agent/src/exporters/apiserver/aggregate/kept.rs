@@ -10,7 +10,7 @@ use super::{Aggregate, Key, Series};
 pub(in crate::exporters::apiserver) struct TakenBack {
     /// Occurrences for which there was no room.
     pub(in crate::exporters::apiserver) lost: u64,
-    /// Keys of rows that say nothing that can be understood.
+    /// Keys of rows that cannot be understood.
     pub(in crate::exporters::apiserver) unreadable: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Aggregate {
         self.take_rows()
     }
 
-    /// Nobody keeps them.
+    /// For an agent without a store: no rows are saved.
     pub(in crate::exporters::apiserver) fn drop_rows(&mut self) {
         self.changed.clear();
     }

@@ -9,7 +9,7 @@ use crate::bucket::{Bucket, Rate};
 /// More buckets than this are not remembered; the global one holds in any case.
 const BUCKET_LIMIT: usize = 4096;
 
-/// How many Events may be sent, kept and merged.
+/// How many Events may be sent, held and merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventLimits {
     /// Writes for each (reason, subject).

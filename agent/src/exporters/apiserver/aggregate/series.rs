@@ -1,4 +1,4 @@
-//! One Event object in the making: what it says, how often it happened, and how much of that the server has.
+//! One Event object in the making: its message, how often it happened, and how much of that the server has.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub(super) struct Series {
     #[serde(skip)]
     pub(super) hash: u64,
     pub(super) first: EventRecord,
-    /// The words of the newest, where more than the first came.
+    /// The message of the newest, where more than the first came.
     newest: Option<String>,
     pub(super) last_time: Timestamp,
     pub(super) count: u64,
-    /// When the hour began, by the wall clock: it goes on while nobody runs.
+    /// When the hour began, by the wall clock: it goes on while no agent runs.
     opened: Timestamp,
     /// What is identical is still counted here.
     pub(super) open: bool,

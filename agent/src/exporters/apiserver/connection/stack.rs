@@ -17,13 +17,14 @@ use tower::{BoxError, ServiceExt};
 
 use super::resolver::Resolver;
 
-/// A lost SYN is sent again after one second: whoever tries so often meets a network that is back within two.
+/// The kernel sends a lost SYN again after one second: a client that tries so often finds within two that the network
+/// is back.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes that the other side's kernel has not confirmed for so long never will be: a slow server confirms them at once.
 /// They were sent again after 0.2, 0.6, 1.4 and 3 s; the next time would be after 6.2 s.
 const UNCONFIRMED_TIMEOUT: Duration = Duration::from_secs(4);
 /// An idle connection is asked after so long, and has the time above to answer: a dead one is noticed within 15 s. The
-/// kernel does it; nobody is woken.
+/// kernel does it; no task is woken.
 const ASK_IDLE_AFTER: Duration = Duration::from_secs(9);
 
 type Build = Box<dyn Fn() -> Client + Send + Sync>;

@@ -1,8 +1,8 @@
-//! What the lane of Events knows: its series, how far the board's log was taken in, which Node it is about. Pure: it
-//! yields the rows that a store shall keep, and takes back those that an earlier run left.
+//! What the lane of Events knows: its series, how far the board's log was received, which Node it is about. Pure: it
+//! yields the rows that a store shall save, and takes back those that an earlier run left.
 //!
-//! The ledger puts a row for every record it tells; the book strikes it with the very rows that count the record. So in
-//! whatever state the store comes back, a record either has a row of its own or is counted in a series.
+//! The ledger puts a row for every record it reports; the book strikes it with the very rows that count the record. So
+//! in whatever state the store comes back, a record either has a row of its own or is counted in a series.
 
 mod restore;
 
@@ -24,9 +24,9 @@ const NODE_UID: &str = "node-uid";
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) aggregate: Aggregate,
-    /// The newest record of the board's log that was taken in; 0 while there is none of this run.
+    /// The newest record of the board's log that was received; 0 while there is none of this run.
     cursor: u64,
-    /// The newest record that was taken in, of whatever run.
+    /// The newest record that was received, of whatever run.
     taken_in: u64,
     /// Of the Node that Events are about.
     uid: Option<String>,
@@ -94,7 +94,7 @@ impl Book {
         self.aggregate.add(record, now)
     }
 
-    /// Another UID is another Node object: counts on the old one's Events would be seen by nobody.
+    /// Another UID is another Node object: no reader would see counts on the old one's Events.
     pub(super) fn about(&mut self, uid: &str) {
         if self.uid.as_deref() == Some(uid) {
             return;
@@ -141,7 +141,7 @@ impl Book {
         rows
     }
 
-    /// Nobody keeps them.
+    /// For an agent without a store: no rows are saved.
     pub(super) fn drop_rows(&mut self) {
         self.struck.clear();
         self.notes_changed = false;

@@ -1,4 +1,4 @@
-//! The book and the store that keeps it. What is to be sent is durable first, where the disk is well: a crash then finds
+//! The book and the store that saves it. What is to be sent is durable first, while the disk works: a crash then finds
 //! every occurrence that the server may have counted in a row, and does not count it a second time.
 
 use std::{
@@ -22,24 +22,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A disk that is slower than this delays no Event further.
 const DURABLE_WITHIN: Duration = Duration::from_millis(250);
 
-/// What the lane of Events knows, for the one that is started after it has panicked: the store only tells what it had
+/// What the lane of Events knows, for the one that is started after it has panicked: the store only returns what it had
 /// when the agent started.
 #[derive(Debug, Clone, Default)]
 pub struct Memory(Arc<Mutex<Option<Book>>>);
 
-/// Who lets the book be kept.
+/// Has the book saved.
 pub(super) struct Keeper {
     pub(super) book: Book,
     store: Store,
     memory: Memory,
     state: watch::Receiver<StoreState>,
     resets: u64,
-    /// Everything the book has said was put up to here.
+    /// Every row that the book has yielded was put up to here.
     ticket: Ticket,
     late: Option<Pin<Box<dyn Future<Output = Vec<Row>> + Send>>>,
 }
 
-/// What the store has to tell.
+/// What the store reports.
 #[derive(Debug)]
 pub(super) enum News {
     /// What an earlier run left.
@@ -70,7 +70,7 @@ impl Keeper {
         rows
     }
 
-    /// Waits for something to tell.
+    /// Waits for the store's next report.
     pub(super) async fn news(&mut self) -> News {
         let known = self.resets;
         tokio::select! {
@@ -85,7 +85,7 @@ impl Keeper {
         }
     }
 
-    /// Has everything kept that is not as the store last heard of it.
+    /// Saves every row that is not as the store last received it.
     pub(super) fn keep(&mut self) {
         if !self.store.is_somewhere() {
             return self.book.drop_rows();
@@ -96,14 +96,14 @@ impl Keeper {
         }
     }
 
-    /// Has everything kept anew.
+    /// Saves every row again.
     pub(super) fn keep_all(&mut self) {
         let struck = self.book.take_strikes();
         self.store.put_all(&[Table::Series], self.book.take_all_rows());
         self.ticket = self.store.put(struck, Pace::Soon);
     }
 
-    /// Returns once everything is kept, or the disk is not worth waiting for.
+    /// Returns once everything is saved, or the disk is not worth waiting for.
     pub(super) async fn settled(store: Store, ticket: Ticket) {
         // The server hears of it either way.
         let _ = timeout(DURABLE_WITHIN, store.is_durable(ticket)).await;

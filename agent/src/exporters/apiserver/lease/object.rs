@@ -8,7 +8,7 @@ use super::super::{ApiserverConfig, connection::Call, object::FIELD_MANAGER, sta
 /// All agents' Leases are here, and nothing else that is ours to write.
 pub(super) const NAMESPACE: &str = "nodewell";
 
-/// A new Lease of the Node with `uid`; of nobody, while that is not known.
+/// A new Lease of the Node with `uid`; without an owner, while that is not known.
 pub(super) fn create(config: &ApiserverConfig, uid: Option<&str>, now: Timestamp) -> Call {
     let mut spec = spec(config, now);
     spec["acquireTime"] = micro(now).into();
@@ -22,7 +22,7 @@ pub(super) fn create(config: &ApiserverConfig, uid: Option<&str>, now: Timestamp
     call(Verb::CreateLease, "", body)
 }
 
-/// What a renewal says beside the time.
+/// What a renewal carries beside the time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Renewal<'a> {
     /// It must still be as it was at this version; else it is a conflict.

@@ -30,7 +30,7 @@ fn disk(status: ConditionStatus, reason: &str, since: i64) -> Vec<ConditionView>
     vec![view("DiskUnhealthy", status, reason, since)]
 }
 
-/// Sends whatever is due at `now` and says in a word what the disk condition then is; `None` if nothing was due.
+/// Sends whatever is due at `now` and returns in short what the disk condition then is; `None` if nothing was due.
 fn step(schedule: &mut Schedule, now: u64) -> Option<String> {
     if schedule.due()? > at(now) {
         return None;

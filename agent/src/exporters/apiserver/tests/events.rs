@@ -28,7 +28,7 @@ pub(super) fn record(id: u64, reason: &'static str) -> EventRecord {
     }
 }
 
-/// An exporter that has told a condition, and so learns the Node's UID.
+/// An exporter that has written a condition, and so learns the Node's UID.
 fn bench(server: &Server) -> Bench {
     let bench = Bench::start(config(server.kubeconfig()));
     bench.say(&[("A", ConditionStatus::False)]);

@@ -30,7 +30,7 @@ async fn crash(mut bench: Bench, state: &Path) -> TempDir {
     left
 }
 
-/// As the ledger does it: kept first, told then.
+/// As the ledger does it: saved first, reported then.
 fn tell(board: &Board, record: EventRecord) {
     keep(board, &record);
     board.events().extend([record]);
@@ -72,7 +72,7 @@ async fn after_a_crash_in_an_outage_everything_goes_out_once_and_in_order() {
     tell(&first.board, record(2, "IOError"));
     tell(&first.board, record(3, "AtaError"));
     first.until("both wait", |view| view.undelivered == 2).await;
-    // Older, and told last: nobody takes it over any more.
+    // Older, and reported last: no exporter takes it over any more.
     keep(&first.board, &EventRecord { id: 4, ..record(1, "KernelOops") });
     let left = crash(first, state.path()).await;
 

@@ -1,4 +1,4 @@
-//! A small scripted API server on loopback: remembers what it was asked, answers as told, else as a friendly server.
+//! A small scripted API server on loopback: records its requests, answers by its script, else as a friendly server.
 
 mod friendly;
 
@@ -38,7 +38,7 @@ pub(super) struct Seen {
     pub(super) at: Instant,
 }
 
-/// What the script says instead of the friendly answer.
+/// The scripted answer instead of the friendly one.
 #[derive(Debug, Clone)]
 pub(super) enum Reply {
     Status(u16, Value),
@@ -57,7 +57,7 @@ struct State {
     leases: BTreeMap<String, Value>,
     /// Of the newest write.
     version: u64,
-    /// What the Node says; an admission policy may have changed it.
+    /// The Node's conditions; an admission policy may have changed them.
     conditions: Value,
     altered: Option<Value>,
     /// Conditions of these types are refused, with all that comes with them.
@@ -130,7 +130,7 @@ impl Server {
         self.shared.state.lock().unwrap().uid = uid.to_owned();
     }
 
-    /// From now on the Node says this, whatever it is told: a mutating admission policy.
+    /// From now on the Node has these, whatever is written: a mutating admission policy.
     pub(super) fn alter(&self, conditions: Option<Value>) {
         self.shared.state.lock().unwrap().altered = conditions;
     }

@@ -18,13 +18,13 @@ use crate::detectors::mounts::{self, Mount};
 
 /// Each pod's volume may be one.
 const MOST: usize = 256;
-/// They have no device of the node's, or one that several nodes write to: what they say depends on a network.
+/// They have no device of the node's, or one that several nodes write to: what they report depends on a network.
 const REMOTE: [&str; 13] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "glusterfs", "lustre", "gfs2", "ocfs2", "virtiofs"];
 /// They are full by nature.
 const IMAGES: [&str; 4] = ["squashfs", "iso9660", "erofs", "udf"];
 
-/// Version 2 of cgroups is where everybody looks for them.
+/// The usual mount point of cgroups, version 2.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// What is known of mounts and how full they are. The list is read by the thread that asks, too: the kernel waits for its
@@ -36,7 +36,7 @@ pub(super) struct Filesystems {
     lists: Arc<Mutex<BTreeMap<PathBuf, Arc<Mounts>>>>,
 }
 
-/// What one procfs says of mounts.
+/// What one procfs shows of mounts.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     pub(super) mounted: Few<Mounted>,
@@ -68,7 +68,7 @@ impl Filesystems {
         };
         let (answered, done) = oneshot::channel();
         self.spaces.refresh(list, move || {
-            // Whoever gave up waiting is not told.
+            // A caller that gave up waiting gets no answer.
             let _ = answered.send(());
         });
         let _ = tokio::time::timeout(patience, done).await;
@@ -114,7 +114,7 @@ impl Mounted {
         }
     }
 
-    /// `sda1`, `dm-3`; the source's own words where the filesystem has no device number of its own (btrfs).
+    /// `sda1`, `dm-3`; the source as mounted where the filesystem has no device number of its own (btrfs).
     pub(super) fn device<'a>(&'a self, disks: &'a [Disk]) -> &'a str {
         let disk = disks.iter().find(|disk| disk.number == self.place.number).map(|disk| disk.name.as_str());
         disk.unwrap_or_else(|| self.source_name())

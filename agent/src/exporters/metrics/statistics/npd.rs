@@ -1,5 +1,5 @@
 //! What Node Problem Detector's system-stats-monitor exports, under the names that its file gives, as what it should have
-//! exported: docs/metrics.md says where that differs.
+//! exported: docs/metrics.md lists where that differs.
 
 mod cpu;
 mod disk;

@@ -1,4 +1,5 @@
-//! What a record's name says: `dmesg-efi-163214523501001`, `dmesg-erst-7530486857247031297.enc.z`, `console-ramoops-0`.
+//! What a record's name contains: `dmesg-efi-163214523501001`, `dmesg-erst-7530486857247031297.enc.z`,
+//! `console-ramoops-0`.
 
 use std::path::Path;
 
@@ -6,12 +7,12 @@ use jiff::Timestamp;
 
 /// What is left of a record that the kernel could not unpack (`pstore_mkfile`).
 const COMPRESSED: &str = ".enc.z";
-/// Before this nobody ran us: an id that says so is no time.
+/// Before this the agent did not exist: an id of an earlier time is no time.
 const EARLIEST: i64 = 1_420_070_400;
 /// The year 2100.
 const LATEST: i64 = 4_102_444_800;
 
-/// See the file's words.
+/// See the top of this file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RecordName {
     pub(super) text: String,

@@ -1,4 +1,4 @@
-//! Records of each backend, in the kernel's folder and in systemd-pstore's, whole, in parts, and as nobody meant them.
+//! Records of each backend, in the kernel's folder and in systemd-pstore's, whole, in parts, and malformed.
 
 use proptest::prelude::*;
 

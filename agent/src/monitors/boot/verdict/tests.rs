@@ -1,4 +1,4 @@
-//! Every kind of end that a boot can have, and what is said of it.
+//! Every kind of end that a boot can have, and what is reported of it.
 
 use super::*;
 

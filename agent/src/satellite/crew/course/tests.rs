@@ -1,4 +1,4 @@
-//! Rounds: what the judge hears when devices answer, hang, die, vanish, and who is asked when.
+//! Rounds: what the judge receives when devices answer, hang, die, vanish, and which are asked when.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ const FAIR: Duration = Duration::from_secs(3);
 /// Between rounds that are started by hand.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Remembers what it hears.
+/// Stores what it receives.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Round>>>);
 
@@ -30,7 +30,7 @@ impl Judge for Heard {
 }
 
 impl Heard {
-    /// The devices of the last round and what came of each, in one word.
+    /// The devices of the last round and what came of each, as one label.
     fn last(&self) -> Vec<(String, &'static str)> {
         let rounds = self.0.lock().unwrap();
         rounds.last().unwrap().answers.iter().map(|(device, answer)| (device.clone(), word(answer))).collect()

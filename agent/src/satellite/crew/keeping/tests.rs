@@ -1,4 +1,4 @@
-//! What is remembered: across restarts, not across damage, and never at the price of waiting.
+//! What is saved: across restarts, not across damage, and never at the price of waiting.
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -70,7 +70,7 @@ async fn a_folder_that_cannot_be_made_is_no_reason_to_wait() {
 async fn a_disk_that_does_not_answer_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     nix::unistd::mkfifo(&folder.path().join("disk.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    // Nobody ever writes into the pipe: its reader hangs.
+    // No process ever writes into the pipe: its reader hangs.
     let mut keeping = Keeping::start(folder.path(), Family::Disk);
     assert_eq!(keeping.read().await, Kept::default());
     keeping.write(Some(json!(1)), vec![said()]);

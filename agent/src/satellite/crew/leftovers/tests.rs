@@ -9,7 +9,7 @@ use crate::satellite::task::tests::stat;
 
 const UID: u32 = 990;
 
-/// Nobody but init is there.
+/// Only init is there.
 struct Proc(TempDir);
 
 impl Proc {

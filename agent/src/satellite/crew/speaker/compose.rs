@@ -13,11 +13,11 @@ use crate::satellite::crew::pause::Pause;
 /// Each reason that holds, and since when.
 pub(super) type Since = BTreeMap<Name, Timestamp>;
 
-/// Said of a device that is well; people see what the catalogue says of the condition.
+/// Reported of a device that is well; people see the catalogue's text for the condition.
 const WELL: &str = "DeviceIsWell";
 const PAUSED: &str = "MonitorPaused";
 
-/// One state for each spot: should two verdicts speak of one, a fault is never lost.
+/// One state for each spot: should two verdicts concern one, a fault is never lost.
 pub(super) fn joined(verdicts: Vec<Verdict>) -> BTreeMap<Spot, State> {
     let mut states: BTreeMap<Spot, State> = BTreeMap::new();
     for Verdict { condition, subject, state } in verdicts {
@@ -55,18 +55,18 @@ pub(super) fn compose(spot: &Spot, state: State, before: &Since) -> (Vec<Conditi
         conditions.into_iter().map(|condition| Condition { transition: held(&condition), ..condition }).collect();
     let mut since: Since = dated.iter().map(|condition| (condition.reason.clone(), condition.transition)).collect();
     if dated.iter().all(|condition| condition.status == ConditionStatus::Unknown) {
-        // What was wrong before nobody could tell is not wrong anew when somebody can.
+        // A fault from before an Unknown state is not a new fault after it.
         since.extend(before.iter().filter(|(reason, _)| reason.as_str() != WELL).map(|(r, time)| (r.clone(), *time)));
     }
     (dated, since)
 }
 
-/// What is said of `spot` during a pause.
+/// What is reported of `spot` during a pause.
 pub(super) fn paused(spot: &Spot, pause: &Pause) -> Condition {
     plain(spot, (ConditionStatus::Unknown, Name::fixed(PAUSED)), pause.to_string())
 }
 
-/// Whether nothing would be lost if nobody knew it any more.
+/// Whether nothing would be lost if it were forgotten.
 pub(super) fn is_well(since: &Since) -> bool {
     since.keys().all(|reason| reason.as_str() == WELL)
 }

@@ -1,5 +1,5 @@
-//! Evidence that problems are over which others claim: the agent is asked which there are, and ends those that nobody
-//! has claimed since.
+//! Evidence that problems are over which others claim: the agent is asked which there are, and ends those that no
+//! reporter has claimed since.
 
 use nodewell_client::ClientError;
 use nodewell_hardware::Ended;

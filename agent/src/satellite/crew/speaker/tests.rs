@@ -1,4 +1,4 @@
-//! What is said, and what stays, when a run begins with the memory of an earlier one.
+//! What is reported, and what stays, when a run begins with the saved state of an earlier one.
 
 use nodewell_client::Client;
 use nodewell_hardware::{Silence, Trouble};
@@ -7,7 +7,7 @@ use super::*;
 use crate::satellite::family::Family;
 use crate::satellite::words::Words;
 
-/// Nobody listens there.
+/// No agent listens there.
 fn link() -> Link {
     Link::new(Client::new("/nonexistent/nodewell.sock"), "disk", Words::new(""))
 }

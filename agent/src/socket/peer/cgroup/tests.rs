@@ -122,7 +122,7 @@ fn text_that_the_kernel_does_not_write_is_not_believed() {
     ] {
         assert!(matches!(place(text, &home), Place::Unknown(_)), "{text:?}");
     }
-    // Where the kernel has no cgroups at all, nobody has.
+    // Where the kernel has no cgroups at all, no process has one.
     assert_eq!(place("", &Home::of("")), Place::Host);
     // No part of a name is taken off.
     assert_eq!(place("0::/system.slice/x.service\r\n", &home), Place::Host);

@@ -1,4 +1,4 @@
-//! Processes that are not what their number, their cgroup or their user says.
+//! Processes that are not what their number, their cgroup or their user claims.
 
 use std::{fs, os::unix::net::UnixStream};
 
@@ -80,11 +80,11 @@ fn a_pid_namespace_of_its_own_is_a_container_whatever_its_cgroup_is_called() {
 #[test]
 fn a_number_that_changed_hands_is_noticed() {
     let tree = Tree::new();
-    // Without pidfds the start time tells.
+    // Without pidfds the start time shows it.
     let peer = tree.peer(Help::Nothing);
     let tree = tree.stat(101, 0);
     assert_eq!(peer.place(), GONE);
-    // Without the socket's own pidfd a change of the user tells; with it, a process may change its user.
+    // Without the socket's own pidfd a change of the user shows it; with it, a process may change its user.
     let tree = tree.uid(4711);
     for help in [Help::Nothing, Help::PidfdOpen] {
         assert_eq!(tree.peer(help).place(), Place::Unknown("its process has another user by now"), "{help:?}");

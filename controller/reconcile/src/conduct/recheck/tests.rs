@@ -147,8 +147,8 @@ fn a_node_that_booted_since_or_that_an_autoscaler_takes_away_is_left_alone() {
     assert!(check_standing(&fence, Irreversible::Reap, &deleted).is_err());
 }
 
-/// Power is cut by the silence of a Lease; one that was deleted meanwhile says nothing. A node that is off already may lose
-/// it with its pods, and one that is turned on may have none.
+/// Power is cut by the silence of a Lease; one that was deleted meanwhile shows nothing. A node that is off already may
+/// lose it with its pods, and one that is turned on may have none.
 #[test]
 fn without_a_lease_nothing_ends_a_machine() {
     let silent = Node { conditions: Vec::new(), ..ready("old") };

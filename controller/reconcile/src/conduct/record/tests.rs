@@ -63,7 +63,7 @@ fn off_confirmed() -> NodeFence {
     }
 }
 
-/// Or a machine that was turned on meanwhile would be tainted by a word that only looks young.
+/// Or a machine that was turned on meanwhile would be tainted by a reading that only looks young.
 #[tokio::test(start_paused = true)]
 async fn a_reading_that_was_written_late_is_as_old_as_it_is() {
     let clock = Clock::counted(Timestamp::constant(1000, 0));

@@ -1,4 +1,4 @@
-//! A small cluster that does to each call what the test says.
+//! A small cluster that answers each call as the test asks.
 
 use std::{cell::RefCell, collections::BTreeMap, future::pending, time::Duration};
 
@@ -18,13 +18,13 @@ use crate::{
 /// What becomes of a call, and of its pod.
 #[derive(Debug, Clone)]
 pub(super) enum Does {
-    /// Says yes; nothing else happens.
+    /// Accepts; nothing else happens.
     Accept,
-    /// Says yes; the pod is gone after this.
+    /// Accepts; the pod is gone after this.
     End(Duration),
-    /// Says yes; the pod is being deleted for ever.
+    /// Accepts; the pod is being deleted for ever.
     Linger,
-    /// Says after this long that the pod is gone at once.
+    /// Answers after this long that the pod is gone at once.
     Slow(Duration),
     /// 404, and the pod is gone.
     Vanish,
@@ -40,7 +40,7 @@ pub(super) struct Double {
     delete: Acts,
     list: Box<dyn Fn(usize) -> Does>,
     budgets: Vec<Budget>,
-    /// Who is told something never comes back.
+    /// The receiver of a message never returns.
     deaf: bool,
     node_becomes: Option<(Duration, Option<&'static str>)>,
     world: RefCell<World>,
@@ -127,7 +127,7 @@ impl Double {
         Self { node_becomes: Some((after, uid)), ..self }
     }
 
-    /// What the drain says; whoever listens may hang.
+    /// What the drain reports; its receiver may hang.
     pub(super) async fn told(&self, telling: Telling) {
         self.record(format!("say {}: {}", telling.reason, telling.message));
         if self.deaf {

@@ -9,7 +9,7 @@ fn set_back(cluster: &OneLease, to: &Leadership) {
     stored.lease = Some(to.clone());
 }
 
-/// As its watches do when the store went back; nobody leads before.
+/// As its watches do when the store went back; no replica leads before.
 fn list_again(candidate: &Candidate<'_, OneLease>) {
     candidate.world.ask_list(Source::Fences, "");
     candidate.world.list_began(Source::Fences, "1");

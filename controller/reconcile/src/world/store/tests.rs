@@ -176,13 +176,13 @@ async fn a_read_of_an_older_object_than_was_known_tells_of_it() {
     assert_eq!(world.set_backs(), 1);
 }
 
-/// To delete an object that has a finalizer is to mark it: the server says 200, and a list still has it, newer than before.
+/// To delete an object that has a finalizer is to mark it: the server answers 200, and lists still have it, now newer.
 #[tokio::test(start_paused = true)]
 async fn a_record_that_a_finalizer_keeps_is_no_store_that_went_back() {
     let world = world();
     world.apply_fence(fence("1", 52));
     for round in 0..3 {
-        // What `close` does when the server says that it is deleted.
+        // What `close` does when the server reports that it is deleted.
         world.remove_fence("a", "1");
         list(&world, Source::Fences, &(60 + round).to_string(), |world| world.list_fence(fence("1", 53)));
         list(&world, Source::Fences, &(60 + round).to_string(), |world| world.list_fence(fence("1", 53)));

@@ -1,4 +1,4 @@
-//! Events open nothing alone: anybody who may write Events may write them about any Node.
+//! Events open nothing alone: any client that may write Events may write them about any Node.
 
 use super::*;
 use crate::{facts::LeaseView, snapshot::EventsSeen};
@@ -83,7 +83,7 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
         (ALONE, Some(KUBELET), not_trusted()),
         ("'DiskFell' in events && conditions.DiskUnhealthy.status != 'Odd'", Some(KUBELET), not_trusted()),
         ("'DiskFell' in events && conditions.DiskUnhealthy.age > 5", Some(KUBELET), not_trusted()),
-        // Many Events push out others, so that one that is missing says nothing either.
+        // Many Events push out others, so that one that is missing proves nothing either.
         ("!('AllIsWell' in events)", Some(KUBELET), not_trusted()),
         ("!('AllIsWell' in events) && conditions.DiskUnhealthy.status == 'True'", Some(KUBELET), None),
     ] {
@@ -100,7 +100,7 @@ fn a_predicate_that_asks_for_no_events_needs_no_voucher() {
     assert_eq!(held(&snapshot), None);
 }
 
-/// kube-controller-manager writes Ready for a kubelet that is silent: nobody else can be silent for it.
+/// kube-controller-manager writes Ready for a kubelet that is silent: no other client can be silent for it.
 #[test]
 fn silence_is_a_nodes_own_word() {
     for (when, ready, renewed, expected) in [

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::facts::ZONE;
 
-/// One node of a random world: whether it is well, its zone, what is under way.
+/// One node of a random cluster: whether it is well, its zone, what is under way.
 type Fate = (bool, u8, u8, usize);
 
 fn random(fates: &[Fate], policy: Policy) -> Snapshot {

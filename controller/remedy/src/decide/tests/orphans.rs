@@ -46,7 +46,7 @@ fn marks_without_a_record_get_one_again_when_the_node_was_well_for_long_enough()
     assert_eq!(keys, [REMEDY_TAINT, OUT_OF_SERVICE]);
 }
 
-/// A cordon that somebody sets later would look like ours.
+/// A cordon that a person sets later would look like ours.
 #[test]
 fn the_mark_that_a_person_left_when_they_uncordoned_is_one_too() {
     let mut snapshot = marked("p");

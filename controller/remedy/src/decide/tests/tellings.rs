@@ -1,4 +1,4 @@
-//! What is told of nodes that are held before they have a record.
+//! What is reported of nodes that are held before they have a record.
 
 use super::*;
 use crate::action::Tell;

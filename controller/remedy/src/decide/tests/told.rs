@@ -1,4 +1,4 @@
-//! Whoever looks once judges as a leader that has watched all along.
+//! A program that looks once judges as a leader that has watched all along.
 
 use super::*;
 use crate::facts::LeaseView;

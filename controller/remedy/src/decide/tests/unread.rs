@@ -4,7 +4,7 @@ use super::*;
 
 const DAY: u64 = 24 * 3600;
 
-/// A mistake in a policy, mended a second later, gives it no new rate.
+/// An error in a policy, mended a second later, gives it no new rate.
 #[test]
 fn a_policy_that_cannot_be_read_for_a_moment_remembers_whom_it_took() {
     let mut policy = policy("p", vec![cordon()]);

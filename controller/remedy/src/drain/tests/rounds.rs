@@ -1,4 +1,4 @@
-//! Round after round: in which order, how often, until when, and what is said of those that are left.
+//! Round after round: in which order, how often, until when, and what is reported of those that are left.
 
 use proptest::prelude::*;
 

@@ -25,7 +25,7 @@ fn volumes() -> impl Strategy<Value = Vec<Volume>> {
 }
 
 proptest! {
-    /// Whoever is released by it has nowhere else to write to, and one more volume never lets it be released.
+    /// A pod that is released by it has nowhere else to write to, and one more volume never lets it be released.
     #[test]
     fn a_pod_on_one_storage_has_claims_and_each_names_it(volumes in volumes(), more in volumes()) {
         let is_only = pod(volumes.clone()).is_only_on("san");

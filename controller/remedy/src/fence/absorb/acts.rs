@@ -20,7 +20,7 @@ pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
     }
 }
 
-/// The boot that ended is the one the record knows, whatever the Node says by now.
+/// The boot that ended is the one the record knows, whatever the Node reports by now.
 fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
     let text = format!("Off, read {} times, by {}", confirmation.reads, confirmation.by.join(", "));
     let draft = succeeded(draft).settle().with(|status| {
@@ -91,7 +91,7 @@ pub(super) fn power_read(mut draft: Draft, outcome: &Outcome) -> Draft {
     }
 }
 
-/// Off only if it was said often enough and nothing else was said; On as soon as it was said once.
+/// Off only if it was read often enough and nothing else was read; On as soon as it was read once.
 fn agreed(states: &[PowerState]) -> PowerState {
     let enough = states.len() >= usize::try_from(READS).unwrap_or(usize::MAX);
     if states.contains(&PowerState::On) {
@@ -112,7 +112,7 @@ fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     }
 }
 
-/// What was in doubt, and what its BMC says now.
+/// What was in doubt, and what its BMC reports now.
 fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     let status = draft.status();
     let act = status.intent.as_ref().map(|intent| intent.act);
@@ -135,7 +135,7 @@ fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     }
 }
 
-/// The act took effect although nobody heard of it.
+/// The act took effect although its outcome was never reported.
 fn found_off(mut draft: Draft) -> Draft {
     let since = draft.at();
     let status = draft.status();

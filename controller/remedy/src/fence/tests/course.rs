@@ -9,7 +9,7 @@ use crate::{
     fence::{Next, absorb},
 };
 
-/// Goes on, a second a round, until `done`; tells the phases it came through.
+/// Goes on, a second a round, until `done`; returns the phases it came through.
 pub(super) fn run(world: &mut World, rounds: u32, done: impl Fn(&World) -> bool) -> Vec<Phase> {
     let mut phases = vec![world.phase()];
     for _ in 0..rounds {

@@ -67,7 +67,7 @@ fn a_cycle_counts_whose_leader_died_before_anybody_heard_of_it() {
         let mut world = meant();
         world.turn(false);
         world.epoch += 1;
-        // Somebody may have turned it on again by the time that its BMC is asked.
+        // Another actor may have turned it on again by the time that its BMC is asked.
         world.turn(on);
         world.alive = false;
         run(&mut world, 60, |world| world.fence.status.intent.is_none());

@@ -1,4 +1,4 @@
-//! Who has to say what before power is cut.
+//! Which evidence is needed before power is cut.
 
 use std::time::Duration;
 

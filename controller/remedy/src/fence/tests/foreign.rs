@@ -1,4 +1,4 @@
-//! Taints that look like ours and are somebody else's.
+//! Taints that look like ours and belong to another writer.
 
 use super::{
     course::{at, dead, run},

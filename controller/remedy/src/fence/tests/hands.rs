@@ -72,14 +72,14 @@ fn who_turns_on_what_was_left_off_is_not_cut_off_again() {
     assert!(!phases.contains(&Phase::PoweringOff), "{phases:?}");
 }
 
-/// Off was read, and it took seconds to be written; meanwhile its BMC said On.
+/// Off was read, and it took seconds to be written; meanwhile its BMC reported On.
 #[test]
 fn a_machine_that_was_turned_on_before_off_was_written_is_not_tainted() {
     let mut world = dead();
     run(&mut world, 400, at(Phase::OffConfirmed));
     world.fence.status.off.as_mut().unwrap().at -= Duration::from_secs(2);
     let at = Moment(world.now.moment.0 - Duration::from_secs(1));
-    // It may have said Off again since: what was On once was no Off.
+    // It may have reported Off again since: what was On once was no Off.
     let reading = |at, state| PowerReading { at, state };
     world.gathered.power = vec![reading(at, PowerState::On), reading(world.now.moment, PowerState::Off)];
     let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
@@ -248,7 +248,7 @@ fn a_taint_that_was_there_before_is_not_ours_to_take() {
     assert_eq!((node.taints.len(), node.unschedulable), (1, false));
 }
 
-/// Cordoned, and then well; the record forgot the cordon, as one does that was opened anew.
+/// Cordoned, and then well; the record forgot the cordon, as one does that was opened again.
 fn cordoned_and_forgotten() -> World {
     let mut world = World::new(ladder(&["cordon"]));
     run(&mut world, 10, at(Phase::Waiting));

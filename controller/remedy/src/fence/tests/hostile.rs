@@ -1,4 +1,5 @@
-//! Courses that somebody wants: storage that goes back to a boot which lost its pods, methods that change in between.
+//! Cases that an attacker provokes: storage that goes back to a boot which lost its pods, methods that change in
+//! between.
 
 use super::{
     course::{at, dead, run},
@@ -54,7 +55,8 @@ fn storage_is_not_given_back_to_a_boot_whose_pods_somebody_else_released() {
     assert!(!world.powered, "{:?}: {:?}", world.phase(), world.fence.status.journal);
 }
 
-/// The BMC does not answer; a person configures a storage instead. That the storage says Off proves nothing of the machine.
+/// The BMC does not answer; a person configures a storage instead. That the storage reports Off proves nothing of the
+/// machine.
 #[test]
 fn off_by_another_kind_of_method_than_was_meant_releases_nothing() {
     let mut world = dead();
@@ -79,7 +81,7 @@ fn an_intent_for_the_power_is_not_carried_out_on_a_storage() {
     assert!(!matches!(next, Next::Act(Action::Perform { .. })), "{next:?}");
 }
 
-/// The Node was tainted and the answer was lost; then the old boot is there again, and its BMC says On.
+/// The Node was tainted and the answer was lost; then the old boot is there again, and its BMC reports On.
 #[test]
 fn a_bmc_that_lied_is_found_out_by_its_own_word_too() {
     let mut world = dead();

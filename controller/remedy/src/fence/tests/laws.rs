@@ -1,4 +1,4 @@
-//! What must hold of every step, whoever crashed before it.
+//! What must hold of every step, whichever leader crashed before it.
 
 use super::world::World;
 use crate::{
@@ -17,7 +17,7 @@ pub(super) struct Laws {
     pub(super) doubt: bool,
     /// Power was read as off since it was last meant to be turned on.
     pub(super) read: bool,
-    /// Somebody else plays with the power button.
+    /// Another actor plays with the power button.
     pub(super) meddled: bool,
     /// Power offs that this record meant, and those of them that were, or may have been, begun.
     pub(super) meant: usize,
@@ -50,7 +50,8 @@ impl Laws {
         }
     }
 
-    /// Before it is turned off again: once for each time, whoever led, whatever the clock, and whatever was heard of it.
+    /// Before it is turned off again: once for each time, whichever leader did it, whatever the clock, and whatever was
+    /// heard of it.
     fn counted(&self, fence: &NodeFence) {
         let cycles = fence.status.cycles.len();
         let (begun, meant) = (self.begun, self.meant);

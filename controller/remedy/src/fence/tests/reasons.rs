@@ -1,4 +1,4 @@
-//! Each hold by its own word: columns, metrics and the runbook go by it.
+//! Each hold by its own reason: columns, metrics and the runbook go by it.
 
 use super::{course::dead, course::run, parts::plan};
 use crate::{

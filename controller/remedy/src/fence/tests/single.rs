@@ -1,4 +1,4 @@
-//! Single courses, as a person would tell them.
+//! Single cases, as a person would describe them.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn a_bmc_that_says_off_needs_no_power_off() {
     assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_some());
 }
 
-/// Somebody may have turned it on since: the taint is the release.
+/// Another actor may have turned it on since: the taint is the release.
 #[test]
 fn off_is_read_again_before_a_release_is_meant_if_nobody_read_it_for_five_seconds() {
     let mut world = dead();
@@ -171,7 +171,7 @@ fn cut_off_with_pods() -> World {
     world
 }
 
-/// It was on its way up when its storage went, said so after that, and is silent again.
+/// It was on its way up when its storage went, reported so after that, and is silent again.
 #[test]
 fn a_boot_that_may_have_begun_before_the_cut_keeps_its_pods_and_gets_its_storage_back() {
     let mut world = cut_off_with_pods();

@@ -24,7 +24,7 @@ fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
     assert!(is_well(&world.case()));
 }
 
-/// The wall clock was set back since the try: how long ago it was says only the time in the phase.
+/// The wall clock was set back since the try: only the time in the phase shows how long ago it was.
 #[test]
 fn a_try_from_the_future_is_followed_by_no_other_at_once() {
     let mut world = World::new(ladder(&["cordon"]));
@@ -35,7 +35,7 @@ fn a_try_from_the_future_is_followed_by_no_other_at_once() {
     assert!(back_off(&world.case()).is_none());
 }
 
-/// The Node named no boot when its power was cut and names one now: nobody knows whether it began since.
+/// The Node named no boot when its power was cut and names one now: it is unknown whether it began since.
 #[test]
 fn a_boot_that_was_not_known_when_power_was_cut_is_fenced_anew() {
     let mut world = dead();

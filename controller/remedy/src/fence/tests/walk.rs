@@ -182,7 +182,7 @@ fn another_leads(world: &mut World, dice: &mut Dice) {
     world.now.wall -= Duration::from_secs(600);
 }
 
-/// What cannot be read never makes it bolder. A dump is a message that mostly nobody sends: its absence says nothing.
+/// What cannot be read never makes it bolder. A dump is a message that mostly is not sent: its absence proves nothing.
 fn monotone(world: &World) {
     let bold = rank(&world.fence, &world.next());
     for (name, blank) in BLANKS {

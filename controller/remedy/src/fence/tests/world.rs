@@ -1,4 +1,4 @@
-//! One machine, its Node, its BMC and its record, with everything that can be told wrong about them.
+//! One machine, its Node, its BMC and its record, with everything that can be reported wrong about them.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub(super) struct World {
     pub(super) alive: bool,
     pub(super) boots: u32,
     pub(super) powered_since: Moment,
-    /// Its BMC says Off and turns nothing off.
+    /// Its BMC reports Off and turns nothing off.
     pub(super) lies: bool,
     pub(super) claims_off: bool,
     /// What is turned off is its storage: the machine does as it did.

@@ -1,5 +1,5 @@
-//! What the next leader has to know and no open record says: rates of what was closed, pods that were moved, power cycles,
-//! storms. It is handed over with ages and not with times, so that no two clocks are ever compared.
+//! What the next leader has to know and no open record has: rates of what was closed, pods that were moved, power
+//! cycles, storms. It is passed on with ages and not with times, so that no two clocks are ever compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -82,7 +82,7 @@ fn is_one(count: &usize) -> bool {
 }
 
 impl Ledger {
-    /// Of a ledger that was there and could not be read: nobody knows what was done.
+    /// Of a ledger that was there and could not be read: it is unknown what was done.
     #[must_use]
     pub fn lost() -> Self {
         Self { is_lost: true, ..Self::default() }
@@ -107,7 +107,7 @@ impl Ledger {
 }
 
 impl History {
-    /// What is to be handed over.
+    /// What is to be passed on.
     pub(crate) fn ledger(&self, snapshot: &Snapshot, now: Now) -> Ledger {
         let taken = merged(self.taken_lately(snapshot, now), |all: Vec<Taken>| {
             let mut rest: BTreeMap<(String, bool), Taken> = BTreeMap::new();
@@ -216,7 +216,7 @@ fn window(snapshot: &Snapshot, name: &str, of: impl Fn(&Policy) -> Option<Rate>)
     }
 }
 
-/// How long power cycles count, by any policy; what one that cannot be read says of it is not known.
+/// How long power cycles count, by any policy; the limit of one that cannot be read is not known.
 fn restarts_window(snapshot: &Snapshot) -> Duration {
     if !snapshot.unreadable_policies.is_empty() {
         return Duration::MAX;

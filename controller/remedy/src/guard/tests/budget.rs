@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Or a domain that nobody counted would be an empty one, with every place free.
+/// Or a domain that was not counted would be an empty one, with every place free.
 #[test]
 fn a_domain_that_nobody_counted_is_as_full_as_the_cluster() {
     let world = world(&["n1", "n2"], dead());

@@ -2,13 +2,14 @@
 
 use super::{budget::WAYS, *};
 
-/// Nobody has renewed its kubelet's Lease for as long as the Lease lasts.
+/// Its kubelet's Lease was not renewed for as long as the Lease lasts.
 fn silent_for_long(world: &mut World, name: &str) {
     WAYS[0].1(world, name);
     world.snapshot.kubelet_leases.get_mut(name).unwrap().seen = at(900);
 }
 
-/// `n0` is dead, and `n1` says for ever that it is ill: cordoned, drained, given up, and its kubelet renews its Lease.
+/// `n0` is dead, and `n1` reports for ever that it is ill: cordoned, drained, given up, and its kubelet renews its
+/// Lease.
 fn a_liar() -> World {
     let mut world = World::new();
     world.policy.budget = Policy::default().budget;
@@ -62,7 +63,7 @@ fn a_dead_node_takes_no_place_of_a_living_one() {
         reasons(&budgets::holds(&scene, &subject, Grade::Drain)).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(asked(&world, Some(1)), Vec::<String>::new());
-    // One dead node more than their allowance is everybody's.
+    // One dead node more than their allowance counts for every node.
     silent_for_long(&mut world, "n2");
     kill(world.snapshot.nodes.get_mut("n2").unwrap());
     assert_eq!(asked(&world, Some(1)), ["BudgetCluster", "BudgetZone"]);
@@ -83,7 +84,7 @@ fn the_dead_have_no_more_than_their_own_places() {
     assert_eq!(reasons(&second(0).permits().power), ["BudgetCluster"], "then they count with all others");
 }
 
-/// Who has a Lease that moves is not dead, and who has none, or is Ready, nobody knows to be.
+/// A node whose Lease moves is not dead, and one that has none, or is Ready, is not known to be.
 #[test]
 fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
     type Change = fn(&mut World);
@@ -104,7 +105,7 @@ fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
     }
 }
 
-/// A node that might be dead takes a place of the dead; one that lives and says that it is not Ready takes none.
+/// A node that might be dead takes a place of the dead; one that lives and reports that it is not Ready takes none.
 #[test]
 fn a_node_without_a_lease_takes_a_place_of_the_dead() {
     for (renewed, held) in [(None, true), (Some(at(950)), true), (Some(at(995)), false)] {
@@ -161,7 +162,7 @@ proptest! {
             };
             if allowed {
                 world.snapshot.fences.insert(name.clone(), record(&name, Phase::PoweringOff));
-                // It comes up again, and is not well: a liar, for all that anybody knows.
+                // It comes up again, and is not well: a liar, for all that is known.
                 world.snapshot.kubelet_leases.remove(&name);
             }
             prop_assert!(world.snapshot.fences.len() <= (limits.0 + limits.1) as usize, "{:?}", world.snapshot.fences.keys());

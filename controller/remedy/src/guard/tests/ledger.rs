@@ -1,4 +1,4 @@
-//! I20 and the rates of a leader that is gone: what it did still counts, whatever anybody's clock shows.
+//! I20 and the rates of a leader that is gone: what it did still counts, whatever any clock shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ fn busy() -> History {
     history
 }
 
-/// Handed over as text, and read by somebody whose clocks show this.
+/// Passed on as text, and read by a leader whose clocks show this.
 fn handed_over(history: &History, at: Now, elapsed: u64, then: Now) -> History {
     let text = serde_json::to_string(&history.ledger(&snapshot(), at)).unwrap();
     let ledger: Ledger = serde_json::from_str(&text).unwrap();

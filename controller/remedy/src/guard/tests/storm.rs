@@ -9,7 +9,7 @@ fn storm() -> Storm {
     Policy::default().storm
 }
 
-/// What is said at each second of this many unwell nodes of 100.
+/// What is reported at each second of this many unwell nodes of 100.
 fn observe(weather: &mut Weather, storm: &Storm, names: &[&str], second: u64) -> Vec<String> {
     let unwell: BTreeSet<&str> = names.iter().copied().collect();
     let holds = weather.observe(storm, unwell, 100, &HostView::default(), at(second));

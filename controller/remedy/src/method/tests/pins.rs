@@ -1,4 +1,4 @@
-//! What a person says of one machine, and what a label may not.
+//! What a person pins for one machine, and what a label may not.
 
 use super::*;
 use crate::facts::Node;
@@ -52,7 +52,7 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
     let ready = typed(&[of_type[0], of_type[1], own]).unwrap();
     assert_eq!(ready.accepted(), Ok(()));
     assert_eq!((ready.pins.map.as_str(), ready.pins.system_uuid.as_deref()), ("fence-config-node-n1", Some("x")));
-    // One with steps of its own, and one that says nothing, are all that counts, as ever.
+    // One with steps of its own, and one that is empty, are all that counts, as ever.
     for steps in ["outlets=pdu-a/3\nisolation=cordon", ""] {
         let own = ("fence-config-n1", "config.properties", steps);
         assert!(typed(&[of_type[0], of_type[1], own]).unwrap().power(Act::Off).next().is_none(), "{steps}");
@@ -116,7 +116,7 @@ fn a_plug_of_a_storage_that_a_label_chose_is_accepted_by_the_nodes_own_word_alon
     assert_eq!(typed(&[of_type[0], of_type[1], own]).unwrap().accepted(), Ok(()));
     let other = ("fence-config-n1", "config.properties", "outlets=switch/8");
     assert!(typed(&[of_type[0], of_type[1], other]).unwrap().accepted().is_err());
-    // Nobody asks a switch whose port it is: which switch is chosen by the label as well.
+    // No method asks a switch whose port it is: which switch is chosen by the label as well.
     let port = ("fence-method-san-n1", "method.properties", "plug=7");
     let of_label = typed(&[steps, ("fence-config-type-big", "fence-method-san", san), port]).unwrap();
     assert_eq!(of_label.accepted().unwrap_err().line, "outlets=switch/7");

@@ -1,4 +1,4 @@
-//! What agents take without a word and should not be given.
+//! What agents accept without an error and should not be given.
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
     plugs.set(&of("n1", "1"));
     plugs.set(&of("n2", "2"));
     assert!(plugs.alone("n1").is_err());
-    // With port_as_ip it might do without, says the metadata.
+    // With port_as_ip it might do without, by the metadata.
     let may_lack = Agent::parse(&XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"required="1""#, "")).unwrap();
     assert!(checked("fence_test", &may_lack, "plug=1").unwrap_err().to_string().contains("needs the option ip"));
 }

@@ -1,4 +1,4 @@
-//! I16: a mistake in a policy never allows more than the policy without it.
+//! I16: an error in a policy never allows more than the policy without it.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
-//! Words for people about an expression that cannot be read or judged.
+//! Messages for people about an expression that cannot be read or judged.
 
 use cel::{ExecutionError, ParseErrors};
 
 /// Brackets within brackets; the parser goes as deep as the text does, on the stack.
 const DEEPEST: usize = 32;
 
-/// Words of other languages, and what CEL says instead.
+/// Words of other languages, and what CEL has instead.
 const OTHER_WORDS: [(&str, &str); 6] =
     [(" and ", "&&"), (" or ", "||"), ("not ", "!"), (" = ", "=="), ("<>", "!="), ("=~", "contains(…)")];
 

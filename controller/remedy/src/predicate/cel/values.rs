@@ -65,7 +65,7 @@ fn field<'v>(name: &str, view: &View<'v>) -> Box<dyn Val + 'v> {
     }
 }
 
-/// By the wall clock: the API says nothing else of it. A Node from the future is new.
+/// By the wall clock: the API has nothing else of it. A Node from the future is new.
 fn age(view: &View<'_>) -> Duration {
     Duration::try_from(view.now.wall.duration_since(view.node.created)).unwrap_or_default()
 }

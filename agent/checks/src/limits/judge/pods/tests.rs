@@ -14,7 +14,7 @@ fn pods(uid: &str, oom_kills: u64) -> BTreeMap<String, Pod> {
     [(uid.to_owned(), Pod { oom_kills, name: Some("ns/web".to_owned()) })].into()
 }
 
-/// After how many minutes something is told, of counts at minutes.
+/// After how many minutes something is reported, of counts at minutes.
 fn replay(counts: &[(u64, u64)]) -> Vec<u64> {
     let mut known = Pods::default();
     let told = |(minute, count): &&(u64, u64)| !known.take(&pods("u", *count), 5, &now(*minute)).is_empty();

@@ -17,7 +17,7 @@ fn blocked(pids: std::ops::Range<u32>, ticks: u64) -> Vec<Blocked> {
     pids.map(task).collect()
 }
 
-/// Reason and subject of what is told after each look.
+/// Reason and subject of what is reported after each look.
 fn replay(looks: Vec<Scan>) -> Vec<Vec<(String, String)>> {
     let mut tasks = Tasks::default();
     let settings = LimitsSettings::default();

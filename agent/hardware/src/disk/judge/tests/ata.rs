@@ -127,7 +127,7 @@ fn heat_is_the_disks_own_limit_or_beyond_any() {
     assert_eq!(at(194, 60, 70), ["DiskOverheating"]);
     assert_eq!(at(194, 60, 66), ["DiskOverheating"]);
     assert_eq!(at(194, 60, 64), [""; 0]);
-    // No sensor says these.
+    // No sensor reports these.
     for absurd in [0, 126, 0x80] {
         assert_eq!(at(194, 60, absurd), [""; 0], "{absurd}");
     }

@@ -63,7 +63,7 @@ fn old_media_errors_are_no_fault_and_new_ones_are() {
     assert_eq!(faults[0].message, "6 unrecovered errors, 1 more than the 5 known before (M, serial number S1)");
     assert_eq!(faults[0].since, Some(start() + SignedDuration::from_secs(900)));
     assert_eq!(reasons(&bench.one("nvme0", errors(6))), ["MediaErrorsGrowing"]);
-    // It survives a restart, and a second growth does not begin anew.
+    // It survives a restart, and a second growth does not start over.
     bench.restart();
     let State::Faulty(faults) = bench.one("nvme0", errors(8)) else { panic!("not faulty") };
     assert_eq!(faults[0].message, "8 unrecovered errors, 3 more than the 5 known before (M, serial number S1)");
@@ -110,7 +110,7 @@ fn only_new_errors_that_are_the_devices_are_events() {
     let new = told(&[(6, 0x281), (5, 0x280), (4, 0x002), (3, 0x281)]);
     assert_eq!(new, ["2 new errors of the device in its log, the newest: status 0x281 at block 8 of namespace 1"]);
     assert_eq!(told(&[(6, 0x281)]), [""; 0]);
-    // The log began anew: a baseline again.
+    // The log was restarted: a baseline again.
     assert_eq!(told(&[(1, 0x281)]), [""; 0]);
     assert_eq!(told(&[(2, 0x281)]).len(), 1);
 }

@@ -67,7 +67,7 @@ fn a_map_that_lost_paths_or_all_of_them_is_degraded_until_the_next_boot() {
     assert_eq!(with(&mut bench, "mpatha", 2), "mpatha: 1 of 3 paths are gone");
     bench.restart();
     assert_eq!(with(&mut bench, "mpatha", 0), "mpatha: 3 of 3 paths are gone");
-    // Another map gets the number; and a new boot counts anew.
+    // Another map gets the number; and a new boot counts from zero.
     assert_eq!(with(&mut bench, "mpathb", 2), "");
     bench.restart();
     bench.now.boot_id = "another".to_owned();

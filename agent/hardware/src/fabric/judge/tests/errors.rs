@@ -42,7 +42,7 @@ fn a_counter_that_was_set_to_zero_is_no_fault() {
     }
 }
 
-/// Which counters are told to be full, with so many symbol errors and damaged packets.
+/// Which counters are reported as full, with so many symbol errors and damaged packets.
 fn full(fabric: &mut Fabric, symbol_errors: u64, damaged: u64) -> Vec<String> {
     set(fabric, "symbol_error", symbol_errors);
     set(fabric, "port_rcv_errors", damaged);

@@ -1,4 +1,4 @@
-//! GPUs of which nobody can tell how they are.
+//! GPUs whose state is unknown.
 
 use super::*;
 use crate::unknown::tests::troubles;

@@ -1,4 +1,4 @@
-//! `[limits]`: what it settles, what it refuses.
+//! `[limits]`: what it resolves to, what it refuses.
 
 use std::path::Path;
 

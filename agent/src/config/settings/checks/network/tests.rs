@@ -1,4 +1,4 @@
-//! The table of the network: what it settles, what it refuses.
+//! The table of the network: what it resolves to, what it refuses.
 
 use std::path::Path;
 

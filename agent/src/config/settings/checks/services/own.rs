@@ -24,7 +24,7 @@ const KEYS: &[&str] = &[
     "failures",
     "successes",
 ];
-/// What the node's own services are called: each is remembered by its name.
+/// The names of the node's own services: the state of each is saved under its name.
 const TAKEN: [&str; 8] = [
     "kubelet",
     "kube-proxy",
@@ -50,7 +50,7 @@ pub(super) struct Own {
     pace: PaceSaid,
 }
 
-/// Every table without a mistake.
+/// Every table without an error.
 pub(super) fn read_all(tables: Vec<(usize, &DeTable<'_>)>, report: &mut Report<'_>) -> Vec<Own> {
     let mut read: Vec<Own> = Vec::new();
     for table in tables {
@@ -124,10 +124,10 @@ fn unit(name: &str, at: usize, report: &mut Report<'_>) -> Option<Target> {
     Some(Target::Unit(name.to_owned()))
 }
 
-/// A unit is called by its name if nothing else is said.
+/// A unit is called by its own name unless another one is set.
 fn name(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) -> Option<String> {
     if !section.has("name") && section.has("unit") {
-        // A unit that was refused has been told of already.
+        // A unit that was refused has been reported already.
         return target.map(ToString::to_string);
     }
     let word = section.required("name", report)?;

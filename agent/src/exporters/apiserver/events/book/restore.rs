@@ -19,8 +19,8 @@ struct Left {
 }
 
 impl Book {
-    /// Takes in what an earlier run left, at the start or whenever the disk gives it. `log` is what the board has by
-    /// now: a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
+    /// Loads what an earlier run left, at the start or whenever the disk gives it. `log` is what the board has by now:
+    /// a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
     pub(in crate::exporters::apiserver) fn restore(&mut self, rows: Vec<Row>, log: &[EventRecord], now: Now) -> u64 {
         let left = Left::sort(rows);
         self.is_whole = true;
@@ -30,7 +30,7 @@ impl Book {
         self.struck.extend(unreadable.into_iter().map(|key| (Table::Series, key)));
         self.uid = self.uid.take().or(left.uid);
         self.taken_in = left.taken_in;
-        // A store that began anew was told everything again, what was counted already too.
+        // A store that began empty received everything again, also what was counted already.
         let (uncounted, counted) = left.records.into_iter().partition(|record| record.id > left.taken_in);
         self.strike(counted);
         let no_room = self.count_uncounted(uncounted, log, now);

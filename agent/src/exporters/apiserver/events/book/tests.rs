@@ -1,4 +1,4 @@
-//! What the book says after restarts, made by hand and by chance.
+//! What the book yields after restarts, made by hand and by chance.
 
 mod simulation;
 mod world;
@@ -57,7 +57,7 @@ fn kept(store: &Rows, tables: &[Table]) -> Vec<Row> {
     rows.map(|((table, key), value)| Row { table: *table, key: key.clone(), value: Some(value.clone()) }).collect()
 }
 
-/// The ledger's row of a record that it tells.
+/// The ledger's row of a record that it reports.
 fn told(record: &EventRecord) -> Row {
     let value = serde_json::to_string(record).unwrap();
     Row { table: Table::Events, key: record.id.to_string(), value: Some(value) }
@@ -163,7 +163,7 @@ fn what_comes_late_stands_beside_what_came_meanwhile() {
     keep(&mut store, first.take_rows());
     let (again, unknown) = (record(4, 4, "sdd"), record(5, 5, "sda"));
     keep(&mut store, vec![told(&again), told(&unknown)]);
-    // The ledger has no rows yet either: it begins to count anew, and finds two lines again.
+    // The ledger has no rows yet either: it counts from 1 again, and finds two lines again.
     let log = [record(1, 1, "sda"), EventRecord { id: 2, ..again }, record(3, 9, "sde")];
     let mut second = book();
     second.about("uid-1");

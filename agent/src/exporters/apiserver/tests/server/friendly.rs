@@ -1,4 +1,4 @@
-//! What the scripted server answers where no script says otherwise.
+//! What the scripted server answers without a script.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Workers that are threads, and do as they are told; and one that is a shell.
+//! Workers that are threads and follow a script; and one that is a shell.
 
 use std::{
     collections::BTreeSet,
@@ -179,8 +179,8 @@ impl Task for FakeTask {
         self.pid
     }
 
-    /// Waits until the worker has taken up what it was asked: on a busy machine its thread may not have run yet, and it
-    /// does not say by then that it hangs for good.
+    /// Waits until the worker has taken up what it was asked. On a busy machine its thread may not have run yet, and
+    /// then it is not yet known to hang for good.
     fn kill(&mut self) {
         let waiting = || recv(self.inbox.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
         let since = Instant::now();

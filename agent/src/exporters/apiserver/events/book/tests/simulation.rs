@@ -93,7 +93,7 @@ fn play(steps: Vec<Step>, returns: &[Return]) -> World {
         }
     }
     world.settle();
-    // A last restart finds nothing that is to be told once more.
+    // A last restart finds nothing that is to be reported once more.
     crash(&mut world);
     world.settle();
     world

@@ -27,7 +27,7 @@ pub(super) struct World {
     /// Seconds since the beginning, and of those before the last boot.
     secs: u64,
     booted_at: u64,
-    /// What the node's log says, for ever.
+    /// Every line of the node's log, for ever.
     log: Vec<EventRecord>,
     occurred: BTreeMap<String, usize>,
     // The ledger.
@@ -87,7 +87,7 @@ impl World {
         self.log.push(EventRecord { count, ..record(0, n, subject) });
     }
 
-    /// The ledger reads the log, has its records kept with how far it has read, and tells them.
+    /// The ledger reads the log, has its records saved with how far it has read, and reports them.
     pub(super) fn tell(&mut self) {
         let mut rows = Vec::new();
         for record in &self.log[self.read..] {
@@ -128,7 +128,7 @@ impl World {
         self.puts.len()
     }
 
-    /// The file is removed under us: everybody puts everything, the ledger also what was taken over.
+    /// The file is removed under us: every owner puts all its rows, the ledger also what was taken over.
     pub(super) fn lose_file(&mut self) {
         self.write(usize::MAX);
         self.disk.clear();
@@ -212,7 +212,7 @@ impl World {
         Outcome::Delivered
     }
 
-    /// Everything settles: what was read is told, taken in and delivered, limits or not.
+    /// Everything comes to an end: what was read is reported, received and delivered, limits or not.
     pub(super) fn settle(&mut self) {
         self.tell();
         self.take_in();
@@ -230,7 +230,7 @@ impl World {
         kept(&self.disk, &[Table::Events])
     }
 
-    /// Of each subject, what its Events say in sum, and what they should.
+    /// Of each subject, the sum that its Events count, and the one that they should.
     pub(super) fn sums(&self) -> BTreeMap<String, (u64, u64)> {
         let mut sums = BTreeMap::<String, (u64, u64)>::new();
         for (subject, count) in self.told.values() {
