@@ -4,7 +4,10 @@ SHELL := /bin/bash
 CARGO ?= cargo
 ARGS ?=
 DEB_PROFILE ?= release
-PROGRAMS := --package nodewell-agent --package nodewell-controller --bins
+# Every quick build selects the whole workspace, and some of its targets: so cargo sees one set of features, and what one
+# command has compiled no other compiles again. Packages and benches are built of their own crates' features alone.
+PROGRAMS := --workspace --bin nodewelld --bin nodewell --bin nodewell-controller
+PACKAGES := --package nodewell-agent --package nodewell-controller --bins
 
 .PHONY: help run build test lint unit whole vm e2e scale fuzz bench deps deb rpm packages
 
@@ -12,11 +15,11 @@ help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: toolchain ## build nodewelld and watch this machine with it (needs no cluster)
-	@$(CARGO) build --package nodewell-agent --bins
+	@$(CARGO) build --workspace --bin nodewelld --bin nodewell
 	@exec target/debug/nodewelld --standalone $(ARGS)
 
 build: toolchain ## build all programs, optimised
-	$(CARGO) build --release $(PROGRAMS)
+	$(CARGO) build --release $(PACKAGES)
 
 test: toolchain deps lint unit whole guests ## everything that must pass before a change lands
 
@@ -34,11 +37,11 @@ unit: ## unit and property tests
 
 whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked
-	$(CARGO) test -p nodewell-tests --locked --no-fail-fast
+	$(CARGO) test --workspace --test whole --locked --no-fail-fast
 
 guests:
 	$(CARGO) build $(PROGRAMS) --locked
-	$(CARGO) test -p nodewell-vm --locked --no-fail-fast
+	$(CARGO) test --workspace --test guests --locked --no-fail-fast
 .PHONY: guests
 
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)
