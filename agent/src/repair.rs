@@ -5,10 +5,10 @@
 //! helps a person, acts through systemd, and reports all of it as Events. One repair at a time.
 
 mod evidence;
+mod executor;
 mod flags;
 mod keep;
-mod surgeon;
-mod voice;
+mod recorder;
 mod watch;
 
 use std::{io, path::PathBuf, time::Duration};
@@ -28,8 +28,8 @@ use crate::runtime::notify;
 
 pub use flags::RepairFlags;
 
+use executor::RepairExecutor;
 use keep::Keep;
-use surgeon::Surgeon;
 use watch::Watch;
 
 /// How often it looks.
@@ -37,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// What it is to do.
 #[derive(Debug)]
-pub struct Errand {
+pub struct Setup {
     pub settings: RepairSettings,
     pub client: Client,
     pub manager: Manager,
@@ -62,10 +62,10 @@ pub enum RepairError {
 }
 
 /// Looks and repairs until SIGTERM or SIGINT. A repair under way is finished by systemd without us.
-pub async fn run(errand: Errand) -> Result<(), RepairError> {
+pub async fn run(setup: Setup) -> Result<(), RepairError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(RepairError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(RepairError::Signals)?;
-    if !errand.settings.enabled {
+    if !setup.settings.enabled {
         tracing::info!("repairs are off: [repair] enabled = true turns them on");
         notify::ready();
         notify::tell(&[sd_notify::NotifyState::Status("off: [repair] enabled = true turns it on")]);
@@ -76,8 +76,8 @@ pub async fn run(errand: Errand) -> Result<(), RepairError> {
         }
         return Ok(());
     }
-    let keep = Keep::open(errand.state_dir.as_deref().ok_or(RepairError::NoState)?)?;
-    let mut rounds = Rounds { watch: Watch::default(), surgeon: Surgeon::new(&errand, keep), errand };
+    let keep = Keep::open(setup.state_dir.as_deref().ok_or(RepairError::NoState)?)?;
+    let mut rounds = Rounds { watch: Watch::default(), executor: RepairExecutor::new(&setup, keep), setup };
     notify::ready();
     tokio::select! {
         () = rounds.run() => {}
@@ -86,18 +86,18 @@ pub async fn run(errand: Errand) -> Result<(), RepairError> {
         _ = interrupt.recv() => {}
     }
     notify::stopping();
-    rounds.surgeon.finish().await;
+    rounds.executor.finish().await;
     Ok(())
 }
 
 /// What would be done now, a line for each unit; nothing is done.
-pub async fn plan(errand: &Errand) -> Result<Vec<String>, RepairError> {
-    let history = errand.state_dir.as_deref().map(keep::read).transpose()?.unwrap_or_default();
-    let problems = problems(&errand.client).await.map_err(RepairError::Agent)?;
+pub async fn plan(setup: &Setup) -> Result<Vec<String>, RepairError> {
+    let history = setup.state_dir.as_deref().map(keep::read).transpose()?.unwrap_or_default();
+    let problems = problems(&setup.client).await.map_err(RepairError::Agent)?;
     let now = watch::now();
-    let seen = Watch::by_their_age(&now).look(&errand.settings, &errand.manager, &problems, &now).await;
-    let decisions = decide_all(&errand.settings, &seen, &history, &now);
-    Ok(errand.settings.units.iter().zip(&decisions).map(|(unit, decision)| voice::line(unit, decision)).collect())
+    let seen = Watch::by_their_age(&now).look(&setup.settings, &setup.manager, &problems, &now).await;
+    let decisions = decide_all(&setup.settings, &seen, &history, &now);
+    Ok(setup.settings.units.iter().zip(&decisions).map(|(unit, decision)| recorder::line(unit, decision)).collect())
 }
 
 async fn problems(client: &Client) -> Result<Vec<ConditionProblem>, ClientError> {
@@ -106,15 +106,15 @@ async fn problems(client: &Client) -> Result<Vec<ConditionProblem>, ClientError>
 
 /// Look after look.
 struct Rounds {
-    errand: Errand,
+    setup: Setup,
     watch: Watch,
-    surgeon: Surgeon,
+    executor: RepairExecutor,
 }
 
 impl Rounds {
     async fn run(&mut self) {
         loop {
-            match problems(&self.errand.client).await {
+            match problems(&self.setup.client).await {
                 Ok(problems) => self.round(&problems).await,
                 Err(error) => self.blind(&error),
             }
@@ -124,18 +124,18 @@ impl Rounds {
 
     async fn round(&mut self, problems: &[ConditionProblem]) {
         let now = watch::now();
-        let settings = &self.errand.settings;
-        let seen = self.watch.look(settings, &self.errand.manager, problems, &now).await;
-        let decisions = decide_all(settings, &seen, self.surgeon.history(), &now);
+        let settings = &self.setup.settings;
+        let seen = self.watch.look(settings, &self.setup.manager, problems, &now).await;
+        let decisions = decide_all(settings, &seen, self.executor.history(), &now);
         for ((unit, decision), (trouble, _)) in settings.units.iter().zip(decisions).zip(&seen) {
-            self.surgeon.treat(&self.errand, unit, decision, trouble.as_ref()).await;
+            self.executor.execute(&self.setup, unit, decision, trouble.as_ref()).await;
         }
-        self.surgeon.round_is_over();
+        self.executor.round_is_over();
     }
 
     /// Without the agent it is not known what is wrong: what was seen so far has to be seen again.
     fn blind(&mut self, error: &ClientError) {
         self.watch = Watch::default();
-        self.surgeon.blind(error);
+        self.executor.blind(error);
     }
 }

@@ -2,7 +2,6 @@
 //! problem daemons like any other: they read its socket and report over it.
 
 mod children;
-mod crew;
 mod family;
 mod filesystem;
 mod flags;
@@ -10,6 +9,7 @@ mod link;
 mod place;
 mod plugins;
 mod protocol;
+mod runner;
 mod service;
 mod services;
 mod task;
@@ -24,23 +24,23 @@ use nodewell_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub use children::Children;
-pub use crew::{Pause, PauseError, PauseFile};
 pub use family::Settings;
-pub use flags::{Group, MonitorFlags, Team, TrialFlags, WorkerFlags};
+pub use flags::{Group, MonitorFlags, TrialFlags, WorkerFlags, WorkerGroup};
+pub use runner::{Pause, PauseError, PauseFile};
 pub use services::configured;
 
-pub(crate) use crew::GPU_DRIVERS;
 pub(crate) use place::Place;
 pub(crate) use plugins::try_plugin;
+pub(crate) use runner::GPU_DRIVERS;
 pub(crate) use task::Stat;
 
 use crate::{config::Flags as AgentFlags, detectors::proof::HostRoots, runtime::notify};
 
-use crew::{Crew, CrewPlan};
 use filesystem::FilesystemCheck;
 use link::Link;
 use plugins::{Ground, Plugins};
-use protocol::Brief;
+use protocol::WorkerConfig;
+use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
 use words::Words;
 
@@ -56,7 +56,7 @@ pub fn end_with(parent: i32) -> bool {
 
 /// What a check process is to do.
 #[derive(Debug)]
-pub struct Errand {
+pub struct Setup {
     pub group: Group,
     pub client: Client,
     /// The config's parts on hardware and checks.
@@ -70,14 +70,14 @@ pub struct Errand {
 }
 
 /// Runs one group of monitors until SIGTERM or SIGINT. Fails only where signals cannot be listened to.
-pub async fn run(errand: Errand) -> io::Result<()> {
+pub async fn run(setup: Setup) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut parts = Parts::of(&errand)?;
+    let mut parts = Parts::of(&setup)?;
     // It works as soon as it waits: the agent may come later than we do.
     notify::ready();
     tokio::select! {
-        () = parts.work(&errand) => {}
+        () = parts.work(&setup) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
@@ -92,33 +92,34 @@ struct Parts {
     words: Words,
     link: Link,
     /// A problem daemon of its own: what one of them reports withdraws nothing of the other's.
-    second: Option<(Team, Link)>,
+    second: Option<(WorkerGroup, Link)>,
     services: Option<Services>,
     plugins: Option<Plugins>,
 }
 
 impl Parts {
-    fn of(errand: &Errand) -> io::Result<Self> {
-        let group = errand.group;
+    fn of(setup: &Setup) -> io::Result<Self> {
+        let group = setup.group;
         let words = Words::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
-        let plugins = errand.plugins(&words)?;
-        let link = |name| Link::new(errand.client.clone(), name, words.clone());
-        let second = group.second().map(|team| (team, link(team.as_str())));
-        Ok(Self { link: link(group.as_str()), second, services: errand.services(&words), plugins, words })
+        let plugins = setup.plugins(&words)?;
+        let link = |name| Link::new(setup.client.clone(), name, words.clone());
+        let second = group.second().map(|worker_group| (worker_group, link(worker_group.as_str())));
+        Ok(Self { link: link(group.as_str()), second, services: setup.services(&words), plugins, words })
     }
 
     /// Ends only if one of them does, which none should.
-    async fn work(&mut self, errand: &Errand) {
+    async fn work(&mut self, setup: &Setup) {
         let Self { words, link, second, services, plugins } = self;
         let second_link = second.as_ref().map(|(_, link)| link);
-        let crew = Crew::new(errand.plan(errand.group.team()), link, words.clone());
-        let second_crew = second.as_ref().map(|(team, link)| Crew::new(errand.plan(*team), link, words.clone()));
+        let runner = Runner::new(setup.plan(setup.group.worker_group()), link, words.clone());
+        let second_runner =
+            second.as_ref().map(|(worker_group, link)| Runner::new(setup.plan(*worker_group), link, words.clone()));
         tokio::select! {
-            () = check(errand.group, (link, second_link), words.clone()) => {}
-            () = crew.run() => {}
+            () = check(setup.group, (link, second_link), words.clone()) => {}
+            () = runner.run() => {}
             () = link.follow() => {}
             () = service::run(words.clone()) => {}
-            () = for_ever(second_crew.map(Crew::run)) => {}
+            () = for_ever(second_runner.map(Runner::run)) => {}
             () = for_ever(services.as_ref().map(|services| services.run(words))) => {}
             () = for_ever(plugins.as_mut().map(Plugins::run)) => {}
         }
@@ -161,7 +162,7 @@ async fn check(group: Group, (link, second): (&Link, Option<&Link>), words: Word
     }
 }
 
-impl Errand {
+impl Setup {
     /// Services are looked at in the group that asks only what any user may ask.
     fn services(&self, words: &Words) -> Option<Services> {
         let settings = self.settings.checks.services.clone().paced(self.trial.interval, self.trial.deadline);
@@ -180,11 +181,11 @@ impl Errand {
         Plugins::new(self.flags.clone(), self.client.clone(), words.clone(), ground).map(Some)
     }
 
-    fn plan(&self, team: Team) -> CrewPlan {
-        CrewPlan {
+    fn plan(&self, worker_group: WorkerGroup) -> RunnerPlan {
+        RunnerPlan {
             group: self.group,
-            team,
-            brief: Brief { roots: self.trial.roots(), settings: self.settings.clone() },
+            worker_group,
+            worker_config: WorkerConfig { roots: self.trial.roots(), settings: self.settings.clone() },
             state_dir: self.state_dir.clone(),
             socket: self.client.path().to_owned(),
             interval: self.trial.interval,

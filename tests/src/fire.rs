@@ -87,21 +87,21 @@ impl Toll {
 #[must_use]
 pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u64, u64)) -> Toll {
     let mut toll = Toll { kills, starts: SUBJECTS, ..Toll::default() };
-    let mut luck = Luck(seed);
+    let mut jitter = Jitter(seed);
     let mut knows = false;
     for _ in 0..kills {
         // A real one takes seconds to come back.
-        let outage = cluster.is_double() && luck.below(4) == 0;
+        let outage = cluster.is_double() && jitter.below(4) == 0;
         if outage {
             cluster.stop();
         }
         let mut process = plan.launch();
-        let end = Instant::now() + Duration::from_millis(luck.below(LONGEST_LIFE_MILLIS));
+        let end = Instant::now() + Duration::from_millis(jitter.below(LONGEST_LIFE_MILLIS));
         while Instant::now() < end {
-            if luck.below(3) == 0 {
-                toll.say(plan, &mut luck);
+            if jitter.below(3) == 0 {
+                toll.say(plan, &mut jitter);
             }
-            thread::sleep(Duration::from_millis(luck.below(12)));
+            thread::sleep(Duration::from_millis(jitter.below(12)));
         }
         process.kill();
         if outage {
@@ -117,9 +117,9 @@ pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u6
 }
 
 impl Toll {
-    fn say(&mut self, plan: &Plan, luck: &mut Luck) {
-        let disk = luck.below(SUBJECTS);
-        if luck.below(2) == 0 {
+    fn say(&mut self, plan: &Plan, jitter: &mut Jitter) {
+        let disk = jitter.below(SUBJECTS);
+        if jitter.below(2) == 0 {
             return self.fault(plan, disk);
         }
         self.seen += 1;
@@ -162,9 +162,9 @@ fn faults(socket: &Path) -> u64 {
 }
 
 /// Numbers that look random.
-struct Luck(u64);
+struct Jitter(u64);
 
-impl Luck {
+impl Jitter {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(1);
         stable_hash(&[self.0.to_le_bytes()]) % limit

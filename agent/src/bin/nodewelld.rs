@@ -14,7 +14,7 @@ use nodewell_agent::{
     lastwords::{self, LastWordsFlags},
     repair::{self, RepairFlags},
     runtime::handed::Handed,
-    satellite::{self, Errand, Group, MonitorFlags, Settings, WorkerFlags},
+    satellite::{self, Group, MonitorFlags, Settings, Setup, WorkerFlags},
 };
 use nodewell_checks::systemd::{DEADLINE, Manager};
 use nodewell_client::Client;
@@ -77,7 +77,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
         Group::Check => satellite::configured(&config.plugin_monitors()),
         Group::Disk | Group::Gpu => Vec::new(),
     };
-    let errand = Errand {
+    let setup = Setup {
         group: flags.group,
         client: Client::new(flags.socket.unwrap_or(config.socket)),
         settings: Settings { hardware: config.hardware, checks: config.checks },
@@ -87,7 +87,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
         flags: as_the_agent,
     };
     let _ = one_malloc_arena();
-    started(|runtime| LocalSet::new().block_on(runtime, satellite::run(errand)))
+    started(|runtime| LocalSet::new().block_on(runtime, satellite::run(setup)))
 }
 
 /// What a check process starts for calls that may never return.
@@ -96,7 +96,7 @@ fn worker(flags: &WorkerFlags) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let _ = one_malloc_arena();
-    satellite::worker::run(flags.team).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+    satellite::worker::run(flags.worker_group).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The oneshot that copies what the last boot left.
@@ -124,7 +124,7 @@ fn repair(flags: RepairFlags) -> ExitCode {
         Ok(config) => config,
         Err(mistakes) => return mistaken(&mistakes),
     };
-    let errand = repair::Errand {
+    let setup = repair::Setup {
         settings: config.repair,
         client: Client::new(flags.socket.unwrap_or(config.socket)),
         manager: flags.bus.map_or_else(Manager::system, |bus| Manager::at(&bus, DEADLINE)),
@@ -133,9 +133,9 @@ fn repair(flags: RepairFlags) -> ExitCode {
     };
     let _ = one_malloc_arena();
     if flags.dry_run {
-        return started(|runtime| runtime.block_on(repair::plan(&errand)).map(|lines| print(&lines)));
+        return started(|runtime| runtime.block_on(repair::plan(&setup)).map(|lines| print(&lines)));
     }
-    started(|runtime| LocalSet::new().block_on(runtime, repair::run(errand)))
+    started(|runtime| LocalSet::new().block_on(runtime, repair::run(setup)))
 }
 
 /// A closed stdout is no reason to change the answer.

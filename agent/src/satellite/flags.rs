@@ -126,26 +126,26 @@ impl Group {
         }
     }
 
-    /// The team that goes by its name.
+    /// The worker_group that goes by its name.
     #[must_use]
-    pub fn team(self) -> Team {
+    pub fn worker_group(self) -> WorkerGroup {
         match self {
-            Self::Check => Team::Check,
-            Self::Disk => Team::Disk,
-            Self::Gpu => Team::Gpu,
+            Self::Check => WorkerGroup::Check,
+            Self::Disk => WorkerGroup::Disk,
+            Self::Gpu => WorkerGroup::Gpu,
         }
     }
 
     /// Another one, with a worker of its own.
     #[must_use]
-    pub fn second(self) -> Option<Team> {
-        (self == Self::Check).then_some(Team::Mounts)
+    pub fn second(self) -> Option<WorkerGroup> {
+        (self == Self::Check).then_some(WorkerGroup::Mounts)
     }
 }
 
-/// Families that share a worker: where one of them hangs, its team waits, and no other.
+/// Families that share a worker: where one of them hangs, its worker_group waits, and no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Team {
+pub enum WorkerGroup {
     Check,
     /// Servers of files hang often, and for long.
     Mounts,
@@ -153,7 +153,7 @@ pub enum Team {
     Gpu,
 }
 
-impl Team {
+impl WorkerGroup {
     /// Its name on a worker's command line and as a problem daemon.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -184,7 +184,7 @@ impl Team {
         }
     }
 
-    /// The team of `family`.
+    /// The worker_group of `family`.
     #[must_use]
     pub fn of(family: Family) -> Self {
         match family {
@@ -205,8 +205,8 @@ impl Team {
 /// The command line of `nodewelld worker TEAM`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerFlags {
-    /// The team, for people who look at processes
-    pub team: Team,
+    /// The worker_group, for people who look at processes
+    pub worker_group: WorkerGroup,
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]
     pub parent: i32,

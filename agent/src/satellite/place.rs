@@ -3,11 +3,11 @@
 
 use crate::satellite::family::Family;
 
-use super::{Team, protocol::Ask};
+use super::{WorkerGroup, protocol::Ask};
 
 /// `TASK_COMM_LEN` less the zero at its end (include/linux/sched.h).
 const NAME_BYTES: usize = 15;
-/// Every name of a worker begins so; the letter names its team.
+/// Every name of a worker begins so; the letter names its worker_group.
 const MARK_BYTES: usize = "nwd:".len();
 
 /// In place of the beginning of a name that does not fit: `hash~tail`.
@@ -32,12 +32,12 @@ impl Place {
             Ask::List => format!("{}/list", family.as_str()),
             Ask::Wait { .. } => format!("{}/wait", family.as_str()),
         };
-        Self::at(mark(Team::of(family)), what)
+        Self::at(mark(WorkerGroup::of(family)), what)
     }
 
-    /// Where a worker of `team` is that is asked nothing: one that hangs while it ends is found there.
-    pub(super) fn idle(team: Team) -> Self {
-        Self::at(mark(team), "idle".to_owned())
+    /// Where a worker of `worker_group` is that is asked nothing: one that hangs while it ends is found there.
+    pub(super) fn idle(worker_group: WorkerGroup) -> Self {
+        Self::at(mark(worker_group), "idle".to_owned())
     }
 
     fn at(mark: &str, what: String) -> Self {
@@ -50,9 +50,9 @@ impl Place {
         self.tag == other.tag && may_be
     }
 
-    /// The place of the worker of `team` that is called `name`; `None` if nothing of the team is called so.
-    pub(crate) fn named(name: &str, team: Team) -> Option<Self> {
-        name.starts_with(mark(team)).then(|| Self { tag: name.to_owned(), what: None })
+    /// The place of the worker of `worker_group` that is called `name`; `None` if nothing of the worker_group is called so.
+    pub(crate) fn named(name: &str, worker_group: WorkerGroup) -> Option<Self> {
+        name.starts_with(mark(worker_group)).then(|| Self { tag: name.to_owned(), what: None })
     }
 
     /// The task's name.
@@ -88,12 +88,12 @@ fn hash(what: &str) -> String {
     (0..HASH_BYTES).map(letter).collect()
 }
 
-fn mark(team: Team) -> &'static str {
-    match team {
-        Team::Check => "nwc:",
-        Team::Mounts => "nwm:",
-        Team::Disk => "nwd:",
-        Team::Gpu => "nwg:",
+fn mark(worker_group: WorkerGroup) -> &'static str {
+    match worker_group {
+        WorkerGroup::Check => "nwc:",
+        WorkerGroup::Mounts => "nwm:",
+        WorkerGroup::Disk => "nwd:",
+        WorkerGroup::Gpu => "nwg:",
     }
 }
 
@@ -119,10 +119,10 @@ mod tests {
             let place = at(device);
             assert_eq!((place.as_str(), place.device()), (name, device));
             assert!(name.len() <= NAME_BYTES, "{name}");
-            assert!(Place::named(name, Team::Disk).unwrap().is_same(&place));
+            assert!(Place::named(name, WorkerGroup::Disk).unwrap().is_same(&place));
         }
-        assert!(Place::named("kworker/0:1", Team::Disk).is_none());
-        assert!(Place::named("nwg:0", Team::Disk).is_none());
+        assert!(Place::named("kworker/0:1", WorkerGroup::Disk).is_none());
+        assert!(Place::named("nwg:0", WorkerGroup::Disk).is_none());
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
     fn two_that_are_known_in_full_are_one_only_by_that() {
         let (one, other) = (at("a"), Place { what: Some("b".to_owned()), ..at("a") });
         assert!(one.is_same(&one) && !one.is_same(&other));
-        assert!(Place::named("nwd:a", Team::Disk).unwrap().is_same(&other));
+        assert!(Place::named("nwd:a", WorkerGroup::Disk).unwrap().is_same(&other));
     }
 
     #[test]
@@ -150,6 +150,6 @@ mod tests {
         assert_eq!(Place::of(Family::Gpu, &Ask::Wait { within_millis: 1 }).device(), "gpu/wait");
         assert_eq!(Place::of(Family::Fabric, &Ask::List).as_str(), "nwc:fabric/list");
         assert_eq!(Place::of(Family::Mounts, &Ask::List).as_str(), "nwm:mounts/list");
-        assert_eq!(Place::idle(Team::Gpu).as_str(), "nwg:idle");
+        assert_eq!(Place::idle(WorkerGroup::Gpu).as_str(), "nwg:idle");
     }
 }

@@ -12,7 +12,7 @@ pub(super) const LINE_LIMIT_BYTES: usize = 1024 * 1024;
 
 /// The first line to a worker: all that it needs to know, so that it reads no configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Brief {
+pub(super) struct WorkerConfig {
     pub(super) roots: Roots,
     pub(super) settings: Settings,
 }

@@ -18,8 +18,8 @@ use tokio::{
 use crate::{
     runtime::clock,
     satellite::{
-        crew::{course::Rest, keeping::Keeping, speaker::Speaker},
         link::Link,
+        runner::{keeping::Keeping, poll_loop::Rest, status_builder::StatusBuilder},
         words::Words,
     },
 };
@@ -76,12 +76,12 @@ impl Services {
     /// Looks and reports, over and over; never returns.
     pub(super) async fn run(&self, words: &Words) {
         let mut work = self.work.lock().await;
-        let mut speaker = Speaker::new(&self.link);
-        work.resume(&mut speaker).await;
+        let mut status_builder = StatusBuilder::new(&self.link);
+        work.resume(&mut status_builder).await;
         loop {
             let Some((n, look)) = work.next().await else { continue };
             work.take(n, &look);
-            work.tell(&mut speaker).await;
+            work.tell(&mut status_builder).await;
             words.part(NAME, work.judge.summary());
         }
     }
@@ -93,13 +93,13 @@ impl Services {
 }
 
 impl Work {
-    async fn resume(&mut self, speaker: &mut Speaker<'_, ()>) {
+    async fn resume(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
         let Some(keeping) = &mut self.keeping else { return };
         let kept = keeping.read().await;
         if let Some(judge) = kept.judge {
             self.judge.resume(judge);
         }
-        speaker.resume((), kept.said);
+        status_builder.resume((), kept.said);
     }
 
     /// Starts looks that are due, and returns one that has ended; `None`: none has yet.
@@ -135,14 +135,14 @@ impl Work {
         self.agenda.plan(n, self.judge.pause(n));
     }
 
-    async fn tell(&mut self, speaker: &mut Speaker<'_, ()>) {
+    async fn tell(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
         let rest = if self.judge.is_decided() { Rest::None } else { Rest::Some };
-        speaker.tell((), self.judge.findings(), &rest).await;
+        status_builder.tell((), self.judge.findings(), &rest).await;
         if rest == Rest::None {
-            speaker.all_said();
+            status_builder.all_said();
         }
         if let Some(keeping) = &mut self.keeping {
-            keeping.write(Some(self.judge.keep()), speaker.said(()));
+            keeping.write(Some(self.judge.keep()), status_builder.said(()));
         }
     }
 }

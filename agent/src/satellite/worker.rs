@@ -12,9 +12,9 @@ use crate::satellite::family::Family;
 use nodewell_hardware::{ReadError, Reader};
 
 use super::{
-    Team,
+    WorkerGroup,
     place::Place,
-    protocol::{Ask, Brief, Question, Reply, Said, read_line},
+    protocol::{Ask, Question, Reply, Said, WorkerConfig, read_line},
 };
 
 /// Why a worker cannot go on.
@@ -34,19 +34,19 @@ pub enum WorkerError {
 const UNWRITABLE: &str = "its reading cannot be written down";
 
 /// Answers until the check process is gone.
-pub fn run(team: Team) -> Result<(), WorkerError> {
-    let idle = Place::idle(team);
+pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
+    let idle = Place::idle(worker_group);
     called(idle.as_str());
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(WorkerError::NoSocket)?;
     let mut satellite = UnixStream::from(input);
     let mut lines = BufReader::new(satellite.try_clone().map_err(WorkerError::NoSocket)?);
     let Some(first) = read_line(&mut lines).map_err(WorkerError::Hearing)? else { return Ok(()) };
-    let brief = serde_json::from_str(&first).map_err(WorkerError::NoQuestion)?;
-    let mut desk = Desk { brief, readers: BTreeMap::new(), idle };
+    let worker_config = serde_json::from_str(&first).map_err(WorkerError::NoQuestion)?;
+    let mut worker = Worker { worker_config, readers: BTreeMap::new(), idle };
     let mut is_settled = false;
     while let Some(line) = read_line(&mut lines).map_err(WorkerError::Hearing)? {
         let question: Question = serde_json::from_str(&line).map_err(WorkerError::NoQuestion)?;
-        satellite.write_all(&desk.answer(&question)).map_err(WorkerError::Telling)?;
+        satellite.write_all(&worker.answer(&question)).map_err(WorkerError::Telling)?;
         // What only the start ran is needed no more. Without it that stays as well: not worth a message.
         if !std::mem::replace(&mut is_settled, true) {
             let _ = nodewell_sys::memory::let_go_of_code();
@@ -56,14 +56,14 @@ pub fn run(team: Team) -> Result<(), WorkerError> {
 }
 
 /// The readers that were asked for so far: making one may already call what hangs.
-struct Desk {
-    brief: Brief,
+struct Worker {
+    worker_config: WorkerConfig,
     readers: BTreeMap<Family, Box<dyn Reader>>,
     /// Between two questions, and while its readers' libraries are left.
     idle: Place,
 }
 
-impl Desk {
+impl Worker {
     fn answer(&mut self, question: &Question) -> Vec<u8> {
         let place = Place::of(question.family, &question.ask);
         called(place.as_str());
@@ -77,9 +77,11 @@ impl Desk {
     }
 
     fn said(&mut self, question: &Question) -> Said {
-        let Self { brief, readers, .. } = self;
+        let Self { worker_config, readers, .. } = self;
         let family = question.family;
-        let reader = readers.entry(family).or_insert_with(|| family.reader(brief.roots.clone(), &brief.settings));
+        let reader = readers
+            .entry(family)
+            .or_insert_with(|| family.reader(worker_config.roots.clone(), &worker_config.settings));
         let said = match &question.ask {
             Ask::List => reader.list().map(|names| Said::Devices { names, has_news: reader.has_news() }),
             Ask::Read { device } => reader.read(device).map(Said::Reading),

@@ -13,7 +13,7 @@ use super::{
     connection::Call,
     culprits,
     health::Lane,
-    luck::Luck,
+    jitter::Jitter,
     object::{self, Draft},
     refusals::Refusals,
     retry::Retry,
@@ -32,7 +32,7 @@ struct Conditions<'a> {
     refusals: Refusals,
     standing: Standing,
     retry: Retry,
-    luck: Luck,
+    jitter: Jitter,
     /// A request since the last success may yet be carried out.
     unanswered: bool,
     /// The newest event when the Node was looked at last.
@@ -92,7 +92,7 @@ impl<'a> Conditions<'a> {
             refusals: Refusals::default(),
             standing: Standing::default(),
             retry: Retry::new(shared.config.retry),
-            luck: Luck::new(&shared.config.node_name),
+            jitter: Jitter::new(&shared.config.node_name),
             unanswered: false,
             seen_event: 0,
         }
@@ -171,10 +171,10 @@ impl<'a> Conditions<'a> {
 
     fn taken(&mut self, set: &ApplySet, taken: &Taken, draft: Draft) {
         let now = self.shared.clock.boottime();
-        self.schedule.taken(set, now, self.luck.draw());
+        self.schedule.taken(set, now, self.jitter.fraction());
         self.retry.succeeded();
         if std::mem::take(&mut self.unanswered) {
-            self.schedule.confirm_by(now + self.shared.config.late_answer.mul_f64(1.0 + self.luck.draw()));
+            self.schedule.confirm_by(now + self.shared.config.late_answer.mul_f64(1.0 + self.jitter.fraction()));
         }
         self.compare(&draft, taken, now);
         self.conflicts.taken(draft, now + self.shared.config.heartbeat);
@@ -186,7 +186,7 @@ impl<'a> Conditions<'a> {
     fn failed(&mut self, failure: &Failure, started: Duration) {
         let now = self.shared.clock.boottime();
         self.unanswered |= matches!(failure, Failure::Unanswered(_));
-        self.retry.failed_since(failure, (started, now), self.luck.draw());
+        self.retry.failed_since(failure, (started, now), self.jitter.fraction());
         self.shared.health.failed(Lane::Conditions, self.explain(failure));
         if matches!(failure, Failure::Forbidden(_) | Failure::Refused { .. }) {
             self.shared.go_without_uid();

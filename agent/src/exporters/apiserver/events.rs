@@ -13,7 +13,7 @@ use super::{
     answer::{Failure, Taken},
     connection::Call,
     health::Lane,
-    luck::Luck,
+    jitter::Jitter,
     object,
     retry::Retry,
     shared::Shared,
@@ -29,7 +29,7 @@ struct Events<'a> {
     shared: &'a Shared,
     keeper: Keeper,
     retry: Retry,
-    luck: Luck,
+    jitter: Jitter,
     /// When the last write was begun.
     sent_at: Duration,
     /// The first object that the server refused has been logged.
@@ -80,7 +80,7 @@ impl<'a> Events<'a> {
             shared,
             keeper,
             retry: Retry::new(shared.config.retry),
-            luck: Luck::new(&shared.config.node_name),
+            jitter: Jitter::new(&shared.config.node_name),
             sent_at: Duration::ZERO,
             refusal_told: false,
         }
@@ -228,7 +228,7 @@ impl<'a> Events<'a> {
     }
 
     fn failed(&mut self, failure: &Failure) {
-        self.retry.failed_since(failure, (self.sent_at, self.shared.clock.boottime()), self.luck.draw());
+        self.retry.failed_since(failure, (self.sent_at, self.shared.clock.boottime()), self.jitter.fraction());
         let namespace = &self.shared.config.event_namespace;
         let message = match failure {
             Failure::Forbidden(_) => {

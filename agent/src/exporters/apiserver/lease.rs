@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::{
     answer::{Failure, Taken},
     health::Lane,
-    luck::Luck,
+    jitter::Jitter,
     retry::{Retry, RetryTiming},
     shared::Shared,
 };
@@ -66,7 +66,7 @@ impl LeaseConfig {
 struct Lease<'a> {
     shared: &'a Shared,
     retry: Retry,
-    luck: Luck,
+    jitter: Jitter,
     due: Duration,
     /// The owner as last written; it is sent again only when it changes.
     owner: Option<String>,
@@ -106,7 +106,7 @@ pub(super) async fn run(shared: &Shared) {
 
 impl<'a> Lease<'a> {
     fn new(shared: &'a Shared) -> Self {
-        let luck = Luck::new(&shared.config.node_name);
+        let jitter = Jitter::new(&shared.config.node_name);
         // A failed renewal must not cost the Lease: whatever failed, the next try is one renewal later at most.
         let (usual, renew) = (shared.config.retry, shared.config.lease.renew);
         let retry = Retry::new(RetryTiming {
@@ -116,7 +116,7 @@ impl<'a> Lease<'a> {
             missing: usual.missing.min(renew),
             ..usual
         });
-        Self { shared, retry, luck, due: Duration::ZERO, owner: None, renewed_at: None, version: None }
+        Self { shared, retry, jitter, due: Duration::ZERO, owner: None, renewed_at: None, version: None }
     }
 
     /// A single lost renewal does no harm, so none is urgent.
@@ -160,7 +160,8 @@ impl<'a> Lease<'a> {
             self.shared.doubt();
         }
         // Nodes that were switched on together fall out of step with their second renewal.
-        let periods = if self.renewed_at.is_none() { self.luck.draw() } else { 1.0 + 0.05 * self.luck.draw() };
+        let periods =
+            if self.renewed_at.is_none() { self.jitter.fraction() } else { 1.0 + 0.05 * self.jitter.fraction() };
         (self.owner, self.renewed_at, self.version) = (owner, Some(now), taken.version);
         self.due = now + self.shared.config.lease.renew.mul_f64(periods);
         self.retry.succeeded();
@@ -196,7 +197,7 @@ impl<'a> Lease<'a> {
                     self.version = None;
                 }
                 let now = self.shared.clock.boottime();
-                self.retry.failed_since(failure, (started, now), self.luck.draw());
+                self.retry.failed_since(failure, (started, now), self.jitter.fraction());
                 self.shared.health.failed(Lane::Lease, failure.to_string());
             }
         }
@@ -205,7 +206,7 @@ impl<'a> Lease<'a> {
     fn not_allowed(&mut self, failure: &Failure) {
         let config = self.shared.config.lease;
         self.retry.succeeded();
-        self.due = self.shared.clock.boottime() + config.forbidden.mul_f64(1.0 + 0.1 * self.luck.draw());
+        self.due = self.shared.clock.boottime() + config.forbidden.mul_f64(1.0 + 0.1 * self.jitter.fraction());
         if config.mode == LeaseMode::Always {
             let message =
                 format!("{failure}; grant `create` and `patch` on `leases` in namespace {:?}", object::NAMESPACE);

@@ -51,7 +51,7 @@ struct Failed {
     attempts: u32,
     kind: Kind,
     /// Jitter, 0..1, chosen at the failure.
-    luck: f64,
+    jitter: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,11 +73,11 @@ impl Retry {
         self.failed = None;
     }
 
-    /// For a try that took from `started` to `ended`: one that waited long enough need not wait again. `luck` is a random
+    /// For a try that took from `started` to `ended`: one that waited long enough need not wait again. `jitter` is a random
     /// number in 0..1: it spreads the nodes of a cluster.
-    pub(super) fn failed_since(&mut self, failure: &Failure, (started, ended): (Duration, Duration), luck: f64) {
+    pub(super) fn failed_since(&mut self, failure: &Failure, (started, ended): (Duration, Duration), jitter: f64) {
         let attempts = self.failed.as_ref().map_or(0, |failed| failed.attempts).saturating_add(1);
-        self.failed = Some(Failed { started, ended, attempts, kind: self.kind(failure), luck });
+        self.failed = Some(Failed { started, ended, attempts, kind: self.kind(failure), jitter });
     }
 
     /// When to try again; `None` if nothing failed.
@@ -85,7 +85,7 @@ impl Retry {
         let failed = self.failed.as_ref()?;
         Some(match failed.kind {
             Kind::Outage => failed.started + self.after_outage(failed, urgent),
-            Kind::Asked(wait) => failed.ended + self.as_asked(wait, urgent, failed.luck),
+            Kind::Asked(wait) => failed.ended + self.as_asked(wait, urgent, failed.jitter),
             Kind::Patience(most) => failed.ended + self.doubled(failed, most),
         })
     }
@@ -109,20 +109,20 @@ impl Retry {
         }
         // The first wait gives each node its own moment, and equal ones keep it: whenever the server comes back, the
         // nodes come evenly.
-        let share = if failed.attempts == 1 { failed.luck } else { 1.0 };
+        let share = if failed.attempts == 1 { failed.jitter } else { 1.0 };
         self.timing.spread.mul_f64(share).max(self.timing.first.mul_f64(0.5))
     }
 
     /// Never earlier than asked for, and not all at the same moment.
-    fn as_asked(&self, wait: Duration, urgent: bool, luck: f64) -> Duration {
+    fn as_asked(&self, wait: Duration, urgent: bool, jitter: f64) -> Duration {
         let spread = if urgent { self.timing.first } else { self.timing.spread };
-        wait + spread.mul_f64(luck)
+        wait + spread.mul_f64(jitter)
     }
 
     /// Half the wait is fixed, half is jitter.
     fn doubled(&self, failed: &Failed, most: Duration) -> Duration {
         let doubled = self.timing.first.saturating_mul(1 << failed.attempts.saturating_sub(1).min(16));
-        doubled.min(most).mul_f64(0.5 + 0.5 * failed.luck)
+        doubled.min(most).mul_f64(0.5 + 0.5 * failed.jitter)
     }
 }
 
@@ -134,10 +134,10 @@ mod tests {
         Duration::from_secs(n)
     }
 
-    fn waits(failure: &Failure, urgent: bool, luck: f64) -> Vec<f64> {
+    fn waits(failure: &Failure, urgent: bool, jitter: f64) -> Vec<f64> {
         let mut retry = Retry::new(RetryTiming::default());
         let wait = |retry: &mut Retry| {
-            retry.failed_since(failure, (secs(100), secs(100)), luck);
+            retry.failed_since(failure, (secs(100), secs(100)), jitter);
             (retry.due(urgent).unwrap() - secs(100)).as_secs_f64()
         };
         (0..7).map(|_| wait(&mut retry)).collect()
@@ -165,11 +165,11 @@ mod tests {
         for back in [secs(130), secs(161), secs(777)] {
             let mut per_ten_secs = [0_u32; 6];
             for node in 0..600 {
-                let luck = f64::from(node) / 600.0;
+                let jitter = f64::from(node) / 600.0;
                 let mut retry = Retry::new(timing);
                 let mut now = secs(100);
                 while now < back {
-                    retry.failed_since(&down, (now, now), luck);
+                    retry.failed_since(&down, (now, now), jitter);
                     now = retry.due(false).unwrap();
                 }
                 let late = now - back;
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn a_retry_after_is_never_cut_short() {
-        for luck in [0.0, 0.5, 1.0] {
+        for jitter in [0.0, 0.5, 1.0] {
             let mut retry = Retry::new(RetryTiming::default());
             let busy = Failure::Busy { code: 429, after: Some(secs(7)), message: String::new() };
-            retry.failed_since(&busy, (secs(1), secs(2)), luck);
+            retry.failed_since(&busy, (secs(1), secs(2)), jitter);
             assert!(retry.due(true).unwrap() >= secs(9) && retry.due(true).unwrap() <= secs(10));
             assert!(retry.due(false).unwrap() <= secs(69));
         }

@@ -122,8 +122,8 @@ impl Schedule {
         self.conditions.iter().map(|(name, entry)| (name.clone(), entry.words(&self.timing, now))).collect()
     }
 
-    /// The server took `set`. `luck` in 0..1 lengthens the next heartbeat by up to a tenth.
-    pub(super) fn taken(&mut self, set: &ApplySet, now: Duration, luck: f64) {
+    /// The server took `set`. `jitter` in 0..1 lengthens the next heartbeat by up to a tenth.
+    pub(super) fn taken(&mut self, set: &ApplySet, now: Duration, jitter: f64) {
         self.dropped.clear();
         for (name, words) in set {
             match self.conditions.get_mut(name) {
@@ -132,7 +132,7 @@ impl Schedule {
                 None => _ = self.dropped.insert(name.clone()),
             }
         }
-        self.heartbeat_due = Some(now + self.timing.heartbeat.mul_f64(1.0 + 0.1 * luck));
+        self.heartbeat_due = Some(now + self.timing.heartbeat.mul_f64(1.0 + 0.1 * jitter));
     }
 
     /// The server may not have what it took: everything is sent once more, at `due` at the latest.

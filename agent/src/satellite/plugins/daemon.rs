@@ -23,8 +23,8 @@ use super::{
     run::{Finished, Job},
 };
 use crate::satellite::{
-    crew::{course::Rest, speaker::Speaker},
     link::Link,
+    runner::{poll_loop::Rest, status_builder::StatusBuilder},
     words::Words,
 };
 
@@ -71,9 +71,9 @@ impl Daemon {
     /// Works until it is asked to end; what runs then is ended, too.
     pub(super) async fn run(mut self, (client, words): (Client, Words), mut asked: watch::Receiver<Farewell>) {
         let link = Link::new(client, &self.name, words);
-        let mut speaker = Speaker::new(&link);
+        let mut status_builder = StatusBuilder::new(&link);
         let farewell = tokio::select! {
-            () = self.work(&mut speaker) => Farewell::UntilLater,
+            () = self.work(&mut status_builder) => Farewell::UntilLater,
             farewell = farewell(&mut asked) => farewell,
         };
         self.end_runs().await;
@@ -99,7 +99,7 @@ impl Daemon {
         self.runs.shutdown().await;
     }
 
-    async fn work(&mut self, speaker: &mut Speaker<'_, usize>) {
+    async fn work(&mut self, status_builder: &mut StatusBuilder<'_, usize>) {
         loop {
             self.start_due();
             let next = self.schedule.next().map(|due| self.began + due);
@@ -107,7 +107,7 @@ impl Daemon {
                 Some(ended) = self.runs.join_next() => {
                     // One that panicked would never end for the schedule: then its daemon is started again.
                     let Ok((task, finished)) = ended else { return };
-                    self.ended(task, finished, speaker).await;
+                    self.ended(task, finished, status_builder).await;
                 }
                 () = sleep_until(next.unwrap_or(self.began)), if next.is_some() => {}
             }
@@ -124,12 +124,12 @@ impl Daemon {
         }
     }
 
-    async fn ended(&mut self, task: usize, finished: Finished, speaker: &mut Speaker<'_, usize>) {
+    async fn ended(&mut self, task: usize, finished: Finished, status_builder: &mut StatusBuilder<'_, usize>) {
         let Finished { said, left } = finished;
         if let Some(said) = said {
             let now = Now { since_start: self.began.elapsed(), wall: Timestamp::now() };
             if let Some(account) = self.machine.hear(task, said, now) {
-                tell(speaker, account).await;
+                tell(status_builder, account).await;
             }
         }
         // What cannot be ended runs on: its task does not start again before that is gone.
@@ -158,16 +158,16 @@ impl Daemon {
     }
 }
 
-async fn tell(speaker: &mut Speaker<'_, usize>, account: Account) {
+async fn tell(status_builder: &mut StatusBuilder<'_, usize>, account: Account) {
     let Account { verdict, happenings, is_whole } = account;
     if !happenings.is_empty() {
-        speaker.tell(EVENTS, Findings { happenings, ..Findings::default() }, &Rest::Some).await;
+        status_builder.tell(EVENTS, Findings { happenings, ..Findings::default() }, &Rest::Some).await;
     }
     if let Some((number, verdict)) = verdict {
-        speaker.tell(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Rest::Some).await;
+        status_builder.tell(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Rest::Some).await;
     }
     if is_whole {
-        speaker.all_said();
+        status_builder.all_said();
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) enum Left {
 }
 
 /// How a run went, before it is judged.
-struct Course {
+struct Ran {
     ending: Ending,
     output: Vec<u8>,
     left: Option<Left>,
@@ -79,7 +79,7 @@ impl Job {
     pub(super) async fn run(&self, ground: &Rc<Ground>, mut stop: watch::Receiver<bool>) -> Finished {
         // Closed only when all is dropped.
         let _permit = ground.permits.acquire().await;
-        let Course { ending, output, left } = self.course(ground, &mut stop).await;
+        let Ran { ending, output, left } = self.finish(ground, &mut stop).await;
         if *stop.borrow() {
             return Finished { said: None, left };
         }
@@ -94,7 +94,7 @@ impl Job {
         Finished { said: Some(said), left }
     }
 
-    async fn course(&self, ground: &Rc<Ground>, stop: &mut watch::Receiver<bool>) -> Course {
+    async fn finish(&self, ground: &Rc<Ground>, stop: &mut watch::Receiver<bool>) -> Ran {
         let deadline = Instant::now() + self.timeout;
         let mut pen = ground.pen();
         let start = Start {
@@ -111,18 +111,18 @@ impl Job {
                 pen.did_not_start();
                 // An empty room is in no other run's way.
                 pen.emptied(0, DEATH).await;
-                Course::without_output(ending, None)
+                Ran::without_output(ending, None)
             }
             // It panicked: a fault of ours.
-            Some(Err(error)) => Course::without_output(Ending::NotStarted(error.to_string()), None),
+            Some(Err(error)) => Ran::without_output(Ending::NotStarted(error.to_string()), None),
             None => {
                 pen.kill();
-                Course::without_output(Ending::TimedOut, Some(Left::Opening(opening, pen)))
+                Ran::without_output(Ending::TimedOut, Some(Left::Opening(opening, pen)))
             }
         }
     }
 
-    async fn follow(&self, (mut child, mut pen): (Child, Pen), until: (Instant, &mut watch::Receiver<bool>)) -> Course {
+    async fn follow(&self, (mut child, mut pen): (Child, Pen), until: (Instant, &mut watch::Receiver<bool>)) -> Ran {
         let pid = child.id().unwrap_or_default();
         pen.began(pid);
         let output = child.stdout.take().map(|from| Pipe::read(from, OUTPUT_BYTES));
@@ -139,7 +139,7 @@ impl Job {
         let left = end(child, pen, pid).await;
         let output = kept(output).await;
         self.note_errors(&kept(errors).await);
-        Course { ending, output, left }
+        Ran { ending, output, left }
     }
 
     fn note_errors(&self, errors: &[u8]) {
@@ -153,7 +153,7 @@ impl Job {
     }
 }
 
-impl Course {
+impl Ran {
     fn without_output(ending: Ending, left: Option<Left>) -> Self {
         Self { ending, output: Vec::new(), left }
     }

@@ -151,7 +151,7 @@ fn a_condition_dropped_while_the_request_was_under_way_is_still_removed() {
 }
 
 #[test]
-fn a_heartbeat_follows_the_last_success_and_luck_only_lengthens_it() {
+fn a_heartbeat_follows_the_last_success_and_jitter_only_lengthens_it() {
     let mut schedule = healthy_at_zero();
     assert_eq!(schedule.due(), Some(at(300)));
     assert!(!schedule.is_urgent(at(300)));

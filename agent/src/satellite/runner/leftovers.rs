@@ -11,11 +11,11 @@ use nodewell_hardware::{NOT_ASKED, Silence};
 
 use tokio::time::sleep;
 
-use super::{desk::DEATH, process::Task};
+use super::{process::Task, worker_client::DEATH};
 use crate::{
     runtime::notify,
     satellite::{
-        Team,
+        WorkerGroup,
         place::Place,
         task::{self, Stat},
     },
@@ -24,7 +24,7 @@ use crate::{
 /// With so many nothing more is asked: what hangs is more than single devices.
 const LIMIT: usize = 2;
 
-/// Those of one team.
+/// Those of one worker_group.
 #[derive(Default)]
 pub(in crate::satellite) struct LeftOvers {
     stuck: Vec<LeftOver>,
@@ -70,7 +70,7 @@ impl LeftOvers {
         Some(Silence { since: last.since, message })
     }
 
-    /// Whether nothing more is asked of the whole team.
+    /// Whether nothing more is asked of the whole worker_group.
     pub(super) fn are_many(&self) -> bool {
         self.stuck.len() >= LIMIT
     }
@@ -97,16 +97,16 @@ impl LeftOvers {
 
 /// How a reader of ours is recognised. Any user can name a process as ours are named.
 pub(super) struct Us {
-    team: Team,
+    worker_group: WorkerGroup,
     uid: u32,
     /// Of the service: only what a service started is in it. `None` where we are no service.
     cgroup: Option<String>,
 }
 
 impl Us {
-    pub(super) fn new(team: Team, proc: &Path) -> Self {
+    pub(super) fn new(worker_group: WorkerGroup, proc: &Path) -> Self {
         let cgroup = notify::is_service().then(|| fs::read_to_string(proc.join("self/cgroup")).ok()).flatten();
-        Self { team, uid: nix::unistd::geteuid().as_raw(), cgroup }
+        Self { worker_group, uid: nix::unistd::geteuid().as_raw(), cgroup }
     }
 
     fn owns(&self, folder: &Path) -> bool {
@@ -136,7 +136,7 @@ impl Orphan {
     fn read(proc: &Path, us: &Us, pid: u32) -> Option<Self> {
         let folder = proc.join(pid.to_string());
         let stat = Stat::read(&folder)?;
-        let place = Place::named(&stat.name, us.team).filter(|_| stat.is_there())?;
+        let place = Place::named(&stat.name, us.worker_group).filter(|_| stat.is_there())?;
         // One whose check process lives is looked after by that.
         let parent = Stat::read(&proc.join(stat.parent.to_string()));
         let is_nobodys = parent.is_none_or(|parent| parent.name != "nodewelld");

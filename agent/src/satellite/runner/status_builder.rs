@@ -10,14 +10,14 @@ use jiff::Timestamp;
 use nodewell_hardware::{Findings, Happening, State, Verdict};
 use nodewell_model::{Event, Inventory, Name};
 
-use super::{course::Rest, keeping::Said, pause::Pause};
+use super::{keeping::Said, pause::Pause, poll_loop::Rest};
 use crate::satellite::link::Link;
 
 use compose::{Since, compose, joined, paused};
 use ending::Endings;
 
 /// Reports all parts of what one problem daemon looks after.
-pub(in crate::satellite) struct Speaker<'a, K> {
+pub(in crate::satellite) struct StatusBuilder<'a, K> {
     link: &'a Link,
     told: BTreeMap<K, Told>,
     endings: Endings,
@@ -34,7 +34,7 @@ struct Told {
 /// A condition and a device.
 type Spot = (Name, String);
 
-impl<'a, K: Copy + Ord> Speaker<'a, K> {
+impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     pub(in crate::satellite) fn new(link: &'a Link) -> Self {
         Self { link, told: BTreeMap::new(), endings: Endings::default(), pause: None }
     }

@@ -11,8 +11,8 @@ use nodewell_hardware::{Answer, Findings, Judge, Now, ReadError, Round, Trouble}
 use tokio::time::Instant;
 
 use super::{
-    desk::Desk,
     keeping::{Keeping, Kept, Said as KeptSaid},
+    worker_client::WorkerClient,
 };
 use crate::{
     runtime::clock,
@@ -29,7 +29,7 @@ const PAUSE_DEADLINES: u32 = 10;
 const SILENT_LIMIT: usize = 2;
 
 /// One family on its way from round to round.
-pub(super) struct Course {
+pub(super) struct PollLoop {
     pub(super) family: Family,
     pace: Pace,
     judge: Box<dyn Judge>,
@@ -73,7 +73,7 @@ struct Troubled {
     again: Instant,
 }
 
-impl Course {
+impl PollLoop {
     /// Due at once.
     pub(super) fn new(family: Family, (pace, judge): (Pace, Box<dyn Judge>), keeping: Option<Keeping>) -> Self {
         Self {
@@ -120,12 +120,16 @@ impl Course {
     }
 
     /// Asks every device; `None` if it had to stop on the way.
-    pub(super) async fn round(&mut self, desk: &mut Desk, stop: impl Fn() -> bool) -> Option<Findings> {
+    pub(super) async fn round(
+        &mut self,
+        worker_client: &mut WorkerClient,
+        stop: impl Fn() -> bool,
+    ) -> Option<Findings> {
         let began = Instant::now();
-        let listed = self.list(desk).await;
+        let listed = self.list(worker_client).await;
         self.rest = Rest::None;
         let answers = match &listed {
-            Ok(devices) => self.ask_all(desk, devices.clone(), stop).await?,
+            Ok(devices) => self.ask_all(worker_client, devices.clone(), stop).await?,
             Err(Trouble::Silent(silence)) => {
                 // The state of the devices that were there is unknown.
                 self.known.iter().map(|device| (device.clone(), Err(Trouble::Silent(silence.clone())))).collect()
@@ -157,9 +161,9 @@ impl Course {
     }
 
     /// What devices reported by themselves within `pause`.
-    pub(super) async fn listen(&mut self, desk: &mut Desk, pause: Duration) -> Option<Findings> {
+    pub(super) async fn listen(&mut self, worker_client: &mut WorkerClient, pause: Duration) -> Option<Findings> {
         let ask = Ask::Wait { within_millis: u64::try_from(pause.as_millis()).unwrap_or_default() };
-        match desk.ask(self.family, ask, pause + self.pace.deadline).await.into() {
+        match worker_client.ask(self.family, ask, pause + self.pace.deadline).await.into() {
             Ok(Said::News(news)) if news.is_empty() => None,
             Ok(Said::News(news)) => Some(self.judge.news(news, &now())),
             // A round shows which device it is.
@@ -176,8 +180,8 @@ impl Course {
         self.has_news && self.deaf_until <= Instant::now()
     }
 
-    async fn list(&mut self, desk: &mut Desk) -> Result<Vec<String>, Trouble> {
-        let answer: Result<Said, Trouble> = desk.ask(self.family, Ask::List, self.pace.deadline).await.into();
+    async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, Trouble> {
+        let answer: Result<Said, Trouble> = worker_client.ask(self.family, Ask::List, self.pace.deadline).await.into();
         self.has_news = false;
         if let Said::Devices { names, has_news } = answer? {
             self.has_news = has_news;
@@ -188,7 +192,7 @@ impl Course {
 
     async fn ask_all(
         &mut self,
-        desk: &mut Desk,
+        worker_client: &mut WorkerClient,
         mut devices: Vec<String>,
         stop: impl Fn() -> bool,
     ) -> Option<Vec<(String, Answer)>> {
@@ -201,14 +205,14 @@ impl Course {
             if stop() {
                 return None;
             }
-            if !self.is_asked(&device, desk.worker()) {
+            if !self.is_asked(&device, worker_client.worker()) {
                 continue;
             }
             if silent >= SILENT_LIMIT {
                 self.rest = Rest::Some;
                 break;
             }
-            let answer = self.read(desk, &device).await;
+            let answer = self.read(worker_client, &device).await;
             // One whose reader is stuck is not asked, and costs nothing.
             let is_dear = self.took.get(&device).is_some_and(|took| *took >= self.pace.deadline);
             silent += usize::from(is_dear && matches!(answer, Err(Trouble::Silent(_))));
@@ -222,10 +226,10 @@ impl Course {
         !rests && self.unsupported.get(device) != Some(&worker)
     }
 
-    async fn read(&mut self, desk: &mut Desk, device: &str) -> Answer {
+    async fn read(&mut self, worker_client: &mut WorkerClient, device: &str) -> Answer {
         let began = Instant::now();
         let ask = Ask::Read { device: device.to_owned() };
-        let outcome = desk.ask(self.family, ask, self.pace.deadline).await;
+        let outcome = worker_client.ask(self.family, ask, self.pace.deadline).await;
         let is_lost = outcome.is_lost();
         self.took.insert(device.to_owned(), began.elapsed());
         let answer = match Result::<Said, Trouble>::from(outcome) {
@@ -239,7 +243,7 @@ impl Course {
             self.troubled.remove(device);
         }
         if matches!(answer, Err(Trouble::Read(ReadError::Unsupported { .. }))) {
-            self.unsupported.insert(device.to_owned(), desk.worker());
+            self.unsupported.insert(device.to_owned(), worker_client.worker());
         }
         answer
     }

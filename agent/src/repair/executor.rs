@@ -10,10 +10,10 @@ use nodewell_client::ClientError;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Errand,
+    Setup,
     evidence::{self, Case},
     keep::Keep,
-    voice::{Voice, way, words},
+    recorder::{EventRecorder, way, words},
     watch,
 };
 
@@ -24,16 +24,16 @@ const JOB_WITHIN: Duration = Duration::from_secs(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// One helper's hands.
-pub(super) struct Surgeon {
+pub(super) struct RepairExecutor {
     keep: Keep,
-    voice: Voice,
+    recorder: EventRecorder,
     /// The first round has reported what an earlier run gave up.
     is_settled: bool,
 }
 
-impl Surgeon {
-    pub(super) fn new(errand: &Errand, keep: Keep) -> Self {
-        Self { keep, voice: Voice::new(&errand.client), is_settled: false }
+impl RepairExecutor {
+    pub(super) fn new(setup: &Setup, keep: Keep) -> Self {
+        Self { keep, recorder: EventRecorder::new(&setup.client), is_settled: false }
     }
 
     pub(super) fn history(&self) -> &History {
@@ -41,36 +41,36 @@ impl Surgeon {
     }
 
     /// Does what was decided.
-    pub(super) async fn treat(
+    pub(super) async fn execute(
         &mut self,
-        errand: &Errand,
+        setup: &Setup,
         unit: &UnitRepair,
         decision: Decision,
         trouble: Option<&Trouble>,
     ) {
-        self.voice.sees();
+        self.recorder.sees();
         match (decision, trouble) {
             (Decision::Nothing, _) | (_, None) => self.well(unit),
             (Decision::Hold(hold), Some(trouble)) => {
                 let over = self.keep.history.has_given_up(&unit.unit).then_some(trouble);
-                self.voice.given_up(unit, over);
-                self.voice.hold(unit, Some(hold));
+                self.recorder.given_up(unit, over);
+                self.recorder.hold(unit, Some(hold));
             }
             (Decision::GiveUp, Some(trouble)) => self.give_up(unit, trouble),
-            (Decision::Repair, Some(trouble)) => self.repair(errand, unit, trouble).await,
+            (Decision::Repair, Some(trouble)) => self.repair(setup, unit, trouble).await,
         }
     }
 
     /// Every unit was looked at: what an earlier run gave up has been reported again.
     pub(super) fn round_is_over(&mut self) {
         if !std::mem::replace(&mut self.is_settled, true) {
-            self.voice.all_said();
+            self.recorder.all_said();
         }
     }
 
     fn well(&mut self, unit: &UnitRepair) {
-        self.voice.hold(unit, None);
-        self.voice.given_up(unit, None);
+        self.recorder.hold(unit, None);
+        self.recorder.given_up(unit, None);
         if self.keep.history.is_well(&unit.unit) {
             // It comes too late for nothing: at worst it is given up once more.
             let _ = self.keep.write();
@@ -89,20 +89,20 @@ impl Surgeon {
             "{}: repaired {times} times within {within}, and still {}: {}; a person has to look",
             unit.unit, trouble.reason, trouble.message
         );
-        self.voice.event("RepairGivenUp", &unit.unit, message);
-        self.voice.given_up(unit, Some(trouble));
+        self.recorder.event("RepairGivenUp", &unit.unit, message);
+        self.recorder.given_up(unit, Some(trouble));
     }
 
-    async fn repair(&mut self, errand: &Errand, unit: &UnitRepair, trouble: &Trouble) {
+    async fn repair(&mut self, setup: &Setup, unit: &UnitRepair, trouble: &Trouble) {
         let now = watch::now();
         let nth = self.keep.history.count(&unit.unit, unit.within, &now) + 1;
         self.keep.history.begin(&unit.unit, &now);
         if let Err(error) = self.keep.write() {
             let message = format!("{}: not repaired, because it cannot be counted: {error}", unit.unit);
-            return self.voice.event("RepairImpossible", &unit.unit, message);
+            return self.recorder.event("RepairImpossible", &unit.unit, message);
         }
-        self.voice.status(&format!("repairs {}", unit.unit));
-        let collected = self.collect(errand, unit, trouble).await;
+        self.recorder.status(&format!("repairs {}", unit.unit));
+        let collected = self.collect(setup, unit, trouble).await;
         let message = format!(
             "{}: {}, the {nth}. of at most {} within {}, because of {}: {}; {collected}",
             unit.unit,
@@ -112,23 +112,23 @@ impl Surgeon {
             trouble.reason,
             trouble.message
         );
-        self.voice.event("RepairStarted", &unit.unit, message);
-        let outcome = act(&errand.manager, unit).await;
+        self.recorder.event("RepairStarted", &unit.unit, message);
+        let outcome = act(&setup.manager, unit).await;
         self.told(unit, &outcome);
         self.keep.history.end(outcome);
         // The attempt itself is written down already.
         let _ = self.keep.write();
     }
 
-    async fn collect(&self, errand: &Errand, unit: &UnitRepair, trouble: &Trouble) -> String {
+    async fn collect(&self, setup: &Setup, unit: &UnitRepair, trouble: &Trouble) -> String {
         if let Some(signal) = unit.dump {
-            match errand.manager.kill(&unit.unit, Who::Main, signal.number()).await {
+            match setup.manager.kill(&unit.unit, Who::Main, signal.number()).await {
                 Ok(()) => sleep(AFTER_DUMP).await,
                 Err(error) => tracing::info!(unit = unit.unit, %error, "no dump before the repair"),
             }
         }
-        let state = errand.manager.unit(&unit.unit).await;
-        let case = Case { unit: unit.unit.clone(), trouble: trouble.clone(), state, journal: errand.journal.clone() };
+        let state = setup.manager.unit(&unit.unit).await;
+        let case = Case { unit: unit.unit.clone(), trouble: trouble.clone(), state, journal: setup.journal.clone() };
         match evidence::collect(self.keep.folder(), case).await {
             Ok(file) => format!("collected in {}", file.display()),
             Err(why) => format!("nothing collected: {why}"),
@@ -137,19 +137,19 @@ impl Surgeon {
 
     fn told(&mut self, unit: &UnitRepair, outcome: &Outcome) {
         match outcome {
-            Outcome::Done => self.voice.event("RepairDone", &unit.unit, format!("{} is active again", unit.unit)),
+            Outcome::Done => self.recorder.event("RepairDone", &unit.unit, format!("{} is active again", unit.unit)),
             Outcome::Failed { message } => {
-                self.voice.event("RepairFailed", &unit.unit, format!("{}: {message}", unit.unit));
+                self.recorder.event("RepairFailed", &unit.unit, format!("{}: {message}", unit.unit));
             }
         }
     }
 
     pub(super) fn blind(&mut self, error: &ClientError) {
-        self.voice.blind(&error.to_string());
+        self.recorder.blind(&error.to_string());
     }
 
     pub(super) async fn finish(&self) {
-        self.voice.finish().await;
+        self.recorder.finish().await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::*;
-use crate::satellite::crew::desk::tests::fake::{Act, Fake, desk_with, line, name_of};
+use crate::satellite::runner::worker_client::tests::fake::{Act, Fake, worker_client_with, line, name_of};
 
 const SHORT: Duration = Duration::from_millis(30);
 /// Where some answer and one hangs: long for an answer, short enough to wait for.
@@ -64,14 +64,14 @@ fn listing(id: u64, names: &[&str], has_news: bool) -> Act {
     Act::Say(line(id, Said::Devices { names, has_news }))
 }
 
-fn course(deadline: Duration) -> (Course, Heard) {
+fn poll_loop(deadline: Duration) -> (PollLoop, Heard) {
     let heard = Heard::default();
     let pace = Pace { interval: HOUR, deadline };
-    (Course::new(Family::Disk, (pace, Box::new(heard.clone())), None), heard)
+    (PollLoop::new(Family::Disk, (pace, Box::new(heard.clone())), None), heard)
 }
 
-async fn round(course: &mut Course, desk: &mut Desk) {
-    course.round(desk, || false).await.unwrap();
+async fn round(poll_loop: &mut PollLoop, worker_client: &mut WorkerClient) {
+    poll_loop.round(worker_client, || false).await.unwrap();
 }
 
 fn of(device: &str, word: &'static str) -> (String, &'static str) {
@@ -80,67 +80,67 @@ fn of(device: &str, word: &'static str) -> (String, &'static str) {
 
 #[tokio::test]
 async fn every_device_is_asked_once_and_the_next_round_is_due_within_the_interval() {
-    let (mut course, heard) = course(HOUR);
+    let (mut poll_loop, heard) = poll_loop(HOUR);
     let fake = disks(Act::Answer);
     let before = Instant::now();
-    round(&mut course, &mut desk_with(&fake)).await;
+    round(&mut poll_loop, &mut worker_client_with(&fake)).await;
     let mut answers = heard.last();
     answers.sort();
     assert_eq!(answers, [of("sda", "read"), of("sdb", "read"), of("sdc", "read")]);
-    assert!(course.due > before + HOUR * 8 / 10 && course.due <= Instant::now() + HOUR);
-    assert!(course.was_judged && course.listens());
+    assert!(poll_loop.due > before + HOUR * 8 / 10 && poll_loop.due <= Instant::now() + HOUR);
+    assert!(poll_loop.was_judged && poll_loop.listens());
 }
 
 #[tokio::test]
 async fn one_that_hangs_delays_only_itself() {
-    let (mut course, heard) = course(FAIR);
-    let mut desk = desk_with(&disks(Act::HangForGood));
-    round(&mut course, &mut desk).await;
+    let (mut poll_loop, heard) = poll_loop(FAIR);
+    let mut worker_client = worker_client_with(&disks(Act::HangForGood));
+    round(&mut poll_loop, &mut worker_client).await;
     let mut answers = heard.last();
     answers.sort();
     assert_eq!(answers, [of("sda", "silent"), of("sdb", "read"), of("sdc", "read")]);
-    course.hurry();
-    round(&mut course, &mut desk).await;
+    poll_loop.hurry();
+    round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last().last(), Some(&of("sda", "silent")), "the slow one is asked last");
 }
 
 #[tokio::test]
 async fn one_that_costs_a_worker_is_asked_less_often_until_everything_is_asked_anew() {
     for (act, word) in [(Act::Hang, "silent"), (Act::Die, "failed"), (Act::Say(b"nonsense\n".to_vec()), "failed")] {
-        let (mut course, heard) = course(HOUR);
+        let (mut poll_loop, heard) = poll_loop(HOUR);
         if word == "silent" {
-            course.pace.deadline = FAIR;
+            poll_loop.pace.deadline = FAIR;
         }
         let fake = disks(act);
-        let mut desk = desk_with(&fake);
-        round(&mut course, &mut desk).await;
+        let mut worker_client = worker_client_with(&fake);
+        round(&mut poll_loop, &mut worker_client).await;
         assert!(heard.last().contains(&of("sda", word)), "{:?}", heard.last());
-        course.pace.deadline = HOUR;
-        course.wait_for("sda");
-        round(&mut course, &mut desk).await;
+        poll_loop.pace.deadline = HOUR;
+        poll_loop.wait_for("sda");
+        round(&mut poll_loop, &mut worker_client).await;
         assert_eq!(heard.last().len(), 2, "it rests");
-        course.pace.deadline = FAIR;
-        course.hurry();
-        round(&mut course, &mut desk).await;
+        poll_loop.pace.deadline = FAIR;
+        poll_loop.hurry();
+        round(&mut poll_loop, &mut worker_client).await;
         assert!(heard.last().contains(&of("sda", word)));
     }
 }
 
 #[tokio::test]
 async fn a_rest_grows_and_has_an_end() {
-    let (mut course, _) = course(HOUR);
+    let (mut poll_loop, _) = poll_loop(HOUR);
     let mut rests = Vec::new();
     for _ in 0..6 {
         let now = Instant::now();
-        course.wait_for("sda");
-        rests.push((course.troubled["sda"].again - now).as_secs() / HOUR.as_secs());
+        poll_loop.wait_for("sda");
+        rests.push((poll_loop.troubled["sda"].again - now).as_secs() / HOUR.as_secs());
     }
     assert_eq!(rests, [2, 4, 8, 10, 10, 10]);
 }
 
 #[tokio::test]
 async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life() {
-    let (mut course, heard) = course(HOUR);
+    let (mut poll_loop, heard) = poll_loop(HOUR);
     let fake = Fake::new(|question| match name_of(question).as_str() {
         "list" => listing(question.id, &["sda"], false),
         _ => {
@@ -148,95 +148,95 @@ async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life
             Act::Say(line(question.id, Said::Trouble(ReadError::Unsupported { message })))
         }
     });
-    let mut desk = desk_with(&fake);
-    round(&mut course, &mut desk).await;
+    let mut worker_client = worker_client_with(&fake);
+    round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), [of("sda", "other")]);
-    round(&mut course, &mut desk).await;
+    round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), []);
-    desk.release(Family::Disk).await;
-    round(&mut course, &mut desk).await;
+    worker_client.release(Family::Disk).await;
+    round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), [of("sda", "other")], "another one may know it");
 }
 
 #[tokio::test]
 async fn when_the_list_hangs_nobody_can_tell_how_the_known_ones_are() {
-    let (mut course, heard) = course(HOUR);
-    round(&mut course, &mut desk_with(&disks(Act::Answer))).await;
-    course.pace.deadline = SHORT;
-    round(&mut course, &mut desk_with(&Fake::new(|_| Act::Hang))).await;
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
+    poll_loop.pace.deadline = SHORT;
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
     assert!(matches!(heard.listed(), Err(Trouble::Silent(_))));
     assert!(heard.last().len() == 3 && heard.last().iter().all(|(_, word)| *word == "silent"));
-    assert!(!course.listens());
+    assert!(!poll_loop.listens());
 }
 
 #[tokio::test]
 async fn a_family_that_is_not_there_is_looked_for_less_often() {
-    let (mut course, heard) = course(HOUR);
+    let (mut poll_loop, heard) = poll_loop(HOUR);
     let gone = |question: &crate::satellite::protocol::Question| {
         Act::Say(line(question.id, Said::Trouble(ReadError::Gone { what: "no driver".to_owned() })))
     };
-    round(&mut course, &mut desk_with(&Fake::new(gone))).await;
-    assert!(course.is_absent);
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(gone))).await;
+    assert!(poll_loop.is_absent);
     assert!(matches!(heard.listed(), Err(Trouble::Read(ReadError::Gone { .. }))));
-    assert!(course.due > Instant::now() + HOUR * 8);
-    course.hurry();
-    assert!(course.due <= Instant::now());
+    assert!(poll_loop.due > Instant::now() + HOUR * 8);
+    poll_loop.hurry();
+    assert!(poll_loop.due <= Instant::now());
 }
 
 #[tokio::test]
 async fn what_devices_say_by_themselves_is_judged_and_a_wait_that_hangs_leads_to_a_round() {
-    let (mut course, heard) = course(HOUR);
-    round(&mut course, &mut desk_with(&disks(Act::Answer))).await;
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
     let xid = Fake::new(|question| Act::Say(line(question.id, Said::News(vec![json!({"xid": 79})]))));
-    assert!(course.listen(&mut desk_with(&xid), SHORT).await.is_some());
+    assert!(poll_loop.listen(&mut worker_client_with(&xid), SHORT).await.is_some());
     assert_eq!(heard.last(), [of("news", "read")]);
-    assert!(course.listen(&mut desk_with(&disks(Act::Answer)), SHORT).await.is_none(), "nothing was said");
-    course.pace.deadline = SHORT;
-    assert!(course.listen(&mut desk_with(&Fake::new(|_| Act::Hang)), SHORT).await.is_none());
-    assert!(course.due <= Instant::now());
-    course.pace.deadline = HOUR;
-    course.deaf_until = Instant::now() + HOUR;
-    assert!(!course.listens(), "the next wait would hang too");
+    assert!(poll_loop.listen(&mut worker_client_with(&disks(Act::Answer)), SHORT).await.is_none(), "nothing was said");
+    poll_loop.pace.deadline = SHORT;
+    assert!(poll_loop.listen(&mut worker_client_with(&Fake::new(|_| Act::Hang)), SHORT).await.is_none());
+    assert!(poll_loop.due <= Instant::now());
+    poll_loop.pace.deadline = HOUR;
+    poll_loop.deaf_until = Instant::now() + HOUR;
+    assert!(!poll_loop.listens(), "the next wait would hang too");
 }
 
 #[tokio::test]
 async fn a_round_that_is_stopped_is_no_round() {
-    let (mut course, heard) = course(HOUR);
-    assert!(course.round(&mut desk_with(&disks(Act::Answer)), || true).await.is_none());
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    assert!(poll_loop.round(&mut worker_client_with(&disks(Act::Answer)), || true).await.is_none());
     assert!(heard.0.lock().unwrap().is_empty());
-    assert!(!course.was_judged && course.due <= Instant::now());
+    assert!(!poll_loop.was_judged && poll_loop.due <= Instant::now());
 }
 
 #[tokio::test]
 async fn without_any_list_nobody_was_looked_at() {
-    let (mut course, _) = course(SHORT);
-    round(&mut course, &mut desk_with(&Fake::new(|_| Act::Hang))).await;
-    assert!(matches!(course.rest, Rest::All(Trouble::Silent(_))));
-    assert!(!course.was_judged);
-    course.pace.deadline = HOUR;
-    round(&mut course, &mut desk_with(&disks(Act::Answer))).await;
-    assert!(course.was_judged && course.rest == Rest::None);
-    course.pace.deadline = SHORT;
-    round(&mut course, &mut desk_with(&Fake::new(|_| Act::Hang))).await;
-    assert_eq!(course.rest, Rest::None, "which there are is known");
+    let (mut poll_loop, _) = poll_loop(SHORT);
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
+    assert!(matches!(poll_loop.rest, Rest::All(Trouble::Silent(_))));
+    assert!(!poll_loop.was_judged);
+    poll_loop.pace.deadline = HOUR;
+    round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
+    assert!(poll_loop.was_judged && poll_loop.rest == Rest::None);
+    poll_loop.pace.deadline = SHORT;
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
+    assert_eq!(poll_loop.rest, Rest::None, "which there are is known");
 }
 
 #[tokio::test]
 async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
-    let (mut course, heard) = course(FAIR);
+    let (mut poll_loop, heard) = poll_loop(FAIR);
     let fake = Fake::new(|question| match name_of(question).as_str() {
         "list" => listing(question.id, &["sda", "sdb", "sdc"], false),
         "sdc" => Act::Answer,
         _ => Act::Hang,
     });
-    let mut desk = desk_with(&fake);
-    round(&mut course, &mut desk).await;
+    let mut worker_client = worker_client_with(&fake);
+    round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), [of("sda", "silent"), of("sdb", "silent")]);
-    assert!(!course.was_judged && course.rest == Rest::Some);
-    assert!(course.due <= Instant::now());
+    assert!(!poll_loop.was_judged && poll_loop.rest == Rest::Some);
+    assert!(poll_loop.due <= Instant::now());
     // The silent ones rest for longer than anything here takes.
-    course.troubled.values_mut().for_each(|troubled| troubled.again += HOUR);
-    round(&mut course, &mut desk).await;
+    poll_loop.troubled.values_mut().for_each(|troubled| troubled.again += HOUR);
+    round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), [of("sdc", "read")]);
-    assert!(course.was_judged && course.rest == Rest::None);
+    assert!(poll_loop.was_judged && poll_loop.rest == Rest::None);
 }

@@ -8,7 +8,7 @@ use nodewell_hardware::{Fault, State, Verdict};
 use nodewell_model::{Condition, ConditionStatus, Name};
 
 use super::Spot;
-use crate::satellite::crew::pause::Pause;
+use crate::satellite::runner::pause::Pause;
 
 /// Each reason that holds, and since when.
 pub(super) type Since = BTreeMap<Name, Timestamp>;

@@ -1,14 +1,14 @@
-//! The families of devices that one team of a check process looks after: asks in rounds, by a worker process, and lets
+//! The families of devices that one worker_group of a check process looks after: asks in rounds, by a worker process, and lets
 //! each family's judge decide what the answers mean.
 
-pub(super) mod course;
-mod desk;
 mod drivers;
 pub(super) mod keeping;
 mod leftovers;
 mod pause;
+pub(super) mod poll_loop;
 mod process;
-pub(super) mod speaker;
+pub(super) mod status_builder;
+mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -17,16 +17,16 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     runtime::notify,
-    satellite::{Group, Team, link::Link, protocol::Brief, words::Words},
+    satellite::{Group, WorkerGroup, link::Link, protocol::WorkerConfig, words::Words},
 };
 
-use course::Course;
-use desk::Desk;
 use drivers::{Change, Drivers};
 use keeping::Keeping;
 use leftovers::Us;
+use poll_loop::PollLoop;
 use process::OwnProgram;
-use speaker::Speaker;
+use status_builder::StatusBuilder;
+use worker_client::WorkerClient;
 
 pub(crate) use drivers::GPU_DRIVERS;
 pub use pause::{Pause, PauseError, PauseFile};
@@ -34,12 +34,12 @@ pub use pause::{Pause, PauseError, PauseFile};
 /// How often it looks whether it is to pause, whether a stuck reader is gone, whether a driver came or went.
 const TICK: Duration = Duration::from_secs(2);
 
-/// What a crew is made of.
+/// What a runner is made of.
 #[derive(Debug, Clone)]
-pub(super) struct CrewPlan {
+pub(super) struct RunnerPlan {
     pub(super) group: Group,
-    pub(super) team: Team,
-    pub(super) brief: Brief,
+    pub(super) worker_group: WorkerGroup,
+    pub(super) worker_config: WorkerConfig,
     /// Where its families store their state; `None`: nowhere.
     pub(super) state_dir: Option<PathBuf>,
     /// The agent's.
@@ -49,13 +49,13 @@ pub(super) struct CrewPlan {
     pub(super) deadline: Option<Duration>,
 }
 
-/// One team at work.
-pub(super) struct Crew<'a> {
-    plan: CrewPlan,
+/// One worker_group at work.
+pub(super) struct Runner<'a> {
+    plan: RunnerPlan,
     words: Words,
-    desk: Desk,
-    courses: Vec<Course>,
-    speaker: Speaker<'a, Family>,
+    worker_client: WorkerClient,
+    poll_loops: Vec<PollLoop>,
+    status_builder: StatusBuilder<'a, Family>,
     drivers: Drivers,
     pauses: PauseFile,
     paused: bool,
@@ -63,20 +63,24 @@ pub(super) struct Crew<'a> {
     is_settled: bool,
 }
 
-impl<'a> Crew<'a> {
-    /// Nothing is asked before [`Crew::run`].
-    pub(super) fn new(plan: CrewPlan, link: &'a Link, words: Words) -> Self {
-        let desk = Desk::new(Box::new(OwnProgram { team: plan.team, socket: plan.socket.clone() }), plan.brief.clone());
-        let wanted = plan.team.families().iter().filter(|family| family.is_enabled(&plan.brief.settings));
-        let courses = wanted.map(|family| plan.course(*family)).collect();
-        let drivers = Drivers::new(plan.group, &plan.brief.roots);
+impl<'a> Runner<'a> {
+    /// Nothing is asked before [`Runner::run`].
+    pub(super) fn new(plan: RunnerPlan, link: &'a Link, words: Words) -> Self {
+        let worker_client = WorkerClient::new(
+            Box::new(OwnProgram { worker_group: plan.worker_group, socket: plan.socket.clone() }),
+            plan.worker_config.clone(),
+        );
+        let wanted =
+            plan.worker_group.families().iter().filter(|family| family.is_enabled(&plan.worker_config.settings));
+        let poll_loops = wanted.map(|family| plan.poll_loop(*family)).collect();
+        let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
         let pauses = PauseFile::of(&plan.socket, plan.group);
         Self {
             plan,
             words,
-            desk,
-            courses,
-            speaker: Speaker::new(link),
+            worker_client,
+            poll_loops,
+            status_builder: StatusBuilder::new(link),
             drivers,
             pauses,
             paused: false,
@@ -90,7 +94,7 @@ impl<'a> Crew<'a> {
         loop {
             if self.tend().await == Tended::MustEnd {
                 self.release().await;
-                return self.speaker.hold();
+                return self.status_builder.hold();
             }
             match self.next_due() {
                 Some((at, n)) if !self.paused && at <= Instant::now() => self.round(n).await,
@@ -101,19 +105,19 @@ impl<'a> Crew<'a> {
 
     /// Continues where an earlier run ended.
     async fn resume(&mut self) {
-        let proc = &self.plan.brief.roots.proc;
-        self.desk.leftovers.find(proc, &Us::new(self.plan.team, proc)).await;
-        for course in &mut self.courses {
-            self.speaker.resume(course.family, course.resume().await);
+        let proc = &self.plan.worker_config.roots.proc;
+        self.worker_client.leftovers.find(proc, &Us::new(self.plan.worker_group, proc)).await;
+        for poll_loop in &mut self.poll_loops {
+            self.status_builder.resume(poll_loop.family, poll_loop.resume().await);
         }
         self.say_whether_all();
     }
 
     fn say_whether_all(&mut self) {
-        if !self.courses.iter().all(|course| course.was_judged) {
+        if !self.poll_loops.iter().all(|poll_loop| poll_loop.was_judged) {
             return;
         }
-        self.speaker.all_said();
+        self.status_builder.all_said();
         if !std::mem::replace(&mut self.is_settled, true) {
             // Without it the start's code stays as well: not worth a message.
             let _ = nodewell_sys::memory::let_go_of_code();
@@ -122,32 +126,32 @@ impl<'a> Crew<'a> {
 
     /// The family that is due first.
     fn next_due(&self) -> Option<(Instant, usize)> {
-        self.courses.iter().enumerate().map(|(n, course)| (course.due, n)).min()
+        self.poll_loops.iter().enumerate().map(|(n, poll_loop)| (poll_loop.due, n)).min()
     }
 
     async fn round(&mut self, n: usize) {
-        let course = &mut self.courses[n];
+        let poll_loop = &mut self.poll_loops[n];
         let pauses = &self.pauses;
-        let Some(findings) = course.round(&mut self.desk, || pauses.now().is_some()).await else { return };
-        if course.is_absent && self.courses.iter().all(|course| course.is_absent) {
-            self.desk.release(self.courses[n].family).await;
+        let Some(findings) = poll_loop.round(&mut self.worker_client, || pauses.now().is_some()).await else { return };
+        if poll_loop.is_absent && self.poll_loops.iter().all(|poll_loop| poll_loop.is_absent) {
+            self.worker_client.release(self.poll_loops[n].family).await;
         }
-        let course = &mut self.courses[n];
-        self.speaker.tell(course.family, findings, &course.rest).await;
-        course.keep(self.speaker.said(course.family));
+        let poll_loop = &mut self.poll_loops[n];
+        self.status_builder.tell(poll_loop.family, findings, &poll_loop.rest).await;
+        poll_loop.keep(self.status_builder.said(poll_loop.family));
         self.say_whether_all();
-        self.words.part(self.plan.team.as_str(), self.summary());
+        self.words.part(self.plan.worker_group.as_str(), self.summary());
     }
 
     /// Until the next round: what devices report by themselves, if they do.
     async fn between(&mut self, due: Option<Instant>) {
         let due = due.filter(|_| !self.paused);
         let pause = due.map_or(TICK, |at| at.saturating_duration_since(Instant::now()).min(TICK));
-        match self.courses.iter_mut().find(|course| course.listens()).filter(|_| !self.paused) {
-            Some(course) => {
-                if let Some(findings) = course.listen(&mut self.desk, pause).await {
-                    self.speaker.tell(course.family, findings, &course.rest).await;
-                    course.keep(self.speaker.said(course.family));
+        match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.paused) {
+            Some(poll_loop) => {
+                if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
+                    self.status_builder.tell(poll_loop.family, findings, &poll_loop.rest).await;
+                    poll_loop.keep(self.status_builder.said(poll_loop.family));
                 }
             }
             None => sleep(pause).await,
@@ -156,7 +160,7 @@ impl<'a> Crew<'a> {
 
     /// Looks after the worker: pauses, drivers, those left over.
     async fn tend(&mut self) -> Tended {
-        if self.desk.leftovers.reap() {
+        if self.worker_client.leftovers.reap() {
             self.hurry();
         }
         match self.drivers.change() {
@@ -187,33 +191,33 @@ impl<'a> Crew<'a> {
             tracing::info!(until = %pause.until, "paused");
             self.release().await;
         }
-        self.speaker.pause(pause);
-        self.words.part(self.plan.team.as_str(), pause.to_string());
+        self.status_builder.pause(pause);
+        self.words.part(self.plan.worker_group.as_str(), pause.to_string());
     }
 
     async fn release(&mut self) {
-        if let Some(course) = self.courses.first() {
-            self.desk.release(course.family).await;
+        if let Some(poll_loop) = self.poll_loops.first() {
+            self.worker_client.release(poll_loop.family).await;
         }
     }
 
     fn hurry(&mut self) {
-        self.courses.iter_mut().for_each(Course::hurry);
+        self.poll_loops.iter_mut().for_each(PollLoop::hurry);
     }
 
     fn summary(&self) -> String {
-        let known = self.courses.iter().filter_map(Course::summary);
-        known.chain(self.desk.leftovers.summary()).collect::<Vec<_>>().join("; ")
+        let known = self.poll_loops.iter().filter_map(PollLoop::summary);
+        known.chain(self.worker_client.leftovers.summary()).collect::<Vec<_>>().join("; ")
     }
 }
 
-impl CrewPlan {
-    fn course(&self, family: Family) -> Course {
-        let mut pace = family.pace(&self.brief.settings);
+impl RunnerPlan {
+    fn poll_loop(&self, family: Family) -> PollLoop {
+        let mut pace = family.pace(&self.worker_config.settings);
         pace.interval = self.interval.unwrap_or(pace.interval);
         pace.deadline = self.deadline.unwrap_or(pace.deadline);
         let keeping = self.state_dir.as_deref().map(|folder| Keeping::start(folder, family));
-        Course::new(family, (pace, family.judge(&self.brief.settings)), keeping)
+        PollLoop::new(family, (pace, family.judge(&self.worker_config.settings)), keeping)
     }
 }
 

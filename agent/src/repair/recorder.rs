@@ -18,7 +18,7 @@ const FAILED: &str = "ServiceRepairFailed";
 const GIVEN_UP: &str = "RepairGivenUp";
 
 /// One helper's.
-pub(super) struct Voice {
+pub(super) struct EventRecorder {
     reporter: Reporter,
     /// What is held and why, by unit.
     held: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ pub(super) struct Voice {
     is_blind: bool,
 }
 
-impl Voice {
+impl EventRecorder {
     pub(super) fn new(client: &Client) -> Self {
         let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(SOURCE) };
         let refused =

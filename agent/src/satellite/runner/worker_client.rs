@@ -1,4 +1,4 @@
-//! The one worker of a team, seen from the check process. It asks the worker one thing at a time, each with a deadline.
+//! The one worker of a worker_group, seen from the check process. It asks the worker one thing at a time, each with a deadline.
 //! It makes sure that a worker which does not answer is gone, or that no worker is sent where it hangs.
 
 use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::satellite::{
     place::Place,
-    protocol::{Ask, Brief, LINE_LIMIT_BYTES, Question, Reply, Said},
+    protocol::{Ask, LINE_LIMIT_BYTES, Question, Reply, Said, WorkerConfig},
 };
 
 /// A killed process that is not in the kernel is gone within milliseconds.
@@ -48,9 +48,9 @@ impl Outcome {
 }
 
 /// Where questions are asked.
-pub(in crate::satellite) struct Desk {
+pub(in crate::satellite) struct WorkerClient {
     start: Box<dyn Start>,
-    brief: Brief,
+    worker_config: WorkerConfig,
     worker: Option<Worker>,
     pub(super) leftovers: LeftOvers,
     /// How many workers there have been.
@@ -71,9 +71,9 @@ enum Failure {
     Broken(String),
 }
 
-impl Desk {
-    pub(in crate::satellite) fn new(start: Box<dyn Start>, brief: Brief) -> Self {
-        Self { start, brief, worker: None, leftovers: LeftOvers::default(), workers: 0, last_id: 0 }
+impl WorkerClient {
+    pub(in crate::satellite) fn new(start: Box<dyn Start>, worker_config: WorkerConfig) -> Self {
+        Self { start, worker_config, worker: None, leftovers: LeftOvers::default(), workers: 0, last_id: 0 }
     }
 
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
@@ -99,7 +99,7 @@ impl Desk {
             none => {
                 let worker = none.insert(Worker::start(&*self.start)?);
                 self.workers += 1;
-                worker.say(&self.brief).await?;
+                worker.say(&self.worker_config).await?;
                 worker
             }
         };

@@ -10,7 +10,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::satellite::Team;
+use crate::satellite::WorkerGroup;
 
 /// Starts workers; the tests have one of their own.
 pub(in crate::satellite) trait Start {
@@ -32,7 +32,7 @@ pub(in crate::satellite) trait Task {
 /// Starts this very program as a worker.
 #[derive(Debug)]
 pub(in crate::satellite) struct OwnProgram {
-    pub(in crate::satellite) team: Team,
+    pub(in crate::satellite) worker_group: WorkerGroup,
     /// The agent's: `nodewell pause` finds by it which agent a reader belongs to.
     pub(in crate::satellite) socket: PathBuf,
 }
@@ -42,7 +42,10 @@ impl Start for OwnProgram {
         let (ours, theirs) = UnixStream::pair()?;
         // Whatever lies at its path by now: both sides have to use one protocol.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("nodewelld").args(["worker", self.team.as_str(), "--parent"]).arg(std::process::id().to_string());
+        command
+            .arg0("nodewelld")
+            .args(["worker", self.worker_group.as_str(), "--parent"])
+            .arg(std::process::id().to_string());
         command.arg("--socket").arg(&self.socket);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
         // The watchdog and the readiness are the check process's.

@@ -33,7 +33,7 @@ impl Proc {
     }
 
     async fn found(&self) -> LeftOvers {
-        self.found_by(Us { team: Team::Disk, uid: UID, cgroup: None }).await
+        self.found_by(Us { worker_group: WorkerGroup::Disk, uid: UID, cgroup: None }).await
     }
 
     async fn found_by(&self, us: Us) -> LeftOvers {
@@ -44,7 +44,7 @@ impl Proc {
 }
 
 fn at(device: &str) -> Place {
-    Place::named(&format!("nwd:{device}"), Team::Disk).unwrap()
+    Place::named(&format!("nwd:{device}"), WorkerGroup::Disk).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,6 +121,6 @@ async fn a_service_knows_its_own_by_the_cgroup_whoever_they_are() {
         fs::write(folder.join("cgroup"), format!("0::/nodewell.slice/{unit}\n")).unwrap();
     }
     let cgroup = Some("0::/nodewell.slice/nodewell-disk.service\n".to_owned());
-    let found = proc.found_by(Us { team: Team::Disk, uid: UID, cgroup }).await;
+    let found = proc.found_by(Us { worker_group: WorkerGroup::Disk, uid: UID, cgroup }).await;
     assert_eq!(found.summary().unwrap(), "readers stuck in the kernel at sd77; 1 since the start");
 }

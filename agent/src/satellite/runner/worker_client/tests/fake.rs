@@ -19,17 +19,17 @@ use nix::sys::socket::{MsgFlags, recv};
 use nodewell_hardware::Roots;
 use serde_json::json;
 
-use super::super::{Desk, Start, Task};
-use crate::satellite::protocol::{Ask, Brief, Question, Reply, Said};
+use super::super::{Start, Task, WorkerClient};
+use crate::satellite::protocol::{Ask, Question, Reply, Said, WorkerConfig};
 
-/// More than all that a desk asks at once.
+/// More than all that a worker_client asks at once.
 const INBOX_BYTES: usize = 65_536;
 /// Never reached.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a worker does with a question.
 #[derive(Clone)]
-pub(in crate::satellite::crew) enum Act {
+pub(in crate::satellite::runner) enum Act {
     Answer,
     Hang,
     /// And survives SIGKILL.
@@ -44,14 +44,14 @@ type Script = Arc<dyn Fn(&Question) -> Act + Send + Sync>;
 
 /// Starts workers of one script.
 #[derive(Clone)]
-pub(in crate::satellite::crew) struct Fake {
+pub(in crate::satellite::runner) struct Fake {
     script: Script,
     seen: Arc<Mutex<Seen>>,
 }
 
 #[derive(Default)]
 struct Seen {
-    brief: Option<Brief>,
+    worker_config: Option<WorkerConfig>,
     asked: Vec<Question>,
     started: u32,
     killed: u32,
@@ -69,24 +69,24 @@ struct FakeTask {
 }
 
 impl Fake {
-    pub(in crate::satellite::crew) fn new(script: impl Fn(&Question) -> Act + Send + Sync + 'static) -> Self {
+    pub(in crate::satellite::runner) fn new(script: impl Fn(&Question) -> Act + Send + Sync + 'static) -> Self {
         Self { script: Arc::new(script), seen: Arc::default() }
     }
 
-    pub(in crate::satellite::crew) fn started(&self) -> u32 {
+    pub(in crate::satellite::runner) fn started(&self) -> u32 {
         self.seen.lock().unwrap().started
     }
 
-    pub(in crate::satellite::crew) fn killed(&self) -> u32 {
+    pub(in crate::satellite::runner) fn killed(&self) -> u32 {
         self.seen.lock().unwrap().killed
     }
 
-    pub(in crate::satellite::crew) fn asked(&self) -> Vec<String> {
+    pub(in crate::satellite::runner) fn asked(&self) -> Vec<String> {
         self.seen.lock().unwrap().asked.iter().map(name_of).collect()
     }
 
-    pub(super) fn heard_brief(&self) -> Option<Brief> {
-        self.seen.lock().unwrap().brief.clone()
+    pub(super) fn heard_brief(&self) -> Option<WorkerConfig> {
+        self.seen.lock().unwrap().worker_config.clone()
     }
 
     pub(super) fn refuse(&self) {
@@ -94,7 +94,7 @@ impl Fake {
     }
 
     /// The kernel lets go of the one that hung for good.
-    pub(in crate::satellite::crew) fn let_go(&self, pid: u32) {
+    pub(in crate::satellite::runner) fn let_go(&self, pid: u32) {
         self.seen.lock().unwrap().dead.insert(pid);
     }
 }
@@ -122,8 +122,8 @@ impl Start for Fake {
 
 impl Fake {
     fn work(&self, pid: u32, satellite: &UnixStream) {
-        let brief = peek_line(satellite).unwrap();
-        self.seen.lock().unwrap().brief = serde_json::from_str(&brief).ok();
+        let worker_config = peek_line(satellite).unwrap();
+        self.seen.lock().unwrap().worker_config = serde_json::from_str(&worker_config).ok();
         take_line(satellite);
         while let Some(line) = peek_line(satellite) {
             let question: Question = serde_json::from_str(&line).unwrap();
@@ -138,7 +138,7 @@ impl Fake {
                 Act::SayAndAnswer(bytes) => [bytes, answer(&question)].concat(),
                 Act::AnswerAndSay(bytes) => [answer(&question), bytes].concat(),
             };
-            // The desk may have hung up in the middle of nonsense.
+            // The worker_client may have hung up in the middle of nonsense.
             if (&*satellite).write_all(&said).is_err() {
                 return;
             }
@@ -210,13 +210,13 @@ fn answer(question: &Question) -> Vec<u8> {
 }
 
 /// One reply as it is sent.
-pub(in crate::satellite::crew) fn line(id: u64, said: Said) -> Vec<u8> {
+pub(in crate::satellite::runner) fn line(id: u64, said: Said) -> Vec<u8> {
     let mut line = serde_json::to_vec(&Reply { id, said }).unwrap();
     line.push(b'\n');
     line
 }
 
-pub(in crate::satellite::crew) fn name_of(question: &Question) -> String {
+pub(in crate::satellite::runner) fn name_of(question: &Question) -> String {
     match &question.ask {
         Ask::Read { device } => device.clone(),
         Ask::List => "list".to_owned(),
@@ -224,12 +224,12 @@ pub(in crate::satellite::crew) fn name_of(question: &Question) -> String {
     }
 }
 
-pub(in crate::satellite::crew) fn brief() -> Brief {
-    Brief { roots: Roots::default(), settings: Settings::default() }
+pub(in crate::satellite::runner) fn worker_config() -> WorkerConfig {
+    WorkerConfig { roots: Roots::default(), settings: Settings::default() }
 }
 
-pub(in crate::satellite::crew) fn desk_with(fake: &Fake) -> Desk {
-    Desk::new(Box::new(fake.clone()), brief())
+pub(in crate::satellite::runner) fn worker_client_with(fake: &Fake) -> WorkerClient {
+    WorkerClient::new(Box::new(fake.clone()), worker_config())
 }
 
 /// A worker that is a real process.

@@ -28,23 +28,23 @@ fn silent() -> Trouble {
 #[tokio::test]
 async fn a_stop_before_the_first_round_withdraws_nothing() {
     let link = link();
-    let mut speaker = Speaker::new(&link);
+    let mut status_builder = StatusBuilder::new(&link);
     assert!(!link.is_held());
-    speaker.resume(Family::Disk, vec![said()]);
+    status_builder.resume(Family::Disk, vec![said()]);
     assert!(link.is_held());
 }
 
 #[tokio::test]
 async fn what_was_not_looked_at_is_remembered() {
     let link = link();
-    let mut speaker = Speaker::new(&link);
-    speaker.resume(Family::Disk, vec![said()]);
+    let mut status_builder = StatusBuilder::new(&link);
+    status_builder.resume(Family::Disk, vec![said()]);
     for rest in [Rest::Some, Rest::All(silent())] {
-        speaker.tell(Family::Disk, Findings::default(), &rest).await;
-        assert!(speaker.said(Family::Disk).contains(&said()), "{rest:?}");
+        status_builder.tell(Family::Disk, Findings::default(), &rest).await;
+        assert!(status_builder.said(Family::Disk).contains(&said()), "{rest:?}");
         assert!(link.is_held());
     }
-    speaker.tell(Family::Disk, Findings::default(), &Rest::None).await;
-    assert_eq!(speaker.said(Family::Disk), []);
+    status_builder.tell(Family::Disk, Findings::default(), &Rest::None).await;
+    assert_eq!(status_builder.said(Family::Disk), []);
     assert!(!link.is_held());
 }
