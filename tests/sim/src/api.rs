@@ -238,7 +238,13 @@ impl Pods for SimCluster {
 
 impl Records for SimCluster {
     async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
-        self.call(|truth| Ok(truth.store.fences.get(name).cloned())).await
+        self.call(|truth| {
+            if truth.scene.mutation == Mutation::ClingsToCopies && truth.store.set_back > 0 {
+                return Err(Failure::NoAnswer("a copy is known".into()));
+            }
+            Ok(truth.store.fences.get(name).cloned())
+        })
+        .await
     }
 
     async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {

@@ -55,7 +55,7 @@ pub enum Mutation {
     TakesBrokenPolicy,
     /// I17: the policy waits for ever before it does anything.
     Sluggish,
-    /// I17: a list of a store that went back changes nothing that is known in a newer version.
+    /// I17: neither a list nor a read of a record shows that the store went back; each alone is enough.
     ClingsToCopies,
     /// I18: the guards are passed over.
     SkipsGuards,

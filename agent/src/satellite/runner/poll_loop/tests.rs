@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::*;
-use crate::satellite::runner::worker_client::tests::fake::{Act, Fake, worker_client_with, line, name_of};
+use crate::satellite::runner::worker_client::tests::fake::{Act, Fake, line, name_of, worker_client_with};
 
 const SHORT: Duration = Duration::from_millis(30);
 /// Where some answer and one hangs: long for an answer, short enough to wait for.

@@ -5,7 +5,7 @@ pub(in crate::satellite::runner) mod fake;
 use std::time::Duration;
 
 use crate::satellite::family::Family;
-use fake::{Act, Fake, worker_client_with, name_of, shell, worker_config};
+use fake::{Act, Fake, name_of, shell, worker_client_with, worker_config};
 use nodewell_hardware::ReadError;
 use serde_json::json;
 
