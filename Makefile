@@ -23,14 +23,16 @@ build: toolchain ## build all programs, optimised
 
 test: toolchain deps lint unit whole guests ## everything that must pass before a change lands
 
-lint: format clippy licences
+lint: format words clippy licences
 format:
 	$(CARGO) fmt --all --check
 clippy:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+words:
+	@packaging/lint/words
 licences:
 	@packaging/licences
-.PHONY: format clippy licences
+.PHONY: format words clippy licences
 
 unit: ## unit and property tests
 	$(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked --no-fail-fast

@@ -7,7 +7,8 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// Below those that the kernel gives by itself (32768 and more, if nobody has changed it), above those of Kubernetes and ours.
+/// Below those that the kernel gives by itself (32768 and more, unless an administrator has changed it), above those of
+/// Kubernetes and ours.
 const PORTS: Range<u32> = 20_300..32_300;
 /// How far apart the processes of one test run begin; none needs more at a time.
 const STRIDE: u32 = 600;
@@ -16,7 +17,7 @@ const TABLES: [&str; 4] = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "
 
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
-/// A port of TCP and UDP that nobody has, and that nobody in this process is given after this.
+/// A free port of TCP and UDP; no other caller in this process gets it after this.
 ///
 /// What `bind` to port 0 names is free once the socket is closed, and the kernel may name it to the next who asks. A socket of
 /// ours that only tried the port would live on in children that other threads are starting.
