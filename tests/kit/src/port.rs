@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// Below those that the kernel gives by itself (32768 and more, if nobody has changed it), above those of Kubernetes and ours.
+/// Below those that the kernel gives by itself (32768 and more, unless changed), above those of Kubernetes and ours.
 const PORTS: Range<u32> = 20_300..32_300;
 /// How far apart the processes of one test run begin; none needs more at a time.
 const STRIDE: u32 = 600;
@@ -16,7 +16,7 @@ const TABLES: [&str; 4] = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "
 
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
-/// A port of TCP and UDP that nobody has, and that nobody in this process is given after this.
+/// A port of TCP and UDP that is free, and that this process gives to no other caller after this.
 ///
 /// What `bind` to port 0 names is free once the socket is closed, and the kernel may name it to the next who asks. A socket of
 /// ours that only tried the port would live on in children that other threads are starting.
@@ -68,10 +68,10 @@ mod tests {
     }
 
     #[test]
-    fn whoever_listens_has_the_port() {
-        let [tcp, udp, nobodys] = free_ports();
+    fn a_listener_has_the_port() {
+        let [tcp, udp, free] = free_ports();
         let _tcp = TcpListener::bind(("0.0.0.0", tcp)).unwrap();
         let _udp = UdpSocket::bind(("127.0.0.1", udp)).unwrap();
-        assert_eq!([tcp, udp, nobodys].map(is_free), [false, false, true]);
+        assert_eq!([tcp, udp, free].map(is_free), [false, false, true]);
     }
 }

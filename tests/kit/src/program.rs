@@ -8,7 +8,7 @@ use std::{
 
 /// Writes a file that can be executed at once, in place of whatever was there.
 ///
-/// The kernel refuses to execute what somebody has open for writing (`ETXTBSY`). Had this process opened it, a child that
+/// The kernel refuses to execute a file that is open for writing (`ETXTBSY`). Had this process opened it, a child that
 /// another thread is just starting would have it open too, until its own exec. Another process writes it therefore.
 ///
 /// # Panics
