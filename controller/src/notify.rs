@@ -48,7 +48,7 @@ async fn feed_watchdog() {
 /// Where no service manager listens, nothing is sent.
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd was not told");
+        tracing::debug!(%error, "systemd was not notified");
     }
 }
 

@@ -239,7 +239,7 @@ async fn a_node_that_dumps_keeps_its_power_until_it_is_silent() {
 }
 
 #[tokio::test]
-async fn whoever_says_it_for_ever_is_waited_for_once_and_no_longer_than_the_policy_allows() {
+async fn a_node_that_says_it_for_ever_is_waited_for_once_and_no_longer_than_the_policy_allows() {
     let (_turn, mut judge, hears) = about_to_be_cut().await;
     for count in 1..=6 {
         send("127.0.0.1", hears.to, &a_message());
@@ -284,7 +284,7 @@ async fn what_is_no_message_of_a_node_delays_nothing_and_is_counted() {
 }
 
 #[tokio::test]
-async fn a_flood_leaves_everybody_else_their_turn_and_the_next_message_is_heard() {
+async fn a_flood_leaves_other_nodes_their_turn_and_the_next_message_is_heard() {
     let _turn = TURN.lock().await;
     let clock = clock();
     let judge = Judge::new(clock);

@@ -30,7 +30,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     vec![
         exactly("events lost or doubled", seen.abs_diff(seen_counted), format!("{seen_counted} of {seen} counted")),
         exactly("faults lost or doubled", faults.abs_diff(faults_counted), format!("{faults_counted} of {faults}")),
-        exactly("starts of problems", starts.abs_diff(starts_counted), format!("{starts_counted} of {starts} told")),
+        exactly("starts of problems", starts.abs_diff(starts_counted), format!("{starts_counted} of {starts} seen")),
         exactly("condition looked healthier", looked_healthier, format!("in {kills} looks, seed {SEED}")),
     ]
 }

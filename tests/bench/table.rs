@@ -221,7 +221,7 @@ mod tests {
         assert!(Row::new("start", 51.0, Unit::Millis).at_most(50.0).is_missed());
         assert!(Row::new("speed", 11.9, Unit::MegaLinesPerSecond).at_least(12.0).is_missed());
         assert!(!Row::new("lost", 0.0, Unit::Count).exactly(0.0).is_missed());
-        assert!(!Row::new("just told", 1.0, Unit::Count).is_missed());
+        assert!(!Row::new("just reported", 1.0, Unit::Count).is_missed());
     }
 
     #[test]

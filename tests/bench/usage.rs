@@ -53,7 +53,7 @@ impl Usage {
     pub(crate) fn written_bytes(&self) -> u64 {
         let io = self.read("io");
         let told = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
-        told.expect("the kernel tells it")
+        told.expect("the kernel reports it")
     }
 
     pub(crate) fn thread_count(&self) -> usize {
@@ -68,7 +68,7 @@ impl Usage {
 fn mib(text: &str, key: &str) -> f64 {
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
     let kib = value.and_then(|value| value.split_whitespace().next()).and_then(|word| word.parse::<f64>().ok());
-    kib.expect("the kernel tells it") / 1024.0
+    kib.expect("the kernel reports it") / 1024.0
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn oops(agent: &Agent) {
 }
 
 fn a_problem_is_told_at_once(cluster: &Cluster) {
-    let node = "told-at-once";
+    let node = "reported-at-once";
     let agent = plan_on(cluster, node).start();
     let healthy = wait_told(cluster, (node, "KernelDeadlock"), "False");
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_problem_is_told_at_once(cluster: &Cluster) {
     );
     oops(&agent);
     let quickly = Duration::from_secs(5);
-    let told = until_within(quickly, "the oops is told", || {
+    let told = until_within(quickly, "the oops is reported", || {
         cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
     });
     assert_eq!(told["reason"], "KernelOops");
@@ -128,7 +128,7 @@ fn a_recovery_is_held_and_then_told(cluster: &Cluster) {
     agent.kmsg().say("test: end on alpha");
     let healed = agent.wait_condition("TestUnhealthy", "False").since;
     assert_eq!(cluster.condition(node, "TestUnhealthy").unwrap()["status"], "True", "not yet");
-    let told = until_within(Duration::from_secs(50), "the recovery is told", || {
+    let told = until_within(Duration::from_secs(50), "the recovery is reported", || {
         cluster.condition(node, "TestUnhealthy").filter(|told| told["status"] == "False")
     });
     same_second(&told["lastTransitionTime"], healed);

@@ -228,7 +228,7 @@ fn a_patch_of_nothing_makes_no_version(cluster: &Cluster) {
     let (code, seen) = kubelet.call(&look);
     assert_eq!((code, &seen["metadata"]["uid"]), (200, &told["metadata"]["uid"]), "{seen}");
     assert_eq!(seen["metadata"]["resourceVersion"], told["metadata"]["resourceVersion"]);
-    assert_eq!(kubelet.call(&Call::merge("/api/v1/nodes/nobody/status", &json!({}))).0, 404);
+    assert_eq!(kubelet.call(&Call::merge("/api/v1/nodes/missing/status", &json!({}))).0, 404);
 }
 
 fn leases_are_made_and_locked_by_version(cluster: &Cluster) {
@@ -295,7 +295,7 @@ fn faults_come_as_scripted(cluster: &Cluster) {
     assert!(cluster.condition("faulty", "A").is_none());
     double.fail_next(1, Fault::LostAnswer);
     assert_eq!(kubelet.call(&call).0, 0);
-    assert_eq!(cluster.condition("faulty", "A").unwrap()["status"], "True", "done, though nobody was told");
+    assert_eq!(cluster.condition("faulty", "A").unwrap()["status"], "True", "done, though the client got no answer");
     let codes: Vec<u16> = double.requests().iter().map(|request| request.code).collect();
     assert_eq!(codes, [410, 415, 422, 500, 503, 429, 0, 0]);
 }

@@ -46,12 +46,12 @@ fn a_minute_of_outage_loses_nothing(cluster: &Cluster) {
     });
     cluster.start_again();
     wait_told(cluster, (node, "KernelUnhealthy"), "True");
-    let subjects = until("all that hung is told", || {
+    let subjects = until("all that hung is reported", || {
         let told = cluster.events(node, "TaskHung");
         let messages: BTreeSet<String> = told.iter().map(|event| event["message"].to_string()).collect();
         (messages.len() == HUNG).then_some(told.len())
     });
-    assert_eq!(subjects, HUNG, "none is told twice");
+    assert_eq!(subjects, HUNG, "none is reported twice");
     assert_eq!(cluster.events(node, "KernelOops").len(), 1);
 }
 
@@ -64,7 +64,7 @@ fn what_happened_meanwhile_arrives_in_order(cluster: &Cluster) {
     let since = agent.wait_condition("KernelUnhealthy", "True").since;
     agent.kmsg().say(STALL);
     let stalled = agent.wait_event("RCUStall").timestamp;
-    until("the agent knows that it speaks to nobody", || {
+    until("the agent knows that no server answers", || {
         let apiserver = agent.view().apiserver;
         (serde_json::to_value(apiserver.state).unwrap() == "failing" && apiserver.undelivered >= 2).then_some(())
     });
@@ -107,7 +107,7 @@ fn what_waits_is_delivered_soon_after_the_return(cluster: &Cluster) {
     until("the back-off is at its longest", || (stopped.elapsed() > Duration::from_secs(8)).then_some(()));
     cluster.start_again();
     let ready = Instant::now();
-    until_within(SOON, "the condition and the event are told", || {
+    until_within(SOON, "the condition and the event are reported", || {
         let told = cluster.condition(node, "KernelUnhealthy").is_some_and(|told| told["status"] == "True");
         (told && cluster.events(node, "KernelOops").len() == 1).then_some(())
     });

@@ -71,7 +71,7 @@ fn errors_of_the_server_are_outlived(cluster: &Cluster) {
     }
     let agent = plan.start();
     let patience = Duration::from_secs(60);
-    until_within(patience, "it is told in the end", || cluster.condition("erring", "KernelUnhealthy"));
+    until_within(patience, "it is reported in the end", || cluster.condition("erring", "KernelUnhealthy"));
     agent.kmsg().say(STALL);
     wait_events(cluster, "erring", "RCUStall");
 }
@@ -123,7 +123,7 @@ fn events_outlive_errors_of_the_server(cluster: &Cluster) {
     }
     agent.kmsg().say(STALL);
     let patience = Duration::from_secs(60);
-    until_within(patience, "it is told in the end", || cluster.events("erring-events", "RCUStall").first().cloned());
+    until_within(patience, "it is there in the end", || cluster.events("erring-events", "RCUStall").first().cloned());
     assert_eq!(posts(cluster)[before..], [500, 503, 0, 401, 201]);
 }
 
@@ -142,7 +142,7 @@ fn a_server_that_hangs_is_asked_again(cluster: &Cluster) {
     cluster.as_double().fail_next(1, Fault::Hang);
     let agent = plan.start();
     let patience = Duration::from_secs(30);
-    until_within(patience, "it is told in the end", || cluster.condition("hanging", "KernelUnhealthy"));
+    until_within(patience, "it is reported in the end", || cluster.condition("hanging", "KernelUnhealthy"));
     agent.kmsg().say(STALL);
     wait_events(cluster, "hanging", "RCUStall");
 }

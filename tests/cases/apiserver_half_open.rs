@@ -45,10 +45,10 @@ fn a_silent_server_is_noticed_and_its_return_too(cluster: &Cluster) {
     agent.kmsg().say(STALL);
     agent.wait_event("RCUStall");
     cluster.thaw();
-    until_within(RETURNED, "the condition is told", || {
+    until_within(RETURNED, "the condition is reported", || {
         cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
     });
-    until_within(RETURNED, "both events are told", || {
+    until_within(RETURNED, "both events are reported", || {
         let told = ["KernelOops", "RCUStall"].map(|reason| cluster.events(node, reason).len());
         (told == [1, 1]).then_some(())
     });
@@ -78,7 +78,7 @@ fn packets_that_vanish_are_noticed() {
     agent.kmsg().say(OOPS);
     until_within(NOTICED, "the cut is noticed", || (state(&agent) == "failing").then_some(()));
     wire.join();
-    until_within(RETURNED, "the condition is told", || {
+    until_within(RETURNED, "the condition is reported", || {
         cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
     });
     until_within(RETURNED, "and the event", || (cluster.events(node, "KernelOops").len() == 1).then_some(()));
@@ -88,7 +88,7 @@ fn packets_that_vanish_are_noticed() {
     agent.kmsg().say(STALL);
     until_within(NOTICED, "a connection in use is given up too", || (state(&agent) == "failing").then_some(()));
     wire.join();
-    until_within(RETURNED, "the event is told", || (cluster.events(node, "RCUStall").len() == 1).then_some(()));
+    until_within(RETURNED, "the event is reported", || (cluster.events(node, "RCUStall").len() == 1).then_some(()));
 }
 
 /// Established connections of the agent's to the server.

@@ -64,7 +64,7 @@ fn a_lease_tells_of_it_before_the_heartbeat(cluster: &Cluster) {
     let before = cluster.lease(node).map(|lease| version(&lease)).unwrap();
     until("a renewal after the backup", || cluster.lease(node).filter(|lease| version(lease) > before));
     cluster.restore();
-    until_within(TOLD_AGAIN, "the Node is told again", || {
+    until_within(TOLD_AGAIN, "the Node is reported again", || {
         cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
     });
 }

@@ -121,14 +121,14 @@ fn whole(release: Release) {
     let node = Node::boot(release);
     let steps: [(&str, Step); 23] = [
         ("installed, it runs and says that it stands alone", life::installed),
-        ("anybody may read", looks::anybody_may_read),
+        ("any user may read", looks::any_user_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
         ("exposure is as published", looks::exposure),
         ("the kernel's last words are copied for the agent alone", looks::last_words),
         ("a kernel line turns a condition", looks::a_kernel_line_turns_a_condition),
         ("the journal has fields and explains", looks::the_journal_explains),
-        ("a restart refuses nobody", faults::a_restart_refuses_nobody),
-        ("killed, it comes back, refuses nobody and loses no line", faults::killed),
+        ("a restart refuses no client", faults::a_restart_refuses_no_client),
+        ("killed, it comes back, refuses no client and loses no line", faults::killed),
         ("hung, it is restarted", faults::hung),
         ("a reload takes good rules and refuses bad ones", faults::reload),
         ("journald may be restarted", faults::journald_restarts),

@@ -58,7 +58,7 @@ fn a_token_refused_and_replaced_costs_no_wait(cluster: &Cluster) {
     cluster.as_double().fail_next(1, Fault::status(401));
     cluster.write_kubeconfig(&Identity::Node(node.to_owned()), agent.plan().folder());
     agent.kmsg().say(STALL);
-    until("the event is told", || cluster.events(node, "RCUStall").first().cloned());
+    until("the event is reported", || cluster.events(node, "RCUStall").first().cloned());
     let posts = cluster.as_double().requests().into_iter().filter(|request| request.verb == "POST");
     assert_eq!(posts.map(|request| request.code).collect::<Vec<_>>(), [401, 201]);
     assert!(!agent.view().apiserver.message.contains("401"));

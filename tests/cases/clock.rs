@@ -68,6 +68,6 @@ fn a_step_is_told_and_a_suspend_is_none() {
     clocks.shift(7200, 3600 + 7200);
     clocks.shift(3600, 3600 + 7200);
     let stepped = agent.wait_event("ClockStepped");
-    assert!(stepped.message.contains("somebody set the wall clock 3600.0 s back"), "{}", stepped.message);
+    assert!(stepped.message.contains("the wall clock stepped 3600.0 s back"), "{}", stepped.message);
     assert_eq!(agent.events("ClockStepped").len(), 1);
 }

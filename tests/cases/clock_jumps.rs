@@ -23,7 +23,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("clock_jumps")
         .case_with(needs, "the_wall_clock_may_go_anywhere", the_wall_clock_may_go_anywhere)
-        .case_with(needs, "a_suspend_makes_nobody_late", a_suspend_makes_nobody_late)
+        .case_with(needs, "a_suspend_makes_no_monitor_late", a_suspend_makes_no_monitor_late)
         .case_with(needs, "heartbeats_go_on_after_a_day_back", heartbeats_go_on_after_a_day_back);
 }
 
@@ -48,7 +48,7 @@ fn is_near(time: Timestamp, expected: Timestamp) {
 /// Writes a line under the shifted clock and looks at what became of it.
 fn one_line(agent: &Agent, (subject, shift): (&str, i64)) {
     agent.kmsg().say(&format!("test: line {subject}"));
-    let told = until("the line is told", || {
+    let told = until("the line is reported", || {
         agent.events("TestLine").into_iter().find(|event| event.subject.as_deref() == Some(subject))
     });
     is_near(told.timestamp, shown(shift));
@@ -87,7 +87,7 @@ fn the_wall_clock_may_go_anywhere() {
 }
 
 /// Timers stop in suspend; the first thing that happens after it catches up.
-fn a_suspend_makes_nobody_late() {
+fn a_suspend_makes_no_monitor_late() {
     let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "suspended");
     let agent = start(&cluster, node, &clocks, "");
     for (source, ttl, condition) in [("raid", 600, "RaidProblem"), ("test", 1, "TestUnhealthy")] {

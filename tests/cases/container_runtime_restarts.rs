@@ -58,7 +58,7 @@ fn detection_goes_on() {
         machine.sh(fate);
         starts += more;
         a_line_is_heard(&machine, &kmsg, &format!("worker{number}"));
-        until(&format!("{starts} starts are told after {fate}"), || (told_starts(&machine) == starts).then_some(()));
+        until(&format!("{starts} starts are seen after {fate}"), || (told_starts(&machine) == starts).then_some(()));
         assert_eq!(machine.agent_pid(), pid, "{fate}");
     }
     assert_eq!(machine.property("nodewell.service", "NRestarts"), "0");

@@ -29,7 +29,7 @@ pub(crate) fn list(suite: &mut Suite) {
             "a_hung_node_is_turned_off_first",
             a_hung_node_is_turned_off_first,
         )
-        .real_with(&[BMC, Need::LongSuite], "a_zone_that_goes_dark_is_nobodys_fault", a_zone_that_goes_dark)
+        .real_with(&[BMC, Need::LongSuite], "a_zone_that_goes_dark_is_no_nodes_fault", a_zone_that_goes_dark)
         .real_with(&[BMC, Need::LongSuite], "a_leader_killed_at_any_step_is_succeeded", a_leader_killed_at_any_step);
 }
 

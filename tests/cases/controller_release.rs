@@ -96,7 +96,7 @@ fn the_release_is_meant_and_the_power_read_before_the_taint(cluster: &Cluster) {
     let tainted = scene.first(&node, "the taint is there", is_tainted);
     let meant = scene.first(&record, "the release is meant", means_release);
     let gone = scene.first(&pod, "the pod is gone", |change| change.is_gone);
-    let ending = scene.first(&pod, "somebody asked the pod to end", |change| {
+    let ending = scene.first(&pod, "the pod was asked to end", |change| {
         change.is_gone || !change.object["metadata"]["deletionTimestamp"].is_null()
     });
     told("release meant in the NodeFence", &meant, &tainted);

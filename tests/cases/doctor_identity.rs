@@ -93,7 +93,7 @@ fn another_node_is_proven_out_of_reach(cluster: &Cluster) {
     let checks = doctor.says(node, &kubeconfig, &["--other-node", other]);
     tells(&checks, "identity", ("ok", "nodewell:node:doctor-own"));
     tells(&checks, "other Nodes", ("ok", "this identity is Node doctor-own only, not doctor-other"));
-    tells(&checks, "other Nodes' Events", ("ok", "this identity tells of Node doctor-own only"));
+    tells(&checks, "other Nodes' Events", ("ok", "this identity reports on Node doctor-own only"));
     tells(&checks, "other Nodes' Leases", ("ok", "the Lease doctor-own in namespace nodewell only"));
     tells(&checks, "the controller's Leases", ("ok", "cannot create"));
     for right in ["patch nodes/status", "create events", "patch events", "own Lease"] {
@@ -157,12 +157,12 @@ fn an_expired_certificate_is_named(cluster: &Cluster) {
 fn anothers_certificate_is_named(cluster: &Cluster) {
     let node = "doctor-swapped";
     node_with_agent(cluster, node);
-    let kubeconfig = cluster.kubeconfig(&Identity::Agent("doctor-somebody".to_owned()));
+    let kubeconfig = cluster.kubeconfig(&Identity::Agent("doctor-another".to_owned()));
     let checks = Doctor::new().says(node, &kubeconfig, &[]);
-    tells(&checks, "identity", ("fail", "that is Node doctor-somebody's, and this is doctor-swapped"));
-    let kubelets = cluster.kubeconfig(&Identity::Node("doctor-somebody".to_owned()));
+    tells(&checks, "identity", ("fail", "that is Node doctor-another's, and this is doctor-swapped"));
+    let kubelets = cluster.kubeconfig(&Identity::Node("doctor-another".to_owned()));
     let checks = Doctor::new().says(node, &kubelets, &[]);
-    tells(&checks, "credentials", ("fail", "that is Node doctor-somebody's"));
+    tells(&checks, "credentials", ("fail", "that is Node doctor-another's"));
 }
 
 /// The second cluster is the one that all cases share.

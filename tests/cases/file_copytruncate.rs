@@ -144,8 +144,8 @@ fn truncations_under_load_lose_nothing_in_silence() {
     let missing = seen.missing(0..LINES);
     let losses = missing.iter().filter(|number| !missing.contains(&(**number).wrapping_sub(1))).count();
     let confessions = confessions(&agent);
-    eprintln!("    {} lines missing in {losses} places, {confessions} gaps told", missing.len());
-    assert!(confessions >= losses as u64, "{confessions} gaps told; missing {missing:?}");
+    eprintln!("    {} lines missing in {losses} places, {confessions} gaps reported", missing.len());
+    assert!(confessions >= losses as u64, "{confessions} gaps reported; missing {missing:?}");
 }
 
 fn what_was_cut_off_unread_is_said_to_be_lost() {
@@ -159,7 +159,7 @@ fn what_was_cut_off_unread_is_said_to_be_lost() {
     until("it was a while ago", || writer.rest().gt(&LATE).then_some(()));
     agent.resume();
     // Only once it was noticed: a longer file would be another story.
-    until("the loss is told", || (confessions(&agent) == 1).then_some(()));
+    until("the loss is reported", || (confessions(&agent) == 1).then_some(()));
     writer.say(6);
     wait_seen(&agent, 6);
     seen(&agent).assert_once_each((0..3).chain(6..7));

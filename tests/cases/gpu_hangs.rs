@@ -109,7 +109,7 @@ fn a_pause_lets_go_of_the_library() {
     assert_eq!(paused.reason.as_str(), "MonitorPaused", "{}", paused.message);
     monitor.wait_released();
     gpus.add("fail all 15 0000:00:00.0");
-    settled("nobody looks", || problems(&agent, "GpuUnhealthy"));
+    settled("no worker looks", || problems(&agent, "GpuUnhealthy"));
     assert!(monitor.workers().is_empty());
     assert_eq!(agent.nodewell(&["resume", "gpu"]).code, 0);
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus"]);

@@ -14,7 +14,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("gpu_xids")
         .case("an_xid_by_nvml_and_by_the_kernel_is_one_problem", an_xid_by_nvml_and_by_the_kernel_is_one_problem)
         .case("a_gpu_that_answers_ends_the_kernels_problem", a_gpu_that_answers_ends_the_kernels_problem)
-        .case("an_xid_that_somebody_cleared_stays_cleared", an_xid_that_somebody_cleared_stays_cleared)
+        .case("an_xid_that_was_cleared_stays_cleared", an_xid_that_was_cleared_stays_cleared)
         .case("an_xid_that_only_ends_a_program_is_told_once", an_xid_that_only_ends_a_program_is_told_once)
         .case("a_storm_is_counted_where_the_kernel_log_is_blind", a_storm_is_counted_where_the_kernel_log_is_blind);
 }
@@ -69,7 +69,7 @@ fn a_gpu_that_answers_ends_the_kernels_problem() {
     agent.wait_condition("GpuUnhealthy", "False");
 }
 
-fn an_xid_that_somebody_cleared_stays_cleared() {
+fn an_xid_that_was_cleared_stays_cleared() {
     let gpus = Gpus::new(1, "ecc=0,0,0,0");
     let (agent, _monitor) = start(&gpus);
     wait_listening(&agent, &gpus);

@@ -76,13 +76,13 @@ fn credentials_that_come_later_are_taken(cluster: &Cluster) {
     assert!(outcome.stderr.contains("the agent has the kubelet's credentials"), "{outcome:?}");
     // What was found before there was an API server to report to is reported.
     wait_told(cluster, (node, "KernelUnhealthy"), "True");
-    until("its Event is told", || (!cluster.events(node, "KernelOops").is_empty()).then_some(()));
+    until("its Event is reported", || (!cluster.events(node, "KernelOops").is_empty()).then_some(()));
     let mode = fs::metadata(handed(&agent)).unwrap().permissions().mode() & 0o777;
     assert!([0o600, 0o640].contains(&mode), "{mode:o}");
 }
 
 fn credentials_that_rotate_are_followed(cluster: &Cluster) {
-    let node = "handed-anew";
+    let node = "handed-again";
     let plan = plan(cluster, node);
     kubelet_has(cluster, (&plan, &Identity::Unknown));
     let agent = plan.start();
@@ -90,7 +90,7 @@ fn credentials_that_rotate_are_followed(cluster: &Cluster) {
     kubelet_has(cluster, (agent.plan(), &Identity::Node(node.to_owned())));
     wait_told(cluster, (node, "KernelUnhealthy"), "False");
     agent.kmsg().say(STALL);
-    until("its Event is told", || (!cluster.events(node, "RCUStall").is_empty()).then_some(()));
+    until("its Event is reported", || (!cluster.events(node, "RCUStall").is_empty()).then_some(()));
 }
 
 const PLUGIN: &str = r#"#!/bin/sh

@@ -260,7 +260,7 @@ fn own_events_only(cluster: &Cluster) {
     allowed(&agent, "its count", &Call::merge(&one, &json!({ "count": 2, "lastTimestamp": "2026-11-21T10:00:00Z" })));
     allowed(&agent, "a look at it", &Call::merge(&one, &json!({})));
 
-    let words = "this identity tells of Node rights-events only";
+    let words = "this identity reports on Node rights-events only";
     refused(&agent, "another Node's", (&post(&event("rights-events.2", "other", &Value::Null)), words));
     let pod = json!({ "involvedObject": { "kind": "Pod", "name": node, "namespace": "default" } });
     refused(&agent, "a Pod's", (&post(&event("rights-events.3", node, &pod)), words));
@@ -320,7 +320,7 @@ fn own_lease_only(cluster: &Cluster) {
     let owned = "owned by its Node";
     refused(
         &agent,
-        "nobody's",
+        "no owner's",
         (&Call::merge(&format!("{LEASES}/{node}"), &json!({ "metadata": { "ownerReferences": null } })), owned),
     );
     refused(&agent, "another's by owner", (&apply(node, &lease(node, ("other", &uid))), owned));

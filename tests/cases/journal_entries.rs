@@ -17,7 +17,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("an_absent_journal_is_unknown_and_the_rest_works", an_absent_journal_is_unknown_and_the_rest_works)
         .case_with(needs, "an_entry_makes_an_event", an_entry_makes_an_event)
         .case_with(needs, "rotation_loses_nothing", rotation_loses_nothing)
-        .case_with(needs, "nobody_else_speaks_for_systemd", nobody_else_speaks_for_systemd);
+        .case_with(needs, "no_other_process_speaks_for_systemd", no_other_process_speaks_for_systemd);
 }
 
 pub(crate) const RULES: &str = r#"
@@ -69,7 +69,7 @@ fn rotation_loses_nothing() {
 }
 
 /// The shipped rules believe `_PID=1`, which journald sets and we cannot.
-fn nobody_else_speaks_for_systemd() {
+fn no_other_process_speaks_for_systemd() {
     let journal = Journal::start();
     let agent = Plan::default().wrapped_in(journal.enter()).start();
     agent.wait_condition("FrequentKubeletRestart", "False");

@@ -76,6 +76,6 @@ fn what_was_not_read_is_said_to_be_lost() {
     wait_seen(&agent, 69);
     // The vacuum took those between.
     seen(&agent).assert_once_each((0..10).chain(60..70));
-    let lost = until("the loss is told", || Some(lost(&agent)).filter(|lost| !lost.is_empty()));
+    let lost = until("the loss is reported", || Some(lost(&agent)).filter(|lost| !lost.is_empty()));
     assert!(lost.len() == 1 && lost[0].contains("vacuumed"), "{lost:?}");
 }

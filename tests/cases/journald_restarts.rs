@@ -21,7 +21,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("journald_restarts")
         .case_with(needs, "what_it_took_is_seen_once", what_it_took_is_seen_once)
-        .case_with(needs, "one_that_hangs_stops_nobody", one_that_hangs_stops_nobody);
+        .case_with(needs, "one_that_hangs_stops_no_other", one_that_hangs_stops_no_other);
 }
 
 /// Entries between two restarts.
@@ -66,7 +66,7 @@ fn what_it_took_is_seen_once() {
     assert!(agent.events("RecordsLost").is_empty(), "{:?}", agent.events("RecordsLost"));
 }
 
-fn one_that_hangs_stops_nobody() {
+fn one_that_hangs_stops_no_other() {
     let journal = Journal::start();
     let rules = [TEST_RULES, LINE_RULE].concat();
     let agent = Plan::default().rules(&rules).wrapped_in([journal.enter(), as_a_service()].concat()).start();

@@ -66,20 +66,20 @@ fn dies_at(cluster: &Cluster, (point, nth): (&str, usize)) {
     let mut process = doomed.launch();
     say(&doomed, "before");
     let death = end_of(&mut process, (point, nth), || is_told(cluster, &node, "before"));
-    assert!(death == Some(Signal::SIGKILL) || nth > 1, "{node}: nobody came by there");
+    assert!(death == Some(Signal::SIGKILL) || nth > 1, "{node}: no run came by there");
     process.kill();
 
     let plan = doomed.wrapped_in(Vec::new());
     say(&plan, "after");
     say(&plan, "after");
     let mut agent = plan.start();
-    until(&format!("{node}: everything is told"), || {
+    until(&format!("{node}: everything is reported"), || {
         (is_told(cluster, &node, "before") && is_told(cluster, &node, "after")).then_some(())
     });
     // A report that would be repeated is repeated before a new one.
     agent.restart();
     agent.kmsg().say("fire: seen on last");
-    until(&format!("{node}: the last line is told"), || Some(counts(cluster, &node, "last")).filter(|one| *one == [1]));
+    until(&format!("{node}: the last line is seen"), || Some(counts(cluster, &node, "last")).filter(|one| *one == [1]));
     for subject in (0..SUBJECTS).flat_map(|n| [format!("before{n}"), format!("after{n}")]) {
         assert_eq!(counts(cluster, &node, &subject), [2], "{node}: {subject}");
     }

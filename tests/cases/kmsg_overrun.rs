@@ -49,7 +49,7 @@ fn lines_seen_and_lines_lost_are_lines_written() {
     let lost = monitor().lost;
     assert!(lost > 0 && last - first > FLOOD, "{lost} lost of {}", last - first);
     // On a busy machine the reader falls behind more than once.
-    until("every gap is told with its count", || {
+    until("every gap is reported with its count", || {
         let told: u64 = agent.events("RecordsLost").iter().map(|gap| gap.count).sum();
         (told == lost).then_some(())
     });

@@ -63,7 +63,7 @@ fn about_its_own_node(cluster: &Cluster) {
     refused(&a, "about b in b's name", (&post(&written("ke-own.5", "ke-own-b", "ke-own-b")), NAMES));
     let mut nameless = written("ke-own.6", "ke-own-a", "");
     nameless["source"] = json!({ "component": "kubelet" });
-    refused(&a, "in nobody's name", (&post(&nameless), NAMES));
+    refused(&a, "in no user's name", (&post(&nameless), NAMES));
     // Older kubelets set their name in `source` alone.
     let mut old = written("ke-own.7", "ke-own-a", "ke-own-a");
     old["reportingInstance"] = json!("");

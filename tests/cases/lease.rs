@@ -71,7 +71,7 @@ fn without_the_right_it_works_without(cluster: &Cluster) {
 }
 
 fn a_lease_that_goes_with_its_node(cluster: &Cluster) {
-    let node = "leased-anew";
+    let node = "leased-again";
     let _agent = with_lease(cluster, node);
     wait_told(cluster, (node, "KernelUnhealthy"), "False");
     until("a Lease", || cluster.lease(node));
@@ -79,7 +79,7 @@ fn a_lease_that_goes_with_its_node(cluster: &Cluster) {
     let uid = cluster.create_node(node);
     cluster.delete_lease(node);
     let patience = Duration::from_secs(40);
-    until_within(patience, "the quiet agent tells the new Node", || cluster.condition(node, "KernelUnhealthy"));
+    until_within(patience, "the quiet agent reports to the new Node", || cluster.condition(node, "KernelUnhealthy"));
     until_within(patience, "the Lease belongs to it", || {
         cluster.lease(node).filter(|lease| *owner(lease) == uid.as_str())
     });

@@ -172,7 +172,7 @@ fn what_runs_short_is_told_over_restarts() {
     assert!(satellite.stop().success(), "{}", satellite.log());
     agent.restart();
     let _satellite = started(agent.plan());
-    let now = until("it is told anew", || {
+    let now = until("it is reported again", || {
         problem(&agent, condition, subject).filter(|problem| problem.message.contains("85 of 100"))
     });
     assert_eq!((now.id, now.since, now.count), (first.id, first.since, 1));
@@ -182,7 +182,7 @@ fn a_swap_storm_is_told_while_it_lasts() {
     let agent = machine().start();
     let _satellite = started(agent.plan());
     let mut pages = 0_u64;
-    let storm = until_within(LONG, "the storm is told", || {
+    let storm = until_within(LONG, "the storm is reported", || {
         pages += 100_000;
         say(&agent, "proc/vmstat", &format!("nr_free_pages 7\npswpin {pages}\npswpout {pages}\n"));
         problem(&agent, "MemoryPressureHigh", "swap")

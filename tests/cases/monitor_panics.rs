@@ -54,7 +54,7 @@ fn nothing_is_lost_in_silence_or_told_twice() {
     let back = agent.wait_condition("TestUnhealthy", "False");
     assert_eq!(back.reason, healthy.reason);
     let last = || told(&agent).iter().any(|(subject, _)| subject == "e");
-    until("the last line is told", || last().then_some(()));
+    until("the last line is reported", || last().then_some(()));
     let expected = ["a", "b", "d", "e"].map(|line| (line.to_owned(), 1));
     assert_eq!(told(&agent), expected);
     let lost = agent.events("RecordsLost");

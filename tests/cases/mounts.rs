@@ -27,8 +27,8 @@ pub(crate) fn list(suite: &mut Suite) {
         )
         .case_with(
             &[Need::LoopDevice, Need::Other(fuse::unmet)],
-            "a_program_that_hangs_takes_nobody_with_it",
-            a_program_that_hangs_takes_nobody_with_it,
+            "a_program_that_hangs_takes_no_other_with_it",
+            a_program_that_hangs_takes_no_other_with_it,
         );
 }
 
@@ -102,7 +102,7 @@ fn what_the_kernel_cut_off_is_one_problem() {
     assert!(on(&agent, "ReadonlyFilesystem", disk.name()).is_none(), "what is over is not said again");
 }
 
-fn a_program_that_hangs_takes_nobody_with_it() {
+fn a_program_that_hangs_takes_no_other_with_it() {
     let (mut fuse, disk) = (Fuse::mounted(), Disk::mounted());
     let (hanging, point) = (text(&fuse.mount_point()), text(&disk.mount_point()));
     let agent = Plan::default().start();

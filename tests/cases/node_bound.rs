@@ -44,7 +44,7 @@ fn a_bound_token_is_its_node_only(cluster: &Cluster) {
     refused(
         &agent,
         "another's Event",
-        (&Call::post(EVENTS, &event("token-mine.2", "token-theirs", &Value::Null)), "tells of Node token-mine only"),
+        (&Call::post(EVENTS, &event("token-mine.2", "token-theirs", &Value::Null)), "reports on Node token-mine only"),
     );
     refused(
         &agent,

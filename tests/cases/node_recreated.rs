@@ -14,12 +14,12 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("node_recreated")
         .api("a_new_node_gets_conditions_and_events", a_new_node_gets_conditions_and_events)
-        .long("a_quiet_node_made_anew_is_told_at_the_next_event", a_quiet_node_made_anew_is_told_at_the_next_event);
+        .long("a_quiet_node_made_again_is_told_at_the_next_event", a_quiet_node_made_again_is_told_at_the_next_event);
 }
 
 /// The heartbeat is minutes away; only an event, which changes no condition, makes the agent look.
-fn a_quiet_node_made_anew_is_told_at_the_next_event(cluster: &Cluster) {
-    let node = "quiet-anew";
+fn a_quiet_node_made_again_is_told_at_the_next_event(cluster: &Cluster) {
+    let node = "quiet-again";
     let agent = plan_on(cluster, node).start();
     wait_told(cluster, (node, "KernelUnhealthy"), "False");
     cluster.delete_node(node);
@@ -28,13 +28,13 @@ fn a_quiet_node_made_anew_is_told_at_the_next_event(cluster: &Cluster) {
     until_within(Duration::from_secs(90), "a minute has passed since the last word about the Node", || {
         (told.elapsed() > Duration::from_secs(62)).then_some(())
     });
-    assert!(cluster.condition(node, "KernelUnhealthy").is_none(), "nobody told the agent");
+    assert!(cluster.condition(node, "KernelUnhealthy").is_none(), "the agent does not know of it");
     agent.kmsg().say(STALL);
     wait_told(cluster, (node, "KernelUnhealthy"), "False");
 }
 
 fn a_new_node_gets_conditions_and_events(cluster: &Cluster) {
-    let node = "made-anew";
+    let node = "made-again";
     let agent = plan_on(cluster, node).start();
     wait_told(cluster, (node, "KernelUnhealthy"), "False");
     cluster.delete_node(node);

@@ -113,10 +113,10 @@ fn refusals_are_as_described() {
     let api = OpenApi::of_docs();
     let json = ["-H", "Content-Type: application/json"];
     let heartbeat = [&json[..], &["-d", r#"{"source":"raid"}"#]].concat();
-    let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let other_user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let unfinished = [&json[..], &["-H", "Content-Length: 50", "-d", "{"]].concat();
     for (before, args, code) in [
-        (&nobody[..], &heartbeat[..], 403),
+        (&other_user[..], &heartbeat[..], 403),
         (&[], &["-H", "Content-Type: text/plain", "-d", "x"], 415),
         (&[], &unfinished, 408),
         (&[], &heartbeat, 429),

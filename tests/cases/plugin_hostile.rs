@@ -21,7 +21,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("what_is_no_program_is_said", what_is_no_program_is_said)
         .case_with(&[Need::Root], "what_others_could_change_is_refused", what_others_could_change_is_refused)
         .case("one_that_vanishes_is_unknown_until_it_is_back", one_that_vanishes_is_unknown_until_it_is_back)
-        .case("a_slow_one_delays_nobody", a_slow_one_delays_nobody)
+        .case("a_slow_one_delays_no_other", a_slow_one_delays_no_other)
         .case("a_stop_ends_what_runs", a_stop_ends_what_runs);
 }
 
@@ -146,7 +146,7 @@ fn what_others_could_change_is_refused() {
     assert!(why == "PluginRefused" && message.contains("can be written by others (mode 0757)"), "{message}");
     set_mode(&program, 0o755);
     set_mode(program.parent().unwrap(), 0o777);
-    until("its folder is told", || {
+    until("its folder is reported", || {
         let message = agent.condition("Sick")?.message.clone();
         message.contains("bin can be written by others (mode 0777)").then_some(())
     });
@@ -166,7 +166,7 @@ fn one_that_vanishes_is_unknown_until_it_is_back() {
     agent.wait_condition("Sick", "False");
 }
 
-fn a_slow_one_delays_nobody() {
+fn a_slow_one_delays_no_other() {
     let plan = Plan::default();
     let slow = plan.program("slow.sh", &own("#!/bin/sh\nsleep 4715.1\n"));
     let quick = plan.program("quick.sh", "#!/bin/sh\necho x >> \"$0.runs\"\nexit 0\n");

@@ -25,13 +25,13 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// Ends with the code and prints the words in the file beside it.
-const AS_TOLD: &str = "#!/bin/sh\nread code words < \"$0.told\"\necho \"$words\"\nexit \"$code\"\n";
+const AS_TOLD: &str = "#!/bin/sh\nread code words < \"$0.answer\"\necho \"$words\"\nexit \"$code\"\n";
 const EVERY_SECOND: &str = r#""invoke_interval": "1s", "timeout": "5s""#;
 
 fn tell(plan: &Plan, program: &str, told: &str) {
-    plan.file(&format!("bin/{program}.told.new"), told);
+    plan.file(&format!("bin/{program}.answer.new"), told);
     let path = |name: &str| plan.folder().join("bin").join(name);
-    fs::rename(path(&format!("{program}.told.new")), path(&format!("{program}.told"))).unwrap();
+    fs::rename(path(&format!("{program}.answer.new")), path(&format!("{program}.answer"))).unwrap();
 }
 
 /// A plan with one program, which is well, and the file of Node Problem Detector's that has it run each second.
@@ -59,8 +59,8 @@ fn a_file_of_npds_turns_its_condition_and_back() {
     tell(agent.plan(), "check.sh", "2 what moon");
     let unconfirmed =
         || agent.condition("Sick").unwrap().problems.first().and_then(|problem| problem.unconfirmed_since);
-    until("nobody confirms it", unconfirmed);
-    assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "what nobody can tell takes nothing back");
+    until("it is unconfirmed", unconfirmed);
+    assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "an unknown result takes nothing back");
     tell(agent.plan(), "check.sh", "0 it is up again");
     agent.wait_condition("Sick", "False");
 }

@@ -118,7 +118,7 @@ fn told_again_it_is_the_same_event(cluster: &Cluster) {
     agent.restart();
     agent.wait_event("UnexpectedReboot");
     let delivered = || agent.view().apiserver.undelivered == 0;
-    until("the second telling is delivered", || delivered().then_some(()));
+    until("the second report is delivered", || delivered().then_some(()));
     let count = || -> u64 {
         let events = cluster.events(node, "UnexpectedReboot");
         assert_eq!(events.len(), 1, "{events:?}");

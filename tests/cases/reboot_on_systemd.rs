@@ -73,7 +73,7 @@ fn each_end_is_told() {
     drop(machine);
 
     let machine = boot(&disk);
-    let reboot = until("the loss of power is told", || machine.events("UnexpectedReboot").pop());
+    let reboot = until("the loss of power is reported", || machine.events("UnexpectedReboot").pop());
     assert!(reboot.message.contains("(the journal's last entry)"), "{reboot:?}");
     drop(machine);
 
@@ -81,7 +81,7 @@ fn each_end_is_told() {
     let record = format!("dmesg-efi-{now}01001:\nPanic#1 Part1\n{PANIC}");
     disk.write(&format!("/var/lib/systemd/pstore/{now}/001/dmesg.txt"), &record);
     let machine = boot(&disk);
-    let panic = until("the panic is told", || machine.events("KernelPanic").pop());
+    let panic = until("the panic is reported", || machine.events("KernelPanic").pop());
     assert!(panic.message.contains("not syncing: lab panic (CPU 0, task sh, module labfault"), "{panic:?}");
     machine.sh("systemctl restart nodewell");
     wait_judged(&machine);

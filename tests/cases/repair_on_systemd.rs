@@ -90,7 +90,7 @@ fn is_bounded_and_told() {
 
     machine.sh("systemctl restart nodewell-repair.service");
     thread::sleep(SOME_LOOKS);
-    assert_eq!(pid(&machine), last, "a helper that starts anew still counts");
+    assert_eq!(pid(&machine), last, "a helper that restarts still counts");
     machine.wait_condition("ServiceRepairFailed", "True");
 
     say(&machine, "tester", "false");
@@ -101,7 +101,7 @@ fn is_bounded_and_told() {
     say(&machine, "tester", "true");
     let plan = until("the stop is seen", || {
         let plan = machine.sh("nodewelld repair --dry-run --state-dir /var/lib/nodewell-repair");
-        plan.contains("stopped by somebody").then_some(plan)
+        plan.contains("stopped on purpose").then_some(plan)
     });
     assert!(plan.starts_with("runtime.service"), "{plan}");
     thread::sleep(SOME_LOOKS);

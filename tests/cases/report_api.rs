@@ -73,7 +73,7 @@ fn daemon(agent: &Agent) -> Option<DaemonView> {
 
 fn a_report_turns_a_condition_and_another_ends_it() {
     let agent = agent();
-    assert!(agent.condition("RaidProblem").is_none(), "nobody watches it yet");
+    assert!(agent.condition("RaidProblem").is_none(), "no daemon watches it yet");
     let answer = take(&agent, json!({"conditions": [raid("True", "md0")]}));
     assert_eq!(answer["durable"], true);
     // What was answered is shown: no waiting.

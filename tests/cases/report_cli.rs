@@ -84,6 +84,6 @@ fn exit_codes_tell_refused_from_unreachable() {
     assert_eq!(code(&["--condition", "RaidProblem=true"]).code, 64, "a reason is missing");
     assert_eq!(code(&[]).code, 64, "nothing is said");
     assert_eq!(code(&["--heartbeat", "--ttl", "2d"]).code, 64);
-    let nobody = nodewell(["report", "--heartbeat", "--wait", "0", "--socket", "/nonexistent/socket"]);
-    assert_eq!(nobody.code, 69, "{}", nobody.stderr);
+    let unreachable = nodewell(["report", "--heartbeat", "--wait", "0", "--socket", "/nonexistent/socket"]);
+    assert_eq!(unreachable.code, 69, "{}", unreachable.stderr);
 }

@@ -136,7 +136,7 @@ fn smartd_becomes_a_problem_daemon() {
     assert_eq!(problem.action.as_deref(), Some("replace-disk"));
     smartd("FailedOpenDevice", "Device: /dev/sda [SAT], unable to open device");
     let problem = ours(agent.condition("DiskUnhealthy").unwrap()).unwrap();
-    assert!(problem.unconfirmed_since.is_some(), "it cannot tell any more, and the verdict stays");
+    assert!(problem.unconfirmed_since.is_some(), "it reports unknown now, and the verdict stays");
     smartd("Temperature", "Device: /dev/sda [SAT], Temperature 61 Celsius reached critical limit of 60 Celsius");
     assert_eq!(agent.events("SmartTemperature").len(), 1);
 }

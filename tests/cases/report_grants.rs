@@ -28,7 +28,7 @@ pub(crate) fn list(suite: &mut Suite) {
             "a_wrong_grant_is_told_and_changes_nothing",
             a_wrong_grant_is_told_and_changes_nothing,
         )
-        .case_with(&[Need::Root], "no_grant_lets_anybody_count_devices", no_grant_lets_anybody_count_devices)
+        .case_with(&[Need::Root], "no_grant_lets_a_client_count_devices", no_grant_lets_a_client_count_devices)
         .case_with(&[Need::Cgroup], "a_unit_reports_by_its_grant", a_unit_reports_by_its_grant)
         .case_with(&[Need::Cgroup], "a_containers_root_is_not_root", a_containers_root_is_not_root)
         .case_with(&[Need::Cgroup], "a_container_cannot_shut_others_out", a_container_cannot_shut_others_out);
@@ -145,7 +145,7 @@ fn a_wrong_grant_is_told_and_changes_nothing() {
     agent.reload();
     for line in [2, 5] {
         let place = format!("{}:{line}: ", file.display());
-        until("the mistake is told with its place", || agent.log().contains(&place).then_some(()));
+        until("the mistake is reported with its place", || agent.log().contains(&place).then_some(()));
     }
     assert_eq!(report(&agent, &stranger()).code, 200);
     // One that no rule file knows is an error, too.
@@ -154,10 +154,10 @@ fn a_wrong_grant_is_told_and_changes_nothing() {
         .file("nodewell.toml.d/10-wrong.toml", "[[grant]]\nunit = \"x.service\"\nconditions = \"TestUnheard\"\n");
     agent.reload();
     let told = format!("{}:1: the grant names TestUnheard", file.display());
-    until("the type is told", || agent.log().contains(&told).then_some(()));
+    until("the type is reported", || agent.log().contains(&told).then_some(()));
 }
 
-fn no_grant_lets_anybody_count_devices() {
+fn no_grant_lets_a_client_count_devices() {
     let grant = format!("[[grant]]\nuser = {STRANGER}\nconditions = [\"TestUnhealthy\"]\nevents = true\n");
     let agent = start(&grant);
     let counts = r#"{"source":"raid","full":true,"inventory":[{"class":"disks","total":99,"states":{"failing":98}}]}"#;

@@ -34,7 +34,7 @@ fn class(agent: &Agent, class: &str) -> Option<HardwareView> {
 
 fn devices_are_shown_by_class() {
     let agent = agent();
-    assert!(!agent.nodewell(&["status"]).stdout.contains("Hardware:"), "nobody counts");
+    assert!(!agent.nodewell(&["status"]).stdout.contains("Hardware:"), "no monitor counts");
     count(&agent, "disks", json!([{"class": "disks", "total": 4}]));
     count(&agent, "more-disks", json!([{"class": "disks", "total": 2, "states": {"failing": 1}}]));
     count(&agent, "gpus", json!([{"class": "GPUs", "total": 8, "states": {"lost": 1, "not answering": 2}}]));

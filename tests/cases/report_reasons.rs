@@ -28,7 +28,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("other_figures_are_shown_and_cost_no_write", other_figures_are_shown_and_cost_no_write)
         .on_double("other_figures_do_not_write_the_node", other_figures_do_not_write_the_node)
         .case("what_is_forgotten_is_not_published", what_is_forgotten_is_not_published)
-        .case("a_daemon_that_starts_anew_takes_nothing_back", a_daemon_that_starts_anew_takes_nothing_back);
+        .case("a_daemon_that_restarts_takes_nothing_back", a_daemon_that_restarts_takes_nothing_back);
 }
 
 fn fault(reason: &str, message: &str) -> Value {
@@ -97,7 +97,7 @@ fn a_killed_agent_knows_every_reason_again() {
     let both = [("RaidDegraded".to_owned(), 1), ("RaidSlow".to_owned(), 1)];
     assert_eq!(problems(&agent), both);
     say(&agent, &[degraded, slow.clone()]);
-    assert_eq!(problems(&agent), both, "known again, not claimed anew");
+    assert_eq!(problems(&agent), both, "known again, not claimed again");
     say(&agent, &[slow]);
     assert_eq!(problems(&agent), both[1..]);
 }
@@ -206,7 +206,7 @@ fn what_is_forgotten_is_not_published() {
     assert!(agent.view().daemons.iter().any(|daemon| daemon.name.starts_with("raid-monitor@")));
 }
 
-fn a_daemon_that_starts_anew_takes_nothing_back() {
+fn a_daemon_that_restarts_takes_nothing_back() {
     let agent = agent();
     let first = start(&agent, settings());
     set_all(&first, &["RaidDegraded", "RaidSlow"]);

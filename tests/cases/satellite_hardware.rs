@@ -23,7 +23,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("satellite-hardware")
         .case("a_fault_is_told_counted_and_survives_restarts", a_fault_is_told_counted_and_survives_restarts)
-        .case("a_device_that_hangs_takes_nobody_with_it", a_device_that_hangs_takes_nobody_with_it)
+        .case("a_device_that_hangs_takes_no_other_with_it", a_device_that_hangs_takes_no_other_with_it)
         .case("more_devices_than_a_report_holds_hang_at_once", more_devices_than_a_report_holds_hang_at_once)
         .case("a_stopped_worker_is_replaced", a_stopped_worker_is_replaced)
         .case("a_worker_ends_with_its_satellite", a_worker_ends_with_its_satellite)
@@ -144,7 +144,7 @@ fn more_devices_than_a_report_holds_hang_at_once() {
     wait_counted(&agent, "memory modules", MANY);
     hang(&agent, NAME);
     let unknown = agent.wait_condition("MemoryUnhealthy", "Unknown");
-    assert!(unknown.message.contains("300 cannot be told, such as DIMM_A1: no answer within 2 s"), "{unknown:?}");
+    assert!(unknown.message.contains("300 are unknown, such as DIMM_A1: no answer within 2 s"), "{unknown:?}");
     say(&agent, NAME, "skx_edac\n");
     agent.wait_condition("MemoryUnhealthy", "False");
     say(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
@@ -160,7 +160,7 @@ fn more_devices_than_a_report_holds_hang_at_once() {
     assert!(!satellite.log().contains("does not take our report"), "{}", satellite.log());
 }
 
-fn a_device_that_hangs_takes_nobody_with_it() {
+fn a_device_that_hangs_takes_no_other_with_it() {
     let agent = machine().start();
     let satellite = started(agent.plan(), "2s");
     wait_counted(&agent, "CPUs", 4);

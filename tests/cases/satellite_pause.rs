@@ -50,7 +50,7 @@ fn a_pause_survives_restarts_and_ends_by_itself() {
     satellite.kill();
     let satellite = started(agent.plan());
     let _ = satellite.worker();
-    assert!(file.exists(), "nobody ended it");
+    assert!(file.exists(), "no reader ended it");
     satellite.wait_said("goes on after a pause", 1);
 }
 

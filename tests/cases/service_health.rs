@@ -20,7 +20,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_kubelet_is_watched_through_all_its_moods", a_kubelet_is_watched_through_all_its_moods)
         .case("what_was_never_seen_is_not_published", what_was_never_seen_is_not_published)
         .case("what_was_seen_is_missed_after_a_restart_of_ours", what_was_seen_is_missed_after_a_restart_of_ours)
-        .case("strange_endpoints_are_states_and_delay_nobody", strange_endpoints_are_states_and_delay_nobody)
+        .case("strange_endpoints_are_states_and_delay_no_other", strange_endpoints_are_states_and_delay_no_other)
         .case_with(&[CONTAINERD], "containerd_is_stopped_and_hung_and_comes_back", containerd_comes_and_goes)
         .case_with(&[CONTAINERD], "a_health_checker_of_npd_is_done_by_us", a_health_checker_of_npd_is_done_by_us);
 }
@@ -57,7 +57,7 @@ fn a_kubelet_is_watched_through_all_its_moods() {
     let well = agent.wait_condition("KubeletUnhealthy", "False");
     assert_eq!(well.reason.as_str(), "KubeletIsHealthy");
     let moods = [
-        (Mood::Down, "nobody listens (connection refused)"),
+        (Mood::Down, "nothing listens (connection refused)"),
         (Mood::Hung, "no answer within 2 s"),
         (Mood::Unwell, "answers 500 Internal Server Error: [-]syncloop failed: reason withheld"),
         (Mood::Endless, "answers 500 Internal Server Error: xxxxx"),
@@ -107,7 +107,7 @@ fn what_was_seen_is_missed_after_a_restart_of_ours() {
     agent.wait_condition("KubeletUnhealthy", "False");
 }
 
-fn strange_endpoints_are_states_and_delay_nobody() {
+fn strange_endpoints_are_states_and_delay_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let socket = |name: &str| folder.path().join(name);
     let _mute = UnixListener::bind(socket("mute")).unwrap();
@@ -123,7 +123,7 @@ fn strange_endpoints_are_states_and_delay_nobody() {
     let agent = plan(&format!("kubelet = {:?}\n{services}", kubelet.url())).start();
     let satellite = watch(agent.plan());
     agent.wait_condition("KubeletUnhealthy", "False");
-    let found = until("all five are told", || {
+    let found = until("all five are reported", || {
         let found = agent.condition("ServiceUnhealthy")?;
         (found.problems.len() == names.len()).then_some(found)
     });
@@ -161,7 +161,8 @@ fn containerd_comes_and_goes() {
     assert_eq!(well.reason.as_str(), "ContainerRuntimeIsHealthy");
     containerd.stop();
     let gone = reason(&agent, "ContainerRuntimeUnhealthy", "ContainerdUnhealthy");
-    assert!(gone.message.contains("nobody listens") || gone.message.contains("there is no socket"), "{}", gone.message);
+    let message = &gone.message;
+    assert!(message.contains("nothing listens") || message.contains("there is no socket"), "{message}");
     containerd.start_again();
     agent.wait_condition("ContainerRuntimeUnhealthy", "False");
     containerd.hang();

@@ -28,7 +28,7 @@ fn mistakes_leave_the_old_rules_in_force() {
     let file = agent.plan().file("rules/more.toml", &QUIET_RULES.replace("warn", "loud"));
     agent.reload();
     let place = format!("{}:", file.display());
-    until("the mistake is told with its place", || agent.log().contains(&place).then_some(()));
+    until("the mistake is reported with its place", || agent.log().contains(&place).then_some(()));
     agent.kmsg().say("test: fault on alpha");
     agent.wait_condition("TestUnhealthy", "True");
     assert!(agent.condition("TestNoisy").is_none());

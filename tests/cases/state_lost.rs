@@ -65,7 +65,7 @@ fn a_damaged_file_is_moved_aside_and_told() {
     until("a new file is there", || report_array(&agent, "late").then_some(()));
     agent.restart();
     assert_eq!(arrays(&agent), ["late"]);
-    assert_eq!(agent.events("StateCorrupt").len(), 0, "it is told once");
+    assert_eq!(agent.events("StateCorrupt").len(), 0, "it is reported once");
 }
 
 fn aside(state: &Path) -> usize {

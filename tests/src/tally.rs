@@ -75,7 +75,7 @@ impl Tally {
             let _ = write!(wrong, "{} missing, such as {:?}; ", missing.len(), &missing[..missing.len().min(SHOWN)]);
         }
         if !others.is_empty() {
-            let _ = write!(wrong, "nobody said {others:?}");
+            let _ = write!(wrong, "no writer wrote {others:?}");
         }
         assert!(wrong.is_empty(), "{wrong}");
     }

@@ -42,7 +42,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn what_detaches_itself_is_ended_and_nobody_else_is() {
+fn what_detaches_itself_is_ended_and_no_other_process_is() {
     adopt_orphans().unwrap();
     let [one, two, three, four, five, six] = [1, 2, 3, 4, 5, 6].map(nap);
     let mut strays = Strays::new(PathBuf::from("/proc"));

@@ -45,7 +45,7 @@ async fn a_missing_socket_says_what_to_look_at() {
 }
 
 #[tokio::test]
-async fn a_socket_nobody_listens_on_is_not_running() {
+async fn a_socket_without_a_listener_is_not_running() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());

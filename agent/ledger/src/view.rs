@@ -109,6 +109,6 @@ fn unseen(page: &Page, daemons: &Daemons) -> Option<(Name, String)> {
         return Some((doubt.reason.clone(), cut(&message, MESSAGE_LIMIT_BYTES).to_owned()));
     }
     let message =
-        if daemon.message.is_empty() { format!("{name} cannot tell") } else { format!("{name}: {}", daemon.message) };
+        if daemon.message.is_empty() { format!("{name}: no message") } else { format!("{name}: {}", daemon.message) };
     Some((daemon.reason()?, cut(&message, MESSAGE_LIMIT_BYTES).to_owned()))
 }

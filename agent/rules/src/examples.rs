@@ -236,7 +236,7 @@ mod tests {
         let others = [Rule { reader: 1, ..first.clone() }, lasting(first.clone(), "Sick"), rule("Fire", "^disk")];
         assert_eq!(mistakes([others.to_vec(), vec![late.clone()]].concat()), [""; 0]);
         let broken = rule("Disk", "(");
-        assert_eq!(mistakes(vec![broken, first, late]).len(), 1, "the broken rule is told and hides no other reader's");
+        assert_eq!(mistakes(vec![broken, first, late]).len(), 1, "a broken rule is named and hides no other reader's");
     }
 
     #[test]

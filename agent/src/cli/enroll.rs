@@ -31,13 +31,13 @@ use crate::{
 
 It asks as this node's kubelet, or as whom --bootstrap-kubeconfig or a bootstrap
 token says. An administrator looks at the request (nodewell-identity(7) says at
-what) and approves it: kubectl certificate approve NAME. Whoever does not want to
-wait ends this with Ctrl-C: nodewell-identity.service goes on waiting, and renews
-the certificate in its time.
+what) and approves it: kubectl certificate approve NAME. To stop waiting, press
+Ctrl-C: nodewell-identity.service goes on waiting, and renews the certificate in
+its time.
 
 Exit codes: 0 enrolled, or was already; 64 wrong usage; 66 no credentials to ask
-with; 69 the API server cannot be reached; 70 it failed; 75 nobody has approved
-it yet; 77 denied, forbidden, or not root; 78 mistakes in the configuration.")]
+with; 69 the API server cannot be reached; 70 it failed; 75 it is not approved
+yet; 77 denied, forbidden, or not root; 78 mistakes in the configuration.")]
 pub(super) struct Enroll {
     /// Ask as the user of this kubeconfig [default: the kubelet's].
     #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "server"])]
@@ -140,13 +140,13 @@ impl Enroll {
         if let Some(path) = &self.bootstrap_kubeconfig {
             return Credentials::read(path).await.map_err(|error| unread(&error));
         }
-        let nobody = || {
+        let missing = || {
             Failure::said(
                 NO_INPUT,
                 "no kubelet's kubeconfig was found on this machine: name one with --bootstrap-kubeconfig, or give --server and a bootstrap token",
             )
         };
-        let found = keeper.asker().await.map_err(|error| unread(&error))?.ok_or_else(nobody)?;
+        let found = keeper.asker().await.map_err(|error| unread(&error))?.ok_or_else(missing)?;
         Ok(found.credentials)
     }
 

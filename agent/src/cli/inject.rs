@@ -25,8 +25,8 @@ use way::Way;
   sudo nodewell inject OOMKilling --condition MemoryUnhealthy
   sudo nodewell inject KernelOops --no-wait
 
-The record carries a nonce that the agent gave out for it, so nobody else can
-forge one. The problem is marked as a test everywhere and ends by itself.
+The record carries a nonce that the agent gave out for it, so no other client
+can forge one. The problem is marked as a test everywhere and ends by itself.
 `nodewell explain --list` names the reasons.")]
 pub(super) struct Inject {
     /// The reason of a kernel log rule, such as KernelOops.

@@ -42,9 +42,8 @@ enum PluginCommand {
   sudo nodewell plugin run ./custom-plugin-monitor.json
 
 It runs as the satellite runs it (environment, limits, timeout), but with the
-rights of whoever calls it, and without a cgroup of its own. Exit codes: 0 it
-was run, whatever it said; 64 there is no such plug-in; 78 the file has
-mistakes.")]
+rights of its caller, and without a cgroup of its own. Exit codes: 0 it was
+run, whatever it said; 64 there is no such plug-in; 78 the file has mistakes.")]
 struct Run {
     /// The plug-in's name, or a rule file, all of whose plug-ins are run.
     #[arg(value_name = "NAME|FILE")]

@@ -23,7 +23,7 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
   nodewell status --watch
   nodewell status --json | jq -r '.conditions[] | select(.status == \"True\") | .type'
 
-True means that the problem is there. Unknown means that nobody who could tell is looking.
+True means that the problem is there. Unknown means that no monitor for it can see.
 The exit code is 0 whatever the conditions are.")]
 pub(super) struct Status {
     /// As JSON; with --watch one object a line, on each change.

@@ -14,7 +14,7 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld --standalone                     watch this machine, tell nobody but the socket
+  nodewelld --standalone                     watch this machine, report on the socket only
   nodewelld --kubeconfig /etc/kubernetes/kubelet.conf
                                              keep this node's conditions and events true
   nodewelld --npd-config kernel-monitor.json run Node Problem Detector's file beside the shipped rules

@@ -86,7 +86,7 @@ unit = "raid-monitor"
 conditions = ["RaidProblem"]
 
 [[grant]]
-user = "nobody-of-that-name"
+user = "no-user-of-that-name"
 conditions = ["raid problem"]
 rate = "fast"
 on-stale = "forget"

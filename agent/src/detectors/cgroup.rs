@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_looked_up_and_a_gone_one_is_nobodys() {
+    fn a_process_is_looked_up_and_a_gone_one_has_no_owner() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("7")).unwrap();
         std::fs::write(root.path().join("7/cgroup"), "1:name=systemd:/x\n0::/system.slice/docker.service\n").unwrap();

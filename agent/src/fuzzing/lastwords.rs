@@ -34,5 +34,5 @@ pub fn lastwords(input: &[u8]) {
     }
     let complete = all.len() == words.dumps.len();
     let again = evidence(Mark { told: all, stopped: true, ..mark }).findings();
-    assert!(again.is_empty() || !complete, "told again: {again:?}");
+    assert!(again.is_empty() || !complete, "reported again: {again:?}");
 }

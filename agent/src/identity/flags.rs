@@ -11,11 +11,11 @@ use crate::config::{Config, Flags};
 const EXAMPLES: &str = "\
 Examples:
   nodewelld identity                         hand over the kubelet's credentials, or this node's own
-  nodewelld identity --wait 5m               and wait so long for a request that nobody has approved yet
+  nodewelld identity --wait 5m               and wait so long for a request that is not approved yet
 
 nodewell-identity.service runs it as root: at the agent's start, when the kubelet's credentials change, and every few
 minutes. It hands /run/nodewell/identity/kubeconfig to the agent, which never reads root's files itself. What [identity]
-in nodewell.toml says is done; what cannot be done is told in one line, and asked again at the next run.
+in nodewell.toml says is done; what cannot be done is logged in one line, and tried again at the next run.
 
 Exit codes: 0 done, or nothing to do; 64 wrong usage; 70 it cannot write its folders; 78 a mistake in the configuration.";
 

@@ -50,7 +50,7 @@ pub enum FolderError {
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("{path} is a link, or no folder: remove it")]
     NoFolder { path: PathBuf },
-    #[error("{path} can be written by others than user {uid}: whoever they are, remove it and enroll again")]
+    #[error("{path} can be written by others than user {uid}: remove it and enroll again")]
     NotOurs { path: PathBuf, uid: u32 },
 }
 
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_refused() {
+    fn a_folder_of_another_user_is_refused() {
         if !geteuid().is_root() {
             return;
         }

@@ -180,7 +180,7 @@ impl Keeper {
         let now = clock::now();
         for (log, _) in places(rows) {
             let message = format!(
-                "the state directory could not be read at the start: what {log} was told while the agent was away, and \
+                "the state directory could not be read at the start: what {log} received while the agent was away, and \
                  longer ago than its look-back, was not read"
             );
             ledger.gap(Gap { source: log.into(), lost: None, message, time: now.wall, origin: None }, now);

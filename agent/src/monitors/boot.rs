@@ -113,7 +113,7 @@ impl BootMonitor {
             }
         };
         if time::timeout(TAKEN_WITHIN, taken).await.is_err() {
-            tracing::warn!("what was told of the boot before is not written down; a restart may tell it again");
+            tracing::warn!("what was reported of the previous boot is not saved; a restart may report it again");
         }
     }
 

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_confirmed_word_of_somebody_trusted_counts() {
+    fn only_a_confirmed_report_of_a_trusted_source_counts() {
         assert!(concerns(&unit(), &problem(&[])));
         assert!(!concerns(&unit(), &problem(&[("condition", json!("KubeletUnhealthy"))])));
         assert!(!concerns(&unit(), &problem(&[("test", json!(true))])));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_that_went_away_is_seen_anew() {
+    fn a_problem_that_went_away_is_seen_again() {
         let mut watch = Watch::default();
         let at = |secs| Moment { boottime: Duration::from_secs(secs), ..now() };
         let mut lasted = |problems: &[ConditionProblem], secs| {

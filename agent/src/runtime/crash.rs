@@ -8,7 +8,7 @@ pub const POINTS: &[&str] = &[
     "store.in-transaction",
     "store.before-commit",
     "store.after-commit",
-    "store.after-told",
+    "store.after-report",
     "store.before-aside",
     "store.before-close",
     "exporter.after-take-in",

@@ -80,7 +80,7 @@ pub(crate) async fn feed_watchdog() {
 /// Does nothing where no service manager listens.
 pub(crate) fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd was not told");
+        tracing::debug!(%error, "systemd was not notified");
     }
 }
 

@@ -94,7 +94,7 @@ impl FilesystemCheck {
                 }
                 // The link logs it, and news comes when the agent is back.
                 Err(error) => {
-                    tracing::debug!(%error, "the problems were not told");
+                    tracing::debug!(%error, "the problems were not read");
                     false
                 }
             };

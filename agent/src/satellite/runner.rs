@@ -166,11 +166,11 @@ impl<'a> Runner<'a> {
         match self.drivers.change() {
             Change::None => {}
             Change::Came if notify::is_service() => {
-                tracing::info!("a GPU driver came; the service starts anew, for the right to its devices");
+                tracing::info!("a GPU driver came; the service restarts, for the right to its devices");
                 return Tended::MustEnd;
             }
             Change::Came | Change::Went => {
-                tracing::info!("a GPU driver came or went; it is asked anew");
+                tracing::info!("a GPU driver came or went; the GPUs are read again");
                 self.release().await;
                 self.hurry();
             }

@@ -70,14 +70,14 @@ mod tests {
         let words = Words::new("nothing to look after");
         assert_eq!(words.line(), "waits for the agent: not asked yet");
         assert!(words.back());
-        assert!(!words.back(), "told once");
+        assert!(!words.back(), "reported once");
         assert_eq!(words.line(), "nothing to look after");
-        assert!(words.away("nobody listens"));
-        assert!(!words.away("nobody listens"), "told once");
+        assert!(words.away("nothing listens"));
+        assert!(!words.away("nothing listens"), "reported once");
         words.work("looks after 1 problem".to_owned());
         words.part("mounts", "mounts: 3".to_owned());
         words.part("check", "memory: 4".to_owned());
-        assert_eq!(words.line(), "waits for the agent: nobody listens");
+        assert_eq!(words.line(), "waits for the agent: nothing listens");
         words.back();
         assert_eq!(words.line(), "memory: 4; mounts: 3; looks after 1 problem");
         words.part("mounts", String::new());

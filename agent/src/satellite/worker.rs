@@ -24,7 +24,7 @@ pub enum WorkerError {
     NoSocket(io::Error),
     #[error("the satellite cannot be heard: {0}")]
     Hearing(io::Error),
-    #[error("the satellite cannot be told: {0}")]
+    #[error("cannot write to the satellite: {0}")]
     Telling(io::Error),
     #[error("this is not a satellite's question: {0}")]
     NoQuestion(serde_json::Error),

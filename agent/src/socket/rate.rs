@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_without_number_share_a_bucket_and_cost_nobody_his_own() {
+    fn strangers_without_number_share_a_bucket_and_cost_no_known_client_its_own() {
         let mut rates = Rates::default();
         let principal = |n: usize| Arc::<str>::from(format!("container:{n}"));
         for n in 0..5 * PRINCIPALS_LIMIT {

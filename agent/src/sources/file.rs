@@ -188,7 +188,7 @@ impl LogFiles {
                 tail.detached_at = Some(clock::monotonic());
                 self.tails.push(tail);
             } else {
-                let message = "a log file was rotated away while nobody read it: lines may have been lost".to_owned();
+                let message = "a log file was rotated away before it was read: lines may have been lost".to_owned();
                 sink.gap(Gap { lost: None, time: Timestamp::now(), message });
             }
         }

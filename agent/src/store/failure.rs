@@ -59,8 +59,8 @@ impl Failure {
             Kind::Full => ("StateDiskFull", "make room there; state.db itself may grow to 64 MiB"),
             Kind::ReadOnly => ("StateReadOnly", "mount its filesystem writable again"),
             Kind::Missing => ("StateMissing", "make the directory, writable for nodewell"),
-            Kind::InUse => ("StateInUse", "stop the other agent, or whoever has state.db open"),
-            Kind::Corrupt => ("StateUnwritable", "move state.db away; it is made anew"),
+            Kind::InUse => ("StateInUse", "stop the other agent, or the process that has state.db open"),
+            Kind::Corrupt => ("StateUnwritable", "move state.db away; the agent makes a new one"),
             Kind::Unwritable if matches!(self, Self::Newer { .. }) => {
                 ("StateUnwritable", "install that version again, or move state.db away")
             }

@@ -117,7 +117,7 @@ async fn a_burst_leaves_no_long_log() {
 }
 
 #[tokio::test]
-async fn nowhere_keeps_nothing_and_stops_nobody() {
+async fn nowhere_keeps_nothing_and_stops_no_caller() {
     let store = Store::nowhere();
     assert!(!store.is_somewhere() && !store.is_full());
     assert_eq!(kept(&store, Table::Claims).await, []);

@@ -161,7 +161,7 @@ impl Writer {
             Ok(()) => {
                 self.failures = 0;
                 self.shared.change_and_show(|account| account.committed(&batch, Instant::now()));
-                crash::point("store.after-told");
+                crash::point("store.after-report");
             }
             Err(failure) => {
                 self.shared.change(|account| account.pending.give_back(batch));

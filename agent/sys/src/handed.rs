@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_handed_us_anything() {
+    fn nothing_was_handed_to_us() {
         assert!(take_handed_descriptors().unwrap().is_empty());
     }
 }

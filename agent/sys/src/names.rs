@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_name_that_needs_nobody() {
+    fn an_address_is_a_name_that_needs_no_lookup() {
         assert_eq!(resolve("127.0.0.1"), Ok(()));
         assert_eq!(resolve("::1"), Ok(()));
     }

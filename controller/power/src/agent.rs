@@ -80,7 +80,7 @@ impl Agents {
         };
         let report = self.runner.run(run, None).await.map_err(|error| error.to_string())?;
         if report.ending != Ending::Exited(0) {
-            return Err(format!("it does not tell its metadata: {}", complaint(&report, &[])));
+            return Err(format!("it does not report its metadata: {}", complaint(&report, &[])));
         }
         let agent = Agent::parse(report.stdout.trim()).map_err(|error| error.to_string())?;
         self.cache().insert(name.to_owned(), (stamp, agent.clone()));

@@ -85,7 +85,7 @@ async fn one_that_hangs_is_ended_with_all_that_it_has_started() {
     let begun = Instant::now();
     let failed = agents(&bench).act(&call(3), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
     assert_eq!(failed, Failed::Timeout(Duration::from_secs(3)));
-    assert!(begun.elapsed() < Duration::from_secs(60), "nobody waited for what sleeps");
+    assert!(begun.elapsed() < Duration::from_secs(60), "the call waited for what sleeps");
     assert!(bench.is_dead("fence_test.near") && bench.is_dead("fence_test.far"));
 }
 
@@ -107,7 +107,7 @@ async fn what_it_leaves_behind_ends_with_it() {
 }
 
 #[tokio::test]
-async fn one_that_is_not_there_or_anybodys_is_not_begun() {
+async fn one_that_is_not_there_or_writable_by_others_is_not_begun() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
     let act = async || agents(&bench).act(&call(30), Act::Off, &options(), &bench.life(60)).await.unwrap_err();

@@ -83,7 +83,7 @@ async fn off_and_on() {
     room.power.on(&node, None, &room.bench.life(60)).await.unwrap();
     assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
     bmc.order("0");
-    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "somebody else turned it off");
+    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "another client turned it off");
     let orders = bmc.orders();
     let mut sets = orders.iter().filter(|order| order.starts_with("set")).collect::<Vec<_>>();
     // On a busy host ipmitool asks once more.

@@ -25,12 +25,12 @@ fn steps(room: &Room, text: &str) {
 }
 
 #[tokio::test]
-async fn outlets_that_nobody_named_for_the_node_turn_nothing_off() {
+async fn outlets_not_named_for_the_node_turn_nothing_off() {
     let room = room();
     room.configure("n1", &[1, 2]);
     let node = node("n1", "");
     for (outlets, told) in [
-        ("", "nobody has said that n1 hangs on pdu/1 pdu/2 and on no other outlet"),
+        ("", "no outlets= says that n1 hangs on pdu/1 pdu/2 and on no other outlet"),
         ("outlets=pdu/1", "says that n1 hangs on pdu/1, and its methods turn pdu/1 pdu/2 off"),
         ("outlets=pdu/1 pdu/2 pdu/3", "says that n1 hangs on pdu/1 pdu/2 pdu/3"),
         ("outlets=pdu/1 pdu/4", "says that n1 hangs on pdu/1 pdu/4"),
@@ -65,7 +65,7 @@ async fn a_node_that_moved_to_another_machine_is_not_turned_off_by_the_old_ones_
 
 /// A kubelet may give its Node the label of any type.
 #[tokio::test]
-async fn a_label_chooses_nobodys_plug() {
+async fn a_label_chooses_no_plug() {
     let room = room();
     room.cluster.map("fence-config-type-big", "config.properties", "power_management=pdu1");
     room.cluster.map(
@@ -75,7 +75,7 @@ async fn a_label_chooses_nobodys_plug() {
     );
     let mut node = node("n1", "");
     node.labels.insert("type".into(), "big".into());
-    assert!(unproven(&room, &node).await.contains("nobody has said that n1 hangs on pdu/1"));
+    assert!(unproven(&room, &node).await.contains("no outlets= says that n1 hangs on pdu/1"));
     // The node's own ConfigMap names its machine, and leaves the steps to the type.
     steps(&room, "outlets=pdu/1");
     room.power.off(&node, None, &room.bench.life(60)).await.unwrap();

@@ -109,7 +109,7 @@ async fn anything_else_proves_nothing() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_nobodys_is_not_given_the_password() {
+async fn an_untrusted_certificate_is_not_given_the_password() {
     let (proven, request) = asked(GOOD, "0", Claim::Asked).await;
     assert!(proven.unwrap_err().contains("TLS"));
     assert_eq!(request, "");
@@ -133,7 +133,7 @@ async fn what_the_kubelet_says_proves_nothing() {
     let pins = pins();
     let of_node = node("n1", OTHER);
     let whose = Whose { node: &of_node, pins: &pins };
-    let nobody = options(nodewell_kit::free_port(), "1");
-    let told = prove(&call, &nobody, whose, &Bench::new().runner()).await.unwrap_err();
-    assert!(told.contains(OTHER) && told.contains(UUID) && !told.contains("refused"), "nobody is asked: {told}");
+    let unused = options(nodewell_kit::free_port(), "1");
+    let told = prove(&call, &unused, whose, &Bench::new().runner()).await.unwrap_err();
+    assert!(told.contains(OTHER) && told.contains(UUID) && !told.contains("refused"), "no BMC is asked: {told}");
 }

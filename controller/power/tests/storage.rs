@@ -79,7 +79,7 @@ async fn a_storage_is_no_word_of_the_machine_nor_of_another_storage() {
 }
 
 #[tokio::test]
-async fn an_export_for_a_whole_network_cuts_nobody_off_and_is_told() {
+async fn an_export_for_a_whole_network_cuts_no_node_off_and_is_reported() {
     for client in ["10.0.1.0/24", "*", "*.example.com", "@nodes", "node[1-9]"] {
         let room = room(&format!("{TABLE}/srv/data {client}(rw)\n"));
         let node = node("worker-1", "");

@@ -35,7 +35,7 @@ fn main() -> std::process::ExitCode {
         ("another_machines_system_is_never_acted_upon", || run(wrong_system())),
         ("a_system_under_another_name_is_told_with_its_own", || run(redirected())),
         ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
-        ("a_certificate_of_nobodys_is_not_asked_anything", || run(self_signed())),
+        ("an_untrusted_certificate_is_not_asked_anything", || run(self_signed())),
         ("a_bmc_that_hangs_in_its_answer_is_unknown", || run(hangs())),
         ("an_order_whose_answer_never_ends_is_in_doubt_and_read_again", || run(hangs_at_orders())),
         ("a_bmc_that_answers_late_is_waited_for", || run(late())),
@@ -125,7 +125,7 @@ async fn off_and_on() {
     assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
     assert!(bmc.boot(UUID) != boot && bmc.orders() == 2);
     bmc.order(UUID, "0");
-    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "somebody else turned it off");
+    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "another client turned it off");
 }
 
 async fn neighbours() {
@@ -205,7 +205,7 @@ async fn self_signed() {
         assert!(room.off(&node).await.is_err());
         assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     }
-    assert_eq!((bmc.requests(), bmc.is_on(UUID)), (Vec::new(), true), "the password was told to nobody");
+    assert_eq!((bmc.requests(), bmc.is_on(UUID)), (Vec::new(), true), "the password was sent to no server");
 }
 
 async fn hangs() {

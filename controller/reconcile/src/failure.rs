@@ -8,7 +8,7 @@ pub enum Failure {
     #[error("it is not there")]
     NotFound,
     /// 409: another client was first.
-    #[error("it was changed by somebody else: {0}")]
+    #[error("it was changed by another client: {0}")]
     Conflict(String),
     /// 429 of an eviction: a disruption budget refuses it for now.
     #[error("not now: {message}")]

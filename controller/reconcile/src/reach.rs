@@ -163,9 +163,9 @@ impl Reach {
     fn note(&mut self, failure: Option<&Failure>) {
         match failure {
             Some(failure) if !self.unheard => {
-                tracing::warn!(%failure, "what is reached from here is not told to the others");
+                tracing::warn!(%failure, "what is reached from here is not reported to the others");
             }
-            None if self.unheard => tracing::info!("what is reached from here is told to the others again"),
+            None if self.unheard => tracing::info!("what is reached from here is reported to the others again"),
             _ => {}
         }
         self.unheard = failure.is_some();

@@ -60,6 +60,6 @@ impl Meta {
     pub fn asked_by(&self) -> String {
         let said = self.annotations.get(ASKED_BY).map_or("", |said| said.trim());
         let said: String = said.chars().filter(|letter| !letter.is_control()).take(ASKED_BY_CHARS).collect();
-        if said.is_empty() { "nobody left a name for it".to_owned() } else { format!("asked by {said}") }
+        if said.is_empty() { "no name is given for it".to_owned() } else { format!("asked by {said}") }
     }
 }

@@ -124,8 +124,8 @@ pub(crate) fn general(snapshot: &Snapshot) -> Vec<Hold> {
 fn why_not_informed(snapshot: &Snapshot) -> String {
     match &snapshot.host.unread {
         Some(unread) => format!(
-            "the API server's store went back, as after a restore of etcd; not listed anew yet: {unread}. Records may be older \
-             than machines: see \"After a restore of etcd\" in docs/outages.md"
+            "the API server's store went back, as after a restore of etcd; not listed again yet: {unread}. Records may \
+             be older than machines: see \"After a restore of etcd\" in docs/outages.md"
         ),
         None => "the controller's watches are not complete; it waits for the API server".to_owned(),
     }

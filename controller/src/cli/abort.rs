@@ -25,7 +25,7 @@ Examples:
 It sets spec.abort of the NodeFence: nothing irreversible is begun any more.
 What is being done at that moment comes to its end; a machine that is off stays
 off until its power is known. It cannot be unsaid: `kubectl delete nodefence
-NODE` lets policies begin anew.";
+NODE` lets policies begin again.";
 
 impl Abort {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {

@@ -29,7 +29,7 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), Failure> {
         let known = Known::from([(unpinned.map.clone(), data)]);
         print(&format!("{name}: {}\n\n{}\n", unpinned.found, command(&config.namespace, &unpinned, &known)))?;
         return Err(Failure::Said(format!(
-            "{name} is not turned off before somebody has said that; look at the machine"
+            "{name} is not turned off before its ConfigMap says so; look at the machine"
         )));
     }
     let Preflight { status, reason, message } = power.preflight(&node).await;

@@ -7,7 +7,7 @@ use crate::kube::Wire;
 
 /// Every user who is known to the server may ask who it is.
 const WHO_AM_I: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-const UNKNOWN: &str = "somebody whose name the API server does not tell";
+const UNKNOWN: &str = "a user whose name the API server does not report";
 /// For people; more is no reason but a report.
 const REASON_CHARS: usize = 160;
 

@@ -150,7 +150,7 @@ fn policy(document: &Value) -> Result<Policy, Vec<String>> {
 fn of_events(policy: &Policy) -> Option<String> {
     let text = match (policy.when.uses_events(), policy.trust_events) {
         (false, _) => return None,
-        (true, true) => "trustEvents: whoever may write Events has any selected node remedied",
+        (true, true) => "trustEvents: any client that may write Events has any selected node remedied",
         (true, false) => {
             "Events alone open no record; a condition that the node itself reports has to be needed beside them"
         }
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(told("!node.ready", ""), "the policy is right");
         let asks = "'DiskFell' in events";
         assert!(told(asks, "").contains("beware: RemedyPolicy one: Events alone open no record"), "{}", told(asks, ""));
-        assert!(told(asks, ", trustEvents: true").contains("whoever may write Events"));
+        assert!(told(asks, ", trustEvents: true").contains("any client that may write Events"));
     }
 
     #[test]

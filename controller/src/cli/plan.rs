@@ -51,7 +51,7 @@ Examples:
   nodewell-controller plan --json            for scripts
 
 It reads the cluster once and decides as a leader would, with the ages that the
-API server tells; nothing is written. Of a node in hand it shows what its record
+API server has; nothing is written. Of a node in hand it shows what its record
 says. Etcd and other hosts are asked by the leader only. With --node the BMC of
 that node is asked, from this host, whether it is its own, and while it drains
 the pods that are left and their budgets. Exit codes: 0

@@ -19,7 +19,7 @@ Examples:
   nodewell-controller run --no-dry-run       act where policies say Enforce
   nodewell-controller run --kubeconfig /etc/nodewell/controller.kubeconfig
 
-Several may run; one of them leads. Exit codes: 0 it was told to stop; 70 it
+Several may run; one of them leads. Exit codes: 0 it was asked to stop; 70 it
 cannot run; 78 mistakes in the configuration.";
 
 impl Run {

@@ -33,7 +33,7 @@ fn what_is_no_toml_is_told_with_its_line() {
 }
 
 #[test]
-fn nothing_is_done_unless_somebody_says_so() {
+fn nothing_is_done_unless_configured() {
     let config = Config::settled(Settings::default()).unwrap();
     assert!(config.dry_run);
     assert_eq!(config.etcd, None);
@@ -90,7 +90,7 @@ fn no_node_can_be_named_like_the_leaders_lease() {
 }
 
 #[test]
-fn the_approver_is_somebody_else_or_nobody() {
+fn the_approver_is_another_user_or_none() {
     let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap());
     assert_eq!(settled("[approver]\nkubeconfig = \"/a\"\n").unwrap().approver, None, "off unless it is switched on");
     let approver = settled("[approver]\nenabled = true\nkubeconfig = \"/a\"\n").unwrap().approver.unwrap();
@@ -105,7 +105,7 @@ fn the_approver_is_somebody_else_or_nobody() {
 }
 
 #[test]
-fn crash_dumps_are_heard_where_somebody_says_so_and_claims_honoured_unless_not() {
+fn crash_dumps_are_heard_where_configured_and_claims_honoured_unless_not() {
     let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
     let listen = |word: &str| settled(&format!("[kdump]\nlisten = {word:?}\n")).kdump_listen.map(|at| at.to_string());
     assert_eq!((settled("").kdump_listen, listen("off")), (None, None));
@@ -124,7 +124,7 @@ fn crash_dumps_are_heard_where_somebody_says_so_and_claims_honoured_unless_not()
 }
 
 #[test]
-fn silent_agents_are_looked_after_unless_somebody_says_no() {
+fn silent_agents_are_looked_after_unless_configured_off() {
     let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
     assert!(settled("").liveness);
     assert!(!settled("[liveness]\nenabled = false\n").liveness);

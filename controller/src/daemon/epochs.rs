@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_says_nothing_is_an_error_and_is_written_anew() {
+    fn a_file_that_says_nothing_is_an_error_and_is_written_again() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE), "").unwrap();
         assert!(read(folder.path()).is_err());

@@ -94,8 +94,8 @@ fn places(words: &[Word]) -> Places {
 fn place(url: &str) -> Option<String> {
     let url: hyper::Uri = url.parse().ok()?;
     let host = url.host()?.trim_matches(['[', ']']).to_ascii_lowercase();
-    let is_anybodys = host.parse().map_or(host == "localhost", |ip: IpAddr| ip.is_loopback() || ip.is_unspecified());
-    (!is_anybodys).then_some(host)
+    let is_any_hosts = host.parse().map_or(host == "localhost", |ip: IpAddr| ip.is_loopback() || ip.is_unspecified());
+    (!is_any_hosts).then_some(host)
 }
 
 fn places_of(member: &Value) -> BTreeSet<String> {

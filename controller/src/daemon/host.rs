@@ -90,7 +90,7 @@ mod tests {
         let raw = serde_json::from_value(raw).unwrap();
         let node = crate::kube::convert::node(raw, nodewell_remedy::time::Moment::default()).unwrap();
         let (reached, came) = tokio::join!(Kubelets.reaches(&node), timeout(CONNECT, listener.accept()));
-        assert!(reached && came.is_ok_and(|came| came.is_ok()), "nobody knocked at {port}");
+        assert!(reached && came.is_ok_and(|came| came.is_ok()), "nothing connected to {port}");
     }
 
     #[tokio::test]

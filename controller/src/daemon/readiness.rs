@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_methods_has_it_only_while_somebody_would_fence_it() {
+    fn a_node_without_methods_has_it_only_while_a_policy_would_fence_it() {
         assert_eq!(news_of(&node(None), "NoMethods", false), None);
         assert_eq!(news_of(&said(json!({})), "NoMethods", false), Some(json!([])));
         assert!(news_of(&node(None), "NoMethods", true).is_some());

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_error_of_the_server_nobody_knows() {
+    fn after_an_error_of_the_server_the_outcome_is_in_doubt() {
         for code in [500, 502, 503, 504] {
             let timed_out = json!({ "message": "etcdserver: request timed out" });
             assert!(matches!(judged(code, &timed_out), Failure::NoAnswer(_)), "{code}");

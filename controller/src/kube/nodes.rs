@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taint_of_another_value_is_somebody_elses() {
+    fn a_taint_of_another_value_is_another_clients() {
         let none = |key: &str, value: &str| Taint { effect: Effect::NoExecute, ..taint(key, value) };
         for (taint, set, taken) in [
             (taint("ours", "old"), "nothing", "patch"),

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_of_something_else_is_nobodys_word() {
+    fn a_lease_of_something_else_is_no_report() {
         assert_eq!(report(serde_json::from_value(json!({ "metadata": { "name": "n1" } })).unwrap()), None);
     }
 }

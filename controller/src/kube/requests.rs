@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn nobodys_decision_is_overwritten() {
+    fn no_decision_is_overwritten() {
         assert_eq!(undecided(&request()), Ok(()));
         for odd in [
             Request { decided: true, ..request() },

@@ -23,7 +23,7 @@ use crate::{
 
 cases![
     a_silent_agents_conditions_are_spoken_for_and_taken_back,
-    whoever_wrote_meanwhile_wins,
+    a_client_that_wrote_meanwhile_wins,
     an_agents_lease_is_read_with_its_node,
     collected_conditions_are_gone,
     a_request_is_approved_once,
@@ -72,7 +72,7 @@ async fn a_silent_agents_conditions_are_spoken_for_and_taken_back(server: Arc<Se
     assert_eq!(reason(&read(&conditions, "silent").await, "DiskUnhealthy").as_deref(), Some("DiskFine"));
 }
 
-async fn whoever_wrote_meanwhile_wins(server: Arc<Server>) {
+async fn a_client_that_wrote_meanwhile_wins(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let conditions = AgentConditions::new(&cluster);
     make_node(&server, "raced").await;
@@ -92,7 +92,7 @@ async fn whoever_wrote_meanwhile_wins(server: Arc<Server>) {
 async fn an_agents_lease_is_read_with_its_node(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let conditions = AgentConditions::new(&cluster);
-    assert_eq!(conditions.read("nobody").await, Ok(None));
+    assert_eq!(conditions.read("absent").await, Ok(None));
     make_node(&server, "leasing").await;
     assert_eq!(read(&conditions, "leasing").await.lease, None);
     let lease = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "leasing" },

@@ -163,7 +163,7 @@ async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) 
     assert!(!is_cordoned().await);
     assert!(server.kubectl(&["delete", "lease", "-n", NAMESPACE, "node-peered"]));
     until("cordoned", is_cordoned).await;
-    assert_eq!(holder(&server, "peered").await, Some(json!(FIELD_MANAGER)), "peers are not told");
+    assert_eq!(holder(&server, "peered").await, Some(json!(FIELD_MANAGER)), "peers are not notified");
     set_lost(&server, "False").await;
     until("uncordoned", async || !is_cordoned().await).await;
     until("given back", async || holder(&server, "peered").await.is_none()).await;

@@ -71,11 +71,11 @@ async fn a_node_named_like_the_leaders_lease_does_not_lead(server: Arc<Server>) 
 
 async fn an_event_is_counted(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
-    let uid = make_node(&server, "told").await;
+    let uid = make_node(&server, "noted").await;
     for _ in 0..3 {
-        cluster.tell("told", &uid, &Telling::warning("RemedyHeld", "the budget of zone a is used up")).await;
+        cluster.tell("noted", &uid, &Telling::warning("RemedyHeld", "the budget of zone a is used up")).await;
     }
-    let said = server.kubectl_says(&["describe", "node", "told"]).unwrap();
+    let said = server.kubectl_says(&["describe", "node", "noted"]).unwrap();
     assert!(said.contains("RemedyHeld") && said.contains("x3") && said.contains("zone a is used up"), "{said}");
 }
 
@@ -106,10 +106,10 @@ async fn no_server_is_no_answer(server: Arc<Server>) {
     let _ = &server;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
-    let nobody = json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
+    let kubeconfig = json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{ "name": "c", "cluster": { "server": "http://127.0.0.1:1" } }], "users": [{ "name": "c", "user": {} }],
         "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "c" } }] });
-    std::fs::write(&path, nobody.to_string()).unwrap();
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
     let requests = Arc::default();
     let client = nodewell_controller::kube::connect(Some(&path), Arc::clone(&requests)).await.unwrap();
     let cluster = KubeCluster::new(client, crate::server::clock(), crate::server::settings());

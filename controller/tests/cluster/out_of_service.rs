@@ -128,7 +128,7 @@ async fn what_tolerates_the_taint_stays_and_a_daemon_goes(server: Arc<Server>) {
     for pod in [&stays, &everything] {
         assert!(is_there(&server, pod).await && story.ending(pod).is_none(), "{} tolerates it", pod.name);
     }
-    assert!(pods_of(&server, "watcher").await.is_empty(), "it is made anew while the taint is there");
+    assert!(pods_of(&server, "watcher").await.is_empty(), "it is made again while the taint is there");
     leave(&server, &["daemonset/watcher"], &[&node]);
 }
 
@@ -143,7 +143,7 @@ async fn a_taint_without_effect_on_pods_forces_away_what_is_ending(server: Arc<S
     let tainted = release(&server, &node, Effect::NoSchedule).await;
     let gone = story.until_gone(&ends).await;
     assert!(measured("forced away by a NoSchedule taint", tainted, &gone) < FORCED_WITHIN);
-    assert!(is_there(&server, &runs).await && story.ending(&runs).is_none(), "nobody asked it to end");
+    assert!(is_there(&server, &runs).await && story.ending(&runs).is_none(), "no client asked it to end");
     leave(&server, &[], &[&node]);
 }
 

@@ -28,7 +28,7 @@ async fn people_see_the_plan_hold_and_abort(server: Arc<Server>) {
     assert!(plan.contains("dry run") && !plan.contains('\u{1b}'), "{plan}");
     let (code, one) = program(&server, &["plan", "--node", "planned"]);
     assert!(code == Some(0) && one.contains("If planned failed now"), "{one}");
-    assert_eq!(program(&server, &["plan", "--node", "nobody"]).0, Some(70));
+    assert_eq!(program(&server, &["plan", "--node", "absent"]).0, Some(70));
     let (_, json) = program(&server, &["plan", "--json"]);
     assert!(serde_json::from_str::<Value>(&json).unwrap()["nodes"].is_array(), "{json}");
     assert_eq!(program(&server, &["hold", "rack 4"]).0, Some(0));
@@ -103,7 +103,7 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert!(is_cordoned().await, "{}{}", program(&server, &["plan", "--node", "faulty"]).1, told());
-    assert_eq!(cluster.uncordon("faulty", &uid, "somebody-else").await, Ok(false));
+    assert_eq!(cluster.uncordon("faulty", &uid, "another-policy").await, Ok(false));
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(service.0.id().cast_signed()), nix::sys::signal::SIGTERM)
         .unwrap();
     until("ended", async || service.0.try_wait().unwrap().is_some()).await;

@@ -70,7 +70,7 @@ async fn what_holds_and_what_is_wrong_is_said(server: Arc<Server>) {
     assert_eq!(status(&server, "a-watching").await, Value::Null);
 
     let _real = service(&server, &folder.path().join("real"), "--no-dry-run");
-    until("told", async || !events(&server, "held-back").await.is_empty()).await;
+    until("an Event is sent", async || !events(&server, "held-back").await.is_empty()).await;
     let event = events(&server, "held-back").await.remove(0);
     assert_eq!(event["reason"], "Held");
     assert!(event["message"].as_str().unwrap().contains("\nObserve: "), "{event}");

@@ -70,7 +70,7 @@ pub(crate) fn version(name: &str) -> String {
     let output = Command::new(binary(name)).arg("--version").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = text.lines().next().and_then(|line| line.split_whitespace().last());
-    format!("{name} {}", version.unwrap_or("tells no version"))
+    format!("{name} {}", version.unwrap_or("reports no version"))
 }
 
 impl Server {

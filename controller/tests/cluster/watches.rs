@@ -115,7 +115,7 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
             json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "watched" } });
         admin(&server, "create", "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases", lease).await;
         seen.wait("lease Agent watched").await;
-        cluster.tell("watched", &uid, &Telling::normal("Before", "before anybody asked")).await;
+        cluster.tell("watched", &uid, &Telling::normal("Before", "before any watch")).await;
         let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": "w" },
             "spec": { "when": "has(events.Rebooted)", "steps": [{ "cordon": {} }] } });
         server.apply(&policy.to_string()).unwrap();

@@ -32,7 +32,7 @@ pub(super) fn whole(release: Release) {
         ("the journal reads well", journal),
         ("it has no capability and its exposure is as published", exposure),
         ("what it runs is held to its limits", limited),
-        ("a mistake in its configuration is told and not tried again", mistaken),
+        ("a mistake in its configuration is reported and not tried again", mistaken),
         ("a stop is prompt", stopped),
         ("an upgrade restarts it once and keeps what is there", upgraded),
         ("removed, it is gone; purged, nothing is left", removed),
@@ -62,7 +62,7 @@ fn installed(machine: &Machine) {
 fn alone(machine: &Machine) {
     machine.write("/etc/nodewell/controller.kubeconfig", KUBECONFIG);
     machine.sh("chmod 600 /etc/nodewell/controller.kubeconfig && systemctl start nodewell-controller");
-    assert_eq!(machine.property(UNIT, "ActiveState"), "active", "started means up, whoever else is not");
+    assert_eq!(machine.property(UNIT, "ActiveState"), "active", "started means up, whatever else is not");
     until("the status line says what it waits for", || {
         let line = machine.property(UNIT, "StatusText");
         line.starts_with("waiting for the API server").then_some(())
@@ -92,7 +92,7 @@ fn unanswered(metrics: &str) -> u64 {
 /// A request without an answer is logged once and not at each attempt.
 fn journal(machine: &Machine) {
     let lines = || machine.sh(&format!("journalctl --no-pager -u {UNIT} -o cat"));
-    until("why nothing is seen is told", || lines().contains("Connection refused").then_some(()));
+    until("why nothing is seen is reported", || lines().contains("Connection refused").then_some(()));
     until("it has been tried often", || (unanswered(&page(machine, "/metrics")) > 25).then_some(()));
     let log = lines();
     eprintln!("{}", machine.sh(&format!("journalctl --no-pager -u {UNIT} -o short")));

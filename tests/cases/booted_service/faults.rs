@@ -87,7 +87,7 @@ fn successor(node: &Node, old: u32) -> u32 {
     until("another agent runs", || Some(node.machine.agent_pid()).filter(|pid| *pid != 0 && *pid != old))
 }
 
-pub(super) fn a_restart_refuses_nobody(node: &Node) {
+pub(super) fn a_restart_refuses_no_client(node: &Node) {
     let (old, socket) = (node.machine.agent_pid(), inode(node));
     let asker = Asker::start(node.machine.socket());
     for _ in 0..3 {
@@ -153,7 +153,7 @@ pub(super) fn reload(node: &Node) {
     machine.wait_condition("MoreUnhealthy", "False");
     machine.write("/etc/nodewell/rules.d/bad.toml", "[[rule]]\nreason = \"X\"\n");
     machine.sh("systemctl reload nodewell.service");
-    until("the mistake is told", || {
+    until("the mistake is reported", || {
         machine.sh("journalctl --no-pager -o cat -u nodewell").contains("rules.d/bad.toml:1").then_some(())
     });
     machine.wait_property("nodewell.service", "SubState", "running");

@@ -44,7 +44,7 @@ pub(super) fn stopped(node: &Node) {
     }
     let states = machine.run(["sh", "-c", &format!("systemctl is-active {UNITS} nodewell-check.service")]).stdout;
     assert_eq!(states, "inactive\n".repeat(4));
-    assert!(!socket.exists(), "a socket that nobody will answer on is gone");
+    assert!(!socket.exists(), "a socket without a listener is gone");
     machine.sh("systemctl start nodewell.service");
     machine.wait_condition("TestUnhealthy", "True");
 }

@@ -6,8 +6,8 @@ use nodewell_tests::{kmsg::RealKmsg, wait::until};
 
 use super::Node;
 
-pub(super) fn anybody_may_read(node: &Node) {
-    let outcome = node.machine.as_unit("somebody.service", &["User=nobody"], "nodewell status && nodewell doctor");
+pub(super) fn any_user_may_read(node: &Node) {
+    let outcome = node.machine.as_unit("other.service", &["User=nobody"], "nodewell status && nodewell doctor");
     assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(outcome.stdout.contains(": no problem, standalone"), "{outcome:?}");
 }

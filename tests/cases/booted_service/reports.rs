@@ -49,7 +49,7 @@ pub(super) fn a_grant_counts(node: &Node) {
     let taken = post(node, GRANTED, &degraded());
     assert!(taken.contains(" 200 "), "{taken}");
     until("the report turns the condition", || has_problem(node).then_some(()));
-    let told = node.machine.as_unit("somebody.service", &["User=nobody"], "nodewell status");
+    let told = node.machine.as_unit("other.service", &["User=nobody"], "nodewell status");
     assert!(told.stdout.contains("impostor.service"), "who was refused is shown: {}", told.stdout);
     let last = post(node, GRANTED, &report("\"last\": true"));
     assert!(last.contains(" 200 "), "{last}");
@@ -74,7 +74,7 @@ pub(super) fn a_restart_loses_no_report(node: &Node) {
     });
     assert_eq!(codes.code, 0, "{codes:?}");
     let answered: Vec<&str> = codes.stdout.lines().filter(|line| line.len() == 3).collect();
-    assert_eq!(answered, vec!["200"; REPORTS], "nobody is refused");
+    assert_eq!(answered, vec!["200"; REPORTS], "no report is refused");
     // What was acknowledged is in the journal, of whichever process.
     until("every report is in the journal", || (seen(node).len() == REPORTS).then_some(()));
 }

@@ -69,7 +69,7 @@ pub(super) fn a_gpu_driver_comes_late(node: &Node) {
     until("it lets go of its reader", || worker(node).is_none().then_some(()));
     machine.sh(&format!("mkdir -p {FOLDER}/module/nvidia && echo 580.65.06 >{FOLDER}/module/nvidia/version"));
     until("the GPUs are counted", || are_well(node).then_some(()));
-    assert_ne!(machine.main_pid(GPU), Some(before), "it started anew");
+    assert_ne!(machine.main_pid(GPU), Some(before), "it restarted");
     assert_eq!(machine.property(GPU, "Result"), "success");
 }
 

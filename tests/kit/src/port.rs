@@ -69,10 +69,10 @@ mod tests {
     }
 
     #[test]
-    fn whoever_listens_has_the_port() {
-        let [tcp, udp, nobodys] = free_ports();
+    fn a_listener_has_the_port() {
+        let [tcp, udp, free] = free_ports();
         let _tcp = TcpListener::bind(("0.0.0.0", tcp)).unwrap();
         let _udp = UdpSocket::bind(("127.0.0.1", udp)).unwrap();
-        assert_eq!([tcp, udp, nobodys].map(is_free), [false, false, true]);
+        assert_eq!([tcp, udp, free].map(is_free), [false, false, true]);
     }
 }

@@ -95,7 +95,7 @@ fn sim_i1_notices_a_policy_without_budgets() {
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
-fn sim_i1_notices_pods_that_nobody_counts() {
+fn sim_i1_notices_pods_that_are_not_counted() {
     let several = power([(40, 4), (50, 5), (60, 6)].map(|(at, number)| (at, Fault::PowerLoss(node(number)))).to_vec());
     let counted = |scene| Scene { pods: 40, most_pods: Some(1), fast: true, ..several(scene) };
     assert_noticed(Mutation::NoPodRate, "I1", counted);
@@ -163,7 +163,7 @@ fn sim_i7_notices_power_cycles_without_a_limit() {
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
-fn sim_i8_notices_a_quorum_that_nobody_asked_for() {
+fn sim_i8_notices_a_quorum_that_is_not_asked_for() {
     let plot = vec![(30, Fault::EtcdStops("cp-1".into())), (40, Fault::KubeletDies("cp-2".into()))];
     assert_noticed(Mutation::BlindToQuorum, "I8", hosts(true, plot));
 }
@@ -194,13 +194,13 @@ fn sim_i10_notices_a_missing_lease_taken_for_an_old_one() {
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
-fn sim_i11_notices_a_kill_switch_that_nobody_hears() {
+fn sim_i11_notices_a_kill_switch_that_is_not_read() {
     assert_noticed(Mutation::DeafToStop, "I11", power(vec![hangs(40), (50, Fault::Stop)]));
 }
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
-fn sim_i11_notices_a_persons_hold_that_nobody_reads() {
+fn sim_i11_notices_a_persons_hold_that_is_not_read() {
     assert_noticed(Mutation::DeafToHold, "I11", power(vec![hangs(40), (50, Fault::Person(Person::Holds, node(4)))]));
 }
 

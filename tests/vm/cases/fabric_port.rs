@@ -52,7 +52,7 @@ fn wait_state(guest: &Guest, state: &str) {
 }
 
 fn is_down(guest: &Guest) {
-    let problems = guest.until_within(DOWN + PATIENCE, "the port is told as down", || {
+    let problems = guest.until_within(DOWN + PATIENCE, "the port is reported as down", || {
         let problems = guest.condition("NetworkUnhealthy")?.problems;
         (!problems.is_empty()).then_some(problems)
     });

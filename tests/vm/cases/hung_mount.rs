@@ -11,8 +11,8 @@ use nodewell_vm::{
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("hung_mount").case_with(
         &[Need::LongSuite, GUEST],
-        "nfs_without_its_server_hangs_nobody_else",
-        nfs_without_its_server_hangs_nobody_else,
+        "nfs_without_its_server_hangs_no_other_mount",
+        nfs_without_its_server_hangs_no_other_mount,
     );
 }
 
@@ -41,7 +41,7 @@ const MOUNT: &str =
     "mount -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1,vers=4.0,hard,timeo=20,retrans=1 127.0.0.1:/ /srv/nfs";
 const STOP: &str = "echo 0 >/proc/fs/nfsd/threads";
 
-fn nfs_without_its_server_hangs_nobody_else() {
+fn nfs_without_its_server_hangs_no_other_mount() {
     let guest = Plan::default().modules(&["nfsd", "nfsv4"]).boot();
     guest.sh(PREPARE);
     guest.sh(SERVE);

@@ -59,7 +59,7 @@ fn an_uncorrected_one_is_told() {
 
 /// Waits until both, the kernel's log and the counter, hold the condition, and finds a single problem.
 fn assert_one(guest: &Guest, reason: &str, module: &str) {
-    let problems = guest.until("both tell of it", || {
+    let problems = guest.until("both report it", || {
         let problems = guest.condition("MemoryUnhealthy")?.problems;
         problems.iter().any(is_told_twice).then_some(problems)
     });

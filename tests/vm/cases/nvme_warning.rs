@@ -44,7 +44,7 @@ fn turns_the_condition_and_back() {
     let asked = Instant::now();
     guest.set("disk", WARNING, 1 << 2);
     let problem = guest.wait_problem("DiskUnhealthy", "NvmeReliabilityDegraded");
-    assert!(asked.elapsed() <= SOON, "told after {:?}", asked.elapsed());
+    assert!(asked.elapsed() <= SOON, "reported after {:?}", asked.elapsed());
     assert_eq!(problem.subject.as_deref(), Some("nvme0"), "{problem:?}");
     guest.set("disk", WARNING, 0);
     guest.wait_condition("DiskUnhealthy", "False");

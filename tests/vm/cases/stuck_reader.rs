@@ -91,7 +91,7 @@ fn the_others_are_read(guest: &Guest) {
 
 fn nothing_is_asked(guest: &Guest) {
     guest.wait_hardware("disks", |disks| disks.states.get("not answering") == Some(&3));
-    let disks = guest.until("somebody is told why", || {
+    let disks = guest.until("the reason is reported", || {
         let disks = guest.condition("DiskUnhealthy")?;
         disks.message.contains("stuck in the kernel").then_some(disks)
     });

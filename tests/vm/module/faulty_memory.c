@@ -124,5 +124,5 @@ static void __exit end(void)
 module_init(begin);
 module_exit(end);
 
-MODULE_DESCRIPTION("a memory controller that fails when it is told");
+MODULE_DESCRIPTION("a memory controller that fails on request");
 MODULE_LICENSE("Dual MIT/GPL");

@@ -93,7 +93,7 @@ impl ClockJudge {
         let millis = before.stepped_to(mark, self.settings.step).filter(|_| now.boottime >= BOOT)?;
         let way = if millis < 0 { "back" } else { "forward" };
         let length = Duration::from_millis(millis.unsigned_abs()).as_secs_f64();
-        let message = format!("somebody set the wall clock {length:.1} s {way}");
+        let message = format!("the wall clock stepped {length:.1} s {way}");
         Some(Happening { subject: None, ..Happening::new("ClockStepped", "", message, now.wall) })
     }
 
@@ -111,8 +111,8 @@ impl ClockJudge {
         match &reading.keeping {
             _ if !faults.is_empty() => State::Faulty(faults),
             Keeping::Denied(why) => State::Unknown { reason: Name::fixed("PermissionDenied"), message: why.clone() },
-            Keeping::Known(_) if self.memory.was_kept => State::Well { message: "somebody keeps it".to_owned() },
-            Keeping::Known(_) => State::Well { message: "nobody keeps it, nor has to".to_owned() },
+            Keeping::Known(_) if self.memory.was_kept => State::Well { message: "it is synchronised".to_owned() },
+            Keeping::Known(_) => State::Well { message: "it is not synchronised, and does not have to be".to_owned() },
         }
     }
 
@@ -138,8 +138,8 @@ impl ClockJudge {
         match (reading.keeper.is_some(), self.memory.was_kept) {
             (true, true) => format!("{who} runs, and has lost its sources of time"),
             (true, false) => format!("{who} runs, and has not found a source of time since the start of the machine"),
-            (false, true) => "nobody keeps it any more".to_owned(),
-            (false, false) => "nobody has kept it since the start of the machine".to_owned(),
+            (false, true) => "nothing synchronises it any more".to_owned(),
+            (false, false) => "nothing has synchronised it since the start of the machine".to_owned(),
         }
     }
 }

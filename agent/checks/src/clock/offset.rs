@@ -53,8 +53,8 @@ mod tests {
         assert_eq!(stepped((1000, 0), (2000, 0)), None, "a leap second, untold");
         assert_eq!(stepped((1000, 0), (2060, 0)), Some(1060));
         assert_eq!(stepped((10_000, 0), (1000, 0)), Some(-9000));
-        assert_eq!(stepped((10_000, 37), (9000, 38)), None, "a leap second, told");
-        assert_eq!(stepped((10_000, 0), (10_000, 37)), None, "somebody told the kernel about TAI");
+        assert_eq!(stepped((10_000, 37), (9000, 38)), None, "a leap second, announced");
+        assert_eq!(stepped((10_000, 0), (10_000, 37)), None, "the kernel was given the TAI offset");
     }
 
     proptest! {

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_given_up_before_anybody_looked_is_missed_where_it_should_be_good() {
+    fn a_counter_given_up_before_the_first_look_is_missed_where_it_should_be_good() {
         for (flags, cmdline, lost) in [
             (GOOD, "quiet", true),
             ("constant_tsc", "quiet", false),

@@ -168,7 +168,7 @@ impl Look<'_> {
         let path = self.proc.join(pid.to_string());
         let mut line = Vec::new();
         let name = read_into(&path.join("stat"), &mut line).and_then(|()| stat::parse(&line));
-        let name = name.map_or_else(|| "nobody".to_owned(), |stat| text::subject(stat.name));
+        let name = name.map_or_else(|| "exited process".to_owned(), |stat| text::subject(stat.name));
         let told = match owner_of(&path) {
             Some(Owner::Pod(uid)) => format!("{name} of pod {uid}"),
             Some(Owner::Unit(unit)) => format!("{name} of {unit}"),

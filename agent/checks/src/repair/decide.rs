@@ -74,7 +74,7 @@ pub enum Hold {
     Unknown,
     #[error("the unit is between two states")]
     Changing,
-    #[error("the unit was stopped by somebody")]
+    #[error("the unit was stopped on purpose")]
     Stopped,
     #[error("the unit was started just now: it has {} s more", .0.as_secs())]
     JustStarted(Duration),

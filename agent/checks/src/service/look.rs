@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_asks_for_was_stopped() {
+    fn only_what_no_unit_requires_was_stopped() {
         let gone = listed("k3s.service", LoadState::NotFound, ActiveState::Inactive);
         let idle = listed("kubelet.service", LoadState::Loaded, ActiveState::Inactive);
         let failed = listed("kubelet.service", LoadState::Loaded, ActiveState::Failed);

@@ -48,7 +48,7 @@ mod tests {
     fn five_within_twenty_minutes_are_a_loop_and_twenty_quiet_ones_its_end() {
         let mut restarts = Restarts::default();
         restarts.observe(100, at(0));
-        assert!(!restarts.is_frequent(), "nobody knows when those were");
+        assert!(!restarts.is_frequent(), "the time of those is unknown");
         for n in 1..=4 {
             restarts.observe(100 + n, at(u64::from(n)));
             assert!(!restarts.is_frequent());
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_begins_anew_is_no_jump_back_and_a_slow_one_no_loop() {
+    fn a_counter_that_begins_again_is_no_jump_back_and_a_slow_one_no_loop() {
         let mut restarts = Restarts::default();
         restarts.observe(9, at(0));
         restarts.observe(2, at(1));

@@ -74,7 +74,7 @@ impl Context<'_> {
         match unit {
             UnitWord::Stopped(name) if !self.is_required() => Sighting::Unknown {
                 reason: Name::fixed("ServiceStopped"),
-                message: format!("{name} was stopped and nobody asks for it; it is watched again once it runs"),
+                message: format!("{name} was stopped and no unit requires it; it is watched again once it runs"),
             },
             UnitWord::Stopped(name) | UnitWord::Wanted(name) => {
                 Sighting::Down(self.fault(self.reason(target), format!("{} (unit {name})", down.message)))

@@ -151,7 +151,7 @@ fn small_files_are_read_to_the_last_digit() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_file_does_not_hang_anybody() {
+fn a_pipe_in_place_of_a_file_does_not_hang_the_reader() {
     let folder = tempfile::tempdir().unwrap();
     nix::unistd::mkfifo(&folder.path().join("stat"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::fs::create_dir(folder.path().join("meminfo")).unwrap();

@@ -232,7 +232,7 @@ async fn a_bus_that_is_not_there_or_speaks_something_else_is_an_answer() {
 }
 
 #[tokio::test]
-async fn a_bus_that_hangs_is_given_up_and_connected_anew() {
+async fn a_bus_that_hangs_is_given_up_and_connected_again() {
     let bus = FakeBus::start(Mood::Hangs);
     let manager = bus.manager(SOON);
     for _ in 0..2 {
@@ -248,7 +248,7 @@ async fn a_bus_that_hangs_is_given_up_and_connected_anew() {
 }
 
 #[tokio::test]
-async fn a_bus_that_starts_anew_is_found_again() {
+async fn a_bus_that_restarts_is_found_again() {
     let bus = FakeBus::start(Mood::Drops);
     let manager = bus.manager(LATE);
     let broken = manager.units(&["a.service"]).await;

@@ -103,7 +103,7 @@ fn word(doubts: &[&Condition]) -> Option<Condition> {
     let commonest = reasons.into_values().max_by_key(Vec::len).unwrap_or_default();
     let one = commonest.into_iter().min_by_key(|doubt| doubt.transition)?;
     let subject = one.subject.as_deref().unwrap_or_default();
-    let message = format!("{} cannot be told, such as {subject}: {}", doubts.len(), one.message);
+    let message = format!("{} are unknown, such as {subject}: {}", doubts.len(), one.message);
     let transition = doubts.iter().map(|doubt| doubt.transition).min().unwrap_or(one.transition);
     Some(Condition { subject: None, message, transition, ..one.clone() })
 }

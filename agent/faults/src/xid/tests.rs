@@ -39,7 +39,7 @@ fn what_only_looks_like_it_is_nothing() {
         "NVRM: Xid (PCI:",
         "NVRM: Xid (PCI:somewhere): 79, no address",
         "NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-1111-2222-3333-444455556666",
-        " NVRM: Xid (PCI:0000:05:00): 79, somebody else's words",
+        " NVRM: Xid (PCI:0000:05:00): 79, another program's words",
         "nouveau 0000:05:00.0: fifo: fault 00 [READ]",
     ];
     for line in lines {

@@ -46,7 +46,7 @@ impl Known {
             _ if self.class != Class::Disk => return None,
             State::Well { .. } if !device.starts_with("sd") => return None,
             State::Well { .. } => "nothing was wrong with it".to_owned(),
-            State::Unknown { message, .. } => format!("how it was could not be told: {message}"),
+            State::Unknown { message, .. } => format!("its last state was unknown: {message}"),
             State::Faulty(faults) => {
                 let faults: Vec<_> =
                     faults.iter().map(|fault| format!("{}: {}", fault.reason, fault.message)).collect();

@@ -149,6 +149,6 @@ pub(super) fn exonerated(cpu: u32, now: &Now) -> [Ended; 3] {
         reason: Some(Name::fixed(reason)),
         subject,
         seen_before: now.wall,
-        evidence: "the machine check was about memory, which is told of by itself".to_owned(),
+        evidence: "the machine check was about memory, which is reported by itself".to_owned(),
     })
 }

@@ -95,7 +95,7 @@ fn the_worst_speaks_then_the_oldest_and_names_the_others() {
 }
 
 #[test]
-fn a_message_stays_bounded_whoever_else_is_broken() {
+fn a_message_stays_bounded_whatever_else_is_broken() {
     let mut ledger = watched();
     for n in 0..500 {
         let finding = Finding { message: "x".repeat(1024), ..raise(&format!("{n:0>200}"), 1) };

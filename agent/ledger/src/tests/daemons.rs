@@ -8,7 +8,7 @@ fn with_ttl(state: DaemonState, secs: u64) -> DaemonReport {
 }
 
 #[test]
-fn a_condition_nobody_watches_is_not_listed() {
+fn a_condition_no_daemon_watches_is_not_listed() {
     let mut ledger = ledger();
     assert!(ledger.conditions().is_empty());
     ledger.apply(raise("sda", 1), at(1)).unwrap();
@@ -50,7 +50,7 @@ fn of_several_that_do_not_see_the_worst_is_named() {
     ledger.daemon(report("b", DaemonState::Dead), at(1)).unwrap();
     ledger.daemon(report("c", DaemonState::Blind), at(1)).unwrap();
     let view = disk(&mut ledger);
-    assert_eq!((view.reason.as_str(), view.message.as_str()), ("MonitorDead", "b cannot tell"));
+    assert_eq!((view.reason.as_str(), view.message.as_str()), ("MonitorDead", "b: no message"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn the_oldest_events_go_first_and_are_counted() {
 }
 
 #[test]
-fn an_untouched_condition_is_not_made_anew() {
+fn an_untouched_condition_is_not_made_again() {
     let mut ledger = watched();
     let before = ledger.shared_conditions();
     ledger.apply(raise("sda", 1), at(1)).unwrap();

@@ -184,5 +184,5 @@ fn rows_of_an_older_version_are_read() {
     take(&mut ledger, raid(vec![fault("RaidDegraded", "md0", 5), fault("RaidSlow", "md0", 11)]), 11);
     assert_eq!(reasons(&mut ledger), ["RaidDegraded", "RaidSlow"]);
     let claims: Vec<u64> = disk(&mut ledger).problems.iter().map(|problem| problem.count).collect();
-    assert_eq!(claims, [1, 1], "known again, not claimed anew");
+    assert_eq!(claims, [1, 1], "known again, not claimed again");
 }

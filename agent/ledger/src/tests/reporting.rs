@@ -86,7 +86,7 @@ proptest! {
             for view in &views {
                 for one in &view.problems {
                     let told = (view.condition.clone(), one.reason.clone(), one.subject.clone(), one.message.clone());
-                    prop_assert!(said.contains(&told), "nobody says {:?}", told);
+                    prop_assert!(said.contains(&told), "no daemon says {:?}", told);
                 }
             }
             let names: Vec<String> = ledger.daemons().into_iter().map(|daemon| daemon.name).collect();
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_changes_the_claims_of_another_daemon(deeds in histories()) {
+    fn no_daemon_changes_the_claims_of_another(deeds in histories()) {
         let (mut ledger, mut now) = (ledger(), at(0));
         for deed in &deeds {
             let Deed::Report(status, principal, _) = deed else {

@@ -180,7 +180,7 @@ fn who_promises_no_further_word_is_not_missed() {
     assert_eq!(disk(&mut ledger).status, ConditionStatus::False, "what it said holds");
     assert_eq!(ledger.daemons().len(), 1);
     take(&mut ledger, Status { source: "passer-by".to_owned(), ..by_hand(vec![]) }, 300_001);
-    assert_eq!(ledger.daemons().len(), 1, "whoever has said nothing that lasts is no daemon");
+    assert_eq!(ledger.daemons().len(), 1, "a source that has reported nothing that lasts is no daemon");
 }
 
 #[test]

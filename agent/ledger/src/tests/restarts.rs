@@ -45,7 +45,7 @@ fn a_reboot_ends_what_ends_at_boot_and_nothing_else() {
     ledger.take_events();
     let mut after = restored(&ledger, OTHER_BOOT, at(9));
     assert_eq!(disk(&mut after).problems.len(), 1);
-    assert_eq!(after.take_events()[0].message, "IOError on sdb is over: the node was booted anew");
+    assert_eq!(after.take_events()[0].message, "IOError on sdb is over: the node was rebooted");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn an_end_that_a_crash_made_forgotten_is_the_same_end() {
 }
 
 #[test]
-fn what_nobody_understands_is_counted_and_struck_out() {
+fn what_cannot_be_parsed_is_counted_and_struck_out() {
     let rows = [(Table::Claims, "?"), (Table::Daemons, "x@y"), (Table::Ledger, "run"), (Table::Totals, "no name")];
     let rows = rows.map(|(table, key)| Row { table, key: key.to_owned(), value: Some("{]".to_owned()) });
     let mut ledger = watched();

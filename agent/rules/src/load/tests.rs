@@ -150,7 +150,7 @@ fn node_problem_detectors_words_give_way_to_ours() {
 }
 
 #[test]
-fn a_condition_that_nobody_declares_makes_an_npd_rule_an_event() {
+fn a_condition_that_is_not_declared_makes_an_npd_rule_an_event() {
     let monitors = directory(&[("z.json", npd("Theirs", "Elsewhere", ""))]);
     let loaded = load(&LoadPlan { monitors_dir: Some(monitors.path().to_owned()), ..LoadPlan::default() });
     assert_eq!(loaded.mistakes, []);
@@ -248,7 +248,7 @@ fn a_reason_is_explained_by_all_its_rules() {
     assert_eq!(kinds, ["permanent", "temporary"]);
     assert_eq!(explanation.rules[0].ends, ["when nothing repeats it for 5m", "with a new boot", "by `nodewell clear`"]);
     assert_eq!((explanation.rules[0].line, &*explanation.rules[0].source), (5, "kmsg"));
-    assert!(explain(&loaded.set, "Nobody").is_none());
+    assert!(explain(&loaded.set, "Unheard").is_none());
     assert_eq!(crate::explain::nearest_word("Ors", reasons(&loaded)), Some("Ours"));
     let json = serde_json::to_value(&explanation).unwrap();
     assert_eq!(json["rules"][0]["type"], "permanent");

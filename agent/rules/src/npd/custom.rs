@@ -75,7 +75,7 @@ fn note_differences(object: &Object<'_>, found: &[crate::plugin::PluginTask], re
     let runs: Vec<_> = found.iter().filter(|task| matches!(task.task, Task::Run { .. })).collect();
     if runs.iter().any(|task| task.condition.is_none()) {
         let told = "a temporary rule makes an Event when its problem begins and once an hour while it lasts; Node Problem \
-                    Detector makes one with every run, also where nobody can tell";
+                    Detector makes one with every run, also where the state is unknown";
         report.note(object.place("rules"), told);
     }
     if runs.iter().any(|task| task.condition.is_some()) {

@@ -80,7 +80,7 @@ fn what_only_a_live_host_can_prove_is_left_out_unless_asked_for() {
 }
 
 #[test]
-fn a_second_boot_starts_counting_anew() {
+fn a_second_boot_starts_counting_again() {
     let storm = || vec![counting(rule("Storm", "^storm"), 3, 3600, &[])];
     let kmsg = "6,1,1,-;storm\n6,2,2,-;storm\n6,0,0,-;Linux version 6.1\n6,1,1,-;storm\n6,2,2,-;storm\n6,3,3,-;storm\n";
     assert_eq!(lines(&found(storm(), Format::Kmsg, kmsg)), [6]);

@@ -53,7 +53,7 @@ impl Host {
             None => Check::fail(
                 "boot id",
                 format!("{} cannot be read", path.display()),
-                "mount procfs: without it records of two boots cannot be told apart",
+                "mount procfs: without it records of two boots cannot be kept apart",
             ),
         }
     }
@@ -65,7 +65,7 @@ impl Host {
             Err(error) => Check::fail(
                 "mounts",
                 format!("{} cannot be read: {error}", path.display()),
-                "mount procfs: without it the node's filesystems cannot be told from pods' volumes",
+                "mount procfs: without it the node's filesystems cannot be distinguished from pods' volumes",
             ),
         }
     }

@@ -40,11 +40,11 @@ fn is_needed(group: Group, sys: &Path, config: &Config) -> bool {
 fn lacking(group: Group) -> &'static str {
     match group {
         Group::Check => {
-            "does not run: read-only filesystems and vanished devices stay problems until the next boot, and nobody \
-             counts the errors of memory, CPUs, PCI Express and fabrics"
+            "does not run: read-only filesystems and vanished devices stay problems until the next boot, and the \
+             errors of memory, CPUs, PCI Express and fabrics are not counted"
         }
-        Group::Disk => "does not run: nobody asks the disks and arrays how they are",
-        Group::Gpu => "does not run: nobody asks the GPUs how they are, and what their resets mend stays a problem",
+        Group::Disk => "does not run: the disks and arrays are not checked",
+        Group::Gpu => "does not run: the GPUs are not checked, and what their resets mend stays a problem",
     }
 }
 

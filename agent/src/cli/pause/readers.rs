@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_are_known_by_group_and_agent_and_one_that_hangs_is_anybodys() {
+    fn readers_are_known_by_group_and_agent_and_one_that_hangs_may_be_any() {
         let folder = tempfile::tempdir().unwrap();
         let is = |name, state, socket: &str| process(folder.path(), name, state, Path::new(socket));
         assert!(is("nwd:idle", 'S', SOCKET));

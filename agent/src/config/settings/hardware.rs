@@ -12,7 +12,7 @@ use super::path;
 /// What is asked of a disk keeps it awake.
 const DISK_INTERVAL: (Duration, &str) = (Duration::from_mins(1), "would keep disks awake");
 /// A round of the others reads some hundred small files.
-const INTERVAL: (Duration, &str) = (Duration::from_secs(5), "would cost more than it tells");
+const INTERVAL: (Duration, &str) = (Duration::from_secs(5), "would cost more than it finds");
 /// A week: what is read less often is reported too late.
 const LONGEST_INTERVAL: Duration = Duration::from_hours(7 * 24);
 

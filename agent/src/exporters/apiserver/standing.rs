@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(standing.compare(&told, &answered, at(0)), [Name::fixed("B"), Name::fixed("C")]);
         assert!(standing.message().starts_with("B, C: the Node says something else"));
         assert!(standing.wants_comparison(at(300)), "what differs is looked at again with every heartbeat");
-        assert_eq!(standing.compare(&told, &answered, at(300)), [], "news is told once");
+        assert_eq!(standing.compare(&told, &answered, at(300)), [], "news is reported once");
         standing.compare(&told, &["A", "B", "C"].map(|name| fields(name, "ours")), at(600));
         assert_eq!(standing.message(), "");
         assert!(!standing.wants_comparison(at(4199)) && standing.wants_comparison(at(4200)));

@@ -135,7 +135,7 @@ fn params(node: &str) -> CertificateParams {
 }
 
 #[tokio::test]
-async fn a_key_is_kept_before_anybody_is_asked_and_asked_for_once() {
+async fn a_key_is_saved_before_the_request_and_requested_once() {
     let bench = bench().await;
     let first = bench.step().await.unwrap();
     assert!(matches!(first, Progress::Waiting { .. }), "{first:?}");

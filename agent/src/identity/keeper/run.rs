@@ -151,11 +151,15 @@ impl<'a> Run<'a> {
         let asker = match self.keeper.asker().await {
             Ok(Some(asker)) => asker,
             Ok(None) => {
-                self.notes.push("nobody to ask for a certificate with: no kubelet's kubeconfig was found; name one as bootstrap-kubeconfig in [identity]".to_owned());
+                self.notes.push(
+                    "no credentials to request a certificate with: no kubelet's kubeconfig was found; name one as \
+                     bootstrap-kubeconfig in [identity]"
+                        .to_owned(),
+                );
                 return Ok(None);
             }
             Err(error) => {
-                self.notes.push(format!("nobody to ask for a certificate with: {error}"));
+                self.notes.push(format!("no credentials to request a certificate with: {error}"));
                 return Ok(None);
             }
         };

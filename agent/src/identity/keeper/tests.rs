@@ -157,7 +157,7 @@ async fn the_mode_decides() {
 }
 
 #[tokio::test]
-async fn nobody_asks_unless_somebody_wished_it() {
+async fn no_certificate_is_requested_unless_configured() {
     let machine = Machine::new(IdentityMode::Auto);
     machine.kubelet("kubelets");
     assert!(machine.run().await.notes.is_empty());

@@ -92,7 +92,7 @@ impl Evidence {
         // A clock that was set in between does not make it come back before it went.
         let began = self.began().max(seen);
         let why = panic.map(|panic| format!("the kernel panicked: {panic}")).or_else(|| self.kernels_last_words());
-        let why = why.unwrap_or_else(|| "nothing was left that tells why (power, a watchdog, a reset)".to_owned());
+        let why = why.unwrap_or_else(|| "nothing was left that shows why (power, a watchdog, a reset)".to_owned());
         let mut message = format!(
             "the node went down without a shutdown and came back at {began:.0}; last seen alive at {seen:.0} ({by}); {why}"
         );

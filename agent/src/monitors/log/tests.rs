@@ -167,7 +167,7 @@ fn findings_travel_with_the_place_behind_them_and_a_place_alone_rarely() {
     bench.monitor().placed_at = Duration::ZERO;
     bench.monitor().record(&fault(3));
     bench.monitor = None;
-    assert_eq!(bench.told().1.last().unwrap().1, [place(3)], "the end tells it");
+    assert_eq!(bench.told().1.last().unwrap().1, [place(3)], "the end reports it");
 }
 
 #[test]

@@ -131,12 +131,12 @@ fn probe(device: &str, mounts: &[&Mount], probes: &mut Probes) -> ProbeResult {
 
 /// For a filesystem that itself shows no fault.
 fn judge_mounted(first: &Reading, reading: &Reading) -> Verdict {
-    let made_anew = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
+    let mounted_again = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
     let turned_writable = first.read_only;
     match reading.probe {
         ProbeResult::Writable => over("it takes writes again"),
         // Without the right to write there, the kernel's own flags of a new mount are the best evidence.
-        ProbeResult::Denied if made_anew || turned_writable => over("it was mounted anew, writable"),
+        ProbeResult::Denied if mounted_again || turned_writable => over("it was mounted again, writable"),
         ProbeResult::Denied | ProbeResult::Pending | ProbeResult::Failed => Verdict::Stays,
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_raised_again_needs_its_proof_anew() {
+    fn a_problem_raised_again_needs_its_proof_again() {
         let well = || reading(&[41], false, 1, ProbeResult::Writable);
         let mut watch = Watch::new(true);
         watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_counted_before_anybody_could_read_them_do_not_speak_against_the_mount() {
+    fn errors_counted_before_the_first_read_do_not_speak_against_the_mount() {
         let mut watch = Watch::new(false);
         watch.judge(Reading { errors: None, ..reading(&[], false, 0, ProbeResult::Pending) }, Duration::ZERO);
         let early = reading(&[41], false, 1, ProbeResult::Writable);
@@ -209,10 +209,10 @@ mod tests {
         let silent = || reading(&[40], false, 1, Failed);
         for (first, then, well, case) in [
             (broken(), reading(&[40], true, 1, Pending), false, "still read-only"),
-            (broken(), reading(&[41], false, 1, Writable), true, "mounted anew and writable"),
-            (broken(), reading(&[41], false, 1, Failed), false, "mounted anew, but a write fails"),
-            (broken(), reading(&[41], false, 2, Writable), false, "mounted anew, but it counted another error"),
-            (broken(), reading(&[41], false, 1, Denied), true, "mounted anew, and we may not write there"),
+            (broken(), reading(&[41], false, 1, Writable), true, "mounted again and writable"),
+            (broken(), reading(&[41], false, 1, Failed), false, "mounted again, but a write fails"),
+            (broken(), reading(&[41], false, 2, Writable), false, "mounted again, but it counted another error"),
+            (broken(), reading(&[41], false, 1, Denied), true, "mounted again, and we may not write there"),
             (silent(), reading(&[40], false, 1, Denied), false, "6.1 says rw although writes fail: no evidence"),
             (silent(), reading(&[40], false, 1, Failed), false, "6.1 says rw, the probe knows better"),
             (broken(), reading(&[], false, 1, Pending), true, "unmounted"),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_nobody_knows_proves_nothing_unless_its_problem_is_old() {
+    fn an_unknown_device_proves_nothing_unless_its_problem_is_old() {
         let unknown = || Reading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
         assert_eq!(after(unknown(), unknown()), Verdict::Stays);
         assert!(matches!(Watch::new(true).judge(unknown(), Duration::ZERO), Verdict::Over(_)));

@@ -34,7 +34,7 @@ fn a_pipe_that_stays_open_is_not_waited_for() {
         let pipe = Pipe::read(reader, 10);
         writer.write_all(b"quick").await.unwrap();
         assert_eq!(pipe.finish(Duration::from_secs(1)).await, b"quick");
-        assert!(writer.write_all(&[0; 200]).await.is_err(), "nobody reads any more");
+        assert!(writer.write_all(&[0; 200]).await.is_err(), "no process reads any more");
     });
 }
 

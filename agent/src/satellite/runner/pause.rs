@@ -39,7 +39,7 @@ pub struct Pause {
 
 /// Why a pause cannot be made or ended.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {source}; pausing takes whoever runs the agent, or root", path.display())]
+#[error("cannot write {}: {source}; only the agent's user or root can pause", path.display())]
 pub struct PauseError {
     path: PathBuf,
     source: io::Error,
@@ -88,7 +88,7 @@ impl PauseFile {
         let folder = OpenOptions::new().read(true).custom_flags(flags).open(self.folder())?;
         let metadata = folder.metadata()?;
         let is_closed = metadata.mode() & 0o022 == 0;
-        let why = format!("the folder {} is somebody else's, or others may write in it", self.folder().display());
+        let why = format!("the folder {} belongs to another user, or others may write in it", self.folder().display());
         if is_trusted(&metadata) && is_closed { Ok(folder) } else { Err(io::Error::other(why)) }
     }
 
@@ -183,7 +183,7 @@ mod tests {
         let elsewhere = folder.path().join("elsewhere");
         fs::rename(&path, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
-        assert_eq!(file.now(), None, "a link may lead to anybody's file");
+        assert_eq!(file.now(), None, "a link may lead to any file");
         fs::remove_file(&path).unwrap();
         for garbage in ["", "{}", "nonsense", "{\"until_boottime_millis\": -1}"] {
             fs::write(&path, garbage).unwrap();

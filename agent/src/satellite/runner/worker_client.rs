@@ -110,7 +110,7 @@ impl WorkerClient {
                 return fitting(reply.said, &question.ask);
             }
         }
-        Err(Failure::Broken("it answers what nobody asked".to_owned()))
+        Err(Failure::Broken("its reply belongs to no request".to_owned()))
     }
 
     /// One that ended between two questions, killed for its memory for example, is no device's error.

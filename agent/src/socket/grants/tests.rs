@@ -45,7 +45,7 @@ fn missing(grants: &Grants, peer: &Peer, report: &[Status]) -> Missing {
 }
 
 #[test]
-fn without_grants_root_and_the_agents_user_report_and_nobody_else() {
+fn without_grants_only_root_and_the_agents_user_report() {
     let grants = Grants::new(&[]);
     for (peer, may) in [
         (Peer::user(0), true),

@@ -58,7 +58,7 @@ impl Identity {
     pub(in crate::socket) fn shut_out(&self) -> Option<String> {
         match &self.place {
             Place::Container(name) => Some(format!("it runs in a container ({name})")),
-            Place::Unknown(why) => Some(format!("who it is cannot be told: {why}")),
+            Place::Unknown(why) => Some(format!("its identity is unknown: {why}")),
             Place::Unit(_) | Place::Host => None,
         }
     }

@@ -44,7 +44,7 @@ fn root_is_only_bound_by_the_whole() {
 }
 
 #[test]
-fn a_containers_root_has_no_more_than_any_peer_and_shuts_nobody_out() {
+fn a_containers_root_has_no_more_than_any_peer_and_shuts_no_peer_out() {
     let permits = permits();
     let pod = || Peer::contained("cri-containerd-1.scope", 0);
     let _held: Vec<_> = (0..3).map(|_| take(&permits, &pod())).collect();

@@ -85,7 +85,7 @@ async fn a_chunked_flood_is_cut_off() {
 }
 
 #[tokio::test]
-async fn garbage_is_refused_and_harms_nobody() {
+async fn garbage_is_refused_and_harms_no_client() {
     let fixture = Fixture::start(Limits::default());
     let binary: Vec<u8> = (0..=255).cycle().take(5000).collect();
     for garbage in [&binary[..], b"\0\0\0\0\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\r\n\r\n"] {

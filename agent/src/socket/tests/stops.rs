@@ -112,7 +112,7 @@ async fn what_was_sent_on_an_idle_connection_as_the_stop_began_is_answered() {
 }
 
 #[tokio::test]
-async fn who_was_just_accepted_may_still_speak_and_nobody_else_is_accepted() {
+async fn who_was_just_accepted_may_still_speak_and_no_other_client_is_accepted() {
     let mut served = start();
     let mut silent = UnixStream::connect(&served.path).await.unwrap();
     let mut idle = report(&served.path).await;

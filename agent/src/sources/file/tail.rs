@@ -112,7 +112,7 @@ impl Tail {
             tail.remember_head()?;
         }
         if known_through.is_some_and(|offset| offset >= metadata.len() || !tail.begins_line(offset)) {
-            tail.restart("was truncated while nobody read it", sink);
+            tail.restart("was truncated before it was read", sink);
         }
         Ok(tail)
     }
@@ -161,7 +161,7 @@ impl Tail {
         }
         if self.head_changed()? {
             self.pass(lines, Flush::End, sink);
-            self.restart("was truncated and written anew", sink);
+            self.restart("was truncated and rewritten", sink);
             return Ok(length);
         }
         self.framer.filled(length);

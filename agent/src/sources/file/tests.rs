@@ -133,11 +133,11 @@ fn a_file_that_was_truncated_and_outgrew_its_old_self_is_a_gap() {
     log.append("1 a\n");
     running.until(|told| told.records.len() == 1);
     // One system call, so that the reader sees it only afterwards.
-    let anew = "2 something else, and longer than before\n";
-    std::os::unix::fs::FileExt::write_all_at(&File::options().write(true).open(&log.path).unwrap(), anew.as_bytes(), 0)
+    let late = "2 something else, and longer than before\n";
+    std::os::unix::fs::FileExt::write_all_at(&File::options().write(true).open(&log.path).unwrap(), late.as_bytes(), 0)
         .unwrap();
     let told = running.until(|told| told.records.len() == 2);
-    assert_eq!((told.texts()[1], told.gaps.len()), (anew.trim_end(), 1));
+    assert_eq!((told.texts()[1], told.gaps.len()), (late.trim_end(), 1));
     assert_eq!(told.gaps[0].lost, None);
 }
 
@@ -201,7 +201,7 @@ fn a_cursor_goes_on_behind_its_line_and_new_files_are_read_whole() {
 }
 
 #[test]
-fn what_came_and_went_while_nobody_read_comes_in_between() {
+fn what_came_and_went_between_two_reads_comes_in_between() {
     let log = Log::new("");
     let told = {
         let running = log.follow();
@@ -230,7 +230,7 @@ fn what_came_and_went_while_nobody_read_comes_in_between() {
 }
 
 #[test]
-fn a_file_that_shrank_while_nobody_read_it_is_a_gap() {
+fn a_file_that_shrank_before_it_was_read_is_a_gap() {
     let log = Log::new("");
     let told = {
         let running = log.follow();

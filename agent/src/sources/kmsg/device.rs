@@ -140,7 +140,7 @@ impl Stream {
                 return Ok(Look::Record(self.framer.frame(span).bytes));
             }
             if self.ended {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "everybody who wrote to it has gone"));
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "all its writers have gone"));
             }
             if std::mem::take(&mut self.quiet) {
                 return Ok(Look::Nothing);

@@ -78,7 +78,7 @@ fn in_trouble_memory_is_bounded_and_nothing_is_half_kept() {
 }
 
 #[test]
-fn a_healthy_store_takes_all_rows_of_everybody_at_once() {
+fn a_healthy_store_takes_all_rows_of_all_writers_at_once() {
     let (mut account, now) = (Account::default(), Instant::now());
     let rows: Vec<Row> = (0..20).flat_map(|number| big(&number.to_string(), MIB)).collect();
     account.put_all(&[Table::Events], rows, now);

@@ -21,7 +21,7 @@ fn moved_aside(directory: &Path) -> Vec<String> {
 }
 
 /// What was damaged before the start costs what it held and nothing else.
-async fn starts_anew(directory: &Path) {
+async fn starts_empty(directory: &Path) {
     let store = open(directory);
     assert_eq!(kept(&store, Table::Claims).await, []);
     let state = until(&store, |state| state.corruption.is_some()).await;
@@ -36,7 +36,7 @@ async fn random_bytes_are_moved_aside() {
     let directory = tempfile::tempdir().unwrap();
     with_one_row(directory.path()).await;
     fs::write(directory.path().join("state.db"), "this is not a database".repeat(500)).unwrap();
-    starts_anew(directory.path()).await;
+    starts_empty(directory.path()).await;
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_page_of_zeros_is_moved_aside() {
     let file = fs::OpenOptions::new().write(true).open(directory.path().join("state.db")).unwrap();
     let pages = file.metadata().unwrap().len() / 4096;
     (1..pages).for_each(|page| file.write_all_at(&[0; 4096], page * 4096).unwrap());
-    starts_anew(directory.path()).await;
+    starts_empty(directory.path()).await;
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn a_truncated_file_is_moved_aside() {
     with_one_row(directory.path()).await;
     let file = fs::OpenOptions::new().write(true).open(directory.path().join("state.db")).unwrap();
     file.set_len(2 * 4096).unwrap();
-    starts_anew(directory.path()).await;
+    starts_empty(directory.path()).await;
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn a_file_of_a_newer_version_is_left_alone() {
     rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     let before = fs::read(&path).unwrap();
     let store = open(directory.path());
-    assert_eq!(store.kept(&[Table::Claims], LONG).await, None, "and nobody waits for it");
+    assert_eq!(store.kept(&[Table::Claims], LONG).await, None, "and no caller waits for it");
     let trouble = until(&store, |state| state.trouble.is_some()).await.trouble.unwrap();
     assert_eq!(trouble.reason.as_str(), "StateUnwritable");
     assert!(trouble.message.contains("newer nodewell"), "{}", trouble.message);

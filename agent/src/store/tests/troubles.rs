@@ -18,7 +18,7 @@ async fn a_missing_directory_is_waited_for() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("lib/nodewell");
     let store = open(&directory);
-    assert_eq!(store.kept(&[Table::Claims], LONG).await, None, "nobody waits for it");
+    assert_eq!(store.kept(&[Table::Claims], LONG).await, None, "no caller waits for it");
     assert_eq!(reason(&store).await, "StateMissing");
     let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Now);
     assert!(!store.is_durable(ticket).await);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_goes_on_while_nobody_stops_it() {
+    fn a_drain_goes_on_until_it_is_stopped() {
         let (snapshot, fence) = draining();
         assert_eq!(forbids(&snapshot, &fence), None);
     }

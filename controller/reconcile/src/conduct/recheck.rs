@@ -189,7 +189,7 @@ fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Op
     let stored = stored.ok_or("the record was deleted")?;
     let is_same = stored.metadata.uid == fence.metadata.uid
         && stored.metadata.resource_version == fence.metadata.resource_version;
-    refuse_if(!is_same, || "the record was changed by somebody else".into())?;
+    refuse_if(!is_same, || "the record was changed by another client".into())?;
     // To turn it on again is how an abort is carried out.
     refuse_if(stored.spec.abort && meant.0 != Irreversible::PowerOn, || "a person aborted it".into())?;
     refuse_if(stored.metadata.annotations.contains_key(HOLD), || {

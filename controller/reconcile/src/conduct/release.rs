@@ -115,7 +115,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
 fn meant_at(fence: &NodeFence, now: Now) -> Result<Moment, Failed> {
     let age =
         fence.status.intent.as_ref().and_then(|intent| Duration::try_from(now.wall.duration_since(intent.at)).ok());
-    let unknown = || Failed::NotBegun("nobody knows when the release was meant: the clock was set back".into());
+    let unknown = || Failed::NotBegun("the time of the meant release is not known: the clock was set back".into());
     age.map(|age| Moment(now.moment.0.saturating_sub(age))).ok_or_else(unknown)
 }
 
@@ -133,7 +133,7 @@ fn mark(fence: &NodeFence) -> Result<ReleaseMark, Failed> {
         return Ok(ReleaseMark::OutOfService(out_of_service()));
     }
     let boot = fence.status.off.as_ref().map(|off| off.boot_id.clone()).filter(|boot| !boot.is_empty());
-    let unknown = || Failed::NotBegun("nobody knows which boot was cut off its storage".into());
+    let unknown = || Failed::NotBegun("the boot that was cut off its storage is not known".into());
     boot.map(ReleaseMark::StorageOf).ok_or_else(unknown)
 }
 
@@ -173,7 +173,7 @@ mod tests {
 
     /// Or a reading of On that came in between would be older than the release.
     #[test]
-    fn a_release_that_nobody_knows_when_it_was_meant_is_not_begun() {
+    fn a_release_meant_at_an_unknown_time_is_not_begun() {
         assert!(matches!(meant_at(&meant(1001), now(1000)), Err(Failed::NotBegun(_))), "from the future");
         let mut none = meant(1000);
         none.status.intent = None;

@@ -145,7 +145,7 @@ async fn a_lease_given_back_is_taken_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_made_anew_does_not_count_from_the_start() {
+async fn a_lease_made_again_does_not_count_from_the_start() {
     let cluster = OneLease::default();
     let (mut one, term) = candidate(&cluster, "one", 0);
     let mut fence = NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };

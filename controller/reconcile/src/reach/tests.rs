@@ -35,7 +35,7 @@ fn another_hosts_word_counts_once_it_changes_and_not_when_it_stands_still() {
 }
 
 #[test]
-fn a_word_that_changed_while_nobody_listened_is_not_believed() {
+fn a_report_that_changed_between_watches_is_not_believed() {
     let mut reach = Reach::default();
     reach.hear(vec![word("other", 1, Some(4))], "me", at(10));
     reach.hear(vec![word("other", 7, Some(600))], "me", at(100));

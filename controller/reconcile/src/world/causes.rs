@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_passed_begins_anew() {
+    fn a_cause_that_passed_begins_again() {
         let (mut causes, snapshot) = (Causes::default(), Snapshot::default());
         causes.learn(&[verdict("n")], &snapshot, at(10));
         causes.learn(&[], &snapshot, at(20));

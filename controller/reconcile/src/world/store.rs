@@ -70,7 +70,7 @@ impl State {
             return false;
         }
         if self.store.unread.remove(&source) && self.store.unread.is_empty() {
-            tracing::info!("everything is listed anew since the API server's store went back");
+            tracing::info!("everything is listed again since the API server's store went back");
         }
         true
     }
@@ -113,8 +113,8 @@ impl State {
             was,
             is,
             "the API server's store went back, as after etcd was restored from a backup: what was known of the cluster is \
-             thrown away and listed anew, this term ends, and nothing is begun until then; see \"After a restore of etcd\" \
-             in docs/outages.md"
+             thrown away and listed again, this term ends, and nothing is begun until then; see \"After a restore of \
+             etcd\" in docs/outages.md"
         );
         self.store.unread = ALL.into();
         for (other, asked) in &mut self.store.asked {

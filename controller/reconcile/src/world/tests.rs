@@ -113,7 +113,7 @@ async fn who_hears_nothing_is_not_informed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dump_is_known_of_a_node_in_hand_whoever_leads() {
+async fn a_dump_is_known_of_a_node_in_hand_under_any_leader() {
     let world = world();
     let dumping = |world: &World| world.with(|snapshot| snapshot.cases.get("a").and_then(|case| case.dumping));
     world.dumps("a");

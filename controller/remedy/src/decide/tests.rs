@@ -202,7 +202,7 @@ fn evidence_has_to_hold_without_a_break() {
 }
 
 #[test]
-fn another_predicate_or_another_node_begins_anew() {
+fn another_predicate_or_another_node_begins_again() {
     let mut snapshot = world(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
     let mut edited = snapshot.clone();
@@ -309,7 +309,7 @@ fn one_hundred_and_fifty_cordons_need_one_pass() {
     snapshot.nodes.values_mut().take(150).for_each(kill);
     assert_eq!(opened(&run(&snapshot, Memory::default(), 1000)).len(), 150);
     snapshot.nodes.values_mut().take(151).for_each(kill);
-    assert_eq!(opened(&run(&snapshot, Memory::default(), 1000)).len(), 0, "one too many and nobody is touched");
+    assert_eq!(opened(&run(&snapshot, Memory::default(), 1000)).len(), 0, "one too many and no node is touched");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn everything_else_stays_pending_with_its_own_words() {
 }
 
 #[test]
-fn what_is_somebody_elses_is_not_looked_at() {
+fn what_is_another_clients_is_not_looked_at() {
     assert_eq!(reason(&with(|request| request.decided = true)), "ignored");
     let kubelets = with_csr(|csr| {
         csr.common_names = vec!["system:node:worker-7".into()];

@@ -81,7 +81,7 @@ fn each_kind_of_owner_has_its_own_end() {
     let held = |claim: Volume| with(deployment(), &|pod| pod.volumes = vec![claim.clone()]);
     let waits = ClusterEnd::WaitsForVolume { replaced: window(340, 355), after_removal: Some(Duration::from_mins(6)) };
     assert_eq!(held(claim("data", Some(true))), waits);
-    assert_eq!(held(claim("data", None)), waits, "nobody looked: better one too many");
+    assert_eq!(held(claim("data", None)), waits, "not read: better one too many");
     assert_eq!(held(claim("data", Some(false))), ClusterEnd::Replaced(window(340, 355)));
 }
 

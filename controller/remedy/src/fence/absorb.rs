@@ -49,7 +49,7 @@ fn words(outcome: &Outcome) -> String {
         Err(Failed::Gone(what)) => format!("gone: {what}"),
         Err(Failed::NotBegun(why)) => format!("not begun: {why}"),
         Err(Failed::Refused(why)) => format!("refused: {why}"),
-        Err(Failed::InDoubt(why)) => format!("nobody knows: {why}"),
+        Err(Failed::InDoubt(why)) => format!("in doubt: {why}"),
         Err(Failed::Timeout(after)) => format!("no end within {} s", after.as_secs()),
     }
 }
@@ -73,7 +73,7 @@ fn tainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
         _ => return again(draft, "TaintFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| own(status, taint, ours));
-    let text = if ours { "is set" } else { "was there before, by somebody else" };
+    let text = if ours { "is set" } else { "was there before, set by another client" };
     advance(draft.note("Tainted", format!("taint {} {text}", taint.key)), Phase::Isolating)
 }
 
@@ -89,7 +89,7 @@ fn own(status: &mut NodeFenceStatus, taint: &Taint, ours: bool) {
 fn untainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
     let text = match outcome {
         Ok(Done::Yes) => "is gone",
-        Ok(Done::NotOurs) => "is somebody else's by now, and stays",
+        Ok(Done::NotOurs) => "is another client's by now, and stays",
         _ => return again(draft, "UntaintFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| {
@@ -102,7 +102,7 @@ fn untainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
 fn cordoned(draft: Draft, outcome: &Outcome) -> Draft {
     let (ours, text) = match outcome {
         Ok(Done::Yes) => (true, "cordoned"),
-        Ok(Done::NotOurs) => (false, "cordoned before, by somebody else"),
+        Ok(Done::NotOurs) => (false, "cordoned before, by another client"),
         _ => return again(draft, "CordonFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| status.ours.cordon |= ours);

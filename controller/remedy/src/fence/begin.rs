@@ -96,7 +96,7 @@ fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
     let there = own_node(case).is_some_and(|node| has(&node.taints, &taint));
     let ours = has(&case.fence.status.ours.taints, &taint);
     if there {
-        let why = if ours { "tainted" } else { "somebody else's taint was there" };
+        let why = if ours { "tainted" } else { "another client's taint was there" };
         return rung_done(case, Draft::of(case), why);
     }
     let holds = isolation_holds(case);

@@ -115,7 +115,7 @@ fn old_intent(case: &Case<'_>) -> Option<Next> {
     if status.phase == Phase::InDoubt || (is_young(case, intent) && belongs(intent.act, status.phase)) {
         return None;
     }
-    let why = format!("{:?} was meant by epoch {} and nobody knows its end", intent.act, intent.epoch);
+    let why = format!("{:?} was meant by epoch {} and its end is not known", intent.act, intent.epoch);
     Some(Draft::of(case).enter(Phase::InDoubt, why).save())
 }
 

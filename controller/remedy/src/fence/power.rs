@@ -269,7 +269,7 @@ fn read_at(case: &Case<'_>) -> Option<Timestamp> {
 }
 
 fn unread_off() -> Hold {
-    Hold::new(EVIDENCE_TOO_YOUNG, "nobody knows when its BMC said Off; it is asked again")
+    Hold::new(EVIDENCE_TOO_YOUNG, "the time of its BMC's last Off is not known; it is asked again")
 }
 
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.

@@ -141,7 +141,7 @@ fn has_our_mark(case: &Case<'_>, node: &Node) -> bool {
 pub(super) fn closed(case: &Case<'_>) -> Next {
     let spec = &case.fence.spec;
     if spec.abort && !spec.steps.is_empty() && own_node(case).is_some() && !is_well(case) {
-        let hold = Hold::new("Aborted", "a person aborted this record; delete it to begin anew");
+        let hold = Hold::new("Aborted", "a person aborted this record; delete it to begin again");
         return wait(case, vec![hold], None);
     }
     if case.fence.metadata.deletion_timestamp.is_some() {

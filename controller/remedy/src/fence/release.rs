@@ -112,7 +112,7 @@ fn on_again(case: &Case<'_>) -> Option<Next> {
 fn turned_on(case: &Case<'_>) -> Option<Next> {
     let leaves_off = matches!(ladder::current(case.fence), Some(Ok(Rung::Power { step, .. })) if step.leave_off);
     (leaves_off && says_on(case))
-        .then(|| Draft::of(case).enter(Phase::AwaitReady, "it was left off and somebody turned it on").save())
+        .then(|| Draft::of(case).enter(Phase::AwaitReady, "it was left off and its power is On again").save())
 }
 
 /// Nothing was released yet, or another actor took the out-of-service taint away: everything is asked again before it

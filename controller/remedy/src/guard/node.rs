@@ -56,7 +56,7 @@ fn held(subject: &Subject<'_>) -> Option<Hold> {
 
 fn aborted(subject: &Subject<'_>) -> Option<Hold> {
     let abort = subject.fence.is_some_and(|fence| fence.spec.abort);
-    abort.then(|| Hold::new(ABORTED, "a person aborted this record; delete it to begin anew"))
+    abort.then(|| Hold::new(ABORTED, "a person aborted this record; delete it to begin again"))
 }
 
 fn own_host(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
@@ -118,7 +118,7 @@ fn takes_a_member(members: &BTreeMap<String, bool>, node: &Node) -> bool {
 
 fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Hold> {
     match etcd {
-        Quorum::Unknown => Some(Hold::new(ETCD_UNKNOWN, "nobody could say whether etcd keeps its quorum without it")),
+        Quorum::Unknown => Some(Hold::new(ETCD_UNKNOWN, "whether etcd keeps its quorum without it is not known")),
         Quorum::Members { healthy, total } => {
             let (left, least) = (healthy.saturating_sub(usize::from(takes_a_member)), total / 2 + 1);
             (left < least || total == 0).then(|| {

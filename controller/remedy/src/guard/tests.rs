@@ -256,7 +256,7 @@ fn a_dead_member_of_three_may_go_where_it_is_known_to_be_the_dead_one() {
         (&members[..], &["10.0.0.9"][..], "no member is known to stand there"),
         (&members[..], &[][..], "it has no address"),
         (&members[..], &["10.0.0.3", "10.0.0.1"][..], "a healthy one stands there too"),
-        (&[][..], &["10.0.0.3"][..], "nobody knows where members stand"),
+        (&[][..], &["10.0.0.3"][..], "where members stand is not known"),
     ] {
         assert_eq!(two_of_three(members, addresses), ["EtcdQuorum"], "{why}");
     }
@@ -354,7 +354,7 @@ fn a_power_off_whose_record_was_deleted_counts() {
     let meant = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
     world.open(Phase::PoweringOff).status.intent = Some(meant);
     world.permits();
-    assert_eq!(world.history.cycles_of("n0"), [], "its own record will tell");
+    assert_eq!(world.history.cycles_of("n0"), [], "its own record says it");
     world.fence = None;
     world.snapshot.fences.clear();
     assert_eq!(reasons(&world.permits().power), ["RestartLimit"]);

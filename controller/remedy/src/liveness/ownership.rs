@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_under_the_agents_name_is_somebody_else() {
+    fn an_update_under_the_agents_name_is_another_client() {
         let update = read(&json!([entry(AGENT, "Update", &["KernelDeadlock"])])).unwrap();
         assert!(update.agents.is_empty() && update.is_shared("KernelDeadlock"));
         let prefix = read(&json!([entry("nodewell-controller", "Apply", &["KernelDeadlock"])])).unwrap();
@@ -170,7 +170,7 @@ mod tests {
             assert!(!read.is_shared("DiskUnhealthy") && read.lost.len() == 2, "{read:?}");
         }
         let with = Ownership::read(&json!([npd, entry(NOBODY, "Update", &kinds)]), kinds.into_iter()).unwrap();
-        assert_eq!(with.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy"], "the other is somebody's");
+        assert_eq!(with.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy"], "the other is another client's");
         let whole = entry(AGENT, "Apply", &["DiskUnhealthy"]);
         let whole = Ownership::read(&json!([whole]), ["DiskUnhealthy"].into_iter()).unwrap();
         assert!(whole.lost.is_empty() && !whole.agents["DiskUnhealthy"].is_empty());

@@ -222,7 +222,7 @@ fn all_of_its_own_become_unknown_and_others_keep_their_words() {
     assert_eq!(set[0]["lastTransitionTime"], "2026-01-01T00:05:00Z");
     assert_eq!(set[0]["lastHeartbeatTime"], SPOKE, "its last word stays its last word");
     assert_eq!(set[1]["lastTransitionTime"], SPOKE, "it was Unknown before");
-    assert_eq!(set[2], words("Shared", "False", "Fine", SPOKE), "somebody else writes it too");
+    assert_eq!(set[2], words("Shared", "False", "Fine", SPOKE), "another client writes it too");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn who_does_not_know_the_owners_writes_nothing() {
     assert_eq!(
         judged(&greedy, 300),
         Verdict::Leave(Leave::NothingOfOurs),
-        "Ready is the kubelet's, whoever applied it"
+        "Ready is the kubelet's, whatever client applied it"
     );
 }
 
@@ -349,7 +349,7 @@ fn conditions_of_removed_agents_are_collected_but_for_what_others_say() {
 }
 
 #[test]
-fn a_lease_that_somebody_took_away_means_that_the_agent_left() {
+fn a_lease_that_was_deleted_means_that_the_agent_left() {
     let mut snapshot = cluster(1, 0);
     snapshot.nodes.get_mut("n1").unwrap().conditions =
         ["DiskUnhealthy", "KernelDeadlock", "Shared"].map(|kind| condition(kind, Truth::False, SPOKE)).into();

@@ -67,8 +67,8 @@ impl Pins {
         let guid = guid_of(guid).map_or_else(|| guid.trim().to_owned(), super::identity::show);
         let kubelet = &node.system_uuid;
         let found = format!(
-            "nobody has said whose BMC this is: it says that its machine is {guid}, the kubelet says {kubelet:?}, which \
-             proves nothing"
+            "no system_uuid= says whose BMC this is: it says that its machine is {guid}, the kubelet says {kubelet:?}, \
+             which proves nothing"
         );
         Unpinned { found, line: format!("system_uuid={guid}"), map: self.map.clone() }
     }
@@ -92,7 +92,7 @@ impl Ready {
         let text = |outlets: &BTreeSet<String>| outlets.iter().cloned().collect::<Vec<_>>().join(" ");
         let node = &self.node;
         let found = match &self.pins.outlets {
-            None => format!("nobody has said that {node} hangs on {} and on no other outlet", text(&wanted)),
+            None => format!("no outlets= says that {node} hangs on {} and on no other outlet", text(&wanted)),
             Some(given) => format!(
                 "the ConfigMap {} says that {node} hangs on {}, and its methods turn {} off",
                 self.pins.map,

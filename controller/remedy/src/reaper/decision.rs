@@ -93,8 +93,8 @@ pub(super) struct Judging<'a> {
 
 impl<'a> Judging<'a> {
     pub(super) fn new(config: &'a ReaperConfig, snapshot: &'a Snapshot, now: Now) -> Self {
-        let nobody_has_it = !snapshot.nodes.values().any(|node| node.condition("OutOfDisk").is_some());
-        Self { config, snapshot, now, no_out_of_disk: config.compat == Compat::Fixed && nobody_has_it }
+        let no_node_has_it = !snapshot.nodes.values().any(|node| node.condition("OutOfDisk").is_some());
+        Self { config, snapshot, now, no_out_of_disk: config.compat == Compat::Fixed && no_node_has_it }
     }
 
     /// Our own cordon is the first step of the reaping and no reason to stop it, or it would be wedged for ever.

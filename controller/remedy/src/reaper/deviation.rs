@@ -12,7 +12,7 @@ use super::{
 };
 
 const ALWAYS: [&str; 9] = [
-    "drain: drainTimeoutSeconds is the total; node-reaper counts it anew for each pod that ends",
+    "drain: drainTimeoutSeconds is the total; node-reaper restarts it for each pod that ends",
     "drain: nothing is called after a drain has failed; node-reaper goes on evicting in the background",
     "drain: evictions name the pod's UID, static pods are left alone, refused evictions are tried less and less often",
     "drain: pods without an owner are evicted; node-reaper lets them die with the machine",

@@ -14,7 +14,7 @@ const SEEN: [&str; 4] = [KILL_SWITCH, NODE_HELD, POLICY_UNREADABLE, CLAIMED_BY_P
 /// What is not asked for a plan, and may hold all the same.
 pub(super) const NOT_ASKED: [&str; 2] = [
     "not asked by a plan: etcd, this host's probes, its reach of other nodes;",
-    "the controller that leads asks them, and tells EtcdQuorum and SelfSuspicion",
+    "the controller that leads asks them, and reports EtcdQuorum and SelfSuspicion",
 ];
 
 /// Puts the stored holds of records in the place of what cannot be known here, and reports that etcd was not asked.
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(shown(&snapshot, "n1", &[INVENTED]), pairs(&expected));
         let stopped = ("KillSwitch", "rack 4");
         let all = [stopped, expected[0], expected[1]];
-        assert_eq!(shown(&snapshot, "n1", &[INVENTED, stopped]), pairs(&all), "what anybody sees is told at once");
+        assert_eq!(shown(&snapshot, "n1", &[INVENTED, stopped]), pairs(&all), "seen here: reported at once");
         assert_eq!(shown(&held(None), "n1", &[INVENTED]), []);
     }
 
@@ -94,8 +94,8 @@ mod tests {
     }
 
     #[test]
-    fn of_etcd_it_is_said_that_nobody_asked_it() {
-        let told = shown(&held(None), "cp1", &[("EtcdUnknown", "nobody could say")]);
+    fn of_etcd_it_is_said_that_it_was_not_asked() {
+        let told = shown(&held(None), "cp1", &[("EtcdUnknown", "not known")]);
         assert_eq!(told, pairs(&[("EtcdUnknown", "a plan does not ask etcd; the controller that leads does")]));
     }
 }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_dead_bmc_delays_nobody() {
+    async fn a_dead_bmc_delays_no_other_node() {
         with(async |double, world, _| {
             (0..4).for_each(|at| add(world, &format!("dead-{at}"), "u"));
             (0..200).for_each(|at| add(world, &format!("n-{at}"), "u"));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_is_new_comes_first_and_who_could_not_be_fenced_sooner_again() {
+    async fn a_new_node_comes_first_and_one_that_could_not_be_fenced_sooner_again() {
         with(async |double, world, _| {
             ["good", "dead"].into_iter().for_each(|name| add(world, name, "u"));
             sleep(Duration::from_secs(75)).await;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_new_term_asks_all_again_and_between_terms_nobody_is_asked() {
+    async fn a_new_term_asks_all_again_and_between_terms_no_node_is_asked() {
         with(async |double, world, leads| {
             leads.set(false);
             add(world, "n", "u");

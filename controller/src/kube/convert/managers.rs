@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_vouches_where_the_fields_are_cleared_or_odd() {
+    fn no_manager_vouches_where_the_fields_are_cleared_or_odd() {
         for odd in [
             json!([]),
             json!([{}]),

@@ -104,13 +104,13 @@ async fn after(secs: u64, answer: Answer, beside: impl AsyncFnOnce(&World)) -> (
 async fn nothing(_: &World) {}
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_says_nothing_is_listed_anew_and_the_list_is_the_truth() {
+async fn a_watch_that_says_nothing_is_listed_again_and_the_list_is_the_truth() {
     assert_eq!(after(80, Answer::Hangs, nothing).await, (1, "50".to_owned()));
     assert_eq!(after(95, Answer::Hangs, nothing).await, (2, "35".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_the_store_has_not_come_to_is_listed_anew() {
+async fn a_version_that_the_store_has_not_come_to_is_listed_again() {
     let (lists, known) = after(2, Answer::TooLarge, nothing).await;
     assert_eq!(known, "35");
     assert!((2..=4).contains(&lists), "{lists}");
@@ -124,7 +124,7 @@ async fn a_change_that_goes_back_is_no_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_before_its_time_is_listed_anew_and_one_in_time_goes_on() {
+async fn a_watch_that_ends_before_its_time_is_listed_again_and_one_in_time_goes_on() {
     assert_eq!(after(70, Answer::EndsAfter(65), nothing).await, (2, "35".to_owned()));
     let quiet = after(300, Answer::EndsAfter(289), nothing).await.0;
     assert_eq!(quiet, 4, "at once, and after each 90 s of silence: its end in time would not come before");

@@ -1,4 +1,4 @@
-"""OpenStack's sushy-emulator over machines that are processes, which takes orders as the file `manner` tells it to.
+"""OpenStack's sushy-emulator over machines that are processes, which takes orders as the file `manner` says.
 
 emulator.py FOLDER: a folder for each system, named as its UUID, with its machine.sh; account, cert.pem, key.pem and manner
 beside them. It writes `port` once it listens, a line to `log` for each request, and ends when its stdin does.

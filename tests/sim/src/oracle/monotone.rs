@@ -169,7 +169,7 @@ fn meant(fence: &NodeFence, snapshot: &Snapshot) -> u8 {
 fn ancient() -> LeaseView {
     LeaseView {
         resource_version: String::new(),
-        holder: "nobody".into(),
+        holder: "another".into(),
         renewed: None,
         duration: Duration::from_secs(40),
         seen: Moment::default(),

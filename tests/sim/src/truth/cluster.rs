@@ -132,10 +132,10 @@ impl Truth {
         // Its first status reports that it lives.
         machine.renewed = Moment::default();
         let node = node(machine, wall);
-        self.bind_anew(&node);
+        self.bind_again(&node);
         self.store.add_node(node, now);
-        self.count("world registered anew");
-        self.note(format!("{name}: registered anew"));
+        self.count("world registered again");
+        self.note(format!("{name}: registered again"));
     }
 
     /// What a provider was asked to do and does now.

@@ -77,7 +77,7 @@ impl Truth {
     }
 
     /// A Node of that name is there again: its kubelet runs what is bound to the name.
-    pub(super) fn bind_anew(&mut self, node: &Node) {
+    pub(super) fn bind_again(&mut self, node: &Node) {
         for pod in self.store.pods.values().filter(|pod| pod.node == node.name) {
             self.store.bound.insert(pod.at.uid.clone(), node.uid.clone());
         }

@@ -82,7 +82,7 @@ fn reasons(findings: &Findings) -> Vec<String> {
 const NOBODY: [&str; 0] = [];
 
 #[test]
-fn a_clock_that_nobody_ever_kept_is_left_alone_unless_it_has_to_be() {
+fn a_clock_that_was_never_synchronised_is_left_alone_unless_required() {
     assert_eq!(node().after(600), NOBODY);
     let mut required = node();
     required.judge.settings.required = true;
@@ -115,7 +115,7 @@ fn a_clock_that_was_kept_is_missed_when_its_bound_has_grown() {
 }
 
 #[test]
-fn a_new_boot_begins_anew() {
+fn a_new_boot_begins_again() {
     let mut node = node();
     node.keep(1000);
     node.after(1);
@@ -128,7 +128,7 @@ fn a_new_boot_begins_anew() {
 }
 
 #[test]
-fn an_offset_counts_once_it_has_lasted_and_only_while_somebody_keeps_the_clock() {
+fn an_offset_counts_once_it_has_lasted_and_only_while_the_clock_is_synchronised() {
     let mut node = node();
     node.keep(1000);
     node.error().offset_nanos = -120_000_000;
@@ -140,7 +140,7 @@ fn an_offset_counts_once_it_has_lasted_and_only_while_somebody_keeps_the_clock()
     assert_eq!(node.after(6), NOBODY);
     node.keep(16_000_000);
     node.error().estimated_micros = 16_000_000;
-    assert_eq!(node.after(10), NOBODY, "what nobody keeps has no estimate");
+    assert_eq!(node.after(10), NOBODY, "an unsynchronised clock has no estimate");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_step_is_told_once_and_not_at_the_start_of_the_machine() {
     node.reading.wall_less_boot_millis -= 3_600_000;
     let happened = node.round().happenings;
     assert_eq!((happened.len(), happened[0].reason.as_str()), (1, "ClockStepped"));
-    assert_eq!(happened[0].message, "somebody set the wall clock 3600.0 s back");
+    assert_eq!(happened[0].message, "the wall clock stepped 3600.0 s back");
     assert!(node.round().happenings.is_empty());
     (node.boot, node.secs) = ("two", 30);
     node.round();

@@ -58,7 +58,7 @@ fn only_what_is_there_is_told() {
     let paths = ["/pki/a.pem", "/pki/garbage.pem", "/pki/none.pem", "/pki/a.pem/b"].map(PathBuf::from);
     let reading = read(&roots, &paths).unwrap();
     assert_eq!(reading.certificates, [("/pki/a.pem".to_owned(), DATES)].into());
-    assert!(read(&roots, &[PathBuf::from("/pki/folder.pem")]).is_err(), "somebody has to look at the list");
+    assert!(read(&roots, &[PathBuf::from("/pki/folder.pem")]).is_err(), "the list needs a look");
 }
 
 proptest! {

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_at_once_daily_and_anew_after_the_reboot() {
+    fn it_is_told_at_once_daily_and_again_after_the_reboot() {
         let reboot = Reboot { packages: vec!["libc6".to_owned()], kernel: Some("6.12.9".to_owned()) };
         let mut reboots = Reboots::default();
         let mut is_told = |due: bool, hours| reboots.take(due.then_some(&reboot), at(hours)).is_some();

@@ -32,7 +32,7 @@ const TAINTS: [Taint; 20] = [
     fault('B', "it found a bad page in memory, or unexpected page flags"),
     choice('U', "a program asked for it"),
     fault('D', "it died: an oops or a BUG"),
-    choice('A', "somebody overrode an ACPI table"),
+    choice('A', "an ACPI table was overridden"),
     fault('W', "it warned of itself"),
     choice('C', "a driver of the staging tree was loaded"),
     choice('I', "it works around a serious bug of the firmware"),
@@ -73,8 +73,7 @@ impl Taints {
         let new: Vec<&Taint> = (0..TAINTS.len()).filter(new).map(|bit| &TAINTS[bit]).collect();
         (self.ever, self.boot) = (Some(ever | bits), Some(self.boot.unwrap_or_default() | bits));
         let words: Vec<_> = new.iter().map(|taint| format!("{} ({})", taint.meaning, taint.letter)).collect();
-        let message =
-            || format!("the kernel is tainted anew: {}; /proc/sys/kernel/tainted is {bits}", words.join(", "));
+        let message = || format!("the kernel has new taints: {}; /proc/sys/kernel/tainted is {bits}", words.join(", "));
         (!words.is_empty()).then(|| Happening::new("KernelTainted", "kernel", message(), now))
     }
 }

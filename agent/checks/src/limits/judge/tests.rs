@@ -98,7 +98,7 @@ fn what_is_kept_outlives_a_restart_and_not_a_boot() {
     assert_eq!(same.keep(), None);
     let findings = same.judge(round(now(60, "a"), answers()));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::True));
-    assert!(findings.happenings.is_empty(), "told already");
+    assert!(findings.happenings.is_empty(), "reported already");
     let findings = other.judge(round(now(60, "b"), answers()));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::False));
     let mut forgetful = LimitsJudge::new(settings());

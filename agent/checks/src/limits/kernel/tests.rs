@@ -22,7 +22,7 @@ fn counters_of_all_cpus_are_one_and_the_entries_are_not_added_up() {
 }
 
 #[test]
-fn a_maximum_that_nobody_reaches_is_no_limit() {
+fn a_maximum_that_is_never_reached_is_no_limit() {
     assert_eq!(file_handles("1870\t0\t2466183"), Some(Level { used: 1870, max: 2_466_183 }));
     for text in ["1870\t0\t9223372036854775807", "1870\t0\t0", "1870 0", "", "-1 0 5", "1 0 5 7"] {
         assert_eq!(file_handles(text), None, "{text}");

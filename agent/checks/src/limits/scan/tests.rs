@@ -45,7 +45,7 @@ fn zombies_are_their_parents() {
     zombies.sort_by_key(|zombie| zombie.id);
     let parents: Vec<&str> = zombies.iter().map(|zombie| zombie.parent.as_str()).collect();
     let java = "java of pod 0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
-    assert_eq!(parents, [java, "nobody", java]);
+    assert_eq!(parents, [java, "exited process", java]);
     assert_eq!(zombies[0].id, TaskId { pid: 8, start: 58 });
 }
 

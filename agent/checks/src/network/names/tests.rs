@@ -104,7 +104,7 @@ fn who_is_slow_is_heard_in_a_later_round() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_is_none() {
+fn an_answer_to_no_request_is_none() {
     let resolver = Resolver::new("/nowhere".into(), &named(&["a.example"]));
     let mut resolver = resolver.looking_up(|_| Ok(()), (MINUTE, Duration::ZERO));
     assert_eq!(resolver.ask().unwrap().trouble.unwrap(), "answered only after 0 s");

@@ -93,7 +93,7 @@ fn one_that_the_monitor_does_not_reach_is_told() {
 }
 
 #[test]
-fn what_somebody_switched_off_or_took_out_is_not_missed() {
+fn what_an_operator_switched_off_or_took_out_is_not_missed() {
     let mut machine = bond();
     machine.after(0);
     machine.set("eth1", "flags", "0x1002").set("eth1", "carrier", "").set("eth1", "bonding_slave/mii_status", "down");
@@ -127,7 +127,7 @@ fn one_that_is_renamed_is_not_missed() {
 }
 
 #[test]
-fn a_bond_that_is_switched_off_is_nobodys_fault() {
+fn a_bond_that_is_switched_off_is_no_fault() {
     let mut machine = bond();
     machine.after(0);
     machine.set("bond0", "flags", "0x1402");

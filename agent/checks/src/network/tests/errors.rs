@@ -86,7 +86,7 @@ fn what_the_card_had_no_room_for_is_told_once_an_hour() {
 }
 
 #[test]
-fn dropped_packets_are_nobodys_fault() {
+fn dropped_packets_are_no_fault() {
     let mut machine = Machine::new();
     machine.count("eth0", "rx_dropped", 0).after(0);
     machine.count("eth0", "rx_dropped", 1_000_000);

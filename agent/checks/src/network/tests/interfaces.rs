@@ -28,7 +28,7 @@ fn who_loses_its_address_with_the_carrier_is_missed_still() {
 }
 
 #[test]
-fn what_somebody_switched_off_is_not_missed() {
+fn what_an_operator_switched_off_is_not_missed() {
     let mut machine = Machine::new();
     machine.after(0);
     machine.set("eth0", "flags", "0x1002").set("eth0", "carrier", "");
@@ -43,7 +43,7 @@ fn what_had_no_carrier_in_this_boot_is_not_missed() {
 }
 
 #[test]
-fn what_nobody_uses_is_not_missed() {
+fn what_is_not_used_is_not_missed() {
     let mut machine = Machine::new();
     machine.card("eth1").after(0);
     machine.set("eth1", "carrier", 0).set("eth1", "carrier_down_count", 50);

@@ -9,14 +9,14 @@ fn settings() -> NetworkSettings {
     NetworkSettings { names: Some(vec!["api.example".to_owned()]), ..NetworkSettings::default() }
 }
 
-fn nobody(_: &str) -> Result<(), LookupError> {
+fn unanswered(_: &str) -> Result<(), LookupError> {
     Err(LookupError::Failed { message: "Temporary failure in name resolution".to_owned() })
 }
 
 #[test]
 fn a_resolver_that_gives_no_answer_three_times_is_a_fault_until_it_gave_two() {
     static ANSWERS: AtomicBool = AtomicBool::new(false);
-    let lookup = |name: &str| if ANSWERS.load(Ordering::SeqCst) { Ok(()) } else { nobody(name) };
+    let lookup = |name: &str| if ANSWERS.load(Ordering::SeqCst) { Ok(()) } else { unanswered(name) };
     let mut machine = Machine::with(settings()).asking(lookup);
     assert_eq!(said(&machine.during(30), "dns"), ["well: not answered the last time"]);
     let lost = ["DnsUnreachable: api.example: Temporary failure in name resolution"];
@@ -53,7 +53,7 @@ fn a_worker_that_hangs_is_no_answer() {
 
 #[test]
 fn who_may_not_ask_says_nothing() {
-    let mut machine = Machine::with(settings()).asking(nobody);
+    let mut machine = Machine::with(settings()).asking(unanswered);
     machine.during(60);
     let unsupported = Trouble::Read(ReadError::Unsupported { message: "sandbox".to_owned() });
     let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned(), DNS.to_owned()]));
@@ -63,9 +63,9 @@ fn who_may_not_ask_says_nothing() {
 
 #[test]
 fn what_was_lost_is_lost_after_a_restart() {
-    let mut machine = Machine::with(settings()).asking(nobody);
+    let mut machine = Machine::with(settings()).asking(unanswered);
     machine.during(60);
     machine.restart();
-    let mut machine = machine.asking(nobody);
+    let mut machine = machine.asking(unanswered);
     assert_eq!(said(&machine.after(15), "dns"), ["DnsUnreachable: api.example: Temporary failure in name resolution"]);
 }

@@ -72,7 +72,7 @@ fn it_is_remembered_across_restarts_and_forgotten_with_a_new_boot() {
 }
 
 #[test]
-fn nobody_has_to_care() {
+fn no_route_has_to_be_there() {
     let mut machine = Machine::with(NetworkSettings { default_route: false, ..NetworkSettings::default() });
     machine.after(0);
     machine.file("proc/net/route", HEAD);

@@ -53,7 +53,7 @@ fn nothing_is_written_while_nothing_changes() {
 }
 
 #[test]
-fn what_an_older_version_kept_and_nobody_understands_is_forgotten() {
+fn what_an_older_version_kept_and_this_one_does_not_understand_is_forgotten() {
     let mut machine = Machine::new();
     for kept in [json!(null), json!([1]), json!({"links": 7}), json!({"boot_id": "one", "links": {"eth0": {}}})] {
         machine.judge.resume(kept);

@@ -82,7 +82,7 @@ fn npd_case_12_a_permanent_rule_becomes_true_well_and_unknown() {
 }
 
 #[test]
-fn a_problem_that_nobody_can_confirm_is_still_claimed() {
+fn a_problem_that_cannot_be_confirmed_is_still_claimed() {
     let mut machine = npd("", &[("permanent", "R"), ("permanent", "S")]);
     machine.exit(0, 1, "boom", 0);
     machine.exit(1, 0, "", 0);

@@ -67,7 +67,7 @@ fn what_others_can_write_is_refused() {
     mode(folder.path(), 0o770);
     assert!(refused(&path).ends_with("(mode 0770); chmod go-w it"));
     mode(folder.path(), 0o1777);
-    assert!(Program::open(&path).is_ok(), "nobody replaces our file in a sticky directory");
+    assert!(Program::open(&path).is_ok(), "no other user replaces our file in a sticky directory");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn what_is_no_program_is_refused() {
 }
 
 #[test]
-fn what_somebody_else_owns_is_refused() {
+fn what_another_user_owns_is_refused() {
     if !geteuid().is_root() {
         return;
     }

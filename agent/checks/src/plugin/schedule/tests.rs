@@ -29,7 +29,7 @@ fn a_task_runs_at_its_ticks() {
 }
 
 #[test]
-fn a_slow_run_skips_its_own_ticks_and_nobody_elses() {
+fn a_slow_run_skips_its_own_ticks_and_no_others() {
     let mut schedule = of(3, &[(10, 0), (10, 0)]);
     assert_eq!((start(&mut schedule, 0), start(&mut schedule, 0)), (Some((0, 0, 0)), Some((1, 0, 0))));
     schedule.ended(1, secs(1));

@@ -87,7 +87,7 @@ fn pauses_double_until_it_gives_up_and_only_a_well_unit_ends_that() {
     assert_eq!(decide(&history, 94), Decision::Hold(Hold::BackOff(MINUTE)));
     assert_eq!(decide(&history, 95), Decision::GiveUp);
     assert!(history.give_up(UNIT, &at(95)));
-    assert!(!history.give_up(UNIT, &at(96)), "told once");
+    assert!(!history.give_up(UNIT, &at(96)), "reported once");
     assert_eq!(decide(&history, 10_000), Decision::Hold(Hold::GivenUp));
     assert!(history.is_well(UNIT));
     assert_eq!(decide(&history, 100), Decision::GiveUp, "the window still counts");

@@ -146,7 +146,7 @@ fn what_was_seen_once_stays_watched_also_after_a_restart_of_ours() {
     node.sees("kubelet", &[up()]);
     assert_eq!(node.says("KubeletUnhealthy", ""), well());
     let mut node = node.restarted();
-    assert_eq!(node.says("KubeletUnhealthy", ""), None, "nobody has looked yet");
+    assert_eq!(node.says("KubeletUnhealthy", ""), None, "before the first look");
     node.sees("kubelet", &[down(), down()]);
     assert!(!node.judge.is_decided());
     node.sees("kubelet", &[down()]);
@@ -167,7 +167,7 @@ fn a_kubelet_that_never_came_up_is_told_if_systemd_is_to_run_it() {
 }
 
 #[test]
-fn one_that_somebody_stopped_is_unknown_and_no_fault() {
+fn one_that_an_operator_stopped_is_unknown_and_no_fault() {
     let mut node = Node::new();
     let stopped = answered(Err("connection refused"), UnitWord::Stopped("kubelet.service".to_owned()));
     node.sees("kubelet", &[up(), stopped.clone(), stopped.clone()]);
@@ -226,7 +226,7 @@ fn a_unit_is_judged_by_what_systemd_says() {
     assert_eq!(see(unit(ActiveState::Failed, "failed", 0)).as_deref(), Some("ServiceFailed"));
     let hung = Unit { result: Some("watchdog".to_owned()), ..unit(ActiveState::Failed, "failed", 0) };
     assert_eq!(see(hung).as_deref(), Some("ServiceWatchdogExpired"));
-    assert_eq!(see(unit(ActiveState::Inactive, "dead", 0)), well(), "nobody asks for it");
+    assert_eq!(see(unit(ActiveState::Inactive, "dead", 0)), well(), "no unit requires it");
     assert_eq!(see(unit(ActiveState::Activating, "start", 0)).as_deref(), Some("ServiceActivatingTooLong"));
     assert_eq!(see(unit(ActiveState::Deactivating, "stop-sigkill", 0)).as_deref(), Some("ServiceDeactivatingTooLong"));
     assert_eq!(see(unit(ActiveState::Active, "running", 0)), well());
@@ -308,7 +308,7 @@ fn what_is_open_is_asked_more_often_and_what_was_never_seen_less() {
 }
 
 #[test]
-fn what_was_kept_by_somebody_else_is_forgotten() {
+fn what_was_kept_by_another_is_forgotten() {
     let mut node = Node::new();
     for kept in [r#"[1,2]"#, r#"{"kubelet":7}"#, r#"{"kubelet":{"seen":"yes"}}"#, r#"{"other":{"seen":true}}"#] {
         node.judge.resume(serde_json::from_str(kept).unwrap());

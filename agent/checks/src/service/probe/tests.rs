@@ -121,7 +121,7 @@ async fn what_does_not_speak_http_is_wrong() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_at_once() {
+async fn no_listener_is_said_at_once() {
     let listener = TcpListener::bind(("127.0.0.1", nodewell_kit::free_port())).await.unwrap();
     let address = listener.local_addr().unwrap();
     assert!(probe(&Target::Tcp(address), DEADLINE).await.result.is_ok());

@@ -34,7 +34,7 @@ fn grow_old(spaces: &Spaces) {
 }
 
 #[test]
-fn percent_is_of_what_everybody_can_use() {
+fn percent_is_of_what_all_users_can_use() {
     assert_eq!((FULL.used_bytes(), FULL.used_percent()), (90, Some(90.0 / 95.0 * 100.0)));
     assert_eq!(Space { size_bytes: 0, available_bytes: 0, free_bytes: 0, ..FULL }.used_percent(), None);
     assert_eq!(Space { free_bytes: 200, ..FULL }.used_bytes(), 0);

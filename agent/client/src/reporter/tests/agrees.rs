@@ -154,7 +154,7 @@ impl World {
             match outbox.next(self.now) {
                 Next::Send(report) => break *report,
                 Next::Wait(until) => self.now = until,
-                Next::Done => unreachable!("nobody says goodbye"),
+                Next::Done => unreachable!("no test says goodbye here"),
             }
         };
         report.check().unwrap();

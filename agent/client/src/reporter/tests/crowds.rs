@@ -40,7 +40,7 @@ impl World {
             match outbox.next(now) {
                 Next::Send(report) => self.take(*report, outbox),
                 Next::Wait(until) => now = until,
-                Next::Done => unreachable!("nobody says goodbye"),
+                Next::Done => unreachable!("no test says goodbye here"),
             }
         }
     }
@@ -95,7 +95,7 @@ async fn more_doubts_than_fit_are_one_word_about_their_type() {
     assert!(world.refused.is_empty());
     let first = &world.reports[0];
     assert!(first.full && first.conditions.len() == 4, "{first:?}");
-    assert_eq!(first.conditions.last().unwrap().message, "597 cannot be told, such as md0003: lost a disk");
+    assert_eq!(first.conditions.last().unwrap().message, "597 are unknown, such as md0003: lost a disk");
     let view = world.view();
     assert!(view.problems.len() == 3 && view.problems.iter().all(|problem| problem.unconfirmed_since.is_none()));
     // Each by its own name again, once there are few: the entry for all of them is over.

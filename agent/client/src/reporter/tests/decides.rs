@@ -71,7 +71,7 @@ async fn news_go_alone_and_the_same_again_is_no_news() {
     taken(&mut outbox, "a");
     set(&mut outbox, broken("md0"));
     let beat = Duration::from_secs(5);
-    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + beat), "an agent anew has to hear of it soon");
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + beat), "a new agent has to hear of it soon");
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,7 +23,7 @@ fn minutes_of_throttling_are_a_problem_that_ends_ten_minutes_after_the_last() {
     let ended = &findings.ended[0];
     assert_eq!((ended.reason.as_ref().unwrap().as_str(), ended.subject.as_str()), ("CpuThermalThrottle", "CPU"));
     assert_eq!(ended.seen_before, node.now.wall - Duration::from_secs(600));
-    assert_eq!(node.looks(11).ended, [], "nobody is asked for ever");
+    assert_eq!(node.looks(11).ended, [], "no end is reported for ever");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_moment_of_it_and_old_counts_are_none() {
     assert_eq!(reasons(&node.looks(5), "CPU"), ["well"]);
     node.hot(905, 40_100);
     assert_eq!(reasons(&node.looks(10), "CPU"), ["well"]);
-    assert_eq!(node.look().ended.len(), 1, "but the kernel's log may have told it");
+    assert_eq!(node.look().ended.len(), 1, "but the kernel's log may have reported it");
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn a_machine_without_disks_publishes_nothing() {
 }
 
 #[test]
-fn without_a_list_nobody_can_tell_and_nothing_is_forgotten() {
+fn without_a_list_all_is_unknown_and_nothing_is_forgotten() {
     let silence = Trouble::Silent(Silence { since: start(), message: String::new() });
     let denied = Trouble::Read(ReadError::Denied { message: "/sys".to_owned() });
     let failed = Trouble::Read(ReadError::Failed { message: "its reader ended".to_owned() });

@@ -182,7 +182,7 @@ fn a_restart_neither_ends_nor_hastens_a_fault() {
 }
 
 #[test]
-fn what_somebody_switched_off_is_no_fault() {
+fn what_an_operator_switched_off_is_no_fault() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
     assert_eq!(said(&fabric.set(1, 3).during(600), PORT), ["well: switched off"]);

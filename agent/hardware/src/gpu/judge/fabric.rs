@@ -87,6 +87,6 @@ mod tests {
         assert!(wrongs(0b01_10_10_10_10).is_empty());
         assert_eq!(wrongs(0b01), ["bandwidth is reduced"]);
         assert_eq!(wrongs(0b01_00_00 | 4 << 8), ["routes are unhealthy", "the GPU is in no partition"]);
-        assert!(wrongs(u32::MAX).is_empty(), "values that nobody knows");
+        assert!(wrongs(u32::MAX).is_empty(), "unknown values");
     }
 }

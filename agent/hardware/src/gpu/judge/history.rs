@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_begins_anew() {
+    fn a_clock_that_goes_back_begins_again() {
         let mut corrected = Corrected::default();
         corrected.take(100 * SECOND, Some(0));
         corrected.take(10 * SECOND, Some(u64::MAX));

@@ -29,7 +29,7 @@ const MOST_AT_ONCE: usize = 1024;
 /// What a GPU that answers does not have: off the bus, never started (143, and the text in the kernel log), no answer
 /// over PCIe for good (167).
 const NOT_ANSWERING: [u32; 3] = [FALLEN_OFF_BUS, 143, 167];
-const RELOADED: &str = "NVIDIA's driver was loaded anew";
+const RELOADED: &str = "NVIDIA's driver was loaded again";
 const INIT_FAILED: &str = "GpuInitFailed";
 
 /// A problem that is over.
@@ -58,7 +58,7 @@ impl GpuJudge {
         let Some(answers) = answers else { return };
         if is_new {
             recovery.told = None;
-            self.end(name, answers, self.ended_by_reset(), "the driver started the GPU anew");
+            self.end(name, answers, self.ended_by_reset(), "the driver restarted the GPU");
             return;
         }
         if is_full || recovery.is_told(well.is_some(), now.boottime) {

@@ -293,7 +293,7 @@ fn a_board_in_another_slot_is_not_missed_in_its_old_one() {
 }
 
 #[test]
-fn another_board_in_the_slot_begins_anew() {
+fn another_board_in_the_slot_begins_again() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.links = links(&[true]));
     bench.round();
@@ -583,7 +583,7 @@ fn a_gpu_that_answers_is_on_the_bus_whatever_the_driver_knows() {
     assert!(over(&bench.round(), ONE).is_empty());
     let contradicted = ["GpuXid79FallenOffBus", "GpuXid143GpuInitFailed", "GpuXid167PcieFatalTimeout", "GpuInitFailed"];
     assert_eq!(over(&bench.round(), ONE), contradicted);
-    assert_eq!(reasons(&bench.round(), ONE), ["GpuXid62MicrocontrollerHalt"], "nobody says that it was reset");
+    assert_eq!(reasons(&bench.round(), ONE), ["GpuXid62MicrocontrollerHalt"], "no reset was reported");
 }
 
 #[test]
@@ -623,7 +623,7 @@ fn amds_counters_count_by_growth_and_hold_for_an_hour() {
 }
 
 #[test]
-fn a_gpu_that_was_started_anew_is_over_its_xids_whatever_else_the_driver_knows() {
+fn a_gpu_that_was_restarted_is_over_its_xids_whatever_else_the_driver_knows() {
     let mut bench = bench();
     let used = |energy| move |gpu: &mut GpuReading| gpu.energy_millijoules = Some(energy);
     bench.set(ONE, used(5_000_000));
@@ -640,7 +640,7 @@ fn a_gpu_that_was_started_anew_is_over_its_xids_whatever_else_the_driver_knows()
 }
 
 #[test]
-fn a_driver_loaded_anew_ends_xids_that_came_before() {
+fn a_driver_loaded_again_ends_xids_that_came_before() {
     let mut bench = bench();
     bench.round();
     bench.xid(ONE, 62, 1);
@@ -654,7 +654,7 @@ fn a_driver_loaded_anew_ends_xids_that_came_before() {
 }
 
 #[test]
-fn a_driver_loaded_anew_ends_what_was_told_of_switches() {
+fn a_driver_loaded_again_ends_what_was_reported_of_switches() {
     let mut bench = bench();
     bench.driver.switches = vec!["0000:c3:00.0".into()];
     bench.round();
@@ -669,7 +669,7 @@ fn a_driver_loaded_anew_ends_what_was_told_of_switches() {
 }
 
 #[test]
-fn a_driver_loaded_anew_mends_no_cable() {
+fn a_driver_loaded_again_mends_no_cable() {
     let mut bench = bench();
     bench.round();
     let held =

@@ -349,7 +349,7 @@ fn xids_are_waited_for_and_a_storm_is_counted() {
     let mut reader = machine.reader();
     assert!(!reader.has_news(), "no GPU is known");
     reader.list().unwrap();
-    assert!(reader.has_news(), "nobody knows better yet");
+    assert!(reader.has_news(), "nothing better is known yet");
     driver(&mut reader);
     assert!(reader.has_news());
     let wait = |reader: &mut GpuReader| -> Vec<News> {

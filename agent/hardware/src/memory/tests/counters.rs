@@ -138,7 +138,7 @@ fn a_controller_without_modules_is_judged_by_itself() {
     node.mc("ce_count", 1).mc("ue_count", 5);
     let findings = node.look();
     assert_eq!(reasons(&findings, "MC0"), ["MemoryUncorrectedError"]);
-    assert_eq!(findings.inventory, [], "nobody knows how many modules there are");
+    assert_eq!(findings.inventory, [], "the number of modules is unknown");
 }
 
 #[test]

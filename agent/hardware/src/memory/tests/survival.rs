@@ -86,7 +86,7 @@ fn a_device_that_was_not_asked_is_as_it_was() {
 }
 
 #[test]
-fn a_list_that_nobody_knows_leaves_everything_unknown_and_one_that_is_gone_nothing() {
+fn a_list_that_is_unknown_leaves_everything_unknown_and_one_that_is_gone_nothing() {
     let mut node = Node::new();
     node.look();
     let unknown = Round { now: node.now.clone(), listed: Err(silence(&node)), answers: Vec::new() };

@@ -140,7 +140,7 @@ fn an_old_fatal_error_is_no_fault_and_one_since_boot_is() {
 }
 
 #[test]
-fn what_happened_while_nobody_looked_is_found_after_a_restart() {
+fn what_happened_between_two_runs_is_found_after_a_restart() {
     let mut bus = Bus::new();
     bus.card().aer = fatal(0);
     bus.after(0);

@@ -192,7 +192,7 @@ fn keys_count_in_any_case_and_defaults_are_theirs() {
 }
 
 #[test]
-fn a_daemons_name_is_nobody_elses() {
+fn a_daemons_name_is_no_other_daemons() {
     let named = |name: &str| one("", "\"path\": \"/bin/true\"").replace("mine", name);
     for (name, expected) in [("check", "check-custom"), ("a b/ü", "a-b--"), ("x-mine", "x-mine")] {
         assert_eq!(&*text(&named(name)).set.plugins[0].source, expected);

@@ -45,7 +45,7 @@ fn of_certificate(certificate: &Certificate, (node, now): (&str, Timestamp)) -> 
 }
 
 fn of_token(claims: &TokenClaims, (node, now): (&str, Timestamp)) -> Check {
-    let subject = claims.subject.as_deref().unwrap_or("somebody");
+    let subject = claims.subject.as_deref().unwrap_or("an unnamed subject");
     match (&claims.node, claims.expires) {
         (Some(other), _) if other != node => Check::fail(
             NAME,

@@ -127,7 +127,7 @@ async fn missing_rights_fail_by_name() {
 }
 
 #[tokio::test]
-async fn a_node_nobody_registered_is_named() {
+async fn a_node_that_is_not_registered_is_named() {
     let (_folder, cluster) = cluster(Identity::Narrow, "n9").await;
     let checks = cluster.examine().await;
     assert_eq!(verdict(&checks, "own Node"), (Verdict::Fail, "there is no Node n9".to_owned()));

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lookup_that_hangs_holds_one_thread_and_nobody_up() {
+    async fn a_lookup_that_hangs_holds_one_thread_and_delays_no_caller() {
         let resolver = Resolver::default();
         assert_eq!(resolver.look_up("api", found).await.unwrap().len(), 1);
         // As if a thread were out there and did not come back.

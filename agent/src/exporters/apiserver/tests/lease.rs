@@ -126,7 +126,7 @@ async fn a_missing_namespace_is_as_good_as_forbidden() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_want_a_lease_has_none() {
+async fn an_agent_that_wants_no_lease_has_none() {
     let server = Server::start().await;
     let heartbeat = Duration::from_millis(30);
     let bench = Bench::start(ApiserverConfig { heartbeat, ..with_lease(&server, LeaseMode::Never) });

@@ -28,7 +28,7 @@ async fn a_quiet_node_that_is_another_is_told_everything_at_the_next_event() {
     let bench = connected(&server, ApiserverConfig { doubtful_after, ..config(server.kubeconfig()) }).await;
     server.set_uid("uid-2");
     bench.board.events().extend([super::events::record(1, "IOError")]);
-    server.until("all is told again", |server| told(server).len() == 2).await;
+    server.until("all is reported again", |server| told(server).len() == 2).await;
     let stated = |list: &Value| list.as_array().unwrap().iter().map(|one| one["status"].clone()).collect::<Vec<_>>();
     assert_eq!(stated(&told(&server)[1]), ["True", "False"]);
 }

@@ -46,7 +46,7 @@ fn reasons(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn after_a_panic_nothing_is_told_anew_and_counts_go_on() {
+async fn after_a_panic_nothing_is_told_again_and_counts_go_on() {
     let server = Server::start().await;
     let memory = Memory::default();
     let mut first = Bench::start_on(Board::new("n1"), memory.clone(), config(server.kubeconfig()));

@@ -174,7 +174,7 @@ fn write_filesystems(page: &mut Page, seen: &Seen<'_>) {
     type Column = fn(Space) -> u64;
     let columns: [(&str, &str, Column); 4] = [
         ("nodewell_node_filesystem_size_bytes", "Size of each filesystem.", |space| space.size_bytes),
-        ("nodewell_node_filesystem_available_bytes", "Room for everybody but root.", |space| space.available_bytes),
+        ("nodewell_node_filesystem_available_bytes", "Room for users other than root.", |space| space.available_bytes),
         ("nodewell_node_filesystem_inodes", "Inodes; none where their number is not fixed.", |space| space.inodes),
         ("nodewell_node_filesystem_free_inodes", "Inodes that are free.", |space| space.free_inodes),
     ];

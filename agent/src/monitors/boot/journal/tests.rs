@@ -56,7 +56,7 @@ fn only_late_complaints_are_last_words() {
 }
 
 #[test]
-fn nobody_else_speaks_of_a_shutdown() {
+fn no_other_process_speaks_of_a_shutdown() {
     let forged = Entry { is_systemd: false, ..entry(STARTED, "reboot.target") };
     assert!(!shutdown(&[forged]));
 }

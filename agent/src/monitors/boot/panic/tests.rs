@@ -71,6 +71,6 @@ fn a_cut_record_gives_what_it_has() {
 
 #[test]
 fn last_lines_are_the_kernels_and_few() {
-    let text = b"<6>[ 1.0] one\n<14>[ 1.1] somebody else\n\n<4>[ 2.0] two\n<4>[ 3.0] three\n";
+    let text = b"<6>[ 1.0] one\n<14>[ 1.1] another program\n\n<4>[ 2.0] two\n<4>[ 3.0] three\n";
     assert_eq!(last_lines(text, 2), ["two", "three"]);
 }

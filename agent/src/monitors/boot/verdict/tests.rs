@@ -58,7 +58,7 @@ fn an_agent_that_was_not_stopped_saw_an_unexpected_reboot() {
     assert_eq!((findings[0].severity, findings[0].time), (Severity::Error, at("2026-11-20T10:20:00Z")));
     let expected = "the node went down without a shutdown and came back at 2026-11-20T10:20:00Z; last seen alive at \
                     2026-11-20T10:00:00Z (by the agent's own note, which it writes once an hour); nothing was left that \
-                    tells why (power, a watchdog, a reset)";
+                    shows why (power, a watchdog, a reset)";
     assert_eq!(findings[0].message, expected);
 }
 

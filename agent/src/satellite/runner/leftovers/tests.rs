@@ -74,7 +74,7 @@ async fn two_orphans_are_many_and_another_process_with_its_pid_is_not_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_is_nobodys_and_still_there_is_left_over() {
+async fn only_an_orphan_that_is_still_there_is_left_over() {
     let proc = Proc::new();
     proc.put(50, "nodewelld", 'S', 1, 10);
     proc.put(77, "nwd:nvme0", 'D', 50, 400);
@@ -87,7 +87,7 @@ async fn only_what_is_nobodys_and_still_there_is_left_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleeping_process_with_our_name_is_nobodys() {
+async fn a_sleeping_process_with_our_name_is_not_ours() {
     let proc = Proc::new();
     proc.put(77, "nwd:nvme0", 'S', 1, 400);
     assert_eq!(proc.found().await.summary(), None);
@@ -105,7 +105,7 @@ async fn a_thread_that_hangs_makes_its_process_stuck() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stuck_process_of_somebody_else_or_another_group_is_not_ours() {
+async fn a_stuck_process_of_another_user_or_group_is_not_ours() {
     let proc = Proc::new();
     proc.put(77, "nwd:nvme0", 'D', 1, 400);
     proc.status(77, UID + 1, 0);
@@ -114,9 +114,9 @@ async fn a_stuck_process_of_somebody_else_or_another_group_is_not_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_knows_its_own_by_the_cgroup_whoever_they_are() {
+async fn a_service_knows_its_own_by_the_cgroup_whatever_their_user() {
     let proc = Proc::new();
-    for (pid, unit) in [(77, "nodewell-disk.service"), (78, "somebody.scope")] {
+    for (pid, unit) in [(77, "nodewell-disk.service"), (78, "other.scope")] {
         let folder = proc.put(pid, &format!("nwd:sd{pid}"), 'D', 1, 400);
         fs::write(folder.join("cgroup"), format!("0::/nodewell.slice/{unit}\n")).unwrap();
     }

@@ -105,7 +105,7 @@ async fn one_that_hangs_delays_only_itself() {
 }
 
 #[tokio::test]
-async fn one_that_costs_a_worker_is_asked_less_often_until_everything_is_asked_anew() {
+async fn one_that_costs_a_worker_is_asked_less_often_until_everything_is_asked_again() {
     for (act, word) in [(Act::Hang, "silent"), (Act::Die, "failed"), (Act::Say(b"nonsense\n".to_vec()), "failed")] {
         let (mut poll_loop, heard) = poll_loop(HOUR);
         if word == "silent" {
@@ -159,7 +159,7 @@ async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life
 }
 
 #[tokio::test]
-async fn when_the_list_hangs_nobody_can_tell_how_the_known_ones_are() {
+async fn when_the_list_hangs_the_known_ones_are_unknown() {
     let (mut poll_loop, heard) = poll_loop(HOUR);
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
     poll_loop.pace.deadline = SHORT;
@@ -208,7 +208,7 @@ async fn a_round_that_is_stopped_is_no_round() {
 }
 
 #[tokio::test]
-async fn without_any_list_nobody_was_looked_at() {
+async fn without_any_list_no_device_was_looked_at() {
     let (mut poll_loop, _) = poll_loop(SHORT);
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
     assert!(matches!(poll_loop.rest, Rest::All(Trouble::Silent(_))));

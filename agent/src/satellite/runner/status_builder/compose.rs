@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(since.len(), 2);
         let (_, since) = compose(&spot(), unknown(), &since);
         let (after, since) = compose(&spot(), State::Faulty(vec![fault("A", None)]), &since);
-        assert_eq!((after[0].transition, since.len()), (began, 1), "nobody could tell in between");
+        assert_eq!((after[0].transition, since.len()), (began, 1), "it was unknown in between");
         let (third, since) = compose(&spot(), well(), &since);
         assert_eq!((third[0].status, third.len()), (ConditionStatus::False, 1));
         assert!(is_well(&since));

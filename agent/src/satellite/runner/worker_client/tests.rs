@@ -64,7 +64,7 @@ async fn one_that_hangs_is_killed_and_the_next_question_has_a_fresh_one() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_killed_is_left_and_nobody_goes_there_again() {
+async fn one_that_cannot_be_killed_is_left_and_no_worker_goes_there_again() {
     let fake = but_sda(Act::HangForGood);
     let mut worker_client = worker_client_with(&fake);
     assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 1, is stuck in the kernel");
@@ -81,7 +81,7 @@ async fn one_that_cannot_be_killed_is_left_and_nobody_goes_there_again() {
 }
 
 #[tokio::test]
-async fn after_two_that_are_left_nobody_is_asked_until_one_is_gone() {
+async fn after_two_that_are_left_no_device_is_asked_until_one_is_gone() {
     let fake = Fake::new(|question| if name_of(question) == "sdc" { Act::Answer } else { Act::HangForGood });
     let mut worker_client = worker_client_with(&fake);
     for device in ["sda", "sdb"] {
@@ -142,7 +142,7 @@ async fn answers_to_other_questions_are_dropped_and_many_of_them_are_nonsense() 
     let fake = but_sda(Act::SayAndAnswer(stray.repeat(STRAYS_LIMIT - 1)));
     assert_eq!(read(&mut worker_client_with(&fake), "sda", PLENTY).await, reading("sda"));
     let fake = but_sda(Act::SayAndAnswer(stray.repeat(STRAYS_LIMIT)));
-    assert_eq!(broken(read(&mut worker_client_with(&fake), "sda", PLENTY).await), "it answers what nobody asked");
+    assert_eq!(broken(read(&mut worker_client_with(&fake), "sda", PLENTY).await), "its reply belongs to no request");
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ fn every_hierarchy_has_a_say() {
 }
 
 #[test]
-fn in_the_agents_own_container_everybody_is_at_home() {
+fn in_the_agents_own_container_every_peer_is_at_home() {
     let seen_from = |own: &str, path: &str| place(&format!("0::{path}\n"), &Home::of(&format!("0::{own}\n")));
     let pod =
         |id: char| format!("/kubepods.slice/kubepods-pod1.slice/cri-containerd-{}.scope", id.to_string().repeat(64));

@@ -93,7 +93,7 @@ fn a_number_that_changed_hands_is_noticed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_nobody() {
+fn what_cannot_be_read_is_no_known_peer() {
     for file in ["cgroup", "status", "stat"] {
         let tree = Tree::new();
         let host = tree.host(Help::PeerPidfd);

@@ -132,7 +132,7 @@ fn a_boot_whose_pods_were_released_does_not_get_its_storage_back() {
     node.annotations.insert(STORAGE_RELEASED.into(), "old".into());
     assert!(!may_speak(&fresh, Irreversible::PowerOn, &node));
     node.boot_id = String::new();
-    assert!(!may_speak(&fresh, Irreversible::PowerOn, &node), "nobody knows that it is another boot");
+    assert!(!may_speak(&fresh, Irreversible::PowerOn, &node), "it is not known to be another boot");
     node.boot_id = "new".into();
     assert!(may_speak(&fresh, Irreversible::PowerOn, &node));
 }

@@ -50,7 +50,7 @@ async fn a_term_ends_when_the_store_went_back_though_the_lease_still_names_its_l
     assert_eq!(leads(&term), None);
     list_again(&one);
     run_for(&mut one, 18).await;
-    assert!(leads(&term).unwrap() > SKIPPED, "terms that nobody saw may have had the numbers between");
+    assert!(leads(&term).unwrap() > SKIPPED, "terms that no replica saw may have had the numbers between");
     run_for(&mut one, 40).await;
     assert!(leads(&term).is_some(), "and it is over with that");
 }
@@ -108,7 +108,7 @@ async fn what_an_earlier_run_has_seen_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_did_not_look_for_a_while_counts_anew() {
+async fn who_did_not_look_for_a_while_counts_again() {
     let cluster = OneLease::default();
     let (mut one, _) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;

@@ -74,11 +74,11 @@ fn a_silent_node_keeps_its_marks() {
 }
 
 #[test]
-fn nobody_elses_marks_are_taken_up() {
+fn no_other_clients_marks_are_taken_up() {
     let mut snapshot = marked("p");
     let node = snapshot.nodes.get_mut("n0").unwrap();
     node.annotations.clear();
-    node.taints = vec![taint(OUT_OF_SERVICE, "somebody"), taint("other", "")];
+    node.taints = vec![taint(OUT_OF_SERVICE, "another"), taint("other", "")];
     assert!(after_a_while(&mut snapshot, 2000).actions.is_empty());
 }
 

@@ -33,7 +33,7 @@ fn drains(case: &Case<'_>) -> Next {
 
 /// Guards let no such drain begin; were one to begin, no other node's pods go after it.
 #[test]
-fn pods_that_nobody_counted_use_up_the_rate() {
+fn uncounted_pods_use_up_the_rate() {
     let mut policy = policy("p", vec![cordon()]);
     policy.pods = Rate { count: 5, within: Duration::from_secs(600) };
     let rate = policy.pods;

@@ -76,7 +76,7 @@ fn a_selector_leaves_others_alone_even_where_they_would_stand_in_the_way() {
 }
 
 #[test]
-fn what_a_drain_waits_for_can_be_said_by_somebody_who_only_looks() {
+fn what_a_drain_waits_for_can_be_said_by_a_client_that_only_reads() {
     let budget = |name: &str, disruptions_allowed| Budget {
         namespace: "shop".into(),
         name: name.into(),

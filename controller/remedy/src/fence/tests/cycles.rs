@@ -62,7 +62,7 @@ fn a_cycle_in_doubt_counts_at_once_and_not_again_when_its_end_is_known() {
 }
 
 #[test]
-fn a_cycle_counts_whose_leader_died_before_anybody_heard_of_it() {
+fn a_cycle_counts_whose_leader_died_before_it_was_reported() {
     for (on, phase) in [(false, Phase::OffConfirmed), (true, Phase::Failed)] {
         let mut world = meant();
         world.turn(false);
@@ -103,7 +103,7 @@ fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
 }
 
 #[test]
-fn cycles_before_a_record_begin_no_ladder_of_its_own_anew() {
+fn cycles_before_a_record_begin_no_ladder_of_its_own_again() {
     for (earlier, own, restarts) in [(1, 0, 0), (0, 1, 1)] {
         let mut world = dead();
         let rung = world.fence.spec.steps.len() - 1;

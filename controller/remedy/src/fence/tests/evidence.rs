@@ -38,7 +38,7 @@ fn silence_alone_is_enough_after_fifty_seconds_of_a_node_that_is_not_ready() {
 }
 
 #[test]
-fn a_node_without_the_condition_ready_was_given_up_by_nobody() {
+fn a_node_without_the_condition_ready_was_not_given_up() {
     let mut world = silent(50);
     world.node.as_mut().unwrap().conditions.clear();
     let hold = may_power_off(&world.case()).unwrap_err();

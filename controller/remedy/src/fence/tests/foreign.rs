@@ -22,7 +22,7 @@ fn swap(world: &mut World, taint: &Taint) {
 }
 
 #[test]
-fn an_out_of_service_taint_that_somebody_set_in_place_of_ours_stays() {
+fn an_out_of_service_taint_set_by_another_client_in_place_of_ours_stays() {
     let mut world = dead();
     run(&mut world, 400, at(Phase::AwaitReady));
     assert!(world.fence.status.ours.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE));

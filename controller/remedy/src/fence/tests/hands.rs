@@ -32,7 +32,7 @@ fn an_abort_after_off_turns_it_on_and_releases_nothing() {
 fn who_aborted_and_why_stand_in_the_journal() {
     for (said, told) in [
         (Some("eva@example.com: its disk\u{7} is changed"), "aborted; asked by eva@example.com: its disk is changed"),
-        (None, "aborted; nobody left a name for it"),
+        (None, "aborted; no name is given for it"),
     ] {
         let mut world = dead();
         run(&mut world, 400, at(Phase::Isolating));
@@ -166,7 +166,7 @@ fn the_numbers_of_a_hold_are_written_again_once_a_minute_and_not_told() {
 }
 
 #[test]
-fn other_words_of_a_hold_are_written_soon_for_somebody_is_mending_what_they_say() {
+fn other_words_of_a_hold_are_written_soon_for_a_person_is_mending_what_they_say() {
     let mut world = dead();
     run(&mut world, 10, at(Phase::Isolating));
     world.permits.isolate = vec![Hold::new("Storm", "the line 3 has a typo")];
@@ -309,7 +309,7 @@ fn a_person_may_ask_for_another_try_once_with_each_word() {
 }
 
 #[test]
-fn a_drain_ends_at_its_total_time_whoever_leads() {
+fn a_drain_ends_at_its_total_time_under_any_leader() {
     let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
     run(&mut world, 5, at(Phase::Draining));
     world.pass(Duration::from_secs(200));
@@ -332,7 +332,7 @@ fn an_aborted_record_stays_until_the_node_is_well_or_a_person_deletes_it() {
     run(&mut world, 400, at(Phase::Closed));
     assert!(!run(&mut world, 30, |_| false).contains(&Phase::PoweringOff));
     assert_eq!(world.fence.status.hold.as_ref().unwrap().reason, "Aborted");
-    assert!(matches!(world.next(), Next::Wait { .. }), "closed, it would be opened anew at once");
+    assert!(matches!(world.next(), Next::Wait { .. }), "closed, it would be opened again at once");
     world.wanted = Wanted::No { since: world.now.moment };
     world.now.moment = world.now.moment.plus(Duration::from_secs(3600));
     assert!(matches!(world.next(), Next::Act(Action::Close { .. })));

@@ -82,7 +82,7 @@ fn a_bmc_that_says_off_needs_no_power_off() {
 
 /// Another actor may have turned it on since: the taint is the release.
 #[test]
-fn off_is_read_again_before_a_release_is_meant_if_nobody_read_it_for_five_seconds() {
+fn off_is_read_again_before_a_release_is_meant_if_not_read_for_five_seconds() {
     let mut world = dead();
     world.powered = false;
     run(&mut world, 400, |world| seconds(world) >= 14);

@@ -37,7 +37,7 @@ fn a_try_from_the_future_is_followed_by_no_other_at_once() {
 
 /// The Node named no boot when its power was cut and names one now: it is unknown whether it began since.
 #[test]
-fn a_boot_that_was_not_known_when_power_was_cut_is_fenced_anew() {
+fn a_boot_that_was_not_known_when_power_was_cut_is_fenced_again() {
     let mut world = dead();
     run(&mut world, 400, at(Phase::OffConfirmed));
     world.fence.status.boot_id.clear();

@@ -102,7 +102,7 @@ fn happen(world: &mut World, dice: &mut Dice, laws: &Laws) {
         27 if dice.one_in(30) => world.node = None,
         28 if laws.meddled => world.turn(dice.one_in(2)),
         29 => another_leads(world, dice),
-        30 => reached_by_nobody(world),
+        30 => reached_by_no_host(world),
         31 => world.gathered.reach.clear(),
         32 | 40 => world.gathered.dumping = Some(world.now.moment),
         33 => world.gathered.pods = None,
@@ -117,7 +117,7 @@ fn retry(world: &mut World) {
     world.fence.metadata.annotations.insert(RETRY.into(), word);
 }
 
-fn reached_by_nobody(world: &mut World) {
+fn reached_by_no_host(world: &mut World) {
     let since = Moment(world.now.moment.0.saturating_sub(Duration::from_secs(6)));
     world.gathered.reach = [("cp-1", since), ("cp-2", since)].map(|(host, at)| (host.into(), Some(at))).into();
 }

@@ -189,7 +189,7 @@ proptest! {
 
 /// Or a domain that was not counted would be an empty one, with every place free.
 #[test]
-fn a_domain_that_nobody_counted_is_as_full_as_the_cluster() {
+fn an_uncounted_domain_is_as_full_as_the_cluster() {
     let world = world(&["n1", "n2"], dead());
     let tally = Tally::new(&world.snapshot, at(1000));
     let uncounted = tally.domain(&world.snapshot.nodes["n0"], "uncounted", Grade::Power);

@@ -95,7 +95,7 @@ fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
         }),
         ("it has no Lease", |world| drop(world.snapshot.kubelet_leases.remove("n0"))),
         ("it is Ready", |world| set_condition(world.node(), "Ready", Truth::True, "KubeletReady", at(0))),
-        ("nobody says whether it is Ready", |world| world.node().conditions.clear()),
+        ("no condition says whether it is Ready", |world| world.node().conditions.clear()),
     ];
     for (what, change) in changes {
         let mut world = a_liar();

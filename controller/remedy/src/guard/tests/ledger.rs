@@ -167,7 +167,7 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
     let mut next = over(&calm, at(7 * HOUR), at(90 * HOUR));
     assert_eq!(observe(&mut next, 6, at(90 * HOUR)), "", "they were unwell before");
     assert_eq!(observe(&mut next, 8, at(90 * HOUR)), "");
-    assert_eq!(observe(&mut Weather::default(), 6, at(90 * HOUR)), "Storm", "without a ledger nobody knows that");
+    assert_eq!(observe(&mut Weather::default(), 6, at(90 * HOUR)), "Storm", "without a ledger that is not known");
     // Four just before the change and one after it are five within the minute.
     let mut wild = Weather::default();
     assert_eq!(observe(&mut wild, 4, at(HOUR)), "");

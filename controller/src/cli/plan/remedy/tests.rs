@@ -109,5 +109,5 @@ fn no_policy_no_remedy() {
     assert_eq!(remedy(&world("false", |_| {}), "n1", &fenced(), now()), None);
     let elsewhere = |spec: &mut Value| spec["selector"] = json!({ "matchLabels": { "pool": "b" } });
     assert_eq!(remedy(&world(LOST, elsewhere), "n1", &fenced(), now()), None);
-    assert_eq!(remedy(&world(LOST, |_| {}), "nobody", &fenced(), now()), None);
+    assert_eq!(remedy(&world(LOST, |_| {}), "absent", &fenced(), now()), None);
 }

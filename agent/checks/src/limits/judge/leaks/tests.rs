@@ -82,5 +82,5 @@ fn what_is_kept_goes_on_where_it_was() {
     hours(&mut leaks, 15..30, |hour| daemon(1, 100 + hour * 10));
     assert_eq!(leaking(&leaks), ["memory of kubelet"]);
     let leaks: Leaks = serde_json::from_value(serde_json::to_value(leaks.kept()).unwrap()).unwrap();
-    assert_eq!(leaking(&leaks), ["memory of kubelet"], "before anybody has looked again");
+    assert_eq!(leaking(&leaks), ["memory of kubelet"], "before the next look");
 }

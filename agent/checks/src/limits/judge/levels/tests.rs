@@ -55,7 +55,7 @@ fn busy_cpus_alone_are_no_pressure() {
 }
 
 #[test]
-fn memory_and_disks_are_judged_by_what_nobody_could_do() {
+fn memory_and_disks_are_judged_by_what_no_task_could_do() {
     let pressure = Some(Pressure { some: 10_000, full: 2_500 });
     let reading = KernelReading { memory_pressure: pressure, io_pressure: pressure, ..Default::default() };
     assert_eq!(high(KernelReading::default(), reading), ["TasksWaitForMemory"]);

@@ -32,7 +32,7 @@ fn five_within_an_hour_are_told_once() {
 }
 
 #[test]
-fn it_is_told_daily_while_it_goes_on_and_anew_after_calm() {
+fn it_is_told_daily_while_it_goes_on_and_again_after_calm() {
     let going_on: Vec<_> = (0..200).map(|n| (n * 10, n * 2)).collect();
     assert_eq!(replay(&going_on), [30, 30 + 24 * 60]);
     assert_eq!(replay(&[(0, 0), (10, 9), (200, 9), (210, 18)]), [10, 210]);

@@ -76,7 +76,7 @@ fn what_waits_is_named() {
 }
 
 #[test]
-fn what_was_told_holds_until_somebody_has_looked_twice_again() {
+fn what_was_told_holds_until_two_further_looks() {
     let mut tasks = Tasks::default();
     let settings = LimitsSettings::default();
     for _ in 0..2 {

@@ -59,7 +59,7 @@ fn a_node_that_has_filled_up_goes_on_no_more() {
 }
 
 #[test]
-fn hours_that_nobody_saw_count_by_their_time() {
+fn hours_without_a_reading_count_by_their_time() {
     let mut day = Day::default();
     for hour in (0..26).filter(|hour| !(5..8).contains(hour)) {
         day.take(hour, u64::try_from(hour).unwrap() * 10);

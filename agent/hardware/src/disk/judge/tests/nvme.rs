@@ -127,7 +127,7 @@ fn an_empty_error_log_of_a_controller_that_has_errors_is_no_new_beginning() {
     assert_eq!(told(7, None), 0);
     assert_eq!(told(7, Some(7)), 0, "the first sight is the baseline");
     assert_eq!(told(7, None), 0);
-    assert_eq!(told(7, Some(7)), 0, "told before");
+    assert_eq!(told(7, Some(7)), 0, "reported before");
     assert_eq!(told(8, Some(8)), 1);
 }
 

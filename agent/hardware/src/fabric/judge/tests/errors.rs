@@ -109,7 +109,7 @@ fn the_interfaces_count_goes_before_the_cards() {
 }
 
 #[test]
-fn a_carrier_that_nobody_saw_go_was_a_change_of_settings() {
+fn a_carrier_that_no_poll_saw_go_was_a_change_of_settings() {
     let mut fabric = Fabric::ethernet();
     fabric.after(0);
     for round in 1..10 {
@@ -127,7 +127,7 @@ fn a_carrier_that_nobody_saw_go_was_a_change_of_settings() {
 }
 
 #[test]
-fn a_link_that_settles_after_somebody_took_it_up_does_not_flap() {
+fn a_link_that_settles_after_an_operator_took_it_up_does_not_flap() {
     let mut fabric = Fabric::ethernet();
     fabric.after(0);
     for round in 1..10 {
@@ -140,7 +140,7 @@ fn a_link_that_settles_after_somebody_took_it_up_does_not_flap() {
 }
 
 #[test]
-fn what_somebody_takes_down_does_not_flap() {
+fn what_an_operator_takes_down_does_not_flap() {
     let mut fabric = Fabric::ethernet();
     fabric.after(0);
     for round in 1..10 {

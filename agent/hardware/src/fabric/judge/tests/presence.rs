@@ -59,7 +59,7 @@ fn ports_that_are_bonded_are_merged_and_not_missing() {
 }
 
 #[test]
-fn another_card_under_the_same_name_starts_anew() {
+fn another_card_under_the_same_name_starts_again() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
     fabric.port().guid = "b859:2".to_owned();

@@ -41,7 +41,7 @@ fn an_ignored_port_is_not_named() {
 }
 
 #[test]
-fn nothing_is_kept_anew_while_nothing_happens() {
+fn nothing_is_saved_again_while_nothing_happens() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
     assert!(fabric.judge.keep().is_some());

@@ -66,7 +66,7 @@ fn what_a_link_was_is_remembered_across_boots() {
 }
 
 #[test]
-fn another_card_in_the_same_place_starts_anew() {
+fn another_card_in_the_same_place_starts_again() {
     let mut bus = Bus::new();
     bus.card().link = link(lanes(16, 32_000));
     bus.after(0);

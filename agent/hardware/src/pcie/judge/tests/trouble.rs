@@ -62,7 +62,7 @@ fn an_ignored_device_is_not_named() {
 }
 
 #[test]
-fn nothing_is_kept_anew_while_nothing_happens() {
+fn nothing_is_saved_again_while_nothing_happens() {
     let mut bus = Bus::new();
     bus.card().aer = correctable(7);
     bus.after(0);

@@ -95,7 +95,7 @@ fn line(subject: &str, created: bool, count: u64) -> (String, bool, u64) {
 }
 
 #[test]
-fn what_waits_and_what_nobody_took_over_goes_out_in_order_of_time() {
+fn what_waits_and_what_no_exporter_took_over_goes_out_in_order_of_time() {
     let mut store = Rows::new();
     let mut first = book();
     first.take_in(batch([record(1, 40, "sda"), record(2, 20, "sdb")]), now(0));
@@ -110,7 +110,7 @@ fn what_waits_and_what_nobody_took_over_goes_out_in_order_of_time() {
 }
 
 #[test]
-fn an_event_is_counted_on_for_its_hour_whoever_runs_and_whatever_boot() {
+fn an_event_is_counted_on_for_its_hour_by_any_run_in_any_boot() {
     let mut store = Rows::new();
     let mut first = book();
     first.take_in(batch([record(1, 1, "sda")]), now(0));
@@ -222,7 +222,7 @@ fn rows_go_with_their_events() {
 }
 
 #[test]
-fn everything_kept_anew_is_what_was_kept() {
+fn everything_saved_again_is_what_was_saved() {
     let mut store = Rows::new();
     let mut book = book();
     book.about("uid-1");
@@ -232,8 +232,8 @@ fn everything_kept_anew_is_what_was_kept() {
         ready(&mut book, n).map(|delivery| book.settle(&delivery, Outcome::Delivered, now(n).boottime));
     }
     keep(&mut store, book.take_rows());
-    let mut anew = Rows::new();
-    keep(&mut anew, book.take_all_rows());
-    assert_eq!(anew, store);
+    let mut again = Rows::new();
+    keep(&mut again, book.take_all_rows());
+    assert_eq!(again, store);
     assert_eq!(book.take_rows(), []);
 }

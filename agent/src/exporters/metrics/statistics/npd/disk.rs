@@ -58,7 +58,7 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         id: "disk/percent_used",
         kind: Kind::Gauge,
-        help: "How full each filesystem is, in percent of what everybody can use.",
+        help: "How full each filesystem is, in percent of what all users can use.",
         write: |samples, seen| {
             for mounted in seen.look.mounts.mounted.iter() {
                 let percent = mounted.space(seen.spaces).and_then(|space| space.used_percent());
