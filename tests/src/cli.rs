@@ -83,7 +83,8 @@ fn built() -> PathBuf {
     let folder = own.ancestors().nth(2).expect("a test binary lies in target/PROFILE/deps").to_owned();
     if let Some(cargo) = env::var_os("CARGO") {
         let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--package", "nodewell-agent", "--bins"]);
+        // With the features of the whole workspace, as make builds them.
+        command.args(["build", "--quiet", "--workspace", "--bin", "nodewelld", "--bin", "nodewell"]);
         command.args(folder.ends_with("release").then_some("--release"));
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let status = command.current_dir(workspace).status().unwrap();

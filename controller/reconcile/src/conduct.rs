@@ -180,7 +180,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
     fn new(conductor: &'a Conductor<'a, C, P>, life: Lifeline) -> Self {
         let works = FuturesUnordered::new();
         let (world, now) = (conductor.world, conductor.clock.now());
-        let memory = Memory::inherited(&world.inherited(), now).with_cycles(&world.departed(), now);
+        let memory = Memory::inherited(&world.inherited(), now).with_cycles(&world.departed());
         let (gathering, rehearsal) = (Gathering::default(), Rehearsal::default());
         Self { conductor, life, memory, works, gathering, telling: 0, decided: None, rehearsal }
     }

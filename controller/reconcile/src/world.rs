@@ -131,6 +131,8 @@ impl World {
         let name = node.name.clone();
         state.snapshot.nodes.insert(name.clone(), node);
         if is_other {
+            let uid = state.snapshot.nodes[&name].uid.clone();
+            state.departed.see_node(&name, &uid);
             state.show_events(&name);
         }
         drop(state);
@@ -254,11 +256,10 @@ impl World {
             Source::Nodes => {
                 state.snapshot.nodes.retain(|name, _| names.contains(name));
                 state.snapshot.events.retain(|name, _| names.contains(name));
-                state.departed.keep_nodes(names);
             }
             Source::KubeletLeases => state.snapshot.kubelet_leases.retain(|name, _| names.contains(name)),
             Source::AgentLeases => state.snapshot.agent_leases.retain(|name, _| names.contains(name)),
-            Source::Fences => state.keep_fences(names),
+            Source::Fences => state.keep_fences(names, self.clock.now()),
             Source::Policies => state.snapshot.keep_policies(names),
         }
         drop(state);

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-pub use self::ledger::Ledger;
+pub use self::ledger::{Cycles, Ledger, cycle_moment};
 use self::{judged::Judged, tellings::Tellings};
 use crate::{
     action::{Action, Tell},

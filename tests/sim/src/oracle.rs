@@ -51,6 +51,10 @@ pub struct Oracle {
     /// The replica that led when the store was set back, and until when its term may last: that the Lease names another
     /// is not its doing.
     pub led_before: Option<(usize, Moment)>,
+    /// UIDs of Nodes, by name, whose records a restored store has forgotten.
+    pub forgotten: BTreeMap<String, String>,
+    /// Nodes with an out-of-service taint on its way, and no order since it was begun.
+    taints_begun: BTreeSet<String>,
     /// Agent processes that run: which node, of which replica and term, until when at the latest.
     pub agents: Vec<Agent>,
     begun: u64,

@@ -1,51 +1,120 @@
 //! Power cycles in records that are gone. A person deletes a record, a restored store has forgotten it: the machine was
 //! turned off all the same, and the limit on restarts counts it. Every replica remembers what its own watches showed, since
 //! a record may go while no replica leads.
+//!
+//! A power off that was meant when the record was seen last counts, although it may not have begun: its end is not known.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewell_remedy::api::fence::NodeFence;
+use nodewell_remedy::{
+    api::fence::NodeFence,
+    decide::{Cycles, cycle_moment},
+    time::Now,
+};
 
 use super::World;
 
 /// Remembered of one node; limits are far below.
 const CYCLES: usize = 64;
+/// Nodes of which something is remembered.
+const NODES: usize = 10_000;
 
-/// By node.
 #[derive(Debug, Default)]
-pub(super) struct Departed(BTreeMap<String, BTreeSet<Timestamp>>);
+pub(super) struct Departed {
+    /// By the name of the node.
+    known: BTreeMap<String, Machine>,
+    /// Records of a cache that was thrown away: the next list shows which of them are gone.
+    aside: Vec<NodeFence>,
+}
+
+#[derive(Debug, Default)]
+struct Machine {
+    uid: String,
+    cycles: Cycles,
+}
 
 impl Departed {
-    pub(super) fn remember(&mut self, fence: &NodeFence) {
-        let mut cycles = fence.power_cycles().peekable();
-        if cycles.peek().is_none() {
-            return;
-        }
-        let known = self.0.entry(fence.spec.node_name.clone()).or_default();
-        known.extend(cycles);
-        while known.len() > CYCLES {
-            known.pop_first();
+    /// The record is gone.
+    pub(super) fn remember(&mut self, fence: &NodeFence, now: Now) {
+        let cycles: Vec<Timestamp> = fence.power_cycles().collect();
+        self.add(fence, &cycles, now);
+    }
+
+    /// Until the records are listed again.
+    pub(super) fn set_aside(&mut self, fences: BTreeMap<String, NodeFence>) {
+        self.aside.extend(fences.into_values());
+    }
+
+    /// The records are listed again, and these are all.
+    pub(super) fn listed(&mut self, fences: &BTreeMap<String, NodeFence>, now: Now) {
+        for fence in std::mem::take(&mut self.aside) {
+            let again = fences.get(&fence.metadata.name).filter(|again| again.metadata.uid == fence.metadata.uid);
+            let forgotten: Vec<Timestamp> = match again {
+                Some(again) => forgotten(&fence, again),
+                None => fence.power_cycles().collect(),
+            };
+            self.add(&fence, &forgotten, now);
         }
     }
 
-    pub(super) fn keep_nodes(&mut self, names: &BTreeSet<String>) {
-        self.0.retain(|node, _| names.contains(node));
+    /// A machine that is registered again under the name of another has its own restarts.
+    pub(super) fn see_node(&mut self, name: &str, uid: &str) {
+        if self.known.get(name).is_some_and(|machine| machine.uid != uid) {
+            self.known.remove(name);
+        }
     }
+
+    fn add(&mut self, fence: &NodeFence, cycles: &[Timestamp], now: Now) {
+        if cycles.is_empty() {
+            return;
+        }
+        let machine = self.known.entry(fence.spec.node_name.clone()).or_default();
+        if machine.uid != fence.spec.node_uid {
+            *machine = Machine { uid: fence.spec.node_uid.clone(), ..Machine::default() };
+        }
+        for at in cycles {
+            machine.cycles.entry(*at).or_insert_with(|| cycle_moment(*at, now));
+        }
+        while machine.cycles.len() > CYCLES {
+            let oldest = machine.cycles.iter().min_by_key(|(_, moment)| **moment).map(|(at, _)| *at);
+            oldest.and_then(|at| machine.cycles.remove(&at));
+        }
+        if self.known.len() > NODES {
+            let newest = |machine: &Machine| machine.cycles.values().max().copied();
+            let oldest = self.known.iter().min_by_key(|(_, machine)| newest(machine)).map(|(name, _)| name.clone());
+            oldest.and_then(|name| self.known.remove(&name));
+        }
+    }
+}
+
+/// Cycles that a record had and has no more. One that was meant may have got another time when it ended.
+fn forgotten(before: &NodeFence, again: &NodeFence) -> Vec<Timestamp> {
+    let has_more = again.status.cycles.len() > before.status.cycles.len();
+    let meant = before.status.intent.as_ref().map(|intent| intent.at);
+    let known: Vec<Timestamp> = again.power_cycles().collect();
+    before.power_cycles().filter(|at| !known.contains(at) && !(has_more && Some(*at) == meant)).collect()
 }
 
 impl World {
     /// Power cycles of records that this replica saw go, by node.
-    pub(crate) fn departed(&self) -> BTreeMap<String, BTreeSet<Timestamp>> {
-        self.lock().departed.0.clone()
+    pub(crate) fn departed(&self) -> BTreeMap<String, Cycles> {
+        let state = self.lock();
+        state.departed.known.iter().map(|(name, machine)| (name.clone(), machine.cycles.clone())).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::api::{
-        Meta,
-        fence::{Intent, Irreversible, NodeFenceSpec, NodeFenceStatus},
+    use std::{collections::BTreeSet, time::Duration};
+
+    use nodewell_remedy::{
+        api::{
+            Meta,
+            fence::{Intent, Irreversible, NodeFenceSpec, NodeFenceStatus},
+        },
+        facts::Node,
+        time::Moment,
     };
 
     use super::*;
@@ -59,7 +128,7 @@ mod tests {
     }
 
     fn world() -> World {
-        World::new(Clock::counted(Timestamp::UNIX_EPOCH), Limits::default())
+        World::new(Clock::counted(at(1000)), Limits::default())
     }
 
     /// A record of node "a" with a cycle of an earlier record, one of its own, and one that is meant.
@@ -72,11 +141,23 @@ mod tests {
             intent: Some(intent),
             ..NodeFenceStatus::default()
         };
-        NodeFence { metadata, spec: NodeFenceSpec { node_name: "a".into(), ..NodeFenceSpec::default() }, status }
+        let spec = NodeFenceSpec { node_name: "a".into(), node_uid: "machine".into(), ..NodeFenceSpec::default() };
+        NodeFence { metadata, spec, status }
     }
 
-    fn all() -> BTreeMap<String, BTreeSet<Timestamp>> {
-        BTreeMap::from([("a".to_owned(), BTreeSet::from([at(10), at(20), at(30)]))])
+    fn known(world: &World) -> Vec<i64> {
+        world.departed().values().flat_map(|cycles| cycles.keys().map(|at| at.as_second())).collect()
+    }
+
+    /// The store went back, and its list has this record, if any.
+    fn restored(world: &World, record: Option<NodeFence>) {
+        world.ask_list(Source::Fences, "5");
+        world.list_began(Source::Fences, "3");
+        world.ask_list(Source::Fences, "");
+        world.list_began(Source::Fences, "3");
+        let names = record.iter().map(|fence| fence.metadata.name.clone()).collect();
+        record.into_iter().for_each(|fence| world.list_fence(fence));
+        world.listed(Source::Fences, &names);
     }
 
     #[test]
@@ -85,7 +166,7 @@ mod tests {
         world.apply_fence(fence("u1", "5"));
         world.apply_fence(fence("u1", "6"));
         world.remove_fence("a", "another");
-        assert_eq!(world.departed(), BTreeMap::new());
+        assert!(known(&world).is_empty(), "{:?}", known(&world));
     }
 
     #[test]
@@ -95,25 +176,80 @@ mod tests {
             ("deleted", |world| world.remove_fence("a", "u1")),
             ("made again", |world| world.apply_fence(fence("u2", "6"))),
             ("in no list", |world| world.listed(Source::Fences, &BTreeSet::new())),
-            ("forgotten by a restored store", |world| {
-                world.ask_list(Source::Fences, "5");
-                world.list_began(Source::Fences, "3");
-            }),
+            ("forgotten by a restored store", |world| restored(world, None)),
         ];
         for (name, goes) in ways {
             let world = world();
             world.apply_fence(fence("u1", "5"));
             goes(&world);
-            assert_eq!(world.departed(), all(), "{name}");
+            assert_eq!(known(&world), [10, 20, 30], "{name}");
         }
     }
 
     #[test]
-    fn a_node_that_is_gone_is_forgotten() {
+    fn a_record_that_a_restored_store_has_as_well_counts_once() {
+        let world = world();
+        world.apply_fence(fence("u1", "5"));
+        restored(&world, Some(fence("u1", "2")));
+        assert!(known(&world).is_empty(), "{:?}", known(&world));
+    }
+
+    #[test]
+    fn a_power_off_that_ended_under_another_time_counts_once() {
+        let world = world();
+        world.apply_fence(fence("u1", "5"));
+        let mut ended = fence("u1", "2");
+        ended.status.intent = None;
+        ended.status.cycles.push(at(33));
+        restored(&world, Some(ended));
+        assert!(known(&world).is_empty(), "{:?}", known(&world));
+    }
+
+    #[test]
+    fn what_the_restored_record_has_not_yet_done_was_done() {
+        let world = world();
+        world.apply_fence(fence("u1", "5"));
+        let mut before = fence("u1", "2");
+        before.status.intent = None;
+        before.status.cycles.clear();
+        restored(&world, Some(before));
+        assert_eq!(known(&world), [20, 30]);
+    }
+
+    #[test]
+    fn another_machine_of_that_name_begins_without_restarts() {
         let world = world();
         world.apply_fence(fence("u1", "5"));
         world.remove_fence("a", "u1");
-        world.listed(Source::Nodes, &BTreeSet::from(["b".to_owned()]));
-        assert_eq!(world.departed(), BTreeMap::new());
+        let node = |uid: &str| Node { name: "a".into(), uid: uid.into(), ..Node::default() };
+        world.apply_node(node("machine"));
+        world.remove_node("a");
+        assert_eq!(known(&world), [10, 20, 30], "it may be registered again");
+        world.apply_node(node("another"));
+        assert!(known(&world).is_empty(), "{:?}", known(&world));
+    }
+
+    /// The clock of the leader that wrote it was ahead: the cycle grows old from when it was seen.
+    #[test]
+    fn a_cycle_from_the_future_is_of_now() {
+        let mut departed = Departed::default();
+        let mut future = fence("u1", "5");
+        future.status.cycles = vec![at(9_000_000)];
+        let now = |secs: u64| Now { moment: Moment(Duration::from_secs(secs)), wall: at(1000) };
+        departed.remember(&future, now(5000));
+        departed.remember(&future, now(6000));
+        let moment = departed.known["a"].cycles[&at(9_000_000)];
+        assert_eq!(moment, Moment(Duration::from_secs(5000)));
+    }
+
+    #[test]
+    fn too_many_cycles_push_the_oldest_out() {
+        let mut departed = Departed::default();
+        let now = Now { moment: Moment(Duration::from_secs(5000)), wall: at(1000) };
+        let mut many = fence("u1", "5");
+        many.status.cycles = (0..200).map(|number| at(100 + number)).collect();
+        departed.remember(&many, now);
+        let cycles = &departed.known["a"].cycles;
+        assert_eq!((cycles.len(), cycles.contains_key(&at(299)), cycles.contains_key(&at(10))), (CYCLES, true, false));
     }
 }

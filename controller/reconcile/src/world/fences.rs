@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remedy::api::{Meta, fence::NodeFence};
+use nodewell_remedy::{
+    api::{Meta, fence::NodeFence},
+    time::Now,
+};
 use tokio::sync::watch;
 
 use super::{Source, State, World};
@@ -59,7 +62,7 @@ impl World {
             let uid = fence.metadata.uid.clone();
             if let Some(before) = state.snapshot.fences.insert(name, fence).filter(|before| before.metadata.uid != uid)
             {
-                state.departed.remember(&before);
+                state.departed.remember(&before, self.clock.now());
             }
         }
         drop(state);
@@ -98,7 +101,7 @@ impl World {
         state.versions.gone.insert(name.to_owned(), uid.to_owned());
         let is_it = state.snapshot.fences.get(name).is_some_and(|fence| fence.metadata.uid == uid);
         if is_it && let Some(fence) = state.snapshot.fences.remove(name) {
-            state.departed.remember(&fence);
+            state.departed.remember(&fence, self.clock.now());
         }
         drop(state);
         self.tell_if(is_it);
@@ -107,12 +110,13 @@ impl World {
 
 impl State {
     /// The records of a list; the others are gone.
-    pub(super) fn keep_fences(&mut self, names: &BTreeSet<String>) {
+    pub(super) fn keep_fences(&mut self, names: &BTreeSet<String>, now: Now) {
         let all = std::mem::take(&mut self.snapshot.fences);
-        let (listed, gone) = all.into_iter().partition(|(name, _)| names.contains(name));
+        let (listed, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.into_iter().partition(|(name, _)| names.contains(name));
+        self.departed.listed(&listed, now);
+        gone.values().for_each(|fence| self.departed.remember(fence, now));
         self.snapshot.fences = listed;
-        let gone: BTreeMap<String, NodeFence> = gone;
-        gone.values().for_each(|fence| self.departed.remember(fence));
     }
 
     fn saw_epoch(&mut self, epoch: u64) {

@@ -89,7 +89,7 @@ impl State {
             Source::KubeletLeases => snapshot.kubelet_leases.clear(),
             Source::AgentLeases => snapshot.agent_leases.clear(),
             Source::Fences => {
-                self.keep_fences(&BTreeSet::new());
+                self.departed.set_aside(std::mem::take(&mut snapshot.fences));
                 self.versions = super::Versions::default();
             }
             // They have no versions here: a list is the truth.

@@ -1,11 +1,9 @@
 //! What one leader leaves to the next.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use jiff::Timestamp;
+use std::collections::BTreeMap;
 
 use super::Memory;
-pub use crate::guard::history::Ledger;
+pub use crate::guard::history::{Cycles, Ledger, moment as cycle_moment};
 use crate::{
     guard::{history::History, weather::Weather},
     snapshot::Snapshot,
@@ -30,8 +28,8 @@ impl Memory {
 
     /// And what this replica saw itself: power cycles, by node, of records that are gone.
     #[must_use]
-    pub fn with_cycles(mut self, cycles: &BTreeMap<String, BTreeSet<Timestamp>>, now: Now) -> Self {
-        self.history.remember_departed(cycles, now);
+    pub fn with_cycles(mut self, cycles: &BTreeMap<String, Cycles>) -> Self {
+        self.history.remember_departed(cycles);
         self
     }
 }

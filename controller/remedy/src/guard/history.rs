@@ -3,10 +3,7 @@
 
 mod ledger;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
@@ -24,7 +21,7 @@ use crate::{
 const CYCLES: usize = 64;
 
 /// Power cycles of a node: as records have them, and when that was by our own clock.
-type Cycles = BTreeMap<Timestamp, Moment>;
+pub type Cycles = BTreeMap<Timestamp, Moment>;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
@@ -53,7 +50,10 @@ impl History {
             self.remember_cycles(node, &fence.status.cycles, now);
         }
         self.learn_meant(snapshot, now);
-        self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
+        // A node that is missing from a list that is not complete is not gone, and what it inherited is in no record.
+        if snapshot.host.informed {
+            self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
+        }
     }
 
     /// A client that deletes a record does not stop what it meant: its end will not be reported, so that it counts.
@@ -78,9 +78,12 @@ impl History {
         taken.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
     }
 
-    pub(crate) fn remember_departed(&mut self, cycles: &BTreeMap<String, BTreeSet<Timestamp>>, now: Now) {
-        for (node, cycles) in cycles {
-            self.remember_cycles(node, cycles, now);
+    pub(crate) fn remember_departed(&mut self, departed: &BTreeMap<String, Cycles>) {
+        for (node, cycles) in departed {
+            let known = self.cycles.entry(node.clone()).or_default();
+            for (at, moment) in cycles {
+                known.entry(*at).or_insert(*moment);
+            }
         }
     }
 
@@ -176,6 +179,7 @@ fn age(at: Timestamp, now: Now) -> Duration {
 
 /// A wall time on our own clock; one from the future, or from before our clock began, is the nearest there is. It is
 /// another's clock where the leader changed: the time in the ledger stands before it.
-pub(crate) fn moment(wall: Timestamp, now: Now) -> Moment {
+#[must_use]
+pub fn moment(wall: Timestamp, now: Now) -> Moment {
     Moment(now.moment.0.saturating_sub(age(wall, now)))
 }

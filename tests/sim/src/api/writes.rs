@@ -207,7 +207,7 @@ impl Truth {
         let how = if releases { "release" } else { "evict" };
         self.count(&format!("act {how}"));
         self.audit(replica, &format!("{how}s pod {} of {node}", pod.name));
-        self.deleted(&pod, &node, releases);
+        self.deleted(replica, (&pod, &node), releases);
         let at = self.clock.wall();
         if releases {
             self.store.pods.remove(&pod.name);

@@ -58,7 +58,7 @@ impl Truth {
         self.check_control_plane(agent, act);
         if act != "reap" {
             self.check_liar(&node, act);
-            self.forget_readings(&node);
+            self.ordered(&node);
         }
         if act == "on" {
             self.on_begins(&node);
@@ -87,7 +87,7 @@ impl Truth {
 
     /// What an agent does takes effect.
     pub fn act_lands(&mut self, name: &str, act: &str, epoch: u64) {
-        self.forget_readings(name);
+        self.ordered(name);
         if let Some(newest) = self.oracle.newest.get(name).copied().filter(|newest| *newest > epoch) {
             self.violate("I5", format!("{act} of {name} by epoch {epoch} lands after an act of epoch {newest} began"));
         }

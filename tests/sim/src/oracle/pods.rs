@@ -79,12 +79,13 @@ impl Truth {
         self.check_policy(replica, &format!("release of pod {}", pod.name), MEANT);
     }
 
-    pub fn deleted(&mut self, pod: &PodRef, node: &str, releases: bool) {
+    pub fn deleted(&mut self, replica: usize, (pod, node): (&PodRef, &str), releases: bool) {
         let now = self.now();
         self.oracle.deeds.push(format!("{} {}", if releases { "release" } else { "evict" }, pod.name));
         let bound = self.store.bound.get(&pod.uid);
         let record = self.store.fences.get(node).map(|fence| &fence.spec.node_uid);
-        let just_gone = record.is_none() && !releases && (self.drained_until(node, now) || self.has_not_heard(now));
+        let just_gone =
+            record.is_none() && !releases && (self.drained_until(node, now) || self.has_not_heard(replica, node));
         if record != bound && !just_gone {
             let text = format!("pod {} of {node} ({bound:?}) was deleted by a record of {record:?}", pod.name);
             self.violate("I13", text);
@@ -123,8 +124,12 @@ impl Truth {
     }
 
     /// The store went back, and who led before acts by records that it has forgotten, to the end of that term.
-    fn has_not_heard(&self, now: Moment) -> bool {
-        self.oracle.led_before.is_some_and(|(_, until)| now <= until)
+    fn has_not_heard(&self, replica: usize, node: &str) -> bool {
+        let is_its_term = |(other, until)| other == replica && self.now() <= until;
+        let forgotten = self.oracle.forgotten.get(node);
+        self.oracle.led_before.is_some_and(is_its_term)
+            && forgotten.is_some()
+            && forgotten == self.store.nodes.get(node).map(|node| &node.uid)
     }
 
     pub fn uncordoned(&mut self, name: &str) {

@@ -31,6 +31,7 @@ impl Truth {
             let text = format!("out-of-service taint on {name}, read as off since the last order at {readings:?} only");
             self.violate("I2", text);
         }
+        self.oracle.taints_begun.insert(name.to_owned());
         if let Some(Intent { at, epoch, .. }) = self.intent_of(name)
             && !self.oracle.tried.insert(format!("taint of {uid} by epoch {epoch} at {at}"))
         {
@@ -47,6 +48,9 @@ impl Truth {
             return;
         }
         self.count("act taint-releases");
+        if !self.oracle.taints_begun.remove(name) {
+            self.violate("I2", format!("out-of-service taint on {name}, after an order that came since it was begun"));
+        }
         let uids = self.check_running(name);
         self.check_meant(replica, name);
         self.count_pods(name, &uids);
@@ -116,7 +120,12 @@ impl Truth {
         matches!(readings, [first, .., last] if last.since(*first) >= APART)
     }
 
-    /// What was read before an order says nothing of the time after it.
+    /// What was read before an order says nothing of the time after it, and a taint that is on its way was begun by that.
+    pub(super) fn ordered(&mut self, name: &str) {
+        self.oracle.taints_begun.remove(name);
+        self.forget_readings(name);
+    }
+
     pub(super) fn forget_readings(&mut self, name: &str) {
         self.oracle.off_readings.remove(name);
     }

@@ -30,15 +30,30 @@ pub(super) struct Storm {
     /// Since when each node is not Ready, or the policy is true of it, without a break.
     signs: BTreeMap<String, Moment>,
     onsets: BTreeMap<String, Moment>,
-    /// The last one: when its first sign was there, when it began, when it was last seen.
-    first_sign: Moment,
+    /// So many are unwell at once.
+    share: Spell,
+    /// So many became unwell in a short time.
+    rate: Spell,
+}
+
+/// The last storm of one kind.
+#[derive(Debug, Default)]
+struct Spell {
+    /// Who watches since then has seen all that it takes to see it.
+    seen_from: Moment,
     began: Option<Moment>,
     last: Moment,
 }
 
-impl Storm {
-    fn is_over(&self, now: Moment) -> bool {
-        now.since(self.last) > Duration::from_secs(1)
+impl Spell {
+    /// It is there now; true if it was not before.
+    fn lasts(&mut self, seen_from: Moment, now: Moment) -> bool {
+        let is_new = self.began.is_none() || now.since(self.last) > Duration::from_secs(1);
+        self.last = now;
+        if is_new {
+            (self.began, self.seen_from) = (Some(now), seen_from);
+        }
+        is_new
     }
 }
 
@@ -60,17 +75,14 @@ impl Truth {
             }
         }
         storm.onsets.retain(|_, at| now.since(*at) < WITHIN);
-        let is_storm = unwell.len() * 100 > 30 * total || storm.onsets.len() >= RATE;
+        let is_share = unwell.len() * 100 > 30 * total;
         storm.unwell = unwell;
-        if !is_storm {
-            return;
-        }
-        let is_new = storm.is_over(now) || storm.began.is_none();
-        storm.last = now;
-        if is_new {
+        let mut is_new = is_share && storm.share.lasts(now, now);
+        if storm.onsets.len() >= RATE {
             let signs = storm.onsets.keys().filter_map(|name| storm.signs.get(name)).copied();
-            storm.first_sign = signs.min().unwrap_or(now);
-            storm.began = Some(now);
+            is_new |= storm.rate.lasts(signs.min().unwrap_or(now), now);
+        }
+        if is_new {
             self.count("world storms");
         }
     }
@@ -88,21 +100,23 @@ impl Truth {
         unwell.map(|node| node.name.clone()).collect()
     }
 
-    /// Only of a leader that led before the storm and saw all of it, from its first sign: another one has not seen it, and
-    /// holds by what it sees.
+    /// Only of a leader that led before the storm and saw all of it: another one has not seen it, and holds by what it sees.
     pub(super) fn check_weather(&mut self, replica: usize, what: &str, was_meant: bool) {
         let now = self.now();
         let storm = &self.oracle.storm;
-        let (Some(began), last) = (storm.began, storm.last) else { return };
         let seen = &self.replicas[replica];
         let blind = [seen.deaf, seen.cut, seen.frozen, self.store.down, self.blind_until, seen.term.1];
-        if blind.iter().any(|until| until.plus(KNOWN) > storm.first_sign) {
-            return;
-        }
         let after = if was_meant { MEANT } else { KNOWN };
-        let calm = now.since(last);
-        if now.since(began) > after && calm < COOLDOWN.saturating_sub(KNOWN) {
-            self.violate("I9", format!("{what} {calm:?} after a storm that began at {began:?}"));
+        let is_broken = |spell: &&Spell| {
+            let is_seen = blind.iter().all(|until| until.plus(KNOWN) <= spell.seen_from);
+            let is_known = spell.began.is_some_and(|began| now.since(began) > after);
+            is_seen && is_known && now.since(spell.last) < COOLDOWN.saturating_sub(KNOWN)
+        };
+        let broken = [&storm.share, &storm.rate].into_iter().find(is_broken);
+        let text = broken
+            .map(|spell| format!("{what} {:?} after a storm that began at {:?}", now.since(spell.last), spell.began));
+        if let Some(text) = text {
+            self.violate("I9", text);
         }
     }
 }

@@ -80,6 +80,9 @@ impl Truth {
         self.backups.0.retain(|other| other.at <= backup.at);
         self.note(format!("etcd: set back from version {} to {}", self.store.version, backup.version));
         let at = backup.at;
+        let is_gone = |name: &String| !backup.fences.contains_key(name);
+        let gone = self.store.fences.iter().filter(|(name, _)| is_gone(name));
+        self.oracle.forgotten = gone.map(|(name, fence)| (name.clone(), fence.spec.node_uid.clone())).collect();
         self.oracle.persons.clone_from(&backup.cordoned_by_people);
         self.take(backup);
         self.store.down = self.store.down.max(now.plus(away));
@@ -101,8 +104,10 @@ impl Truth {
         let leases = std::mem::replace(&mut store.leases, backup.leases);
         let is_same = |name: &String, node: &Node| now.get(name).is_some_and(|now| now.uid == node.uid);
         store.nodes.retain(|name, node| is_same(name, node));
-        for (name, node) in &mut store.nodes {
-            keep_release_mark(node, now.get(name).and_then(|now| now.annotations.get(STORAGE_RELEASED)));
+        for (name, mark) in changed_marks(&store.nodes, &now) {
+            let version = store.next_version();
+            let node = store.nodes.get_mut(&name).expect("it was just looked at");
+            set_release_mark(Rc::make_mut(node), mark, version);
         }
         // What was registered or deleted since is so again at once: its kubelet or its cloud sees to that.
         for (name, node) in now {
@@ -123,13 +128,20 @@ impl Truth {
     }
 }
 
-fn keep_release_mark(node: &mut Rc<Node>, mark: Option<&String>) {
-    if node.annotations.get(STORAGE_RELEASED) == mark {
-        return;
-    }
-    let node = Rc::make_mut(node);
+/// Marks of a storage's release that a backup has not, or has no more, by the Nodes as they were until now.
+fn changed_marks(
+    backup: &BTreeMap<String, Rc<Node>>,
+    now: &BTreeMap<String, Rc<Node>>,
+) -> Vec<(String, Option<String>)> {
+    let mark = |node: &Rc<Node>| node.annotations.get(STORAGE_RELEASED).cloned();
+    let both = backup.iter().filter_map(|(name, node)| Some((name, mark(node), mark(now.get(name)?))));
+    both.filter(|(_, before, now)| before != now).map(|(name, _, now)| (name.clone(), now)).collect()
+}
+
+fn set_release_mark(node: &mut Node, mark: Option<String>, version: String) {
+    node.resource_version = version;
     match mark {
-        Some(mark) => node.annotations.insert(STORAGE_RELEASED.to_owned(), mark.clone()),
+        Some(mark) => node.annotations.insert(STORAGE_RELEASED.to_owned(), mark),
         None => node.annotations.remove(STORAGE_RELEASED),
     };
 }
