@@ -93,7 +93,8 @@ fn forgotten(before: &NodeFence, again: &NodeFence) -> Vec<Timestamp> {
     let has_more = again.status.cycles.len() > before.status.cycles.len();
     let meant = before.status.intent.as_ref().map(|intent| intent.at);
     let known: Vec<Timestamp> = again.power_cycles().collect();
-    before.power_cycles().filter(|at| !known.contains(at) && !(has_more && Some(*at) == meant)).collect()
+    let has_ended = |at: &Timestamp| has_more && Some(*at) == meant;
+    before.power_cycles().filter(|at| !known.contains(at)).filter(|at| !has_ended(at)).collect()
 }
 
 impl World {
