@@ -132,7 +132,7 @@ fn main() -> ExitCode {
 /// On what the cases run, before the first of them.
 fn tell_versions() {
     let programs = ["kube-apiserver", "etcd"].map(server::version).join(", ");
-    let controllers = controller_manager::missing().unwrap_or_else(controller_manager::told);
+    let controllers = controller_manager::missing().unwrap_or_else(controller_manager::describe);
     eprintln!("real API: {programs}; {controllers}");
 }
 

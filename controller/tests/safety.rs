@@ -101,8 +101,8 @@ fn part<'a>(chapter: &'a str, begin: &str) -> Option<&'a str> {
 fn every_invariant_that_is_asked_has_a_chapter_and_no_other() {
     let asked = invariants(ORACLE);
     assert!(asked.len() > 20, "{asked:?}");
-    let told: BTreeSet<u32> = chapters().into_iter().map(|(number, _)| number).collect();
-    let missing: Vec<_> = asked.difference(&told).collect();
+    let documented: BTreeSet<u32> = chapters().into_iter().map(|(number, _)| number).collect();
+    let missing: Vec<_> = asked.difference(&documented).collect();
     assert!(
         missing.is_empty(),
         "docs/safety.md has no chapter of the invariants {missing:?} of tests/sim/src/oracle.rs"

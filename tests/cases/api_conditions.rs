@@ -35,14 +35,14 @@ pub(crate) fn plan_on(cluster: &Cluster, name: &str) -> Plan {
 /// Waits until the Node's condition has `status`.
 pub(crate) fn wait_told(cluster: &Cluster, (node, condition): (&str, &str), status: &str) -> Value {
     until(&format!("{condition} of {node} is {status} in the API"), || {
-        cluster.condition(node, condition).filter(|told| told["status"] == status)
+        cluster.condition(node, condition).filter(|condition_seen| condition_seen["status"] == status)
     })
 }
 
 /// Kubernetes stores whole seconds.
-pub(crate) fn same_second(told: &Value, time: Timestamp) {
-    let told: Timestamp = told.as_str().unwrap().parse().unwrap();
-    assert_eq!(told.as_second(), time.as_second());
+pub(crate) fn same_second(condition_seen: &Value, time: Timestamp) {
+    let condition_seen: Timestamp = condition_seen.as_str().unwrap().parse().unwrap();
+    assert_eq!(condition_seen.as_second(), time.as_second());
 }
 
 fn oops(agent: &Agent) {
@@ -60,11 +60,11 @@ fn a_problem_is_told_at_once(cluster: &Cluster) {
     );
     oops(&agent);
     let quickly = Duration::from_secs(5);
-    let told = until_within(quickly, "the oops is reported", || {
-        cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
+    let condition_seen = until_within(quickly, "the oops is reported", || {
+        cluster.condition(node, "KernelUnhealthy").filter(|condition_seen| condition_seen["status"] == "True")
     });
-    assert_eq!(told["reason"], "KernelOops");
-    same_second(&told["lastTransitionTime"], agent.condition("KernelUnhealthy").unwrap().since);
+    assert_eq!(condition_seen["reason"], "KernelOops");
+    same_second(&condition_seen["lastTransitionTime"], agent.condition("KernelUnhealthy").unwrap().since);
     let apiserver =
         until("the agent is connected", || Some(agent.view().apiserver).filter(|it| it.last_success.is_some()));
     assert_eq!(serde_json::to_value(apiserver.state).unwrap(), "connected");
@@ -128,10 +128,10 @@ fn a_recovery_is_held_and_then_told(cluster: &Cluster) {
     agent.kmsg().say("test: end on alpha");
     let healed = agent.wait_condition("TestUnhealthy", "False").since;
     assert_eq!(cluster.condition(node, "TestUnhealthy").unwrap()["status"], "True", "not yet");
-    let told = until_within(Duration::from_secs(50), "the recovery is reported", || {
-        cluster.condition(node, "TestUnhealthy").filter(|told| told["status"] == "False")
+    let condition_seen = until_within(Duration::from_secs(50), "the recovery is reported", || {
+        cluster.condition(node, "TestUnhealthy").filter(|condition_seen| condition_seen["status"] == "False")
     });
-    same_second(&told["lastTransitionTime"], healed);
+    same_second(&condition_seen["lastTransitionTime"], healed);
     assert!(Timestamp::now().duration_since(healed).as_secs() >= 29);
 }
 
@@ -140,7 +140,9 @@ fn a_heartbeat_says_that_all_is_still_true(cluster: &Cluster) {
     let _agent = plan_on(cluster, node).config("[apiserver]\nheartbeat = \"10s\"\n").start();
     let first = wait_told(cluster, (node, "KernelDeadlock"), "False");
     let next = until("the heartbeat moves", || {
-        cluster.condition(node, "KernelDeadlock").filter(|told| told["lastHeartbeatTime"] != first["lastHeartbeatTime"])
+        cluster
+            .condition(node, "KernelDeadlock")
+            .filter(|condition_seen| condition_seen["lastHeartbeatTime"] != first["lastHeartbeatTime"])
     });
     assert_eq!(next["lastTransitionTime"], first["lastTransitionTime"]);
 }

@@ -48,10 +48,10 @@ fn is_near(time: Timestamp, expected: Timestamp) {
 /// Writes a line under the shifted clock and looks at what became of it.
 fn one_line(agent: &Agent, (subject, shift): (&str, i64)) {
     agent.kmsg().say(&format!("test: line {subject}"));
-    let told = until("the line is reported", || {
+    let event_seen = until("the line is reported", || {
         agent.events("TestLine").into_iter().find(|event| event.subject.as_deref() == Some(subject))
     });
-    is_near(told.timestamp, shown(shift));
+    is_near(event_seen.timestamp, shown(shift));
 }
 
 fn the_wall_clock_may_go_anywhere() {
@@ -77,9 +77,9 @@ fn the_wall_clock_may_go_anywhere() {
     assert_eq!((held.since, held.problems[0].count), (raised.since, 1));
     let raid = agent.view().daemons.into_iter().find(|daemon| daemon.name.starts_with("raid@")).unwrap();
     assert_eq!(raid.state, DaemonState::Running, "ten minutes have not passed: {raid:?}");
-    let told: Vec<_> =
+    let event_seen: Vec<_> =
         agent.events("TestLine").into_iter().map(|event| (event.subject.unwrap(), event.count)).collect();
-    assert_eq!(told, jumps.map(|(subject, _)| (subject.to_owned(), 1)));
+    assert_eq!(event_seen, jumps.map(|(subject, _)| (subject.to_owned(), 1)));
     let count = || cluster.events(node, "TestLine").iter().map(|event| event["count"].as_u64().unwrap()).sum::<u64>();
     until("all are in the API", || (count() >= 5).then_some(()));
     assert_eq!(settled("the Events rest", count), 5);
@@ -112,7 +112,9 @@ fn heartbeats_go_on_after_a_day_back() {
     wait_told(&cluster, (node, "TestUnhealthy"), "False");
     for shift in [-DAY, DAY] {
         clocks.shift(shift, 0);
-        let beat = |told: &Value| told["lastHeartbeatTime"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+        let beat = |event_seen: &Value| {
+            event_seen["lastHeartbeatTime"].as_str().and_then(|time| time.parse::<Timestamp>().ok())
+        };
         let is_new = |time: &Timestamp| time.duration_since(shown(shift)).abs() < SignedDuration::from_mins(5);
         let patience = std::time::Duration::from_secs(60);
         until_within(patience, "a heartbeat by the new clock", || {

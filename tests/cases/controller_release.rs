@@ -80,7 +80,7 @@ fn means_release(change: &Change) -> bool {
     status["phase"] == "PodsReleased" && status["intent"]["act"] == "Release"
 }
 
-fn told(what: &str, change: &Change, from: &Change) {
+fn print_step(what: &str, change: &Change, from: &Change) {
     let after = change.at.duration_since(from.at).as_secs_f64();
     eprintln!("    {after:+7.3} s resourceVersion {:>6} {what}", change.version);
 }
@@ -99,10 +99,10 @@ fn the_release_is_meant_and_the_power_read_before_the_taint(cluster: &Cluster) {
     let ending = scene.first(&pod, "the pod was asked to end", |change| {
         change.is_gone || !change.object["metadata"]["deletionTimestamp"].is_null()
     });
-    told("release meant in the NodeFence", &meant, &tainted);
-    told("out-of-service taint on the Node", &tainted, &tainted);
-    told("pod asked to end", &ending, &tainted);
-    told("pod gone", &gone, &tainted);
+    print_step("release meant in the NodeFence", &meant, &tainted);
+    print_step("out-of-service taint on the Node", &tainted, &tainted);
+    print_step("pod asked to end", &ending, &tainted);
+    print_step("pod gone", &gone, &tainted);
     let read = scene.asked_between(killed, tainted.at);
     let asked = scene.asked_between(tainted.at, gone.at);
     eprintln!("    asked of the BMC before the taint, in s since its machine died: {read:.2?}");

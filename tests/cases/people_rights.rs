@@ -194,12 +194,12 @@ fn who_aborted_and_why_is_in_the_journal(cluster: &Cluster) {
     cluster.write_kubeconfig(&OPERATOR, folder.path());
     let outcome = controller.command_of(folder.path(), &["abort", "sick", "its disk is changed"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
-    let told = "eva@operator: its disk is changed";
+    let why = "eva@operator: its disk is changed";
     let annotations = fence(cluster, "sick").unwrap()["metadata"]["annotations"].clone();
-    assert_eq!(annotations["nodewell.dev/asked-by"], told, "{annotations}");
+    assert_eq!(annotations["nodewell.dev/asked-by"], why, "{annotations}");
     controller.until(PATIENCE, "the journal says who and why", || {
         let journal = fence(cluster, "sick")?["status"]["journal"].to_string();
-        (journal.contains("aborted") && journal.contains(told)).then_some(())
+        (journal.contains("aborted") && journal.contains(why)).then_some(())
     });
     let outcome = controller.command_of(folder.path(), &["retry", "sick"]);
     assert!(outcome.code != 0 && outcome.stderr.contains("nodewell:fencer"), "{outcome:?}");

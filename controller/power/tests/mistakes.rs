@@ -37,13 +37,13 @@ async fn each_is_told_with_its_place_and_what_to_do() {
         room.cluster.map("fence-config-n1", "fence-method-pdu1", method);
         room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1\noutlets=1");
         let node = node("n1", "");
-        let told = room.power.preflight(&node).await;
-        assert_eq!((told.status, told.reason), (Truth::False, "FenceNotReady"), "{told:?}");
+        let refusal = room.power.preflight(&node).await;
+        assert_eq!((refusal.status, refusal.reason), (Truth::False, "FenceNotReady"), "{refusal:?}");
         let plan = room.power.plan(&node).await.unwrap_err().message;
         let Err(Failed::NotBegun(off)) = room.power.off(&node, None, &room.bench.life(60)).await else {
             panic!("{method}")
         };
-        for text in [&told.message, &plan, &off] {
+        for text in [&refusal.message, &plan, &off] {
             assert!(words.iter().all(|word| text.contains(word)), "{words:?} are not in: {text}");
             assert!(!text.contains("hunter2"), "{text}");
         }
@@ -61,10 +61,10 @@ async fn a_plug_of_two_nodes_is_told_to_both_with_what_to_do() {
     // Whichever is read first knows nothing of the other yet.
     let _ = room.power.plan(&nodes[0]).await;
     for node in [&nodes[1], &nodes[0]] {
-        let told = room.power.preflight(node).await;
-        assert_eq!((told.status, told.reason), (Truth::False, "FenceNotReady"));
+        let refusal = room.power.preflight(node).await;
+        assert_eq!((refusal.status, refusal.reason), (Truth::False, "FenceNotReady"));
         for words in ["n1", "n2", "on one plug", "correct the plug in the ConfigMaps of one"] {
-            assert!(told.message.contains(words), "{told:?}");
+            assert!(refusal.message.contains(words), "{refusal:?}");
         }
     }
     assert_eq!(room.bench.read("orders"), "");
@@ -95,12 +95,12 @@ async fn a_configuration_deleted_or_broken_between_two_acts_begins_nothing() {
     let (node, life) = (node("n1", ""), room.bench.life(60));
     room.power.off(&node, None, &life).await.unwrap();
     room.cluster.maps.lock().unwrap().clear();
-    let Err(Failed::NotBegun(told)) = room.power.on(&node, None, &life).await else { panic!("it was begun") };
-    assert!(told.contains("NoMethods") && told.contains("write a ConfigMap fence-config-n1"), "{told}");
+    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, None, &life).await else { panic!("it was begun") };
+    assert!(refusal.contains("NoMethods") && refusal.contains("write a ConfigMap fence-config-n1"), "{refusal}");
     assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
     room.configure("n1", &[1]);
     room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1\npower_managment=pdu1");
-    let Err(Failed::NotBegun(told)) = room.power.on(&node, None, &life).await else { panic!("it was begun") };
-    assert!(told.contains("fence-config-n1/config.properties:2: power_managment is not known"), "{told}");
+    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, None, &life).await else { panic!("it was begun") };
+    assert!(refusal.contains("fence-config-n1/config.properties:2: power_managment is not known"), "{refusal}");
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
 }

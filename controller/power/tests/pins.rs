@@ -29,7 +29,7 @@ async fn outlets_not_named_for_the_node_turn_nothing_off() {
     let room = room();
     room.configure("n1", &[1, 2]);
     let node = node("n1", "");
-    for (outlets, told) in [
+    for (outlets, expected) in [
         ("", "no outlets= says that n1 hangs on pdu/1 pdu/2 and on no other outlet"),
         ("outlets=pdu/1", "says that n1 hangs on pdu/1, and its methods turn pdu/1 pdu/2 off"),
         ("outlets=pdu/1 pdu/2 pdu/3", "says that n1 hangs on pdu/1 pdu/2 pdu/3"),
@@ -39,7 +39,7 @@ async fn outlets_not_named_for_the_node_turn_nothing_off() {
         room.power.keep_only(|_| false);
         room.power.survey(room.power.unread([&node].into_iter())).await;
         let why = unproven(&room, &node).await;
-        assert!(why.contains(told), "{why}");
+        assert!(why.contains(expected), "{why}");
         assert!(
             why.ends_with("write outlets=pdu/1 pdu/2 into config.properties of the ConfigMap fence-config-n1"),
             "{why}"
@@ -85,7 +85,7 @@ async fn a_label_chooses_no_plug() {
 #[tokio::test]
 async fn a_password_goes_nowhere_but_where_its_secret_says() {
     let secret = "secret-fence-method-pdu1-n1";
-    for (address, node_of, told) in [
+    for (address, node_of, expected) in [
         (None, None, "it is bound to no address for no node"),
         (Some("pdu"), None, "it is bound to pdu for no node"),
         (None, Some("n1"), "it is bound to no address for n1"),
@@ -100,7 +100,7 @@ async fn a_password_goes_nowhere_but_where_its_secret_says() {
         room.cluster.secrets.lock().unwrap().insert(secret.to_owned(), data.collect());
         let node = node("n1", "");
         let hold = room.power.plan(&node).await.unwrap_err();
-        assert!(hold.message.contains(told) && !hold.message.contains("word-1234"), "{hold:?}");
+        assert!(hold.message.contains(expected) && !hold.message.contains("word-1234"), "{hold:?}");
         assert!(hold.message.contains("give it the keys address: \"pdu\" and node: \"n1\""), "{hold:?}");
         assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
         assert_eq!(room.bench.read("orders"), "");

@@ -103,8 +103,8 @@ async fn anything_else_proves_nothing() {
         "",
     ] {
         let (proven, _) = asked(answer, "1", Claim::Asked).await;
-        let told = proven.unwrap_err();
-        assert!(told.contains("IdentityUnproven") && !told.contains("word-1234"), "{answer}: {told}");
+        let refusal = proven.unwrap_err();
+        assert!(refusal.contains("IdentityUnproven") && !refusal.contains("word-1234"), "{answer}: {refusal}");
     }
 }
 
@@ -123,17 +123,20 @@ async fn what_the_kubelet_says_proves_nothing() {
     let none = Pins { map: "fence-config-n1".into(), ..Pins::default() };
     let of_node = node("n1", UUID);
     let whose = Whose { node: &of_node, pins: &none };
-    let told = prove(&call, &options(port, "1"), whose, &Bench::new().runner()).await.unwrap_err();
+    let refusal = prove(&call, &options(port, "1"), whose, &Bench::new().runner()).await.unwrap_err();
     serve.await.unwrap();
     assert!(
-        told.contains(&format!("write system_uuid={UUID} into config.properties of the ConfigMap fence-config-n1")),
-        "{told}"
+        refusal.contains(&format!("write system_uuid={UUID} into config.properties of the ConfigMap fence-config-n1")),
+        "{refusal}"
     );
 
     let pins = pins();
     let of_node = node("n1", OTHER);
     let whose = Whose { node: &of_node, pins: &pins };
     let unused = options(nodewell_kit::free_port(), "1");
-    let told = prove(&call, &unused, whose, &Bench::new().runner()).await.unwrap_err();
-    assert!(told.contains(OTHER) && told.contains(UUID) && !told.contains("refused"), "no BMC is asked: {told}");
+    let refusal = prove(&call, &unused, whose, &Bench::new().runner()).await.unwrap_err();
+    assert!(
+        refusal.contains(OTHER) && refusal.contains(UUID) && !refusal.contains("refused"),
+        "no BMC is asked: {refusal}"
+    );
 }

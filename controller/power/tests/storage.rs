@@ -83,9 +83,9 @@ async fn an_export_for_a_whole_network_cuts_no_node_off_and_is_reported() {
     for client in ["10.0.1.0/24", "*", "*.example.com", "@nodes", "node[1-9]"] {
         let room = room(&format!("{TABLE}/srv/data {client}(rw)\n"));
         let node = node("worker-1", "");
-        let told = room.power.preflight(&node).await;
-        assert_eq!((told.status, told.reason), (Truth::False, "NoAnswer"), "{client}");
-        assert!(told.message.contains("more than single nodes"), "{client}: {told:?}");
+        let refusal = room.power.preflight(&node).await;
+        assert_eq!((refusal.status, refusal.reason), (Truth::False, "NoAnswer"), "{client}");
+        assert!(refusal.message.contains("more than single nodes"), "{client}: {refusal:?}");
         assert!(matches!(room.power.off(&node, Some("nfs-data"), &room.bench.life(60)).await, Err(Failed::Refused(_))));
         assert!(room.bench.read("table").contains("/srv/data 10.0.1.11("), "{client}");
     }
@@ -115,8 +115,8 @@ async fn a_storage_without_a_way_back_is_not_waited_for() {
         "fence-method-nfs",
         "agent_name=fence_nfs_export\nplug=a\nexport=b\nidentity=configured",
     );
-    let Err(Failed::NotBegun(told)) = room.power.on(&node, Some("nfs-data"), &life).await else {
+    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, Some("nfs-data"), &life).await else {
         panic!("power has to be turned on")
     };
-    assert!(told.contains("cannot do on") || told.contains("add storage="), "{told}");
+    assert!(refusal.contains("cannot do on") || refusal.contains("add storage="), "{refusal}");
 }

@@ -75,15 +75,15 @@ impl<R: Requests> Approver<R> {
         &self.refused
     }
 
-    /// Goes on until the term is over. `told` is called at each round's end.
-    pub async fn run(&mut self, clock: impl Fn() -> Now, mut life: Lifeline, told: impl Fn(&Self)) {
+    /// Goes on until the term is over. `on_round` is called at each round's end.
+    pub async fn run(&mut self, clock: impl Fn() -> Now, mut life: Lifeline, on_round: impl Fn(&Self)) {
         let mut rounds = interval(ROUND);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while life.holds(clock().moment) {
             tokio::select! {
                 _ = rounds.tick() => {
                     self.round(&clock, &life).await;
-                    told(self);
+                    on_round(self);
                 }
                 alive = life.moved() => if !alive { return },
             }

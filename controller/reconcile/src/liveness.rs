@@ -87,13 +87,13 @@ impl<C: Conditions> Liveness<C> {
         self.held.as_deref()
     }
 
-    /// Goes on until the term is over. `told` is called at each round's end.
+    /// Goes on until the term is over. `on_round` is called at each round's end.
     pub async fn run(
         &mut self,
         snapshot: impl Fn() -> Snapshot,
         clock: impl Fn() -> Now,
         mut life: Lifeline,
-        told: impl Fn(&Self),
+        on_round: impl Fn(&Self),
     ) {
         let mut rounds = interval(self.pace.round);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -101,7 +101,7 @@ impl<C: Conditions> Liveness<C> {
             tokio::select! {
                 _ = rounds.tick() => {
                     self.round(&snapshot(), &clock, &life).await;
-                    told(self);
+                    on_round(self);
                 }
                 alive = life.moved() => if !alive { return },
             }

@@ -33,8 +33,8 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), Failure> {
         )));
     }
     let Preflight { status, reason, message } = power.preflight(&node).await;
-    let told = format!("{name}: {reason}: {message}");
-    if status == Truth::True { print(&format!("{told}\n")) } else { Err(Failure::Said(told)) }
+    let answer = format!("{name}: {reason}: {message}");
+    if status == Truth::True { print(&format!("{answer}\n")) } else { Err(Failure::Said(answer)) }
 }
 
 /// What writes the line beside what is there, in the place of an older one.

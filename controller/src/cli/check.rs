@@ -69,7 +69,7 @@ fn own(global: &Global) -> Found {
     let mut right = vec!["the configuration is right".to_owned()];
     let Some(file) = &config.node_reaper_config else { return (right, Vec::new()) };
     match text_of(file).and_then(|text| node_reaper(file, &text)) {
-        Ok(told) => right.push(told),
+        Ok(summary) => right.push(summary),
         Err(mistakes) => return (right, mistakes),
     }
     (right, Vec::new())
@@ -109,10 +109,10 @@ fn is_of_node_reaper(text: &str) -> bool {
 fn node_reaper(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
     let read = reaper::parse(file, text)?;
     Reaper::new(read.config.clone(), true)?;
-    let mut told = "node-reaper's configuration is right".to_owned();
-    read.warnings.iter().for_each(|warning| told.push_str(&format!("\n  beware: {warning}")));
-    deviations(&read.config).iter().for_each(|line| told.push_str(&format!("\n  otherwise: {line}")));
-    Ok(told)
+    let mut summary = "node-reaper's configuration is right".to_owned();
+    read.warnings.iter().for_each(|warning| summary.push_str(&format!("\n  beware: {warning}")));
+    deviations(&read.config).iter().for_each(|line| summary.push_str(&format!("\n  otherwise: {line}")));
+    Ok(summary)
 }
 
 fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
@@ -132,8 +132,8 @@ fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
         mistakes.push(Mistake::of_file(file, "there is no RemedyPolicy in it"));
     }
     if mistakes.is_empty() {
-        let told = if right == 1 { "the policy is right".to_owned() } else { format!("{right} policies are right") };
-        Ok(told + &beware)
+        let summary = if right == 1 { "the policy is right".to_owned() } else { format!("{right} policies are right") };
+        Ok(summary + &beware)
     } else {
         Err(mistakes)
     }
@@ -166,7 +166,7 @@ fn first_line(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn summary(text: &str) -> Vec<String> {
         policies(Path::new("p.yaml"), text).unwrap_err().iter().map(ToString::to_string).collect()
     }
 
@@ -174,39 +174,43 @@ mod tests {
     fn what_is_wrong_begins_with_the_file_and_names_the_policy() {
         let text =
             "kind: RemedyPolicy\nmetadata: { name: one }\nspec: { when: 'true', steps: [], maxUnavailable: 3 }\n";
-        let told = told(text);
-        assert!(told[0].starts_with("p.yaml: RemedyPolicy one: "), "{told:?}");
-        assert!(told[0].contains("maxUnavailable"), "{told:?}");
+        let summary = summary(text);
+        assert!(summary[0].starts_with("p.yaml: RemedyPolicy one: "), "{summary:?}");
+        assert!(summary[0].contains("maxUnavailable"), "{summary:?}");
     }
 
     #[test]
     fn a_policy_that_asks_for_events_is_told_what_they_are_worth() {
-        let told = |when: &str, more: &str| {
+        let summary = |when: &str, more: &str| {
             let steps = "steps: [{ cordon: {} }]";
             let text =
                 format!("kind: RemedyPolicy\nmetadata: {{ name: one }}\nspec: {{ when: \"{when}\", {steps}{more} }}\n");
             policies(Path::new("p.yaml"), &text).unwrap()
         };
-        assert_eq!(told("!node.ready", ""), "the policy is right");
+        assert_eq!(summary("!node.ready", ""), "the policy is right");
         let asks = "'DiskFell' in events";
-        assert!(told(asks, "").contains("beware: RemedyPolicy one: Events alone open no record"), "{}", told(asks, ""));
-        assert!(told(asks, ", trustEvents: true").contains("any client that may write Events"));
+        assert!(
+            summary(asks, "").contains("beware: RemedyPolicy one: Events alone open no record"),
+            "{}",
+            summary(asks, "")
+        );
+        assert!(summary(asks, ", trustEvents: true").contains("any client that may write Events"));
     }
 
     #[test]
     fn node_reapers_file_is_known_by_its_keys() {
         let file = Path::new("r.yaml");
         assert!(is_of_node_reaper("# a comment\ndryRun: false\n") && !is_of_node_reaper("kind: A\ndryRun: false\n"));
-        let told = node_reaper(file, "drainTimeoutSeconds: 5\n").unwrap();
-        assert!(told.contains("beware: drainTimeoutSeconds is less than 30"), "{told}");
-        assert!(told.contains("otherwise: drain: "), "{told}");
+        let summary = node_reaper(file, "drainTimeoutSeconds: 5\n").unwrap();
+        assert!(summary.contains("beware: drainTimeoutSeconds is less than 30"), "{summary}");
+        assert!(summary.contains("otherwise: drain: "), "{summary}");
         let mistakes = node_reaper(file, "dryRun: false\nmaxNodesUnhealthy: many\n").unwrap_err();
         assert!(mistakes[0].to_string().starts_with("r.yaml:2: maxNodesUnhealthy"), "{mistakes:?}");
     }
 
     #[test]
     fn a_file_without_a_policy_is_told() {
-        assert_eq!(told("kind: ConfigMap\n"), ["p.yaml: there is no RemedyPolicy in it"]);
-        assert!(told("a: [")[0].starts_with("p.yaml: not YAML: "));
+        assert_eq!(summary("kind: ConfigMap\n"), ["p.yaml: there is no RemedyPolicy in it"]);
+        assert!(summary("a: [")[0].starts_with("p.yaml: not YAML: "));
     }
 }

@@ -119,7 +119,7 @@ impl Plan {
         let look = Look::of_stdout();
         let mut text = table::head(snapshot, dry_run, look);
         text.push_str(&table::refused(refusals, look));
-        text.push_str(&budgets::told(taken));
+        text.push_str(&budgets::shown(taken));
         match (one, verdicts) {
             (Some(one), [verdict]) => text.push_str(&table::one(snapshot, verdict, (&one.says, &one.waits), look)),
             _ => text.push_str(&table::all(snapshot, verdicts, look)),

@@ -6,13 +6,13 @@ use super::*;
 
 const SHIPPED: &str = include_str!("../../../packaging/nodewell-controller.toml");
 
-fn told(text: &str) -> Vec<String> {
+fn refusal(text: &str) -> Vec<String> {
     parse(Path::new("c.toml"), text).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn all_mistakes_come_at_once_each_with_its_line() {
-    let told = told(
+    let refusal = refusal(
         "dry-run = \"no\"\nnamespaces = \"x\"\nprobes = [\"gateway\"]\n[leader]\nretry = \"soon\"\n[etcd]\nca = \"a\"\n",
     );
     for (line, words) in [
@@ -22,14 +22,14 @@ fn all_mistakes_come_at_once_each_with_its_line() {
         ("c.toml:5: ", "a duration such as"),
         ("c.toml:6: ", "[etcd] takes all of"),
     ] {
-        assert!(told.iter().any(|one| one.starts_with(line) && one.contains(words)), "{line}{words}: {told:#?}");
+        assert!(refusal.iter().any(|one| one.starts_with(line) && one.contains(words)), "{line}{words}: {refusal:#?}");
     }
-    assert_eq!(told.len(), 5, "{told:#?}");
+    assert_eq!(refusal.len(), 5, "{refusal:#?}");
 }
 
 #[test]
 fn what_is_no_toml_is_told_with_its_line() {
-    assert!(told("dry-run = true\nnamespace = \n")[0].starts_with("c.toml:2: not TOML: "));
+    assert!(refusal("dry-run = true\nnamespace = \n")[0].starts_with("c.toml:2: not TOML: "));
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn no_node_can_be_named_like_the_leaders_lease() {
         "namespace = \"x\"\n[leader]\nnamespace = \"x\"\nlease = \"y\"\n",
     ];
     for wrong in wrong {
-        let told = settled(wrong).unwrap_err().to_string();
-        assert!(told.contains("where nodes have Leases of their own"), "{wrong}: {told}");
+        let refusal = settled(wrong).unwrap_err().to_string();
+        assert!(refusal.contains("where nodes have Leases of their own"), "{wrong}: {refusal}");
     }
     assert_eq!(settled("namespace = \"x\"\n").unwrap().leader.namespace, "nodewell-controller");
 }
@@ -95,12 +95,12 @@ fn the_approver_is_another_user_or_none() {
     assert_eq!(settled("[approver]\nkubeconfig = \"/a\"\n").unwrap().approver, None, "off unless it is switched on");
     let approver = settled("[approver]\nenabled = true\nkubeconfig = \"/a\"\n").unwrap().approver.unwrap();
     assert_eq!((approver.kubeconfig.as_path(), approver.deny_forged), (Path::new("/a"), false));
-    for (text, told) in [
+    for (text, refusal) in [
         ("[approver]\nenabled = true\n", "has no kubeconfig"),
         ("kubeconfig = \"/a\"\n[approver]\nenabled = true\nkubeconfig = \"/a\"\n", "the same kubeconfig /a"),
     ] {
         let mistake = settled(text).unwrap_err().to_string();
-        assert!(mistake.contains(told), "{mistake}");
+        assert!(mistake.contains(refusal), "{mistake}");
     }
 }
 
@@ -117,7 +117,7 @@ fn crash_dumps_are_heard_where_configured_and_claims_honoured_unless_not() {
     ] {
         assert_eq!(listen(word).as_deref(), Some(address));
     }
-    assert!(told("[kdump]\nlisten = \"eth0\"\n")[0].starts_with("c.toml:2: \"eth0\" is neither"));
+    assert!(refusal("[kdump]\nlisten = \"eth0\"\n")[0].starts_with("c.toml:2: \"eth0\" is neither"));
     assert_eq!(settled("").claims_namespace.as_deref(), Some("medik8s-leases"));
     assert_eq!(settled("[claims]\nnamespace = \"x\"\n").claims_namespace.as_deref(), Some("x"));
     assert_eq!(settled("[claims]\nenabled = false\nnamespace = \"x\"\n").claims_namespace, None);
@@ -128,7 +128,7 @@ fn silent_agents_are_looked_after_unless_configured_off() {
     let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
     assert!(settled("").liveness);
     assert!(!settled("[liveness]\nenabled = false\n").liveness);
-    assert!(told("[liveness]\nafter = \"1m\"\n")[0].contains("[liveness] has no key \"after\"; it takes enabled"));
+    assert!(refusal("[liveness]\nafter = \"1m\"\n")[0].contains("[liveness] has no key \"after\"; it takes enabled"));
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 /// What of it runs, and how, in one line.
-pub(crate) fn told() -> String {
+pub(crate) fn describe() -> String {
     let names: Vec<&str> = CONTROLLERS.iter().map(|(name, _)| *name).collect();
     format!("{} ({}; every time limit as shipped)", crate::server::version(NAME), names.join(", "))
 }

@@ -148,7 +148,7 @@ fn several(scene: &Scene, random: &mut Random, most: u64) -> Vec<(Moment, Fault)
     let end = scene.trouble.as_millis().try_into().unwrap_or(180_000);
     let count = random.between(2, most);
     let alone = (0..count).map(|_| (Moment(random.millis(20_000, end)), one(scene, random))).collect();
-    [alone, stories::told(scene)].concat()
+    [alone, stories::plot(scene)].concat()
 }
 
 /// Half of them are what the seed is about.

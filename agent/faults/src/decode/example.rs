@@ -5,7 +5,7 @@ use nodewell_model::Name;
 use super::{Decoder, RECOVERY, Tables};
 
 /// The subject of such lines: the host bridge, which is never a GPU.
-const NOBODY: &str = "0000:00:00.0";
+const NO_DEVICE: &str = "0000:00:00.0";
 
 impl Tables {
     /// The worst line that shows `reason`; `None` if no line of this decoder does.
@@ -16,14 +16,14 @@ impl Tables {
         Some(match decoder {
             Decoder::Xid if code == RECOVERY => {
                 format!(
-                    "NVRM: Xid (PCI:{NOBODY}): {code}, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+                    "NVRM: Xid (PCI:{NO_DEVICE}): {code}, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
                 )
             }
             Decoder::Xid if meaning.fatal.is_some() => {
-                format!("NVRM: Xid (PCI:{NOBODY}): {code}, UNIT Fatal XC0 i0 Link 00 (0x00000000 0x00000000)")
+                format!("NVRM: Xid (PCI:{NO_DEVICE}): {code}, UNIT Fatal XC0 i0 Link 00 (0x00000000 0x00000000)")
             }
-            Decoder::Xid => format!("NVRM: Xid (PCI:{NOBODY}): {code}, a test"),
-            Decoder::Sxid => format!("nvidia-nvswitch0: SXid (PCI:{NOBODY}): {code}, Fatal, Link 00 a test"),
+            Decoder::Xid => format!("NVRM: Xid (PCI:{NO_DEVICE}): {code}, a test"),
+            Decoder::Sxid => format!("nvidia-nvswitch0: SXid (PCI:{NO_DEVICE}): {code}, Fatal, Link 00 a test"),
         })
     }
 }

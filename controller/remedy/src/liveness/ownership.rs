@@ -12,7 +12,7 @@ use crate::facts::CATALOGUE;
 /// The agent's name as a writer (`FIELD_MANAGER` of its exporter).
 pub const AGENT: &str = "nodewell";
 /// The manager that the API server names for what was there before the first apply: all that had no owner any more.
-const NOBODY: &str = "before-first-apply";
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// What one manager owns of each condition: type → names of fields.
 pub type Fields = BTreeMap<String, BTreeSet<String>>;
@@ -75,7 +75,7 @@ impl Ownership {
 
     fn add(&mut self, entry: &Value) -> Result<(), OwnershipError> {
         let manager = entry["manager"].as_str().unwrap_or_default();
-        if manager == NOBODY {
+        if manager == BEFORE_FIRST_APPLY {
             return Ok(());
         }
         let fields = entry["fieldsV1"].as_object();
@@ -164,12 +164,13 @@ mod tests {
     fn an_emptied_list_takes_no_condition_of_the_catalogue_away_from_the_agent() {
         let kinds = ["DiskUnhealthy", "KernelDeadlock", "Ready", "FenceReady", "EtcdIsVoter"];
         let npd = entry("node-problem-detector", "Update", &["KernelDeadlock"]);
-        for emptied in [Value::Null, json!([]), json!([entry(NOBODY, "Update", &kinds)])] {
+        for emptied in [Value::Null, json!([]), json!([entry(BEFORE_FIRST_APPLY, "Update", &kinds)])] {
             let read = Ownership::read(&emptied, kinds.into_iter()).unwrap();
             assert_eq!(read.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"], "{emptied}");
             assert!(!read.is_shared("DiskUnhealthy") && read.lost.len() == 2, "{read:?}");
         }
-        let with = Ownership::read(&json!([npd, entry(NOBODY, "Update", &kinds)]), kinds.into_iter()).unwrap();
+        let with =
+            Ownership::read(&json!([npd, entry(BEFORE_FIRST_APPLY, "Update", &kinds)]), kinds.into_iter()).unwrap();
         assert_eq!(with.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy"], "the other is another client's");
         let whole = entry(AGENT, "Apply", &["DiskUnhealthy"]);
         let whole = Ownership::read(&json!([whole]), ["DiskUnhealthy"].into_iter()).unwrap();

@@ -4,7 +4,7 @@ use nodewell_remedy::guard::budgets::Taken;
 use serde_json::{Value, json};
 
 /// Only what is taken: in a calm cluster nothing.
-pub(super) fn told(taken: &[Taken]) -> String {
+pub(super) fn shown(taken: &[Taken]) -> String {
     taken.iter().filter(|one| one.living + one.dead > 0).map(line).collect()
 }
 
@@ -34,8 +34,8 @@ mod tests {
     fn both_numbers_are_shown_where_any_is_taken() {
         let taken =
             |living, dead| Taken { policy: "lost".into(), field: "budget", living, most_living: 1, dead, most_dead: 2 };
-        assert_eq!(told(&[taken(0, 0)]), "");
-        let text = told(&[taken(1, 0)]);
+        assert_eq!(shown(&[taken(0, 0)]), "");
+        let text = shown(&[taken(1, 0)]);
         assert!(
             text.contains("1 living nodes are out of service (maxUnavailable 1), 0 are dead (maxDead 2)"),
             "{text}"

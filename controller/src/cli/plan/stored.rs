@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn of_etcd_it_is_said_that_it_was_not_asked() {
-        let told = shown(&held(None), "cp1", &[("EtcdUnknown", "not known")]);
-        assert_eq!(told, pairs(&[("EtcdUnknown", "a plan does not ask etcd; the controller that leads does")]));
+        let listed = shown(&held(None), "cp1", &[("EtcdUnknown", "not known")]);
+        assert_eq!(listed, pairs(&[("EtcdUnknown", "a plan does not ask etcd; the controller that leads does")]));
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 type Plot = Vec<(Moment, Fault)>;
 
 /// Beside what the seed chooses otherwise, and without a change to that.
-pub(super) fn told(scene: &Scene) -> Plot {
+pub(super) fn plot(scene: &Scene) -> Plot {
     let mut random = Random::new(scene.seed ^ 0x570B);
     match scene.theme {
         Theme::Power | Theme::People | Theme::Drains if random.chance(500) => lie(scene, &mut random),

@@ -79,14 +79,14 @@ fn reasons(findings: &Findings) -> Vec<String> {
     }
 }
 
-const NOBODY: [&str; 0] = [];
+const NO_PROBLEM: [&str; 0] = [];
 
 #[test]
 fn a_clock_that_was_never_synchronised_is_left_alone_unless_required() {
-    assert_eq!(node().after(600), NOBODY);
+    assert_eq!(node().after(600), NO_PROBLEM);
     let mut required = node();
     required.judge.settings.required = true;
-    assert_eq!(required.after(15), NOBODY);
+    assert_eq!(required.after(15), NO_PROBLEM);
     assert_eq!(required.after(2), ["ClockNotSynchronised"]);
 }
 
@@ -94,24 +94,24 @@ fn a_clock_that_was_never_synchronised_is_left_alone_unless_required() {
 fn a_keeper_that_finds_no_source_is_told_after_a_while() {
     let mut node = node();
     node.reading.keeper = Keeper::Chronyd;
-    assert_eq!(node.after(15), NOBODY, "it may have been started just now");
+    assert_eq!(node.after(15), NO_PROBLEM, "it may have been started just now");
     assert_eq!(node.after(1), ["ClockNotSynchronised"]);
     node.keep(20_000);
-    assert_eq!(node.after(1), NOBODY);
+    assert_eq!(node.after(1), NO_PROBLEM);
 }
 
 #[test]
 fn a_clock_that_was_kept_is_missed_when_its_bound_has_grown() {
     let mut node = node();
     node.keep(1_020_000);
-    assert_eq!(node.after(60), NOBODY, "as far as it grows between two polls of timesyncd");
+    assert_eq!(node.after(60), NO_PROBLEM, "as far as it grows between two polls of timesyncd");
     node.keep(5_000_000);
-    assert_eq!(node.after(15), NOBODY);
+    assert_eq!(node.after(15), NO_PROBLEM);
     node.restart();
     assert_eq!(node.after(1), ["ClockNotSynchronised"], "the wait outlives a restart");
     node.restart();
     node.keep(1000);
-    assert_eq!(node.after(1), NOBODY);
+    assert_eq!(node.after(1), NO_PROBLEM);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_new_boot_begins_again() {
     node.reading.wall_less_boot_millis += 9_000_000;
     let findings = node.round();
     assert_eq!((reasons(&findings).len(), findings.happenings.len()), (0, 0));
-    assert_eq!(node.after(30), NOBODY);
+    assert_eq!(node.after(30), NO_PROBLEM);
 }
 
 #[test]
@@ -132,15 +132,15 @@ fn an_offset_counts_once_it_has_lasted_and_only_while_the_clock_is_synchronised(
     let mut node = node();
     node.keep(1000);
     node.error().offset_nanos = -120_000_000;
-    assert_eq!(node.after(5), NOBODY);
+    assert_eq!(node.after(5), NO_PROBLEM);
     assert_eq!(node.after(1), ["ClockOffsetHigh"]);
     node.error().offset_nanos = -60_000_000;
     assert_eq!(node.after(10), ["ClockOffsetHigh"], "not well below yet");
     node.error().offset_nanos = -10_000_000;
-    assert_eq!(node.after(6), NOBODY);
+    assert_eq!(node.after(6), NO_PROBLEM);
     node.keep(16_000_000);
     node.error().estimated_micros = 16_000_000;
-    assert_eq!(node.after(10), NOBODY, "an unsynchronised clock has no estimate");
+    assert_eq!(node.after(10), NO_PROBLEM, "an unsynchronised clock has no estimate");
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn a_step_is_told_once_and_not_at_the_start_of_the_machine() {
 #[test]
 fn a_source_that_is_given_up_is_told_while_it_lasts() {
     let mut node = node();
-    assert_eq!(node.after(1), NOBODY);
+    assert_eq!(node.after(1), NO_PROBLEM);
     node.restart();
     node.reading.source = Some(source("hpet", "hpet acpi_pm"));
     assert_eq!(node.after(1), ["ClockSourceUnstable"]);
     node.reading.source = Some(source("tsc", "tsc hpet"));
-    assert_eq!(node.after(1), NOBODY);
+    assert_eq!(node.after(1), NO_PROBLEM);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Check, Cluster, NODE_USER_PREFIX, Right, Trouble, USER_PREFIX, User, Version, ask};
 
 /// A node that does not exist, to ask what the identity may do to others.
-pub(super) const NOBODY: &str = "nodewell-doctor-other-node";
+pub(super) const OTHER_NODE: &str = "nodewell-doctor-other-node";
 /// Kubelets have NodeRestriction; all other identities have what we ship.
 const APPLY_POLICIES: &str =
     "kubectl apply -f /usr/share/nodewell/kubernetes/nodewell-admission.yaml, or use the kubelet's identity";
@@ -62,7 +62,7 @@ impl Reach<'_> {
 
     async fn other_nodes(&self) -> Check {
         let name = "other Nodes";
-        match Right::own_status(NOBODY).allowed(self.client).await {
+        match Right::own_status(OTHER_NODE).allowed(self.client).await {
             Ok(false) => return Check::ok(name, "must not be written, and may not be"),
             Err(trouble) => return Check::warn(name, format!("cannot ask: {trouble}"), "ask again"),
             Ok(true) => {}
@@ -142,9 +142,9 @@ impl Reach<'_> {
         let event = json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"generateName": "nodewell-doctor-", "namespace": "default"},
-            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": NOBODY},
+            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": OTHER_NODE},
             "reason": "DryRun", "message": "never stored", "type": "Normal",
-            "reportingComponent": "nodewell", "reportingInstance": NOBODY,
+            "reportingComponent": "nodewell", "reportingInstance": OTHER_NODE,
         });
         self.tried(creation("/api/v1/namespaces/default/events"), event).await
     }
@@ -154,7 +154,7 @@ impl Reach<'_> {
         let name = "the controller's Leases";
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": NOBODY, "namespace": "nodewell-controller"},
+            "metadata": {"name": OTHER_NODE, "namespace": "nodewell-controller"},
         });
         match self.tried(creation("/apis/coordination.k8s.io/v1/namespaces/nodewell-controller/leases"), lease).await {
             Tried::Taken => Check::warn(
@@ -169,7 +169,7 @@ impl Reach<'_> {
     async fn foreign_lease(&self) -> Tried {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": NOBODY, "namespace": "nodewell"},
+            "metadata": {"name": OTHER_NODE, "namespace": "nodewell"},
         });
         self.tried(creation("/apis/coordination.k8s.io/v1/namespaces/nodewell/leases"), lease).await
     }

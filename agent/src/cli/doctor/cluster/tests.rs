@@ -6,7 +6,7 @@ use hyper_util::rt::TokioIo;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use super::{reach::NOBODY, *};
+use super::{reach::OTHER_NODE, *};
 use crate::cli::doctor::check::Verdict;
 
 /// How the scripted identity, Node n1's, stands.
@@ -39,7 +39,7 @@ fn answer(identity: Identity, method: &str, path: &str, body: &str) -> (u16, Val
             (201, json!({"status": {"userInfo": {"username": "system:node:n1"}}}))
         }
         ("POST", _) => {
-            let other = body.contains(NOBODY);
+            let other = body.contains(OTHER_NODE);
             let allowed = match identity {
                 Identity::Narrow => !other,
                 Identity::Powerless => false,

@@ -120,7 +120,7 @@ async fn one_that_ended_between_two_questions_is_replaced_and_no_device_is_blame
 #[tokio::test]
 async fn nonsense_is_no_answer_and_costs_the_worker() {
     let long = vec![b'x'; LINE_LIMIT_BYTES + 1];
-    for (said, told) in [
+    for (said, expected) in [
         (&b"nonsense\n"[..], "what is no answer"),
         (b"\xff\xfe\n", "what is no answer"),
         (b"{\"id\":1,\"said\":{\"reading\":[[[[\n", "what is no answer"),
@@ -130,7 +130,7 @@ async fn nonsense_is_no_answer_and_costs_the_worker() {
         let fake = but_sda(Act::Say(said.to_vec()));
         let mut worker_client = worker_client_with(&fake);
         let how = broken(read(&mut worker_client, "sda", PLENTY).await);
-        assert!(how.contains(told), "{how}");
+        assert!(how.contains(expected), "{how}");
         assert_eq!(fake.killed(), 1);
         assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
     }

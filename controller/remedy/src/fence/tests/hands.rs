@@ -30,7 +30,7 @@ fn an_abort_after_off_turns_it_on_and_releases_nothing() {
 
 #[test]
 fn who_aborted_and_why_stand_in_the_journal() {
-    for (said, told) in [
+    for (said, recorded) in [
         (Some("eva@example.com: its disk\u{7} is changed"), "aborted; asked by eva@example.com: its disk is changed"),
         (None, "aborted; no name is given for it"),
     ] {
@@ -40,7 +40,7 @@ fn who_aborted_and_why_stand_in_the_journal() {
         said.map(|said| world.fence.metadata.annotations.insert(ASKED_BY.into(), said.into()));
         run(&mut world, 400, at(Phase::Recovering));
         let journal = &world.fence.status.journal;
-        assert!(journal.iter().any(|entry| entry.text.contains(told)), "{journal:?}");
+        assert!(journal.iter().any(|entry| entry.text.contains(recorded)), "{journal:?}");
     }
 }
 
@@ -148,12 +148,12 @@ fn a_hold_is_written_once_and_not_again_for_new_numbers() {
 fn the_numbers_of_a_hold_are_written_again_once_a_minute_and_not_told() {
     let mut world = dead();
     run(&mut world, 10, at(Phase::Isolating));
-    let told = |seconds: u32| vec![Hold::new("Storm", format!("{seconds} nodes are not well"))];
-    world.permits.isolate = told(3);
+    let recorded = |seconds: u32| vec![Hold::new("Storm", format!("{seconds} nodes are not well"))];
+    world.permits.isolate = recorded(3);
     let Next::Act(Action::Save { fence, why }) = world.next() else { panic!("{:?}", world.next()) };
     assert_eq!((why.reason.as_str(), why.warning), ("Held", true));
     world.store(*fence);
-    world.permits.isolate = told(4);
+    world.permits.isolate = recorded(4);
     world.pass(Duration::from_secs(59));
     assert!(matches!(world.next(), Next::Wait { .. }), "{:?}", world.next());
     world.pass(Duration::from_secs(1));
@@ -218,17 +218,17 @@ fn what_was_done_is_told_with_what_comes_next() {
     world.fence.spec.steps = ladder(&["cordon", "drain", "power"]);
     let tell = |world: &World, op: &Op, done| crate::fence::absorb(&world.fence, op, &Ok(done), world.epoch, world.now);
     run(&mut world, 10, at(Phase::Isolating));
-    let (fence, told) = tell(&world, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
-    assert_eq!((told.reason.as_str(), told.message.as_str()), ("Cordoned", "cordoned; ended; step 2: drain"));
+    let (fence, recorded) = tell(&world, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
+    assert_eq!((recorded.reason.as_str(), recorded.message.as_str()), ("Cordoned", "cordoned; ended; step 2: drain"));
     world.store(fence);
     let report = DrainReport { done: false, blocked: vec!["shop/db-0: PodDisruptionBudget db".into()], left: 0 };
     let rules = match world.next() {
         Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. }) => rules,
         other => panic!("{other:?}"),
     };
-    let (_, told) = tell(&world, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
-    assert_eq!((told.reason.as_str(), told.warning), ("DrainBlocked", true));
-    assert_eq!(told.message, "not done: shop/db-0: PodDisruptionBudget db; ended; step 3: powerCycle");
+    let (_, recorded) = tell(&world, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
+    assert_eq!((recorded.reason.as_str(), recorded.warning), ("DrainBlocked", true));
+    assert_eq!(recorded.message, "not done: shop/db-0: PodDisruptionBudget db; ended; step 3: powerCycle");
 }
 
 #[test]

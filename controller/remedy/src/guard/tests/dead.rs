@@ -36,9 +36,9 @@ fn what_is_taken_is_told_apart() {
     let mut world = a_liar();
     world.permits();
     let taken = budgets::taken(&world.snapshot, at(1000));
-    let told: Vec<_> =
+    let reported: Vec<_> =
         taken.iter().map(|one| (one.field, one.living, one.most_living, one.dead, one.most_dead)).collect();
-    assert_eq!(told, [("cordonBudget", 1, 1, 1, 1), ("budget", 1, 1, 1, 1)]);
+    assert_eq!(reported, [("cordonBudget", 1, 1, 1, 1), ("budget", 1, 1, 1, 1)]);
 }
 
 #[test]

@@ -21,16 +21,16 @@ fn a_types_configmap_names_no_machine() {
             ("fence-config-type-big", "config.properties", steps.as_str()),
             ("fence-config-type-big", "fence-method-pdu", PDU),
         ];
-        let told = typed(&entries).unwrap_err().to_string();
-        assert!(told.contains("chosen by a label; write it into config.properties of fence-config-n1"), "{told}");
+        let refusal = typed(&entries).unwrap_err().to_string();
+        assert!(refusal.contains("chosen by a label; write it into config.properties of fence-config-n1"), "{refusal}");
     }
     let method = format!("{PDU}\nsystem-uuid={UUID}");
     let entries = [
         ("fence-config-type-big", "config.properties", "power_management=pdu"),
         ("fence-config-type-big", "fence-method-pdu", method.as_str()),
     ];
-    let told = typed(&entries).unwrap_err().to_string();
-    assert!(told.contains("write it into the ConfigMap fence-method-pdu-n1"), "{told}");
+    let refusal = typed(&entries).unwrap_err().to_string();
+    assert!(refusal.contains("write it into the ConfigMap fence-method-pdu-n1"), "{refusal}");
     // Nor by way of a template that the type's ConfigMap names.
     let entries = [
         ("fence-config-type-big", "config.properties", "power_management=pdu"),
@@ -46,8 +46,8 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
         ("fence-config-type-big", "config.properties", "power_management=pdu"),
         ("fence-config-type-big", "fence-method-pdu", PDU),
     ];
-    let told = typed(&of_type).unwrap().accepted().unwrap_err();
-    assert_eq!((told.line.as_str(), told.map.as_str()), ("outlets=pdu-a/3", "fence-config-n1"));
+    let refusal = typed(&of_type).unwrap().accepted().unwrap_err();
+    assert_eq!((refusal.line.as_str(), refusal.map.as_str()), ("outlets=pdu-a/3", "fence-config-n1"));
     let own = ("fence-config-node-n1", "config.properties", "node_name=n1\nsystem_uuid=x\noutlets=PDU-A/3");
     let ready = typed(&[of_type[0], of_type[1], own]).unwrap();
     assert_eq!(ready.accepted(), Ok(()));
@@ -79,12 +79,12 @@ fn a_kubelets_uuid_contradicts_and_never_proves() {
     for said in [UUID, "", "not a UUID", "33221100-5544-7766-8899-aabbccddeeff"] {
         assert_eq!(pins.uncontradicted(&node(said)), Ok(()), "{said}");
     }
-    let told = pins.uncontradicted(&node("10112233-4455-6677-8899-aabbccddeeff")).unwrap_err();
-    assert!(told.contains("10112233") && told.contains(UUID), "{told}");
+    let refusal = pins.uncontradicted(&node("10112233-4455-6677-8899-aabbccddeeff")).unwrap_err();
+    assert!(refusal.contains("10112233") && refusal.contains(UUID), "{refusal}");
     let zeros = Pins { system_uuid: Some("00000000-0000-0000-0000-000000000000".into()), ..pins };
     assert!(zeros.uncontradicted(&node(UUID)).unwrap_err().contains("names no machine"));
-    let told = Pins::default().unpinned(&node(UUID), "00112233445566778899AABBCCDDEEFF\n");
-    assert_eq!(told.line, format!("system_uuid={UUID}"));
+    let refusal = Pins::default().unpinned(&node(UUID), "00112233445566778899AABBCCDDEEFF\n");
+    assert_eq!(refusal.line, format!("system_uuid={UUID}"));
 }
 
 #[test]
@@ -139,8 +139,8 @@ fn a_plug_of_any_step_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone
             ("fence-config-type-big", "fence-method-pdu", PDU),
         ];
         let with = |outlets| [of_type[0], of_type[1], of_type[2], ("fence-config-n1", "config.properties", outlets)];
-        let told = typed(&with("outlets=pdu-a/3")).unwrap().accepted().unwrap_err();
-        assert_eq!(told.line, "outlets=pdu-a/3 switch/7", "{steps}");
+        let refusal = typed(&with("outlets=pdu-a/3")).unwrap().accepted().unwrap_err();
+        assert_eq!(refusal.line, "outlets=pdu-a/3 switch/7", "{steps}");
         assert_eq!(typed(&with("outlets=pdu-a/3 switch/7")).unwrap().accepted(), Ok(()), "{steps}");
     }
 }

@@ -39,9 +39,9 @@ fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason(
         ("port_as_ip", "two nodes on one plug"),
     ] {
         let agent = with(&parameter(option, &format!("--{}=[x]", option.replace('_', "-"))));
-        let told = checked("fence_test", &agent, &format!("ip=1\nplug=1\n{option}=1")).unwrap_err().to_string();
-        assert!(told.contains("fence-config-n1/fence-method-a:4:"), "{told}");
-        assert!(told.contains("may not be set here: ") && told.contains(words), "{option}: {told}");
+        let refusal = checked("fence_test", &agent, &format!("ip=1\nplug=1\n{option}=1")).unwrap_err().to_string();
+        assert!(refusal.contains("fence-config-n1/fence-method-a:4:"), "{refusal}");
+        assert!(refusal.contains("may not be set here: ") && refusal.contains(words), "{option}: {refusal}");
         let ready = checked("fence_test", &agent, "ip=1\nplug=1").unwrap();
         let named = option.replace('-', "_");
         assert!(!ready.calls["a"].names.values().any(|name| *name == named), "not by the Secret either: {option}");
@@ -51,8 +51,8 @@ fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason(
 #[test]
 fn agents_that_do_not_touch_the_power_are_none() {
     for name in ["fence_crosslink", "fence_compute", "fence_evacuate", "fence_kdump", "fence_dummy"] {
-        let told = checked(name, &with(""), "ip=1\nplug=1").unwrap_err().to_string();
-        assert!(told.contains("proves nothing about a node's power"), "{name}: {told}");
+        let refusal = checked(name, &with(""), "ip=1\nplug=1").unwrap_err().to_string();
+        assert!(refusal.contains("proves nothing about a node's power"), "{name}: {refusal}");
     }
 }
 
@@ -127,15 +127,16 @@ fn what_only_the_node_itself_can_do_is_not_done_here() {
 #[test]
 fn a_redfish_address_is_written_as_the_agent_reads_it() {
     let agent = with(&parameter("systems_uri", "--systems-uri=[uri]"));
-    let told =
-        |lines: &str| checked("fence_redfish", &agent, &format!("plug=1\n{lines}")).map_err(|told| told.to_string());
+    let refusal = |lines: &str| {
+        checked("fence_redfish", &agent, &format!("plug=1\n{lines}")).map_err(|refusal| refusal.to_string())
+    };
     let path = "systems_uri=/redfish/v1/Systems/1";
-    assert!(told("ip=10.0.0.1").unwrap_err().contains("needs systems_uri"));
-    assert!(told("ip=10.0.0.1\nsystems_uri=https://10.0.0.1/redfish").unwrap_err().contains("a path such as"));
-    assert!(told(&format!("ip=10.0.0.1:8443\n{path}")).unwrap_err().contains("write the port as ipport"));
-    assert!(told(&format!("ip=fd00::1\n{path}")).unwrap_err().contains("needs it as [fd00::1]"));
+    assert!(refusal("ip=10.0.0.1").unwrap_err().contains("needs systems_uri"));
+    assert!(refusal("ip=10.0.0.1\nsystems_uri=https://10.0.0.1/redfish").unwrap_err().contains("a path such as"));
+    assert!(refusal(&format!("ip=10.0.0.1:8443\n{path}")).unwrap_err().contains("write the port as ipport"));
+    assert!(refusal(&format!("ip=fd00::1\n{path}")).unwrap_err().contains("needs it as [fd00::1]"));
     for ip in ["10.0.0.1", "[fd00::1]", "bmc-1.example.com"] {
-        assert!(told(&format!("ip={ip}\n{path}")).is_ok(), "{ip}");
+        assert!(refusal(&format!("ip={ip}\n{path}")).is_ok(), "{ip}");
     }
 }
 
@@ -148,9 +149,9 @@ fn a_value_that_becomes_an_option_of_ssh_is_refused() {
         (format!("ip=10.0.0.1\nusername={proxy}"), "begins with -"),
         (format!("ip=10.0.0.1 {proxy}\nusername=y"), "has a space"),
     ] {
-        let told = checked("fence_test", &with(""), &format!("plug=1\nidentity=configured\n{line}"));
-        let told = told.map(|_| ()).unwrap_err().to_string();
-        assert!(told.contains(words) && told.contains("fence-config-n1/fence-method-a:"), "{told}");
+        let refusal = checked("fence_test", &with(""), &format!("plug=1\nidentity=configured\n{line}"));
+        let refusal = refusal.map(|_| ()).unwrap_err().to_string();
+        assert!(refusal.contains(words) && refusal.contains("fence-config-n1/fence-method-a:"), "{refusal}");
     }
 }
 
@@ -158,22 +159,22 @@ fn a_value_that_becomes_an_option_of_ssh_is_refused() {
 #[test]
 fn a_part_of_a_url_is_a_path() {
     let agent = with(&parameter("api_path", "--api-path=[path]"));
-    let told = |path: &str| {
+    let refusal = |path: &str| {
         let lines = format!("plug=1\nidentity=configured\nip=10.0.0.1\napi_path={path}");
-        checked("fence_rhevm", &agent, &lines).map(|_| ()).map_err(|told| told.to_string())
+        checked("fence_rhevm", &agent, &lines).map(|_| ()).map_err(|refusal| refusal.to_string())
     };
-    assert!(told("@evil.example").unwrap_err().contains("api_path is \"@evil.example\", which is no path"));
-    assert_eq!(told("/ovirt-engine/api"), Ok(()));
+    assert!(refusal("@evil.example").unwrap_err().contains("api_path is \"@evil.example\", which is no path"));
+    assert_eq!(refusal("/ovirt-engine/api"), Ok(()));
 }
 
 /// `https://REGION.iaas.cloud.ibm.com`: the token would go to evil.example.
 #[test]
 fn a_part_of_a_host_is_a_name() {
     let agent = with(&parameter("region", "--region=[region]"));
-    let told = |region: &str| {
+    let refusal = |region: &str| {
         let lines = format!("plug=1\nidentity=configured\nip=x\nregion={region}");
-        checked("fence_ibm_vpc", &agent, &lines).map(|_| ()).map_err(|told| told.to_string())
+        checked("fence_ibm_vpc", &agent, &lines).map(|_| ()).map_err(|refusal| refusal.to_string())
     };
-    assert!(told("evil.example/").unwrap_err().contains("region is \"evil.example/\", which is no name"));
-    assert_eq!(told("eu-de"), Ok(()));
+    assert!(refusal("evil.example/").unwrap_err().contains("region is \"evil.example/\", which is no name"));
+    assert_eq!(refusal("eu-de"), Ok(()));
 }
