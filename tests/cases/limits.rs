@@ -75,7 +75,7 @@ const LEVELS: [(&str, &str, &str, &str, &str); 8] = [
 ];
 
 /// A level counts and is over by two readings.
-const IMPATIENT: &str = "[limits]\nheld = \"1ms\"\ncleared = \"1ms\"\nzombies = [3, 2]\nblocked-tasks = [3, 2]\n\
+const IMPATIENT: &str = "[limits]\nfor = \"1ms\"\nkeep-firing-for = \"1ms\"\nzombies = [3, 2]\nblocked-tasks = [3, 2]\n\
                          certificates = [\"/etc/kubernetes/pki/apiserver.crt\"]\n";
 
 /// A machine where nothing runs short, with one CPU and long queues.

@@ -20,7 +20,7 @@ eth7\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0
 
 /// A machine with one card's interface, by which its default route goes.
 fn machine() -> Plan {
-    let plan = Plan::default().config("[network]\ndown-for = \"1s\"\nnames = []\n");
+    let plan = Plan::default().config("[network]\nfor = \"1s\"\nnames = []\n");
     fs::create_dir_all(plan.folder().join("sys/class/net/eth7/device")).unwrap();
     for (file, content) in [("flags", "0x1003"), ("carrier", "1"), ("carrier_down_count", "1"), ("speed", "25000")] {
         plan.file(&format!("sys/class/net/eth7/{file}"), &format!("{content}\n"));

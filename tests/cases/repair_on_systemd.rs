@@ -18,15 +18,15 @@ const CONFIG: &str = r#"
 [repair]
 enabled = true
 grace-after-boot = "1ms"
-apart = "1ms"
+min-interval = "1ms"
 [[repair.unit]]
 unit = "runtime.service"
 condition = "ContainerRuntimeUnhealthy"
 sources = ["tester@tester.service"]
-lasting = "1s"
+for = "1s"
 cooldown = "2s"
-at-most = 2
-within = "1h"
+max-attempts = 2
+window = "1h"
 "#;
 
 const RULES: &str = r#"

@@ -39,7 +39,7 @@ pub struct LimitsReader {
 impl LimitsReader {
     #[must_use]
     pub fn new(roots: Roots, settings: &LimitsSettings) -> Self {
-        let scanner = Scanner::new(&roots.proc, settings.held);
+        let scanner = Scanner::new(&roots.proc, settings.for_duration);
         Self { roots, scanner, certificates: settings.certificates.clone() }
     }
 }

@@ -11,7 +11,7 @@ use crate::{BootId, Origin};
 pub struct Record<'a> {
     /// Wall time, computed once by the source.
     pub time: Timestamp,
-    /// Time since boot, where the source has it; `within` and quiet times use it when both ends have one.
+    /// Time since boot, where the source has it; `window` and quiet times use it when both ends have one.
     pub since_boot: Option<std::time::Duration>,
     /// The boot that wrote the line, where known.
     pub boot_id: Option<BootId>,

@@ -76,7 +76,7 @@ fn explained(set: &RuleSet, rule: &Rule) -> ExplainedRule {
         monitor: rule.monitor.to_string(),
         source: set.readers.get(rule.reader).map(source).unwrap_or_default(),
         patterns: rule.patterns.clone(),
-        counting: counting.map(|c| format!("{} matches within {}", c.count, duration::shown(c.within))),
+        counting: counting.map(|c| format!("{} matches within {}", c.count, duration::shown(c.window))),
         ends: if rule.condition.is_some() { ways(&rule.clears) } else { Vec::new() },
         action: rule.action,
         origin: rule.origin.clone(),

@@ -172,11 +172,11 @@ pub enum Proof {
     Filesystem,
 }
 
-/// Only `count` matches of one subject within `within` (record time) are a finding.
+/// Only `count` matches of one subject within `window` (record time) are a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counting {
     pub count: u32,
-    pub within: Duration,
+    pub window: Duration,
     /// A match of one of these takes one match back.
     pub revert: Vec<String>,
 }

@@ -49,7 +49,7 @@ pub(crate) fn lasting(rule: Rule, condition: &str) -> Rule {
 
 pub(crate) fn counting(rule: Rule, count: u32, within_secs: u64, revert: &[&str]) -> Rule {
     let revert = revert.iter().map(|pattern| (*pattern).to_owned()).collect();
-    Rule { counting: Some(Counting { count, within: Duration::from_secs(within_secs), revert }), ..rule }
+    Rule { counting: Some(Counting { count, window: Duration::from_secs(within_secs), revert }), ..rule }
 }
 
 pub(crate) fn set_of(rules: Vec<Rule>) -> Arc<RuleSet> {

@@ -84,9 +84,9 @@ impl RepairExecutor {
         if let Err(error) = self.keep.write() {
             tracing::warn!(%error, "cannot write down that a unit was given up");
         }
-        let (times, within) = (unit.at_most, words(unit.within));
+        let (times, window) = (unit.max_attempts, words(unit.window));
         let message = format!(
-            "{}: repaired {times} times within {within}, and still {}: {}; a person has to look",
+            "{}: repaired {times} times within {window}, and still {}: {}; a person has to look",
             unit.unit, trouble.reason, trouble.message
         );
         self.recorder.event("RepairGivenUp", &unit.unit, message);
@@ -95,7 +95,7 @@ impl RepairExecutor {
 
     async fn repair(&mut self, setup: &Setup, unit: &UnitRepair, trouble: &Trouble) {
         let now = watch::now();
-        let nth = self.keep.history.count(&unit.unit, unit.within, &now) + 1;
+        let nth = self.keep.history.count(&unit.unit, unit.window, &now) + 1;
         self.keep.history.begin(&unit.unit, &now);
         if let Err(error) = self.keep.write() {
             let message = format!("{}: not repaired, because it cannot be counted: {error}", unit.unit);
@@ -107,8 +107,8 @@ impl RepairExecutor {
             "{}: {}, the {nth}. of at most {} within {}, because of {}: {}; {collected}",
             unit.unit,
             way(unit.way),
-            unit.at_most,
-            words(unit.within),
+            unit.max_attempts,
+            words(unit.window),
             trouble.reason,
             trouble.message
         );

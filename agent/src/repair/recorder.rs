@@ -118,11 +118,11 @@ impl EventRecorder {
 /// The condition `well`, which is not.
 fn failed(unit: &UnitRepair, trouble: &Trouble, well: Condition) -> Condition {
     let known = reason::named(GIVEN_UP);
-    let (at_most, within) = (unit.at_most, words(unit.within));
+    let (max_attempts, window) = (unit.max_attempts, words(unit.window));
     Condition {
         status: ConditionStatus::True,
         reason: Name::fixed(GIVEN_UP),
-        message: format!("repaired {at_most} times within {within}, and still: {}", trouble.message),
+        message: format!("repaired {max_attempts} times within {window}, and still: {}", trouble.message),
         severity: known.map(|known| known.severity),
         action: known.map(|known| known.action),
         ..well

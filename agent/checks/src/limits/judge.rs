@@ -134,7 +134,7 @@ impl LimitsJudge {
     }
 
     fn patience(&self) -> Patience {
-        Patience { onset: self.settings.held, end: self.settings.cleared }
+        Patience { onset: self.settings.for_duration, end: self.settings.keep_firing_for }
     }
 
     fn verdicts(&self, now: &Now) -> Vec<Verdict> {

@@ -77,7 +77,7 @@ proptest! {
             put(root.path(), name, bytes);
         }
         put(root.path(), FILES_READ[real], b"1 2 3");
-        let settings = LimitsSettings { held: std::time::Duration::ZERO, ..LimitsSettings::default() };
+        let settings = LimitsSettings { for_duration: std::time::Duration::ZERO, ..LimitsSettings::default() };
         let mut reader = LimitsReader::new(roots(root.path()), &settings);
         for part in PARTS {
             prop_assert!(reader.read(part).is_ok(), "{}", part);

@@ -94,20 +94,20 @@ impl NetworkJudge {
 
     fn read(&mut self, mut reading: LinksReading, now: &Now) -> Vec<Happening> {
         let (memory, settings, ignored) = (&mut self.memory, &self.settings, &self.ignored);
-        let (time, down_for) = (now.boottime, settings.down_for);
+        let (time, for_duration) = (now.boottime, settings.for_duration);
         let is_judged = |name: &String| !ignored.iter().any(|glob| glob.matches(name));
         if settings.default_route {
-            memory.routes.take(std::mem::take(&mut reading.routes), time, down_for);
+            memory.routes.take(std::mem::take(&mut reading.routes), time, for_duration);
         }
         stay(&mut memory.bonds, &reading.bonds, is_judged);
         for (name, bond) in &mut memory.bonds {
             let Some(is) = reading.bonds.get(name) else { continue };
-            bond.take(is, &reading.interfaces, (time, down_for));
+            bond.take(is, &reading.interfaces, (time, for_duration));
         }
         stay(&mut memory.tunnels, &reading.tunnels, is_judged);
         for (name, tunnel) in &mut memory.tunnels {
             let Some(is) = reading.tunnels.remove(name) else { continue };
-            tunnel.take(is, time, down_for);
+            tunnel.take(is, time, for_duration);
         }
         stay(&mut memory.links, &reading.interfaces, is_judged);
         let mut happenings = Vec::new();

@@ -81,7 +81,7 @@ pub enum Hold {
     #[error("it was repaired just now: not again for {} s", .0.as_secs())]
     BackOff(Duration),
     #[error("another unit was repaired just now: not for {} s", .0.as_secs())]
-    Apart(Duration),
+    MinInterval(Duration),
     #[error("another unit comes first")]
     AnotherFirst,
 }
@@ -99,7 +99,7 @@ pub fn decide_all(
         let Some(trouble) = trouble else { return Decision::Nothing };
         match hold(settings, (unit, trouble, *state), history, now) {
             Err(hold) => Decision::Hold(hold),
-            Ok(()) if history.count(&unit.unit, unit.within, now) >= unit.at_most as usize => Decision::GiveUp,
+            Ok(()) if history.count(&unit.unit, unit.window, now) >= unit.max_attempts as usize => Decision::GiveUp,
             Ok(()) if std::mem::replace(&mut is_taken, true) => Decision::Hold(Hold::AnotherFirst),
             Ok(()) => Decision::Repair,
         }
@@ -117,7 +117,7 @@ fn hold(
         return Err(Hold::GivenUp);
     }
     passed(Some(now.boottime), settings.grace_after_boot).map_err(Hold::Grace)?;
-    passed(Some(trouble.lasted), unit.lasting).map_err(Hold::NotForLong)?;
+    passed(Some(trouble.lasted), unit.for_duration).map_err(Hold::NotForLong)?;
     match state.activity {
         Activity::Missing => return Err(Hold::Missing),
         Activity::Unknown => return Err(Hold::Unknown),
@@ -127,9 +127,9 @@ fn hold(
         Activity::Active => passed(state.lasted, unit.cooldown).map_err(Hold::JustStarted)?,
         Activity::Failed => {}
     }
-    let back_off = back_off(unit, history.count(&unit.unit, unit.within, now));
+    let back_off = back_off(unit, history.count(&unit.unit, unit.window, now));
     passed(history.last(Some(&unit.unit), now), back_off).map_err(Hold::BackOff)?;
-    passed(history.last(None, now), settings.apart).map_err(Hold::Apart)
+    passed(history.last(None, now), settings.min_interval).map_err(Hold::MinInterval)
 }
 
 /// Whether so much time has passed, else what is missing. What never happened is long past.
@@ -143,7 +143,7 @@ fn passed(since: Option<Duration>, needed: Duration) -> Result<(), Duration> {
 /// The cooldown, doubled with each repair after the first; never more than the window in which they count.
 fn back_off(unit: &UnitRepair, count: usize) -> Duration {
     let doublings = u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX).min(16);
-    unit.cooldown.saturating_mul(1 << doublings).min(unit.within)
+    unit.cooldown.saturating_mul(1 << doublings).min(unit.window)
 }
 
 #[cfg(test)]

@@ -45,10 +45,10 @@ pub enum Outcome {
 }
 
 impl History {
-    /// How often `unit` was repaired within this time, at most.
+    /// How often `unit` was repaired within `window`.
     #[must_use]
-    pub fn count(&self, unit: &str, within: Duration, now: &Moment) -> usize {
-        let counts = |attempt: &&Attempt| attempt.unit == unit && attempt.age(now) < within;
+    pub fn count(&self, unit: &str, window: Duration, now: &Moment) -> usize {
+        let counts = |attempt: &&Attempt| attempt.unit == unit && attempt.age(now) < window;
         self.attempts.iter().filter(counts).count()
     }
 

@@ -11,7 +11,7 @@ pub struct RepairSettings {
     /// After a boot services are late for good reasons.
     pub grace_after_boot: Duration,
     /// Between any two repairs: what one does to the others has to show first.
-    pub apart: Duration,
+    pub min_interval: Duration,
     /// The fixed list: no other unit is ever touched.
     pub units: Vec<UnitRepair>,
 }
@@ -32,11 +32,11 @@ pub struct UnitRepair {
     /// their goroutines.
     pub dump: Option<Signal>,
     /// For so long the problem must have been there.
-    pub lasting: Duration,
+    pub for_duration: Duration,
     /// Between two repairs of this unit; doubled with each further one within the window.
     pub cooldown: Duration,
-    pub at_most: u32,
-    pub within: Duration,
+    pub max_attempts: u32,
+    pub window: Duration,
 }
 
 /// What is done to a unit.
@@ -77,7 +77,7 @@ impl Default for RepairSettings {
         Self {
             enabled: false,
             grace_after_boot: 10 * MINUTE,
-            apart: 2 * MINUTE,
+            min_interval: 2 * MINUTE,
             units: vec![
                 unit("containerd.service", "ContainerRuntimeUnhealthy", "ContainerdUnhealthy", Some(Signal::User1)),
                 unit("crio.service", "ContainerRuntimeUnhealthy", "CrioUnhealthy", None),
@@ -99,10 +99,10 @@ impl UnitRepair {
             sources: OWN_SOURCES.map(str::to_owned).to_vec(),
             way: Way::Restart,
             dump: None,
-            lasting: 2 * MINUTE,
+            for_duration: 2 * MINUTE,
             cooldown: 5 * MINUTE,
-            at_most: 3,
-            within: 6 * HOUR,
+            max_attempts: 3,
+            window: 6 * HOUR,
         }
     }
 }

@@ -19,9 +19,9 @@ pub struct LimitsSettings {
     pub enabled: bool,
     pub interval: Duration,
     /// For how long a level has to be high before it counts.
-    pub held: Duration,
+    pub for_duration: Duration,
     /// For how long it has to be low before it is over.
-    pub cleared: Duration,
+    pub keep_firing_for: Duration,
     /// Of the table's maximum.
     pub conntrack_percent: Levels,
     /// Packets that connection tracking threw away within ten minutes; over at half of it.
@@ -85,8 +85,8 @@ impl Default for LimitsSettings {
         Self {
             enabled: true,
             interval: MINUTE,
-            held: 2 * MINUTE,
-            cleared: 5 * MINUTE,
+            for_duration: 2 * MINUTE,
+            keep_firing_for: 5 * MINUTE,
             conntrack_percent: Levels::new(90, 80),
             conntrack_drops: 1000,
             file_handles_percent: Levels::new(90, 80),

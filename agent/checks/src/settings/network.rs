@@ -14,7 +14,7 @@ pub struct NetworkSettings {
     /// Whether a default route that was there and is gone is a fault.
     pub default_route: bool,
     /// What has to be gone for so long to be missed, and back for as long to be well.
-    pub down_for: Duration,
+    pub for_duration: Duration,
     /// Losses of the carrier within an hour that make it a problem.
     pub flaps_per_hour: u32,
     /// Damaged packets, on average of five minutes: as many as this …
@@ -38,7 +38,7 @@ impl Default for NetworkSettings {
             ignore: Vec::new(),
             default_route: true,
             // Spanning tree without fast ports, and a DHCP client that starts over, take as long.
-            down_for: Duration::from_secs(30),
+            for_duration: Duration::from_secs(30),
             // Setting up an interface (packet size, queues, a bond) takes the carrier away some few times.
             flaps_per_hour: 5,
             // A sound copper link makes less than one damaged bit in 10^10 (IEEE 802.3): at 1 Gb/s less than six a minute,

@@ -57,7 +57,7 @@ impl Counter {
         let threshold = usize::try_from(counting.count).map_or(COUNT_LIMIT, |count| count.clamp(1, COUNT_LIMIT));
         let now = Moment::of(record);
         let subject = self.subject(subject);
-        subject.matches.retain(|then| now.is_within(counting.within, then));
+        subject.matches.retain(|then| now.is_within(counting.window, then));
         subject.matches.push_back(now);
         if subject.matches.len() > threshold {
             subject.matches.pop_front();
@@ -67,7 +67,7 @@ impl Counter {
             return None;
         }
         let unspoken = if subject.reached { 1 } else { threshold as u64 };
-        let quiet = subject.matches.front().map(|oldest| now.left_of(counting.within, oldest));
+        let quiet = subject.matches.front().map(|oldest| now.left_of(counting.window, oldest));
         subject.reached = lasting;
         if !lasting {
             subject.matches.clear();
@@ -114,16 +114,16 @@ impl Moment {
         Self { wall: record.time, since_boot: record.since_boot, boot_id: record.boot_id }
     }
 
-    /// Whether `then` still counts. A clock that jumped by more than `within`, in either direction, leaves nothing to
+    /// Whether `then` still counts. A clock that jumped by more than `window`, in either direction, leaves nothing to
     /// compare with.
-    fn is_within(&self, within: Duration, then: &Self) -> bool {
-        self.distance_nanos(then).unsigned_abs() < within.as_nanos()
+    fn is_within(&self, window: Duration, then: &Self) -> bool {
+        self.distance_nanos(then).unsigned_abs() < window.as_nanos()
     }
 
     /// How long `then` will still count; at least a millisecond, so that the finding has a life.
-    fn left_of(&self, within: Duration, then: &Self) -> Duration {
+    fn left_of(&self, window: Duration, then: &Self) -> Duration {
         let age = u128::try_from(self.distance_nanos(then)).unwrap_or(0);
-        let left = within.as_nanos().saturating_sub(age);
+        let left = window.as_nanos().saturating_sub(age);
         Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX)).max(Duration::from_millis(1))
     }
 

@@ -32,7 +32,7 @@ const KEYS: &[&str] = &[
     "without",
     "proof",
     "count",
-    "within",
+    "window",
     "revert",
     "clears",
     "action",
@@ -235,15 +235,15 @@ fn read_proof(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Report
 }
 
 fn read_counting(section: Section<'_>, report: &mut Report<'_>) -> Option<Counting> {
-    for (key, needed) in [("count", "within"), ("within", "count"), ("revert", "count")] {
+    for (key, needed) in [("count", "window"), ("window", "count"), ("revert", "count")] {
         if section.has(key) && !section.has(needed) {
             report.mistake(section.place(key), format!("{key:?} needs {needed:?} beside it"));
         }
     }
     let count = section.number("count", 2..=MOST_COUNTED, report);
-    let within = section.duration("within", report);
+    let window = section.duration("window", report);
     let revert = Patterns::read(section, "revert", report).texts();
-    Some(Counting { count: count?, within: within?, revert })
+    Some(Counting { count: count?, window: window?, revert })
 }
 
 fn read_prose(section: Section<'_>, key: &str, report: &mut Report<'_>) -> String {

@@ -101,7 +101,7 @@ fn a_counting_journal_rule_keeps_its_fields_and_window() {
     let loaded = succeeding("03-counting.toml");
     let rule = only_rule(&loaded);
     let counting = rule.counting.as_ref().unwrap();
-    assert_eq!((counting.count, counting.within, counting.revert.len()), (5, Duration::from_secs(1200), 1));
+    assert_eq!((counting.count, counting.window, counting.revert.len()), (5, Duration::from_secs(1200), 1));
     assert_eq!(rule.fields.require[1].1, ["kubelet.service", "snap.kubelet.daemon.service"]);
     assert_eq!(rule.fields.without, ["CONTAINER_ID"]);
     assert!(!rule.clears.boot, "only the kernel's word ends with the kernel");

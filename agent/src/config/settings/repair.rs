@@ -7,7 +7,7 @@ use nodewell_model::Name;
 use nodewell_rules::document::{DeTable, Report, Section, tables};
 
 const KEYS: &[&str] =
-    &["unit", "condition", "reasons", "sources", "way", "dump", "lasting", "cooldown", "at-most", "within"];
+    &["unit", "condition", "reasons", "sources", "way", "dump", "for", "cooldown", "max-attempts", "window"];
 /// Without these, no process is left to repair anything, or to report it.
 const UNTOUCHABLE: [&str; 5] = ["nodewell", "dbus", "systemd-", "init.", "user@"];
 const SHORTEST_WINDOW: Duration = Duration::from_mins(1);
@@ -18,18 +18,18 @@ const LONGEST_WINDOW: Duration = Duration::from_hours(30 * 24);
 pub struct RepairWords {
     enabled: Option<bool>,
     grace_after_boot: Option<Duration>,
-    apart: Option<Duration>,
+    min_interval: Option<Duration>,
     /// Of all files together. Any replaces the built-in ones.
     units: Vec<UnitRepair>,
 }
 
 pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> RepairWords {
     let Some(table) = file.table("repair", report) else { return RepairWords::default() };
-    let section = Section::new("[repair]", table, &["enabled", "grace-after-boot", "apart", "unit"], report);
+    let section = Section::new("[repair]", table, &["enabled", "grace-after-boot", "min-interval", "unit"], report);
     RepairWords {
         enabled: section.boolean("enabled", report),
         grace_after_boot: section.duration("grace-after-boot", report),
-        apart: section.duration("apart", report),
+        min_interval: section.duration("min-interval", report),
         units: tables(section, "unit", report).into_iter().filter_map(|table| unit(table, report)).collect(),
     }
 }
@@ -54,16 +54,16 @@ fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRep
         sources: sources(section, report).unwrap_or(usual.sources.clone()),
         way: way(section, report).unwrap_or(usual.way),
         dump: section.string("dump", report).and_then(|word| signal((word.at, word.text), report)),
-        lasting: section.duration("lasting", report).unwrap_or(usual.lasting),
+        for_duration: section.duration("for", report).unwrap_or(usual.for_duration),
         cooldown: section.duration("cooldown", report).unwrap_or(usual.cooldown),
-        at_most: section.number("at-most", 1..=100, report).unwrap_or(usual.at_most),
-        within: window(section, report).unwrap_or(usual.within),
+        max_attempts: section.number("max-attempts", 1..=100, report).unwrap_or(usual.max_attempts),
+        window: window(section, report).unwrap_or(usual.window),
         ..usual
     };
-    if report.count() == before && read.cooldown > read.within {
+    if report.count() == before && read.cooldown > read.window {
         report.mistake(
             section.place("cooldown"),
-            "\"cooldown\" is longer than \"within\": they would never count together",
+            "\"cooldown\" is longer than \"window\": they would never count together",
         );
     }
     // Everything is read before anything is given up, so that all errors are reported at once.
@@ -105,11 +105,11 @@ fn signal((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Signal> 
 }
 
 fn window(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
-    let within = section.duration("within", report)?;
-    if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&within) {
-        report.mistake(section.place("within"), "\"within\" is from 1m to 30 days (720h)");
+    let window = section.duration("window", report)?;
+    if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&window) {
+        report.mistake(section.place("window"), "\"window\" is from 1m to 30 days (720h)");
     }
-    Some(within)
+    Some(window)
 }
 
 impl RepairWords {
@@ -118,7 +118,7 @@ impl RepairWords {
         Self {
             enabled: later.enabled.or(self.enabled),
             grace_after_boot: later.grace_after_boot.or(self.grace_after_boot),
-            apart: later.apart.or(self.apart),
+            min_interval: later.min_interval.or(self.min_interval),
             units: [self.units, later.units].concat(),
         }
     }
@@ -128,7 +128,7 @@ impl RepairWords {
         RepairSettings {
             enabled: self.enabled.unwrap_or(usual.enabled),
             grace_after_boot: self.grace_after_boot.unwrap_or(usual.grace_after_boot),
-            apart: self.apart.unwrap_or(usual.apart),
+            min_interval: self.min_interval.unwrap_or(usual.min_interval),
             units: if self.units.is_empty() { usual.units } else { self.units },
         }
     }
@@ -155,23 +155,23 @@ mod tests {
             condition = "KubeletUnhealthy"
             way = "SIGTERM"
             dump = "SIGUSR1"
-            at-most = 2
+            max-attempts = 2
         "#;
         let settled = parse(Path::new("n.toml"), text).unwrap().repair.settled();
         assert!(settled.enabled);
         assert_eq!(settled.units.len(), 1);
-        assert_eq!((settled.units[0].unit.as_str(), settled.units[0].at_most), ("kubelet.service", 2));
+        assert_eq!((settled.units[0].unit.as_str(), settled.units[0].max_attempts), ("kubelet.service", 2));
     }
 
     #[test]
     fn every_mistake_is_told_with_its_line() {
-        let text = "[[repair.unit]]\nunit = \"dbus.service\"\ncondition = \"A\"\nway = \"SIGSEGV\"\n[[repair.unit]]\nunit = \"kube*\"\nwithin = \"1s\"";
+        let text = "[[repair.unit]]\nunit = \"dbus.service\"\ncondition = \"A\"\nway = \"SIGSEGV\"\n[[repair.unit]]\nunit = \"kube*\"\nwindow = \"1s\"";
         let told = mistakes(text);
         let has = |words: &str| assert!(told.iter().any(|line| line.contains(words)), "{words}: {told:#?}");
         has("n.toml:2: dbus.service is needed for the repair itself");
         has("n.toml:4: \"SIGSEGV\" is none of SIGABRT");
         has("n.toml:6: \"unit\" takes a service's whole name");
         has("\"condition\"");
-        has("n.toml:7: \"within\" is from 1m");
+        has("n.toml:7: \"window\" is from 1m");
     }
 }

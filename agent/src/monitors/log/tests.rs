@@ -21,7 +21,7 @@ source = "kmsg"
 severity = "error"
 pattern = '^test: fault'
 count = 2
-within = "1h"
+window = "1h"
 clears = { quiet = "1d" }
 matches = ["test: fault"]
 ignores = ["a test: fault"]

@@ -16,7 +16,7 @@ fn now(secs: u64, boot_id: &str) -> Now {
 }
 
 fn settings() -> LimitsSettings {
-    LimitsSettings { held: Duration::ZERO, cleared: Duration::ZERO, ..LimitsSettings::default() }
+    LimitsSettings { for_duration: Duration::ZERO, keep_firing_for: Duration::ZERO, ..LimitsSettings::default() }
 }
 
 fn round(now: Now, answers: Vec<(&str, Answer)>) -> Round {
@@ -90,7 +90,7 @@ fn what_is_kept_outlives_a_restart_and_not_a_boot() {
     let kept = judge.keep().unwrap();
     assert_eq!(judge.keep(), None);
     let resumed = || {
-        let mut judge = LimitsJudge::new(LimitsSettings { held: Duration::from_secs(120), ..settings() });
+        let mut judge = LimitsJudge::new(LimitsSettings { for_duration: Duration::from_secs(120), ..settings() });
         judge.resume(kept.clone());
         judge
     };

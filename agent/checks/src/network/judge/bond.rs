@@ -32,7 +32,7 @@ impl Bond {
         &mut self,
         reading: &Reading,
         interfaces: &BTreeMap<String, Interface>,
-        (now, down_for): (Duration, Duration),
+        (now, for_duration): (Duration, Duration),
     ) {
         let names: BTreeSet<String> = reading.slaves.keys().cloned().collect();
         let gone: Vec<_> = self.gone(&names, interfaces).cloned().collect();
@@ -46,7 +46,7 @@ impl Bond {
             self.slaves = names;
         }
         self.total = self.slaves.len();
-        let is_believed = self.degraded.observe(is_degraded, now, Patience { onset: down_for, end: down_for });
+        let is_believed = self.degraded.observe(is_degraded, now, Patience { onset: for_duration, end: for_duration });
         // While it waits to be believed well again its message stays.
         if is_degraded || !is_believed {
             self.troubles = troubles;

@@ -41,15 +41,15 @@ impl Link {
         if self.reading.has_carrier {
             self.used.observe(self.reading.is_used, now, USED);
         }
-        self.take_carrier(now, settings.down_for);
+        self.take_carrier(now, settings.for_duration);
         self.take_downs(was_wanted, now, u64::from(settings.flaps_per_hour));
         self.take_speed(now);
         let missed = self.errors.take(&self.reading.counters, now, settings);
         missed.filter(|_| self.matters())
     }
 
-    fn take_carrier(&mut self, now: Duration, down_for: Duration) {
-        let patience = Patience { onset: down_for, end: down_for };
+    fn take_carrier(&mut self, now: Duration, for_duration: Duration) {
+        let patience = Patience { onset: for_duration, end: for_duration };
         let is_missed = self.is_ours() && self.used.holds() && self.reading.is_wanted;
         self.down.observe(is_missed && !self.reading.has_carrier, now, patience);
     }

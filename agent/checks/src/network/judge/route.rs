@@ -27,9 +27,9 @@ struct DefaultRoute {
 }
 
 impl DefaultRoutes {
-    pub(super) fn take(&mut self, routes: Routes, now: Duration, down_for: Duration) {
+    pub(super) fn take(&mut self, routes: Routes, now: Duration, for_duration: Duration) {
         // What is there is there: routers are not a matter of trust.
-        let patience = Patience { onset: down_for, end: Duration::ZERO };
+        let patience = Patience { onset: for_duration, end: Duration::ZERO };
         if routes.ipv6.as_ref().is_some_and(|by| !by.is_empty()) {
             self.is_advertised = routes.is_advertised;
         }

@@ -20,9 +20,9 @@ pub(super) struct Tunnel {
 }
 
 impl Tunnel {
-    pub(super) fn take(&mut self, reading: Reading, now: Duration, down_for: Duration) {
+    pub(super) fn take(&mut self, reading: Reading, now: Duration, for_duration: Duration) {
         let is_too_large = reading.mtu.saturating_add(OVERHEAD) > reading.lower_mtu;
-        self.too_large.observe(is_too_large, now, Patience { onset: down_for, end: down_for });
+        self.too_large.observe(is_too_large, now, Patience { onset: for_duration, end: for_duration });
         self.reading = reading;
     }
 

@@ -69,7 +69,7 @@ fn two_broken_units_are_repaired_one_after_the_other() {
     assert_eq!(now, [Decision::Repair, Decision::Hold(Hold::AnotherFirst)]);
     history.begin(UNIT, &at(60));
     let then = decide_all(&settings(), &seen, &history, &at(61));
-    assert_eq!(then, [Decision::Hold(Hold::BackOff(4 * MINUTE)), Decision::Hold(Hold::Apart(MINUTE))]);
+    assert_eq!(then, [Decision::Hold(Hold::BackOff(4 * MINUTE)), Decision::Hold(Hold::MinInterval(MINUTE))]);
     assert_eq!(decide_all(&settings(), &seen, &history, &at(62))[1], Decision::Repair);
 }
 

@@ -49,7 +49,7 @@ pub(super) fn read(args: &[Text], meaning: &Meaning<'_>, report: &mut Report<'_>
         fields,
         proof: Proof::None,
         clears: clears(meaning),
-        lookback: Some(counting.within),
+        lookback: Some(counting.window),
         counting: Some(counting),
         action: None,
         message_suffix: None,
@@ -67,14 +67,14 @@ fn clears(meaning: &Meaning<'_>) -> Clears {
 }
 
 fn note(counting: &Counting, meaning: &Meaning<'_>, report: &mut Report<'_>) {
-    let within = crate::duration::shown(counting.within);
+    let window = crate::duration::shown(counting.window);
     let mut told = format!(
-        "log-counter is not run: {} is a rule of ours, {} matches within {within}, counted as they come",
+        "log-counter is not run: {} is a rule of ours, {} matches within {window}, counted as they come",
         meaning.reason, counting.count
     );
     if let Some(condition) = &meaning.condition {
         let ways = explain::ways(&clears(meaning)).join(", ");
-        told += &format!("; {condition} ends when {within} hold fewer, {ways}");
+        told += &format!("; {condition} ends when {window} hold fewer, {ways}");
     }
     report.note(meaning.at, told);
 }
@@ -104,12 +104,12 @@ fn pattern(flags: &Flags<'_>, at: usize, report: &mut Report<'_>) -> Option<(Tex
 
 fn counting(flags: &Flags<'_>, meaning: &Meaning<'_>, report: &mut Report<'_>) -> Option<Counting> {
     let count = count(flags, report);
-    let within = flags.duration("lookback", report).filter(|lookback| !lookback.is_zero());
+    let window = flags.duration("lookback", report).filter(|lookback| !lookback.is_zero());
     let revert = flags.text("revert-pattern");
     let revert_is_sound = revert.is_none_or(|revert| rules::judge_pattern(revert, 1, report).is_some());
-    let within = within.unwrap_or_else(|| without_lookback(meaning, report));
+    let window = window.unwrap_or_else(|| without_lookback(meaning, report));
     let revert = revert.map(|revert| revert.text.clone()).into_iter().collect();
-    revert_is_sound.then_some(Counting { count: count?, within, revert })
+    revert_is_sound.then_some(Counting { count: count?, window, revert })
 }
 
 fn without_lookback(meaning: &Meaning<'_>, report: &mut Report<'_>) -> Duration {

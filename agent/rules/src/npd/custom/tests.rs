@@ -104,7 +104,7 @@ fn a_log_counter_is_a_counting_rule() {
     assert!(loaded.set.plugins.is_empty());
     let rule = &loaded.set.rules[0];
     let counting = rule.counting.as_ref().unwrap();
-    assert_eq!((counting.count, counting.within, counting.revert.len()), (5, Duration::from_secs(1200), 1));
+    assert_eq!((counting.count, counting.window, counting.revert.len()), (5, Duration::from_secs(1200), 1));
     assert_eq!((rule.boot_delay, rule.lookback), (Some(Duration::from_secs(300)), Some(Duration::from_secs(1200))));
     assert_eq!(rule.fields.require, [("SYSLOG_IDENTIFIER".to_owned(), vec!["systemd".to_owned()])]);
     assert_eq!(loaded.set.readers, [Reader::Journal { directory: None }]);

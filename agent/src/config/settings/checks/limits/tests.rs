@@ -19,7 +19,7 @@ fn nothing_said_is_the_checks_own_defaults() {
 #[test]
 fn every_key_arrives() {
     let settings = parsed(
-        "[limits]\nenabled = false\ninterval = \"10s\"\nheld = \"1ms\"\ncleared = \"1m\"\nconntrack-percent = [9, 8]\n\
+        "[limits]\nenabled = false\ninterval = \"10s\"\nfor = \"1ms\"\nkeep-firing-for = \"1m\"\nconntrack-percent = [9, 8]\n\
          conntrack-drops = 7\nfile-handles-percent = [6, 5]\ntasks-percent = [4, 3]\nmemory-pressure-percent = [12, 11]\n\
          cpu-pressure-percent = [14, 13]\nio-pressure-percent = [16, 15]\nswap-pages-per-second = [18, 17]\n\
          zombies = [20, 19]\nblocked-tasks = [22, 21]\nleaks = false\noom-kills-per-hour = 23\n\
@@ -29,8 +29,8 @@ fn every_key_arrives() {
     let expected = LimitsSettings {
         enabled: false,
         interval: Duration::from_secs(10),
-        held: Duration::from_millis(1),
-        cleared: Duration::from_secs(60),
+        for_duration: Duration::from_millis(1),
+        keep_firing_for: Duration::from_secs(60),
         conntrack_percent: Levels::new(9, 8),
         conntrack_drops: 7,
         file_handles_percent: Levels::new(6, 5),
@@ -61,7 +61,7 @@ fn a_later_file_has_the_last_word_key_by_key() {
 fn every_mistake_is_told_with_its_line() {
     let mistakes = parsed(
         "[limits]\nconntrack-percent = [80, 90]\nzombies = [1]\ntasks-percent = [101, 5]\ninterval = \"1s\"\n\
-         held = \"25h\"\ncertificates = [\"a.pem\"]\nzombie = 1\nblocked-tasks = 5\n",
+         for = \"25h\"\ncertificates = [\"a.pem\"]\nzombie = 1\nblocked-tasks = 5\n",
     )
     .unwrap_err();
     for (line, words) in [

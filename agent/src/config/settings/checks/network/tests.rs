@@ -19,7 +19,7 @@ fn nothing_said_is_the_checks_own_defaults() {
 #[test]
 fn every_key_arrives() {
     let settings = parsed(
-        "[network]\nenabled = false\ninterval = \"20s\"\nignore = [\"enp9*\"]\ndefault-route = false\ndown-for = \"2m\"\n\
+        "[network]\nenabled = false\ninterval = \"20s\"\nignore = [\"enp9*\"]\ndefault-route = false\nfor = \"2m\"\n\
          flaps-per-hour = 7\nerrors-per-minute = 8\nerrors-per-million = 9\nnames = [\"a.example\"]\ndns-failures = 4\n",
     );
     let expected = NetworkSettings {
@@ -27,7 +27,7 @@ fn every_key_arrives() {
         interval: Duration::from_secs(20),
         ignore: vec!["enp9*".to_owned()],
         default_route: false,
-        down_for: Duration::from_secs(120),
+        for_duration: Duration::from_secs(120),
         flaps_per_hour: 7,
         errors_per_minute: 8,
         errors_per_million: 9,
@@ -48,7 +48,7 @@ fn a_later_file_has_the_last_word_key_by_key() {
 
 #[test]
 fn mistakes_are_told_with_their_lines() {
-    let text = "[network]\ninterval = \"1s\"\nignore = [\"a**b\"]\ndown-for = \"2h\"\nflaps-per-hour = 1\n\
+    let text = "[network]\ninterval = \"1s\"\nignore = [\"a**b\"]\nfor = \"2h\"\nflaps-per-hour = 1\n\
                 names = [\"10.0.0.1\", \"a b\"]\ndefault-routes = true\n";
     let mistakes = parsed(text).unwrap_err().join("\n");
     for told in [
