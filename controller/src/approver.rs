@@ -8,7 +8,7 @@ use nodewell_reconcile::{
     enrolment::Approver,
     leader::{Term, in_each},
 };
-use nodewell_remedy::enrolment::Rule;
+use nodewell_remediation::enrolment::Rule;
 
 use crate::{
     config,

@@ -35,7 +35,7 @@ configuration or in a policy.
 SIGTERM and SIGINT stop at once: what is under way ends with it, and is in the
 records for the next leader.";
 
-/// The remedy controller: cordons, drains and fences nodes that need it, and never the wrong one.
+/// The remediation controller: cordons, drains and fences nodes that need it, and never the wrong one.
 #[derive(Debug, Parser)]
 #[command(name = "nodewell-controller", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
 struct Arguments {

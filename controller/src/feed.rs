@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, future::Future};
 
 pub use nodewell_reconcile::world::{NodeEvent, Source};
 use nodewell_reconcile::{cluster::LeaseKind, world::World};
-use nodewell_remedy::{
-    api::{fence::NodeFence, policy::RemedyPolicy},
+use nodewell_remediation::{
+    api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
 };
 
@@ -17,7 +17,7 @@ pub trait Feed: Clone + 'static {
     fn remove_lease(&self, kind: LeaseKind, node: &str);
     fn apply_fence(&self, fence: NodeFence);
     fn remove_fence(&self, name: &str, uid: &str);
-    fn apply_policy(&self, policy: &RemedyPolicy);
+    fn apply_policy(&self, policy: &RemediationPolicy);
     /// It is there and cannot be read: what is wrong with it.
     fn apply_unreadable_policy(&self, name: &str, problem: String);
     fn remove_policy(&self, name: &str);
@@ -71,7 +71,7 @@ impl Feed for World {
     fn remove_fence(&self, name: &str, uid: &str) {
         self.remove_fence(name, uid);
     }
-    fn apply_policy(&self, policy: &RemedyPolicy) {
+    fn apply_policy(&self, policy: &RemediationPolicy) {
         self.apply_policy(policy);
     }
     fn apply_unreadable_policy(&self, name: &str, problem: String) {

@@ -5,7 +5,7 @@ use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
 use nodewell_power::kdump::{Addresses, Listener, Packet};
 use nodewell_reconcile::{clock::Clock, world::World};
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 use tokio::time::sleep;
 
 use crate::tally::Tally;

@@ -3,7 +3,7 @@
 use std::{future, time::Duration};
 
 use nodewell_reconcile::world::World;
-use nodewell_remedy::api::fence::Phase;
+use nodewell_remediation::api::fence::Phase;
 use sd_notify::NotifyState;
 use tokio::time::{Instant, interval_at};
 

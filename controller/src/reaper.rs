@@ -17,7 +17,7 @@ use std::{
 };
 
 use nodewell_reconcile::{clock::Clock, world::World};
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::policy::Mode,
     policy::Policy,
     predicate::Predicate,

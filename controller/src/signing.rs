@@ -1,8 +1,8 @@
-//! Reads what a signing request contains, for the rule in `nodewell_remedy::enrolment`. Any client may have written it:
-//! nothing is believed, nothing is skipped, and what is not understood is an error.
+//! Reads what a signing request contains, for the rule in `nodewell_remediation::enrolment`. Any client may have
+//! written it: nothing is believed, nothing is skipped, and what is not understood is an error.
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use nodewell_remedy::enrolment::{Csr, Extension, Key, Request};
+use nodewell_remediation::enrolment::{Csr, Extension, Key, Request};
 use x509_parser::{
     certification_request::X509CertificationRequest,
     cri_attributes::ParsedCriAttribute,

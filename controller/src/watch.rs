@@ -13,7 +13,7 @@ mod tests;
 use std::{cell::RefCell, collections::BTreeSet, time::Duration};
 
 use nodewell_reconcile::{clock::Clock, cluster::LeaseKind, failure::Failure};
-use nodewell_remedy::api::{GROUP, VERSION};
+use nodewell_remediation::api::{GROUP, VERSION};
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::watch,
@@ -71,7 +71,7 @@ pub async fn run<F: Feed>(wire: &Wire, feed: F, clock: Clock, agents: &str) {
         follow(way, feed.clone(), leases(KUBELET_LEASES), kubelets),
         follow(way, feed.clone(), leases(agents), of_agents),
         follow(way, feed.clone(), own("nodefences"), Fences::new(feed.clone())),
-        follow(way, feed.clone(), own("remedypolicies"), policies),
+        follow(way, feed.clone(), own("remediationpolicies"), policies),
         follow_events(way, feed.clone(), clock, events_wanted),
     );
 }

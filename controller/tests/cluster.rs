@@ -58,8 +58,10 @@ use std::{env, process::ExitCode, sync::Arc};
 use libtest_mimic::{Arguments, Trial};
 use server::Server;
 
-const CRDS: [&str; 2] =
-    [include_str!("../../packaging/crds/remedypolicies.yaml"), include_str!("../../packaging/crds/nodefences.yaml")];
+const CRDS: [&str; 2] = [
+    include_str!("../../packaging/crds/remediationpolicies.yaml"),
+    include_str!("../../packaging/crds/nodefences.yaml"),
+];
 const RBAC: [&str; 2] = [
     include_str!("../../packaging/rbac/nodewell-controller.yaml"),
     include_str!("../../packaging/rbac/nodewell-approver.yaml"),

@@ -7,13 +7,13 @@ mod fields;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remedy::api::{
+use nodewell_remediation::api::{
     fence::{NodeFenceSpec, NodeFenceStatus},
-    policy::RemedyPolicySpec,
+    policy::RemediationPolicySpec,
 };
 use serde_json::Value;
 
-const POLICIES: &str = include_str!("../../packaging/crds/remedypolicies.yaml");
+const POLICIES: &str = include_str!("../../packaging/crds/remediationpolicies.yaml");
 const FENCES: &str = include_str!("../../packaging/crds/nodefences.yaml");
 
 fn schema(text: &str, part: &str) -> Value {
@@ -53,7 +53,7 @@ fn assert_same(text: &str, part: &str, read: BTreeMap<String, BTreeSet<String>>)
 
 #[test]
 fn a_policy_has_the_fields_of_its_definition() {
-    assert_same(POLICIES, "spec", fields::of::<RemedyPolicySpec>("spec"));
+    assert_same(POLICIES, "spec", fields::of::<RemediationPolicySpec>("spec"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path};
 
-const RUNBOOK: &str = include_str!("../../docs/remedy.md");
+const RUNBOOK: &str = include_str!("../../docs/remediation.md");
 
 /// The reasons of `Hold::new("Word"` and of the guards' list, in all that decides or performs.
 fn reasons(folder: &Path, found: &mut Vec<String>) {
@@ -32,10 +32,10 @@ fn word(after: &str) -> Option<String> {
 fn every_reason_is_in_the_runbook() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    for folder in ["remedy/src", "reconcile/src", "power/src"] {
+    for folder in ["remediation/src", "reconcile/src", "power/src"] {
         reasons(&root.join(folder), &mut found);
     }
     assert!(found.len() > 20, "{found:?}");
     let missing: Vec<String> = found.into_iter().filter(|word| !RUNBOOK.contains(&format!("**`{word}`**"))).collect();
-    assert!(missing.is_empty(), "docs/remedy.md says nothing of {missing:?}");
+    assert!(missing.is_empty(), "docs/remediation.md says nothing of {missing:?}");
 }

@@ -27,7 +27,7 @@ use nodewell_reconcile::{
     cluster::LeaseKind,
     world::{Limits, Source, World},
 };
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Action, IrreversibleOp, Op},
     api::fence::{NodeFence, Phase},
     decide::{Memory, decide},

@@ -11,7 +11,7 @@ use nodewell_controller::{
 };
 use nodewell_kit::write_program;
 use nodewell_power::{keeper::boottime_millis, runner::Runner};
-use nodewell_remedy::{facts::Node, time::Moment};
+use nodewell_remediation::{facts::Node, time::Moment};
 use tempfile::TempDir;
 
 fn runner() -> Runner {

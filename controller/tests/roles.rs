@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use nodewell_controller::config::{Config, Settings};
-use nodewell_remedy::facts::CATALOGUE;
+use nodewell_remediation::facts::CATALOGUE;
 use serde_json::Value;
 
 const WRITES: [&str; 6] = ["create", "update", "patch", "delete", "deletecollection", "*"];
@@ -98,8 +98,8 @@ fn peoples_roles_are_no_wider_than_their_names() {
     let [operator, fencer, author] = ["nodewell:operator", "nodewell:fencer", "nodewell:policy-author"].map(of);
     assert!(may(&operator, "patch", "nodefences") && !may(&operator, "delete", "nodefences"));
     assert!(!may(&operator, "retry", "nodefences") && may(&fencer, "retry", "nodefences"));
-    assert!(may(&fencer, "delete", "nodefences") && !may(&fencer, "patch", "remedypolicies"));
-    assert!(may(&author, "create", "remedypolicies") && !may(&author, "patch", "nodefences"));
+    assert!(may(&fencer, "delete", "nodefences") && !may(&fencer, "patch", "remediationpolicies"));
+    assert!(may(&author, "create", "remediationpolicies") && !may(&author, "patch", "nodefences"));
     for (name, deletes) in [("nodewell:operator", false), ("nodewell:fencer", true)] {
         let rules = rules_of(&all, "Role", name);
         assert!(

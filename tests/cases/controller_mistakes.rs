@@ -1,5 +1,5 @@
-//! Errors of people, before and in the middle of a remedy: each holds it, the reason is shown where people look, and
-//! nothing harsher follows from it.
+//! Errors of people, before and in the middle of a remediation: each holds it, the reason is shown where people look,
+//! and nothing harsher follows from it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use nodewell_tests::{
 use serde_json::{Value, json};
 
 const BMC: Need = Need::Other(nodewell_bmc::missing);
-const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
+const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 const IN_NODEWELL: &str = "/api/v1/namespaces/nodewell";
 /// A configuration is read every half minute, and its result is in the record ten seconds later.
@@ -90,7 +90,7 @@ fn a_policy_that_breaks_holds_what_it_began(cluster: &Cluster) {
     until_described(&controller, cluster, ("node", "plain"), &["Held", "PredicateError"]);
     let path = format!("{POLICIES}/by-label");
     change(cluster, &path, &json!({ "spec": { "when": "node.labels.gpu ==" } }));
-    until_described(&controller, cluster, ("remedypolicy", "by-label"), &["spec.when"]);
+    until_described(&controller, cluster, ("remediationpolicy", "by-label"), &["spec.when"]);
     until_described(&controller, cluster, ("nodefence", "marked"), &["PolicyUnreadable"]);
     until_planned(&controller, "marked", &["PolicyUnreadable", "spec.when"]);
     assert!(is_cordoned(cluster, "marked") && !is_cordoned(cluster, "plain"));

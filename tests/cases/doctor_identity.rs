@@ -61,20 +61,20 @@ impl Doctor {
     }
 }
 
-/// Verdict, detail and remedy of a check.
+/// Verdict, detail and advice of a check.
 fn check<'a>(checks: &'a [Value], name: &str) -> (&'a str, &'a str, &'a str) {
     let check = checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no {name} in {checks:?}"));
     let word = |key: &str| check[key].as_str().unwrap();
-    (word("verdict"), word("detail"), word("remedy"))
+    (word("verdict"), word("detail"), word("advice"))
 }
 
-/// The check has this verdict, and these words in its detail or remedy.
+/// The check has this verdict, and these words in its detail or advice.
 #[track_caller]
 fn tells(checks: &[Value], name: &str, (verdict, words): (&str, &str)) {
-    let (told, detail, remedy) = check(checks, name);
+    let (told, detail, advice) = check(checks, name);
     assert!(
-        told == verdict && (detail.contains(words) || remedy.contains(words)),
-        "{name}: {told}, {detail} → {remedy}"
+        told == verdict && (detail.contains(words) || advice.contains(words)),
+        "{name}: {told}, {detail} → {advice}"
     );
 }
 

@@ -26,7 +26,7 @@ const FENCER: Identity = Identity::Person("fencer");
 const AUTHOR: Identity = Identity::Person("policy-author");
 const STRANGER: Identity = Identity::Stranger;
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
-const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
+const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 const MAPS: &str = "/api/v1/namespaces/nodewell/configmaps";
 const FORBIDDEN: &str = "cannot";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -78,7 +78,7 @@ fn open(cluster: &Cluster, name: &str) {
 }
 
 fn policy(name: &str) -> Value {
-    json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": name },
+    json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": name },
         "spec": { "when": "false", "steps": [{ "cordon": {} }] } })
 }
 

@@ -141,5 +141,5 @@ fn doctor_says_what_is_missing() {
     let checks = outcome.json();
     let agent = checks.as_array().unwrap().iter().find(|check| check["name"] == "agent").unwrap();
     assert_eq!(agent["verdict"], "fail");
-    assert_ne!(agent["remedy"], "");
+    assert_ne!(agent["advice"], "");
 }

@@ -119,13 +119,13 @@ fn one_stops_when_asked() {
     assert_eq!(agent.daemon(CHECK), None, "nothing more is expected of it");
 }
 
-/// Names and remedies of the check processes that `nodewell doctor` misses.
+/// Names and advice of the check processes that `nodewell doctor` misses.
 fn missed(agent: &Agent) -> Vec<(String, String)> {
     let config = agent.plan().folder().join("nodewell.toml");
     let said = agent.nodewell(&["doctor", "--json", "--config", config.to_str().unwrap()]).json();
     let missed = said.as_array().unwrap().iter().filter(|check| check["verdict"] == "warn");
-    let of = |check: &serde_json::Value| ["name", "remedy"].map(|key| check[key].as_str().unwrap().to_owned());
-    let missed = missed.map(of).map(|[name, remedy]| (name, remedy));
+    let of = |check: &serde_json::Value| ["name", "advice"].map(|key| check[key].as_str().unwrap().to_owned());
+    let missed = missed.map(of).map(|[name, advice]| (name, advice));
     missed.filter(|(name, _)| ["check", "disk", "gpu"].contains(&name.as_str())).collect()
 }
 

@@ -24,7 +24,7 @@ use crate::{
 };
 
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
-const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
+const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 const PERSON: &str = "person";
 /// The user that the packaged roles are for.
 const CONTROLLER: &str = "nodewell:controller";
@@ -272,7 +272,7 @@ pub fn careful_policy(ready_timeout: &str) -> Value {
 /// If the server will not have it.
 pub fn apply_policy(cluster: &Cluster, name: &str, spec: &Value) {
     let policy = json!({
-        "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": name }, "spec": spec,
+        "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": name }, "spec": spec,
     });
     let (code, answer) = cluster.admin(&Call::post(POLICIES, &policy));
     assert_eq!(code, 201, "{answer}");

@@ -63,7 +63,7 @@ pub enum Guard {
     Filesystem { device: String },
 }
 
-/// The recommended remedy, in the terms people and the controller share.
+/// The recommended remediation, in the terms people and the controller share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {

@@ -84,7 +84,7 @@ pub struct ProblemView {
     pub message: String,
     /// The monitor or daemon that claims it; several are joined by a comma.
     pub source: String,
-    /// The recommended remedy, if its rule names one.
+    /// The recommended remediation, if its rule names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// The claimant went silent at this time; its last report stands.

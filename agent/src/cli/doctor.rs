@@ -1,4 +1,4 @@
-//! `nodewell doctor`: what this machine lets the agent see and do, and the remedy for what it does not.
+//! `nodewell doctor`: what this machine lets the agent see and do, and the advice for what it does not.
 
 mod agent;
 mod check;
@@ -24,7 +24,7 @@ use check::{Check, Verdict, shown, summary};
 use cluster::Cluster;
 use host::Host;
 
-/// What this machine lets the agent see and do, each with its remedy.
+/// What this machine lets the agent see and do, each with advice.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sudo nodewell doctor
@@ -34,7 +34,7 @@ use host::Host;
 Run it as the user the agent runs as: what is asked is what that user may do.
 Exit codes: 0 nothing failed (warnings are no failure); 1 a check failed.")]
 pub(super) struct Doctor {
-    /// As JSON: an array of {name, verdict, detail, remedy}.
+    /// As JSON: an array of {name, verdict, detail, advice}.
     #[arg(long)]
     json: bool,
     /// The agent's config file [default: /etc/nodewell/nodewell.toml, if it exists].
@@ -91,6 +91,6 @@ async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> 
 /// What nodewell-identity.service could not do, as its last run logged it.
 fn left_by_root(folder: &Path) -> Vec<Check> {
     let said = fs::read_to_string(folder.join(SAID)).unwrap_or_default();
-    let remedy = "see: journalctl -u nodewell-identity";
-    said.lines().map(|line| Check::warn("nodewell-identity", line, remedy)).collect()
+    let advice = "see: journalctl -u nodewell-identity";
+    said.lines().map(|line| Check::warn("nodewell-identity", line, advice)).collect()
 }

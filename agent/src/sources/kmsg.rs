@@ -179,14 +179,14 @@ impl Kmsg {
             KmsgInput::Open { otherwise, .. } if self.passes_over_descriptor => otherwise.display().to_string(),
             KmsgInput::Open { .. } => "the kernel log as systemd opened it".to_owned(),
         };
-        let (reason, remedy) = match error.kind() {
+        let (reason, advice) = match error.kind() {
             ErrorKind::NotFound => ("KmsgMissing", "the kernel log device is not there; in a container, pass it in"),
             ErrorKind::PermissionDenied => {
                 ("PermissionDenied", "run as root, with CAP_SYSLOG, or let systemd open it (ListenSpecial=/dev/kmsg)")
             }
             _ => ("KmsgUnreadable", "tried again at growing intervals, at most a minute apart"),
         };
-        SourceState::Blind { reason: Name::fixed(reason), message: format!("cannot read {input}: {error}; {remedy}") }
+        SourceState::Blind { reason: Name::fixed(reason), message: format!("cannot read {input}: {error}; {advice}") }
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use nodewell_reconcile::lifeline::Lifeline;
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     method::{Act, Agent, Call},
     snapshot::PowerState,

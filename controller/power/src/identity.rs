@@ -5,7 +5,7 @@ mod ipmi;
 mod redfish;
 mod tls;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::Node,
     method::{Call, Claim, Pins, compare, guid_of},
 };

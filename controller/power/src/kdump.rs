@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-use nodewell_remedy::facts::Node;
+use nodewell_remediation::facts::Node;
 use tokio::net::UdpSocket;
 
 /// The port of `fence_kdump`.

@@ -15,7 +15,7 @@ use std::{
 };
 
 use nodewell_reconcile::{cluster::Configuration, lifeline::Lifeline, power::Power};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     api::fence::Hold,
     facts::Node,

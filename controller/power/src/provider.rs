@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use nodewell_reconcile::lifeline::Lifeline;
-use nodewell_remedy::{action::Failed, facts::Node};
+use nodewell_remediation::{action::Failed, facts::Node};
 use serde_json::json;
 use tokio::time::sleep;
 

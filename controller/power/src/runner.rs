@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
 use nodewell_reconcile::lifeline::Lifeline;
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     process::{Child, ChildStdin, ChildStdout, Command},

@@ -7,7 +7,7 @@ use std::{
 
 use super::bench::{Bench, call, until};
 use nodewell_power::agent::{Agents, Options};
-use nodewell_remedy::{action::Failed, method::Act, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, method::Act, snapshot::PowerState};
 
 fn options() -> Options {
     Options {

@@ -11,7 +11,7 @@ use std::{
 
 use nodewell_power::{keeper::boottime_millis, runner::Runner};
 use nodewell_reconcile::lifeline::Lifeline;
-use nodewell_remedy::{
+use nodewell_remediation::{
     method::{Act, Call, Claim},
     time::Moment,
 };

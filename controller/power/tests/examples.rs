@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::facts::Node;
+use nodewell_remediation::facts::Node;
 use serde::Deserialize;
 
 use super::{

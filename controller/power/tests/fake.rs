@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Mutex};
 
 use nodewell_reconcile::{cluster::Configuration, failure::Failure};
-use nodewell_remedy::facts::Node;
+use nodewell_remediation::facts::Node;
 
 type Texts = BTreeMap<String, String>;
 

@@ -1,7 +1,7 @@
 //! Machines with two supplies of which one does not obey.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::{action::Failed, facts::Truth, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::Truth, snapshot::PowerState};
 
 use super::{
     configured::{Room, room},
@@ -74,10 +74,10 @@ async fn a_node_that_runs_on_one_supply_is_told_before_it_has_to_be_fenced() {
     std::fs::write(room.bench.path().join("plug1"), "off\n").unwrap();
     let mut node = node("n1", "");
     assert_eq!(room.power.preflight(&node).await.status, Truth::True, "it is not Ready: it may be half off");
-    node.conditions.push(nodewell_remedy::facts::Condition {
+    node.conditions.push(nodewell_remediation::facts::Condition {
         kind: "Ready".into(),
         status: Truth::True,
-        ..nodewell_remedy::facts::Condition::default()
+        ..nodewell_remediation::facts::Condition::default()
     });
     let told = room.power.preflight(&node).await;
     assert_eq!((told.status, told.reason), (Truth::False, "ReadsOff"));

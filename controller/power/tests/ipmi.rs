@@ -12,7 +12,7 @@ use nodewell_bmc::{Bmc, Manner, PASSWORD, missing};
 use nodewell_kit::free_port;
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::{action::Failed, facts::Node, facts::Truth, method::Agent, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::Node, facts::Truth, method::Agent, snapshot::PowerState};
 
 use bench::Bench;
 use fake::{Fake, node};

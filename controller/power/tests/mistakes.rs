@@ -2,7 +2,7 @@
 //! and nothing is run by it.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::{action::Failed, facts::Truth, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::Truth, snapshot::PowerState};
 
 use super::{configured::room, fake::node};
 

@@ -1,7 +1,7 @@
 //! A person's pin names the machine: a kubelet's report may contradict it, and only the Secret binds its password.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::{action::Failed, facts::Node};
+use nodewell_remediation::{action::Failed, facts::Node};
 
 use super::{
     configured::{Room, room},

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_power::provider::Provider;
-use nodewell_remedy::action::Failed;
+use nodewell_remediation::action::Failed;
 
 use super::{bench::Bench, fake::node};
 

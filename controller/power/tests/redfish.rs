@@ -6,7 +6,7 @@ use nodewell_power::{
     agent::Options,
     identity::{Whose, prove},
 };
-use nodewell_remedy::method::{Call, Claim, Pins};
+use nodewell_remediation::method::{Call, Claim, Pins};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,

@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::{action::Failed, facts::Truth, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::Truth, snapshot::PowerState};
 
 use super::{
     bench::Bench,

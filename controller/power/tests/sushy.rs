@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use nodewell_bmc::{Conduct, PASSWORD, Redfish, missing_redfish};
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     facts::{Condition, Node, Truth},
     snapshot::PowerState,

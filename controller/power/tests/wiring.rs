@@ -1,7 +1,7 @@
 //! Two nodes on one plug: nothing is known of it before both were read.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     facts::{Node, Truth},
     snapshot::PowerState,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_remedy::time::{Moment, Now};
+use nodewell_remediation::time::{Moment, Now};
 use tokio::time::Instant;
 
 /// What others did may be older than this program: its moments are counted from so long before its start.

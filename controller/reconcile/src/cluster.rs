@@ -1,4 +1,4 @@
-//! The API server, as far as remedies need it, in roles: a caller names the part that it works with. Reads are
+//! The API server, as far as remediations need it, in roles: a caller names the part that it works with. Reads are
 //! linearizable (no cache); writes carry their preconditions. The implementation limits how long any call may take;
 //! every method may be dropped at any await, which leaves it unknown whether a write took effect.
 

@@ -17,7 +17,7 @@ mod release;
 use std::{future::Future, pin::Pin, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Action, Tell, Telling},
     decide::{Decision, Memory},
     snapshot::Snapshot,
@@ -53,7 +53,7 @@ pub struct Settings {
     pub off_within: Duration,
     /// The least time before the lease deadline when something irreversible begins, unless the act is shorter (5 s).
     pub least_life: Duration,
-    /// [`nodewell_remedy::decide::decide`], unless a test wants to hear what is decided.
+    /// [`nodewell_remediation::decide::decide`], unless a test wants to hear what is decided.
     pub decide: Decide,
 }
 
@@ -69,12 +69,12 @@ impl Default for Settings {
             rest: Duration::from_secs(1),
             off_within: Duration::from_secs(60),
             least_life: Duration::from_secs(5),
-            decide: nodewell_remedy::decide::decide,
+            decide: nodewell_remediation::decide::decide,
         }
     }
 }
 
-/// What decides; always [`nodewell_remedy::decide::decide`], except in tests of the loop itself.
+/// What decides; always [`nodewell_remediation::decide::decide`], except in tests of the loop itself.
 pub type Decide = fn(&Snapshot, Memory, Now) -> Decision;
 
 /// Performs decisions while it leads.
@@ -280,7 +280,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
 }
 
 fn log(node: &str, telling: &Telling, epoch: u64) {
-    tracing::info!(node, epoch, reason = telling.reason, message = telling.message, "remedy");
+    tracing::info!(node, epoch, reason = telling.reason, message = telling.message, "remediation");
 }
 
 /// Returns when the term has ended or was not renewed in time.

@@ -1,4 +1,5 @@
-//! Drains a node: makes the calls that `nodewell_remedy::drain` asks for, several at a time, until it reports the end.
+//! Drains a node: makes the calls that `nodewell_remediation::drain` asks for, several at a time, until it reports the
+//! end.
 //!
 //! Guarantees: no call is begun at or after the deadline; every call names the pod's UID; a Node that is gone, or another
 //! one of its name, ends it before the next pod is touched; dropping the future stops everything, calls under way included
@@ -9,7 +10,7 @@ mod waits;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Done, Failed, Outcome, Telling},
     api::fence::DrainReport,
     drain::{Answer, Call, DrainNext, DrainRules, DrainState, Limits, Way, next},

@@ -1,12 +1,12 @@
-//! Approves signing requests of agents by the rule in [`nodewell_remedy::enrolment`], as an identity of its own: it may
-//! approve for one signer and do nothing else, and what acts on nodes cannot approve.
+//! Approves signing requests of agents by the rule in [`nodewell_remediation::enrolment`], as an identity of its own:
+//! it may approve for one signer and do nothing else, and what acts on nodes cannot approve.
 //!
 //! Needs: `list certificatesigningrequests`, `patch certificatesigningrequests/approval`, and `approve` on `signers` named
 //! `kubernetes.io/kube-apiserver-client`.
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     enrolment::{Refusal, Request, Rule, Verdict, judge},
     time::Now,
 };
@@ -18,8 +18,8 @@ use crate::{failure::Failure, lifeline::Lifeline};
 pub trait Requests {
     /// All that are undecided, each with what it contains (or why that cannot be read); others may be among them.
     fn all(&self) -> impl Future<Output = Result<Vec<Request>, Failure>>;
-    /// Adds the condition Approved (`nodewell_remedy::enrolment::approval_body`), if the request still has this UID and
-    /// resourceVersion.
+    /// Adds the condition Approved (`nodewell_remediation::enrolment::approval_body`), if the request still has this
+    /// UID and resourceVersion.
     fn approve(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), Failure>>;
     /// Adds the condition Denied, under the same preconditions.
     fn deny(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), Failure>>;

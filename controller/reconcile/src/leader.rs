@@ -13,7 +13,7 @@ mod tests;
 
 use std::time::Duration;
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{

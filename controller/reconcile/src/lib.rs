@@ -1,5 +1,5 @@
-//! Performs what `nodewell-remedy` decides, over the traits [`cluster::Cluster`] and [`power::Power`]. Nothing here knows
-//! HTTP or processes: the controller and the simulation run the same code.
+//! Performs what `nodewell-remediation` decides, over the traits [`cluster::Cluster`] and [`power::Power`]. Nothing
+//! here knows HTTP or processes: the controller and the simulation run the same code.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

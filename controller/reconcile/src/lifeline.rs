@@ -1,6 +1,6 @@
 //! How long the leader may still act: an agent process must not outlive it.
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 use tokio::sync::watch;
 
 /// Moves on as the leader's Lease is renewed; a closed channel or a moment that has passed ends what hangs on it.

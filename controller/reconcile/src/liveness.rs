@@ -1,4 +1,5 @@
-//! Speaks for agents that went silent: performs what [`nodewell_remedy::liveness`] decides, one node after the other.
+//! Speaks for agents that went silent: performs what [`nodewell_remediation::liveness`] decides, one node after the
+//! other.
 //!
 //! Guarantees: nothing is written to a Node that changed since it was read (its resourceVersion is the precondition),
 //! and nothing but the conditions that the agent's own field manager owns. An agent that comes back meanwhile wins: a
@@ -8,7 +9,7 @@
 
 use std::{future::Future, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Telling,
     liveness::{AGENT_SILENT, Evidence, Memory, Patience, Silence, StatusView, Survey, Verdict, Words, judge, survey},
     snapshot::Snapshot,
@@ -25,8 +26,8 @@ pub trait Conditions {
     fn read(&self, node: &str) -> impl Future<Output = Result<Option<Evidence>, Failure>>;
     /// Server-side apply on `nodes/status` as the agent's field manager, by force only where its conditions lost their owner
     /// ([`StatusView::has_lost_owners`]), with `metadata.uid` and
-    /// `metadata.resourceVersion` of `status` (`nodewell_remedy::liveness::apply_body`). The set is complete: what it
-    /// leaves out is given up.
+    /// `metadata.resourceVersion` of `status` (`nodewell_remediation::liveness::apply_body`). The set is complete: what
+    /// it leaves out is given up.
     fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> impl Future<Output = Result<(), Failure>>;
     /// An Event on the Node.
     fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;

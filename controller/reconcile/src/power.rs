@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     api::fence::Hold,
     facts::Node,

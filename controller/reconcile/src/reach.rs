@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{Node, kubelet},
     snapshot::Snapshot,
     time::Moment,

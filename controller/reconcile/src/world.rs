@@ -22,8 +22,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use nodewell_remedy::{
-    api::policy::RemedyPolicy,
+use nodewell_remediation::{
+    api::policy::RemediationPolicy,
     decide::Wants,
     facts::{LeaseView, Node},
     policy::Policy,
@@ -182,7 +182,7 @@ impl World {
     }
 
     /// One that cannot be read is known by its errors, and holds what is under way by it.
-    pub fn apply_policy(&self, policy: &RemedyPolicy) {
+    pub fn apply_policy(&self, policy: &RemediationPolicy) {
         let name = policy.metadata.name.clone();
         let compiled = Policy::compile(policy)
             .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));

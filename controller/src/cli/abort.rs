@@ -1,12 +1,12 @@
-//! `abort`: no more of one node's remedy.
+//! `abort`: no more of one node's remediation.
 
 use clap::Args;
-use nodewell_remedy::api::{ASKED_BY, GROUP, VERSION};
+use nodewell_remediation::api::{ASKED_BY, GROUP, VERSION};
 use serde_json::{Value, json};
 
 use super::{Failure, Global, asker, failure::print};
 
-/// Stop one node's remedy, and take back what is safe to take back
+/// Stop one node's remediation, and take back what is safe to take back
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Abort {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nodewell_power::native::Preflight;
 use nodewell_reconcile::cluster::{Configuration, Nodes};
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::Truth,
     method::{Known, Unpinned},
 };

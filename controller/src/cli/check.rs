@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use nodewell_remedy::{
-    api::policy::RemedyPolicy,
+use nodewell_remediation::{
+    api::policy::RemediationPolicy,
     policy::Policy,
     reaper::{KEYS, deviations},
 };
@@ -119,7 +119,7 @@ fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text)
         .map_err(|error| vec![Mistake::of_file(file, format!("not YAML: {}", first_line(&error.to_string())))])?;
     let (mut mistakes, mut right, mut beware) = (Vec::new(), 0, String::new());
-    for document in documents.iter().filter(|document| document["kind"] == "RemedyPolicy") {
+    for document in documents.iter().filter(|document| document["kind"] == "RemediationPolicy") {
         match policy(document) {
             Ok(read) => {
                 right += 1;
@@ -129,7 +129,7 @@ fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
         }
     }
     if mistakes.is_empty() && right == 0 {
-        mistakes.push(Mistake::of_file(file, "there is no RemedyPolicy in it"));
+        mistakes.push(Mistake::of_file(file, "there is no RemediationPolicy in it"));
     }
     if mistakes.is_empty() {
         let summary = if right == 1 { "the policy is right".to_owned() } else { format!("{right} policies are right") };
@@ -141,8 +141,8 @@ fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
 
 fn policy(document: &Value) -> Result<Policy, Vec<String>> {
     let name = document["metadata"]["name"].as_str().unwrap_or("without a name");
-    let wrong = |error: &dyn std::fmt::Display| format!("RemedyPolicy {name}: {error}");
-    let read: RemedyPolicy = serde_json::from_value(document.clone()).map_err(|error| vec![wrong(&error)])?;
+    let wrong = |error: &dyn std::fmt::Display| format!("RemediationPolicy {name}: {error}");
+    let read: RemediationPolicy = serde_json::from_value(document.clone()).map_err(|error| vec![wrong(&error)])?;
     Policy::compile(&read).map_err(|errors| errors.iter().map(|error| wrong(error)).collect())
 }
 
@@ -150,12 +150,12 @@ fn policy(document: &Value) -> Result<Policy, Vec<String>> {
 fn of_events(policy: &Policy) -> Option<String> {
     let text = match (policy.when.uses_events(), policy.trust_events) {
         (false, _) => return None,
-        (true, true) => "trustEvents: any client that may write Events has any selected node remedied",
+        (true, true) => "trustEvents: any client that may write Events has any selected node remediated",
         (true, false) => {
             "Events alone open no record; a condition that the node itself reports has to be needed beside them"
         }
     };
-    Some(format!("RemedyPolicy {}: {text}", policy.name))
+    Some(format!("RemediationPolicy {}: {text}", policy.name))
 }
 
 fn first_line(text: &str) -> &str {
@@ -173,9 +173,9 @@ mod tests {
     #[test]
     fn what_is_wrong_begins_with_the_file_and_names_the_policy() {
         let text =
-            "kind: RemedyPolicy\nmetadata: { name: one }\nspec: { when: 'true', steps: [], maxUnavailable: 3 }\n";
+            "kind: RemediationPolicy\nmetadata: { name: one }\nspec: { when: 'true', steps: [], maxUnavailable: 3 }\n";
         let summary = summary(text);
-        assert!(summary[0].starts_with("p.yaml: RemedyPolicy one: "), "{summary:?}");
+        assert!(summary[0].starts_with("p.yaml: RemediationPolicy one: "), "{summary:?}");
         assert!(summary[0].contains("maxUnavailable"), "{summary:?}");
     }
 
@@ -183,14 +183,15 @@ mod tests {
     fn a_policy_that_asks_for_events_is_told_what_they_are_worth() {
         let summary = |when: &str, more: &str| {
             let steps = "steps: [{ cordon: {} }]";
-            let text =
-                format!("kind: RemedyPolicy\nmetadata: {{ name: one }}\nspec: {{ when: \"{when}\", {steps}{more} }}\n");
+            let text = format!(
+                "kind: RemediationPolicy\nmetadata: {{ name: one }}\nspec: {{ when: \"{when}\", {steps}{more} }}\n"
+            );
             policies(Path::new("p.yaml"), &text).unwrap()
         };
         assert_eq!(summary("!node.ready", ""), "the policy is right");
         let asks = "'DiskFell' in events";
         assert!(
-            summary(asks, "").contains("beware: RemedyPolicy one: Events alone open no record"),
+            summary(asks, "").contains("beware: RemediationPolicy one: Events alone open no record"),
             "{}",
             summary(asks, "")
         );
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_policy_is_told() {
-        assert_eq!(summary("kind: ConfigMap\n"), ["p.yaml: there is no RemedyPolicy in it"]);
+        assert_eq!(summary("kind: ConfigMap\n"), ["p.yaml: there is no RemediationPolicy in it"]);
         assert!(summary("a: [")[0].starts_with("p.yaml: not YAML: "));
     }
 }

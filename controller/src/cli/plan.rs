@@ -5,7 +5,7 @@ mod drain;
 mod fate;
 mod policies;
 mod read;
-mod remedy;
+mod remediation;
 mod stored;
 mod table;
 
@@ -13,7 +13,7 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use clap::Args;
 use nodewell_reconcile::clock::Clock;
-use nodewell_remedy::{
+use nodewell_remediation::{
     decide::Memory,
     fate::Fate,
     guard::budgets::{Taken, taken},
@@ -78,7 +78,7 @@ impl Plan {
         snapshot.epoch = 1;
         let file = config.node_reaper_config.as_deref();
         let refusals = file.map(|file| read::add_reaper(&mut snapshot, file, now)).transpose()?.unwrap_or_default();
-        let decision = nodewell_remedy::decide::decide(&snapshot, Memory::as_told(&snapshot, now), now);
+        let decision = nodewell_remediation::decide::decide(&snapshot, Memory::as_told(&snapshot, now), now);
         let mut verdicts = decision.verdicts;
         stored::take_over(&snapshot, &mut verdicts);
         let mut one = None;

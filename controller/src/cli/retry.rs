@@ -2,7 +2,7 @@
 
 use clap::Args;
 use jiff::Timestamp;
-use nodewell_remedy::api::{ASKED_BY, GROUP, RETRY, VERSION};
+use nodewell_remediation::api::{ASKED_BY, GROUP, RETRY, VERSION};
 use serde_json::{Value, json};
 
 use super::{Failure, Global, asker, failure::print};

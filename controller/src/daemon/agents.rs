@@ -6,7 +6,7 @@ use nodewell_reconcile::{
     liveness::{Liveness, Pace},
     world::World,
 };
-use nodewell_remedy::{liveness::Patience, snapshot::Snapshot};
+use nodewell_remediation::{liveness::Patience, snapshot::Snapshot};
 
 use crate::{
     kube::{AgentConditions, KubeCluster},

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_reconcile::{clock::Clock, cluster::Records, failure::Failure, leader::Term, world::World};
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::{NodeFence, Phase},
     snapshot::Claims,
 };

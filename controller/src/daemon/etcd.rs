@@ -11,7 +11,7 @@ use std::{
 use futures_util::future::{join_all, try_join_all};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodewell_reconcile::world::World;
-use nodewell_remedy::snapshot::Quorum;
+use nodewell_remediation::snapshot::Quorum;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_reconcile::{cluster::Configuration, reach::Prober, world::World};
-use nodewell_remedy::facts::Node;
+use nodewell_remediation::facts::Node;
 use tokio::{
     net::TcpStream,
     time::{sleep, timeout},
@@ -88,7 +88,7 @@ mod tests {
             "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
             "daemonEndpoints": { "kubeletEndpoint": { "Port": port } } } });
         let raw = serde_json::from_value(raw).unwrap();
-        let node = crate::kube::convert::node(raw, nodewell_remedy::time::Moment::default()).unwrap();
+        let node = crate::kube::convert::node(raw, nodewell_remediation::time::Moment::default()).unwrap();
         let (reached, came) = tokio::join!(Kubelets.reaches(&node), timeout(CONNECT, listener.accept()));
         assert!(reached && came.is_ok_and(|came| came.is_ok()), "nothing connected to {port}");
     }

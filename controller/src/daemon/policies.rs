@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_reconcile::{failure::Failure, leader::Term, world::World};
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{GROUP, VERSION},
     snapshot::Snapshot,
     verdict::Verdict,
@@ -76,7 +76,7 @@ fn count(words: &mut BTreeMap<String, Word>, verdicts: &[Verdict]) {
 
 /// node-reaper's policy is a file, and no object that could be written to.
 async fn write(cluster: &KubeCluster, name: &str, word: &Word) -> Result<(), Failure> {
-    let path = format!("/apis/{GROUP}/{VERSION}/remedypolicies/{name}");
+    let path = format!("/apis/{GROUP}/{VERSION}/remediationpolicies/{name}");
     let Some(policy) = cluster.wire().get::<Value>(&path).await? else { return Ok(()) };
     let status = status(&policy["status"], word, Timestamp::now());
     if policy["status"] == status {
@@ -106,7 +106,7 @@ fn status(before: &Value, word: &Word, now: Timestamp) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::api::fence::Hold;
+    use nodewell_remediation::api::fence::Hold;
 
     use super::*;
 

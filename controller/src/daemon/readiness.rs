@@ -5,7 +5,7 @@ mod rounds;
 use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::{clock::Clock, leader::Term, world::World};
-use nodewell_remedy::facts::{Condition, FENCE_READY, Node, Truth};
+use nodewell_remediation::facts::{Condition, FENCE_READY, Node, Truth};
 use serde_json::{Value, json};
 
 use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
@@ -91,7 +91,7 @@ fn news(node: &Node, word: &Preflight, wanted: bool, now: Timestamp) -> Option<V
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::time::Moment;
+    use nodewell_remediation::time::Moment;
 
     use super::*;
     use crate::kube::convert;

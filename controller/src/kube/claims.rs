@@ -10,7 +10,7 @@ use k8s_openapi::api::{
     core::v1::Namespace,
 };
 use nodewell_reconcile::failure::Failure;
-use nodewell_remedy::snapshot::Claims;
+use nodewell_remediation::snapshot::Claims;
 use serde_json::{Value, json};
 
 use super::{

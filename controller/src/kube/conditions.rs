@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::coordination::v1::Lease;
 use nodewell_reconcile::{cluster::LeaseKind, failure::Failure, liveness::Conditions};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Telling,
     liveness::{AGENT, Evidence, StatusView, Words, apply_body},
 };

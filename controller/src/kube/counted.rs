@@ -24,7 +24,7 @@ const RESOURCES: [&str; 19] = [
     "poddisruptionbudgets",
     "pods",
     "pods/eviction",
-    "remedypolicies",
+    "remediationpolicies",
     "secrets",
     "storageclasses",
     "volumeattachments",

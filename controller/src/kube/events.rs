@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_reconcile::failure::Failure;
-use nodewell_remedy::action::Telling;
+use nodewell_remediation::action::Telling;
 use serde_json::{Value, json};
 
 use super::{FIELD_MANAGER, wire::Wire};

@@ -1,7 +1,7 @@
 //! Records. Each write is a compare-and-swap on the resourceVersion and names the UID.
 
 use nodewell_reconcile::failure::Failure;
-use nodewell_remedy::api::{GROUP, VERSION, fence::NodeFence};
+use nodewell_remediation::api::{GROUP, VERSION, fence::NodeFence};
 use serde_json::{Value, json};
 
 use super::wire::{Wire, escaped};

@@ -5,7 +5,7 @@ use nodewell_reconcile::{
     cluster::{Leadership, LeaseKind},
     failure::Failure,
 };
-use nodewell_remedy::{facts::LeaseView, time::Moment};
+use nodewell_remediation::{facts::LeaseView, time::Moment};
 
 use super::{
     KUBELET_LEASES, convert,

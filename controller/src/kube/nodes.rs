@@ -1,7 +1,7 @@
 //! Taints and cordons: read, change, write if nothing was written in between; tried again a few times.
 
 use nodewell_reconcile::{cluster::ReleaseMark, failure::Failure};
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{CORDONED_BY, STORAGE_RELEASED},
     facts::{Node, Taint},
 };
@@ -204,7 +204,7 @@ fn has_our_cordon(node: &Value, by: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::facts::Effect;
+    use nodewell_remediation::facts::Effect;
 
     use super::*;
 

@@ -12,7 +12,7 @@ use k8s_openapi::api::{
     storage::v1::{StorageClass, VolumeAttachment},
 };
 use nodewell_reconcile::failure::Failure;
-use nodewell_remedy::facts::{Attachment, Budget, Claim, Pod, PodRef};
+use nodewell_remediation::facts::{Attachment, Budget, Claim, Pod, PodRef};
 use serde_json::{Value, json};
 
 use super::{
@@ -209,7 +209,7 @@ mod tests {
         let pods = with_claims(&wire, "a").await.unwrap();
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
         let known = pods.iter().flat_map(|pod| &pod.volumes).filter(|volume| match volume {
-            nodewell_remedy::facts::Volume::Claim(claim) => claim.driver.as_deref() == Some("disks.example.com"),
+            nodewell_remediation::facts::Volume::Claim(claim) => claim.driver.as_deref() == Some("disks.example.com"),
             _ => false,
         });
         assert_eq!((pods.len(), known.count()), (200, 200));

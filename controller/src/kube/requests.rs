@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use nodewell_reconcile::{enrolment::Requests, failure::Failure};
-use nodewell_remedy::enrolment::{Decision, Request, approval_body};
+use nodewell_remediation::enrolment::{Decision, Request, approval_body};
 use serde_json::Value;
 
 use super::wire::{Wire, escaped};

@@ -1,6 +1,6 @@
 //! Agents: who is silent, what was done about it, and what became of requests for certificates.
 
-use nodewell_remedy::{liveness::AGENT_SILENT, snapshot::Snapshot};
+use nodewell_remediation::{liveness::AGENT_SILENT, snapshot::Snapshot};
 
 use super::page::{Kind, Page};
 use crate::tally::Told;

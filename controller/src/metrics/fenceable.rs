@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{Condition, Truth},
     snapshot::Snapshot,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodewell_reconcile::world::Counts;
-use nodewell_remedy::{reaper, snapshot::Snapshot, verdict::Verdict};
+use nodewell_remediation::{reaper, snapshot::Snapshot, verdict::Verdict};
 
 use super::{
     Shown, agents, done, fenceable,
@@ -105,7 +105,7 @@ fn holds(page: &mut Page, verdicts: &[Verdict]) {
     let storm = STORM.iter().any(|reason| reasons.contains_key(reason));
     page.metric("nodewell_controller_storm", Kind::Gauge, "1 while a storm, or its cooldown, holds.")
         .sample(&[], storm.into());
-    page.metric("nodewell_controller_holds", Kind::Gauge, "Nodes held, by reason; docs/remedy.md has each.");
+    page.metric("nodewell_controller_holds", Kind::Gauge, "Nodes held, by reason; docs/remediation.md has each.");
     for (reason, count) in reasons {
         page.sample(&[("reason", reason)], count);
     }

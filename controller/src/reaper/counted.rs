@@ -2,7 +2,7 @@
 
 use nodewell_power::runner::Runner;
 use nodewell_reconcile::{lifeline::Lifeline, power::Power, world::World};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     api::fence::Hold,
     facts::Node,

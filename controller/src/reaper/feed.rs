@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, future::Future};
 
 use nodewell_reconcile::{cluster::LeaseKind, world::World};
-use nodewell_remedy::{
-    api::{fence::NodeFence, policy::RemedyPolicy},
+use nodewell_remediation::{
+    api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
     reaper::POLICY_NAME,
 };
@@ -36,7 +36,10 @@ impl Feeding {
     fn is_taken(&self, name: &str) -> bool {
         let taken = self.reaper.is_some() && name == POLICY_NAME;
         if taken {
-            tracing::error!(name, "this RemedyPolicy is ignored: node-reaper's configuration has its name; rename it");
+            tracing::error!(
+                name,
+                "this RemediationPolicy is ignored: node-reaper's configuration has its name; rename it"
+            );
         }
         taken
     }
@@ -61,7 +64,7 @@ impl Feed for Feeding {
     fn remove_fence(&self, name: &str, uid: &str) {
         self.world.remove_fence(name, uid);
     }
-    fn apply_policy(&self, policy: &RemedyPolicy) {
+    fn apply_policy(&self, policy: &RemediationPolicy) {
         if !self.is_taken(&policy.metadata.name) {
             self.world.apply_policy(policy);
         }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use nodewell_power::{provider::Provider, runner::Runner};
-use nodewell_remedy::{facts::Node, reaper};
+use nodewell_remediation::{facts::Node, reaper};
 
 use crate::config::PLUGINS;
 

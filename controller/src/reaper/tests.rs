@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{CONTROL_PLANE, Condition, Truth},
     time::Moment,
 };
@@ -18,19 +18,19 @@ fn reaper(text: &str, has_plugins: bool) -> Reaper {
     Reaper::new(read.config, has_plugins).unwrap()
 }
 
-fn node(name: &str, label: Option<&str>) -> nodewell_remedy::facts::Node {
+fn node(name: &str, label: Option<&str>) -> nodewell_remediation::facts::Node {
     let labels: BTreeMap<String, String> = label.map(|label| (label.to_owned(), String::new())).into_iter().collect();
-    nodewell_remedy::facts::Node {
+    nodewell_remediation::facts::Node {
         name: name.into(),
         uid: name.into(),
         resource_version: "1".into(),
         labels,
         conditions: vec![Condition { kind: "Ready".into(), status: Truth::True, ..Condition::default() }],
-        ..nodewell_remedy::facts::Node::default()
+        ..nodewell_remediation::facts::Node::default()
     }
 }
 
-fn snapshot(nodes: impl IntoIterator<Item = nodewell_remedy::facts::Node>) -> Snapshot {
+fn snapshot(nodes: impl IntoIterator<Item = nodewell_remediation::facts::Node>) -> Snapshot {
     let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
     Snapshot { nodes, ..Snapshot::default() }
 }

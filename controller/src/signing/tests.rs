@@ -1,6 +1,6 @@
 //! Requests that `nodewell enroll` makes, and what becomes of every changed one.
 
-use nodewell_remedy::enrolment::{GROUP, Refusal, Request, Rule, SIGNER, Verdict, judge};
+use nodewell_remediation::enrolment::{GROUP, Refusal, Request, Rule, SIGNER, Verdict, judge};
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P384_SHA384, PKCS_ED25519, SanType,

@@ -7,7 +7,7 @@ use k8s_openapi::api::{
     core::v1::{Event, Node},
 };
 use nodewell_reconcile::{clock::Clock, cluster::LeaseKind};
-use nodewell_remedy::api::{fence::NodeFence, policy::RemedyPolicy};
+use nodewell_remediation::api::{fence::NodeFence, policy::RemediationPolicy};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -179,7 +179,7 @@ impl<F: Feed> Sink for Policies<F> {
         // Too many Events do no harm; a predicate that misses them would.
         let asks = raw["spec"]["when"].as_str().is_some_and(|when| when.contains("event"));
         self.asks_events.insert(name.clone(), asks);
-        match serde_json::from_value::<RemedyPolicy>(raw) {
+        match serde_json::from_value::<RemediationPolicy>(raw) {
             Ok(policy) => self.feed.apply_policy(&policy),
             Err(error) => self.feed.apply_unreadable_policy(&name, error.to_string()),
         }

@@ -9,7 +9,7 @@ use nodewell_reconcile::{
     failure::Failure,
     liveness::Conditions,
 };
-use nodewell_remedy::{
+use nodewell_remediation::{
     enrolment::{Request, Rule, Verdict, judge},
     liveness::{AGENT, Evidence, StatusView, Words},
 };

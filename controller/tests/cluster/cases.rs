@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{
         Meta,
         fence::{NodeFence, NodeFenceSpec, NodeFenceStatus},

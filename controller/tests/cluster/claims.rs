@@ -130,13 +130,13 @@ impl Drop for Told {
 
 async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) {
     // Of several that are true of a node the first by name decides: those of other cases are not meant.
-    assert!(server.kubectl(&["delete", "remedypolicies", "--all"]));
+    assert!(server.kubectl(&["delete", "remediationpolicies", "--all"]));
     let beating = tokio::task::spawn_local(beat(Arc::clone(&server)));
     make_node(&server, "peered").await;
     set_lost(&server, "True").await;
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases");
     admin(&server, "create", &leases, lease("peered", "node-maintenance", SignedDuration::ZERO)).await;
-    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": "peers" },
+    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "peers" },
         "spec": { "mode": "Enforce", "newNodeGrace": "0s", "for": "0s", "healthyFor": "1s", "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
@@ -168,5 +168,5 @@ async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) 
     until("uncordoned", async || !is_cordoned().await).await;
     until("given back", async || holder(&server, "peered").await.is_none()).await;
     beating.abort();
-    assert!(server.kubectl(&["delete", "remedypolicy", "peers"]));
+    assert!(server.kubectl(&["delete", "remediationpolicy", "peers"]));
 }

@@ -7,7 +7,7 @@ use nodewell_reconcile::{
     cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes},
     failure::Failure,
 };
-use nodewell_remedy::action::Telling;
+use nodewell_remediation::action::Telling;
 use serde_json::json;
 
 use crate::{
@@ -73,10 +73,10 @@ async fn an_event_is_counted(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let uid = make_node(&server, "noted").await;
     for _ in 0..3 {
-        cluster.tell("noted", &uid, &Telling::warning("RemedyHeld", "the budget of zone a is used up")).await;
+        cluster.tell("noted", &uid, &Telling::warning("RemediationHeld", "the budget of zone a is used up")).await;
     }
     let said = server.kubectl_says(&["describe", "node", "noted"]).unwrap();
-    assert!(said.contains("RemedyHeld") && said.contains("x3") && said.contains("zone a is used up"), "{said}");
+    assert!(said.contains("RemediationHeld") && said.contains("x3") && said.contains("zone a is used up"), "{said}");
 }
 
 async fn the_kill_switch_stops(server: Arc<Server>) {

@@ -26,10 +26,10 @@ async fn a_taint_comes_and_goes_beside_others(server: Arc<Server>) {
     let uid = make_node(&server, "tainted").await;
     assert!(server.kubectl(&["taint", "node", "tainted", "person=here:NoExecute"]));
     for _ in 0..2 {
-        cluster.taint("tainted", &uid, &taint("nodewell.dev/remedy")).await.unwrap();
+        cluster.taint("tainted", &uid, &taint("nodewell.dev/remediation")).await.unwrap();
     }
-    assert_eq!(keys(&cluster, "tainted").await, ["nodewell.dev/remedy", "person"]);
-    cluster.untaint("tainted", &uid, &taint("nodewell.dev/remedy")).await.unwrap();
+    assert_eq!(keys(&cluster, "tainted").await, ["nodewell.dev/remediation", "person"]);
+    cluster.untaint("tainted", &uid, &taint("nodewell.dev/remediation")).await.unwrap();
     assert_eq!(keys(&cluster, "tainted").await, ["person"]);
 }
 

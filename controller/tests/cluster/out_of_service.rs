@@ -10,7 +10,7 @@ use nodewell_reconcile::{
     cluster::{Marks, Nodes, Pods},
     failure::Failure,
 };
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{OUT_OF_SERVICE, OUT_OF_SERVICE_BY},
     facts::{Effect, Taint},
 };
@@ -53,7 +53,7 @@ fn measured(what: &str, since: Instant, seen: &Seen) -> Duration {
     after
 }
 
-async fn is_there(server: &Server, pod: &nodewell_remedy::facts::PodRef) -> bool {
+async fn is_there(server: &Server, pod: &nodewell_remediation::facts::PodRef) -> bool {
     server.cluster("controller").await.pod(pod).await.unwrap().is_some()
 }
 

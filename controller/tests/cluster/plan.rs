@@ -57,10 +57,10 @@ async fn what_would_become_of_a_node_is_told_beside_the_plan(server: Arc<Server>
     manager["containers"][0]["command"] = json!(["kube-controller-manager", "--node-monitor-grace-period=20s"]);
     let label = json!({ "labels": { "component": "kube-controller-manager" } });
     make_pod(&server, ("kube-system", "kube-controller-manager-cp1"), manager, label).await;
-    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": "lost" },
+    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "lost" },
         "spec": { "when": "conditions.Ready.status != 'True'", "mode": "Observe",
             "steps": [{ "cordon": {} }, { "powerCycle": {} }] } });
-    admin(&server, "create", "/apis/nodewell.dev/v1alpha1/remedypolicies", policy).await;
+    admin(&server, "create", "/apis/nodewell.dev/v1alpha1/remediationpolicies", policy).await;
     for columns in ["80", "120"] {
         let text = plan(&server, columns, &["plan", "--node", "worker-7"]);
         eprintln!("{text}");
@@ -75,5 +75,5 @@ async fn what_would_become_of_a_node_is_told_beside_the_plan(server: Arc<Server>
     let fate = &json["nodes"][0]["fate"];
     assert_eq!(fate["settings"]["nodeMonitorGracePeriodSeconds"], 20.0);
     assert_eq!((&fate["ours"]["policy"], fate["pods"].as_array().unwrap().len()), (&json!("lost"), 2), "{fate}");
-    assert!(server.kubectl(&["delete", "remedypolicy", "lost"]));
+    assert!(server.kubectl(&["delete", "remediationpolicy", "lost"]));
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use nodewell_reconcile::{cluster::Pods, failure::Failure};
-use nodewell_remedy::facts::{Pod, PodRef};
+use nodewell_remediation::facts::{Pod, PodRef};
 use serde_json::{Value, json};
 
 use crate::{
@@ -87,7 +87,7 @@ async fn pods_of_a_node_come_with_their_claims(server: Arc<Server>) {
     make_pod(&server, "elsewhere", "other-node", json!({})).await;
     let pods = cluster.pods_and_claims_on("storage-node").await.unwrap();
     assert_eq!(pods.len(), 1);
-    use nodewell_remedy::facts::{Claim, Volume};
+    use nodewell_remediation::facts::{Claim, Volume};
     let known = Claim {
         name: "data".into(),
         storage_class: Some("fast".into()),

@@ -78,7 +78,7 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
     let condition = json!({ "status": { "conditions": [{ "type": "GpuUnhealthy", "status": "True", "reason": "Lost" },
         { "type": "Ready", "status": "True", "reason": "KubeletReady" }] } });
     admin(&server, "merge", "/api/v1/nodes/faulty/status", condition).await;
-    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": "gpu" },
+    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "gpu" },
         "spec": { "mode": "Enforce", "newNodeGrace": "0s", "for": "0s", "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
@@ -109,5 +109,5 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
     until("ended", async || service.0.try_wait().unwrap().is_some()).await;
     assert_eq!(service.0.wait().unwrap().code(), Some(0), "{}", told());
     assert_eq!(cluster.leadership().await.unwrap().unwrap().holder, "", "the Lease was not given back");
-    assert!(server.kubectl(&["delete", "remedypolicy", "gpu"]));
+    assert!(server.kubectl(&["delete", "remediationpolicy", "gpu"]));
 }

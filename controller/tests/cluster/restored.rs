@@ -6,7 +6,7 @@ use nodewell_reconcile::{
     cluster::{Marks, Nodes, Records},
     world::{Limits, World},
 };
-use nodewell_remedy::snapshot::Snapshot;
+use nodewell_remediation::snapshot::Snapshot;
 
 use crate::{
     cases::{cases, fence, make_node},

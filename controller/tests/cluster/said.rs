@@ -14,10 +14,10 @@ use crate::{
 
 cases![what_holds_and_what_is_wrong_is_said, a_plan_judges_by_the_ages_of_the_api_server];
 
-const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remedypolicies";
+const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 
 fn policy(name: &str, when: &str, held_for: &str) -> String {
-    json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": name },
+    json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": name },
         "spec": { "mode": "Observe", "newNodeGrace": "0s", "for": held_for, "steps": [{ "cordon": {} }], "when": when,
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
             "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } })
@@ -79,7 +79,7 @@ async fn what_holds_and_what_is_wrong_is_said(server: Arc<Server>) {
     until("counted", async || status(&server, "a-watching").await["matched"] == 1).await;
     let watching = status(&server, "a-watching").await;
     assert_eq!((&watching["conditions"][0]["status"], &watching["held"]), (&json!("True"), &json!(1)), "{watching}");
-    assert!(server.kubectl(&["delete", "remedypolicy", "a-watching", "broken"]));
+    assert!(server.kubectl(&["delete", "remediationpolicy", "a-watching", "broken"]));
 }
 
 async fn a_plan_judges_by_the_ages_of_the_api_server(server: Arc<Server>) {
@@ -99,5 +99,5 @@ async fn a_plan_judges_by_the_ages_of_the_api_server(server: Arc<Server>) {
     assert!(!one.contains("EvidenceTooYoung") && one.contains("policy lost: Observe, true of it for 2h"), "{one}");
     assert!(one.contains("policy with-events: Observe, true of it for "), "{one}");
     assert!(one.contains("the first by name has the say") && one.contains("not asked by a plan"), "{one}");
-    assert!(server.kubectl(&["delete", "remedypolicy", "lost", "strict", "with-events"]));
+    assert!(server.kubectl(&["delete", "remediationpolicy", "lost", "strict", "with-events"]));
 }

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use nodewell_controller::feed::{Feed, NodeEvent, Source};
 use nodewell_reconcile::cluster::{LeaseKind, Marks, Records};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Telling,
-    api::{fence::NodeFence, policy::RemedyPolicy},
+    api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
 };
 use serde_json::json;
@@ -62,7 +62,7 @@ impl Feed for Seen {
         assert!(!uid.is_empty());
         self.note(format!("fence {name} gone"));
     }
-    fn apply_policy(&self, policy: &RemedyPolicy) {
+    fn apply_policy(&self, policy: &RemediationPolicy) {
         self.note(format!("policy {}", policy.metadata.name));
     }
     fn apply_unreadable_policy(&self, name: &str, _: String) {
@@ -116,7 +116,7 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
         admin(&server, "create", "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases", lease).await;
         seen.wait("lease Agent watched").await;
         cluster.tell("watched", &uid, &Telling::normal("Before", "before any watch")).await;
-        let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemedyPolicy", "metadata": { "name": "w" },
+        let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "w" },
             "spec": { "when": "has(events.Rebooted)", "steps": [{ "cordon": {} }] } });
         server.apply(&policy.to_string()).unwrap();
         seen.wait("policy w").await;
@@ -135,7 +135,9 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
             () = told => {}
             () = seen.wait("event watched Rebooted") => {}
         }
-        assert!(server.kubectl(&["delete", "remedypolicy", "w"]) && server.kubectl(&["delete", "node", "watched"]));
+        assert!(
+            server.kubectl(&["delete", "remediationpolicy", "w"]) && server.kubectl(&["delete", "node", "watched"])
+        );
         seen.wait("policy w gone").await;
         seen.wait("node watched gone").await;
     };

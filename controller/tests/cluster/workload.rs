@@ -15,7 +15,7 @@ use kube::{
     Api,
     api::{WatchEvent, WatchParams},
 };
-use nodewell_remedy::facts::PodRef;
+use nodewell_remediation::facts::PodRef;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -53,7 +53,7 @@ fn installed(machine: &Machine) {
     assert_eq!(machine.run(["systemctl", "is-enabled", UNIT]).stdout, "disabled\n");
     machine.sh("nodewell-controller check && nodewell-controller --version");
     for file in
-        ["rbac.yaml", "rbac-approver.yaml", "rbac-people.yaml", "crds/nodefences.yaml", "crds/remedypolicies.yaml"]
+        ["rbac.yaml", "rbac-approver.yaml", "rbac-people.yaml", "crds/nodefences.yaml", "crds/remediationpolicies.yaml"]
     {
         machine.sh(&format!("test -s /usr/share/nodewell-controller/{file}"));
     }

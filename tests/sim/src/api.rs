@@ -10,7 +10,7 @@ use nodewell_reconcile::{
     },
     failure::Failure,
 };
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Telling,
     api::{HOLD, fence::NodeFence},
     facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},

@@ -5,7 +5,7 @@ mod process;
 use std::{future::Future, time::Duration};
 
 use nodewell_reconcile::{lifeline::Lifeline, power::Power, reach::Prober};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     api::fence::Hold,
     facts::Node,

@@ -6,7 +6,7 @@ mod stories;
 
 use std::time::Duration;
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 
 use crate::{
     random::Random,

@@ -38,7 +38,7 @@ mod weather;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 
 use self::{liars::Shown, rate::Gone, weather::Storm};
 

@@ -19,7 +19,7 @@ use nodewell_reconcile::{
     serve::Replica,
     world::{Limits, Source, World},
 };
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::policy::Mode,
     facts::{LeaseView, Truth},
     policy::Policy as Compiled,

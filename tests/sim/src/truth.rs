@@ -17,7 +17,7 @@ use std::{
 };
 
 use nodewell_reconcile::clock::Clock;
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 use tokio::sync::Notify;
 
 pub use self::{

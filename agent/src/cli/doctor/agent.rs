@@ -42,13 +42,13 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
 }
 
 fn absent(error: &ClientError) -> Check {
-    let remedy = match error {
+    let advice = match error {
         ClientError::Permission { .. } => {
             "the socket should have mode 0666 and its folder 0755; see: ls -ld /run/nodewell"
         }
         _ => "start it: systemctl start nodewell, or by hand: nodewelld --standalone",
     };
-    Check::fail("agent", error.to_string(), remedy)
+    Check::fail("agent", error.to_string(), advice)
 }
 
 fn daemon(daemon: &DaemonView) -> Check {
@@ -125,7 +125,7 @@ mod tests {
     use crate::{cli::doctor::check::Verdict, config::Flags};
 
     #[tokio::test]
-    async fn a_missing_agent_is_a_failure_with_a_remedy() {
+    async fn a_missing_agent_is_a_failure_with_advice() {
         let folder = tempfile::tempdir().unwrap();
         let client = Client::new(folder.path().join("s"));
         let flags = Flags::default();
@@ -133,7 +133,7 @@ mod tests {
         let checks = examine(&client, &Config { metrics_address, ..Config::of_flags(&flags) }).await;
         assert_eq!(checks.len(), 1);
         assert_eq!(checks[0].verdict, Verdict::Fail);
-        assert!(checks[0].remedy.contains("nodewelld --standalone"));
+        assert!(checks[0].advice.contains("nodewelld --standalone"));
     }
 
     #[test]

@@ -22,26 +22,26 @@ pub(super) struct Check {
     pub(super) verdict: Verdict,
     pub(super) detail: String,
     /// What to do; empty where nothing has to be done.
-    pub(super) remedy: String,
+    pub(super) advice: String,
 }
 
 impl Check {
     pub(super) fn ok(name: &str, detail: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), verdict: Verdict::Ok, detail: detail.into(), remedy: String::new() }
+        Self { name: name.to_owned(), verdict: Verdict::Ok, detail: detail.into(), advice: String::new() }
     }
 
-    pub(super) fn warn(name: &str, detail: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), verdict: Verdict::Warn, detail: detail.into(), remedy: remedy.into() }
+    pub(super) fn warn(name: &str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), verdict: Verdict::Warn, detail: detail.into(), advice: advice.into() }
     }
 
-    pub(super) fn fail(name: &str, detail: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), verdict: Verdict::Fail, detail: detail.into(), remedy: remedy.into() }
+    pub(super) fn fail(name: &str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), verdict: Verdict::Fail, detail: detail.into(), advice: advice.into() }
     }
 }
 
 const NAME_WIDTH: usize = 22;
 
-/// One line, and the remedy below it. Nothing is cut: this is read when something is wrong.
+/// One line, and the advice below it. Nothing is cut: this is read when something is wrong.
 pub(super) fn shown(check: &Check, look: Look) -> String {
     let (word, paint) = match check.verdict {
         Verdict::Ok => ("ok  ", Paint::Good),
@@ -50,9 +50,9 @@ pub(super) fn shown(check: &Check, look: Look) -> String {
     };
     let detail = look.fit(&check.detail, usize::MAX);
     let mut text = format!("{}  {:<NAME_WIDTH$}  {detail}\n", look.paint(paint, word), check.name);
-    if !check.remedy.is_empty() {
+    if !check.advice.is_empty() {
         let indent = 4 + 2 + NAME_WIDTH + 2;
-        text.push_str(&format!("{:indent$}{} {}\n", "", look.sign("→", "->"), check.remedy));
+        text.push_str(&format!("{:indent$}{} {}\n", "", look.sign("→", "->"), check.advice));
     }
     text
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_remedy_stands_below_its_check() {
+    fn advice_stands_below_its_check() {
         let checks = [Check::ok("boot id", "0123"), Check::fail("kernel log", "no permission", "run as root")];
         let text: String = checks.iter().map(|check| shown(check, Look::PLAIN)).collect();
         let expected = "\

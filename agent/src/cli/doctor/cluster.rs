@@ -66,8 +66,8 @@ impl Cluster {
 
     async fn client(&self) -> Result<(Client, String), Check> {
         let path = self.kubeconfig.display();
-        let remedy = "name a readable kubeconfig; the kubelet's is root's: /etc/kubernetes/kubelet.conf";
-        let broken = |error: String| Check::fail("kubeconfig", format!("{path}: {error}"), remedy);
+        let advice = "name a readable kubeconfig; the kubelet's is root's: /etc/kubernetes/kubelet.conf";
+        let broken = |error: String| Check::fail("kubeconfig", format!("{path}: {error}"), advice);
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| broken(error.to_string()))?;
         client_of(kubeconfig).await.map_err(|error| broken(error.to_string()))
     }
@@ -108,8 +108,8 @@ impl Cluster {
         for right in needed.into_iter().chain([Right::own_lease(&self.node)]) {
             checks.push(match right.allowed(client).await {
                 Ok(true) => Check::ok(right.name, "allowed"),
-                Ok(false) if right.is_optional => Check::ok(right.name, format!("not allowed: {}", right.remedy())),
-                Ok(false) => Check::fail(right.name, "not allowed", right.remedy()),
+                Ok(false) if right.is_optional => Check::ok(right.name, format!("not allowed: {}", right.advice())),
+                Ok(false) => Check::fail(right.name, "not allowed", right.advice()),
                 Err(trouble) => Check::warn(right.name, format!("cannot ask: {trouble}"), "ask again"),
             });
         }
@@ -128,13 +128,13 @@ async fn reach(client: &Client) -> (Check, Option<Version>) {
         // Some clusters hide the version from ordinary identities; the server answers all the same.
         Err(Trouble::Refused { code: 403, .. }) => (Check::ok(name, "answers"), Some(Version::default())),
         Err(trouble) => {
-            let remedy = remedy(&trouble);
-            (Check::fail(name, trouble.to_string(), remedy), None)
+            let advice = advice(&trouble);
+            (Check::fail(name, trouble.to_string(), advice), None)
         }
     }
 }
 
-fn remedy(trouble: &Trouble) -> &'static str {
+fn advice(trouble: &Trouble) -> &'static str {
     match trouble {
         Trouble::Refused { code: 401, .. } => {
             "it does not know this identity: its certificate or token has expired, or is another cluster's; \

@@ -111,7 +111,7 @@ mod tests {
     use crate::cli::doctor::check::Verdict;
 
     #[test]
-    fn a_machine_without_anything_fails_with_remedies() {
+    fn a_machine_without_anything_fails_with_advice() {
         let folder = tempfile::tempdir().unwrap();
         let host = Host {
             kmsg: folder.path().join("kmsg"),
@@ -121,7 +121,7 @@ mod tests {
         let checks = host.examine();
         let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
         assert_eq!(verdicts, [Verdict::Fail, Verdict::Fail, Verdict::Fail, Verdict::Warn]);
-        assert!(checks.iter().all(|check| !check.remedy.is_empty()));
+        assert!(checks.iter().all(|check| !check.advice.is_empty()));
     }
 
     #[test]

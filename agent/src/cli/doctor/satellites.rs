@@ -23,7 +23,7 @@ fn missing_at(sys: &Path, daemons: &[DaemonView], config: &Config) -> Vec<Check>
     };
     let missing = [Group::Check, Group::Disk, Group::Gpu].into_iter().filter(|group| !is_heard(*group));
     let needed = missing.filter(|group| is_needed(*group, sys, config));
-    needed.map(|group| Check::warn(group.as_str(), lacking(group), remedy(group, config.satellites))).collect()
+    needed.map(|group| Check::warn(group.as_str(), lacking(group), advice(group, config.satellites))).collect()
 }
 
 /// One whose devices the configuration switches off would report nothing; nor would that of GPUs without their driver.
@@ -48,7 +48,7 @@ fn lacking(group: Group) -> &'static str {
     }
 }
 
-fn remedy(group: Group, satellites: Satellites) -> String {
+fn advice(group: Group, satellites: Satellites) -> String {
     let name = group.as_str();
     match satellites {
         Satellites::Spawn => format!("the agent starts it by itself: its log says why `nodewelld monitor {name}` ends"),
@@ -113,9 +113,9 @@ mod tests {
     #[test]
     fn what_to_do_depends_on_who_starts_it() {
         let sys = tempfile::tempdir().unwrap();
-        let remedy = |config: &Config| missing_at(sys.path(), &daemons(&["check@root"]), config).remove(0).remedy;
-        assert!(remedy(&config()).starts_with("systemctl enable --now nodewell-disk"));
+        let advice = |config: &Config| missing_at(sys.path(), &daemons(&["check@root"]), config).remove(0).advice;
+        assert!(advice(&config()).starts_with("systemctl enable --now nodewell-disk"));
         let spawned = Config { satellites: Satellites::Spawn, ..config() };
-        assert!(remedy(&spawned).contains("`nodewelld monitor disk`"));
+        assert!(advice(&spawned).contains("`nodewelld monitor disk`"));
     }
 }

@@ -185,7 +185,7 @@ fn daemons(text: &mut String, daemons: &[DaemonView], look: &Look) {
         let why = [daemon.reason.as_str(), daemon.message.as_str()].into_iter().filter(|part| !part.is_empty());
         let why = one_line(&why.collect::<Vec<_>>().join(": "));
         let name = one_line(&daemon.name);
-        // A remedy is never cut: the terminal wraps it.
+        // Advice is never cut: the terminal wraps it.
         let _ = writeln!(text, "{}", format!("  {name:<width$}{GAP}{}{GAP}{why}", look.paint(paint, word)).trim_end());
     }
 }

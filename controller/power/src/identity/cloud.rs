@@ -1,6 +1,6 @@
 //! Whether a cloud's machine is a node's, by the `providerID` that the cloud's own controller gave to the Node.
 
-use nodewell_remedy::{facts::Node, method::Call};
+use nodewell_remediation::{facts::Node, method::Call};
 
 /// How an agent names what it acts on, and how `providerID` names the same.
 struct Cloud {

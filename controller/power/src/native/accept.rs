@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_reconcile::cluster::Configuration;
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::Node,
     method::{Act, Claim, Unpinned},
 };

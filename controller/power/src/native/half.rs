@@ -1,7 +1,7 @@
 //! A machine with several supplies of which only some were turned off.
 
 use nodewell_reconcile::{cluster::Configuration, lifeline::Lifeline};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     method::{Act, Call, Plug, Ready},
     snapshot::PowerState,

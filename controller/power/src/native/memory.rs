@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::Hold,
     facts::Node,
     method::{Plugs, Ready},

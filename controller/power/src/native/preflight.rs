@@ -1,7 +1,7 @@
 //! The condition `FenceReady`: whether a node could be fenced if it had to be, found out while it need not.
 
 use nodewell_reconcile::cluster::Configuration;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::Hold,
     facts::{Node, Truth},
     guard::reason,

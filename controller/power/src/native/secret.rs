@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodewell_reconcile::cluster::Configuration;
-use nodewell_remedy::method::{Call, destinations, fault};
+use nodewell_remediation::method::{Call, destinations, fault};
 
 use crate::agent::Options;
 

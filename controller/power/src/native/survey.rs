@@ -7,7 +7,7 @@ use std::{
 };
 
 use nodewell_reconcile::cluster::Configuration;
-use nodewell_remedy::{facts::Node, method::Known};
+use nodewell_remediation::{facts::Node, method::Known};
 
 use super::NativePower;
 

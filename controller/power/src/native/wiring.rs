@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     method::{Act, Call, Claim, Known, Ready},
     time::Moment,
 };

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Telling,
     facts::{Node, Taint},
 };
@@ -16,7 +16,7 @@ pub enum ReleaseMark {
     /// The taint by which Kubernetes deletes the node's pods.
     OutOfService(Taint),
     /// The node is cut off one storage: the boot whose pods of that storage are released
-    /// ([`nodewell_remedy::api::STORAGE_RELEASED`]).
+    /// ([`nodewell_remediation::api::STORAGE_RELEASED`]).
     StorageOf(String),
 }
 

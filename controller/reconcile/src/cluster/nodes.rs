@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use nodewell_remedy::facts::{LeaseView, Node};
+use nodewell_remediation::facts::{LeaseView, Node};
 
 use crate::failure::Failure;
 

@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use nodewell_remedy::facts::{Attachment, Budget, Pod, PodRef};
+use nodewell_remediation::facts::{Attachment, Budget, Pod, PodRef};
 
 use crate::failure::Failure;
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use nodewell_remedy::api::fence::NodeFence;
+use nodewell_remediation::api::fence::NodeFence;
 
 use crate::failure::Failure;
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Done, Failed, Outcome, Telling},
     api::{HOLD, fence::NodeFence, policy::Mode},
     drain::{DrainRules, Limits},
@@ -88,7 +88,7 @@ fn limits(world: &World, policy: &str) -> Limits {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::api::fence::{NodeFenceSpec, NodeFenceStatus};
+    use nodewell_remediation::api::fence::{NodeFenceSpec, NodeFenceStatus};
 
     use super::*;
     use crate::{clock::Clock, world};

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::{Hold, NodeFenceStatus},
     decide::Wants,
     facts::Node,
@@ -195,7 +195,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::{api::fence::NodeFence, snapshot::Gathered};
+    use nodewell_remediation::{api::fence::NodeFence, snapshot::Gathered};
 
     use super::*;
 

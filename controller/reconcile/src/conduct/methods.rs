@@ -1,7 +1,7 @@
 //! The methods of one step, in their order: the built-in ones are ours to do, as taint and cordon are; the others are
 //! agents.
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Done, Failed, Outcome},
     api::fence::NodeFence,
     method::BuiltIn,

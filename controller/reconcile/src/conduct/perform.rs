@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp, Tell},
     api::fence::NodeFence,
     facts::Node,

@@ -1,6 +1,6 @@
 //! Power off: what the agents report is only a claim; two reads are the proof.
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Done, Failed, Outcome},
     api::fence::{Confirmation, NodeFence},
     facts::Node,

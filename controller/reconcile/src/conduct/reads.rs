@@ -1,7 +1,7 @@
 //! Reads of single objects, past the cache. One that returns an older object than the cache has known shows that the
 //! store went back: what we believe is of another store, and would be in conflict with this one for ever.
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::NodeFence,
     facts::{LeaseView, Node},
 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Failed,
     api::{
         HOLD,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Op, Outcome, ReversibleOp, Tell, Telling},
     api::fence::NodeFence,
     fence::absorb,
@@ -41,7 +41,7 @@ impl<C: Records, P> Conductor<'_, C, P> {
             answer = self.write_status(created, &fence, life).await;
         }
         self.world.wrote("open", answer.is_ok(), self.clock.moment().since(begun));
-        self.stored(&fence, answer, Telling::normal("RemedyOpened", cause)).await
+        self.stored(&fence, answer, Telling::normal("RemediationOpened", cause)).await
     }
 
     /// Other remediators stay away from a node from before our first write about it.

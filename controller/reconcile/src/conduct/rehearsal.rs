@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     guard::reason::{DRY_RUN, NOT_INFORMED},
     verdict::Verdict,
 };
@@ -77,7 +77,7 @@ fn words(verdict: &Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::api::fence::{Hold, Phase};
+    use nodewell_remediation::api::fence::{Hold, Phase};
 
     use super::*;
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Done, Failed, Outcome},
     api::fence::{Irreversible, NodeFence},
     facts::{Node, Pod, PodRef, Taint},
@@ -149,7 +149,7 @@ fn check_mark(fence: &NodeFence, node: &Node, taint: &Taint) -> Result<(), Faile
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use nodewell_remedy::api::fence::Intent;
+    use nodewell_remediation::api::fence::Intent;
 
     use super::*;
 

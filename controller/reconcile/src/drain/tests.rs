@@ -4,7 +4,7 @@ mod double;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Done, Failed},
     api::{fence::DrainReport, policy::DrainStep},
     drain::{DrainRules, Limits},

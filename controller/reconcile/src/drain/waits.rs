@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::{action::Telling, time::Moment};
+use nodewell_remediation::{action::Telling, time::Moment};
 
 /// Budgets let pods go one after the other, and ends take their grace: what is over within this is no news.
 const FIRST: Duration = Duration::from_secs(30);

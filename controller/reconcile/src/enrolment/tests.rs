@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     enrolment::{Csr, GROUP, Key, SIGNER},
     time::Moment,
 };

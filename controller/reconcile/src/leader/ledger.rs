@@ -1,6 +1,6 @@
 //! The ledger in the Lease: the leader alone writes it, with each renewal, which it makes anyway.
 
-use nodewell_remedy::decide::Ledger;
+use nodewell_remediation::decide::Ledger;
 
 use crate::cluster::Leadership;
 

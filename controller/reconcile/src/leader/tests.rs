@@ -5,7 +5,7 @@ mod restored;
 use std::{cell::RefCell, rc::Rc};
 
 use jiff::Timestamp;
-use nodewell_remedy::api::fence::NodeFence;
+use nodewell_remediation::api::fence::NodeFence;
 
 use super::*;
 use crate::world::{Limits, Source};
@@ -156,7 +156,7 @@ async fn a_lease_made_again_does_not_count_from_the_start() {
     assert_eq!(leads(&term), Some(8));
 }
 
-fn a_ledger(age: u64) -> nodewell_remedy::decide::Ledger {
+fn a_ledger(age: u64) -> nodewell_remediation::decide::Ledger {
     let pods = serde_json::json!({ "pods": [{ "policy": "p", "node": "n1", "age": age, "pods": 7 }] });
     serde_json::from_value(pods).unwrap()
 }
@@ -191,5 +191,5 @@ async fn a_ledger_that_cannot_be_read_is_not_an_empty_one() {
     cluster.0.borrow_mut().version = 1;
     let (mut one, term) = candidate(&cluster, "one", 0);
     run_for(&mut one, 1).await;
-    assert_eq!((leads(&term), one.world.inherited()), (Some(1), nodewell_remedy::decide::Ledger::lost()));
+    assert_eq!((leads(&term), one.world.inherited()), (Some(1), nodewell_remediation::decide::Ledger::lost()));
 }

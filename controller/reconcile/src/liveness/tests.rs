@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use jiff::{SignedDuration, Timestamp};
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{Condition, LeaseView, Node, Truth},
     snapshot::HostView,
     time::Moment,

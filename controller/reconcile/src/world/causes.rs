@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remedy::{api::fence::NodeFence, snapshot::Snapshot, time::Moment, verdict::Verdict};
+use nodewell_remediation::{api::fence::NodeFence, snapshot::Snapshot, time::Moment, verdict::Verdict};
 
 use super::{World, histogram::Histogram};
 
@@ -30,7 +30,7 @@ impl Default for Spans {
     }
 }
 
-/// A node that needs a remedy.
+/// A node that needs remediation.
 #[derive(Debug)]
 struct Cause {
     since: Moment,
@@ -108,7 +108,7 @@ impl World {
 mod tests {
     use std::time::Duration;
 
-    use nodewell_remedy::api::Meta;
+    use nodewell_remediation::api::Meta;
 
     use super::*;
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::NodeFence,
     decide::{Cycles, cycle_moment},
     time::Now,
@@ -109,7 +109,7 @@ impl World {
 mod tests {
     use std::{collections::BTreeSet, time::Duration};
 
-    use nodewell_remedy::{
+    use nodewell_remediation::{
         api::{
             Meta,
             fence::{Intent, Irreversible, NodeFenceSpec, NodeFenceStatus},

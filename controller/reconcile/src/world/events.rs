@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::Node,
     snapshot::{EventsSeen, Snapshot},
     time::{Moment, Now},
@@ -188,7 +188,7 @@ mod tests {
     /// The wall clock shows 10,000 s now.
     fn world() -> World {
         let world = World::new(Clock::counted(Timestamp::constant(10_000, 0)), Limits::default());
-        world.apply_node(tests::node(nodewell_remedy::facts::Truth::True));
+        world.apply_node(tests::node(nodewell_remediation::facts::Truth::True));
         world
     }
 
@@ -249,7 +249,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn another_node_of_the_name_inherits_no_events() {
-        let again = || Node { uid: "2".into(), ..tests::node(nodewell_remedy::facts::Truth::True) };
+        let again = || Node { uid: "2".into(), ..tests::node(nodewell_remediation::facts::Truth::True) };
         let world = world();
         world.apply_event(event("e", 1, 9_000), true);
         world.apply_node(Node { resource_version: "5".into(), ..again() });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{Meta, fence::NodeFence},
     time::Now,
 };

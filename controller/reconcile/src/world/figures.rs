@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     snapshot::PowerState,
 };
@@ -114,7 +114,7 @@ fn word(outcome: &Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use nodewell_remedy::api::fence::DrainReport;
+    use nodewell_remediation::api::fence::DrainReport;
 
     use super::*;
     use crate::{clock::Clock, world::Limits};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 
 use crate::cluster::LeaseKind;
 
@@ -24,7 +24,7 @@ impl Source {
             Self::KubeletLeases => "kubelet_leases",
             Self::AgentLeases => "agent_leases",
             Self::Fences => "nodefences",
-            Self::Policies => "remedypolicies",
+            Self::Policies => "remediationpolicies",
         }
     }
 }

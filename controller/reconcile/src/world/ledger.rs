@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::decide::Ledger;
+use nodewell_remediation::decide::Ledger;
 
 use super::World;
 

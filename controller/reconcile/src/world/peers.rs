@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     snapshot::{Claims, Snapshot},
     time::Moment,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{Condition, LeaseView, Node, Truth, kubelet},
     time::Moment,
 };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{Meta, fence::NodeFence},
     facts::{Condition, LeaseView, Node, Truth},
     time::Moment,

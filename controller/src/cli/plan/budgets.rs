@@ -1,6 +1,6 @@
 //! How much of the policies' budgets is taken: by the living, and by the dead.
 
-use nodewell_remedy::guard::budgets::Taken;
+use nodewell_remediation::guard::budgets::Taken;
 use serde_json::{Value, json};
 
 /// Only what is taken: in a calm cluster nothing.

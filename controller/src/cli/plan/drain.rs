@@ -1,7 +1,7 @@
 //! What the drain of a node that is in hand waits for: read for that node alone.
 
 use nodewell_reconcile::cluster::Pods;
-use nodewell_remedy::{drain::awaited, fence::drain_at_hand, snapshot::Snapshot, time::Now};
+use nodewell_remediation::{drain::awaited, fence::drain_at_hand, snapshot::Snapshot, time::Now};
 
 use crate::kube::KubeCluster;
 

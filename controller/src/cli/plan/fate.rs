@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1 as core;
 use nodewell_reconcile::{cluster::Pods, power::Power};
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::Hold,
     facts::Node,
     fate::{self, Fate, Settings, Surroundings, foretell, render},
@@ -15,7 +15,7 @@ use nodewell_remedy::{
 use serde_json::Value;
 
 use super::super::look::one_line;
-use super::remedy::remedy;
+use super::remediation::remediation;
 use crate::{
     config::Config,
     daemon,
@@ -39,9 +39,9 @@ pub(super) async fn of(
     let settings = settings(cluster.wire()).await;
     let plan = fencing(cluster, config, snapshot, node).await;
     let world = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
-    let remedy = remedy(&world, &node.name, &plan, now);
+    let remediation = remediation(&world, &node.name, &plan, now);
     let around = Surroundings::of(&node.name, snapshot);
-    Ok(foretell(&node.name, &pods, (settings, &around), remedy.as_ref()))
+    Ok(foretell(&node.name, &pods, (settings, &around), remediation.as_ref()))
 }
 
 /// As this host would fence it, and asking its BMC which machine it is.

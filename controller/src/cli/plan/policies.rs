@@ -1,6 +1,6 @@
 //! What each policy reports of one node.
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     decide::Memory,
     facts::Node,
     policy::{Policy, selector, span::show},

@@ -10,8 +10,8 @@ use std::{
 use jiff::Timestamp;
 use k8s_openapi::api::{coordination::v1::Lease, core::v1 as core};
 use nodewell_reconcile::{cluster::Configuration, world::NodeEvents};
-use nodewell_remedy::{
-    api::{GROUP, VERSION, fence::NodeFence, policy::RemedyPolicy},
+use nodewell_remediation::{
+    api::{GROUP, VERSION, fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
     policy::Policy,
     snapshot::{Claims, HostView, Snapshot},
@@ -52,7 +52,8 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
     let own = |plural: &str| format!("/apis/{GROUP}/{VERSION}/{plural}");
     let fences: Vec<NodeFence> = wire.list(&own("nodefences"), "").await.map_err(Failure::of("NodeFences"))?;
     snapshot.fences = fences.into_iter().map(|fence| (fence.metadata.name.clone(), fence)).collect();
-    let policies: Vec<Value> = wire.list(&own("remedypolicies"), "").await.map_err(Failure::of("RemedyPolicies"))?;
+    let policies: Vec<Value> =
+        wire.list(&own("remediationpolicies"), "").await.map_err(Failure::of("RemediationPolicies"))?;
     policies.into_iter().for_each(|raw| add_policy(&mut snapshot, raw));
     if let Some(namespace) = &config.claims_namespace {
         snapshot.claims = claims(cluster, namespace, now).await?;
@@ -111,7 +112,7 @@ async fn leases(
 
 fn add_policy(snapshot: &mut Snapshot, raw: Value) {
     let name = raw["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let read: Result<RemedyPolicy, _> = serde_json::from_value(raw);
+    let read: Result<RemediationPolicy, _> = serde_json::from_value(raw);
     let compiled = read.map_err(|error| error.to_string()).and_then(|policy| {
         Policy::compile(&policy).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     });

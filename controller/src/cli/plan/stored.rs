@@ -1,7 +1,7 @@
 //! What is shown of a node in hand is what its leader wrote into the record: the leader asked BMCs, pods and other
 //! hosts, not the caller of the plan.
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::Hold,
     guard::reason::{CLAIMED_BY_PEER, ETCD_UNKNOWN, KILL_SWITCH, NODE_HELD, POLICY_UNREADABLE},
     snapshot::Snapshot,
@@ -47,7 +47,7 @@ fn apart(hold: &Hold) -> Vec<Hold> {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::api::{
+    use nodewell_remediation::api::{
         Meta,
         fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{Node, Truth},
     guard::reason::PREDICATE_ERROR,
     snapshot::Snapshot,
@@ -167,7 +167,7 @@ pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, (says, waits): (&[Says
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remedy::api::fence::{Hold, Phase};
+    use nodewell_remediation::api::fence::{Hold, Phase};
     use serde_json::json;
 
     use super::*;

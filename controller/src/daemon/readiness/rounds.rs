@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_reconcile::{clock::Clock, world::World};
-use nodewell_remedy::{facts::Node, snapshot::Snapshot, time::Moment};
+use nodewell_remediation::{facts::Node, snapshot::Snapshot, time::Moment};
 use tokio::time::sleep;
 
 /// BMCs that are asked at once: one that is dead occupies its place for 20 s.
@@ -117,7 +117,8 @@ pub(super) async fn run<A: Asker>(asker: &A, world: &World, clock: Clock, leads:
 
 /// Whether any policy would turn a node off: only then is one without methods worth a report.
 fn is_wanted(snapshot: &Snapshot) -> bool {
-    let powers = |step: &nodewell_remedy::api::policy::StepSpec| step.reboot.is_some() || step.power_cycle.is_some();
+    let powers =
+        |step: &nodewell_remediation::api::policy::StepSpec| step.reboot.is_some() || step.power_cycle.is_some();
     snapshot.policies.iter().any(|policy| policy.steps.iter().any(powers))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use nodewell_reconcile::cluster::Leadership;
-use nodewell_remedy::{facts::LeaseView, time::Moment};
+use nodewell_remediation::{facts::LeaseView, time::Moment};
 use serde_json::{Value, json};
 
 /// A node's Lease, as first seen `now`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use nodewell_remedy::liveness::AGENT;
+use nodewell_remediation::liveness::AGENT;
 use serde_json::Value;
 
 /// The name under which kubelets write the status of their Nodes.

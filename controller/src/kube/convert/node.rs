@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{Condition, Effect, Node, Taint, Truth},
     time::Moment,
 };

@@ -6,7 +6,7 @@ use k8s_openapi::{
     api::{core::v1 as core, policy::v1::PodDisruptionBudget, storage::v1::VolumeAttachment},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
-use nodewell_remedy::facts::{Attachment, Budget, Claim, Deletion, Owner, Pod, PodRef, Toleration, Volume};
+use nodewell_remediation::facts::{Attachment, Budget, Claim, Deletion, Owner, Pod, PodRef, Toleration, Volume};
 
 use super::{node::effect, selector::selects};
 

@@ -4,7 +4,7 @@ use nodewell_reconcile::{
     cluster::{Leadership, ReachReport, ReleaseMark},
     failure::Failure,
 };
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{
         CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, STORAGE_RELEASED,
         fence::{Irreversible, NodeFence, NodeFenceStatus},

@@ -1,7 +1,7 @@
 //! An agent's process, and the keeper that ends it with the term at the latest.
 
 use nodewell_reconcile::lifeline::Lifeline;
-use nodewell_remedy::{action::Failed, facts::Node, time::Moment};
+use nodewell_remediation::{action::Failed, facts::Node, time::Moment};
 use tokio::time::sleep;
 
 use super::{Act, SimPower};

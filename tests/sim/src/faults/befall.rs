@@ -1,6 +1,6 @@
 //! What a fault does to machines, replicas and the API server.
 
-use nodewell_remedy::api::HOLD;
+use nodewell_remediation::api::HOLD;
 
 use super::{Fault, stories::liar};
 use crate::{

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use nodewell_remedy::api::{
+use nodewell_remediation::api::{
     HOLD, RETRY,
     fence::{NodeFence, Phase},
-    policy::{Amount, Mode, RemedyPolicy},
+    policy::{Amount, Mode, RemediationPolicy},
 };
 
 use super::{Edit, Person};
@@ -186,7 +186,7 @@ impl Truth {
     }
 
     /// No edit allows more than the scene's own policy does.
-    fn reword(&self, policy: &mut RemedyPolicy, edit: Edit) {
+    fn reword(&self, policy: &mut RemediationPolicy, edit: Edit) {
         let spec = &mut policy.spec;
         match edit {
             Edit::Spoils => spec.when.push_str(" && lease.age >= 'long'("),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 
 use super::{Fault, Person};
 use crate::{

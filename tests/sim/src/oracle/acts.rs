@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use nodewell_remedy::{api::fence::NodeFence, snapshot::PowerState};
+use nodewell_remediation::{api::fence::NodeFence, snapshot::PowerState};
 
 use super::Agent;
 use crate::{
@@ -95,7 +95,7 @@ impl Truth {
 
     pub(super) fn check_stop(&mut self, name: &str, act: &str) {
         let now = self.now();
-        let late = |since: Option<&nodewell_remedy::time::Moment>| since.is_some_and(|at| now.since(*at) > STOP);
+        let late = |since: Option<&nodewell_remediation::time::Moment>| since.is_some_and(|at| now.since(*at) > STOP);
         let store = &self.store;
         let uid = store.fences.get(name).map(|fence| fence.metadata.uid.as_str()).unwrap_or_default();
         let why = match () {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::snapshot::PowerState;
+use nodewell_remediation::snapshot::PowerState;
 
 use crate::{
     scene::SILENT_FOR,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::{NodeFence, Phase},
     time::Moment,
 };

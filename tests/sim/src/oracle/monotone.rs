@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         fence::{Hold, NodeFence, Phase},
@@ -203,7 +203,7 @@ fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> 
         }
         Mutation::DeafToHold => {
             let mut believed = snapshot.clone();
-            believed.nodes.values_mut().for_each(|node| drop(node.annotations.remove(nodewell_remedy::api::HOLD)));
+            believed.nodes.values_mut().for_each(|node| drop(node.annotations.remove(nodewell_remediation::api::HOLD)));
             decide(&believed, memory, now)
         }
         Mutation::TrustsLiars => decide(&trusting(snapshot), memory, now),
@@ -229,7 +229,7 @@ fn ask_nothing(action: &mut Action) {
         let mut fence = fence.clone();
         fence.status.phase = Phase::Failed;
         fence.status.intent = None;
-        *action = Action::Save { fence, why: nodewell_remedy::action::Telling::normal("Made", "up") };
+        *action = Action::Save { fence, why: nodewell_remediation::action::Telling::normal("Made", "up") };
     }
 }
 

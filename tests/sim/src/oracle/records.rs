@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::fence::{Irreversible, NodeFence, NodeFenceStatus, Phase},
     fence::edges::is_edge,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{api::fence::NodeFence, time::Moment};
+use nodewell_remediation::{api::fence::NodeFence, time::Moment};
 
 use crate::truth::Truth;
 

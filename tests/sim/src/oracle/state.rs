@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDY_TAINT};
+use nodewell_remediation::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDIATION_TAINT};
 
 use crate::{scene::Kind, truth::Truth};
 
@@ -59,9 +59,9 @@ impl Truth {
         let taints = steps.iter().any(|step| step.taint.is_some());
         let cycles = steps.iter().any(|step| step.power_cycle.is_some());
         self.store.nodes.values().filter(|node| !self.store.fences.contains_key(&node.name)).any(|node| {
-            let (remedy, out) = (node.taint(REMEDY_TAINT).is_some(), node.taint(OUT_OF_SERVICE).is_some());
-            let is_asked_of = node.annotations.contains_key(CORDONED_BY) || remedy && taints || out && cycles;
-            (remedy || out) && !is_asked_of
+            let (remediation, out) = (node.taint(REMEDIATION_TAINT).is_some(), node.taint(OUT_OF_SERVICE).is_some());
+            let is_asked_of = node.annotations.contains_key(CORDONED_BY) || remediation && taints || out && cycles;
+            (remediation || out) && !is_asked_of
         })
     }
 
@@ -75,7 +75,7 @@ impl Truth {
             .filter(|node| {
                 node.annotations.contains_key(CORDONED_BY)
                     || node.taint(OUT_OF_SERVICE).is_some()
-                    || node.taint(REMEDY_TAINT).is_some()
+                    || node.taint(REMEDIATION_TAINT).is_some()
             })
             .map(|node| format!("{} still bears what is ours: {:?} {:?}", node.name, node.annotations, node.taints))
             .collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{
         OUT_OF_SERVICE,
         fence::{Intent, Irreversible},

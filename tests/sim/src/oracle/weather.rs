@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_remedy::{facts, time::Moment};
+use nodewell_remediation::{facts, time::Moment};
 
 use crate::{scene::COOLDOWN, truth::Truth};
 

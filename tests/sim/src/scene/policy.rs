@@ -1,10 +1,10 @@
 //! The policy of a scene, as people would write it.
 
-use nodewell_remedy::api::{
+use nodewell_remediation::api::{
     Meta,
     policy::{
         Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, FastSpec, Mode, PowerStep, RateSpec, ReapStep,
-        RemedyPolicy, RemedyPolicySpec, Span, StepSpec, StormSpec, TaintStep,
+        RemediationPolicy, RemediationPolicySpec, Span, StepSpec, StormSpec, TaintStep,
     },
 };
 
@@ -21,12 +21,12 @@ const SILENT: &str = " || (lease.present && lease.age >= 15)";
 
 impl Scene {
     #[must_use]
-    pub fn policy(&self) -> RemedyPolicy {
+    pub fn policy(&self) -> RemediationPolicy {
         let held = if self.fast { "0s" } else { "50s" };
         let held = if self.mutation == Mutation::Sluggish { "1h" } else { held };
         let restarts = if self.mutation == Mutation::NoRestartLimit { 1000 } else { MOST_CYCLES };
         let protected = !self.fences_control_plane && self.mutation != Mutation::TouchesControlPlane;
-        let spec = RemedyPolicySpec {
+        let spec = RemediationPolicySpec {
             selector: Default::default(),
             trust_events: false,
             when: if self.fast { format!("{WHEN}{SILENT}") } else { WHEN.into() },
@@ -45,7 +45,7 @@ impl Scene {
         };
         let metadata =
             Meta { name: POLICY.into(), uid: "policy".into(), resource_version: "1".into(), ..Meta::default() };
-        RemedyPolicy { metadata, spec }
+        RemediationPolicy { metadata, spec }
     }
 
     fn pod_rate(&self, most: usize) -> RateSpec {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     facts::{CONTROL_PLANE, Deletion, Effect, Node, Taint, Truth as Is, ZONE},
     time::Moment,
 };

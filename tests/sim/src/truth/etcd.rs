@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 
 use super::{Machine, Truth};
 use crate::scene::Theme;

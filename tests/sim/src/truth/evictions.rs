@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::OUT_OF_SERVICE,
     facts::{Deletion, Effect, Node, Pod, Taint, Toleration},
     time::Moment,

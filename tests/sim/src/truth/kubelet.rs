@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::OUT_OF_SERVICE,
     facts::{Condition, Deletion, LeaseView, Node, Truth as Is},
     time::Moment,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::{snapshot::PowerState, time::Moment};
+use nodewell_remediation::{snapshot::PowerState, time::Moment};
 
 use super::Truth;
 use crate::scene::Theme;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use nodewell_reconcile::failure::Failure;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::OUT_OF_SERVICE,
     facts::{Budget, Claim, Node, Owner, Pod, PodRef, Volume},
     time::Moment,

@@ -1,6 +1,6 @@
 //! What a provider has been asked for and has not done yet.
 
-use nodewell_remedy::time::Moment;
+use nodewell_remediation::time::Moment;
 
 #[derive(Debug, Default)]
 pub struct Orders {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use nodewell_reconcile::cluster::Leadership;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{STORAGE_RELEASED, fence::NodeFence},
     facts::{LeaseView, Node},
     time::Moment,

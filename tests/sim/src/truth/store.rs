@@ -6,8 +6,8 @@ use std::{
 };
 
 use nodewell_reconcile::cluster::{Leadership, ReachReport};
-use nodewell_remedy::{
-    api::{fence::NodeFence, policy::RemedyPolicy},
+use nodewell_remediation::{
+    api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node, Pod},
     time::Moment,
 };
@@ -51,7 +51,7 @@ pub struct Store {
 #[derive(Debug, Clone, Default)]
 pub enum Policy {
     /// It is of the right shape; its values may still be wrong.
-    Said(Rc<RemedyPolicy>),
+    Said(Rc<RemediationPolicy>),
     /// Its fields cannot be parsed.
     Garbled,
     #[default]

@@ -56,8 +56,8 @@ impl Reach<'_> {
             "Kubernetes {major}.{minor} cannot keep an identity of the agent's own to its Node: \
              ValidatingAdmissionPolicy comes with 1.30, and roles alone allow every Node, Event and Lease"
         );
-        let remedy = "use the kubelet's identity here ([identity] mode = \"kubelet\"), or upgrade the cluster";
-        (!self.version.has(1, 30)).then(|| Check::warn("admission policies", detail, remedy))
+        let advice = "use the kubelet's identity here ([identity] mode = \"kubelet\"), or upgrade the cluster";
+        (!self.version.has(1, 30)).then(|| Check::warn("admission policies", detail, advice))
     }
 
     async fn other_nodes(&self) -> Check {

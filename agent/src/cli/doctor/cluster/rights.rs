@@ -10,7 +10,7 @@ use crate::identity::{Trouble, ask};
 pub(super) struct Right {
     pub(super) name: &'static str,
     attributes: Value,
-    remedy: &'static str,
+    advice: &'static str,
     /// The agent does its work without it.
     pub(super) is_optional: bool,
 }
@@ -21,7 +21,7 @@ impl Right {
         Self {
             name: "patch nodes/status",
             attributes: json!({"verb": "patch", "resource": "nodes", "subresource": "status", "name": node}),
-            remedy: "let the identity patch nodes/status of its own Node: the role in /usr/share/nodewell/kubernetes, or the kubelet's identity",
+            advice: "let the identity patch nodes/status of its own Node: the role in /usr/share/nodewell/kubernetes, or the kubelet's identity",
             is_optional: false,
         }
     }
@@ -31,7 +31,7 @@ impl Right {
         Self {
             name: if verb == "create" { "create events" } else { "patch events" },
             attributes: json!({"verb": verb, "resource": "events", "namespace": "default"}),
-            remedy: "let the identity create and patch events in the namespace default: the role in /usr/share/nodewell/kubernetes",
+            advice: "let the identity create and patch events in the namespace default: the role in /usr/share/nodewell/kubernetes",
             is_optional: false,
         }
     }
@@ -42,13 +42,13 @@ impl Right {
         Self {
             name: "own Lease",
             attributes: json!({"verb": "patch", "group": group, "resource": "leases", "namespace": "nodewell", "name": node}),
-            remedy: "an agent that died is seen by lastHeartbeatTime only; an identity of its own may have one",
+            advice: "an agent that died is seen by lastHeartbeatTime only; an identity of its own may have one",
             is_optional: true,
         }
     }
 
-    pub(super) fn remedy(&self) -> &'static str {
-        self.remedy
+    pub(super) fn advice(&self) -> &'static str {
+        self.advice
     }
 
     pub(super) async fn allowed(&self, client: &Client) -> Result<bool, Trouble> {

@@ -27,11 +27,11 @@ fn of_certificate(certificate: &Certificate, (node, now): (&str, Timestamp)) -> 
     let Certificate { common_name, not_before, not_after, .. } = certificate;
     let told = format!("a certificate of {common_name} until {not_after}");
     if now < *not_before {
-        let remedy = "is this machine's clock right? see: timedatectl";
+        let advice = "is this machine's clock right? see: timedatectl";
         return Check::fail(
             NAME,
             format!("a certificate of {common_name} that is good from {not_before} on only"),
-            remedy,
+            advice,
         );
     }
     match certificate.kubelet_of() {
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(verdict("system:node:n1", "2026-10-31T00:00:00Z"), Verdict::Fail);
         assert_eq!(verdict("system:node:n2", "2026-11-15T00:00:00Z"), Verdict::Fail);
         let over = of_certificate(&certificate("system:node:n1"), ("n1", at("2027-01-01T00:00:00Z")));
-        assert!(over.detail.contains("over since 2026-12-01T00:00:00Z") && over.remedy.contains("nodewell enroll"));
+        assert!(over.detail.contains("over since 2026-12-01T00:00:00Z") && over.advice.contains("nodewell enroll"));
     }
 
     #[test]

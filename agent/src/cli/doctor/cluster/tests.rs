@@ -149,7 +149,7 @@ async fn an_unreadable_kubeconfig_says_what_to_do() {
     let checks =
         Cluster { kubeconfig: "/nowhere/kubeconfig".into(), node: "n1".to_owned(), other_node: None }.examine().await;
     assert_eq!(checks.len(), 1);
-    assert!(checks[0].verdict == Verdict::Fail && !checks[0].remedy.is_empty());
+    assert!(checks[0].verdict == Verdict::Fail && !checks[0].advice.is_empty());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remedy::method::Claim;
+use nodewell_remediation::method::Claim;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! What is read once more before an act: each thing that forbids it, and the few that do not.
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{
         Meta, STORAGE_RELEASED,
         fence::{Confirmation, Intent, NodeFenceSpec, NodeFenceStatus},

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Done,
     api::{
         Meta,

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, future::pending, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     action::Telling,
     facts::{Attachment, Budget, Deletion, LeaseView, Node, Owner, Pod, PodRef},
     time::{Moment, Now},

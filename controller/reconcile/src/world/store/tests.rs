@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_remedy::{
+use nodewell_remediation::{
     api::{Meta, fence::NodeFence},
     facts::{LeaseView, Node, Truth},
 };

@@ -1,0 +1,287 @@
+//! `NodeFence`: the record of one node's remediation, from the first step to its end. It is the controller's only
+//! memory: a new leader reads where the one before stopped. A record is named like its node.
+//!
+//! The names of the node-fencing proposal (`step`, `status`, `retries`, `jobs`) are kept beside the finer [`Phase`].
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Meta, policy::StepSpec};
+use crate::facts::Taint;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFence {
+    pub metadata: Meta,
+    pub spec: NodeFenceSpec,
+    #[serde(default)]
+    pub status: NodeFenceStatus,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodeFenceSpec {
+    pub node_name: String,
+    /// The Node object it was opened for; another one of the same name is another node.
+    #[serde(rename = "nodeUID")]
+    pub node_uid: String,
+    /// The policy that asked for it; empty if a person did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub policy: String,
+    /// What the policy's predicate was true of, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
+    /// The ladder as it was when the record was opened: an edited policy does not change a fence under way.
+    #[serde(default)]
+    pub steps: Vec<StepSpec>,
+    /// Set by a person: nothing irreversible is begun any more; what is ours is taken back as far as it is safe.
+    #[serde(default)]
+    pub abort: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeFenceStatus {
+    pub phase: Phase,
+    /// The proposal's names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<ProposalStep>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<ProposalStatus>,
+    pub retries: u32,
+    /// Agents that are, or may be, running for this node: `method/act`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<String>,
+
+    /// Which of `spec.steps` is being taken.
+    pub rung: usize,
+    /// When this phase was entered, by the wall clock of the controller that led.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Why nothing is done, while nothing is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// When `hold` was written, with the numbers of then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_at: Option<Timestamp>,
+    /// The leader's term that wrote last.
+    pub epoch: u64,
+    /// `nodeInfo` before the first act.
+    #[serde(rename = "bootID", skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
+    #[serde(rename = "systemUUID", skip_serializing_if = "String::is_empty")]
+    pub system_uuid: String,
+    /// How often the whole ladder was begun again.
+    pub restarts: u32,
+    /// Attempts of the act at hand that failed.
+    pub failures: u32,
+    /// An irreversible act that was begun and of whose end nothing is known yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
+    /// Power was read as off; the proof that pods may be released.
+    /// On the wire its name is longer: a bare `off` is a boolean to many readers of YAML.
+    #[serde(rename = "offConfirmed", skip_serializing_if = "Option::is_none")]
+    pub off: Option<Confirmation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainReport>,
+    /// What we put on the Node and have to take back.
+    pub ours: Ours,
+    /// Pods released so far.
+    pub released: u32,
+    /// The Node carries the out-of-service taint since its Off was confirmed.
+    pub out_of_service: bool,
+    /// A release was meant, whatever came of it: storage that was cut off is not given back to the same boot. Beyond
+    /// the record the Node carries this ([`super::STORAGE_RELEASED`]).
+    pub release_begun: bool,
+    /// The boot whose pods were released when its machine was off: should it live on, its BMC lied, whatever it reports
+    /// by now.
+    #[serde(rename = "releasedBootID", skip_serializing_if = "String::is_empty")]
+    pub released_boot: String,
+    /// The methods of the isolation step were run, and those of the recovery step have to be.
+    pub isolated: bool,
+    /// The node had its time for a crash dump.
+    pub dump_waited: bool,
+    /// The fence cuts the node off this storage only (driver or class).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage_only: Option<String>,
+    /// UIDs of the pods that used that storage when it was about to be cut off: it is given back to the same boot only while
+    /// all of them are there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub storage_pods: Vec<String>,
+    /// `renewTime` of the kubelet's Lease when power was about to be cut: any later one proves that it lives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_renewed: Option<Timestamp>,
+    /// When an act was last tried and failed; the next try waits from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Timestamp>,
+    /// Why it will be quarantined once the out-of-service taint is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub giving_up: Option<Hold>,
+    /// The last value of annotation [`super::RETRY`] that was obeyed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub retried: String,
+    /// Times of the node's power cycles by records before this one, for the limit of a window.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier_cycles: Vec<Timestamp>,
+    /// Times of this record's power cycles.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cycles: Vec<Timestamp>,
+    /// The last [`JOURNAL_LINES`] things that were meant, done and seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub journal: Vec<Entry>,
+}
+
+impl NodeFence {
+    /// Times of the node's power cycles, as far as this record knows: earlier ones, its own, and one that is meant.
+    pub fn power_cycles(&self) -> impl Iterator<Item = Timestamp> {
+        let status = &self.status;
+        let meant = status.intent.iter().filter(|intent| intent.act == Irreversible::PowerOff).map(|intent| intent.at);
+        status.earlier_cycles.iter().chain(&status.cycles).copied().chain(meant)
+    }
+}
+
+/// A Node's object is not a log; the journal on the hosts has everything.
+pub const JOURNAL_LINES: usize = 40;
+
+/// The states of the fencing automaton, in the order of a fence that goes well. `docs/remediation-states.md` has the
+/// edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub enum Phase {
+    /// Opened; nothing has been done.
+    #[default]
+    Pending,
+    /// Taint and cordon.
+    Isolating,
+    Draining,
+    /// Waits after a step for the node to be well, or for the next step's time.
+    Waiting,
+    /// All guards were asked and allow the act that follows.
+    Guarded,
+    KdumpWait,
+    PoweringOff,
+    /// Off, read twice.
+    OffConfirmed,
+    /// The release is meant or done: the out-of-service taint, and with it the deletion of the node's pods.
+    PodsReleased,
+    PoweringOn,
+    AwaitReady,
+    Reaping,
+    /// Takes back what is ours.
+    Recovering,
+    Closed,
+    /// An act was begun and its end is unknown: the first thing to do is to ask for the power's status.
+    InDoubt,
+    /// An act failed; tried again after a while, up to the limit.
+    Failed,
+    /// Given up: a person has to look. Nothing is done any more.
+    Quarantined,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProposalStep {
+    Isolation,
+    PowerManagement,
+    Recovery,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProposalStatus {
+    New,
+    Running,
+    Done,
+    Error,
+}
+
+/// Why nothing is done. The reason is one word for machines; the message says what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Hold {
+    pub reason: String,
+    pub message: String,
+}
+
+impl Hold {
+    #[must_use]
+    pub fn new(reason: &str, message: impl Into<String>) -> Self {
+        Self { reason: reason.into(), message: message.into() }
+    }
+}
+
+/// What cannot be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Irreversible {
+    PowerOff,
+    PowerOn,
+    Release,
+    Reap,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    pub act: Irreversible,
+    pub epoch: u64,
+    pub at: Timestamp,
+    /// Of a release: how many pods were counted that it lets go. More than these are not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pods: u32,
+}
+
+/// The proof that a node is off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    /// When it was read as off last.
+    pub at: Timestamp,
+    /// How often it was read as off, one after the other.
+    pub reads: u32,
+    /// The methods that reported it.
+    pub by: Vec<String>,
+    /// The boot that ended.
+    #[serde(rename = "bootID", default)]
+    pub boot_id: String,
+    /// Nothing of ours turned it off.
+    #[serde(default)]
+    pub passive: bool,
+    pub epoch: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DrainReport {
+    /// Every pod that had to go is gone.
+    pub done: bool,
+    /// What would not go, and why; the first few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<String>,
+    /// Pods that the step's own choices left on the node; those of DaemonSets and static ones do not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: u32,
+}
+
+impl DrainReport {
+    /// Nothing runs there any more that power would end: what a power step after a drain relies on.
+    #[must_use]
+    pub fn emptied(&self) -> bool {
+        self.done && self.left == 0
+    }
+}
+
+// serde gives a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Ours {
+    pub cordon: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub at: Timestamp,
+    pub epoch: u64,
+    pub text: String,
+}

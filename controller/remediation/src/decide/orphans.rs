@@ -1,0 +1,108 @@
+//! Marks of ours on a node without a record: a person deleted it, or it was lost. Where nothing is wanted of the node,
+//! and it lives, a record is opened again, which only takes them back.
+
+use super::Pass;
+use crate::{
+    action::Action,
+    api::{
+        self, CORDONED_BY, Meta, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT,
+        fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, Ours},
+        policy::StepSpec,
+    },
+    facts::{Node, Taint, kubelet},
+    policy::{Policy, selector},
+    time::Moment,
+};
+
+/// What of the node is ours, in the eyes of a record of `policy`. A cordon is of the policy that its mark names; the mark
+/// alone is no cordon.
+pub(super) fn marks(node: &Node, policy: &str) -> Ours {
+    let cordon = node.unschedulable && cordoned_by(node).is_some_and(|by| by == policy);
+    Ours { cordon, taints: node.taints.iter().filter(|taint| is_ours(taint)).cloned().collect() }
+}
+
+/// Who uncordons by hand leaves the mark behind. It is taken away as well: a cordon that a person sets later would look
+/// like ours.
+fn cordoned_by(node: &Node) -> Option<&str> {
+    node.annotations.get(CORDONED_BY).map(String::as_str)
+}
+
+fn is_ours(taint: &Taint) -> bool {
+    taint.key == REMEDIATION_TAINT || taint.key == OUT_OF_SERVICE && taint.value == OUT_OF_SERVICE_BY
+}
+
+/// For a node that no policy is true of, and that all could judge. `since` is when the decision before this one first saw
+/// it so. A node that is off, or silent, is left as it is: its marks are what keeps others from it.
+pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) {
+    let is_marked = cordoned_by(node).is_some() || node.taints.iter().any(is_ours);
+    if !is_marked || !is_alive(pass, node) || is_held(pass, node) {
+        return;
+    }
+    let now = pass.scene.now.moment;
+    let since = since.unwrap_or(now);
+    pass.memory.orphans.insert(node.name.clone(), since);
+    let asker = asker(&pass.scene.snapshot.policies, node);
+    let span = asker.map_or_else(|| Policy::default().healthy_for, |policy| policy.healthy_for);
+    if now.since(since) < span {
+        return pass.wake(since.plus(span));
+    }
+    let fence = record(pass, node, asker);
+    pass.decision.actions.push(Action::Open(Box::new(fence)));
+}
+
+/// Ready, and its Lease was renewed before our eyes: the boot that was to end is over, or never was to.
+fn is_alive(pass: &Pass<'_>, node: &Node) -> bool {
+    let lease = pass.scene.snapshot.kubelet_leases.get(&node.name);
+    node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.scene.now.moment) < kubelet::LIVES)
+}
+
+/// What a policy that cannot be read wanted of it is not known.
+fn is_held(pass: &Pass<'_>, node: &Node) -> bool {
+    let snapshot = pass.scene.snapshot;
+    let unreadable = match cordoned_by(node) {
+        Some(by) => snapshot.unreadable_policies.contains_key(by),
+        // A taint does not name its policy: it may be any of those.
+        None => !snapshot.unreadable_policies.is_empty(),
+    };
+    let held = node.annotations.contains_key(api::HOLD) || snapshot.busy.contains(&node.name);
+    unreadable || held || pass.is_idle()
+}
+
+/// The policy whose marks these are; of several that set such taints the first.
+fn asker<'a>(policies: &'a [Policy], node: &Node) -> Option<&'a Policy> {
+    if let Some(by) = cordoned_by(node) {
+        return policies.iter().find(|policy| policy.name == by);
+    }
+    let sets = |step: &StepSpec| node.taints.iter().filter(|taint| is_ours(taint)).any(|taint| sets(step, taint));
+    policies.iter().find(|policy| selector::matches(&policy.selector, &node.labels) && policy.steps.iter().any(sets))
+}
+
+fn sets(step: &StepSpec, taint: &Taint) -> bool {
+    let key = |step: &api::policy::TaintStep| step.key.as_deref().unwrap_or(REMEDIATION_TAINT) == taint.key;
+    step.taint.as_ref().is_some_and(key) || taint.key == OUT_OF_SERVICE && step.power_cycle.is_some()
+}
+
+/// Where the policy is gone the record is aborted from the start: nothing is begun by it, and no policy is asked.
+fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
+    let policy = asker.map(|policy| policy.name.as_str()).or_else(|| cordoned_by(node)).unwrap_or_default().to_owned();
+    NodeFence {
+        metadata: Meta { name: node.name.clone(), ..Meta::default() },
+        status: NodeFenceStatus {
+            since: Some(pass.scene.now.wall),
+            epoch: pass.scene.snapshot.epoch,
+            boot_id: node.boot_id.clone(),
+            system_uuid: node.system_uuid.clone(),
+            ours: marks(node, &policy),
+            earlier_cycles: pass.scene.history.cycles_of(&node.name),
+            ..NodeFenceStatus::default()
+        },
+        spec: NodeFenceSpec {
+            node_name: node.name.clone(),
+            node_uid: node.uid.clone(),
+            cause: "it bears marks of ours and had no record; they are taken back".into(),
+            steps: asker.map(|policy| policy.steps.clone()).unwrap_or_default(),
+            abort: asker.is_none(),
+            policy,
+        },
+    }
+}

@@ -1,0 +1,110 @@
+//! Marks of ours without a record.
+
+use super::*;
+use crate::{
+    api::{CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT},
+    facts::{Effect, LeaseView, Taint},
+};
+
+fn taint(key: &str, value: &str) -> Taint {
+    Taint { key: key.into(), value: value.into(), effect: Effect::NoExecute }
+}
+
+fn renew(snapshot: &mut Snapshot, second: u64) {
+    let duration = Duration::from_secs(40);
+    let lease =
+        LeaseView { resource_version: String::new(), holder: "n0".into(), renewed: None, duration, seen: at(second) };
+    snapshot.kubelet_leases.insert("n0".into(), lease);
+}
+
+/// One node in service again that still bears everything of ours, under a policy that wants 5 minutes of health.
+fn marked(cordoned_by: &str) -> Snapshot {
+    let mut snapshot = world(0, vec![policy("p", vec![cordon(), power_cycle()])]);
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    node.unschedulable = true;
+    node.annotations.insert(CORDONED_BY.into(), cordoned_by.into());
+    node.taints = vec![taint(REMEDIATION_TAINT, ""), taint(OUT_OF_SERVICE, OUT_OF_SERVICE_BY), taint("other", "")];
+    snapshot
+}
+
+/// What is decided at `last` after a decision 300 s before.
+fn after_a_while(snapshot: &mut Snapshot, last: u64) -> Decision {
+    renew(snapshot, last - 300);
+    let first = run(snapshot, Memory::default(), last - 300);
+    assert!(opened(&first).is_empty());
+    renew(snapshot, last);
+    run(snapshot, first.memory, last)
+}
+
+#[test]
+fn marks_without_a_record_get_one_again_when_the_node_was_well_for_long_enough() {
+    let decision = after_a_while(&mut marked("p"), 2000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert_eq!((fence.spec.policy.as_str(), fence.spec.steps.len(), fence.spec.abort), ("p", 2, false));
+    assert!(fence.status.ours.cordon);
+    let keys: Vec<&str> = fence.status.ours.taints.iter().map(|taint| taint.key.as_str()).collect();
+    assert_eq!(keys, [REMEDIATION_TAINT, OUT_OF_SERVICE]);
+}
+
+/// A cordon that a person sets later would look like ours.
+#[test]
+fn the_mark_that_a_person_left_when_they_uncordoned_is_one_too() {
+    let mut snapshot = marked("p");
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    (node.unschedulable, node.taints) = (false, Vec::new());
+    let decision = after_a_while(&mut snapshot, 2000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert_eq!((fence.spec.policy.as_str(), fence.status.ours.cordon), ("p", false), "the mark alone is no cordon");
+}
+
+#[test]
+fn marks_of_a_policy_that_is_gone_are_only_taken_back() {
+    let decision = after_a_while(&mut marked("gone"), 2000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert_eq!((fence.spec.policy.as_str(), fence.spec.steps.len(), fence.spec.abort), ("gone", 0, true));
+    assert!(fence.status.ours.cordon);
+}
+
+#[test]
+fn a_silent_node_keeps_its_marks() {
+    let mut snapshot = marked("p");
+    renew(&mut snapshot, 1700);
+    let first = run(&snapshot, Memory::default(), 1700);
+    assert!(run(&snapshot, first.memory, 2000).actions.is_empty(), "its Lease is as old as the first look");
+}
+
+#[test]
+fn no_other_clients_marks_are_taken_up() {
+    let mut snapshot = marked("p");
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    node.annotations.clear();
+    node.taints = vec![taint(OUT_OF_SERVICE, "another"), taint("other", "")];
+    assert!(after_a_while(&mut snapshot, 2000).actions.is_empty());
+}
+
+#[test]
+fn marks_are_taken_up_by_a_leader_that_may_act_only() {
+    let stops: [fn(&mut Snapshot); 4] = [
+        |snapshot| snapshot.epoch = 0,
+        |snapshot| snapshot.dry_run = true,
+        |snapshot| snapshot.stopped = Some("a person".into()),
+        |snapshot| snapshot.host.informed = false,
+    ];
+    for stop in stops {
+        let mut snapshot = marked("p");
+        stop(&mut snapshot);
+        assert!(after_a_while(&mut snapshot, 2000).actions.is_empty());
+    }
+}
+
+/// A taint does not name its policy: it may be of the one that cannot be read.
+#[test]
+fn a_taint_stays_while_any_policy_cannot_be_read() {
+    let mut snapshot = marked("p");
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    node.unschedulable = false;
+    node.annotations.clear();
+    assert_eq!(opened(&after_a_while(&mut snapshot.clone(), 2000)), ["n0"]);
+    snapshot.unreadable_policies.insert("q".into(), "spec.steps: a typo".into());
+    assert!(opened(&after_a_while(&mut snapshot, 2000)).is_empty());
+}

@@ -1,0 +1,96 @@
+//! The path the cluster itself would take for a failed node, with times from its own settings, beside ours.
+//!
+//! All times count from the failure: the moment at which the node's power or network is gone. What the cluster does is
+//! written down from the sources of Kubernetes; each number names its own.
+
+mod cluster;
+mod ours;
+mod pods;
+mod render;
+mod settings;
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+pub use self::{
+    cluster::{NodePath, Surroundings, ZoneState},
+    ours::{OurPath, Remediation},
+    pods::{ClusterEnd, OurEnd, PodFate},
+    render::render,
+    settings::Settings,
+};
+use crate::facts::Pod;
+
+/// Something happens between `earliest` and `latest` after the failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Window {
+    #[serde(rename = "earliestSeconds", serialize_with = "seconds")]
+    pub earliest: Duration,
+    #[serde(rename = "latestSeconds", serialize_with = "seconds")]
+    pub latest: Duration,
+}
+
+impl Window {
+    #[must_use]
+    pub fn new(earliest: Duration, latest: Duration) -> Self {
+        Self { earliest, latest: latest.max(earliest) }
+    }
+
+    /// As much later as `span`.
+    #[must_use]
+    pub fn plus(self, span: Self) -> Self {
+        Self { earliest: self.earliest.saturating_add(span.earliest), latest: self.latest.saturating_add(span.latest) }
+    }
+
+    /// Later by exactly this much.
+    #[must_use]
+    pub fn later(self, by: Duration) -> Self {
+        self.plus(Self::new(by, by))
+    }
+}
+
+fn seconds<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(span.as_secs_f64())
+}
+
+fn maybe_seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    match span {
+        Some(span) => seconds(span, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// What would become of a node and its pods if it failed now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fate {
+    pub node: String,
+    /// What the times are made of.
+    pub settings: Settings,
+    pub cluster: NodePath,
+    /// Nothing if no policy would act on a failed node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours: Option<OurPath>,
+    /// What never comes back by itself first.
+    pub pods: Vec<PodFate>,
+}
+
+/// Foretells it. `pods` are those on the node; `remediation` is what a policy of ours would do, if any would.
+#[must_use]
+pub fn foretell(
+    node: &str,
+    pods: &[Pod],
+    (settings, around): (Settings, &Surroundings),
+    remediation: Option<&Remediation>,
+) -> Fate {
+    let cluster = NodePath::of(&settings, around);
+    let ours = remediation.map(|remediation| OurPath::of(remediation, &settings));
+    let mut pods: Vec<PodFate> =
+        pods.iter().map(|pod| PodFate::of(pod, (&settings, &cluster), remediation.zip(ours.as_ref()))).collect();
+    pods.sort_by(|left, right| (left.rank(), &left.pod).cmp(&(right.rank(), &right.pod)));
+    Fate { node: node.to_owned(), settings, cluster, ours, pods }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! What becomes of each pod of a failed node.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{NodePath, OurPath, Remediation, Settings, Window, maybe_seconds};
+use crate::facts::{Claim, Effect, Pod, Toleration, Volume};
+
+/// Set with Ready=Unknown; `node.kubernetes.io/not-ready` is for a kubelet that reports itself not ready.
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
+/// One pod's two ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodFate {
+    /// `namespace/name`.
+    pub pod: String,
+    /// `Kind/name` of what controls it; nothing for a bare pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// When the cluster marks it for deletion. Marked is not gone: the object stays until its kubelet reports that it
+    /// ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marked: Option<Window>,
+    pub cluster: ClusterEnd,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours: Option<OurEnd>,
+    /// Claims that one node only may use at a time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_volumes: Vec<String>,
+    /// Another controller has to agree to its end.
+    pub finalizers: bool,
+    /// Data in it is lost with the node (`emptyDir`).
+    pub loses_data: bool,
+}
+
+/// What the cluster itself comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum ClusterEnd {
+    /// Its controller starts another one as soon as this one is marked.
+    Replaced(Window),
+    /// It is replaced, and the replacement waits for a volume that stays attached to the failed node. For
+    /// `after_removal` after the old pod's *object* is gone, which nothing removes; never if that is switched off.
+    WaitsForVolume {
+        replaced: Window,
+        #[serde(rename = "afterRemovalSeconds", serialize_with = "maybe_seconds")]
+        after_removal: Option<Duration>,
+    },
+    /// A StatefulSet keeps one pod of a name: never while the old object is there.
+    NeverReplaced,
+    /// Nothing would make it again.
+    Lost,
+    /// It belongs to the node: it runs again when the node does.
+    Stays,
+    /// Its tolerations, or the state of the zone, keep it where it is: no replacement.
+    NotEvicted,
+    /// It had ended before.
+    Finished,
+    /// Whatever its controller does; we do not know that kind.
+    UpToOwner(Window),
+}
+
+/// What it comes to with us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum OurEnd {
+    /// Its object is gone, and its volumes are free: whatever controls it starts it elsewhere.
+    Released(Window),
+    /// It is deleted, and nothing makes another one.
+    Lost(Window),
+    /// Left where it is.
+    Stays,
+    /// No difference: this node cannot be fenced, or this pod not be released by it.
+    AsCluster,
+}
+
+impl PodFate {
+    pub(super) fn of(
+        pod: &Pod,
+        (settings, node): (&Settings, &NodePath),
+        ours: Option<(&Remediation, &OurPath)>,
+    ) -> Self {
+        let marked = marked(pod, node);
+        let cluster = cluster_end(pod, marked, settings);
+        Self {
+            pod: format!("{}/{}", pod.at.namespace, pod.at.name),
+            owner: pod.owner.as_ref().map(|owner| format!("{}/{}", owner.kind, owner.name)),
+            marked,
+            cluster,
+            ours: ours.map(|(remediation, path)| our_end(pod, remediation, path)),
+            held_volumes: held(pod).map(|claim| claim.name.clone()).collect(),
+            finalizers: pod.finalizers,
+            loses_data: pod.volumes.iter().any(|volume| matches!(volume, Volume::EmptyDir { .. })),
+        }
+    }
+
+    /// The worst first.
+    pub(super) fn rank(&self) -> u8 {
+        match self.cluster {
+            ClusterEnd::NeverReplaced => 0,
+            ClusterEnd::WaitsForVolume { .. } => 1,
+            ClusterEnd::Lost => 2,
+            ClusterEnd::NotEvicted => 3,
+            ClusterEnd::UpToOwner(_) => 4,
+            ClusterEnd::Replaced(_) => 5,
+            ClusterEnd::Stays => 6,
+            ClusterEnd::Finished => 7,
+        }
+    }
+
+    /// Only a person, the node itself or a remediation brings it back.
+    #[must_use]
+    pub fn needs_help(&self) -> bool {
+        self.rank() <= 3
+    }
+}
+
+/// Static pods have a mirror in the API; DaemonSets tolerate the taint for ever.
+fn belongs_to_node(pod: &Pod) -> bool {
+    pod.mirror || pod.owner.as_ref().is_some_and(|owner| matches!(owner.kind.as_str(), "DaemonSet" | "Node"))
+}
+
+fn cluster_end(pod: &Pod, marked: Option<Window>, settings: &Settings) -> ClusterEnd {
+    if pod.is_finished() {
+        return ClusterEnd::Finished;
+    }
+    if belongs_to_node(pod) {
+        return ClusterEnd::Stays;
+    }
+    let Some(owner) = &pod.owner else {
+        return if marked.is_some() { ClusterEnd::Lost } else { ClusterEnd::NotEvicted };
+    };
+    // Whatever its volumes: the name is taken until the object is gone, evicted or not.
+    if owner.kind == "StatefulSet" {
+        return ClusterEnd::NeverReplaced;
+    }
+    let Some(marked) = marked else { return ClusterEnd::NotEvicted };
+    match owner.kind.as_str() {
+        // Pods that are being deleted do not count (`IsPodActive`); Jobs so unless podReplacementPolicy is Failed.
+        "ReplicaSet" | "ReplicationController" | "Job" if held(pod).next().is_some() => {
+            ClusterEnd::WaitsForVolume { replaced: marked, after_removal: settings.force_detach_after }
+        }
+        "ReplicaSet" | "ReplicationController" | "Job" => ClusterEnd::Replaced(marked),
+        _ => ClusterEnd::UpToOwner(marked),
+    }
+}
+
+fn held(pod: &Pod) -> impl Iterator<Item = &Claim> {
+    pod.volumes.iter().filter_map(|volume| match volume {
+        // A claim that was not looked up may be held: better to name one too many.
+        Volume::Claim(claim) if claim.one_node_only != Some(false) => Some(claim),
+        _ => None,
+    })
+}
+
+/// When the taint eviction controller deletes it: after the shortest of the tolerations that match
+/// (`pkg/controller/tainteviction`), at once if none does, never if all of them are without an end.
+fn marked(pod: &Pod, node: &NodePath) -> Option<Window> {
+    if pod.deleting.is_some() {
+        return Some(Window::new(Duration::ZERO, Duration::ZERO));
+    }
+    let tainted = node.tainted?;
+    let matching: Vec<&Toleration> = pod.tolerations.iter().filter(|one| tolerates(one)).collect();
+    if matching.is_empty() {
+        return Some(tainted);
+    }
+    let shortest = matching.iter().filter_map(|one| one.seconds).min()?;
+    Some(tainted.later(Duration::from_secs(u64::try_from(shortest).unwrap_or_default())))
+}
+
+/// The taint has no value.
+fn tolerates(toleration: &Toleration) -> bool {
+    let key = toleration.key == UNREACHABLE || toleration.key.is_empty() && toleration.exists;
+    let effect = toleration.effect.is_none_or(|effect| effect == Effect::NoExecute);
+    key && effect && (toleration.exists || toleration.value.is_empty())
+}
+
+fn our_end(pod: &Pod, remediation: &Remediation, path: &OurPath) -> OurEnd {
+    if pod.is_finished() || belongs_to_node(pod) {
+        return OurEnd::Stays;
+    }
+    match path.released {
+        Some(at) if remediation.storage_only.as_ref().is_none_or(|storage| pod.is_only_on(storage)) => {
+            match pod.owner {
+                Some(_) => OurEnd::Released(at),
+                None => OurEnd::Lost(at),
+            }
+        }
+        _ => OurEnd::AsCluster,
+    }
+}

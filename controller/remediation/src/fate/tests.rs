@@ -1,0 +1,199 @@
+//! What becomes of the pods of a node that fails, with the settings of clusters of all kinds.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::facts::{Claim, Owner, Pod, PodRef, Toleration, Volume};
+
+fn pod(name: &str, owner: Option<&str>) -> Pod {
+    Pod {
+        at: PodRef { namespace: "shop".into(), name: name.into(), uid: name.into() },
+        node: "worker-7".into(),
+        phase: "Running".into(),
+        ready: true,
+        owner: owner.map(|kind| Owner { kind: kind.into(), name: "o".into(), uid: "u".into(), gone: false }),
+        grace: Duration::from_secs(30),
+        // What the DefaultTolerationSeconds admission plug-in adds.
+        tolerations: vec![toleration("node.kubernetes.io/unreachable", Some(300))],
+        ..Pod::default()
+    }
+}
+
+fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
+    Toleration { key: key.into(), value: String::new(), exists: true, effect: None, seconds }
+}
+
+fn claim(name: &str, one_node_only: Option<bool>) -> Volume {
+    Volume::Claim(Claim { name: name.into(), one_node_only, driver: Some("csi.x".into()), ..Claim::default() })
+}
+
+fn around() -> Surroundings {
+    Surroundings { zone_nodes: 10, zone_not_ready: 0, others_ready: true }
+}
+
+fn fate_of(pods: &[Pod], around: &Surroundings, remediation: Option<&Remediation>) -> Fate {
+    foretell("worker-7", pods, (Settings::defaults(Some(33)), around), remediation)
+}
+
+fn end(pod: Pod) -> ClusterEnd {
+    fate_of(&[pod], &around(), None).pods[0].cluster
+}
+
+fn window(earliest: u64, latest: u64) -> Window {
+    Window::new(Duration::from_secs(earliest), Duration::from_secs(latest))
+}
+
+fn remediation() -> Remediation {
+    Remediation {
+        policy: "stateful".into(),
+        silent_for: Some(Duration::from_secs(15)),
+        held_for: Duration::ZERO,
+        evidence: Some("its BMC says OFF".into()),
+        off: Some(Duration::from_secs(8)),
+        storage_only: None,
+        holds: Vec::new(),
+    }
+}
+
+#[test]
+fn a_stateless_pod_is_replaced_after_350_seconds() {
+    let fate = fate_of(&[pod("web", Some("ReplicaSet"))], &around(), None);
+    assert_eq!(fate.cluster.unknown, window(40, 55));
+    assert_eq!(fate.pods[0].cluster, ClusterEnd::Replaced(window(340, 355)), "50 s + 300 s, give or take");
+    let before = foretell("n", &[pod("web", Some("ReplicaSet"))], (Settings::defaults(Some(31)), &around()), None);
+    assert_eq!(before.pods[0].cluster, ClusterEnd::Replaced(window(330, 345)), "340 s before 1.32");
+}
+
+#[test]
+fn each_kind_of_owner_has_its_own_end() {
+    let with = |mut pod: Pod, change: &dyn Fn(&mut Pod)| {
+        change(&mut pod);
+        end(pod)
+    };
+    assert_eq!(end(pod("db-0", Some("StatefulSet"))), ClusterEnd::NeverReplaced);
+    assert_eq!(end(pod("agent", Some("DaemonSet"))), ClusterEnd::Stays);
+    assert_eq!(end(pod("bare", None)), ClusterEnd::Lost);
+    assert_eq!(end(pod("job", Some("Job"))), ClusterEnd::Replaced(window(340, 355)));
+    assert_eq!(end(pod("odd", Some("VirtualMachine"))), ClusterEnd::UpToOwner(window(340, 355)));
+    assert_eq!(with(pod("etcd", Some("Node")), &|pod| pod.mirror = true), ClusterEnd::Stays);
+    assert_eq!(with(pod("done", None), &|pod| pod.phase = "Succeeded".into()), ClusterEnd::Finished);
+    let deployment = || pod("web", Some("ReplicaSet"));
+    let held = |claim: Volume| with(deployment(), &|pod| pod.volumes = vec![claim.clone()]);
+    let waits = ClusterEnd::WaitsForVolume { replaced: window(340, 355), after_removal: Some(Duration::from_mins(6)) };
+    assert_eq!(held(claim("data", Some(true))), waits);
+    assert_eq!(held(claim("data", None)), waits, "not read: better one too many");
+    assert_eq!(held(claim("data", Some(false))), ClusterEnd::Replaced(window(340, 355)));
+}
+
+#[test]
+fn tolerations_decide_when_a_pod_is_marked() {
+    let with = |tolerations: Vec<Toleration>| {
+        let mut pod = pod("web", Some("ReplicaSet"));
+        pod.tolerations = tolerations;
+        end(pod)
+    };
+    let unreachable = "node.kubernetes.io/unreachable";
+    assert_eq!(with(vec![]), ClusterEnd::Replaced(window(40, 55)), "at once");
+    assert_eq!(with(vec![toleration(unreachable, None)]), ClusterEnd::NotEvicted, "never");
+    assert_eq!(with(vec![toleration("", Some(10))]), ClusterEnd::Replaced(window(50, 65)), "every key");
+    let two = vec![toleration(unreachable, None), toleration(unreachable, Some(5))];
+    assert_eq!(with(two), ClusterEnd::Replaced(window(45, 60)), "the shortest counts");
+    let negative = with(vec![toleration(unreachable, Some(-7))]);
+    assert_eq!(negative, ClusterEnd::Replaced(window(40, 55)));
+    let mut other = toleration(unreachable, Some(5));
+    other.effect = Some(crate::facts::Effect::NoSchedule);
+    assert_eq!(with(vec![other]), ClusterEnd::Replaced(window(40, 55)), "another effect tolerates nothing here");
+}
+
+#[test]
+fn the_zone_decides_whether_anything_is_evicted() {
+    let state = |zone_nodes, zone_not_ready, others_ready| {
+        let path = fate_of(&[], &Surroundings { zone_nodes, zone_not_ready, others_ready }, None).cluster;
+        (path.zone, path.tainted)
+    };
+    assert_eq!(state(10, 0, true), (ZoneState::Normal, Some(window(40, 55))));
+    assert_eq!(state(10, 4, true), (ZoneState::Normal, Some(window(40, 95))), "one after the other, 10 s apart");
+    assert_eq!(state(10, 5, true), (ZoneState::PartialDisruption, None), "55 % and a small zone");
+    assert_eq!(state(2, 0, true).0, ZoneState::Normal, "fewer than three are no disruption");
+    let large = state(100, 59, true);
+    assert_eq!(large, (ZoneState::PartialDisruption, Some(window(40, 55 + 5900))), "a hundredth a second");
+    assert_eq!(state(3, 2, true), (ZoneState::FullDisruption, Some(window(40, 75))));
+    assert_eq!(state(3, 2, false), (ZoneState::AllDown, None), "then it is its own fault");
+    assert_eq!(state(1, 0, false), (ZoneState::AllDown, None));
+}
+
+#[test]
+fn ours_is_beside_it() {
+    let pods = [pod("db-0", Some("StatefulSet")), pod("bare", None), pod("agent", Some("DaemonSet"))];
+    let fate = fate_of(&pods, &around(), Some(&remediation()));
+    let ours = fate.ours.as_ref().unwrap();
+    assert_eq!(ours.silent, window(5, 15));
+    assert_eq!((ours.off, ours.released), (Some(window(6, 23)), Some(window(6, 25))));
+    let ends: Vec<Option<OurEnd>> = fate.pods.iter().map(|pod| pod.ours).collect();
+    assert_eq!(ends, [OurEnd::Released(window(6, 25)), OurEnd::Lost(window(6, 25)), OurEnd::Stays].map(Some));
+
+    let unfenced = Remediation { off: None, ..remediation() };
+    assert_eq!(fate_of(&pods, &around(), Some(&unfenced)).pods[0].ours, Some(OurEnd::AsCluster));
+}
+
+#[test]
+fn a_method_for_one_storage_releases_only_its_pods() {
+    let mut stored = pod("db-0", Some("StatefulSet"));
+    stored.volumes = vec![claim("data", Some(true))];
+    let only = Remediation { storage_only: Some("csi.x".into()), ..remediation() };
+    let fate = fate_of(&[stored, pod("db-1", Some("StatefulSet"))], &around(), Some(&only));
+    assert!(matches!(fate.pods[0].ours, Some(OurEnd::Released(_))));
+    assert_eq!(fate.pods[1].ours, Some(OurEnd::AsCluster));
+}
+
+fn whole() -> Fate {
+    let mut shared = pod("web-5d9c", Some("ReplicaSet"));
+    shared.volumes = vec![claim("uploads", Some(true)), Volume::EmptyDir { name: "tmp".into() }];
+    let mut deleting = pod("db-0", Some("StatefulSet"));
+    deleting.finalizers = true;
+    fate_of(&[pod("api-7f", Some("ReplicaSet")), shared, deleting, pod("debug", None)], &around(), Some(&remediation()))
+}
+
+#[test]
+fn as_text_it_looks_like_this() {
+    let text = render(&whole(), 100).join("\n");
+    assert_eq!(text, include_str!("tests/wide.txt").trim_end());
+    let narrow = render(&whole(), 60).join("\n");
+    assert_eq!(narrow, include_str!("tests/narrow.txt").trim_end());
+}
+
+#[test]
+fn as_json_times_are_seconds() {
+    let json = serde_json::to_value(whole()).unwrap();
+    assert_eq!(json["cluster"]["unknown"], serde_json::json!({ "earliestSeconds": 40.0, "latestSeconds": 55.0 }));
+    assert_eq!(json["settings"]["nodeMonitorGracePeriodSeconds"], 50.0);
+    assert_eq!(json["pods"][0]["cluster"], "NeverReplaced");
+    assert_eq!(json["pods"][1]["cluster"]["WaitsForVolume"]["afterRemovalSeconds"], 360.0);
+    assert_eq!(json["settings"]["forceDetachAfterSeconds"], 360.0);
+    assert_eq!(json["ours"]["released"]["latestSeconds"], 25.0);
+}
+
+proptest! {
+    #[test]
+    fn no_line_is_too_long_and_no_word_is_lost(width in 60_usize..200, name in "[a-z0-9-]{1,63}") {
+        let fate = fate_of(&[pod(&name, Some("ReplicaSet"))], &around(), Some(&remediation()));
+        let lines = render(&fate, width);
+        for line in &lines {
+            prop_assert!(line.chars().count() <= width, "{line}");
+            prop_assert_eq!(line.trim_end(), line.as_str());
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_clusters_is_earlier_with_more_nodes_down(down in 0_usize..200, total in 1_usize..200) {
+        let at = |zone_not_ready| {
+            let around = Surroundings { zone_nodes: total, zone_not_ready, others_ready: true };
+            fate_of(&[], &around, None).cluster
+        };
+        let (fewer, more) = (at(down), at(down + 1));
+        prop_assert_eq!(fewer.unknown, more.unknown);
+        if let (Some(fewer), Some(more), true) = (fewer.tainted, more.tainted, fewer.zone == more.zone) {
+            prop_assert!(fewer <= more);
+        }
+    }
+}

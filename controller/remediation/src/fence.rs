@@ -1,0 +1,154 @@
+//! The automaton of one record: what its next step is, and what the record has after a step.
+//! `docs/remediation-states.md` has its edges, each with its guard; [`edges`] has them for the tests.
+
+mod absorb;
+mod begin;
+mod doubt;
+pub mod edges;
+pub mod evidence;
+mod holds;
+mod interrupt;
+mod ladder;
+mod power;
+mod proposal;
+mod record;
+mod recover;
+mod release;
+mod restore;
+pub mod revival;
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+
+use self::{ladder::Rung, revival::Revival};
+pub use self::{
+    release::{goes, out_of_service},
+    restore::is_cut,
+};
+use crate::{
+    action::{Action, Op, Outcome, Telling},
+    api::fence::{Hold, NodeFence, Phase},
+    drain::DrainRules,
+    facts::{LeaseView, Node},
+    policy::Policy,
+    snapshot::Gathered,
+    time::{Moment, Now},
+};
+
+/// All that the automaton looks at. It does not know other nodes: what they forbid is in `permits`.
+#[derive(Debug, Clone)]
+pub struct Case<'a> {
+    pub fence: &'a NodeFence,
+    /// The Node of the record's name, which may be another one (its UID differs then).
+    pub node: Option<&'a Node>,
+    pub kubelet_lease: Option<&'a LeaseView>,
+    pub agent_lease: Option<&'a LeaseView>,
+    pub gathered: &'a Gathered,
+    /// The policy as it is now; nothing if it is gone or cannot be read.
+    pub policy: Option<&'a Policy>,
+    pub wanted: Wanted,
+    pub permits: &'a Permits,
+    /// When this controller first saw the record in its present phase; timers count from here.
+    pub entered: Moment,
+    /// What was seen of the node since its Off was confirmed.
+    pub revival: Option<&'a Revival>,
+    pub epoch: u64,
+    pub now: Now,
+}
+
+/// The rules of the drain that a record is at.
+#[must_use]
+pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
+    match ladder::current(fence) {
+        Some(Ok(Rung::Drain(step))) if fence.status.phase == Phase::Draining => ladder::drain_rules(step).ok(),
+        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Drain(_) | Rung::Power { .. } | Rung::Reap { .. }) | Err(_))
+        | None => None,
+    }
+}
+
+/// The answer of the policy's predicate for the node now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// It still needs remediation.
+    Yes,
+    /// It has been well since.
+    No { since: Moment },
+    /// It cannot be judged; nothing more destructive than before.
+    Unknown,
+}
+
+/// What the guards hold against this node; an empty list allows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Permits {
+    /// Taint and cordon.
+    pub isolate: Vec<Hold>,
+    /// Drain.
+    pub drain: Vec<Hold>,
+    /// Reboot, power cycle, reap, release of pods.
+    pub power: Vec<Hold>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    Act(Action),
+    /// Nothing now; look again at `until`, or when something changes.
+    Wait {
+        until: Option<Moment>,
+        holds: Vec<Hold>,
+    },
+}
+
+/// The next thing for this record. An irreversible step is only given out when the record as stored means that very
+/// act, by this epoch, and meant it a moment ago. A caller that performs it and cannot store its outcome does not
+/// perform it again: the intent grows old, and then the first thing is to ask for the power's state.
+#[must_use]
+pub fn next(case: &Case<'_>) -> Next {
+    let standstill = holds::standstill(case);
+    if !standstill.is_empty() {
+        return Next::Wait { until: None, holds: standstill };
+    }
+    let next = interrupt::check(case).unwrap_or_else(|| phase(case));
+    match (next, interrupt::well_at(case)) {
+        (Next::Wait { until, holds }, Some(well)) => {
+            Next::Wait { until: Some(until.map_or(well, |at| at.min(well))), holds }
+        }
+        (next, _) => next,
+    }
+}
+
+/// `fence`, which is not stored yet, as it is to be opened: in its first step.
+pub(crate) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
+    begin::opened(fence, at)
+}
+
+fn phase(case: &Case<'_>) -> Next {
+    if let Some(next) = power::methods_changed(case) {
+        return next;
+    }
+    match case.fence.status.phase {
+        Phase::Pending => begin::pending(case),
+        Phase::Isolating => begin::isolating(case),
+        Phase::Draining => begin::draining(case),
+        Phase::Waiting => begin::waiting(case),
+        Phase::Guarded => power::guarded(case),
+        Phase::KdumpWait => power::kdump_wait(case),
+        Phase::PoweringOff => power::powering_off(case),
+        Phase::Reaping => power::reaping(case),
+        Phase::OffConfirmed => release::off_confirmed(case),
+        Phase::PodsReleased => release::pods_released(case),
+        Phase::PoweringOn => restore::powering_on(case),
+        Phase::AwaitReady => restore::await_ready(case),
+        Phase::Recovering => recover::recovering(case),
+        Phase::Closed => recover::closed(case),
+        Phase::InDoubt => doubt::in_doubt(case),
+        Phase::Failed => doubt::failed(case),
+        Phase::Quarantined => doubt::quarantined(case),
+    }
+}
+
+/// The record after `op` ended with `outcome`, and what to report of it. The caller that performs saves it.
+#[must_use]
+pub fn absorb(fence: &NodeFence, op: &Op, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, Telling) {
+    absorb::absorb(record::Draft::new(fence, epoch, now.wall), op, outcome).finish()
+}

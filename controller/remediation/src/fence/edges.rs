@@ -1,0 +1,31 @@
+//! Every edge of the automaton: what is not here does not happen. `docs/remediation-states.md` says when each is taken.
+
+use crate::api::fence::Phase::{self, *};
+
+/// From, and where to; in the order of the documentation.
+#[rustfmt::skip]
+pub const EDGES: &[(Phase, &[Phase])] = &[
+    (Pending, &[Isolating, Draining, Guarded, Waiting, Recovering, Closed]),
+    (Isolating, &[Draining, Waiting, Guarded, Recovering, Closed]),
+    (Draining, &[Isolating, Waiting, Guarded, Recovering, Closed]),
+    (Waiting, &[Pending, Isolating, Draining, Guarded, Recovering, Closed, Quarantined]),
+    (Guarded, &[KdumpWait, PoweringOff, OffConfirmed, Reaping, Failed, Recovering, Closed, Quarantined]),
+    (KdumpWait, &[Guarded, Recovering, Closed]),
+    (PoweringOff, &[OffConfirmed, Guarded, InDoubt, Quarantined]),
+    (OffConfirmed, &[PodsReleased, PoweringOn, Guarded, Recovering, InDoubt, Quarantined]),
+    (PodsReleased, &[PoweringOn, OffConfirmed, AwaitReady, Guarded, Recovering, InDoubt, Quarantined]),
+    (PoweringOn, &[AwaitReady, InDoubt, Recovering, Quarantined]),
+    (AwaitReady, &[Recovering, Failed, Isolating, Draining, Guarded, Closed, Quarantined]),
+    (Reaping, &[Waiting, Guarded, InDoubt, Closed]),
+    (Recovering, &[Waiting, Closed, Quarantined]),
+    (InDoubt, &[OffConfirmed, PoweringOn, AwaitReady, Failed, Recovering, Closed, Quarantined]),
+    (Failed, &[Guarded, Isolating, Draining, Recovering, Closed, Quarantined]),
+    (Quarantined, &[InDoubt, Closed]),
+    (Closed, &[]),
+];
+
+/// Whether a record may go from one phase to another. Staying is always allowed.
+#[must_use]
+pub fn is_edge(from: Phase, to: Phase) -> bool {
+    from == to || EDGES.iter().any(|(phase, next)| *phase == from && next.contains(&to))
+}

@@ -1,0 +1,114 @@
+//! The record's own ladder: which rung is being taken, and what its fields mean.
+
+use std::time::Duration;
+
+use crate::{
+    api::{
+        OUT_OF_SERVICE, REMEDIATION_TAINT,
+        fence::{Hold, NodeFence, Phase},
+        policy::{DrainStep, PowerStep, Span, StepSpec, TaintStep},
+    },
+    drain::DrainRules,
+    facts::{Effect, Taint},
+};
+
+/// What a node may take from power on to Ready, if the step does not set it.
+const READY_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What a rung asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Rung<'a> {
+    Taint(&'a TaintStep),
+    Cordon,
+    Drain(&'a DrainStep),
+    Power { step: &'a PowerStep, releases: bool },
+    Reap { even_if_drain_failed: bool },
+}
+
+impl Rung<'_> {
+    /// Where such a rung begins.
+    pub(super) fn phase(&self) -> Phase {
+        match self {
+            Self::Taint(_) | Self::Cordon => Phase::Isolating,
+            Self::Drain(_) => Phase::Draining,
+            Self::Power { .. } | Self::Reap { .. } => Phase::Guarded,
+        }
+    }
+}
+
+/// The rung at hand; nothing past the ladder's end.
+pub(super) fn current(fence: &NodeFence) -> Option<Result<Rung<'_>, Hold>> {
+    rung(fence, fence.status.rung)
+}
+
+pub(super) fn rung(fence: &NodeFence, index: usize) -> Option<Result<Rung<'_>, Hold>> {
+    fence.spec.steps.get(index).map(|step| read(step, index))
+}
+
+pub(super) fn cuts_power(fence: &NodeFence) -> bool {
+    fence.spec.steps.iter().any(|step| step.reboot.is_some() || step.power_cycle.is_some())
+}
+
+fn read(step: &StepSpec, index: usize) -> Result<Rung<'_>, Hold> {
+    let reap = step.reap.as_ref();
+    let kinds = [
+        step.taint.as_ref().map(Rung::Taint),
+        step.cordon.as_ref().map(|_| Rung::Cordon),
+        step.drain.as_ref().map(Rung::Drain),
+        step.reboot.as_ref().map(|step| Rung::Power { step, releases: false }),
+        step.power_cycle.as_ref().map(|step| Rung::Power { step, releases: true }),
+        reap.map(|reap| Rung::Reap { even_if_drain_failed: reap.even_if_drain_failed }),
+    ];
+    let mut given = kinds.into_iter().flatten();
+    match (given.next(), given.next()) {
+        // Whichever client wrote the record: that taint is a release, and no step of isolation.
+        (Some(Rung::Taint(step)), None) if taint(step).key == OUT_OF_SERVICE => {
+            Err(unreadable(format!("spec.steps[{index}].taint may not be {OUT_OF_SERVICE}, which releases pods")))
+        }
+        (Some(rung), None) => Ok(rung),
+        _ => Err(unreadable(format!("spec.steps[{index}] has to name exactly one kind of step"))),
+    }
+}
+
+fn unreadable(message: String) -> Hold {
+    Hold::new("BadStep", message + "; delete the record when the policy is mended")
+}
+
+/// `30s`, `5m`, `1h30m`.
+pub(super) fn span(span: &Span) -> Result<Duration, Hold> {
+    span.duration().map_err(unreadable)
+}
+
+fn span_or(given: Option<&Span>, default: Duration) -> Result<Duration, Hold> {
+    given.map_or(Ok(default), span)
+}
+
+/// How long to wait after the rung at hand.
+pub(super) fn then_wait(fence: &NodeFence) -> Result<Duration, Hold> {
+    let given = fence.spec.steps.get(fence.status.rung).and_then(|step| step.then_wait.as_ref());
+    span_or(given, Duration::ZERO)
+}
+
+pub(super) fn ready_timeout(step: &PowerStep) -> Result<Duration, Hold> {
+    span_or(step.ready_timeout.as_ref(), READY_TIMEOUT)
+}
+
+pub(super) fn kdump_wait(step: &PowerStep) -> Result<Duration, Hold> {
+    span_or(step.kdump_wait.as_ref(), Duration::ZERO)
+}
+
+pub(super) fn taint(step: &TaintStep) -> Taint {
+    Taint {
+        key: step.key.clone().unwrap_or_else(|| REMEDIATION_TAINT.into()),
+        value: step.value.clone().unwrap_or_default(),
+        effect: step.effect.unwrap_or(Effect::NoSchedule),
+    }
+}
+
+/// The step's choices, with its whole time.
+pub(super) fn drain_rules(step: &DrainStep) -> Result<DrainRules, Hold> {
+    DrainRules::of(step).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        unreadable(format!("the drain: {}", errors.join("; ")))
+    })
+}

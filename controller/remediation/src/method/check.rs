@@ -1,0 +1,302 @@
+//! A node's methods against the metadata of their agents. Agents only warn of an option they do not know, and do without
+//! it; here it refuses the configuration.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use super::{
+    Act, Agent, BuiltIn, Call, ClusterSettings, Kind, Method, Mistakes, NodeMethods, Ready, Wish, Written, fault,
+    forbidden, near,
+};
+
+/// What `fencing.py` waits for the power to change, if the metadata does not give it.
+const POWER_TIMEOUT_SECS: u64 = 20;
+/// Logins and shells of an act.
+const LOGIN_SECS: u64 = 10;
+/// More than this no outage waits for.
+const POWER_TIMEOUT_LIMIT_SECS: u64 = 600;
+const REDFISH: &str = "fence_redfish";
+
+/// Checks all methods of `found`; `agents` has the metadata of each agent by name, or why there is none.
+///
+/// # Errors
+/// Everything that is wrong.
+pub fn check(found: &NodeMethods, agents: &BTreeMap<String, Result<Agent, String>>) -> Result<Ready, Mistakes> {
+    let mut checker = Checker { found, agents, mistakes: Vec::new(), notes: Vec::new() };
+    let calls = found.methods.values().filter_map(|method| checker.call(method)).collect::<Vec<_>>();
+    checker.built_ins();
+    let storage_only = checker.storage(&calls);
+    checker.without_effect();
+    let Checker { mistakes, notes, .. } = checker;
+    if !mistakes.is_empty() {
+        return Err(Mistakes(mistakes));
+    }
+    let is_real = |name: &&String| BuiltIn::named(name) != Some(BuiltIn::RestartInstance);
+    Ok(Ready {
+        node: found.node.clone(),
+        isolation: found.isolation.clone(),
+        power_management: found.power_management.iter().filter(is_real).cloned().collect(),
+        recovery: found.recovery.clone(),
+        calls: calls.into_iter().map(|call| (call.name.clone(), call)).collect(),
+        storage_only,
+        pins: found.pins.clone(),
+        notes,
+    })
+}
+
+/// Every name by which a key of the Secret may give an option.
+fn secret_names(name: &str, agent: &Agent) -> BTreeMap<String, String> {
+    let allowed = agent.names.iter().filter(|(_, alias)| forbidden::may_be_secret(name, &alias.to));
+    allowed.map(|(name, alias)| (name.clone(), alias.to.clone())).collect()
+}
+
+/// The client that sets the node's label chooses them.
+fn of_type(method: &Method, agent: &Agent) -> BTreeSet<String> {
+    let by_label = method.options.iter().filter(|(_, written)| !written.of_node);
+    by_label.filter_map(|(name, _)| agent.find(name)).map(|(alias, _)| alias.to.clone()).collect()
+}
+
+struct Checker<'a> {
+    found: &'a NodeMethods,
+    agents: &'a BTreeMap<String, Result<Agent, String>>,
+    mistakes: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Checker<'_> {
+    fn call(&mut self, method: &Method) -> Option<Call> {
+        let agent = match self.agents.get(&method.agent) {
+            Some(Ok(agent)) => agent,
+            Some(Err(why)) => {
+                let text = "correct agent_name, or install the package that has it on this host";
+                return self.wrong(method, &format!("{}: {why}; {text}", method.agent));
+            }
+            None => return self.wrong(method, &format!("{} was not asked for its options", method.agent)),
+        };
+        if forbidden::proves_nothing(&method.agent) {
+            return self.wrong(method, &format!("{} proves nothing about a node's power", method.agent));
+        }
+        let before = self.mistakes.len();
+        let options = self.options(method, agent);
+        let acts = self.acts(method, agent);
+        let needed = self.needed(method, agent, &options);
+        let longest = self.longest(method, agent, &options);
+        (self.mistakes.len() == before).then(|| Call {
+            name: method.name.clone(),
+            agent: method.agent.clone(),
+            options,
+            secret: method.secret.clone(),
+            secret_needed: method.secret_needed,
+            needed,
+            names: secret_names(&method.agent, agent),
+            claim: method.claim.clone(),
+            of_type: of_type(method, agent),
+            storage: method.storage.clone(),
+            acts,
+            longest,
+        })
+    }
+
+    /// Read and checked for those who bring them along, and limits of nothing: an operator who relies on them has to
+    /// know.
+    fn without_effect(&mut self) {
+        let (given, default) = (&self.found.cluster, ClusterSettings::default());
+        let mut idle = Vec::new();
+        if given.grace_timeout != default.grace_timeout {
+            idle.push("grace_timeout".to_owned());
+        }
+        if given.giveup_retries != default.giveup_retries {
+            idle.push("giveup_retries".to_owned());
+        }
+        let limits = given.policies.iter().filter(|policy| policy.percentage.is_some());
+        idle.extend(limits.map(|policy| format!("percentage of fence-policy-{}", policy.name)));
+        if !idle.is_empty() {
+            let text =
+                format!("{} has no effect; limits are those of RemediationPolicies (spec.budget)", idle.join(", "));
+            self.notes.push(format!("{}: {text}", super::cluster::CLUSTER));
+        }
+    }
+
+    fn wrong<T>(&mut self, method: &Method, text: &str) -> Option<T> {
+        self.mistakes.push(format!("{}: method {}: {text}", method.at, method.name));
+        None
+    }
+
+    /// By their preferred names.
+    fn options(&mut self, method: &Method, agent: &Agent) -> BTreeMap<String, String> {
+        let mut options = BTreeMap::new();
+        for (name, Written { value, at, .. }) in &method.options {
+            let Some((alias, parameter)) = agent.find(name) else {
+                let near = near::names(name, agent.parameters.keys().map(String::as_str), &method.agent);
+                self.mistakes.push(format!("{at}: {} has no option {name}; {near}", method.agent));
+                continue;
+            };
+            if let Err(why) = judge((&method.agent, &alias.to), &parameter.kind, value) {
+                self.mistakes.push(format!("{at}: {name} {why}"));
+            }
+            if alias.deprecated {
+                self.notes.push(format!("{at}: {name} is deprecated; write {}", alias.to));
+            }
+            // Given to the agent, it would only make one machine look like two.
+            if alias.to == "plug" && agent.plug_is_address {
+                self.notes.push(format!("{at}: {name} says nothing to {}; leave it away", method.agent));
+                continue;
+            }
+            if options.insert(alias.to.clone(), value.clone()).is_some() {
+                self.mistakes.push(format!("{at}: {name} and another name of {} are both given; keep one", alias.to));
+            }
+        }
+        options
+    }
+
+    /// Options without which the agent would not start. The Secret may still bring some of them.
+    fn needed(&mut self, method: &Method, agent: &Agent, options: &BTreeMap<String, String>) -> BTreeSet<String> {
+        let required =
+            agent.parameters.iter().filter(|(_, parameter)| parameter.required && parameter.default.is_none());
+        let missing = required.map(|(name, _)| name).filter(|name| !options.contains_key(*name) && *name != "action");
+        let (later, now): (Vec<_>, Vec<_>) = missing.partition(|name| forbidden::may_be_secret(&method.agent, name));
+        for name in now {
+            self.wrong::<()>(method, &format!("{} needs the option {name}", method.agent));
+        }
+        // By the metadata it might be given as plug, with port_as_ip.
+        let may_lack = agent.parameters.get("ip").is_some_and(|ip| !ip.required);
+        if agent.plug_is_address && may_lack && !options.contains_key("ip") {
+            self.wrong::<()>(method, &format!("{} needs the option ip", method.agent));
+        }
+        if method.agent == REDFISH {
+            self.redfish(method, options);
+        }
+        later.into_iter().cloned().collect()
+    }
+
+    fn redfish(&mut self, method: &Method, options: &BTreeMap<String, String>) {
+        // A BMC with several systems: the agent would take the last.
+        let path = options.get("systems_uri").map_or("", String::as_str);
+        if !path.starts_with('/') {
+            self.wrong::<()>(method, "fence_redfish needs systems_uri, a path such as /redfish/v1/Systems/1");
+        }
+        let address = options.get("ip").map_or("", String::as_str);
+        if address.matches(':').count() == 1 {
+            self.wrong::<()>(method, &format!("ip is {address}; write the port as ipport"));
+        } else if address.contains(':') && !address.starts_with('[') {
+            self.wrong::<()>(method, &format!("ip is {address}; fence_redfish needs it as [{address}]"));
+        }
+    }
+
+    fn acts(&mut self, method: &Method, agent: &Agent) -> BTreeSet<Act> {
+        let name = &method.name;
+        let [isolation, power, recovery] =
+            [&self.found.isolation, &self.found.power_management, &self.found.recovery].map(|step| step.contains(name));
+        if [isolation, power, recovery].into_iter().filter(|step| *step).count() > 1 {
+            self.wrong::<()>(method, "it is in more than one step; make one method for each");
+        }
+        let acts = match (method.action, isolation, recovery) {
+            (Some(Wish::On), ..) | (None, false, true) => BTreeSet::from([Act::On]),
+            (Some(Wish::Off), ..) | (None, true, false) => BTreeSet::from([Act::Off]),
+            (Some(Wish::Reboot), true, _) | (Some(Wish::Reboot), _, true) => {
+                self.wrong::<()>(method, "reboot is for power_management only");
+                BTreeSet::new()
+            }
+            _ => BTreeSet::from([Act::Off, Act::On]),
+        };
+        let acts = if power { self.power(method, agent, acts) } else { acts };
+        let missing = acts.iter().find(|act| !agent.actions.contains(act.word()));
+        if let Some(act) = missing {
+            self.wrong::<()>(method, &format!("{} cannot do {}", method.agent, act.word()));
+        }
+        acts
+    }
+
+    /// What turns off has to be asked whether it did.
+    fn power(&mut self, method: &Method, agent: &Agent, mut acts: BTreeSet<Act>) -> BTreeSet<Act> {
+        if method.action == Some(Wish::Off) && !self.has_other_for_on(method) {
+            acts.insert(Act::On);
+        }
+        // Only the node itself can let itself in again, once it was rebooted.
+        if method.storage.is_some() && method.action != Some(Wish::On) && !agent.actions.contains(Act::On.word()) {
+            acts.remove(&Act::On);
+        }
+        if acts.contains(&Act::Off) {
+            acts.insert(Act::Status);
+        }
+        if !agent.actions.contains("reboot") && method.storage.is_none() {
+            let text = format!("{} cuts off a storage or a network, not the power; add storage=DRIVER", method.agent);
+            self.wrong::<()>(method, &text);
+        }
+        acts
+    }
+
+    /// The proposal's pairs of methods for a PDU: one with `action=off`, one with `action=on`.
+    fn has_other_for_on(&self, method: &Method) -> bool {
+        let others = self.found.power_management.iter().filter(|name| **name != method.name);
+        others.filter_map(|name| self.found.methods.get(name)).any(|other| other.action == Some(Wish::On))
+    }
+
+    fn longest(&mut self, method: &Method, agent: &Agent, options: &BTreeMap<String, String>) -> Duration {
+        let seconds = |name: &str| {
+            let given = options.get(name);
+            let default = agent.parameters.get(name).and_then(|parameter| parameter.default.as_ref());
+            given.or(default).and_then(|text| text.parse::<u64>().ok())
+        };
+        let power = seconds("power_timeout").unwrap_or(POWER_TIMEOUT_SECS);
+        let waits = seconds("power_wait").unwrap_or(0).saturating_add(seconds("delay").unwrap_or(0));
+        if power.saturating_add(waits) > POWER_TIMEOUT_LIMIT_SECS {
+            let text =
+                format!("power_timeout, power_wait and delay are more than {POWER_TIMEOUT_LIMIT_SECS} s together");
+            self.wrong::<()>(method, &text);
+            return Duration::ZERO;
+        }
+        Duration::from_secs(2 * power + waits + LOGIN_SECS)
+    }
+
+    fn built_ins(&mut self) {
+        let found = self.found;
+        let steps = [("isolation", &found.isolation), ("recovery", &found.recovery)];
+        for (step, names) in steps {
+            if names.iter().any(|name| BuiltIn::named(name) == Some(BuiltIn::RestartInstance)) {
+                self.mistakes.push(format!("{step}: restart-instance is for power_management only"));
+            }
+        }
+        if found.isolation.iter().any(|name| BuiltIn::named(name) == Some(BuiltIn::Uncordon)) {
+            self.mistakes.push("isolation: uncordon is for recovery only".to_owned());
+        }
+    }
+
+    /// Power and storage in one step would leave open which of them is proven.
+    fn storage(&mut self, calls: &[Call]) -> Option<String> {
+        let power = calls.iter().filter(|call| self.found.power_management.contains(&call.name));
+        let storages: BTreeSet<Option<&str>> =
+            power.filter(|call| call.acts.contains(&Act::Off)).map(|call| call.storage.as_deref()).collect();
+        if storages.len() > 1 {
+            self.mistakes.push(
+                "power_management: methods with different storage= (or without) are mixed; one kind only".to_owned(),
+            );
+        }
+        storages.into_iter().next().flatten().map(str::to_owned)
+    }
+}
+
+fn judge((agent, name): (&str, &str), kind: &Kind, value: &str) -> Result<(), String> {
+    if forbidden::is_secret(name) {
+        return Err("is a secret; put it into the method's Secret, under this name as the key".to_owned());
+    }
+    if let Some(why) = forbidden::why(name) {
+        return Err(format!("may not be set here: {why}"));
+    }
+    match kind {
+        Kind::Text => fault(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}"))),
+        Kind::Integer | Kind::Second if value.parse::<u32>().is_ok() => Ok(()),
+        Kind::Integer | Kind::Second => Err(format!("is {value}, not a whole number")),
+        Kind::Boolean if is_boolean(value) => Ok(()),
+        Kind::Boolean => Err(format!("is {value}; there are on, yes, true, 1 and off, no, false, 0")),
+        Kind::Select(values) if values.iter().any(|one| one == value) => Ok(()),
+        Kind::Select(values) => Err(format!("is {value}; there are {}", values.join(", "))),
+    }
+}
+
+fn is_boolean(value: &str) -> bool {
+    let words = ["on", "yes", "true", "1", "off", "no", "false", "0"];
+    words.contains(&value.to_ascii_lowercase().as_str())
+}

@@ -1,0 +1,182 @@
+//! From the wire format to a [`Policy`]. A value that cannot be read is an error, never a default.
+
+use std::time::Duration;
+
+use super::{Budget, Fast, Policy, PolicyError, Quota, Rate, Storm, ladder, selector};
+use crate::{
+    api::policy::{
+        Amount, BudgetSpec, ControlPlane, FastSpec, Mode, RateSpec, RemediationPolicy, Selector, Span, StormSpec,
+    },
+    predicate::{Predicate, cel},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// The kubelet renews its Lease every 10 s; less silence proves nothing.
+const SHORTEST_SILENCE: Duration = Duration::from_secs(10);
+
+/// Everything that is wrong, in the order of the fields.
+#[derive(Default)]
+pub(super) struct Mistakes(Vec<PolicyError>);
+
+impl Mistakes {
+    pub(super) fn add(&mut self, field: impl Into<String>, problem: impl Into<String>) {
+        self.0.push(PolicyError { field: field.into(), problem: problem.into() });
+    }
+
+    pub(super) fn extend(&mut self, field: &str, below: Vec<(String, String)>) {
+        below.into_iter().for_each(|(name, problem)| self.add(format!("{field}.{name}"), problem));
+    }
+
+    /// What was read, or the default so that reading goes on to the next error.
+    fn or<T>(&mut self, field: &str, read: Option<Result<T, String>>, default: T) -> T {
+        match read {
+            Some(Ok(value)) => value,
+            Some(Err(problem)) => {
+                self.add(field, problem);
+                default
+            }
+            None => default,
+        }
+    }
+
+    fn span(&mut self, field: &str, span: Option<&Span>, default: Duration) -> Duration {
+        self.or(field, span.map(Span::duration), default)
+    }
+
+    fn quota(&mut self, field: &str, amount: Option<&Amount>, default: Quota) -> Quota {
+        self.or(field, amount.map(Quota::read), default)
+    }
+
+    fn rate(&mut self, field: &str, rate: Option<&RateSpec>, default: Rate) -> Rate {
+        let Some(rate) = rate else { return default };
+        let within = self.span(&format!("{field}.within"), Some(&rate.within), default.within);
+        if within.is_zero() {
+            self.add(format!("{field}.within"), "0 is no window");
+        }
+        Rate { count: rate.count, within }
+    }
+}
+
+/// Every limit at its default; it matches nothing.
+pub(super) fn defaults() -> Policy {
+    Policy {
+        name: String::new(),
+        selector: Selector::default(),
+        when: Predicate::Never,
+        trust_events: false,
+        held_for: 5 * MINUTE,
+        healthy_for: 5 * MINUTE,
+        steps: Vec::new(),
+        mode: Mode::Observe,
+        control_plane: ControlPlane::Never,
+        new_node_grace: 5 * MINUTE,
+        cordon_budget: no_more_than_one(None, None),
+        budget: no_more_than_one(Some(1), Some(Rate { count: 10, within: 60 * MINUTE })),
+        storm: Storm {
+            unhealthy: Quota::Percent(30),
+            rate: Rate { count: 5, within: MINUTE },
+            cooldown: 10 * MINUTE,
+            reachable: Quota::Percent(50),
+        },
+        restarts: Rate { count: 2, within: 24 * 60 * MINUTE },
+        pods: Rate { count: 250, within: 10 * MINUTE },
+        fast: None,
+    }
+}
+
+fn no_more_than_one(at_once: Option<u32>, rate: Option<Rate>) -> Budget {
+    Budget {
+        cluster: Quota::Count(1),
+        dead: Quota::Count(1),
+        zone: Quota::Count(1),
+        topology: Vec::new(),
+        at_once,
+        rate,
+    }
+}
+
+pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyError>> {
+    let (spec, default) = (&policy.spec, defaults());
+    let mut wrong = Mistakes::default();
+    if policy.metadata.name.is_empty() {
+        wrong.add("metadata.name", "is empty");
+    }
+    wrong.extend("spec.selector", selector::mistakes(&spec.selector));
+    let when = cel::Expression::compile(&spec.when).map(Predicate::Cel);
+    let compiled = Policy {
+        name: policy.metadata.name.clone(),
+        selector: spec.selector.clone(),
+        when: wrong.or("spec.when", Some(when), Predicate::Never),
+        trust_events: spec.trust_events,
+        held_for: wrong.span("spec.for", spec.r#for.as_ref(), default.held_for),
+        healthy_for: wrong.span("spec.healthyFor", spec.healthy_for.as_ref(), default.healthy_for),
+        steps: ladder::read(&spec.steps, &mut wrong),
+        mode: spec.mode,
+        control_plane: spec.control_plane,
+        new_node_grace: wrong.span("spec.newNodeGrace", spec.new_node_grace.as_ref(), default.new_node_grace),
+        cordon_budget: budget("spec.cordonBudget", spec.cordon_budget.as_ref(), default.cordon_budget, &mut wrong),
+        budget: budget("spec.budget", spec.budget.as_ref(), default.budget, &mut wrong),
+        storm: storm(spec.storm.as_ref(), default.storm, &mut wrong),
+        restarts: wrong.rate("spec.restarts", spec.restarts.as_ref(), default.restarts),
+        pods: wrong.rate("spec.pods", spec.pods.as_ref(), default.pods),
+        fast: spec.fast.as_ref().map(|fast| read_fast(fast, &mut wrong)),
+    };
+    if wrong.0.is_empty() { Ok(compiled) } else { Err(wrong.0) }
+}
+
+fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, wrong: &mut Mistakes) -> Budget {
+    let Some(spec) = spec else { return default };
+    let below = |name: &str| format!("{field}.{name}");
+    let whole = Rate { count: 0, within: MINUTE };
+    let cluster = wrong.quota(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
+    Budget {
+        cluster,
+        dead: wrong.quota(&below("maxDead"), spec.max_dead.as_ref(), cluster),
+        zone: wrong.quota(&below("maxUnavailablePerZone"), spec.max_unavailable_per_zone.as_ref(), default.zone),
+        topology: topology(field, spec, wrong),
+        at_once: spec.at_once.or(default.at_once),
+        rate: match &spec.rate {
+            Some(rate) => Some(wrong.rate(&below("rate"), Some(rate), whole)),
+            None => default.rate,
+        },
+    }
+}
+
+fn topology(field: &str, spec: &BudgetSpec, wrong: &mut Mistakes) -> Vec<(String, Quota)> {
+    let mut known: Vec<(String, Quota)> = Vec::new();
+    for (at, domain) in spec.topology.iter().enumerate() {
+        let field = format!("{field}.topology[{at}]");
+        if domain.label.is_empty() {
+            wrong.add(format!("{field}.label"), "is empty");
+        }
+        if known.iter().any(|(label, _)| *label == domain.label) {
+            wrong.add(format!("{field}.label"), format!("`{}` is there already", domain.label));
+        }
+        let most = wrong.quota(&format!("{field}.maxUnavailable"), Some(&domain.max_unavailable), Quota::Count(0));
+        known.push((domain.label.clone(), most));
+    }
+    known
+}
+
+fn storm(spec: Option<&StormSpec>, default: Storm, wrong: &mut Mistakes) -> Storm {
+    let Some(spec) = spec else { return default };
+    let reachable = wrong.quota("spec.storm.reachable", spec.reachable.as_ref(), default.reachable);
+    Storm {
+        unhealthy: wrong.quota("spec.storm.unhealthy", spec.unhealthy.as_ref(), default.unhealthy),
+        rate: wrong.rate("spec.storm.rate", spec.rate.as_ref(), default.rate),
+        cooldown: wrong.span("spec.storm.cooldown", spec.cooldown.as_ref(), default.cooldown),
+        reachable,
+    }
+}
+
+fn read_fast(spec: &FastSpec, wrong: &mut Mistakes) -> Fast {
+    let silent_for = wrong.span("spec.fast.silentFor", spec.silent_for.as_ref(), Duration::from_secs(15));
+    if silent_for < SHORTEST_SILENCE {
+        wrong.add("spec.fast.silentFor", "is shorter than 10s, the kubelet's own beat");
+    }
+    let unreachable_from = spec.unreachable_from.unwrap_or(2);
+    if unreachable_from < 2 {
+        wrong.add("spec.fast.unreachableFrom", "fewer than 2 hosts are no second witness");
+    }
+    Fast { silent_for, unreachable_from }
+}

@@ -1,0 +1,127 @@
+//! node-reaper's configuration as a policy: its ladder is cordon, drain, reap; its predicates judge in place of CEL.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    api::policy::{
+        Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, Mode, ReapStep, RemediationPolicySpec, Selector, Span,
+        StepSpec,
+    },
+    facts::Node,
+    predicate::Judge,
+    snapshot::Snapshot,
+    time::Now,
+};
+
+use super::{
+    Maximum,
+    config::{Compat, ReaperConfig},
+    decision::{Reason, Verdict, decide_one},
+};
+
+/// What the policy is called in records, Events and metrics.
+pub const POLICY_NAME: &str = "node-reaper";
+
+/// What force may take after the drain's own time.
+const FORCED: Duration = Duration::from_secs(30);
+
+/// The policy's spec, and what judges in place of `when` (which only shows the predicate to people: it is not CEL).
+#[must_use]
+pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge>) {
+    let spec = RemediationPolicySpec {
+        selector: Selector::default(),
+        when: config.reap.text.clone(),
+        trust_events: false,
+        r#for: Some(secs(Duration::ZERO)),
+        healthy_for: None,
+        steps: steps(config),
+        mode: if config.dry_run { Mode::Observe } else { Mode::Enforce },
+        control_plane: ControlPlane::Never,
+        new_node_grace: Some(secs(config.new_node_grace)),
+        cordon_budget: Some(budget(config)),
+        budget: Some(budget(config)),
+        storm: None,
+        restarts: None,
+        pods: None,
+        fast: None,
+    };
+    (spec, Arc::new(ReaperJudge { config: config.clone() }))
+}
+
+/// Judges as node-reaper decides. Limits that are reached are errors, not "well": they hold what is under way.
+#[derive(Debug)]
+pub struct ReaperJudge {
+    config: ReaperConfig,
+}
+
+impl Judge for ReaperJudge {
+    fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String> {
+        match decide_one(&self.config, node, snapshot, now)? {
+            Verdict::Reap => Ok(true),
+            Verdict::Not(Reason::NotMeant | Reason::TooNew { .. }) => Ok(false),
+            Verdict::Not(reason) => Err(reason.to_string()),
+        }
+    }
+
+    fn source(&self) -> &str {
+        &self.config.reap.text
+    }
+}
+
+fn steps(config: &ReaperConfig) -> Vec<StepSpec> {
+    let cordon = StepSpec { cordon: Some(CordonStep {}), then_wait: Some(secs(Duration::ZERO)), ..StepSpec::default() };
+    let drain = StepSpec { drain: Some(drain(config)), then_wait: Some(secs(Duration::ZERO)), ..StepSpec::default() };
+    let reap = ReapStep { even_if_drain_failed: config.reap_even_if_drain_failed };
+    let reap = StepSpec { reap: Some(reap), ..StepSpec::default() };
+    let mut steps = vec![cordon, drain];
+    steps.extend((!config.skip_reaping).then_some(reap));
+    steps
+}
+
+/// node-reaper asks about no emptyDir volume, and lets pods without an owner die with the machine.
+fn drain(config: &ReaperConfig) -> DrainStep {
+    DrainStep {
+        timeout: secs(total(config)),
+        grace_period_seconds: u32::try_from(config.pod_grace.as_secs()).ok(),
+        ignore_daemon_sets: true,
+        delete_empty_dir_data: true,
+        force: true,
+        disable_eviction: !config.use_eviction,
+        force_on_timeout: config.drain_force_retry,
+        ..DrainStep::default()
+    }
+}
+
+/// So long that the last fifth, or 30 s, which is force's, comes after node-reaper's own time.
+fn total(config: &ReaperConfig) -> Duration {
+    match config.drain_force_retry {
+        true => config.drain_timeout + (config.drain_timeout / 4).min(FORCED),
+        false => config.drain_timeout,
+    }
+}
+
+/// The judge counts with `unhealthyPredicate`; the guards count what is not in service. The stricter of the two holds.
+fn budget(config: &ReaperConfig) -> BudgetSpec {
+    let zone = match (config.compat, config.max_unhealthy_in_zone) {
+        // A share of the cluster, which only the judge knows.
+        (Compat::Strict, Maximum::Percent(_)) => Maximum::Percent(100),
+        (_, most) => most,
+    };
+    BudgetSpec {
+        max_unavailable: Some(amount(config.max_unhealthy)),
+        max_unavailable_per_zone: Some(amount(zone)),
+        at_once: Some(1),
+        ..BudgetSpec::default()
+    }
+}
+
+fn amount(most: Maximum) -> Amount {
+    match most {
+        Maximum::Nodes(nodes) => Amount::Count(u32::try_from(nodes).unwrap_or(u32::MAX)),
+        Maximum::Percent(percent) => Amount::Text(format!("{percent}%")),
+    }
+}
+
+fn secs(span: Duration) -> Span {
+    Span(format!("{}s", span.as_secs()))
+}

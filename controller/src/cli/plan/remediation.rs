@@ -1,0 +1,158 @@
+//! What the policies would do with one node if it failed now: the same decision, on a cache in which it has failed.
+
+use std::time::Duration;
+
+use nodewell_remediation::{
+    api::{
+        fence::Hold,
+        policy::{Span, StepSpec},
+    },
+    decide::{self, Memory},
+    facts::{Condition, Effect, LeaseView, Node, Taint, Truth},
+    fate::Remediation,
+    guard::reason::{EVIDENCE_TOO_YOUNG, IDENTITY_UNPROVEN},
+    policy::{Policy, selector},
+    snapshot::{FencePlan, Snapshot},
+    time::{Moment, Now},
+};
+
+/// A failure as old as this has had all the time that evidence takes.
+const LONG_AGO: Duration = Duration::from_secs(3600);
+
+/// Nothing if no policy would be true of it. `plan` is how it is fenced, or why it cannot be.
+pub(super) fn remediation(
+    snapshot: &Snapshot,
+    name: &str,
+    plan: &Result<FencePlan, Hold>,
+    now: Now,
+) -> Option<Remediation> {
+    let before = snapshot.nodes.get(name)?;
+    let failed = failed(snapshot, before, now.moment);
+    let policy = failed.policies.iter().find(|policy| is_true_of(policy, &failed, name, now))?;
+    let off = plan.as_ref().ok().filter(|plan| matches!(plan.identity, Some(Ok(()))) && cycles(policy).is_some());
+    let fast = policy.fast.filter(|fast| is_early(policy, snapshot, before, fast.silent_for, now));
+    let mut holds = holds(failed.clone(), policy, name, now);
+    holds.extend(unfenced(plan, policy));
+    holds.dedup();
+    Some(Remediation {
+        policy: policy.name.clone(),
+        silent_for: fast.map(|fast| fast.silent_for),
+        held_for: policy.held_for + first_steps(policy),
+        evidence: fast.map(|fast| format!("its BMC says OFF or {} hosts cannot reach it", fast.unreachable_from)),
+        off: off.map(|plan| plan.longest),
+        storage_only: off.and_then(|plan| plan.storage_only.clone()),
+        holds,
+    })
+}
+
+/// The cache with this node gone for an hour, and nothing in hand of it.
+fn failed(snapshot: &Snapshot, before: &Node, now: Moment) -> Snapshot {
+    let since = ago(now, LONG_AGO);
+    let mut node = before.clone();
+    node.conditions.retain(|condition| condition.kind != "Ready");
+    node.conditions.push(unknown(since));
+    for effect in [Effect::NoSchedule, Effect::NoExecute] {
+        let key = "node.kubernetes.io/unreachable".to_owned();
+        node.taints.push(Taint { key, value: String::new(), effect });
+    }
+    let mut world = silent(snapshot, &node.name, since);
+    world.fences.remove(&node.name);
+    world.busy.remove(&node.name);
+    world.nodes.insert(node.name.clone(), node);
+    world
+}
+
+/// As the node lifecycle controller writes it.
+fn unknown(since: Moment) -> Condition {
+    Condition {
+        kind: "Ready".to_owned(),
+        status: Truth::Unknown,
+        reason: "NodeStatusUnknown".to_owned(),
+        message: "Kubelet stopped posting node status.".to_owned(),
+        since: None,
+        heartbeat: None,
+        seen: since,
+        is_own_word: false,
+    }
+}
+
+/// The cache in which its Leases were not renewed since then.
+fn silent(snapshot: &Snapshot, node: &str, since: Moment) -> Snapshot {
+    let mut world = snapshot.clone();
+    let none = LeaseView {
+        resource_version: String::new(),
+        holder: node.to_owned(),
+        renewed: None,
+        duration: Duration::from_secs(40),
+        seen: since,
+    };
+    world.kubelet_leases.entry(node.to_owned()).or_insert(none).seen = since;
+    if let Some(lease) = world.agent_leases.get_mut(node) {
+        lease.seen = since;
+    }
+    world
+}
+
+fn is_true_of(policy: &Policy, world: &Snapshot, name: &str, now: Now) -> bool {
+    let Some(node) = world.nodes.get(name) else { return false };
+    selector::matches(&policy.selector, &node.labels) && policy.when.judge(node, world, now) == Ok(true)
+}
+
+/// Whether it is true by the Lease's silence alone, before Ready is Unknown.
+fn is_early(policy: &Policy, snapshot: &Snapshot, before: &Node, silence: Duration, now: Now) -> bool {
+    // The next look after that much silence.
+    let since = ago(now.moment, silence + Duration::from_secs(1));
+    is_true_of(policy, &silent(snapshot, &before.name, since), &before.name, now)
+}
+
+fn cycles(policy: &Policy) -> Option<&StepSpec> {
+    policy.steps.iter().find(|step| step.power_cycle.is_some())
+}
+
+/// What the steps before the power cycle may take: a drain of a dead node takes all of its time.
+fn first_steps(policy: &Policy) -> Duration {
+    let before = policy.steps.iter().take_while(|step| step.power_cycle.is_none());
+    let drained = |step: &StepSpec| step.drain.as_ref().map(|drain| span(&drain.timeout)).unwrap_or_default();
+    before.map(|step| drained(step) + step.then_wait.as_ref().map(span).unwrap_or_default()).sum()
+}
+
+/// The policy is compiled: its spans can be read.
+fn span(span: &Span) -> Duration {
+    span.duration().unwrap_or_default()
+}
+
+/// What speaks against the power cycle as things stand; time alone does not.
+fn holds(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<String> {
+    let mut alone = policy.clone();
+    if let Some(cycle) = cycles(policy) {
+        // The first step's guards are those that are shown.
+        alone.steps = vec![cycle.clone()];
+    }
+    world.policies = vec![alone];
+    let decision = decide::decide(&world, Memory::as_told(&world, now), now);
+    let verdict = decision.verdicts.into_iter().find(|verdict| verdict.node == name);
+    let mut holds: Vec<String> =
+        verdict.into_iter().flat_map(|verdict| verdict.holds).map(|hold| hold.reason).collect();
+    holds.retain(|reason| reason != EVIDENCE_TOO_YOUNG);
+    holds
+}
+
+/// Why it cannot be turned off, in short.
+fn unfenced(plan: &Result<FencePlan, Hold>, policy: &Policy) -> Option<String> {
+    if cycles(policy).is_none() {
+        return Some("its policy has no powerCycle".to_owned());
+    }
+    match plan {
+        Err(hold) => Some(hold.reason.clone()),
+        Ok(FencePlan { identity: Some(Ok(())), .. }) => None,
+        Ok(_) => Some(IDENTITY_UNPROVEN.to_owned()),
+    }
+}
+
+fn ago(now: Moment, span: Duration) -> Moment {
+    Moment(now.0.saturating_sub(span))
+}
+
+#[cfg(test)]
+#[path = "remediation/tests.rs"]
+mod tests;

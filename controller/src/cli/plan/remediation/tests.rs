@@ -1,0 +1,113 @@
+//! When the controller would be done with a node, beside the cluster.
+
+use nodewell_remediation::{
+    api::policy::RemediationPolicy,
+    snapshot::{HostView, Quorum},
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::kube::convert;
+
+fn now() -> Now {
+    Now { moment: Moment(Duration::from_secs(100_000)), wall: "2026-01-02T00:00:00Z".parse().unwrap() }
+}
+
+fn node(name: &str) -> Node {
+    let raw = json!({
+        "metadata": { "name": name, "uid": name, "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z" },
+        "status": { "conditions": [{ "type": "Ready", "status": "True", "reason": "KubeletReady" }] },
+    });
+    convert::node(serde_json::from_value(raw).unwrap(), Moment(Duration::from_secs(50_000))).unwrap()
+}
+
+/// Ten nodes that are well, and one policy.
+fn world(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
+    let mut spec =
+        json!({ "when": when, "mode": "Enforce", "for": "0s", "steps": [{ "cordon": {} }, { "powerCycle": {} }] });
+    change(&mut spec);
+    let policy = json!({ "metadata": { "name": "lost" }, "spec": spec });
+    let policy: RemediationPolicy = serde_json::from_value(policy).unwrap();
+    let mut world = Snapshot {
+        policies: vec![Policy::compile(&policy).unwrap()],
+        host: HostView { informed: true, ..HostView::default() },
+        etcd: Quorum::Members { healthy: 3, total: 3 },
+        epoch: 1,
+        ..Snapshot::default()
+    };
+    for number in 1..=10 {
+        let name = format!("n{number}");
+        let lease = LeaseView {
+            resource_version: String::new(),
+            holder: name.clone(),
+            renewed: None,
+            duration: Duration::from_secs(40),
+            seen: now().moment,
+        };
+        world.kubelet_leases.insert(name.clone(), lease);
+        world.nodes.insert(name.clone(), node(&name));
+    }
+    world
+}
+
+fn fenced() -> Result<FencePlan, Hold> {
+    Ok(FencePlan { longest: Duration::from_secs(20), identity: Some(Ok(())), ..FencePlan::default() })
+}
+
+const LOST: &str = "conditions.Ready.status != 'True'";
+const SILENT: &str = "conditions.Ready.status != 'True' || lease.age > duration('12s')";
+
+#[test]
+fn a_node_that_is_well_would_be_fenced_if_it_failed() {
+    let remediation = remediation(&world(LOST, |_| {}), "n1", &fenced(), now()).unwrap();
+    assert_eq!((remediation.policy.as_str(), remediation.off), ("lost", Some(Duration::from_secs(20))));
+    assert_eq!((remediation.silent_for, remediation.evidence), (None, None), "Ready has to be Unknown first");
+    assert_eq!(remediation.holds, Vec::<String>::new());
+}
+
+#[test]
+fn a_policy_that_hears_the_silence_acts_by_it() {
+    let fast = |spec: &mut Value| spec["fast"] = json!({ "silentFor": "15s", "unreachableFrom": 2 });
+    let early = remediation(&world(SILENT, fast), "n1", &fenced(), now()).unwrap();
+    assert_eq!(early.silent_for, Some(Duration::from_secs(15)));
+    assert!(early.evidence.unwrap().contains("2 hosts"));
+    let late = remediation(&world(LOST, fast), "n1", &fenced(), now()).unwrap();
+    assert_eq!(late.silent_for, None, "its predicate waits for the cluster");
+}
+
+#[test]
+fn what_holds_it_now_is_named() {
+    let held = |world: &Snapshot, plan: Result<FencePlan, Hold>| remediation(world, "n1", &plan, now()).unwrap().holds;
+    let observe = |spec: &mut Value| spec["mode"] = json!("Observe");
+    assert_eq!(held(&world(LOST, observe), fenced()), ["Observe"]);
+    let dry = Snapshot { dry_run: true, ..world(LOST, |_| {}) };
+    assert_eq!(held(&dry, fenced()), ["DryRun"]);
+    for reason in ["NoMethods", "FenceNotReady"] {
+        let unset = Err(Hold::new(reason, "fence-config-n1: it has no option lanpluss"));
+        assert_eq!(held(&world(LOST, |_| {}), unset), [reason]);
+    }
+    let unproven = FencePlan { identity: Some(Err("another's".into())), ..fenced().unwrap() };
+    assert_eq!(held(&world(LOST, |_| {}), Ok(unproven)), ["IdentityUnproven"]);
+    let cordons = |spec: &mut Value| spec["steps"] = json!([{ "cordon": {} }]);
+    let only = remediation(&world(LOST, cordons), "n1", &fenced(), now()).unwrap();
+    assert_eq!((only.off, only.holds), (None, vec!["its policy has no powerCycle".to_owned()]));
+}
+
+#[test]
+fn steps_before_the_power_cycle_take_their_time() {
+    let drains = |spec: &mut Value| {
+        spec["for"] = json!("1m");
+        spec["steps"] =
+            json!([{ "cordon": {} }, { "drain": { "timeout": "5m" }, "thenWait": "30s" }, { "powerCycle": {} }]);
+    };
+    let remediation = remediation(&world(LOST, drains), "n1", &fenced(), now()).unwrap();
+    assert_eq!(remediation.held_for, Duration::from_secs(60 + 300 + 30));
+}
+
+#[test]
+fn no_policy_no_remediation() {
+    assert_eq!(remediation(&world("false", |_| {}), "n1", &fenced(), now()), None);
+    let elsewhere = |spec: &mut Value| spec["selector"] = json!({ "matchLabels": { "pool": "b" } });
+    assert_eq!(remediation(&world(LOST, elsewhere), "n1", &fenced(), now()), None);
+    assert_eq!(remediation(&world(LOST, |_| {}), "absent", &fenced(), now()), None);
+}
