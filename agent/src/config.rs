@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub use flags::{Command, Flags};
-pub use settings::{IdentityMode, MetricsAddress, Satellites, Settings};
+pub use settings::{CheckProcesses, IdentityMode, MetricsAddress, Settings};
 
 pub mod flags;
 pub mod settings;
@@ -48,7 +48,7 @@ pub struct Config {
     pub npd_config: Vec<PathBuf>,
     pub monitors_dir: PathBuf,
     pub kubelet_dir: PathBuf,
-    pub satellites: Satellites,
+    pub check_processes: CheckProcesses,
     pub kmsg: KmsgConfig,
     pub journal: JournalConfig,
     pub apiserver: ApiserverSettings,
@@ -147,7 +147,7 @@ impl Config {
             npd_config: said.npd_config.unwrap_or_default(),
             monitors_dir: said.monitors_dir.unwrap_or_else(|| "/etc/nodewell/monitors.d".into()),
             kubelet_dir: said.kubelet_dir.unwrap_or_else(|| "/var/lib/kubelet".into()),
-            satellites: said.satellites.unwrap_or_default(),
+            check_processes: said.check_processes.unwrap_or_default(),
             kmsg: KmsgConfig {
                 path: said.kmsg_path.unwrap_or_else(|| KERNEL_LOG.into()),
                 facilities: said.kmsg_facilities.unwrap_or_else(|| vec![0]),

@@ -15,7 +15,8 @@ use tokio::{
 
 use crate::{
     board::{Board, Command},
-    config::{self, Config, Flags, Satellites},
+    check_process::{Children, Group},
+    config::{self, CheckProcesses, Config, Flags},
     detectors::proof::{HostRoots, Prover},
     exporters::{
         self,
@@ -32,7 +33,6 @@ use crate::{
     },
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, handed::Handed, notify, tasks::AtStop},
-    satellite::{Children, Group},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
 };
@@ -41,8 +41,8 @@ use crate::{
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Each in a process of its own.
-const SATELLITES: [(&str, Group); 3] =
-    [("satellite-check", Group::Check), ("satellite-disk", Group::Disk), ("satellite-gpu", Group::Gpu)];
+const CHECK_PROCESSES: [(&str, Group); 3] =
+    [("check-process-check", Group::Check), ("check-process-disk", Group::Disk), ("check-process-gpu", Group::Gpu)];
 
 /// What ends the agent without a request to stop.
 #[derive(Debug, thiserror::Error)]
@@ -169,7 +169,7 @@ impl Agent {
         agent.readers.fit(&mut agent.tasks).await?;
         agent.spawn_exporters().await;
         agent.spawn_boot_monitor(outlet.clone());
-        agent.spawn_satellites(outlet.clone());
+        agent.spawn_check_processes(outlet.clone());
         agent.spawn_state_monitor(&outlet);
         agent.outlet = Some(outlet);
         Ok(agent)
@@ -202,11 +202,11 @@ impl Agent {
     }
 
     /// Under a service manager they are services of their own.
-    fn spawn_satellites(&mut self, outlet: Outlet) {
-        let spawn = match self.config.satellites {
-            Satellites::Spawn => true,
-            Satellites::None => false,
-            Satellites::Auto => !notify::is_service(),
+    fn spawn_check_processes(&mut self, outlet: Outlet) {
+        let spawn = match self.config.check_processes {
+            CheckProcesses::Spawn => true,
+            CheckProcesses::None => false,
+            CheckProcesses::Auto => !notify::is_service(),
         };
         if spawn {
             let children = Children {
@@ -217,7 +217,7 @@ impl Agent {
                 outlet,
                 stop: self.tasks.stop().clone(),
             };
-            for (name, group) in SATELLITES {
+            for (name, group) in CHECK_PROCESSES {
                 let children = children.clone();
                 self.tasks.supervise((name, AtStop::Finish), move || children.clone().keep(group));
             }

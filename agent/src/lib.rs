@@ -3,6 +3,7 @@
 
 pub mod board;
 mod bucket;
+pub mod check_process;
 pub mod cli;
 pub mod config;
 pub mod daemon;
@@ -18,7 +19,6 @@ pub mod monitors;
 pub mod readers;
 pub mod repair;
 pub mod runtime;
-pub mod satellite;
 pub mod socket;
 pub mod sources;
 pub mod store;

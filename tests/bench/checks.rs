@@ -5,8 +5,9 @@ use std::{thread, time::Duration};
 use nodewell_tests::{agent::Plan, process::Process};
 
 use crate::{
+    check_processes,
     daemon::Daemon,
-    programs, satellites,
+    programs,
     setting::Setting,
     statistics::Samples,
     table::{Row, Unit},
@@ -28,10 +29,10 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     argv.extend(["--socket".into(), folder.join("socket").into_os_string()]);
     argv.extend(["--state-dir".into(), folder.join("check-state").into_os_string()]);
     let process = Process::start(&argv, &folder.join("check.log")).expect("it starts");
-    wait::until("its worker runs", || satellites::children(process.pid()).into_iter().next());
+    wait::until("its worker runs", || check_processes::children(process.pid()).into_iter().next());
     thread::sleep(SETTLING);
     let all = || {
-        let workers = satellites::children(process.pid()).into_iter();
+        let workers = check_processes::children(process.pid()).into_iter();
         workers.chain([process.pid()]).map(Usage::of).collect::<Vec<_>>()
     };
     let percents: Vec<f64> = (0..minutes).map(|_| percent_of_a_minute(&all())).collect();
@@ -39,7 +40,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     vec![
         Row::median("all default checks: CPU, of a core", &Samples::new(percents), Unit::Percent)
             .at_most(CPU_LIMIT_PERCENT),
-        Row::new("  the satellite's RSS", own.resident_mib, Unit::MebiBytes)
+        Row::new("  the check process's RSS", own.resident_mib, Unit::MebiBytes)
             .beside(format!("anonymous {:.2} MiB", own.anonymous_mib)),
         Row::new("  its workers' anonymous memory", workers_mib(process.pid()), Unit::MebiBytes),
     ]
@@ -52,6 +53,6 @@ fn percent_of_a_minute(processes: &[Usage]) -> f64 {
     (cpu() - before).as_secs_f64() / MINUTE.as_secs_f64() * 100.0
 }
 
-fn workers_mib(satellite: u32) -> f64 {
-    satellites::children(satellite).into_iter().map(|pid| Usage::of(pid).memory().anonymous_mib).sum()
+fn workers_mib(check_process: u32) -> f64 {
+    check_processes::children(check_process).into_iter().map(|pid| Usage::of(pid).memory().anonymous_mib).sum()
 }

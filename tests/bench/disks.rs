@@ -11,10 +11,10 @@ use nodewell_vm::{
 use tempfile::TempDir;
 
 use crate::{
+    check_processes::children,
     daemon::Daemon,
     programs,
     round::{Look, Rounds},
-    satellites::children,
     setting::Setting,
     table::Row,
     usage::Usage,
@@ -48,13 +48,13 @@ fn made_up(times: usize) -> Vec<Row> {
     argv.extend(["--socket".into(), folder.join("socket").into(), "--state-dir".into(), folder.join("disks").into()]);
     argv.extend(["--sys".into(), tree.path().join("sys").into(), "--dev".into(), tree.path().join("dev").into()]);
     let log = folder.join("disk.log");
-    let satellite = Process::start(&argv, &log).expect("it starts");
-    let worker = wait::until("its worker runs", || children(satellite.pid()).into_iter().next());
-    let both = [satellite.pid(), worker].map(Usage::of);
+    let check_process = Process::start(&argv, &log).expect("it starts");
+    let worker = wait::until("its worker runs", || children(check_process.pid()).into_iter().next());
+    let both = [check_process.pid(), worker].map(Usage::of);
     let rounds = Rounds::measure(times, || {
         thread::sleep(LOOK_EVERY);
-        let [satellite, worker] = both.each_ref().map(Usage::cpu);
-        Look { log: fs::read_to_string(&log).expect("it is ours"), satellite, worker }
+        let [check_process, worker] = both.each_ref().map(Usage::cpu);
+        Look { log: fs::read_to_string(&log).expect("it is ours"), check_process, worker }
     });
     rounds.rows(&format!("{DISKS} made-up disks, files without a device: a round"))
 }
@@ -85,7 +85,7 @@ fn emulated(times: usize) -> Rounds {
         plan.nvme(&format!("disk{number}"), image, None)
     });
     let guest = plan.modules(&["nvme"]).boot();
-    guest.start_agent("satellites = \"none\"\n");
+    guest.start_agent("check-processes = \"none\"\n");
     guest.sh(&format!(
         "{LEVEL} setsid nodewelld monitor disk --config /etc/nodewell.toml --interval {INTERVAL} \
          --state-dir /var/lib/nodewell-disk </dev/null >/run/disk.log 2>&1 &"
@@ -93,8 +93,8 @@ fn emulated(times: usize) -> Rounds {
     let pids = ["monitor", "worker"].map(|name| guest.until(name, || pid(&guest, name)));
     Rounds::measure(times, || {
         thread::sleep(LOOK_EVERY);
-        let [satellite, worker] = pids.each_ref().map(|pid| cpu(&guest, pid));
-        Look { log: guest.sh("cat /run/disk.log"), satellite, worker }
+        let [check_process, worker] = pids.each_ref().map(|pid| cpu(&guest, pid));
+        Look { log: guest.sh("cat /run/disk.log"), check_process, worker }
     })
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod burst;
+mod check_processes;
 mod checks;
 mod controller_size;
 mod corpus;
@@ -23,7 +24,6 @@ mod probe;
 mod programs;
 mod reports;
 mod round;
-mod satellites;
 mod scrape;
 mod setting;
 mod start;
@@ -60,7 +60,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, hang, outage, kills, satellites, disks, gpu-hang, checks, plugins, scrape,
+    /// burst, hang, outage, kills, check-processes, disks, gpu-hang, checks, plugins, scrape,
     /// fencing, cordons, controller, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
@@ -80,7 +80,7 @@ const GROUPS: &[Group] = &[
     ("hang", hang::rows),
     ("outage", outage::rows),
     ("kills", kills::rows),
-    ("satellites", satellites::rows),
+    ("check-processes", check_processes::rows),
     ("disks", disks::rows),
     ("gpu-hang", gpu_hang::rows),
     ("checks", checks::rows),

@@ -30,15 +30,15 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     fs::create_dir(&marks).unwrap();
     write_plugins(&plan, &marks);
     let daemon = Daemon::start(plan);
-    let satellite = start(daemon.plan());
-    let usage = Usage::of(satellite.pid());
+    let check_process = start(daemon.plan());
+    let usage = Usage::of(check_process.pid());
     thread::sleep(SETTLING);
     let (before, from) = (usage.cpu(), now_secs());
     thread::sleep(window);
     let (cpu, to) = (usage.cpu() - before, now_secs());
     let rows = figures(&starts(&marks, (from, to)), (cpu, to - from), usage.memory().resident_mib);
-    let pid = satellite.pid();
-    stop(satellite);
+    let pid = check_process.pid();
+    stop(check_process);
     let left = left_behind(pid);
     [rows, vec![Row::new("  processes left behind after a stop", left as f64, Unit::Count).exactly(0.0)]].concat()
 }
@@ -68,9 +68,9 @@ fn start(plan: &Plan) -> Process {
     Process::start(&argv, &folder.join("check.log")).expect("it starts")
 }
 
-fn stop(mut satellite: Process) {
-    satellite.signal(nix::sys::signal::Signal::SIGTERM);
-    satellite.wait();
+fn stop(mut check_process: Process) {
+    check_process.signal(nix::sys::signal::Signal::SIGTERM);
+    check_process.wait();
 }
 
 fn now_secs() -> f64 {
@@ -106,7 +106,7 @@ fn figures(starts: &[Vec<f64>], (cpu, secs): (Duration, f64), resident_mib: f64)
         Row::new("  a start after its moment, p99", late.p99(), Unit::Millis)
             .beside(format!("median {:.1} ms", late.median()))
             .at_most(TARGET_P99_MILLIS),
-        Row::new("  the satellite's CPU", percent, Unit::Percent).at_most(CPU_LIMIT_PERCENT),
+        Row::new("  the check process's CPU", percent, Unit::Percent).at_most(CPU_LIMIT_PERCENT),
         Row::new("  its RSS", resident_mib, Unit::MebiBytes),
     ]
 }
@@ -122,12 +122,13 @@ fn lateness(times: &[f64]) -> Vec<f64> {
 }
 
 /// Processes of plug-ins, or children of a check process that is gone.
-fn left_behind(satellite: u32) -> usize {
+fn left_behind(check_process: u32) -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let is_left = |folder: &Path| {
         let line = fs::read(folder.join("cmdline")).unwrap_or_default();
         let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains("/bin/mark.sh") || status.contains(&format!("\nPPid:\t{satellite}\n"))
+        String::from_utf8_lossy(&line).contains("/bin/mark.sh")
+            || status.contains(&format!("\nPPid:\t{check_process}\n"))
     };
     entries.filter(|entry| is_left(&entry.path())).count()
 }

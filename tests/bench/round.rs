@@ -18,14 +18,14 @@ pub(crate) struct Look {
     /// All that it has logged.
     pub(crate) log: String,
     /// Time on a processor so far.
-    pub(crate) satellite: Duration,
+    pub(crate) check_process: Duration,
     pub(crate) worker: Duration,
 }
 
 /// What was measured of several rounds.
 pub(crate) struct Rounds {
     took: Vec<Duration>,
-    satellite: Vec<Duration>,
+    check_process: Vec<Duration>,
     worker: Vec<Duration>,
 }
 
@@ -35,15 +35,15 @@ impl Rounds {
     /// # Panics
     /// If there is none in a long time, or if one did not reach every disk.
     pub(crate) fn measure(times: usize, mut look: impl FnMut() -> Look) -> Self {
-        let mut rounds = Self { took: Vec::new(), satellite: Vec::new(), worker: Vec::new() };
+        let mut rounds = Self { took: Vec::new(), check_process: Vec::new(), worker: Vec::new() };
         let mut before = next(WARMING, &mut look);
-        while rounds.satellite.len() < times {
+        while rounds.check_process.len() < times {
             let seen = told(&before.log).len();
             let now = next(seen + 1, &mut look);
             let took = told(&now.log).split_off(seen);
             // Should two have come between two looks, each cost half.
             let of = u32::try_from(took.len()).unwrap_or(u32::MAX);
-            rounds.satellite.push((now.satellite - before.satellite) / of);
+            rounds.check_process.push((now.check_process - before.check_process) / of);
             rounds.worker.push((now.worker - before.worker) / of);
             rounds.took.extend(took);
             before = now;
@@ -55,7 +55,11 @@ impl Rounds {
         vec![
             Row::median(measure, &Samples::millis(&self.took), Unit::Millis),
             Row::median("  the worker's CPU for it", &Samples::millis(&self.worker), Unit::Millis),
-            Row::median("  the satellite's, with its heartbeats", &Samples::millis(&self.satellite), Unit::Millis),
+            Row::median(
+                "  the check process's, with its heartbeats",
+                &Samples::millis(&self.check_process),
+                Unit::Millis,
+            ),
         ]
     }
 }
@@ -96,7 +100,7 @@ mod tests {
     fn look(rounds: usize, millis: u64) -> Look {
         let line = LOG.lines().next().unwrap();
         let cpu = Duration::from_millis(millis);
-        Look { log: format!("{line}\n").repeat(rounds), satellite: cpu, worker: cpu * 2 }
+        Look { log: format!("{line}\n").repeat(rounds), check_process: cpu, worker: cpu * 2 }
     }
 
     #[test]
@@ -109,7 +113,7 @@ mod tests {
         let mut looks = [look(0, 0), look(1, 100), look(1, 101), look(2, 110), look(4, 130)].into_iter();
         let rounds = Rounds::measure(2, || looks.next().unwrap());
         assert_eq!(rounds.took.len(), 3);
-        assert_eq!(rounds.satellite, [10, 10].map(Duration::from_millis));
+        assert_eq!(rounds.check_process, [10, 10].map(Duration::from_millis));
         assert_eq!(rounds.worker, [20, 20].map(Duration::from_millis));
     }
 }

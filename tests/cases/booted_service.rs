@@ -1,13 +1,13 @@
 //! The installed package under a real systemd, step by step through its life on one booted machine: installed, looked
 //! at, killed, hung, restarted, reloaded, stopped, upgraded, removed, purged. The controller's package likewise.
 
+mod check_processes;
 mod controller;
 mod faults;
 mod identity;
 mod life;
 mod looks;
 mod reports;
-mod satellites;
 
 use nodewell_tests::{
     kmsg::RealKmsg,
@@ -135,10 +135,10 @@ fn whole(release: Release) {
         ("a taken metrics port is no fault", faults::metrics_port_taken),
         ("a report counts by the grant of its unit", reports::a_grant_counts),
         ("a restart loses no report", reports::a_restart_loses_no_report),
-        ("satellites may open what their units say", satellites::devices_are_those_of_the_unit),
-        ("a GPU driver may come late", satellites::a_gpu_driver_comes_late),
-        ("a reader that is killed for its memory is replaced", satellites::a_reader_over_its_memory_is_replaced),
-        ("a stopped satellite leaves no reader behind", satellites::a_stop_leaves_no_reader),
+        ("check processes may open what their units say", check_processes::devices_are_those_of_the_unit),
+        ("a GPU driver may come late", check_processes::a_gpu_driver_comes_late),
+        ("a reader that is killed for its memory is replaced", check_processes::a_reader_over_its_memory_is_replaced),
+        ("a stopped check process leaves no reader behind", check_processes::a_stop_leaves_no_reader),
         ("stopped, it stays stopped", life::stopped),
         ("an upgrade restarts once and keeps what is there", life::upgraded),
         ("the kubelet's credentials are handed over and followed", identity::handed_over),

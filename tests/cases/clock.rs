@@ -5,8 +5,8 @@ use std::path::Path;
 
 use nodewell_tests::{
     agent::{Agent, Plan},
+    check_process::CheckProcess,
     clock::Clocks,
-    satellite::Satellite,
     suite::{Need, Suite},
 };
 
@@ -25,15 +25,15 @@ pub(crate) fn list(suite: &mut Suite) {
 /// The kernel's maximum error of a clock that nothing synchronizes.
 const UNKEPT_MICROS: i64 = 16_000_000;
 
-fn started(agent: &Agent, clocks: &Clocks) -> Satellite {
+fn started(agent: &Agent, clocks: &Clocks) -> CheckProcess {
     let run = agent.plan().folder().join("run");
     let flags = [("--interval", Path::new("500ms")), ("--run", run.as_path())];
-    Satellite::wrapped(clocks.enter(), agent.plan(), "check", &flags)
+    CheckProcess::wrapped(clocks.enter(), agent.plan(), "check", &flags)
 }
 
 fn on_this_machine_nothing_is_wrong() {
     let agent = Plan::default().start();
-    let _satellite = Satellite::of(agent.plan(), "check", &[("--interval", Path::new("500ms"))]);
+    let _check_process = CheckProcess::of(agent.plan(), "check", &[("--interval", Path::new("500ms"))]);
     agent.wait_condition("ClockUnhealthy", "False");
     assert_eq!(agent.events("ClockStepped"), []);
 }
@@ -42,7 +42,7 @@ fn one_that_was_kept_is_missed_and_comes_back() {
     let clocks = Clocks::right();
     clocks.may_be_off(UNKEPT_MICROS);
     let agent = Plan::default().config("[clock]\nunsynchronised-after = \"1s\"\n").start();
-    let _satellite = started(&agent, &clocks);
+    let _check_process = started(&agent, &clocks);
     agent.wait_condition("ClockUnhealthy", "False");
     // A time daemon that never finds a server.
     agent.plan().file("run/systemd/timesync/x", "");
@@ -63,7 +63,7 @@ fn a_step_is_told_and_a_suspend_is_none() {
     // An hour after the start of the machine.
     clocks.shift(0, 3600);
     let agent = Plan::default().start();
-    let _satellite = started(&agent, &clocks);
+    let _check_process = started(&agent, &clocks);
     agent.wait_condition("ClockUnhealthy", "False");
     clocks.shift(7200, 3600 + 7200);
     clocks.shift(3600, 3600 + 7200);

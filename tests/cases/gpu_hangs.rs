@@ -2,8 +2,8 @@
 
 use nodewell_tests::{
     agent::Agent,
+    check_process::runs,
     gpus::Gpus,
-    satellite::runs,
     suite::{Need, Suite},
     wait::{settled, until},
 };

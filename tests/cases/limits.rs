@@ -7,7 +7,7 @@ use nix::time::{ClockId, clock_gettime};
 use nodewell_model::{BootId, view::ProblemView};
 use nodewell_tests::{
     agent::{Agent, Plan},
-    satellite::Satellite,
+    check_process::CheckProcess,
     suite::Suite,
     wait::{until, until_within},
 };
@@ -102,11 +102,11 @@ fn level(file: &str, text: &str) -> String {
 }
 
 /// Asks twice a second.
-fn started(plan: &Plan) -> Satellite {
+fn started(plan: &Plan) -> CheckProcess {
     let path = |name: &str| plan.folder().join(name);
     let (proc, sys, dev, tracing) = (path("proc"), path("sys"), path("dev"), path("tracing"));
     let flags = [("--proc", &*proc), ("--sys", &*sys), ("--dev", &*dev), ("--tracing", &*tracing)];
-    Satellite::of(plan, "check", &[&flags[..], &[("--interval", "500ms".as_ref())]].concat())
+    CheckProcess::of(plan, "check", &[&flags[..], &[("--interval", "500ms".as_ref())]].concat())
 }
 
 /// Replaces `name` whole: a reader sees one or the other.
@@ -143,7 +143,7 @@ fn wait_judged(agent: &Agent) {
 
 fn what_runs_short_is_told_and_is_over() {
     let agent = machine().start();
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     wait_judged(&agent);
     for (condition, subject, ..) in LEVELS {
         assert_eq!(problem(&agent, condition, subject), None, "{condition} of {subject:?}");
@@ -162,16 +162,16 @@ fn what_runs_short_is_told_and_is_over() {
 
 fn what_runs_short_is_told_over_restarts() {
     let mut agent = machine().start();
-    let mut satellite = started(agent.plan());
+    let mut check_process = started(agent.plan());
     let (condition, subject, file, bad, _) = LEVELS[0];
     say(&agent, file, bad);
     let first = wait_problem(&agent, condition, subject);
     assert_eq!(first.reason.as_str(), "ConntrackFull");
     // Between the two levels it goes on.
     say(&agent, file, "85");
-    assert!(satellite.stop().success(), "{}", satellite.log());
+    assert!(check_process.stop().success(), "{}", check_process.log());
     agent.restart();
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     let now = until("it is reported again", || {
         problem(&agent, condition, subject).filter(|problem| problem.message.contains("85 of 100"))
     });
@@ -180,7 +180,7 @@ fn what_runs_short_is_told_over_restarts() {
 
 fn a_swap_storm_is_told_while_it_lasts() {
     let agent = machine().start();
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     let mut pages = 0_u64;
     let storm = until_within(LONG, "the storm is reported", || {
         pages += 100_000;
@@ -204,7 +204,7 @@ fn tasks_that_hang_or_are_not_buried_are_told() {
         task(&agent, (pid, "sh", 'Z'));
         task(&agent, (pid + 10, "nfsd", 'D'));
     }
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     let java = "java of pod 0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
     assert_eq!(wait_problem(&agent, "TasksUnhealthy", java).reason.as_str(), "ZombieTasks");
     let blocked = wait_problem(&agent, "TasksUnhealthy", "blocked tasks");
@@ -236,12 +236,12 @@ fn a_leak_is_remembered_and_ends_with_its_day() {
     let agent = machine().start();
     say(&agent, "proc/meminfo", "MemTotal: 16000000 kB\nMemFree: 8000000 kB\nSUnreclaim: 3400000 kB\n");
     remember(&agent, 100_000, None);
-    let mut satellite = started(agent.plan());
+    let mut check_process = started(agent.plan());
     let leak = wait_problem(&agent, "ResourceLeak", "slab");
     assert!(leak.message.contains("has grown by 2344 MiB within a day"), "{}", leak.message);
-    assert!(satellite.stop().success(), "{}", satellite.log());
+    assert!(check_process.stop().success(), "{}", check_process.log());
     remember(&agent, 0, Some("it grew"));
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     wait_over(&agent, "ResourceLeak");
 }
 
@@ -255,7 +255,7 @@ fn a_certificate_is_told_until_it_is_renewed() {
     const FILE: &str = "etc/kubernetes/pki/apiserver.crt";
     let agent = machine().start();
     say(&agent, FILE, &certificate(2021));
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     let expired = wait_problem(&agent, "CertificateExpiring", &format!("/{FILE}"));
     assert_eq!(
         (expired.reason.as_str(), expired.message.as_str()),
@@ -272,7 +272,7 @@ fn what_happens_is_told_once() {
     say(&agent, &format!("var/log/pods/kube-system_dns-0_{uid}/dns/0.log"), "");
     say(&agent, &events, "oom 9\noom_kill 9\n");
     say(&agent, "proc/sys/kernel/tainted", "4096\n");
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     wait_judged(&agent);
     for reason in ["FrequentPodOOMKills", "KernelTainted", "RebootRequired"] {
         assert!(agent.events(reason).is_empty(), "{reason}");
@@ -298,7 +298,7 @@ fn what_happens_is_told_once() {
 
 fn garbage_is_no_problem() {
     let agent = machine().start();
-    let satellite = started(agent.plan());
+    let check_process = started(agent.plan());
     wait_judged(&agent);
     for (_, _, file, ..) in LEVELS {
         say(&agent, file, "\0\u{fffd}-1 99999999999999999999 avg300=\n");
@@ -309,7 +309,7 @@ fn garbage_is_no_problem() {
     let (condition, subject, file, bad, _) = LEVELS[0];
     say(&agent, file, bad);
     wait_problem(&agent, condition, subject);
-    assert!(satellite.has_worker(), "{}", satellite.log());
+    assert!(check_process.has_worker(), "{}", check_process.log());
     for condition in CONDITIONS {
         let problems = agent.condition(condition).map(|found| found.problems).unwrap_or_default();
         let others: Vec<_> = problems.iter().filter(|found| found.subject.as_deref() != Some(subject)).collect();
@@ -319,7 +319,7 @@ fn garbage_is_no_problem() {
 
 fn this_machine_has_no_such_problem() {
     let agent = Plan::default().start();
-    let _satellite = Satellite::of(agent.plan(), "check", &[("--interval", "500ms".as_ref())]);
+    let _check_process = CheckProcess::of(agent.plan(), "check", &[("--interval", "500ms".as_ref())]);
     wait_judged(&agent);
     for condition in CONDITIONS {
         wait_over(&agent, condition);

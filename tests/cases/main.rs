@@ -12,6 +12,9 @@ mod apiserver_restored;
 mod bad_config;
 mod booted_service;
 mod certificate_rotates;
+mod check_process_hardware;
+mod check_process_pause;
+mod check_processes;
 mod clock;
 mod clock_jumps;
 mod container_runtime_restarts;
@@ -78,9 +81,6 @@ mod report_reasons;
 mod report_restart;
 mod root_disk_hangs;
 mod rule_commands;
-mod satellite_hardware;
-mod satellite_pause;
-mod satellites;
 mod service_health;
 mod service_units;
 mod sighup_reload;
@@ -144,9 +144,9 @@ fn main() -> std::process::ExitCode {
         plugin_runs::list,
         plugin_stock::list,
         reboot_is_judged::list,
-        satellite_hardware::list,
-        satellite_pause::list,
-        satellites::list,
+        check_process_hardware::list,
+        check_process_pause::list,
+        check_processes::list,
         service_units::list,
         service_health::list,
         gpu_hangs::list,

@@ -5,9 +5,9 @@ use std::path::Path;
 use nodewell_model::view::ConditionView;
 use nodewell_tests::{
     agent::{Agent, Plan},
+    check_process::{CheckProcess, runs},
     disk::Disk,
     fuse::{self, Fuse, Manner},
-    satellite::{Satellite, runs},
     suite::{Need, Suite},
     wait::until,
 };
@@ -36,9 +36,9 @@ pub(crate) fn list(suite: &mut Suite) {
 const IGNORE: &str = "[mounts]\nignore = [\"*/nodewell-fuse-*\"]\n";
 
 /// Asks twice a second, and gives each a second to answer.
-fn started(agent: &Agent) -> Satellite {
+fn started(agent: &Agent) -> CheckProcess {
     let flags = [("--interval", Path::new("500ms")), ("--deadline", Path::new("1s"))];
-    Satellite::of(agent.plan(), "check", &flags)
+    CheckProcess::of(agent.plan(), "check", &flags)
 }
 
 fn on(agent: &Agent, condition: &str, subject: &str) -> Option<ConditionView> {
@@ -67,7 +67,7 @@ fn a_full_filesystem_is_told_until_there_is_room() {
     let disk = Disk::mounted();
     let point = text(&disk.mount_point());
     let agent = Plan::default().config(IGNORE).start();
-    let _satellite = started(&agent);
+    let _check_process = started(&agent);
     until("filesystems are looked at", || agent.condition("FilesystemFull"));
     assert!(on(&agent, "FilesystemFull", &point).is_none());
     disk.fill();
@@ -81,7 +81,7 @@ fn what_the_kernel_cut_off_is_one_problem() {
     let disk = Disk::mounted();
     disk.mount("remount,errors=remount-ro");
     let agent = Plan::default().config(IGNORE).start();
-    let _satellite = started(&agent);
+    let _check_process = started(&agent);
     until("mounts are looked at", || agent.condition("FilesystemFull"));
     assert!(on(&agent, "ReadonlyFilesystem", disk.name()).is_none());
     disk.break_filesystem();
@@ -106,9 +106,9 @@ fn a_program_that_hangs_takes_no_other_with_it() {
     let (mut fuse, disk) = (Fuse::mounted(), Disk::mounted());
     let (hanging, point) = (text(&fuse.mount_point()), text(&disk.mount_point()));
     let agent = Plan::default().start();
-    let satellite = started(&agent);
+    let check_process = started(&agent);
     agent.wait_condition("MountHung", "False");
-    let (check, mounts) = (satellite.worker(), satellite.worker_of_team("mounts"));
+    let (check, mounts) = (check_process.worker(), check_process.worker_of_team("mounts"));
     // Its reader can be killed.
     fuse.behave(Manner::Leaves);
     let (message, _) = told(&agent, "MountHung", ("MountNotAnswering", &hanging));
@@ -118,7 +118,7 @@ fn a_program_that_hangs_takes_no_other_with_it() {
     over(&agent, "MountHung", &hanging);
     // Its reader cannot be killed: it is left alone, and the others are asked by another one.
     fuse.behave(Manner::Takes);
-    satellite.wait_said("survives SIGKILL", 1);
+    check_process.wait_said("survives SIGKILL", 1);
     told(&agent, "MountHung", ("MountNotAnswering", &hanging));
     disk.fill();
     told(&agent, "FilesystemFull", ("FilesystemSpaceLow", &point));

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use nodewell_tests::{
     agent::{Agent, Plan},
-    satellite::Satellite,
+    check_process::CheckProcess,
     suite::Suite,
     wait::until,
 };
@@ -30,10 +30,10 @@ fn machine() -> Plan {
 }
 
 /// Looks twice a second.
-fn started(plan: &Plan) -> Satellite {
+fn started(plan: &Plan) -> CheckProcess {
     let path = |name: &str| plan.folder().join(name);
     let (sys, proc) = (path("sys"), path("proc"));
-    Satellite::of(plan, "check", &[("--sys", &sys), ("--proc", &proc), ("--interval", Path::new("500ms"))])
+    CheckProcess::of(plan, "check", &[("--sys", &sys), ("--proc", &proc), ("--interval", Path::new("500ms"))])
 }
 
 /// The reasons and subjects of the condition's problems.
@@ -53,7 +53,7 @@ fn wait_for(agent: &Agent, wanted: &[(&str, &str)]) {
 
 fn a_carrier_that_is_lost_and_comes_back() {
     let agent = machine().start();
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     let is_counted = || agent.view().hardware.iter().any(|one| one.class == "network interfaces" && one.total == 1);
     until("the interface is counted", || is_counted().then_some(()));
     assert_eq!(problems(&agent), []);

@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use nodewell_model::view::ProblemView;
 use nodewell_tests::{
     agent::{Agent, Plan},
-    satellite::Satellite,
+    check_process::CheckProcess,
     suite::Suite,
     wait::until,
 };
@@ -44,10 +44,10 @@ fn machine() -> Plan {
 }
 
 /// Asks twice a second.
-fn started(plan: &Plan) -> Satellite {
+fn started(plan: &Plan) -> CheckProcess {
     let path = |name: &str| plan.folder().join(name);
     let (sys, proc) = (path("sys"), path("proc"));
-    Satellite::of(plan, "check", &[("--sys", &sys), ("--proc", &proc), ("--interval", Path::new("500ms"))])
+    CheckProcess::of(plan, "check", &[("--sys", &sys), ("--proc", &proc), ("--interval", Path::new("500ms"))])
 }
 
 fn wait_counted(agent: &Agent, class: &str, total: u32) {
@@ -67,7 +67,7 @@ fn problem(agent: &Agent, condition: &str, is: impl Fn(&ProblemView) -> bool) ->
 
 fn one_error_in_counter_and_log_is_one_problem() {
     let agent = machine().start();
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     wait_counted(&agent, "PCIe devices", 2);
     agent.plan().file(&format!("{DEVICE}/aer_dev_fatal"), "DLP 1\nTOTAL_ERR_FATAL 1\n");
     let counted = problem(&agent, "PcieUnhealthy", |_| true);
@@ -80,7 +80,7 @@ fn one_error_in_counter_and_log_is_one_problem() {
 
 fn a_port_that_errs_is_named() {
     let agent = machine().start();
-    let _satellite = started(agent.plan());
+    let _check_process = started(agent.plan());
     wait_counted(&agent, "fabric ports", 1);
     agent.plan().file(&format!("{COUNTERS}/symbol_error"), "207\n");
     let problem = problem(&agent, "NetworkUnhealthy", |_| true);

@@ -4,8 +4,8 @@ use std::{fs, path::Path, time::Duration};
 
 use nodewell_tests::{
     agent::{Agent, Plan},
+    check_process::CheckProcess,
     plugins::{marked, set_mode},
-    satellite::Satellite,
     suite::{Need, Suite},
     wait::{until, until_within},
 };
@@ -26,18 +26,18 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// An agent and a check process with one permanent rule.
-fn with(program: &str, timeout: &str) -> (Agent, Satellite) {
+fn with(program: &str, timeout: &str) -> (Agent, CheckProcess) {
     let plan = Plan::default();
     let program = plan.program("check.sh", &own(program));
     with_path(plan, &program, timeout)
 }
 
-fn with_path(plan: Plan, path: &Path, timeout: &str) -> (Agent, Satellite) {
+fn with_path(plan: Plan, path: &Path, timeout: &str) -> (Agent, CheckProcess) {
     let config = format!(r#""invoke_interval": "1s", "timeout": "{timeout}", "max_output_length": 200"#);
     plan.npd_plugins("mine", &config, &[("permanent", "Broken", path)]);
     let agent = plan.start();
-    let satellite = Satellite::check_of(agent.plan());
-    (agent, satellite)
+    let check_process = CheckProcess::check_of(agent.plan());
+    (agent, check_process)
 }
 
 /// Reason and message of the condition once its state cannot be determined.
@@ -68,42 +68,42 @@ fn one_that_forks_and_detaches_leaves_nothing() {
     let script = "#!/bin/sh\n(setsid sh -c 'trap \"\" TERM HUP; sleep 4712.1; :' >/dev/null 2>&1 &)\n\
                   (sleep 4712.2 >/dev/null 2>&1 &)\nsleep 4712.3 >/dev/null 2>&1 &\n\
                   until pgrep -f 'sleep 4712.[1]' && pgrep -f 'sleep 4712.[2]'; do :; done >/dev/null\necho done\nexit 1\n";
-    let (agent, mut satellite) = with(script, "20s");
+    let (agent, mut check_process) = with(script, "20s");
     let condition = agent.wait_condition("Sick", "True");
     assert_eq!(condition.problems[0].message, "done");
     // Another run is always near: what counts is that a stop leaves nothing, and that runs do not pile up.
     assert!(sleepers("sleep 4712.1").len() <= 2, "{:?}", sleepers("sleep 4712.1"));
-    assert!(satellite.stop().success());
+    assert!(check_process.stop().success());
     wait_gone("sleep 4712.");
 }
 
 fn one_that_is_deaf_and_sleeps_for_ever_is_killed() {
     let script = "#!/bin/bash\ntrap '' TERM INT HUP QUIT\necho halfway\nwhile :; do sleep 4713.1; done\n";
-    let (agent, mut satellite) = with(script, "1s");
+    let (agent, mut check_process) = with(script, "1s");
     let (why, message) = unknown(&agent);
     assert_eq!(why, "PluginTimedOut");
     assert!(message.ends_with("plug-in Broken: took too long and was killed; it said: halfway"), "{message}");
     assert!(sleepers("sleep 4713.1").len() <= 1, "{:?}", sleepers("sleep 4713.1"));
-    assert!(satellite.stop().success());
+    assert!(check_process.stop().success());
     wait_gone("sleep 4713.1");
 }
 
 fn one_that_writes_a_gigabyte_is_cut() {
     let script = "#!/bin/sh\nprintf 'begins well: '\nyes xxxxxxxx | head -c 1000000000\nexit 1\n";
-    let (agent, satellite) = with(script, "120s");
+    let (agent, check_process) = with(script, "120s");
     let sick = || agent.condition("Sick").filter(|sick| sick.status.as_str() == "True");
     let condition = until_within(Duration::from_secs(120), "it has written all", sick);
     let message = &condition.problems[0].message;
     assert_eq!((message.len(), message.starts_with("begins well: xxxx")), (200, true), "{message}");
-    let status = fs::read_to_string(format!("/proc/{}/status", satellite.pid())).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", check_process.pid())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     // A tenth of what was written; most of it are pages of a program that is not optimised.
-    assert!(peak_kib < 100 * 1024, "the satellite took {peak_kib} KiB");
+    assert!(peak_kib < 100 * 1024, "the check process took {peak_kib} KiB");
 }
 
 fn one_that_writes_rubbish_is_shown_clean() {
-    let (agent, _satellite) = with("#!/bin/sh\nprintf '\\377\\376\\033[31mred\\000\\200 end\\n'\nexit 1\n", "5s");
+    let (agent, _check_process) = with("#!/bin/sh\nprintf '\\377\\376\\033[31mred\\000\\200 end\\n'\nexit 1\n", "5s");
     let condition = agent.wait_condition("Sick", "True");
     let message = &condition.problems[0].message;
     assert!(message.contains("red") && message.ends_with("end"), "{message:?}");
@@ -111,7 +111,7 @@ fn one_that_writes_rubbish_is_shown_clean() {
 }
 
 fn one_that_holds_its_pipe_open_is_not_waited_for() {
-    let (agent, _satellite) = with("#!/bin/sh\nsleep 4714.1 &\necho quick\nexit 1\n", "60s");
+    let (agent, _check_process) = with("#!/bin/sh\nsleep 4714.1 &\necho quick\nexit 1\n", "60s");
     assert_eq!(agent.wait_condition("Sick", "True").problems[0].message, "quick");
 }
 
@@ -119,7 +119,7 @@ fn what_is_no_program_is_said() {
     let said = |path: &dyn Fn(&Plan) -> std::path::PathBuf| {
         let plan = Plan::default();
         let path = path(&plan);
-        let (agent, _satellite) = with_path(plan, &path, "5s");
+        let (agent, _check_process) = with_path(plan, &path, "5s");
         unknown(&agent)
     };
     let refused = |said: (String, String), end: &str| {
@@ -141,7 +141,7 @@ fn what_others_could_change_is_refused() {
     let ran = plan.folder().join("ran");
     let program = plan.program("check.sh", &format!("#!/bin/sh\ntouch {}\n", ran.display()));
     set_mode(&program, 0o757);
-    let (agent, satellite) = with_path(plan, &program, "5s");
+    let (agent, check_process) = with_path(plan, &program, "5s");
     let (why, message) = unknown(&agent);
     assert!(why == "PluginRefused" && message.contains("can be written by others (mode 0757)"), "{message}");
     set_mode(&program, 0o755);
@@ -153,11 +153,11 @@ fn what_others_could_change_is_refused() {
     assert!(!ran.exists(), "it was never run");
     set_mode(program.parent().unwrap(), 0o755);
     agent.wait_condition("Sick", "False");
-    drop(satellite);
+    drop(check_process);
 }
 
 fn one_that_vanishes_is_unknown_until_it_is_back() {
-    let (agent, _satellite) = with("#!/bin/sh\nexit 0\n", "5s");
+    let (agent, _check_process) = with("#!/bin/sh\nexit 0\n", "5s");
     agent.wait_condition("Sick", "False");
     let (here, away) = (agent.plan().folder().join("bin/check.sh"), agent.plan().folder().join("bin/away.sh"));
     fs::rename(&here, &away).unwrap();
@@ -174,17 +174,17 @@ fn a_slow_one_delays_no_other() {
     plan.npd_plugins("mine", config, &[("permanent", "Slow", &slow), ("temporary", "Quick", &quick)]);
     let runs = quick.with_extension("sh.runs");
     let agent = plan.start();
-    let mut satellite = Satellite::check_of(agent.plan());
+    let mut check_process = CheckProcess::check_of(agent.plan());
     wait_there("sleep 4715.1");
     until("the quick one has run thrice", || (fs::read(&runs).unwrap_or_default().len() >= 6).then_some(()));
     assert_eq!(sleepers("sleep 4715.1").len(), 1, "never over itself");
-    assert!(satellite.stop().success());
+    assert!(check_process.stop().success());
 }
 
 fn a_stop_ends_what_runs() {
-    let (_agent, mut satellite) = with("#!/bin/sh\n(setsid sleep 4716.1 &)\nsleep 4716.2\n", "500s");
+    let (_agent, mut check_process) = with("#!/bin/sh\n(setsid sleep 4716.1 &)\nsleep 4716.2\n", "500s");
     wait_there("sleep 4716.1");
     wait_there("sleep 4716.2");
-    assert!(satellite.stop().success());
+    assert!(check_process.stop().success());
     wait_gone("sleep 4716.");
 }

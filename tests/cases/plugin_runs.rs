@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 use nodewell_model::view::DaemonState;
 use nodewell_tests::{
     agent::{Agent, Plan},
+    check_process::CheckProcess,
     plugins::marked,
-    satellite::Satellite,
     suite::Suite,
     wait::until,
 };
@@ -20,8 +20,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_native_plugin_has_a_subject", a_native_plugin_has_a_subject)
         .case("a_plugin_finds_a_clean_place", a_plugin_finds_a_clean_place)
         .case("a_reload_starts_and_ends_plugins", a_reload_starts_and_ends_plugins)
-        .case("a_restarted_satellite_forgets_no_problem", a_restarted_satellite_forgets_no_problem)
-        .case("the_agents_flags_reach_its_satellite", the_agents_flags_reach_its_satellite);
+        .case("a_restarted_check_process_forgets_no_problem", a_restarted_check_process_forgets_no_problem)
+        .case("the_agents_flags_reach_its_check_process", the_agents_flags_reach_its_check_process);
 }
 
 /// Ends with the code and prints the words in the file beside it.
@@ -50,7 +50,7 @@ fn sick(agent: &Agent) -> Vec<(String, String)> {
 
 fn a_file_of_npds_turns_its_condition_and_back() {
     let agent = one_rule("permanent").start();
-    let _satellite = Satellite::check_of(agent.plan());
+    let _check_process = CheckProcess::check_of(agent.plan());
     let well = agent.wait_condition("Sick", "False");
     assert_eq!((well.reason.as_str(), well.message.as_str()), ("Well", "all is fine"));
     assert_eq!(agent.daemon("mine@root").unwrap().state, DaemonState::Running);
@@ -72,7 +72,7 @@ fn two_rules_on_one_condition_are_two_problems() {
     tell(&plan, "other.sh", "1 second");
     plan.npd_plugins("mine", EVERY_SECOND, &[("permanent", "One", &one), ("permanent", "Other", &other)]);
     let agent = plan.start();
-    let _satellite = Satellite::check_of(agent.plan());
+    let _check_process = CheckProcess::check_of(agent.plan());
     until("both are shown", || (sick(&agent).len() == 2).then_some(()));
     tell(agent.plan(), "one.sh", "0 fine");
     until("one is over", || (sick(&agent).len() == 1).then_some(()));
@@ -83,7 +83,7 @@ fn two_rules_on_one_condition_are_two_problems() {
 
 fn a_temporary_rule_tells_its_edge_once() {
     let agent = one_rule("temporary").start();
-    let _satellite = Satellite::check_of(agent.plan());
+    let _check_process = CheckProcess::check_of(agent.plan());
     tell(agent.plan(), "check.sh", "1 oops");
     let told = agent.wait_event("Broken");
     assert_eq!((told.message.as_str(), told.count), ("oops", 1));
@@ -105,7 +105,7 @@ fn a_native_plugin_has_a_subject() {
     );
     plan.file("rules.d/mine.toml", &rules);
     let agent = plan.start();
-    let _satellite = Satellite::check_of(agent.plan());
+    let _check_process = CheckProcess::check_of(agent.plan());
     let condition = agent.wait_condition("Sick", "True");
     let problem = &condition.problems[0];
     assert_eq!(problem.message, "DISK WARNING - /var is 91 % full", "no figures after the bar");
@@ -128,7 +128,7 @@ fn a_plugin_finds_a_clean_place() {
     plan.npd_plugins("mine", EVERY_SECOND, &[("permanent", "Broken", &program)]);
     let agent = plan.start();
     let flags = [("--node-name", Path::new("my-node"))];
-    let _satellite = Satellite::of(agent.plan(), "check", &flags);
+    let _check_process = CheckProcess::of(agent.plan(), "check", &flags);
     let found = until("it has looked", || fs::read_to_string(&out).ok());
     assert_eq!(
         found,
@@ -144,7 +144,7 @@ fn a_reload_starts_and_ends_plugins() {
     tell(&plan, "check.sh", "1 broken");
     let mark = format!("sleep 4711.{}", std::process::id());
     let sleeper = plan.program("sleep.sh", &format!("#!/bin/sh\n{mark}\n"));
-    let agent = plan.with_satellites().start();
+    let agent = plan.with_check_processes().start();
     assert_eq!(agent.condition("Sick"), None);
     agent.plan().npd_plugins(
         "mine",
@@ -163,27 +163,27 @@ fn a_reload_starts_and_ends_plugins() {
     });
 }
 
-fn a_restarted_satellite_forgets_no_problem() {
+fn a_restarted_check_process_forgets_no_problem() {
     let agent = one_rule("permanent").start();
     tell(agent.plan(), "check.sh", "1 broken");
-    let mut satellite = Satellite::check_of(agent.plan());
+    let mut check_process = CheckProcess::check_of(agent.plan());
     let before = agent.wait_condition("Sick", "True").problems[0].since;
-    assert!(satellite.stop().success());
+    assert!(check_process.stop().success());
     assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "a stop takes nothing back");
-    let mut satellite = Satellite::check_of(agent.plan());
-    satellite.wait_said("follows the agent", 2);
+    let mut check_process = CheckProcess::check_of(agent.plan());
+    check_process.wait_said("follows the agent", 2);
     tell(agent.plan(), "check.sh", "1 broken still");
     until("it speaks again", || agent.daemon("mine@root").filter(|daemon| daemon.state == DaemonState::Running));
     assert_eq!(agent.wait_condition("Sick", "True").problems[0].since, before);
-    satellite.kill();
+    check_process.kill();
 }
 
-fn the_agents_flags_reach_its_satellite() {
+fn the_agents_flags_reach_its_check_process() {
     let plan = Plan::default();
     let program = plan.program("check.sh", "#!/bin/sh\necho no\nexit 1\n");
     let file = plan.npd_plugins("mine", EVERY_SECOND, &[("permanent", "Broken", &program)]);
     let elsewhere = plan.folder().join("elsewhere.json");
     fs::rename(file, &elsewhere).unwrap();
-    let agent = plan.flag("--npd-config", &elsewhere).with_satellites().start();
+    let agent = plan.flag("--npd-config", &elsewhere).with_check_processes().start();
     assert_eq!(sick(&agent), [("Broken".to_owned(), "no".to_owned())]);
 }

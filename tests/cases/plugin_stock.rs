@@ -4,9 +4,9 @@ use std::{fs, path::Path};
 
 use nodewell_tests::{
     agent::Plan,
+    check_process::CheckProcess,
     cli::nodewell,
     plugins::set_mode,
-    satellite::Satellite,
     suite::{Need, Suite},
     wait::until,
 };
@@ -50,7 +50,7 @@ fn npds_stock_files_load_and_run_unchanged() {
     plan.program("dns_problem.sh", "#!/bin/bash\nif getent hosts localhost >/dev/null; then echo OK; exit 0; fi\necho 'DNS cannot be reached'; exit 1\n");
     plan.program("iptables_mode.sh", "#!/bin/bash\nset -o pipefail\nlines=$(printf -- '-A\\n-A\\n' | grep -c '^-')\necho \"Using iptables-nft: ${lines} rules\"\necho 0\n");
     let agent = plan.start();
-    let _satellite = Satellite::check_of(agent.plan());
+    let _check_process = CheckProcess::check_of(agent.plan());
     let ntp = agent.wait_condition("NTPProblem", "True");
     assert_eq!(ntp.problems[0].message, "ntp.service is not running");
     assert_eq!(agent.wait_event("ConntrackFull").message, "Conntrack table usage over 90%: 95 out of 100");
@@ -85,7 +85,7 @@ fn nagios_plugins_run_as_they_are() {
     ];
     plan.file("rules.d/nagios.toml", &rules.concat());
     let agent = plan.start();
-    let _satellite = Satellite::check_of(agent.plan());
+    let _check_process = CheckProcess::check_of(agent.plan());
     let three = || {
         let condition = agent.condition("Sick")?;
         (condition.problems.len() == 3).then(|| condition.problems.clone())

@@ -6,9 +6,9 @@ use std::{fs, io::Write, os::unix::net::UnixListener, path::Path, thread, time::
 use nodewell_model::view::ConditionView;
 use nodewell_tests::{
     agent::{Agent, Plan},
+    check_process::CheckProcess,
     containerd::{self, Containerd},
     kubelet::{Kubelet, Mood},
-    satellite::Satellite,
     suite::{Need, Suite},
     wait::until,
 };
@@ -39,8 +39,8 @@ fn plan(services: &str) -> Plan {
 }
 
 /// Asks every second, and every quarter of one where something may change.
-fn watch(plan: &Plan) -> Satellite {
-    Satellite::of(plan, "check", &[("--interval", Path::new("1s")), ("--deadline", Path::new("2s"))])
+fn watch(plan: &Plan) -> CheckProcess {
+    CheckProcess::of(plan, "check", &[("--interval", Path::new("1s")), ("--deadline", Path::new("2s"))])
 }
 
 fn reason(agent: &Agent, condition: &str, reason: &str) -> ConditionView {
@@ -53,7 +53,7 @@ fn reason(agent: &Agent, condition: &str, reason: &str) -> ConditionView {
 fn a_kubelet_is_watched_through_all_its_moods() {
     let kubelet = Kubelet::start();
     let agent = plan(&format!("kubelet = {:?}", kubelet.url())).start();
-    let _satellite = watch(agent.plan());
+    let _check_process = watch(agent.plan());
     let well = agent.wait_condition("KubeletUnhealthy", "False");
     assert_eq!(well.reason.as_str(), "KubeletIsHealthy");
     let moods = [
@@ -80,8 +80,8 @@ fn what_was_never_seen_is_not_published() {
     // Whatever listens there, it was never well: another program may have that port.
     kubelet.is(Mood::Unwell);
     let agent = plan(&format!("kubelet = {:?}", kubelet.url())).start();
-    let _satellite = watch(agent.plan());
-    until("the satellite reports", || agent.daemon("services@root"));
+    let _check_process = watch(agent.plan());
+    until("the check process reports", || agent.daemon("services@root"));
     until("it was asked often enough to be a problem", || (kubelet.asked() > 5).then_some(()));
     assert!(agent.condition("KubeletUnhealthy").is_none());
     kubelet.is(Mood::Well);
@@ -91,17 +91,17 @@ fn what_was_never_seen_is_not_published() {
 fn what_was_seen_is_missed_after_a_restart_of_ours() {
     let kubelet = Kubelet::start();
     let agent = plan(&format!("kubelet = {:?}", kubelet.url())).start();
-    let mut satellite = watch(agent.plan());
+    let mut check_process = watch(agent.plan());
     agent.wait_condition("KubeletUnhealthy", "False");
     let kept = agent.plan().folder().join("hardware/services.json");
     until("it is remembered", || fs::read_to_string(&kept).ok().filter(|text| text.contains("\"seen\":true")));
-    satellite.kill();
+    check_process.kill();
     kubelet.is(Mood::Down);
-    let mut satellite = watch(agent.plan());
+    let mut check_process = watch(agent.plan());
     reason(&agent, "KubeletUnhealthy", "KubeletUnhealthy");
     // A problem survives a stop of the check process that claims it.
-    satellite.stop();
-    let _satellite = watch(agent.plan());
+    check_process.stop();
+    let _check_process = watch(agent.plan());
     assert_eq!(agent.condition("KubeletUnhealthy").unwrap().status.as_str(), "True");
     kubelet.is(Mood::Well);
     agent.wait_condition("KubeletUnhealthy", "False");
@@ -121,7 +121,7 @@ fn strange_endpoints_are_states_and_delay_no_other() {
         .map(|name| format!("[[service]]\nname = {name:?}\nrequired = true\ncri = {:?}\n", socket(name)))
         .collect();
     let agent = plan(&format!("kubelet = {:?}\n{services}", kubelet.url())).start();
-    let satellite = watch(agent.plan());
+    let check_process = watch(agent.plan());
     agent.wait_condition("KubeletUnhealthy", "False");
     let found = until("all five are reported", || {
         let found = agent.condition("ServiceUnhealthy")?;
@@ -139,7 +139,7 @@ fn strange_endpoints_are_states_and_delay_no_other() {
         assert_eq!(problem.reason.as_str(), "ServiceUnhealthy");
         assert!(problem.message.contains(words), "{name}: {}", problem.message);
     }
-    assert!(!satellite.log().contains("panicked"));
+    assert!(!check_process.log().contains("panicked"));
 }
 
 /// Sends `bytes` to every client, for as long as the test's process lives.
@@ -156,7 +156,7 @@ fn speaks(socket: &Path, bytes: &'static [u8]) {
 fn containerd_comes_and_goes() {
     let mut containerd = Containerd::start();
     let agent = plan(&format!("container-runtime = {:?}", containerd.socket())).start();
-    let _satellite = watch(agent.plan());
+    let _check_process = watch(agent.plan());
     let well = agent.wait_condition("ContainerRuntimeUnhealthy", "False");
     assert_eq!(well.reason.as_str(), "ContainerRuntimeIsHealthy");
     containerd.stop();
@@ -211,7 +211,7 @@ fn a_health_checker_of_npd_is_done_by_us() {
     let file = plan.file("health-checker-containerd.json", &health_checker(&containerd.socket()));
     plan.file("nodewell.toml.d/npd.toml", &format!("npd-config = [{file:?}]\n"));
     let agent = plan.start();
-    let _satellite = watch(agent.plan());
+    let _check_process = watch(agent.plan());
     agent.wait_condition("ContainerRuntimeUnhealthy", "False");
     containerd.stop();
     let gone = reason(&agent, "ContainerRuntimeUnhealthy", "TheirContainerdUnhealthy");

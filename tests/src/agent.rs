@@ -58,7 +58,7 @@ impl Plan {
         let own = |key: &str, folder: &str| format!("{key} = {:?}\n", dir.path().join(folder));
         // Each check process is a process more; the cases that are about them ask for them.
         let base =
-            own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d") + "satellites = \"none\"\n";
+            own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d") + "check-processes = \"none\"\n";
         fs::write(dir.path().join("nodewell.toml"), base).unwrap();
         let metrics_port = nodewell_kit::free_port();
         let node = node.to_owned();

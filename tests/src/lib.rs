@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod boots;
 pub mod cgroup;
+pub mod check_process;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
@@ -31,7 +32,6 @@ pub mod prometheus;
 pub mod real;
 pub mod root_disk;
 pub mod runtime;
-pub mod satellite;
 pub mod stand_in;
 pub mod suite;
 pub mod tally;

@@ -8,13 +8,13 @@ use std::{
 
 use clap::Parser;
 use nodewell_agent::{
+    check_process::{self, Group, MonitorFlags, Settings, Setup, WorkerFlags},
     config::{Command, Config, Flags},
     daemon,
     identity::IdentityFlags,
     lastwords::{self, LastWordsFlags},
     repair::{self, RepairFlags},
     runtime::handed::Handed,
-    satellite::{self, Group, MonitorFlags, Settings, Setup, WorkerFlags},
 };
 use nodewell_checks::systemd::{DEADLINE, Manager};
 use nodewell_client::Client;
@@ -65,7 +65,7 @@ fn mistaken(mistakes: &[Mistake]) -> ExitCode {
 
 /// One of the check processes.
 fn monitor(flags: MonitorFlags) -> ExitCode {
-    if flags.parent.is_some_and(|parent| !satellite::end_with(parent)) {
+    if flags.parent.is_some_and(|parent| !check_process::end_with(parent)) {
         return ExitCode::SUCCESS;
     }
     let as_the_agent = flags.as_the_agent();
@@ -74,29 +74,29 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
         Err(mistakes) => return mistaken(&mistakes),
     };
     let health_checks = match flags.group {
-        Group::Check => satellite::configured(&config.plugin_monitors()),
+        Group::Check => check_process::configured(&config.plugin_monitors()),
         Group::Disk | Group::Gpu => Vec::new(),
     };
     let setup = Setup {
         group: flags.group,
         client: Client::new(flags.socket.unwrap_or(config.socket)),
         settings: Settings { hardware: config.hardware, checks: config.checks },
-        state_dir: flags.state_dir.or_else(satellite::default_state_dir),
+        state_dir: flags.state_dir.or_else(check_process::default_state_dir),
         trial: flags.trial,
         health_checks,
         flags: as_the_agent,
     };
     let _ = one_malloc_arena();
-    started(|runtime| LocalSet::new().block_on(runtime, satellite::run(setup)))
+    started(|runtime| LocalSet::new().block_on(runtime, check_process::run(setup)))
 }
 
 /// What a check process starts for calls that may never return.
 fn worker(flags: &WorkerFlags) -> ExitCode {
-    if !satellite::end_with(flags.parent) {
+    if !check_process::end_with(flags.parent) {
         return ExitCode::SUCCESS;
     }
     let _ = one_malloc_arena();
-    satellite::worker::run(flags.worker_group).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+    check_process::worker::run(flags.worker_group).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The oneshot that copies what the last boot left.
@@ -128,7 +128,7 @@ fn repair(flags: RepairFlags) -> ExitCode {
         settings: config.repair,
         client: Client::new(flags.socket.unwrap_or(config.socket)),
         manager: flags.bus.map_or_else(Manager::system, |bus| Manager::at(&bus, DEADLINE)),
-        state_dir: flags.state_dir.or_else(satellite::default_state_dir),
+        state_dir: flags.state_dir.or_else(check_process::default_state_dir),
         journal: flags.journal,
     };
     let _ = one_malloc_arena();

@@ -2,9 +2,9 @@
 
 mod agent;
 mod check;
+mod check_processes;
 mod cluster;
 mod host;
-mod satellites;
 
 use std::{
     fs,

@@ -13,7 +13,7 @@ use super::{
     failure::{Failure, NO_PERMISSION, TEMPORARY, USAGE},
     out::Out,
 };
-use crate::satellite::{Group, PauseError, PauseFile};
+use crate::check_process::{Group, PauseError, PauseFile};
 
 /// A pause that the operator forgets to end does not blind the agent for longer.
 const LONGEST: Duration = Duration::from_hours(24);

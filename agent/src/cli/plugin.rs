@@ -16,8 +16,8 @@ use super::{
     rules::{RuleChoice, loaded},
 };
 use crate::{
+    check_process::try_plugin,
     config::{Config, Flags},
-    satellite::try_plugin,
 };
 
 /// Try plug-ins.
@@ -41,7 +41,7 @@ enum PluginCommand {
   sudo nodewell plugin run raid-md0
   sudo nodewell plugin run ./custom-plugin-monitor.json
 
-It runs as the satellite runs it (environment, limits, timeout), but with the
+It runs as the check process runs it (environment, limits, timeout), but with the
 rights of its caller, and without a cgroup of its own. Exit codes: 0 it was
 run, whatever it said; 64 there is no such plug-in; 78 the file has mistakes.")]
 struct Run {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::{
+    check_process::{MonitorFlags, WorkerFlags},
     config::settings::{MetricsAddress, Settings, SocketSettings},
     identity::IdentityFlags,
     lastwords::LastWordsFlags,
     repair::RepairFlags,
-    satellite::{MonitorFlags, WorkerFlags},
 };
 
 const EXAMPLES: &str = "\

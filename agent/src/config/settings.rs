@@ -42,7 +42,7 @@ pub struct Settings {
     pub npd_config: Option<Vec<PathBuf>>,
     pub monitors_dir: Option<PathBuf>,
     pub kubelet_dir: Option<PathBuf>,
-    pub satellites: Option<Satellites>,
+    pub check_processes: Option<CheckProcesses>,
     pub kmsg_path: Option<PathBuf>,
     pub kmsg_facilities: Option<Vec<u32>>,
     pub kmsg_lookback: Option<Duration>,
@@ -65,7 +65,7 @@ pub struct Settings {
 
 /// Which process starts `nodewelld monitor NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Satellites {
+pub enum CheckProcesses {
     /// The service manager if one runs us, else we ourselves.
     #[default]
     Auto,
@@ -73,7 +73,7 @@ pub enum Satellites {
     None,
 }
 
-impl Satellites {
+impl CheckProcesses {
     const CHOICES: [(&str, Self); 3] = [("auto", Self::Auto), ("spawn", Self::Spawn), ("none", Self::None)];
 }
 
@@ -150,7 +150,7 @@ const TOP_KEYS: &[&str] = &[
     "npd-config",
     "monitors-dir",
     "kubelet-dir",
-    "satellites",
+    "check-processes",
     "kmsg",
     "journal",
     "apiserver",
@@ -186,7 +186,7 @@ fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settin
         npd_config: paths(file, "npd-config", report),
         monitors_dir: path(file, "monitors-dir", report),
         kubelet_dir: path(file, "kubelet-dir", report),
-        satellites: file.choice("satellites", &Satellites::CHOICES, report),
+        check_processes: file.choice("check-processes", &CheckProcesses::CHOICES, report),
         ..Settings::default()
     };
     kmsg(file, &mut settings, report);
@@ -255,7 +255,7 @@ impl Settings {
             npd_config: later.npd_config.or(self.npd_config),
             monitors_dir: later.monitors_dir.or(self.monitors_dir),
             kubelet_dir: later.kubelet_dir.or(self.kubelet_dir),
-            satellites: later.satellites.or(self.satellites),
+            check_processes: later.check_processes.or(self.check_processes),
             kmsg_path: later.kmsg_path.or(self.kmsg_path),
             kmsg_facilities: later.kmsg_facilities.or(self.kmsg_facilities),
             kmsg_lookback: later.kmsg_lookback.or(self.kmsg_lookback),

@@ -24,8 +24,8 @@ use crate::{bucket::Rate, runtime::clock};
 /// Where the example in a refusal goes.
 const CONFIG: &str = crate::config::DEFAULT_CONFIG;
 /// What no `[[grant]]` of the config gives.
-const COUNTING: &str = "devices of the node are counted only by nodewell's own satellites, root and the agent's own user, \
-                        because all counts are added up: leave the field `inventory` out";
+const COUNTING: &str = "devices of the node are counted only by nodewell's own check processes, root and the agent's own \
+                        user, because all counts are added up: leave the field `inventory` out";
 
 /// The one place that decides.
 pub(super) struct Gate {

@@ -11,9 +11,9 @@ use super::peer::Identity;
 use crate::bucket::Rate;
 
 /// Our own check processes, which may report for any part of the node.
-const SATELLITES: [&str; 3] = ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"];
+const CHECK_PROCESSES: [&str; 3] = ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"];
 /// A check process watches dozens of devices, and reports each as it changes.
-const SATELLITE_RATE: u32 = 200;
+const CHECK_PROCESS_RATE: u32 = 200;
 /// How long a burst lasts at the full rate, where a grant names a rate only.
 const BURST_SECS: u32 = 2;
 
@@ -82,18 +82,18 @@ impl Grants {
     /// The built-in ones, then the config's.
     #[must_use]
     pub fn new(config: &[Grant]) -> Self {
-        let satellites = SATELLITES.iter().map(|unit| Grant {
+        let check_processes = CHECK_PROCESSES.iter().map(|unit| Grant {
             to: Grantee::Unit((*unit).to_owned()),
             conditions: Types::All,
             reasons: None,
             events: true,
             clear: Types::All,
-            interval: Some(Duration::from_secs(1) / SATELLITE_RATE),
+            interval: Some(Duration::from_secs(1) / CHECK_PROCESS_RATE),
             burst: None,
             on_stale: None,
             at: Location { file: "(built in)".into(), line: 0 },
         });
-        Self(satellites.chain(config.iter().cloned()).collect())
+        Self(check_processes.chain(config.iter().cloned()).collect())
     }
 
     /// What all of them together give to `who`.

@@ -12,7 +12,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("block_errors").case_with(&[GUEST], "ext4_goes_read_only", ext4_goes_read_only);
 }
 
-const CONFIG: &str = "satellites = \"spawn\"";
+const CONFIG: &str = "check-processes = \"spawn\"";
 const CHANGE: &str = "mkdir /mnt/folder && rmdir /mnt/folder; sync";
 
 fn ext4_goes_read_only() {

@@ -17,7 +17,7 @@ pub(crate) fn list(suite: &mut Suite) {
     );
 }
 
-const CONFIG: &str = "satellites = \"spawn\"\n[fabric]\ninterval = \"5s\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[fabric]\ninterval = \"5s\"\n";
 /// A port is down for four minutes before it counts.
 const DOWN: Duration = Duration::from_secs(4 * 60);
 const PORT: &str = "rxe0/1";

@@ -16,7 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
     );
 }
 
-const CONFIG: &str = "satellites = \"spawn\"\n[mounts]\ninterval = \"5s\"\ndeadline = \"15s\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[mounts]\ninterval = \"5s\"\ndeadline = \"15s\"\n";
 
 /// The kernel's own server, of version 4 alone, which needs no portmapper; what mountd would answer is written
 /// beforehand: which client it is, which file handle is which folder, and how it is exported (flags: by number, no

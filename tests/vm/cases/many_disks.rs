@@ -8,7 +8,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 const DISKS: u32 = 24;
-const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 
 fn are_read_in_one_round() {
     let images: Vec<Image> = (0..DISKS).map(|_| Image::empty(16)).collect();
@@ -20,7 +20,7 @@ fn are_read_in_one_round() {
     let disks = guest.wait_hardware("disks", |disks| disks.total == DISKS);
     assert_eq!(disks.well, DISKS, "{disks:?}");
     // By the guest's own clock: how fast the emulated machine is, this one decides.
-    eprintln!("the disk satellite's processes after one round of {DISKS} disks:\n{}", guest.sh(USAGE));
+    eprintln!("the processes of the check process `disk` after one round of {DISKS} disks:\n{}", guest.sh(USAGE));
 }
 
 /// Name, processor time in hundredths of a second (fields 14 and 15 of `proc_pid_stat(5)`), memory.

@@ -16,10 +16,10 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::LongSuite, GUEST, MODULE], "an_uncorrected_one_is_told", an_uncorrected_one_is_told);
 }
 
-const CONFIG: &str = "satellites = \"spawn\"\n[memory]\ninterval = \"10s\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[memory]\ninterval = \"10s\"\n";
 /// The sources that report.
 const KERNEL_LOG: &str = "kernel-monitor";
-const SATELLITE: &str = "check@root";
+const CHECK_PROCESS: &str = "check@root";
 /// As many as the bucket holds: one more is a problem (`corrected-per-day`).
 const HELD: u32 = 9;
 
@@ -41,7 +41,7 @@ fn corrected_ones_fill_a_bucket() {
     (0..HELD).for_each(|_| report(&guest, "corrected", 0));
     let event = guest.wait_event("MemoryCorrectedError", |_| true);
     assert_eq!(event.subject.as_deref(), Some("DIMM_A1"), "{event:?}");
-    guest.until("the satellite has counted them", || {
+    guest.until("the check process has counted them", || {
         let kept = guest.run("cat $(find /var/lib/nodewell/hardware -name memory.json)").stdout;
         kept.contains(&format!("\"corrected\":{HELD}")).then_some(())
     });
@@ -69,5 +69,5 @@ fn assert_one(guest: &Guest, reason: &str, module: &str) {
 
 fn is_told_twice(problem: &ProblemView) -> bool {
     let sources: Vec<&str> = problem.source.split(", ").collect();
-    sources.contains(&KERNEL_LOG) && sources.contains(&SATELLITE)
+    sources.contains(&KERNEL_LOG) && sources.contains(&CHECK_PROCESS)
 }

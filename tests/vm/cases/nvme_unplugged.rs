@@ -17,7 +17,7 @@ fn its_filesystem_fails() {
     let plan = Plan::default().slot("slot1", 1).nvme("disk", &image, Some("slot1"));
     let guest = plan.modules(&["nvme", "crc32c_generic", "ext4"]).boot();
     guest.sh("mount -o errors=remount-ro /dev/nvme0n1 /mnt && echo before >/mnt/file && sync");
-    guest.start_agent("satellites = \"spawn\"");
+    guest.start_agent("check-processes = \"spawn\"");
     guest.qmp("device_del", &json!({ "id": "disk" }));
     guest.until("the disk is gone", || guest.run("[ -e /sys/block/nvme0n1 ]").code.eq(&1).then_some(()));
     guest.until("ext4 refuses changes", || {

@@ -17,7 +17,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::LongSuite, GUEST], "every_bit_has_its_reason", every_bit_has_its_reason);
 }
 
-const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 /// One interval, and what a slow machine adds.
 const SOON: Duration = Duration::from_secs(90);
 const WARNING: &str = "smart_critical_warning";

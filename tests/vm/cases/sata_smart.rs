@@ -15,7 +15,7 @@ pub(crate) fn list(suite: &mut Suite) {
     );
 }
 
-const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 
 fn boot(image: &Image) -> Guest {
     let guest = Plan::default().sata("sata0", image, 0).modules(&["ahci", "sd_mod", "sg"]).boot();

@@ -16,7 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
     );
 }
 
-const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 /// What the agent or the kernel logged of it; not that an emulated machine was slow.
 const COMPLAINTS: &str = "
 grep -E ' (WARN|ERROR) .*(sda|scsi0)' /run/agent.log | grep -v 'no answer in time'

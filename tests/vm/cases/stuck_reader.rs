@@ -16,14 +16,15 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::LongSuite, GUEST], "two_of_them_end_all_questions", two_of_them_end_all_questions);
 }
 
-const CONFIG: &str = "satellites = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
+const CONFIG: &str = "check-processes = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 const SATA: [&str; 3] = ["ahci", "sd_mod", "sg"];
 /// The tasks that hang in the kernel, by name.
 const HANGING: &str = "cat /proc/[0-9]*/stat 2>/dev/null | sed -n 's/^[0-9]* (\\(.*\\)) D .*/\\1/p'";
 /// How often a check process logged this of a disk: of each left-over that it made, and of each that it found.
 const LEFT_OVERS: &str = "grep -c 'survives SIGKILL.* at=\"sd' /run/agent.log || true";
 /// Arguments of a command line are ended by zeros.
-const PID_OF_SATELLITE: &str = "grep -l '^nodewelld.monitor.disk' /proc/[0-9]*/cmdline 2>/dev/null | sed 's/[^0-9]//g'";
+const PID_OF_CHECK_PROCESS: &str =
+    "grep -l '^nodewelld.monitor.disk' /proc/[0-9]*/cmdline 2>/dev/null | sed 's/[^0-9]//g'";
 
 fn is_left_alone_until_it_is_gone() {
     let server = Server::of(Image::empty(16));
@@ -34,7 +35,7 @@ fn is_left_alone_until_it_is_gone() {
     server.fall_silent();
     hang(&guest, "sda");
     the_others_are_read(&guest);
-    restart_satellite(&guest);
+    restart_check_process(&guest);
     wait_left_overs(&guest, 2);
     the_others_are_read(&guest);
     server.speak();
@@ -51,7 +52,7 @@ fn two_of_them_end_all_questions() {
     servers.iter().for_each(Server::fall_silent);
     ["sda", "sdb", "sdc"].iter().for_each(|disk| hang(&guest, disk));
     nothing_is_asked(&guest);
-    restart_satellite(&guest);
+    restart_check_process(&guest);
     // Those that it makes, and those that it finds.
     wait_left_overs(&guest, 4);
     nothing_is_asked(&guest);
@@ -100,11 +101,11 @@ fn nothing_is_asked(guest: &Guest) {
 }
 
 /// Its report stays until another one reports; the agent starts that.
-fn restart_satellite(guest: &Guest) {
-    let before = guest.sh(PID_OF_SATELLITE);
+fn restart_check_process(guest: &Guest) {
+    let before = guest.sh(PID_OF_CHECK_PROCESS);
     guest.sh(&format!("kill -9 {before}"));
-    guest.until("another satellite runs", || {
-        let now = guest.run(PID_OF_SATELLITE).stdout;
+    guest.until("another check process runs", || {
+        let now = guest.run(PID_OF_CHECK_PROCESS).stdout;
         (!now.is_empty() && now.trim() != before).then_some(())
     });
 }

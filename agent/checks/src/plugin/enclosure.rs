@@ -14,7 +14,7 @@ use nix::{
 };
 
 /// Ours within the service's: processes live in leaves only ("no internal processes", cgroups(7)).
-const OURS: &str = "satellite";
+const OURS: &str = "check-process";
 const THEIRS: &str = "plugins";
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 /// The period of `cpu.max`, the kernel's own default.

@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// Problem daemons and monitors of ours; a file that is named so reports under another name.
-const OURS: [&str; 9] = ["agent", "check", "disk", "gpu", "services", "repair", "repairs", "statistics", "satellites"];
+const OURS: [&str; 9] =
+    ["agent", "check", "disk", "gpu", "services", "repair", "repairs", "statistics", "check-processes"];
 
 pub(super) fn settle(loaded: &mut Loaded) {
     rename_daemons(loaded);

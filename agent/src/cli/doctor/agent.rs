@@ -13,7 +13,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{check::Check, satellites};
+use super::{check::Check, check_processes};
 use crate::config::Config;
 
 const METRICS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -30,7 +30,7 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
     match client.get::<NodeView>("/v1/status").await {
         Ok(view) => {
             checks.extend(view.daemons.iter().map(daemon));
-            checks.extend(satellites::missing(&view.daemons, config));
+            checks.extend(check_processes::missing(&view.daemons, config));
             checks.push(delivery(&view.apiserver));
         }
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
 
-use crate::satellite::{Group, Place, Stat};
+use crate::check_process::{Group, Place, Stat};
 
 /// `pid 77` for each reader of `group` whose agent listens on `socket`.
 pub(super) fn of(group: Group, socket: &Path) -> Vec<String> {

@@ -25,7 +25,7 @@ fn the_own_cgroup_is_found_below_its_mount() {
     };
     let service = Some("/sys/fs/cgroup/nodewell.slice/nodewell-check.service".to_owned());
     assert_eq!(at("0::/nodewell.slice/nodewell-check.service\n"), service);
-    assert_eq!(at("0::/nodewell.slice/nodewell-check.service/satellite\n"), service);
+    assert_eq!(at("0::/nodewell.slice/nodewell-check.service/check-process\n"), service);
     assert_eq!(at("1:name=systemd:/x\n0::/\n"), None);
     assert_eq!(at("1:name=systemd:/x\n"), None);
     write("mountinfo", "30 23 0:26 / /sys/fs/cgroup/unified rw - tmpfs tmpfs rw\n");
@@ -37,10 +37,10 @@ fn limits_are_written_where_the_kernel_has_them() {
     let service = tempfile::tempdir().unwrap();
     let room = service.path().join("plugins/1");
     fs::create_dir_all(&room).unwrap();
-    fs::create_dir_all(service.path().join("satellite")).unwrap();
+    fs::create_dir_all(service.path().join("check-process")).unwrap();
     for file in [
-        "satellite/cgroup.procs",
-        "satellite/memory.max",
+        "check-process/cgroup.procs",
+        "check-process/memory.max",
         "plugins/1/memory.max",
         "plugins/1/pids.max",
         "plugins/1/cpu.max",
@@ -50,8 +50,8 @@ fn limits_are_written_where_the_kernel_has_them() {
     let enclosure = Enclosure::below(service.path(), 48 << 20, LIMITS).unwrap();
     enclosure.room("1").unwrap();
     let read = |file: &str| fs::read_to_string(service.path().join(file)).unwrap();
-    assert_eq!(read("satellite/cgroup.procs"), std::process::id().to_string());
-    assert_eq!(read("satellite/memory.max"), (48 << 20).to_string());
+    assert_eq!(read("check-process/cgroup.procs"), std::process::id().to_string());
+    assert_eq!(read("check-process/memory.max"), (48 << 20).to_string());
     assert_eq!((read("plugins/1/memory.max"), read("plugins/1/pids.max")), ((64 << 20).to_string(), "8".to_owned()));
     assert_eq!(read("plugins/1/cpu.max"), "50000 100000");
     assert!(!room.join("memory.swap.max").exists(), "no file of the kernel's is ever made");

@@ -1,0 +1,167 @@
+//! The check processes where no service manager starts them: children of the agent, started again when they end.
+
+use std::{
+    ffi::OsStr,
+    fmt::Display,
+    io,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use nodewell_model::{Finding, FindingKind, Guard, Name, Origin, Severity};
+use tokio::{
+    process::{Child, Command},
+    sync::watch,
+};
+
+use crate::{
+    check_process::Group,
+    config::Flags,
+    monitors::outlet::{Outlet, Report},
+    runtime::{Stop, clock},
+};
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// What ran for so long did not end because of how it was started.
+const STEADY: Duration = Duration::from_secs(60);
+/// For its last report; the agent's own grace is 5 s, the second half of it for what is not a source.
+const GRACE: Duration = Duration::from_secs(2);
+/// What systemd set for the agent is not for its children.
+const OUR_OWN: [&str; 6] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
+
+/// Starts check processes of one agent.
+#[derive(Debug, Clone)]
+pub struct Children {
+    /// The agent's socket.
+    pub socket: PathBuf,
+    /// The agent's command line: its check processes read the same rules.
+    pub flags: Flags,
+    /// Changes when the agent has read its rules again.
+    pub reloads: watch::Receiver<()>,
+    /// Where the agent stores its state; they have a folder in it.
+    pub state_dir: Option<PathBuf>,
+    pub outlet: Outlet,
+    pub stop: Stop,
+}
+
+impl Children {
+    /// Runs the check process of `group` until the stop, and starts it again when it ends.
+    pub async fn keep(mut self, group: Group) {
+        let mut pause = FIRST_PAUSE;
+        while !self.stop.is_set() {
+            let began = Instant::now();
+            let how = match self.start(group) {
+                Ok(child) => match self.wait(group, child).await {
+                    Some(status) => status.to_string(),
+                    None => return,
+                },
+                Err(error) => format!("cannot be started: {error}"),
+            };
+            if began.elapsed() > STEADY {
+                pause = FIRST_PAUSE;
+            }
+            self.tell(group, &how, pause).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.stop.said() => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// This very program, whatever lies at its path by now. It ends with us, however we end.
+    fn start(&self, group: Group) -> io::Result<Child> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("nodewelld").args(["monitor", group.as_str(), "--socket"]).arg(&self.socket);
+        command.arg("--parent").arg(std::process::id().to_string());
+        self.tell_flags(&mut command);
+        if let Some(state_dir) = &self.state_dir {
+            command.arg("--state-dir").arg(state_dir.join("hardware"));
+        }
+        for name in OUR_OWN {
+            command.env_remove(name);
+        }
+        // A group of its own: Ctrl-C at a terminal is for us, and we stop it in our own time.
+        command.stdin(Stdio::null()).process_group(0).kill_on_drop(true).spawn()
+    }
+
+    fn tell_flags(&self, command: &mut Command) {
+        let Flags { config, rules, npd_config, node_name, .. } = &self.flags;
+        let one = |name: &'static str, value: &OsStr| [name.into(), value.to_owned()];
+        let config = config.iter().map(|file| one("--config", file.as_os_str()));
+        let rules = rules.iter().map(|folder| one("--rules", folder.as_os_str()));
+        let npd_config = npd_config.iter().map(|file| one("--npd-config", file.as_os_str()));
+        let node_name = node_name.iter().map(|name| one("--node-name", name.as_ref()));
+        command.args(config.chain(rules).chain(npd_config).chain(node_name).flatten());
+    }
+
+    /// How it ended, or `None` after the stop.
+    async fn wait(&mut self, group: Group, mut child: Child) -> Option<ExitStatus> {
+        self.reloads.mark_unchanged();
+        loop {
+            tokio::select! {
+                // Only this task waits for it, so there is always an answer.
+                status = child.wait() => return Some(status.unwrap_or_default()),
+                () = self.stop.said() => break,
+                // Others have nothing to read again.
+                Ok(()) = self.reloads.changed(), if group == Group::Check => signal(&child, Signal::SIGHUP),
+            }
+        }
+        signal(&child, Signal::SIGTERM);
+        if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
+            tracing::warn!("a check process did not end in time and is killed");
+        }
+        None
+    }
+
+    async fn tell(&self, group: Group, how: &dyn Display, pause: Duration) {
+        let (check_process, pause_secs) = (group.as_str(), pause.as_secs());
+        tracing::error!(check_process, %how, pause_secs, "check process ended unasked, will restart");
+        let message = format!("nodewelld monitor {check_process} ended ({how}); it is started again in {pause_secs} s");
+        self.outlet.tell(Report::Finding(Box::new(happened(message)))).await;
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    if let Some(pid) = child.id() {
+        // It has not been waited for: the pid is still its own.
+        let _ = kill(Pid::from_raw(pid.cast_signed()), signal);
+    }
+}
+
+/// An Event: what the check process watches is reported by itself.
+fn happened(message: String) -> Finding {
+    let now = clock::now();
+    Finding {
+        source: Arc::from("check-processes"),
+        kind: FindingKind::Raise,
+        condition: None,
+        reason: Name::fixed("CheckProcessEnded"),
+        subject: None,
+        severity: Severity::Warn,
+        message,
+        time: now.wall,
+        last_time: now.wall,
+        count: 1,
+        origin: Origin::Agent {
+            boot_id: clock::boot_id().unwrap_or_default(),
+            started_ns: u64::try_from(now.wall.as_nanosecond()).unwrap_or_default(),
+            // The time alone makes it unique: ends are a second apart.
+            sequence: 0,
+        },
+        boot_id: clock::boot_id(),
+        quiet: None,
+        ends_at_boot: false,
+        action: None,
+        guard: Guard::None,
+        test: false,
+    }
+}

@@ -1,0 +1,253 @@
+//! Recovery of filesystems and devices by looking: a read-only filesystem is well again when it is gone, or when it
+//! takes writes and has counted no further error. A log line never shows it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_client::ClientError;
+use nodewell_model::{
+    Event, Name, Severity,
+    api::{ClearRequest, ConditionProblem, Seen},
+    view::ProblemView,
+};
+use nodewell_rules::rule::Check;
+use tokio::time::Instant;
+
+use crate::{
+    check_process::{
+        filesystem::{
+            probe::{ProbeResult, Probes},
+            verdict::{PROOF_AFTER, Reading, Verdict, Watch},
+        },
+        link::Link,
+        words::Words,
+    },
+    detectors::proof::HostRoots,
+    runtime::clock,
+};
+
+mod probe;
+mod verdict;
+
+/// How often it looks while something is broken; it does not look at all while nothing is.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How soon it looks again while a write is under way; one that takes longer is looked at with the others.
+const PROBE_WAIT: Duration = Duration::from_millis(100);
+/// Problems that begin one after the other are looked at together.
+const NEWS_APART: Duration = Duration::from_secs(1);
+
+/// Looks after the problems whose rules have `check = …`.
+pub(super) struct FilesystemCheck {
+    roots: HostRoots,
+    words: Words,
+    probes: Probes,
+    cases: BTreeMap<Watched, Case>,
+}
+
+/// A problem under watch.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Watched {
+    condition: Name,
+    reason: Name,
+    subject: Option<String>,
+    device: String,
+}
+
+/// What the agent reports of it.
+#[derive(Debug, Clone)]
+struct Told {
+    check: Check,
+    id: String,
+    since: Timestamp,
+    seen: Seen,
+}
+
+/// What is known of it here.
+#[derive(Debug)]
+struct Case {
+    watch: Watch,
+    seen: Seen,
+    /// Reported once: without the right to write, a new mount is the only evidence.
+    is_denied: bool,
+    /// Why the agent did not take the evidence; logged once.
+    refused: Option<String>,
+}
+
+/// Readings of one look: problems of one device share one, because a probe answers once.
+type Readings = BTreeMap<(String, Check), Reading>;
+
+impl FilesystemCheck {
+    pub(super) const IDLE: &str = "nothing to look after";
+
+    pub(super) fn new(roots: HostRoots, words: Words) -> Self {
+        Self { roots, words, probes: Probes::default(), cases: BTreeMap::new() }
+    }
+
+    /// Looks whenever there is something to look at; never returns. `mounts` may claim the same problems.
+    pub(super) async fn run(mut self, link: &Link, mounts: Option<&Link>) {
+        loop {
+            let looked = Instant::now();
+            let answered = match link.problems().await {
+                Ok(problems) => {
+                    self.look((link, mounts), &problems).await;
+                    true
+                }
+                // The link logs it, and news comes when the agent is back.
+                Err(error) => {
+                    tracing::debug!(%error, "the problems were not read");
+                    false
+                }
+            };
+            let idle = answered && self.cases.is_empty();
+            let pause = if self.probes.have_begun() { PROBE_WAIT } else { LOOK_EVERY };
+            tokio::select! {
+                () = link.news() => tokio::time::sleep_until(looked + NEWS_APART).await,
+                () = tokio::time::sleep(pause), if !idle => {}
+            }
+        }
+    }
+
+    async fn look(&mut self, (link, mounts): (&Link, Option<&Link>), problems: &[ConditionProblem]) {
+        let broken: BTreeMap<Watched, Told> = problems.iter().filter_map(watched).collect();
+        self.cases.retain(|watched, _| broken.contains_key(watched));
+        let mut readings = Readings::new();
+        for (watched, told) in broken {
+            if let Verdict::Over(evidence) = self.judge(link, (&watched, &told), &mut readings) {
+                // Its heartbeat shall not claim again what is over; if it is not, its next round reports it.
+                if let Some((mounts, subject)) = mounts.zip(watched.subject.clone()) {
+                    mounts.forget(&(watched.condition.clone(), subject));
+                }
+                self.end(link, (&watched, told), evidence).await;
+            }
+        }
+        self.words.work(self.summary());
+    }
+
+    fn judge(&mut self, link: &Link, (watched, told): (&Watched, &Told), readings: &mut Readings) -> Verdict {
+        let reading = readings
+            .entry((watched.device.clone(), told.check))
+            .or_insert_with(|| Reading::take(&self.roots, &watched.device, told.check, &mut self.probes))
+            .clone();
+        let now = clock::boottime();
+        let case = self.cases.entry(watched.clone()).or_insert_with(|| Case::new(told, link.since()));
+        if case.seen != told.seen {
+            case.seen = told.seen;
+            case.watch.failed_again(now);
+        }
+        if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut case.is_denied, true) {
+            link.tell(denied(&watched.device));
+        }
+        case.watch.judge(reading, now)
+    }
+
+    async fn end(&mut self, link: &Link, (watched, told): (&Watched, Told), evidence: String) {
+        let Watched { condition, reason, subject, device } = watched.clone();
+        let request = ClearRequest {
+            condition,
+            reason: Some(reason.clone()),
+            subject,
+            id: Some(told.id),
+            evidence: Some(evidence.clone()),
+            as_seen: Some(told.seen),
+        };
+        match link.clear(&request).await {
+            // It was raised again, or another client ended it: the next look shows which.
+            Ok(0) => {}
+            Ok(_) => {
+                tracing::info!(%reason, device, evidence, "the problem is over");
+                self.cases.remove(watched);
+            }
+            Err(error) => self.refused(watched, &error),
+        }
+    }
+
+    /// It is tried again with the next look.
+    fn refused(&mut self, watched: &Watched, error: &ClientError) {
+        let Some(case) = self.cases.get_mut(watched) else { return };
+        let why = error.to_string();
+        if case.refused.as_ref() != Some(&why) {
+            tracing::warn!(reason = %watched.reason, device = watched.device, %error, "the agent did not end the problem");
+            case.refused = Some(why);
+        }
+    }
+
+    fn summary(&self) -> String {
+        let Some((first, case)) = self.cases.iter().next() else { return Self::IDLE.to_owned() };
+        let mut line = format!("looks after {} problem(s); {} on {}", self.cases.len(), first.reason, first.device);
+        if case.is_denied {
+            line.push_str(": no right to write there");
+        }
+        if let Some(why) = &case.refused {
+            line.push_str(&format!(": cannot end it: {why}"));
+        }
+        line
+    }
+}
+
+impl Case {
+    /// A problem that was there before we listened is history: what has failed just now may still take a write.
+    fn new(told: &Told, since: Timestamp) -> Self {
+        let is_old = since.duration_since(told.since) > jiff::SignedDuration::try_from(PROOF_AFTER).unwrap_or_default();
+        Self { watch: Watch::new(is_old), seen: told.seen, is_denied: false, refused: None }
+    }
+}
+
+/// What people should know of a check process that runs without the rights it was made for.
+fn denied(device: &str) -> Event {
+    let message = format!("no right to write to the filesystem of {device}: only a new mount can show that it is well");
+    tracing::warn!(device, "{message}");
+    Event {
+        severity: Severity::Warn,
+        timestamp: clock::now().wall,
+        reason: Name::fixed("WriteProbeDenied"),
+        message,
+        subject: Some(device.to_owned()),
+    }
+}
+
+/// `None` for a problem that no look at the host ends.
+fn watched(problem: &ConditionProblem) -> Option<(Watched, Told)> {
+    let check = problem.check.as_deref().and_then(Check::named)?;
+    // Recovered devices are reported by their own monitors.
+    if check == Check::DeviceRecovered || problem.problem.test {
+        return None;
+    }
+    let subject = problem.problem.subject.clone();
+    let watched = Watched {
+        condition: problem.condition.clone(),
+        reason: problem.problem.reason.clone(),
+        device: subject.clone().or_else(|| device_in(&problem.problem.message))?,
+        subject,
+    };
+    let ProblemView { id, since, .. } = &problem.problem;
+    Some((watched, Told { check, id: id.clone(), since: *since, seen: problem.seen() }))
+}
+
+/// The device in the kernel's own message, `EXT4-fs (sda1): …` or `BTRFS error (device sdb): …`: Node Problem
+/// Detector's rules capture no subject.
+fn device_in(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once('(')?;
+    let (inside, _) = rest.split_once(')')?;
+    let device = inside.strip_prefix("device ").unwrap_or(inside).split(' ').next()?;
+    let plain = device.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    (plain && !device.is_empty()).then(|| device.trim_end_matches(':').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_read_out_of_the_kernels_words() {
+        for (message, device) in [
+            ("EXT4-fs (sda1): Remounting filesystem read-only", Some("sda1")),
+            ("BTRFS info (device sdb state E): forced readonly", Some("sdb")),
+            ("XFS (dm-3): Log I/O Error Detected. Shutting down filesystem", Some("dm-3")),
+            ("Remounting filesystem read-only", None),
+            ("x (/etc/passwd): y", None),
+            ("x (", None),
+        ] {
+            assert_eq!(device_in(message).as_deref(), device, "{message}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! When a broken filesystem is well again: a pure judgement over two readings of the host.
+
+use std::time::Duration;
+
+use nodewell_rules::rule::Check;
+
+use crate::{
+    check_process::filesystem::probe::{ProbeResult, Probes},
+    detectors::{
+        mounts::{self, Mount},
+        proof::HostRoots,
+    },
+};
+
+/// What the host shows of a device right now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Whether the kernel has such a block device.
+    pub(super) exists: bool,
+    /// The ids of its mounts.
+    pub(super) mount_ids: Vec<u64>,
+    pub(super) read_only: bool,
+    /// `/sys/fs/ext4/DEVICE/errors_count`, for the filesystems that count.
+    pub(super) errors: Option<u64>,
+    /// Whether it takes a write; not asked while it is mounted read-only.
+    pub(super) probe: ProbeResult,
+    pub(super) check: Check,
+}
+
+/// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
+pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
+
+/// What was seen of a device since its problem began.
+#[derive(Debug)]
+pub(super) struct Watch {
+    first: Option<Reading>,
+    first_at: Duration,
+    /// The errors that the filesystem had counted when it was last seen broken, or when that could first be read.
+    errors: Option<u64>,
+    seen_mounted: bool,
+    /// The problem is from before the first look: what it refers to may be long gone.
+    is_old: bool,
+}
+
+/// What becomes of the problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Stays,
+    /// It is over; the evidence, for people.
+    Over(String),
+}
+
+impl Reading {
+    /// Looks at the host. A probe that hangs keeps only its own thread.
+    pub(super) fn take(roots: &HostRoots, device: &str, check: Check, probes: &mut Probes) -> Self {
+        let all = mounts::read(&roots.proc).unwrap_or_default();
+        let mounts = mounts::of_device(&all, &roots.sys, device);
+        let read_only = mounts.iter().any(|mount| mount.is_read_only());
+        let asked = !mounts.is_empty() && !read_only && check == Check::FilesystemWritable;
+        let probe = if asked { probe(device, &mounts, probes) } else { ProbeResult::Pending };
+        let errors = std::fs::read_to_string(roots.sys.join("fs/ext4").join(device).join("errors_count"));
+        Self {
+            exists: mounts::device_number(&roots.sys, device).is_some(),
+            mount_ids: mounts.iter().map(|mount| mount.id).collect(),
+            read_only,
+            errors: errors.ok().and_then(|text| text.trim().parse().ok()),
+            probe,
+            check,
+        }
+    }
+}
+
+impl Watch {
+    #[must_use]
+    pub(super) fn new(is_old: bool) -> Self {
+        Self { first: None, first_at: Duration::ZERO, errors: None, seen_mounted: false, is_old }
+    }
+
+    /// The problem was raised again: an early write proves nothing for as long as after its first failure.
+    pub(super) fn failed_again(&mut self, at: Duration) {
+        (self.first_at, self.is_old) = (at, false);
+    }
+
+    /// Judges a reading of boot time `at` against those before it.
+    pub(super) fn judge(&mut self, reading: Reading, at: Duration) -> Verdict {
+        let first_look = self.first.is_none();
+        let fails = reading.read_only || reading.probe == ProbeResult::Failed;
+        // Only a mounted filesystem shows its count.
+        if first_look || fails || self.errors.is_none() {
+            self.errors = reading.errors;
+        }
+        let Some(first) = self.first.clone() else {
+            let verdict = self.judge_first(&reading);
+            self.seen_mounted = !reading.mount_ids.is_empty();
+            (self.first, self.first_at) = (Some(reading), at);
+            return verdict;
+        };
+        self.seen_mounted |= !reading.mount_ids.is_empty();
+        if reading.check != Check::FilesystemWritable {
+            let gone = first.exists && !reading.exists;
+            return if gone { over("the device is gone") } else { Verdict::Stays };
+        }
+        if reading.mount_ids.is_empty() {
+            return if self.seen_mounted || reading.exists {
+                over("it is not mounted any more")
+            } else {
+                Verdict::Stays
+            };
+        }
+        // A clean new mount keeps the old count (seen on 6.18): only growth speaks against it.
+        let is_broken = reading.read_only || reading.errors > self.errors;
+        let is_early = !self.is_old && at < self.first_at + PROOF_AFTER;
+        if is_broken || is_early { Verdict::Stays } else { judge_mounted(&first, &reading) }
+    }
+
+    /// Only what is long gone ends at the first look: a filesystem that has just failed may still take a write.
+    fn judge_first(&self, reading: &Reading) -> Verdict {
+        let gone = match reading.check {
+            Check::FilesystemWritable => reading.mount_ids.is_empty(),
+            Check::DevicePresent | Check::DeviceRecovered => !reading.exists,
+        };
+        if self.is_old && gone { over("it is not there any more") } else { Verdict::Stays }
+    }
+}
+
+/// A write through a mount that lets it through. Where none does, it proves nothing that it fails.
+fn probe(device: &str, mounts: &[&Mount], probes: &mut Probes) -> ProbeResult {
+    let open = mounts.iter().find(|mount| !mount.is_sealed);
+    open.map_or(ProbeResult::Denied, |mount| probes.poll(device, &mount.mount_point))
+}
+
+/// For a filesystem that itself shows no fault.
+fn judge_mounted(first: &Reading, reading: &Reading) -> Verdict {
+    let mounted_again = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
+    let turned_writable = first.read_only;
+    match reading.probe {
+        ProbeResult::Writable => over("it takes writes again"),
+        // Without the right to write there, the kernel's own flags of a new mount are the best evidence.
+        ProbeResult::Denied if mounted_again || turned_writable => over("it was mounted again, writable"),
+        ProbeResult::Denied | ProbeResult::Pending | ProbeResult::Failed => Verdict::Stays,
+    }
+}
+
+fn over(evidence: &str) -> Verdict {
+    Verdict::Over(evidence.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(mount_ids: &[u64], read_only: bool, errors: u64, probe: ProbeResult) -> Reading {
+        let mount_ids = mount_ids.to_vec();
+        Reading { exists: true, mount_ids, read_only, errors: Some(errors), probe, check: Check::FilesystemWritable }
+    }
+
+    fn after(first: Reading, then: Reading) -> Verdict {
+        let mut watch = Watch::new(false);
+        assert_eq!(watch.judge(first, Duration::ZERO), Verdict::Stays);
+        watch.judge(then, PROOF_AFTER)
+    }
+
+    #[test]
+    fn a_write_just_after_the_failure_proves_nothing() {
+        let (broken, well) =
+            (|| reading(&[40], true, 1, ProbeResult::Pending), || reading(&[40], false, 1, ProbeResult::Writable));
+        let mut watch = Watch::new(false);
+        assert_eq!(watch.judge(broken(), Duration::ZERO), Verdict::Stays);
+        assert_eq!(watch.judge(well(), Duration::from_millis(100)), Verdict::Stays);
+        let mut old = Watch::new(true);
+        assert_eq!(old.judge(broken(), Duration::ZERO), Verdict::Stays);
+        assert!(matches!(old.judge(well(), Duration::from_millis(100)), Verdict::Over(_)), "it failed long ago");
+    }
+
+    #[test]
+    fn a_problem_raised_again_needs_its_proof_again() {
+        let well = || reading(&[41], false, 1, ProbeResult::Writable);
+        let mut watch = Watch::new(true);
+        watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
+        watch.failed_again(PROOF_AFTER);
+        assert_eq!(watch.judge(well(), PROOF_AFTER), Verdict::Stays, "the write may be from before the failure");
+        assert!(matches!(watch.judge(well(), PROOF_AFTER * 2), Verdict::Over(_)));
+    }
+
+    #[test]
+    fn errors_counted_while_it_was_broken_do_not_speak_against_the_remount() {
+        let mut watch = Watch::new(false);
+        watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
+        watch.judge(reading(&[40], true, 3, ProbeResult::Pending), PROOF_AFTER);
+        let remounted = reading(&[40], false, 3, ProbeResult::Writable);
+        assert!(matches!(watch.judge(remounted, PROOF_AFTER * 2), Verdict::Over(_)));
+    }
+
+    #[test]
+    fn errors_counted_before_the_first_read_do_not_speak_against_the_mount() {
+        let mut watch = Watch::new(false);
+        watch.judge(Reading { errors: None, ..reading(&[], false, 0, ProbeResult::Pending) }, Duration::ZERO);
+        let early = reading(&[41], false, 1, ProbeResult::Writable);
+        assert_eq!(watch.judge(early.clone(), Duration::from_secs(1)), Verdict::Stays);
+        let grown = Reading { errors: Some(2), ..early.clone() };
+        assert_eq!(watch.judge(grown, PROOF_AFTER), Verdict::Stays, "it counted another one since");
+        assert!(matches!(watch.judge(early, PROOF_AFTER), Verdict::Over(_)));
+    }
+
+    #[test]
+    fn a_filesystem_is_well_only_on_evidence() {
+        use ProbeResult::{Denied, Failed, Pending, Writable};
+        let broken = || reading(&[40], true, 1, Pending);
+        let silent = || reading(&[40], false, 1, Failed);
+        for (first, then, well, case) in [
+            (broken(), reading(&[40], true, 1, Pending), false, "still read-only"),
+            (broken(), reading(&[41], false, 1, Writable), true, "mounted again and writable"),
+            (broken(), reading(&[41], false, 1, Failed), false, "mounted again, but a write fails"),
+            (broken(), reading(&[41], false, 2, Writable), false, "mounted again, but it counted another error"),
+            (broken(), reading(&[41], false, 1, Denied), true, "mounted again, and we may not write there"),
+            (silent(), reading(&[40], false, 1, Denied), false, "6.1 says rw although writes fail: no evidence"),
+            (silent(), reading(&[40], false, 1, Failed), false, "6.1 says rw, the probe knows better"),
+            (broken(), reading(&[], false, 1, Pending), true, "unmounted"),
+        ] {
+            assert_eq!(matches!(after(first, then), Verdict::Over(_)), well, "{case}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_device_proves_nothing_unless_its_problem_is_old() {
+        let unknown = || Reading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
+        assert_eq!(after(unknown(), unknown()), Verdict::Stays);
+        assert!(matches!(Watch::new(true).judge(unknown(), Duration::ZERO), Verdict::Over(_)));
+    }
+
+    #[test]
+    fn a_device_that_vanishes_ends_its_own_problem() {
+        let device =
+            |exists| Reading { exists, check: Check::DevicePresent, ..reading(&[], false, 0, ProbeResult::Pending) };
+        assert!(matches!(after(device(true), device(false)), Verdict::Over(_)));
+        assert_eq!(after(device(true), device(true)), Verdict::Stays);
+        assert_eq!(after(device(false), device(false)), Verdict::Stays, "never was there");
+    }
+}

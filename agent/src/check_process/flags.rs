@@ -1,0 +1,216 @@
+//! The command line of `nodewelld monitor NAME`.
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::{check_process::family::Family, config::Flags};
+use clap::{Args, ValueEnum};
+use nodewell_hardware::Roots;
+use nodewell_rules::duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  nodewelld monitor check                    look after the host: filesystems, limits, services, plug-ins
+  nodewelld monitor disk                     ask disks how they are; needs root
+  nodewelld monitor check --socket /tmp/nodewell.sock
+                                             for an agent that listens elsewhere
+
+It waits for the agent however long that is away. Under systemd it is nodewell-NAME.service; without, the agent
+starts it by itself (`check-processes` in nodewell.toml).
+
+Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 a mistake in the configuration.";
+
+/// What to run, and where the agent is.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MonitorFlags {
+    /// The group of monitors
+    #[arg(value_name = "NAME")]
+    pub group: Group,
+    /// The config file, for the agent's socket and the parts [disk], [gpu] and so on [default:
+    /// /etc/nodewell/nodewell.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The agent's socket [default: the config's, else /run/nodewell/nodewell.sock]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Where it stores what has to outlive a restart [default: $STATE_DIRECTORY, else nowhere]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// A folder of rule files, as set for the agent; their plug-ins are run by `check`
+    #[arg(long, value_name = "DIR")]
+    pub rules: Vec<PathBuf>,
+    /// A Node Problem Detector config, as set for the agent; its plug-ins are run by `check`
+    #[arg(long, value_name = "FILE")]
+    pub npd_config: Vec<PathBuf>,
+    /// This node's name, as set for the agent
+    #[arg(long, value_name = "NAME")]
+    pub node_name: Option<String>,
+    #[command(flatten)]
+    pub trial: TrialFlags,
+    /// End with this process, which started us
+    #[arg(long, value_name = "PID", hide = true)]
+    pub parent: Option<i32>,
+}
+
+impl MonitorFlags {
+    /// What of it is the agent's, too.
+    #[must_use]
+    pub fn as_the_agent(&self) -> Flags {
+        Flags {
+            config: self.config.clone(),
+            rules: self.rules.clone(),
+            npd_config: self.npd_config.clone(),
+            node_name: self.node_name.clone(),
+            ..Flags::default()
+        }
+    }
+}
+
+/// Another machine than the one we are on, and another pace: for tests.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TrialFlags {
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub proc: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub sys: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub dev: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub run: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub tracing: Option<PathBuf>,
+    /// Between two rounds of any family
+    #[arg(long, value_name = "TIME", hide = true, value_parser = duration::parse)]
+    pub interval: Option<Duration>,
+    /// For one device of any family
+    #[arg(long, value_name = "TIME", hide = true, value_parser = duration::parse)]
+    pub deadline: Option<Duration>,
+}
+
+impl TrialFlags {
+    /// Where the readers look.
+    #[must_use]
+    pub fn roots(&self) -> Roots {
+        let usual = Roots::default();
+        let or = |said: &Option<PathBuf>, usual| said.clone().unwrap_or(usual);
+        Roots {
+            proc: or(&self.proc, usual.proc),
+            sys: or(&self.sys, usual.sys),
+            dev: or(&self.dev, usual.dev),
+            run: or(&self.run, usual.run),
+            tracing: or(&self.tracing, usual.tracing),
+        }
+    }
+}
+
+/// Monitors that share a process because they share privileges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Group {
+    /// Looks at the host that must be taken outside the agent's sandbox: writes to filesystems, memory, CPUs, PCI Express,
+    /// fabrics
+    Check,
+    /// Disks and arrays: SMART, NVMe
+    Disk,
+    /// GPUs
+    Gpu,
+}
+
+impl Group {
+    /// Its name on the command line, in unit names and as a problem daemon.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Disk => "disk",
+            Self::Gpu => "gpu",
+        }
+    }
+
+    /// The worker_group that goes by its name.
+    #[must_use]
+    pub fn worker_group(self) -> WorkerGroup {
+        match self {
+            Self::Check => WorkerGroup::Check,
+            Self::Disk => WorkerGroup::Disk,
+            Self::Gpu => WorkerGroup::Gpu,
+        }
+    }
+
+    /// Another one, with a worker of its own.
+    #[must_use]
+    pub fn second(self) -> Option<WorkerGroup> {
+        (self == Self::Check).then_some(WorkerGroup::Mounts)
+    }
+}
+
+/// Families that share a worker: where one of them hangs, its worker_group waits, and no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkerGroup {
+    Check,
+    /// Servers of files hang often, and for long.
+    Mounts,
+    Disk,
+    Gpu,
+}
+
+impl WorkerGroup {
+    /// Its name on a worker's command line and as a problem daemon.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Mounts => "mounts",
+            Self::Disk => "disk",
+            Self::Gpu => "gpu",
+        }
+    }
+
+    /// What it looks after.
+    #[must_use]
+    pub fn families(self) -> &'static [Family] {
+        match self {
+            Self::Check => &[
+                Family::Memory,
+                Family::Cpu,
+                Family::Pcie,
+                Family::Fabric,
+                Family::Limits,
+                Family::Clock,
+                Family::Network,
+            ],
+            Self::Mounts => &[Family::Mounts],
+            Self::Disk => &[Family::Disk],
+            Self::Gpu => &[Family::Gpu],
+        }
+    }
+
+    /// The worker_group of `family`.
+    #[must_use]
+    pub fn of(family: Family) -> Self {
+        match family {
+            Family::Disk => Self::Disk,
+            Family::Gpu => Self::Gpu,
+            Family::Mounts => Self::Mounts,
+            Family::Memory
+            | Family::Cpu
+            | Family::Pcie
+            | Family::Fabric
+            | Family::Limits
+            | Family::Clock
+            | Family::Network => Self::Check,
+        }
+    }
+}
+
+/// The command line of `nodewelld worker TEAM`.
+#[derive(Debug, Clone, Args)]
+pub struct WorkerFlags {
+    /// The worker_group, for people who look at processes
+    pub worker_group: WorkerGroup,
+    /// End with this process, which started us
+    #[arg(long, value_name = "PID")]
+    pub parent: i32,
+    /// The socket of the agent that it works for, for people too
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+}

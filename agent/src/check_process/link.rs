@@ -1,0 +1,221 @@
+//! The agent as a check process sees it: news of problems as a wake-up, the problems when asked, a way to end them.
+
+use std::{cell::Cell, collections::BTreeSet, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
+use nodewell_model::{
+    Condition, Event, Inventory, Name,
+    api::{ClearRequest, ClearedView, ConditionProblem},
+    view::{DaemonState, DaemonView},
+};
+use serde::Deserialize;
+use tokio::{sync::Notify, time::timeout};
+
+use crate::check_process::words::Words;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// An agent that restarts is missed for no longer than this; one that is gone costs a failed connect so often.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// For so long its report is valid; a heartbeat goes every third of it.
+const TTL: Duration = Duration::from_secs(90);
+/// So many different refusals are worth a line.
+const REFUSALS_LIMIT: usize = 16;
+/// For the last report. An agent that is away receives none.
+const LAST_WORD: Duration = Duration::from_secs(1);
+/// The monitor of the shipped rules for the kernel log.
+const KERNEL_MONITOR: &str = "kernel-monitor";
+
+/// One agent, for as long as this process lives; the agent may come and go.
+pub(super) struct Link {
+    client: Client,
+    reporter: Reporter,
+    words: Words,
+    news: Notify,
+    since: Cell<Timestamp>,
+    /// Whether it has reported of anything that it is not well.
+    holds: Cell<bool>,
+    counts: Cell<bool>,
+}
+
+/// What is read of an event.
+#[derive(Debug, Deserialize)]
+struct News {
+    id: u64,
+    /// Only the start and the end of a problem have one.
+    condition: Option<Name>,
+}
+
+impl Link {
+    /// Reports as the problem daemon `source`. Must be called within a runtime.
+    pub(super) fn new(client: Client, source: &str, words: Words) -> Self {
+        let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(source) };
+        let reporter = Reporter::start(client.clone(), settings, refusals());
+        let since = Cell::new(Timestamp::now());
+        Self { client, reporter, words, news: Notify::new(), since, holds: Cell::default(), counts: Cell::default() }
+    }
+
+    /// Follows the agent's events, over and over; never returns.
+    pub(super) async fn follow(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.client.follow("/v1/events?follow=true").await {
+                Ok(lines) => {
+                    self.connected();
+                    pause = FIRST_PAUSE;
+                    self.hear(lines).await
+                }
+                Err(error) => error,
+            };
+            if self.words.away(&error.to_string()) {
+                tracing::warn!(%error, "the agent is away; waiting for it");
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn connected(&self) {
+        if self.words.back() {
+            tracing::info!(socket = %self.client.path().display(), "follows the agent");
+        }
+        self.since.set(Timestamp::now());
+        // It may be another one, which does not know us.
+        self.reporter.speak();
+        self.news.notify_one();
+    }
+
+    /// Listens until the agent ends the stream.
+    async fn hear(&self, mut lines: Lines) -> ClientError {
+        let mut last = None;
+        loop {
+            match lines.next_line().await {
+                Ok(Some(line)) => {
+                    // What is not understood may have been news.
+                    let event = serde_json::from_str::<News>(&line).ok();
+                    if event.as_ref().is_none_or(|event| is_news(event, last)) {
+                        self.news.notify_one();
+                    }
+                    last = event.map(|event| event.id);
+                }
+                Ok(None) => return ClientError::Broken { message: "the agent ended the stream".to_owned() },
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Returns once something may have changed since it returned last.
+    pub(super) async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// Since when this agent is followed.
+    pub(super) fn since(&self) -> Timestamp {
+        self.since.get()
+    }
+
+    pub(super) async fn problems(&self) -> Result<Vec<ConditionProblem>, ClientError> {
+        self.client.get("/v1/problems").await
+    }
+
+    /// Sends an event to the agent, now or when it is back.
+    pub(super) fn tell(&self, event: Event) {
+        self.reporter.event(event);
+    }
+
+    /// Reports how a device is.
+    pub(super) fn set_all(&self, (condition, subject): &(Name, String), conditions: Vec<Condition>) {
+        self.reporter.set_all(condition.clone(), (!subject.is_empty()).then(|| subject.clone()), conditions);
+    }
+
+    /// A device is there no more.
+    pub(super) fn forget(&self, (condition, subject): &(Name, String)) {
+        self.reporter.forget(condition.clone(), (!subject.is_empty()).then(|| subject.clone()));
+    }
+
+    /// How many devices there are.
+    pub(super) fn inventory(&self, inventory: Vec<Inventory>) {
+        self.counts.set(true);
+        self.reporter.inventory(inventory);
+    }
+
+    /// Whether devices were ever counted.
+    pub(super) fn counts(&self) -> bool {
+        self.counts.get()
+    }
+
+    /// What an earlier run reported and this one does not is over.
+    pub(super) fn all_said(&self) {
+        self.reporter.all_said();
+    }
+
+    /// Whether something is reported that must not be lost by a stop.
+    pub(super) fn holds(&self, holds: bool) {
+        self.holds.set(holds);
+    }
+
+    /// Whether a stop withdraws nothing.
+    pub(super) fn is_held(&self) -> bool {
+        self.holds.get()
+    }
+
+    /// Whether the agent reads the kernel log; false if it does not answer.
+    pub(super) async fn reads_kernel_log(&self) -> bool {
+        let daemons = self.client.get::<Vec<DaemonView>>("/v1/daemons").await.unwrap_or_default();
+        daemons.iter().any(|daemon| daemon.name == KERNEL_MONITOR && daemon.state == DaemonState::Running)
+    }
+
+    /// A clean stop: withdraws all reports, which ends them. If one of them is not well, they stay, and are Unknown to
+    /// others once they have expired.
+    pub(super) async fn finish(self) {
+        let heard = if self.is_held() {
+            timeout(LAST_WORD, self.reporter.settled()).await.is_ok()
+        } else {
+            self.reporter.finish(LAST_WORD).await
+        };
+        if !heard {
+            tracing::info!("the agent did not hear the last word");
+        }
+    }
+
+    /// How many problems ended.
+    pub(super) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
+        self.client.post::<_, ClearedView>("/v1/clear", request).await.map(|answer| answer.cleared)
+    }
+}
+
+/// Logs once for each reason what the agent did not take: with heartbeats it would be logged for ever.
+fn refusals() -> impl FnMut(Discarded) + Send + 'static {
+    let mut told = BTreeSet::new();
+    move |discarded: Discarded| {
+        let error = discarded.error.to_string();
+        if told.len() < REFUSALS_LIMIT && told.insert(error.clone()) {
+            tracing::warn!(%error, "the agent does not take our report");
+        }
+    }
+}
+
+/// A problem began or ended, or events were missed: a reader that is too slow sees it from a jump in the ids.
+fn is_news(event: &News, last: Option<u64>) -> bool {
+    event.condition.is_some() || last.is_some_and(|last| event.id != last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(json: &str) -> News {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn only_problems_and_missed_events_are_news() {
+        let temporary =
+            event(r#"{"id":5,"severity":"warn","reason":"OOMKilling","message":"m","source":"s","count":1}"#);
+        assert!(!is_news(&temporary, None));
+        assert!(!is_news(&temporary, Some(4)));
+        assert!(is_news(&temporary, Some(2)));
+        assert!(is_news(&event(r#"{"id":5,"condition":"ReadonlyFilesystem"}"#), Some(4)));
+    }
+}

@@ -1,0 +1,202 @@
+//! Plug-ins: programs of rule files that are run in the check process `check`. Each file of Node Problem Detector, and
+//! all native plug-ins together, report as a problem daemon of its own.
+
+mod daemon;
+mod ground;
+mod pipe;
+mod run;
+mod start;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, io, rc::Rc, sync::Arc, time::Duration};
+
+use nodewell_checks::plugin::Said;
+use nodewell_client::Client;
+use nodewell_rules::{
+    RuleSet,
+    plugin::{PluginMonitor, PluginTask, Task},
+};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    check_process::words::Words,
+    config::{Config, Flags},
+};
+
+use daemon::Daemon;
+use run::Job;
+
+pub(super) use ground::Ground;
+
+/// How often it looks whether all daemons are at work.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// For the last reports of all daemons.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// All plug-ins of this node.
+pub(super) struct Plugins {
+    flags: Flags,
+    client: Client,
+    words: Words,
+    ground: Rc<Ground>,
+    reload: Signal,
+    daemons: BTreeMap<Arc<str>, Running>,
+}
+
+/// A daemon at work.
+struct Running {
+    monitors: Vec<PluginMonitor>,
+    stop: watch::Sender<Farewell>,
+    task: JoinHandle<()>,
+}
+
+/// How a daemon is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Farewell {
+    NotYet,
+    /// It is wanted again, later: what is wrong stays.
+    UntilLater,
+    /// It is no longer wanted: what it reported is over.
+    ForGood,
+}
+
+/// A daemon's name and what it runs.
+type Sources = BTreeMap<Arc<str>, Vec<PluginMonitor>>;
+
+impl Plugins {
+    /// Fails only where signals cannot be listened to.
+    pub(super) fn new(flags: Flags, client: Client, words: Words, ground: Rc<Ground>) -> io::Result<Self> {
+        let reload = signal(SignalKind::hangup())?;
+        Ok(Self { flags, client, words, ground, reload, daemons: BTreeMap::new() })
+    }
+
+    /// Runs what the rule files list, and reads them again at a reload; never returns.
+    pub(super) async fn run(&mut self) {
+        loop {
+            if let Some(sources) = self.load().await {
+                self.take(sources).await;
+            }
+            while tokio::select! { _ = self.reload.recv() => false, () = sleep(LOOK_EVERY) => true } {
+                self.revive();
+            }
+            tracing::info!("reads its plug-ins again");
+        }
+    }
+
+    /// A clean stop: nothing is left running.
+    pub(super) async fn finish(mut self) {
+        let names: Vec<_> = self.daemons.keys().cloned().collect();
+        for name in &names {
+            self.daemons[name].stop.send_replace(Farewell::UntilLater);
+        }
+        let all_ended = async {
+            for (_, running) in std::mem::take(&mut self.daemons) {
+                let _ = running.task.await;
+            }
+        };
+        if timeout(LAST_WORDS, all_ended).await.is_err() {
+            tracing::warn!("a plug-in did not end in time");
+        }
+        self.ground.clear().await;
+    }
+
+    /// What is to be run; `None` where rules or configuration have errors, which the agent reports.
+    async fn load(&self) -> Option<Sources> {
+        let flags = self.flags.clone();
+        // Rule files may lie on a disk that does not answer.
+        let loaded = tokio::task::spawn_blocking(move || load(&flags)).await.ok().flatten();
+        let Some((set, node_name)) = loaded else {
+            tracing::warn!("rules or configuration have mistakes (see `nodewell check`): plug-ins stay as they are");
+            return None;
+        };
+        self.ground.name_node(node_name);
+        Some(sources(set))
+    }
+
+    /// Daemons whose part has not changed are not disturbed.
+    async fn take(&mut self, sources: Sources) {
+        let known = std::mem::take(&mut self.daemons);
+        for (name, running) in known {
+            match sources.get(&name) {
+                Some(monitors) if *monitors == running.monitors => drop(self.daemons.insert(name, running)),
+                Some(_) => running.end(Farewell::UntilLater).await,
+                None => running.end(Farewell::ForGood).await,
+            }
+        }
+        for (name, monitors) in sources {
+            if !self.daemons.contains_key(&name) {
+                let running = self.start(&name, monitors);
+                self.daemons.insert(name, running);
+            }
+        }
+        self.words.part("plugins", summary(&self.daemons));
+    }
+
+    fn start(&self, name: &Arc<str>, monitors: Vec<PluginMonitor>) -> Running {
+        let (stop, asked) = watch::channel(Farewell::NotYet);
+        let daemon = Daemon::new(Arc::clone(name), monitors.clone(), Rc::clone(&self.ground));
+        let task = tokio::task::spawn_local(daemon.run((self.client.clone(), self.words.clone()), asked));
+        Running { monitors, stop, task }
+    }
+
+    /// A daemon that ended unasked has a fault of ours: the others go on, and it is started again.
+    fn revive(&mut self) {
+        let ended = self.daemons.iter().filter(|(_, running)| running.task.is_finished());
+        let ended: Vec<_> = ended.map(|(name, running)| (Arc::clone(name), running.monitors.clone())).collect();
+        for (name, monitors) in ended {
+            tracing::error!(daemon = &*name, "plug-ins ended unasked, will restart");
+            let running = self.start(&name, monitors);
+            self.daemons.insert(name, running);
+        }
+    }
+}
+
+impl Running {
+    async fn end(self, farewell: Farewell) {
+        self.stop.send_replace(farewell);
+        let _ = self.task.await;
+    }
+}
+
+/// Runs a plug-in once, for a user who tries it by hand; `None` if it is no program. Must run within a `LocalSet`.
+pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<Said> {
+    let ground = Rc::new(Ground::prepare(false));
+    ground.name_node(node_name);
+    // No stop is sent: the sender lives as long as the run.
+    let (_going, stop) = watch::channel(false);
+    let finished = Job::of(task)?.run(&ground, stop).await;
+    ground.clear().await;
+    finished.said
+}
+
+/// Rules and this node's name, as the agent has them.
+fn load(flags: &Flags) -> Option<(RuleSet, String)> {
+    let config = Config::load(flags).ok()?;
+    let loaded = nodewell_rules::load(&config.load_plan());
+    loaded.mistakes.is_empty().then_some((loaded.set, config.node_name))
+}
+
+/// What is run as a program, by the daemon that reports it.
+fn sources(set: RuleSet) -> Sources {
+    let mut sources = Sources::new();
+    for mut monitor in set.plugins {
+        monitor.tasks.retain(|task| matches!(task.task, Task::Run { .. }));
+        if !monitor.tasks.is_empty() {
+            sources.entry(Arc::clone(&monitor.source)).or_default().push(monitor);
+        }
+    }
+    sources
+}
+
+/// For the status line; nothing where nothing is run.
+fn summary(daemons: &BTreeMap<Arc<str>, Running>) -> String {
+    let tasks =
+        daemons.values().flat_map(|running| &running.monitors).map(|monitor| monitor.tasks.len()).sum::<usize>();
+    if tasks == 0 { String::new() } else { format!("runs {tasks} plug-in(s)") }
+}

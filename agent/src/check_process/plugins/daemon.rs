@@ -1,0 +1,180 @@
+//! One problem daemon at work: starts what is due, receives its result, reports it.
+
+use std::{rc::Rc, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_checks::plugin::{
+    Machine, Schedule,
+    machine::{Account, Now},
+    schedule::first,
+};
+use nodewell_client::{Client, random};
+use nodewell_hardware::Findings;
+use nodewell_rules::plugin::PluginMonitor;
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    Farewell,
+    ground::Ground,
+    run::{Finished, Job},
+};
+use crate::check_process::{
+    link::Link,
+    runner::{poll_loop::Rest, status_builder::StatusBuilder},
+    words::Words,
+};
+
+/// Events of tasks that have no condition are reported under this part's name.
+const EVENTS: usize = usize::MAX;
+
+/// At a stop, for what runs.
+const ENDED_WITHIN: Duration = Duration::from_millis(1500);
+
+/// What one daemon runs, and what it knows of it.
+pub(super) struct Daemon {
+    name: Arc<str>,
+    jobs: Vec<Rc<Job>>,
+    schedule: Schedule,
+    machine: Machine,
+    ground: Rc<Ground>,
+    began: Instant,
+    runs: JoinSet<(usize, Finished)>,
+    stop: watch::Sender<bool>,
+    skipped: u64,
+}
+
+impl Daemon {
+    pub(super) fn new(name: Arc<str>, monitors: Vec<PluginMonitor>, ground: Rc<Ground>) -> Self {
+        let mut schedule = Schedule::default();
+        for monitor in &monitors {
+            let times = monitor.tasks.iter().map(|task| (task.interval, first(task.interval, random())));
+            schedule.add(monitor.concurrency, times);
+        }
+        let jobs = monitors.iter().flat_map(|monitor| &monitor.tasks).filter_map(Job::of).map(Rc::new).collect();
+        Self {
+            name,
+            jobs,
+            schedule,
+            machine: Machine::new(&monitors),
+            ground,
+            began: Instant::now(),
+            runs: JoinSet::new(),
+            stop: watch::Sender::new(false),
+            skipped: 0,
+        }
+    }
+
+    /// Works until it is asked to end; what runs then is ended, too.
+    pub(super) async fn run(mut self, (client, words): (Client, Words), mut asked: watch::Receiver<Farewell>) {
+        let link = Link::new(client, &self.name, words);
+        let mut status_builder = StatusBuilder::new(&link);
+        let farewell = tokio::select! {
+            () = self.work(&mut status_builder) => Farewell::UntilLater,
+            farewell = farewell(&mut asked) => farewell,
+        };
+        self.end_runs().await;
+        if farewell == Farewell::ForGood {
+            link.holds(false);
+        }
+        link.finish().await;
+    }
+
+    /// Ends what runs, with all that it has started; what hangs in the kernel is not waited for.
+    async fn end_runs(&mut self) {
+        self.stop.send_replace(true);
+        let all_ended = async {
+            while let Some(ended) = self.runs.join_next().await {
+                if let Ok((task, Finished { left: Some(left), .. })) = ended {
+                    self.runs.spawn_local(async move { (task, left.gone().await) });
+                }
+            }
+        };
+        if timeout(ENDED_WITHIN, all_ended).await.is_err() {
+            tracing::warn!(daemon = &*self.name, "a plug-in hangs in the kernel and is left behind");
+        }
+        self.runs.shutdown().await;
+    }
+
+    async fn work(&mut self, status_builder: &mut StatusBuilder<'_, usize>) {
+        loop {
+            self.start_due();
+            let next = self.schedule.next().map(|due| self.began + due);
+            tokio::select! {
+                Some(ended) = self.runs.join_next() => {
+                    // One that panicked would never end for the schedule: then its daemon is started again.
+                    let Ok((task, finished)) = ended else { return };
+                    self.ended(task, finished, status_builder).await;
+                }
+                () = sleep_until(next.unwrap_or(self.began)), if next.is_some() => {}
+            }
+        }
+    }
+
+    fn start_due(&mut self) {
+        while let Some(start) = self.schedule.start(self.began.elapsed()) {
+            self.note_skipped(start.task, start.skipped);
+            let Some(job) = self.jobs.get(start.task).cloned() else { return };
+            let ground = Rc::clone(&self.ground);
+            let (task, stop) = (start.task, self.stop.subscribe());
+            self.runs.spawn_local(async move { (task, job.run(&ground, stop).await) });
+        }
+    }
+
+    async fn ended(&mut self, task: usize, finished: Finished, status_builder: &mut StatusBuilder<'_, usize>) {
+        let Finished { said, left } = finished;
+        if let Some(said) = said {
+            let now = Now { since_start: self.began.elapsed(), wall: Timestamp::now() };
+            if let Some(account) = self.machine.hear(task, said, now) {
+                tell(status_builder, account).await;
+            }
+        }
+        // What cannot be ended runs on: its task does not start again before that is gone.
+        match left {
+            Some(left) => drop(self.runs.spawn_local(async move { (task, left.gone().await) })),
+            None => {
+                let skipped = self.schedule.ended(task, self.began.elapsed());
+                self.note_skipped(task, skipped);
+            }
+        }
+    }
+
+    fn note_skipped(&mut self, task: usize, skipped: u64) {
+        self.skipped += skipped;
+        if skipped > 0 {
+            let plugin = self.jobs.get(task).map(|job| job.name()).unwrap_or_default();
+            let in_all = self.skipped;
+            tracing::debug!(
+                daemon = &*self.name,
+                plugin,
+                skipped,
+                in_all,
+                "runs were skipped: the one before took longer"
+            );
+        }
+    }
+}
+
+async fn tell(status_builder: &mut StatusBuilder<'_, usize>, account: Account) {
+    let Account { verdict, happenings, is_whole } = account;
+    if !happenings.is_empty() {
+        status_builder.tell(EVENTS, Findings { happenings, ..Findings::default() }, &Rest::Some).await;
+    }
+    if let Some((number, verdict)) = verdict {
+        status_builder.tell(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Rest::Some).await;
+    }
+    if is_whole {
+        status_builder.all_said();
+    }
+}
+
+/// Returns when it is asked to end; the sender is dropped only when all is.
+async fn farewell(asked: &mut watch::Receiver<Farewell>) -> Farewell {
+    match asked.wait_for(|farewell| *farewell != Farewell::NotYet).await {
+        Ok(farewell) => *farewell,
+        Err(_) => Farewell::UntilLater,
+    }
+}

@@ -1,0 +1,205 @@
+//! Where runs take place: cgroups where the service has them to give, else sessions; what they may use; their environment.
+
+use std::{
+    cell::{Cell, RefCell},
+    path::PathBuf,
+    time::Duration,
+};
+
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use nodewell_checks::plugin::{Enclosure, Limits, Room, Strays};
+use nodewell_sys::contain::{Rlimits, adopt_orphans};
+use tokio::{sync::Semaphore, time::sleep};
+
+/// So many programs run at once, whatever the files contain: a node has other things to do.
+const AT_ONCE: usize = 16;
+/// What all processes of one run may use. Scripts in Python or Perl need a tenth of the memory.
+pub(super) const LIMITS: Limits = Limits { memory_bytes: 256 << 20, tasks: 128, cpu_percent: 100 };
+/// What the check process needs for its own work and its reader, several times over.
+const OWN_MEMORY_BYTES: u64 = 48 << 20;
+/// A program's state, not its logs.
+const FILE_BYTES: u64 = 64 << 20;
+/// What most systems give a login.
+const OPEN_FILES: u64 = 1024;
+/// Between two looks whether what was killed is gone.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+pub(super) const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// At a stop, for all that is left.
+const CLEARED_WITHIN: Duration = Duration::from_millis(500);
+
+/// Shared by all runs of this process.
+pub(in crate::check_process) struct Ground {
+    kept: Kept,
+    node_name: RefCell<String>,
+    pub(super) permits: Semaphore,
+    runs: Cell<u64>,
+}
+
+enum Kept {
+    Rooms(Enclosure),
+    Sessions(RefCell<Strays>),
+}
+
+impl Ground {
+    /// Before this process has children.
+    pub(in crate::check_process) fn prepare(is_service: bool) -> Self {
+        Self {
+            kept: Kept::prepare(is_service),
+            node_name: RefCell::default(),
+            permits: Semaphore::new(AT_ONCE),
+            runs: Cell::new(0),
+        }
+    }
+
+    pub(super) fn name_node(&self, name: String) {
+        self.node_name.replace(name);
+    }
+
+    /// All that a program finds in its environment.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            // What Debian's login(1) gives root.
+            ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("HOME", "/".to_owned()),
+            ("NODE_NAME", self.node_name.borrow().clone()),
+        ]
+    }
+
+    /// Where the next run takes place.
+    pub(super) fn pen(self: &std::rc::Rc<Self>) -> Pen {
+        let number = self.runs.get() + 1;
+        self.runs.set(number);
+        let room = match &self.kept {
+            Kept::Rooms(enclosure) => {
+                let room = enclosure.room(&number.to_string());
+                room.inspect_err(|error| tracing::warn!(%error, "a plug-in runs without limits of its own")).ok()
+            }
+            Kept::Sessions(_) => None,
+        };
+        if let Kept::Sessions(strays) = &self.kept {
+            strays.borrow_mut().starts();
+        }
+        Pen { ground: self.clone(), room, is_starting: true, program: None }
+    }
+
+    /// What a single process may use, beside what all of a run may together.
+    pub(super) fn rlimits(&self, timeout: Duration) -> Rlimits {
+        // One core for all of its time; a second for rounding.
+        let cpu_secs = timeout.as_secs() + 2;
+        Rlimits { memory_bytes: LIMITS.memory_bytes, cpu_secs, file_bytes: FILE_BYTES, open_files: OPEN_FILES }
+    }
+
+    /// At the end: ends what lost its run.
+    pub(in crate::check_process) async fn clear(&self) {
+        let Kept::Sessions(strays) = &self.kept else { return };
+        let ended = async {
+            // No program has pid 0: what is found belongs to no run.
+            while strays.borrow_mut().sweep(0) {
+                sleep(FIRST_LOOK).await;
+            }
+        };
+        let _ = tokio::time::timeout(CLEARED_WITHIN, ended).await;
+    }
+}
+
+impl Kept {
+    fn prepare(is_service: bool) -> Self {
+        // Only systemd can have delegated a cgroup to us: others are not ours to divide.
+        if is_service {
+            match Enclosure::settle(&PathBuf::from("/proc"), OWN_MEMORY_BYTES, LIMITS) {
+                Ok(enclosure) => return Self::Rooms(enclosure),
+                Err(error) => tracing::info!(%error, "plug-ins run without cgroups of their own"),
+            }
+        }
+        if let Err(error) = adopt_orphans() {
+            tracing::warn!(%error, "what plug-ins leave behind cannot be found");
+        }
+        Self::Sessions(RefCell::new(Strays::new("/proc".into())))
+    }
+}
+
+/// What keeps one run together. Dropped, it ends all of it, as far as that can be done without waiting.
+pub(super) struct Pen {
+    ground: std::rc::Rc<Ground>,
+    pub(super) room: Option<Room>,
+    /// Whether the result of the start is not known yet.
+    is_starting: bool,
+    /// The program's process, while it was not waited for.
+    program: Option<u32>,
+}
+
+impl Pen {
+    /// The program was started.
+    pub(super) fn began(&mut self, pid: u32) {
+        self.program = Some(pid);
+        self.is_starting = false;
+        if let Kept::Sessions(strays) = &self.ground.kept {
+            strays.borrow_mut().began(pid);
+        }
+    }
+
+    /// There is no program.
+    pub(super) fn did_not_start(&mut self) {
+        if let (true, Kept::Sessions(strays)) = (std::mem::take(&mut self.is_starting), &self.ground.kept) {
+            strays.borrow_mut().did_not_start();
+        }
+    }
+
+    /// The program itself was waited for.
+    pub(super) fn ended(&mut self, pid: u32) {
+        self.program = None;
+        if let Kept::Sessions(strays) = &self.ground.kept {
+            strays.borrow_mut().ended(pid);
+        }
+    }
+
+    pub(super) fn kill(&self) {
+        if let Some(room) = &self.room {
+            room.kill();
+        }
+    }
+
+    /// Whether nothing of the run of `pid` is left; what is, is killed.
+    pub(super) fn is_empty(&self, pid: u32) -> bool {
+        match (&self.room, &self.ground.kept) {
+            (Some(room), _) => {
+                room.is_gone() || {
+                    room.kill();
+                    false
+                }
+            }
+            (None, Kept::Sessions(strays)) => !strays.borrow_mut().sweep(pid),
+            (None, Kept::Rooms(_)) => true,
+        }
+    }
+
+    /// Waits until nothing is left of it, for as long as `within`; returns whether that is so.
+    pub(super) async fn emptied(&self, pid: u32, within: Duration) -> bool {
+        let mut pause = FIRST_LOOK;
+        let deadline = tokio::time::Instant::now() + within;
+        while !self.is_empty(pid) {
+            if tokio::time::Instant::now() >= deadline {
+                return false;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_LOOK);
+        }
+        true
+    }
+}
+
+impl Drop for Pen {
+    fn drop(&mut self) {
+        self.kill();
+        self.did_not_start();
+        if let (Some(pid), Kept::Sessions(strays)) = (self.program, &self.ground.kept) {
+            // It leads its group, and was not waited for.
+            let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+            strays.borrow_mut().ended(pid);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The protocol between a check process and its worker: a line of JSON each, one question at a time.
+
+use std::io::{self, BufRead};
+
+use crate::check_process::family::{Family, Settings};
+use nodewell_hardware::{ReadError, Roots};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Longer lines are no answer: a reading of 64 GPUs, each with all its counters, is a tenth of it.
+pub(super) const LINE_LIMIT_BYTES: usize = 1024 * 1024;
+
+/// The first line to a worker: all that it needs to know, so that it reads no configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct WorkerConfig {
+    pub(super) roots: Roots,
+    pub(super) settings: Settings,
+}
+
+/// Every line after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Question {
+    /// The answer has it too: one to an earlier question is not taken for this one's.
+    pub(super) id: u64,
+    pub(super) family: Family,
+    pub(super) ask: Ask,
+}
+
+/// What the worker calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Ask {
+    List,
+    Read { device: String },
+    Wait { within_millis: u64 },
+}
+
+/// What the worker sends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Reply {
+    pub(super) id: u64,
+    pub(super) said: Said,
+}
+
+/// The answer to an [`Ask`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Said {
+    Devices {
+        names: Vec<String>,
+        /// Whether waiting is worth while.
+        has_news: bool,
+    },
+    Reading(Value),
+    News(Vec<Value>),
+    Trouble(ReadError),
+}
+
+/// The next line of at most [`LINE_LIMIT_BYTES`], without its end; `None` when the other side is gone.
+pub(super) fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let limit = LINE_LIMIT_BYTES as u64;
+    let count = io::Read::take(from, limit).read_line(&mut line)?;
+    match line.pop() {
+        None => Ok(None),
+        Some('\n') => Ok(Some(line)),
+        Some(_) => Err(io::Error::other(format!("a line without an end in {count} bytes"))),
+    }
+}

@@ -1,0 +1,230 @@
+//! The families of devices that one worker_group of a check process looks after: asks in rounds, by a worker process, and lets
+//! each family's judge decide what the answers mean.
+
+mod drivers;
+pub(super) mod keeping;
+mod leftovers;
+mod pause;
+pub(super) mod poll_loop;
+mod process;
+pub(super) mod status_builder;
+mod worker_client;
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::check_process::family::Family;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    check_process::{Group, WorkerGroup, link::Link, protocol::WorkerConfig, words::Words},
+    runtime::notify,
+};
+
+use drivers::{Change, Drivers};
+use keeping::Keeping;
+use leftovers::Us;
+use poll_loop::PollLoop;
+use process::OwnProgram;
+use status_builder::StatusBuilder;
+use worker_client::WorkerClient;
+
+pub(crate) use drivers::GPU_DRIVERS;
+pub use pause::{Pause, PauseError, PauseFile};
+
+/// How often it looks whether it is to pause, whether a stuck reader is gone, whether a driver came or went.
+const TICK: Duration = Duration::from_secs(2);
+
+/// What a runner is made of.
+#[derive(Debug, Clone)]
+pub(super) struct RunnerPlan {
+    pub(super) group: Group,
+    pub(super) worker_group: WorkerGroup,
+    pub(super) worker_config: WorkerConfig,
+    /// Where its families store their state; `None`: nowhere.
+    pub(super) state_dir: Option<PathBuf>,
+    /// The agent's.
+    pub(super) socket: PathBuf,
+    /// In place of every family's own: for tests.
+    pub(super) interval: Option<Duration>,
+    pub(super) deadline: Option<Duration>,
+}
+
+/// One worker_group at work.
+pub(super) struct Runner<'a> {
+    plan: RunnerPlan,
+    words: Words,
+    worker_client: WorkerClient,
+    poll_loops: Vec<PollLoop>,
+    status_builder: StatusBuilder<'a, Family>,
+    drivers: Drivers,
+    pauses: PauseFile,
+    paused: bool,
+    /// Whether everything was judged once.
+    is_settled: bool,
+}
+
+impl<'a> Runner<'a> {
+    /// Nothing is asked before [`Runner::run`].
+    pub(super) fn new(plan: RunnerPlan, link: &'a Link, words: Words) -> Self {
+        let worker_client = WorkerClient::new(
+            Box::new(OwnProgram { worker_group: plan.worker_group, socket: plan.socket.clone() }),
+            plan.worker_config.clone(),
+        );
+        let wanted =
+            plan.worker_group.families().iter().filter(|family| family.is_enabled(&plan.worker_config.settings));
+        let poll_loops = wanted.map(|family| plan.poll_loop(*family)).collect();
+        let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
+        let pauses = PauseFile::of(&plan.socket, plan.group);
+        Self {
+            plan,
+            words,
+            worker_client,
+            poll_loops,
+            status_builder: StatusBuilder::new(link),
+            drivers,
+            pauses,
+            paused: false,
+            is_settled: false,
+        }
+    }
+
+    /// Asks and reports. It returns only where another process has to take over, which must find all that was reported.
+    pub(super) async fn run(mut self) {
+        self.resume().await;
+        loop {
+            if self.tend().await == Tended::MustEnd {
+                self.release().await;
+                return self.status_builder.hold();
+            }
+            match self.next_due() {
+                Some((at, n)) if !self.paused && at <= Instant::now() => self.round(n).await,
+                due => self.between(due.map(|(at, _)| at)).await,
+            }
+        }
+    }
+
+    /// Continues where an earlier run ended.
+    async fn resume(&mut self) {
+        let proc = &self.plan.worker_config.roots.proc;
+        self.worker_client.leftovers.find(proc, &Us::new(self.plan.worker_group, proc)).await;
+        for poll_loop in &mut self.poll_loops {
+            self.status_builder.resume(poll_loop.family, poll_loop.resume().await);
+        }
+        self.say_whether_all();
+    }
+
+    fn say_whether_all(&mut self) {
+        if !self.poll_loops.iter().all(|poll_loop| poll_loop.was_judged) {
+            return;
+        }
+        self.status_builder.all_said();
+        if !std::mem::replace(&mut self.is_settled, true) {
+            // Without it the start's code stays as well: not worth a message.
+            let _ = nodewell_sys::memory::let_go_of_code();
+        }
+    }
+
+    /// The family that is due first.
+    fn next_due(&self) -> Option<(Instant, usize)> {
+        self.poll_loops.iter().enumerate().map(|(n, poll_loop)| (poll_loop.due, n)).min()
+    }
+
+    async fn round(&mut self, n: usize) {
+        let poll_loop = &mut self.poll_loops[n];
+        let pauses = &self.pauses;
+        let Some(findings) = poll_loop.round(&mut self.worker_client, || pauses.now().is_some()).await else { return };
+        if poll_loop.is_absent && self.poll_loops.iter().all(|poll_loop| poll_loop.is_absent) {
+            self.worker_client.release(self.poll_loops[n].family).await;
+        }
+        let poll_loop = &mut self.poll_loops[n];
+        self.status_builder.tell(poll_loop.family, findings, &poll_loop.rest).await;
+        poll_loop.keep(self.status_builder.said(poll_loop.family));
+        self.say_whether_all();
+        self.words.part(self.plan.worker_group.as_str(), self.summary());
+    }
+
+    /// Until the next round: what devices report by themselves, if they do.
+    async fn between(&mut self, due: Option<Instant>) {
+        let due = due.filter(|_| !self.paused);
+        let pause = due.map_or(TICK, |at| at.saturating_duration_since(Instant::now()).min(TICK));
+        match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.paused) {
+            Some(poll_loop) => {
+                if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
+                    self.status_builder.tell(poll_loop.family, findings, &poll_loop.rest).await;
+                    poll_loop.keep(self.status_builder.said(poll_loop.family));
+                }
+            }
+            None => sleep(pause).await,
+        }
+    }
+
+    /// Looks after the worker: pauses, drivers, those left over.
+    async fn tend(&mut self) -> Tended {
+        if self.worker_client.leftovers.reap() {
+            self.hurry();
+        }
+        match self.drivers.change() {
+            Change::None => {}
+            Change::Came if notify::is_service() => {
+                tracing::info!("a GPU driver came; the service restarts, for the right to its devices");
+                return Tended::MustEnd;
+            }
+            Change::Came | Change::Went => {
+                tracing::info!("a GPU driver came or went; the GPUs are read again");
+                self.release().await;
+                self.hurry();
+            }
+        }
+        match self.pauses.now() {
+            Some(pause) => self.pause(&pause).await,
+            None if std::mem::take(&mut self.paused) => {
+                tracing::info!("goes on after a pause");
+                self.hurry();
+            }
+            None => {}
+        }
+        Tended::GoesOn
+    }
+
+    async fn pause(&mut self, pause: &Pause) {
+        if !std::mem::replace(&mut self.paused, true) {
+            tracing::info!(until = %pause.until, "paused");
+            self.release().await;
+        }
+        self.status_builder.pause(pause);
+        self.words.part(self.plan.worker_group.as_str(), pause.to_string());
+    }
+
+    async fn release(&mut self) {
+        if let Some(poll_loop) = self.poll_loops.first() {
+            self.worker_client.release(poll_loop.family).await;
+        }
+    }
+
+    fn hurry(&mut self) {
+        self.poll_loops.iter_mut().for_each(PollLoop::hurry);
+    }
+
+    fn summary(&self) -> String {
+        let known = self.poll_loops.iter().filter_map(PollLoop::summary);
+        known.chain(self.worker_client.leftovers.summary()).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl RunnerPlan {
+    fn poll_loop(&self, family: Family) -> PollLoop {
+        let mut pace = family.pace(&self.worker_config.settings);
+        pace.interval = self.interval.unwrap_or(pace.interval);
+        pace.deadline = self.deadline.unwrap_or(pace.deadline);
+        let keeping = self.state_dir.as_deref().map(|folder| Keeping::start(folder, family));
+        PollLoop::new(family, (pace, family.judge(&self.worker_config.settings)), keeping)
+    }
+}
+
+/// Whether this process can go on.
+#[derive(Debug, PartialEq, Eq)]
+enum Tended {
+    GoesOn,
+    /// systemd resolves the unit's `DeviceAllow=` only at a start: a driver that comes later has devices outside of it.
+    MustEnd,
+}

@@ -1,0 +1,191 @@
+//! What a family stores across restarts, in a file of its own. A thread reads and writes it, because the disk may be
+//! the one that is dying: no task waits for it.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use crate::check_process::family::Family;
+use jiff::Timestamp;
+use nodewell_model::Name;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::{sync::oneshot, time::timeout};
+
+/// A disk that takes longer is not waited for: the family starts as if it had stored nothing.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+/// A baseline of a hundred disks is a tenth of it; more is not ours.
+const FILE_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// serde_json goes at most 128 levels deep.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// The content of the file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(in crate::check_process) struct Kept {
+    /// The judge's own.
+    #[serde(default)]
+    pub(in crate::check_process) judge: Option<Value>,
+    /// Since when what is so.
+    #[serde(default)]
+    pub(in crate::check_process) said: Vec<Said>,
+}
+
+/// One thing that was reported of a device and is not well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::check_process) struct Said {
+    pub(super) condition: Name,
+    pub(super) subject: String,
+    pub(super) reason: Name,
+    pub(super) since: Timestamp,
+}
+
+/// One family's file.
+pub(in crate::check_process) struct Keeping {
+    file: PathBuf,
+    last: Kept,
+    /// What could not be read is not written over either: a later run may read it.
+    is_read: bool,
+    outbox: Arc<Outbox>,
+}
+
+/// The latest text for the thread; it replaces one that was not written yet.
+#[derive(Default)]
+struct Outbox {
+    text: Mutex<Option<Vec<u8>>>,
+    news: Condvar,
+}
+
+impl Keeping {
+    /// In `folder`, which the thread makes.
+    pub(super) fn start(folder: &Path, family: Family) -> Self {
+        Self::named(folder, family.as_str())
+    }
+
+    /// Of a part that is no family.
+    pub(in crate::check_process) fn named(folder: &Path, name: &str) -> Self {
+        let file = folder.join(format!("{name}.json"));
+        Self { file, last: Kept::default(), is_read: false, outbox: Arc::default() }
+    }
+
+    /// What was saved. Damage is put aside; what cannot be read now stays as it is, and this run starts without saved
+    /// state.
+    pub(in crate::check_process) async fn read(&mut self) -> Kept {
+        let (file, outbox) = (self.file.clone(), Arc::clone(&self.outbox));
+        let (done, read) = oneshot::channel();
+        let thread = thread::Builder::new().name("keeping".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+            let _ = done.send(read_file(&file));
+            outbox.write_for_ever(&file);
+        });
+        let kept = match thread {
+            Ok(_) => timeout(READ_WITHIN, read).await.ok().and_then(Result::ok),
+            Err(error) => {
+                tracing::warn!(%error, "nothing is remembered: no thread");
+                None
+            }
+        };
+        let kept = match kept {
+            Some(Ok(kept)) => Some(kept),
+            Some(Err(error)) => {
+                tracing::warn!(file = %self.file.display(), %error, "what was remembered cannot be read");
+                None
+            }
+            None => {
+                tracing::warn!(file = %self.file.display(), "what was remembered cannot be read in time");
+                None
+            }
+        };
+        self.is_read = kept.is_some();
+        self.last = kept.unwrap_or_default();
+        self.last.clone()
+    }
+
+    /// Hands over what is to be saved from now on. `judge`: `None` if it is as it was.
+    pub(in crate::check_process) fn write(&mut self, judge: Option<Value>, said: Vec<Said>) {
+        let next = Kept { judge: judge.or_else(|| self.last.judge.clone()), said };
+        if !self.is_read || next == self.last {
+            return;
+        }
+        if let Ok(text) = serde_json::to_vec(&next) {
+            self.last = next;
+            self.outbox.put(text);
+        }
+    }
+}
+
+impl Outbox {
+    fn put(&self, text: Vec<u8>) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        self.news.notify_one();
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(text) = text.take() {
+                return text;
+            }
+            text = self.news.wait(text).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn write_for_ever(&self, file: &Path) {
+        let mut is_well = true;
+        loop {
+            match write_file(file, &self.take()) {
+                Ok(()) => is_well = true,
+                // Once: the disk stays as it is, and there is a round every minute.
+                Err(error) => {
+                    if std::mem::replace(&mut is_well, false) {
+                        tracing::warn!(file = %file.display(), %error, "cannot remember across restarts");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn read_file(file: &Path) -> io::Result<Kept> {
+    let mut text = Vec::new();
+    match fs::File::open(file) {
+        Ok(from) => from.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut text)?,
+        // The folder may be wrong, and what is written into it fails with a message of its own.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Kept::default());
+        }
+        Err(error) => return Err(error),
+    };
+    let is_small = u64::try_from(text.len()).is_ok_and(|bytes| bytes <= FILE_LIMIT_BYTES);
+    match is_small.then(|| serde_json::from_slice(&text).ok()).flatten() {
+        Some(kept) => Ok(kept),
+        None => put_aside(file),
+    }
+}
+
+/// For an operator who wants to know what was in it.
+fn put_aside(file: &Path) -> io::Result<Kept> {
+    let aside = file.with_extension("corrupt");
+    fs::rename(file, &aside)?;
+    tracing::warn!(file = %aside.display(), "what was remembered is damaged and was put aside");
+    Ok(Kept::default())
+}
+
+/// Whole or not at all, whenever the power fails.
+fn write_file(file: &Path, text: &[u8]) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let draft = file.with_extension("new");
+    let mut to = fs::File::create(&draft)?;
+    to.write_all(text)?;
+    to.sync_all()?;
+    fs::rename(&draft, file)?;
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests;

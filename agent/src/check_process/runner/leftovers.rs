@@ -1,0 +1,166 @@
+//! Workers that were killed and do not die: they hang in the kernel, at a device that is not asked again until they are
+//! gone. Each of them may hold a lock of the kernel, so there are never many.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use nodewell_hardware::{NOT_ASKED, Silence};
+
+use tokio::time::sleep;
+
+use super::{process::Task, worker_client::DEATH};
+use crate::{
+    check_process::{
+        WorkerGroup,
+        place::Place,
+        task::{self, Stat},
+    },
+    runtime::notify,
+};
+
+/// With so many nothing more is asked: what hangs is more than single devices.
+const LIMIT: usize = 2;
+
+/// Those of one worker_group.
+#[derive(Default)]
+pub(in crate::check_process) struct LeftOvers {
+    stuck: Vec<LeftOver>,
+    /// Of this life, all of them.
+    count: u64,
+}
+
+struct LeftOver {
+    place: Place,
+    /// When it was asked, or found.
+    since: Timestamp,
+    task: Box<dyn Task>,
+}
+
+impl LeftOvers {
+    pub(super) fn add(&mut self, place: Place, since: Timestamp, task: Box<dyn Task>) {
+        tracing::error!(pid = task.pid(), at = place.device(), "a reader hangs in the kernel and survives SIGKILL");
+        self.count += 1;
+        self.stuck.push(LeftOver { place, since, task });
+    }
+
+    /// Lets go of those that are gone. Returns whether any was.
+    pub(super) fn reap(&mut self) -> bool {
+        let before = self.stuck.len();
+        self.stuck.retain_mut(|left| match left.task.ended() {
+            Some(how) => {
+                tracing::info!(pid = left.task.pid(), at = left.place.device(), how, "a reader that hung is gone");
+                false
+            }
+            None => true,
+        });
+        self.stuck.len() < before
+    }
+
+    /// Why nothing is asked there.
+    pub(super) fn forbid(&self, place: &Place) -> Option<Silence> {
+        if let Some(left) = self.stuck.iter().find(|left| left.place.is_same(place)) {
+            let message = format!("its reader, pid {}, is stuck in the kernel", left.task.pid());
+            return Some(Silence { since: left.since, message });
+        }
+        let last = self.stuck.last().filter(|_| self.are_many())?;
+        let message = format!("{NOT_ASKED}the readers of {} others are stuck in the kernel", self.stuck.len());
+        Some(Silence { since: last.since, message })
+    }
+
+    /// Whether nothing more is asked of the whole worker_group.
+    pub(super) fn are_many(&self) -> bool {
+        self.stuck.len() >= LIMIT
+    }
+
+    /// For the status line; nothing while no worker is stuck.
+    pub(super) fn summary(&self) -> Option<String> {
+        let named: Vec<&str> = self.stuck.iter().map(|left| left.place.device()).collect();
+        let count = self.count;
+        (!named.is_empty())
+            .then(|| format!("readers stuck in the kernel at {}; {count} since the start", named.join(", ")))
+    }
+
+    /// Finds the readers that an earlier run of this check process left behind: ours, stuck, and without a live parent.
+    pub(super) async fn find(&mut self, proc: &Path, us: &Us) {
+        if Orphan::all(proc, us).next().is_some() {
+            // Those that were at work a moment ago are dying with their check process.
+            sleep(DEATH).await;
+        }
+        for orphan in Orphan::all(proc, us) {
+            self.add(orphan.place.clone(), Timestamp::now(), Box::new(orphan));
+        }
+    }
+}
+
+/// How a reader of ours is recognised. Any user can name a process as ours are named.
+pub(super) struct Us {
+    worker_group: WorkerGroup,
+    uid: u32,
+    /// Of the service: only what a service started is in it. `None` where we are no service.
+    cgroup: Option<String>,
+}
+
+impl Us {
+    pub(super) fn new(worker_group: WorkerGroup, proc: &Path) -> Self {
+        let cgroup = notify::is_service().then(|| fs::read_to_string(proc.join("self/cgroup")).ok()).flatten();
+        Self { worker_group, uid: nix::unistd::geteuid().as_raw(), cgroup }
+    }
+
+    fn owns(&self, folder: &Path) -> bool {
+        match &self.cgroup {
+            Some(ours) => fs::read_to_string(folder.join("cgroup")).is_ok_and(|cgroup| cgroup == *ours),
+            None => task::uids(folder).is_some_and(|uids| uids.iter().all(|uid| *uid == self.uid)),
+        }
+    }
+}
+
+/// A worker of an earlier run, by now the child of another process.
+struct Orphan {
+    folder: PathBuf,
+    pid: u32,
+    place: Place,
+    /// Distinguishes it from a later task with its pid.
+    started: u64,
+}
+
+impl Orphan {
+    fn all<'a>(proc: &'a Path, us: &'a Us) -> impl Iterator<Item = Self> + 'a {
+        let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(move |pid| Self::read(proc, us, pid))
+    }
+
+    fn read(proc: &Path, us: &Us, pid: u32) -> Option<Self> {
+        let folder = proc.join(pid.to_string());
+        let stat = Stat::read(&folder)?;
+        let place = Place::named(&stat.name, us.worker_group).filter(|_| stat.is_there())?;
+        // One whose check process lives is looked after by that.
+        let parent = Stat::read(&proc.join(stat.parent.to_string()));
+        let is_nobodys = parent.is_none_or(|parent| parent.name != "nodewelld");
+        let is_left = is_nobodys && us.owns(&folder) && task::is_stuck(&folder, &stat);
+        is_left.then_some(Self { folder, pid, place, started: stat.started })
+    }
+}
+
+impl Task for Orphan {
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// It was killed with its check process.
+    fn kill(&mut self) {}
+
+    fn ended(&mut self) -> Option<String> {
+        let is_it = |stat: &Stat| stat.started == self.started && stat.is_there();
+        match Stat::read(&self.folder).filter(is_it) {
+            Some(_) => None,
+            None => Some("of an earlier run".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! `nodewell pause`: a file beside the agent's socket, which only the owner of that folder can make. It holds the end
+//! of the pause; a check process that starts in the meantime sees it too, and a reboot takes it away with the rest of
+//! `/run`.
+
+use std::{
+    fmt,
+    fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
+    io::{self, Read, Write},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use nix::fcntl::OFlag;
+use serde::{Deserialize, Serialize};
+
+use crate::{check_process::Group, runtime::clock};
+
+/// Ours is a tenth of it.
+const FILE_LIMIT_BYTES: u64 = 4096;
+
+/// The file of one group.
+#[derive(Debug, Clone)]
+pub struct PauseFile(PathBuf);
+
+/// What is in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pause {
+    /// By the clock that cannot be set: a pause ends in time whatever happens to the wall clock.
+    until_boottime_millis: u64,
+    boot_id: String,
+    /// For people.
+    pub until: Timestamp,
+}
+
+/// Why a pause cannot be made or ended.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}; only the agent's user or root can pause", path.display())]
+pub struct PauseError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl PauseFile {
+    /// Of the check process `group` whose agent listens on `socket`.
+    #[must_use]
+    pub fn of(socket: &Path, group: Group) -> Self {
+        Self(socket.with_file_name("paused").join(group.as_str()))
+    }
+
+    /// From now on, for so long.
+    pub fn write(&self, length: Duration) -> Result<Pause, PauseError> {
+        let pause = Pause::of(length);
+        self.put(&pause).map_err(|source| PauseError { path: self.0.clone(), source })?;
+        Ok(pause)
+    }
+
+    /// Nothing here follows a link: the socket's folder may belong to the agent's user, and root pauses.
+    fn put(&self, pause: &Pause) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o755).create(self.folder())?;
+        let folder = self.open_folder()?;
+        // Whatever the umask of the user who pauses: the check process of GPUs is an ordinary user.
+        folder.set_permissions(Permissions::from_mode(0o755))?;
+        // By the folder that was looked at, whatever is in its place by now.
+        let within = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        let name = self.0.file_name().unwrap_or_default();
+        // Renamed into its place: it is never seen half.
+        let draft = within.join(name).with_extension("new");
+        let _ = fs::remove_file(&draft);
+        let mut to =
+            OpenOptions::new().write(true).create_new(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&draft)?;
+        to.set_permissions(Permissions::from_mode(0o644))?;
+        to.write_all(&serde_json::to_vec(pause).unwrap_or_default())?;
+        fs::rename(&draft, within.join(name))
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// Only one in which no user but ours and root can put a file.
+    fn open_folder(&self) -> io::Result<File> {
+        let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
+        let folder = OpenOptions::new().read(true).custom_flags(flags).open(self.folder())?;
+        let metadata = folder.metadata()?;
+        let is_closed = metadata.mode() & 0o022 == 0;
+        let why = format!("the folder {} belongs to another user, or others may write in it", self.folder().display());
+        if is_trusted(&metadata) && is_closed { Ok(folder) } else { Err(io::Error::other(why)) }
+    }
+
+    /// Returns whether there was one.
+    pub fn remove(&self) -> Result<bool, PauseError> {
+        match fs::remove_file(&self.0) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(PauseError { path: self.0.clone(), source }),
+        }
+    }
+
+    /// The pause that holds now.
+    #[must_use]
+    pub fn now(&self) -> Option<Pause> {
+        self.open_folder().ok()?;
+        // A FIFO would be waited for.
+        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&self.0).ok()?;
+        file.metadata().ok().filter(|metadata| metadata.is_file() && is_trusted(metadata))?;
+        let mut text = String::new();
+        file.take(FILE_LIMIT_BYTES).read_to_string(&mut text).ok()?;
+        serde_json::from_str::<Pause>(&text).ok().filter(Pause::holds)
+    }
+}
+
+/// Where the socket is in a folder that all users can write to, any of them could make the file.
+fn is_trusted(metadata: &Metadata) -> bool {
+    metadata.uid() == 0 || metadata.uid() == nix::unistd::geteuid().as_raw()
+}
+
+impl Pause {
+    fn of(length: Duration) -> Self {
+        let until = clock::boottime() + length;
+        Self {
+            until_boottime_millis: u64::try_from(until.as_millis()).unwrap_or(u64::MAX),
+            boot_id: boot_id(),
+            until: Timestamp::now() + length,
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.boot_id == boot_id() && clock::boottime() < Duration::from_millis(self.until_boottime_millis)
+    }
+}
+
+impl fmt::Display for Pause {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "paused until {} by `nodewell pause`", self.until.strftime("%F %T %Z"))
+    }
+}
+
+fn boot_id() -> String {
+    clock::boot_id().map(|id| id.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> (tempfile::TempDir, PauseFile) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = PauseFile::of(&folder.path().join("socket"), Group::Gpu);
+        (folder, file)
+    }
+
+    #[test]
+    fn a_pause_holds_until_it_is_removed() {
+        let (_folder, file) = file();
+        assert_eq!(file.now(), None);
+        let pause = file.write(Duration::from_secs(600)).unwrap();
+        assert_eq!(file.now(), Some(pause));
+        assert!(file.remove().unwrap());
+        assert!(!file.remove().unwrap());
+        assert_eq!(file.now(), None);
+    }
+
+    #[test]
+    fn a_pause_ends_by_itself_and_with_the_boot() {
+        let (_folder, file) = file();
+        file.write(Duration::ZERO).unwrap();
+        assert_eq!(file.now(), None);
+        let other = Pause { boot_id: "another".to_owned(), ..Pause::of(Duration::from_secs(600)) };
+        assert!(!other.holds());
+    }
+
+    #[test]
+    fn garbage_and_links_are_no_pause() {
+        let (folder, file) = file();
+        let pause = file.write(Duration::from_secs(600)).unwrap();
+        let path = folder.path().join("paused/gpu");
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!(file.now(), None, "a link may lead to any file");
+        fs::remove_file(&path).unwrap();
+        for garbage in ["", "{}", "nonsense", "{\"until_boottime_millis\": -1}"] {
+            fs::write(&path, garbage).unwrap();
+            assert_eq!(file.now(), None, "{garbage}");
+        }
+        assert!(pause.holds());
+    }
+
+    #[test]
+    fn a_folder_that_is_a_link_or_open_to_others_is_not_used() {
+        let (folder, file) = file();
+        let length = Duration::from_secs(600);
+        let paused = folder.path().join("paused");
+        let elsewhere = folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &paused).unwrap();
+        assert!(file.write(length).is_err());
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        fs::remove_file(&paused).unwrap();
+        file.write(length).unwrap();
+        fs::set_permissions(&paused, Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(file.now(), None);
+        assert!(file.write(length).unwrap_err().to_string().contains("others may write"));
+    }
+
+    #[test]
+    fn a_draft_that_is_a_link_leads_nowhere() {
+        let (folder, file) = file();
+        file.write(Duration::ZERO).unwrap();
+        let victim = folder.path().join("victim");
+        std::os::unix::fs::symlink(&victim, folder.path().join("paused/gpu.new")).unwrap();
+        file.write(Duration::from_secs(600)).unwrap();
+        assert!(!victim.exists() && file.now().is_some());
+    }
+}

@@ -1,0 +1,292 @@
+//! One family's rounds: when the next one is due, what is asked in it, and what its judge has to know.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use crate::check_process::family::{Family, Pace};
+use nodewell_client::random;
+use nodewell_hardware::{Answer, Findings, Judge, Now, ReadError, Round, Trouble};
+use tokio::time::Instant;
+
+use super::{
+    keeping::{Keeping, Kept, Said as KeptSaid},
+    worker_client::WorkerClient,
+};
+use crate::{
+    check_process::protocol::{Ask, Said},
+    runtime::clock,
+};
+
+/// More devices of one kind has no machine; the rest of such a list is not asked.
+const DEVICES_LIMIT: usize = 4096;
+/// A family that is not there is looked for so many times less often.
+const ABSENT_FACTOR: u32 = 10;
+/// One that never answers may cost a tenth of the time: a pause is at most so many deadlines long.
+const PAUSE_DEADLINES: u32 = 10;
+/// After so many that took their whole deadline a round ends, and what is known by then is reported.
+const SILENT_LIMIT: usize = 2;
+
+/// One family on its way from round to round.
+pub(super) struct PollLoop {
+    pub(super) family: Family,
+    pace: Pace,
+    judge: Box<dyn Judge>,
+    keeping: Option<Keeping>,
+    pub(super) due: Instant,
+    /// By the last list that there was.
+    known: Vec<String>,
+    /// By the judge: of what is asked, a driver is no device.
+    counted: Option<u32>,
+    troubled: BTreeMap<String, Troubled>,
+    /// How long each took last; slow ones are asked last.
+    took: BTreeMap<String, Duration>,
+    /// Devices that do not know the command, as the worker of that number found.
+    unsupported: BTreeMap<String, u64>,
+    has_news: bool,
+    /// Until then there is no wait for news: the last one did not return.
+    deaf_until: Instant,
+    /// Neither driver nor device.
+    pub(super) is_absent: bool,
+    /// Whether there was a list in this run, or nothing to list.
+    was_listed: bool,
+    /// Whether every device was looked at once.
+    pub(super) was_judged: bool,
+    /// What the last round did not reach.
+    pub(super) rest: Rest,
+}
+
+/// What a round left open: for it the reports of an earlier run stay.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::check_process) enum Rest {
+    None,
+    /// Too many were silent before some were asked.
+    Some,
+    /// There was no list, nor was any before it in this run.
+    All(Trouble),
+}
+
+/// A device that does not answer, and is asked less and less often.
+struct Troubled {
+    times: u32,
+    again: Instant,
+}
+
+impl PollLoop {
+    /// Due at once.
+    pub(super) fn new(family: Family, (pace, judge): (Pace, Box<dyn Judge>), keeping: Option<Keeping>) -> Self {
+        Self {
+            family,
+            pace,
+            judge,
+            keeping,
+            due: Instant::now(),
+            known: Vec::new(),
+            counted: None,
+            troubled: BTreeMap::new(),
+            took: BTreeMap::new(),
+            unsupported: BTreeMap::new(),
+            has_news: false,
+            deaf_until: Instant::now(),
+            is_absent: false,
+            was_listed: false,
+            was_judged: false,
+            rest: Rest::None,
+        }
+    }
+
+    /// Loads what an earlier run saved; returns what it reported.
+    pub(super) async fn resume(&mut self) -> Vec<KeptSaid> {
+        let Some(keeping) = &mut self.keeping else { return Vec::new() };
+        let Kept { judge, said } = keeping.read().await;
+        if let Some(kept) = judge {
+            self.judge.resume(kept);
+        }
+        said
+    }
+
+    /// Saves what has to outlive this run, if it changed.
+    pub(super) fn keep(&mut self, said: Vec<KeptSaid>) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.write(self.judge.keep(), said);
+        }
+    }
+
+    /// Everything is asked again as soon as possible.
+    pub(super) fn hurry(&mut self) {
+        (self.due, self.deaf_until) = (Instant::now(), Instant::now());
+        self.troubled.clear();
+    }
+
+    /// Asks every device; `None` if it had to stop on the way.
+    pub(super) async fn round(
+        &mut self,
+        worker_client: &mut WorkerClient,
+        stop: impl Fn() -> bool,
+    ) -> Option<Findings> {
+        let began = Instant::now();
+        let listed = self.list(worker_client).await;
+        self.rest = Rest::None;
+        let answers = match &listed {
+            Ok(devices) => self.ask_all(worker_client, devices.clone(), stop).await?,
+            Err(Trouble::Silent(silence)) => {
+                // The state of the devices that were there is unknown.
+                self.known.iter().map(|device| (device.clone(), Err(Trouble::Silent(silence.clone())))).collect()
+            }
+            Err(Trouble::Read(_)) => Vec::new(),
+        };
+        self.note_time(began.elapsed(), answers.len());
+        self.note_list(&listed);
+        self.plan(began);
+        let findings = self.judge.judge(Round { now: now(), listed, answers });
+        let totals = findings.inventory.iter().map(|class| class.total);
+        self.counted = (totals.len() > 0).then(|| totals.sum());
+        Some(findings)
+    }
+
+    /// From the first question to the last answer: what a deadline or an interval has to leave room for.
+    fn note_time(&self, took: Duration, devices: usize) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        tracing::debug!(family = self.family.as_str(), devices, micros, "a round is over");
+    }
+
+    fn note_list(&mut self, listed: &Result<Vec<String>, Trouble>) {
+        self.is_absent = matches!(listed, Err(Trouble::Read(ReadError::Gone { .. })));
+        match listed {
+            Err(trouble) if !self.is_absent && !self.was_listed => self.rest = Rest::All(trouble.clone()),
+            _ => self.was_listed = true,
+        }
+        self.was_judged |= self.rest == Rest::None;
+    }
+
+    /// What devices reported by themselves within `pause`.
+    pub(super) async fn listen(&mut self, worker_client: &mut WorkerClient, pause: Duration) -> Option<Findings> {
+        let ask = Ask::Wait { within_millis: u64::try_from(pause.as_millis()).unwrap_or_default() };
+        match worker_client.ask(self.family, ask, pause + self.pace.deadline).await.into() {
+            Ok(Said::News(news)) if news.is_empty() => None,
+            Ok(Said::News(news)) => Some(self.judge.news(news, &now())),
+            // A round shows which device it is.
+            _ => {
+                self.deaf_until = Instant::now() + self.pace.deadline * PAUSE_DEADLINES;
+                self.due = Instant::now();
+                None
+            }
+        }
+    }
+
+    /// Whether waiting for what devices report by themselves is worth while.
+    pub(super) fn listens(&self) -> bool {
+        self.has_news && self.deaf_until <= Instant::now()
+    }
+
+    async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, Trouble> {
+        let answer: Result<Said, Trouble> = worker_client.ask(self.family, Ask::List, self.pace.deadline).await.into();
+        self.has_news = false;
+        if let Said::Devices { names, has_news } = answer? {
+            self.has_news = has_news;
+            self.known = told_apart(names);
+        }
+        Ok(self.known.clone())
+    }
+
+    async fn ask_all(
+        &mut self,
+        worker_client: &mut WorkerClient,
+        mut devices: Vec<String>,
+        stop: impl Fn() -> bool,
+    ) -> Option<Vec<(String, Answer)>> {
+        self.troubled.retain(|device, _| devices.contains(device));
+        self.took.retain(|device, _| devices.contains(device));
+        self.unsupported.retain(|device, _| devices.contains(device));
+        devices.sort_by_key(|device| self.took.get(device).copied().unwrap_or_default());
+        let (mut answers, mut silent) = (Vec::new(), 0);
+        for device in devices {
+            if stop() {
+                return None;
+            }
+            if !self.is_asked(&device, worker_client.worker()) {
+                continue;
+            }
+            if silent >= SILENT_LIMIT {
+                self.rest = Rest::Some;
+                break;
+            }
+            let answer = self.read(worker_client, &device).await;
+            // One whose reader is stuck is not asked, and costs nothing.
+            let is_dear = self.took.get(&device).is_some_and(|took| *took >= self.pace.deadline);
+            silent += usize::from(is_dear && matches!(answer, Err(Trouble::Silent(_))));
+            answers.push((device, answer));
+        }
+        Some(answers)
+    }
+
+    fn is_asked(&self, device: &str, worker: u64) -> bool {
+        let rests = self.troubled.get(device).is_some_and(|troubled| troubled.again > Instant::now());
+        !rests && self.unsupported.get(device) != Some(&worker)
+    }
+
+    async fn read(&mut self, worker_client: &mut WorkerClient, device: &str) -> Answer {
+        let began = Instant::now();
+        let ask = Ask::Read { device: device.to_owned() };
+        let outcome = worker_client.ask(self.family, ask, self.pace.deadline).await;
+        let is_lost = outcome.is_lost();
+        self.took.insert(device.to_owned(), began.elapsed());
+        let answer = match Result::<Said, Trouble>::from(outcome) {
+            Ok(Said::Reading(reading)) => Ok(reading),
+            Ok(_) => Err(Trouble::Read(ReadError::Failed { message: "no reading".to_owned() })),
+            Err(trouble) => Err(trouble),
+        };
+        if is_lost {
+            self.wait_for(device);
+        } else {
+            self.troubled.remove(device);
+        }
+        if matches!(answer, Err(Trouble::Read(ReadError::Unsupported { .. }))) {
+            self.unsupported.insert(device.to_owned(), worker_client.worker());
+        }
+        answer
+    }
+
+    /// Each time that it costs a worker, twice as long.
+    fn wait_for(&mut self, device: &str) {
+        let times = self.troubled.get(device).map_or(0, |troubled| troubled.times);
+        let factor = 2_u32.saturating_pow(times.saturating_add(1)).min(PAUSE_DEADLINES);
+        let again = Instant::now() + self.pace.deadline * factor;
+        self.troubled.insert(device.to_owned(), Troubled { times: times.saturating_add(1), again });
+    }
+
+    /// The next round, a little early by chance: nodes that started together shall not ask together. What a round did
+    /// not reach is asked at once, while the silent ones rest.
+    fn plan(&mut self, began: Instant) {
+        let interval = if self.is_absent { self.pace.interval * ABSENT_FACTOR } else { self.pace.interval };
+        let tenth = u64::try_from(interval.as_millis() / 10).unwrap_or_default();
+        let early = Duration::from_millis(random() % (tenth + 1));
+        let next = if self.rest == Rest::Some { began } else { began + interval - early };
+        self.due = next.max(Instant::now());
+    }
+
+    pub(super) fn summary(&self) -> Option<String> {
+        let name = self.family.as_str();
+        if self.is_absent {
+            Some(format!("{name}: none"))
+        } else {
+            self.counted.map(|count| format!("{name}: {count}"))
+        }
+    }
+}
+
+/// Each once, and not more than there can be.
+fn told_apart(names: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().filter(|name| !name.is_empty() && seen.insert(name.clone())).take(DEVICES_LIMIT).collect()
+}
+
+fn now() -> Now {
+    let now = clock::now();
+    let boot_id = clock::boot_id().map(|id| id.to_string()).unwrap_or_default();
+    Now { wall: now.wall, boottime: now.boottime, boot_id }
+}
+
+#[cfg(test)]
+mod tests;

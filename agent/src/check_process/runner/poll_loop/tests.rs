@@ -1,0 +1,242 @@
+//! Rounds: what the judge receives when devices answer, hang, die, vanish, and which are asked when.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use super::*;
+use crate::check_process::runner::worker_client::tests::fake::{Act, Fake, line, name_of, worker_client_with};
+
+const SHORT: Duration = Duration::from_millis(30);
+/// Where some answer and one hangs: long for an answer, short enough to wait for.
+const FAIR: Duration = Duration::from_secs(3);
+/// Between rounds that are started by hand.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Stores what it receives.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<Round>>>);
+
+impl Judge for Heard {
+    fn judge(&mut self, round: Round) -> Findings {
+        self.0.lock().unwrap().push(round);
+        Findings::default()
+    }
+
+    fn news(&mut self, news: Vec<serde_json::Value>, now: &Now) -> Findings {
+        let answers = news.into_iter().map(|news| ("news".to_owned(), Ok(news))).collect();
+        self.judge(Round { now: now.clone(), listed: Ok(Vec::new()), answers })
+    }
+}
+
+impl Heard {
+    /// The devices of the last round and what came of each, as one label.
+    fn last(&self) -> Vec<(String, &'static str)> {
+        let rounds = self.0.lock().unwrap();
+        rounds.last().unwrap().answers.iter().map(|(device, answer)| (device.clone(), word(answer))).collect()
+    }
+
+    fn listed(&self) -> Result<usize, Trouble> {
+        self.0.lock().unwrap().last().unwrap().listed.clone().map(|devices| devices.len())
+    }
+}
+
+fn word(answer: &Answer) -> &'static str {
+    match answer {
+        Ok(_) => "read",
+        Err(Trouble::Silent(_)) => "silent",
+        Err(Trouble::Read(ReadError::Failed { .. })) => "failed",
+        Err(Trouble::Read(_)) => "other",
+    }
+}
+
+/// Lists `sda`, `sdb`, `sdc`; `sda` does `act`.
+fn disks(act: Act) -> Fake {
+    Fake::new(move |question| match name_of(question).as_str() {
+        "list" => listing(question.id, &["sda", "sdb", "sdc", "sdb", ""], true),
+        "sda" => act.clone(),
+        _ => Act::Answer,
+    })
+}
+
+fn listing(id: u64, names: &[&str], has_news: bool) -> Act {
+    let names = names.iter().map(ToString::to_string).collect();
+    Act::Say(line(id, Said::Devices { names, has_news }))
+}
+
+fn poll_loop(deadline: Duration) -> (PollLoop, Heard) {
+    let heard = Heard::default();
+    let pace = Pace { interval: HOUR, deadline };
+    (PollLoop::new(Family::Disk, (pace, Box::new(heard.clone())), None), heard)
+}
+
+async fn round(poll_loop: &mut PollLoop, worker_client: &mut WorkerClient) {
+    poll_loop.round(worker_client, || false).await.unwrap();
+}
+
+fn of(device: &str, word: &'static str) -> (String, &'static str) {
+    (device.to_owned(), word)
+}
+
+#[tokio::test]
+async fn every_device_is_asked_once_and_the_next_round_is_due_within_the_interval() {
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    let fake = disks(Act::Answer);
+    let before = Instant::now();
+    round(&mut poll_loop, &mut worker_client_with(&fake)).await;
+    let mut answers = heard.last();
+    answers.sort();
+    assert_eq!(answers, [of("sda", "read"), of("sdb", "read"), of("sdc", "read")]);
+    assert!(poll_loop.due > before + HOUR * 8 / 10 && poll_loop.due <= Instant::now() + HOUR);
+    assert!(poll_loop.was_judged && poll_loop.listens());
+}
+
+#[tokio::test]
+async fn one_that_hangs_delays_only_itself() {
+    let (mut poll_loop, heard) = poll_loop(FAIR);
+    let mut worker_client = worker_client_with(&disks(Act::HangForGood));
+    round(&mut poll_loop, &mut worker_client).await;
+    let mut answers = heard.last();
+    answers.sort();
+    assert_eq!(answers, [of("sda", "silent"), of("sdb", "read"), of("sdc", "read")]);
+    poll_loop.hurry();
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(heard.last().last(), Some(&of("sda", "silent")), "the slow one is asked last");
+}
+
+#[tokio::test]
+async fn one_that_costs_a_worker_is_asked_less_often_until_everything_is_asked_again() {
+    for (act, word) in [(Act::Hang, "silent"), (Act::Die, "failed"), (Act::Say(b"nonsense\n".to_vec()), "failed")] {
+        let (mut poll_loop, heard) = poll_loop(HOUR);
+        if word == "silent" {
+            poll_loop.pace.deadline = FAIR;
+        }
+        let fake = disks(act);
+        let mut worker_client = worker_client_with(&fake);
+        round(&mut poll_loop, &mut worker_client).await;
+        assert!(heard.last().contains(&of("sda", word)), "{:?}", heard.last());
+        poll_loop.pace.deadline = HOUR;
+        poll_loop.wait_for("sda");
+        round(&mut poll_loop, &mut worker_client).await;
+        assert_eq!(heard.last().len(), 2, "it rests");
+        poll_loop.pace.deadline = FAIR;
+        poll_loop.hurry();
+        round(&mut poll_loop, &mut worker_client).await;
+        assert!(heard.last().contains(&of("sda", word)));
+    }
+}
+
+#[tokio::test]
+async fn a_rest_grows_and_has_an_end() {
+    let (mut poll_loop, _) = poll_loop(HOUR);
+    let mut rests = Vec::new();
+    for _ in 0..6 {
+        let now = Instant::now();
+        poll_loop.wait_for("sda");
+        rests.push((poll_loop.troubled["sda"].again - now).as_secs() / HOUR.as_secs());
+    }
+    assert_eq!(rests, [2, 4, 8, 10, 10, 10]);
+}
+
+#[tokio::test]
+async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life() {
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    let fake = Fake::new(|question| match name_of(question).as_str() {
+        "list" => listing(question.id, &["sda"], false),
+        _ => {
+            let message = "no such log page".to_owned();
+            Act::Say(line(question.id, Said::Trouble(ReadError::Unsupported { message })))
+        }
+    });
+    let mut worker_client = worker_client_with(&fake);
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(heard.last(), [of("sda", "other")]);
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(heard.last(), []);
+    worker_client.release(Family::Disk).await;
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(heard.last(), [of("sda", "other")], "another one may know it");
+}
+
+#[tokio::test]
+async fn when_the_list_hangs_the_known_ones_are_unknown() {
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
+    poll_loop.pace.deadline = SHORT;
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
+    assert!(matches!(heard.listed(), Err(Trouble::Silent(_))));
+    assert!(heard.last().len() == 3 && heard.last().iter().all(|(_, word)| *word == "silent"));
+    assert!(!poll_loop.listens());
+}
+
+#[tokio::test]
+async fn a_family_that_is_not_there_is_looked_for_less_often() {
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    let gone = |question: &crate::check_process::protocol::Question| {
+        Act::Say(line(question.id, Said::Trouble(ReadError::Gone { what: "no driver".to_owned() })))
+    };
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(gone))).await;
+    assert!(poll_loop.is_absent);
+    assert!(matches!(heard.listed(), Err(Trouble::Read(ReadError::Gone { .. }))));
+    assert!(poll_loop.due > Instant::now() + HOUR * 8);
+    poll_loop.hurry();
+    assert!(poll_loop.due <= Instant::now());
+}
+
+#[tokio::test]
+async fn what_devices_say_by_themselves_is_judged_and_a_wait_that_hangs_leads_to_a_round() {
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
+    let xid = Fake::new(|question| Act::Say(line(question.id, Said::News(vec![json!({"xid": 79})]))));
+    assert!(poll_loop.listen(&mut worker_client_with(&xid), SHORT).await.is_some());
+    assert_eq!(heard.last(), [of("news", "read")]);
+    assert!(poll_loop.listen(&mut worker_client_with(&disks(Act::Answer)), SHORT).await.is_none(), "nothing was said");
+    poll_loop.pace.deadline = SHORT;
+    assert!(poll_loop.listen(&mut worker_client_with(&Fake::new(|_| Act::Hang)), SHORT).await.is_none());
+    assert!(poll_loop.due <= Instant::now());
+    poll_loop.pace.deadline = HOUR;
+    poll_loop.deaf_until = Instant::now() + HOUR;
+    assert!(!poll_loop.listens(), "the next wait would hang too");
+}
+
+#[tokio::test]
+async fn a_round_that_is_stopped_is_no_round() {
+    let (mut poll_loop, heard) = poll_loop(HOUR);
+    assert!(poll_loop.round(&mut worker_client_with(&disks(Act::Answer)), || true).await.is_none());
+    assert!(heard.0.lock().unwrap().is_empty());
+    assert!(!poll_loop.was_judged && poll_loop.due <= Instant::now());
+}
+
+#[tokio::test]
+async fn without_any_list_no_device_was_looked_at() {
+    let (mut poll_loop, _) = poll_loop(SHORT);
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
+    assert!(matches!(poll_loop.rest, Rest::All(Trouble::Silent(_))));
+    assert!(!poll_loop.was_judged);
+    poll_loop.pace.deadline = HOUR;
+    round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
+    assert!(poll_loop.was_judged && poll_loop.rest == Rest::None);
+    poll_loop.pace.deadline = SHORT;
+    round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
+    assert_eq!(poll_loop.rest, Rest::None, "which there are is known");
+}
+
+#[tokio::test]
+async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
+    let (mut poll_loop, heard) = poll_loop(FAIR);
+    let fake = Fake::new(|question| match name_of(question).as_str() {
+        "list" => listing(question.id, &["sda", "sdb", "sdc"], false),
+        "sdc" => Act::Answer,
+        _ => Act::Hang,
+    });
+    let mut worker_client = worker_client_with(&fake);
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(heard.last(), [of("sda", "silent"), of("sdb", "silent")]);
+    assert!(!poll_loop.was_judged && poll_loop.rest == Rest::Some);
+    assert!(poll_loop.due <= Instant::now());
+    // The silent ones rest for longer than anything here takes.
+    poll_loop.troubled.values_mut().for_each(|troubled| troubled.again += HOUR);
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(heard.last(), [of("sdc", "read")]);
+    assert!(poll_loop.was_judged && poll_loop.rest == Rest::None);
+}

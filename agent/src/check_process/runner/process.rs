@@ -1,0 +1,76 @@
+//! Worker processes: how one is started, killed and seen to be gone. What hangs in the kernel survives being killed.
+
+use std::{
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::CommandExt},
+    },
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use crate::check_process::WorkerGroup;
+
+/// Starts workers; the tests have one of their own.
+pub(in crate::check_process) trait Start {
+    /// A fresh worker, and the socket to it.
+    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)>;
+}
+
+/// A process of ours, or of an earlier life of ours.
+pub(in crate::check_process) trait Task {
+    fn pid(&self) -> u32;
+
+    /// SIGKILL; what hangs in the kernel dies when the kernel lets it go.
+    fn kill(&mut self);
+
+    /// How it ended; `None` while it is there.
+    fn ended(&mut self) -> Option<String>;
+}
+
+/// Starts this very program as a worker.
+#[derive(Debug)]
+pub(in crate::check_process) struct OwnProgram {
+    pub(in crate::check_process) worker_group: WorkerGroup,
+    /// The agent's: `nodewell pause` finds by it which agent a reader belongs to.
+    pub(in crate::check_process) socket: PathBuf,
+}
+
+impl Start for OwnProgram {
+    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        // Whatever lies at its path by now: both sides have to use one protocol.
+        let mut command = Command::new("/proc/self/exe");
+        command
+            .arg0("nodewelld")
+            .args(["worker", self.worker_group.as_str(), "--parent"])
+            .arg(std::process::id().to_string());
+        command.arg("--socket").arg(&self.socket);
+        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
+        // The watchdog and the readiness are the check process's.
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] {
+            command.env_remove(name);
+        }
+        Ok((Box::new(command.spawn()?), ours))
+    }
+}
+
+impl Task for Child {
+    fn pid(&self) -> u32 {
+        self.id()
+    }
+
+    fn kill(&mut self) {
+        // It has not been waited for: the pid is still its own.
+        let _ = Child::kill(self);
+    }
+
+    fn ended(&mut self) -> Option<String> {
+        match self.try_wait() {
+            Ok(status) => status.map(|status| status.to_string()),
+            // Only this process waits for it.
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}

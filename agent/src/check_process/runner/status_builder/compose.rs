@@ -1,0 +1,157 @@
+//! A verdict as the conditions that a problem daemon reports, each with the time since when it is so. Pure but for the
+//! clock's now.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use nodewell_hardware::{Fault, State, Verdict};
+use nodewell_model::{Condition, ConditionStatus, Name};
+
+use super::Spot;
+use crate::check_process::runner::pause::Pause;
+
+/// Each reason that holds, and since when.
+pub(super) type Since = BTreeMap<Name, Timestamp>;
+
+/// Reported of a device that is well; people see the catalogue's text for the condition.
+const WELL: &str = "DeviceIsWell";
+const PAUSED: &str = "MonitorPaused";
+
+/// One state for each spot: should two verdicts concern one, a fault is never lost.
+pub(super) fn joined(verdicts: Vec<Verdict>) -> BTreeMap<Spot, State> {
+    let mut states: BTreeMap<Spot, State> = BTreeMap::new();
+    for Verdict { condition, subject, state } in verdicts {
+        let spot = (condition, subject);
+        let joined = match states.remove(&spot) {
+            Some(before) => worse(before, state),
+            None => state,
+        };
+        states.insert(spot, joined);
+    }
+    states
+}
+
+fn worse(one: State, other: State) -> State {
+    match (one, other) {
+        (State::Faulty(mut faults), State::Faulty(more)) => {
+            faults.extend(more);
+            State::Faulty(faults)
+        }
+        (faulty @ State::Faulty(_), _) | (_, faulty @ State::Faulty(_)) => faulty,
+        (unknown @ State::Unknown { .. }, _) | (_, unknown @ State::Unknown { .. }) => unknown,
+        (well, State::Well { .. }) => well,
+    }
+}
+
+/// What is reported of `spot`; what held before holds since then.
+pub(super) fn compose(spot: &Spot, state: State, before: &Since) -> (Vec<Condition>, Since) {
+    let conditions = match state {
+        State::Well { message } => vec![plain(spot, (ConditionStatus::False, Name::fixed(WELL)), message)],
+        State::Unknown { reason, message } => vec![plain(spot, (ConditionStatus::Unknown, reason), message)],
+        State::Faulty(faults) => faults.into_iter().map(|fault| faulty(spot, fault, before)).collect(),
+    };
+    let held = |condition: &Condition| before.get(&condition.reason).copied().unwrap_or(condition.transition);
+    let dated: Vec<Condition> =
+        conditions.into_iter().map(|condition| Condition { transition: held(&condition), ..condition }).collect();
+    let mut since: Since = dated.iter().map(|condition| (condition.reason.clone(), condition.transition)).collect();
+    if dated.iter().all(|condition| condition.status == ConditionStatus::Unknown) {
+        // A fault from before an Unknown state is not a new fault after it.
+        since.extend(before.iter().filter(|(reason, _)| reason.as_str() != WELL).map(|(r, time)| (r.clone(), *time)));
+    }
+    (dated, since)
+}
+
+/// What is reported of `spot` during a pause.
+pub(super) fn paused(spot: &Spot, pause: &Pause) -> Condition {
+    plain(spot, (ConditionStatus::Unknown, Name::fixed(PAUSED)), pause.to_string())
+}
+
+/// Whether nothing would be lost if it were forgotten.
+pub(super) fn is_well(since: &Since) -> bool {
+    since.keys().all(|reason| reason.as_str() == WELL)
+}
+
+fn plain(spot: &Spot, (status, reason): (ConditionStatus, Name), message: String) -> Condition {
+    Condition {
+        condition: spot.0.clone(),
+        status,
+        transition: Timestamp::now(),
+        reason,
+        message,
+        subject: subject(&spot.1),
+        severity: None,
+        action: None,
+    }
+}
+
+/// A condition of the node as a whole has none.
+pub(super) fn subject(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn faulty(spot: &Spot, fault: Fault, before: &Since) -> Condition {
+    let Fault { reason, severity, action, message, since } = fault;
+    let held = before.get(&reason).copied();
+    let condition = plain(spot, (ConditionStatus::True, reason), message);
+    let transition = held.or(since).unwrap_or(condition.transition);
+    Condition { transition, severity: Some(severity), action, ..condition }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_model::Severity;
+
+    use super::*;
+
+    fn spot() -> Spot {
+        (Name::fixed("DiskUnhealthy"), "nvme0".to_owned())
+    }
+
+    fn fault(reason: &'static str, since: Option<Timestamp>) -> Fault {
+        let reason = Name::fixed(reason);
+        Fault { reason, severity: Severity::Error, action: None, message: "m".to_owned(), since }
+    }
+
+    fn verdict(state: State) -> Verdict {
+        Verdict { condition: spot().0, subject: spot().1, state }
+    }
+
+    fn well() -> State {
+        State::Well { message: "31 °C".to_owned() }
+    }
+
+    fn unknown() -> State {
+        State::Unknown { reason: Name::fixed("DeviceNotAnswering"), message: String::new() }
+    }
+
+    #[test]
+    fn what_holds_keeps_its_time_and_what_is_new_has_its_own() {
+        let began: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let (first, since) = compose(&spot(), State::Faulty(vec![fault("A", Some(began))]), &Since::new());
+        assert_eq!(first[0].transition, began);
+        let (second, since) = compose(&spot(), State::Faulty(vec![fault("B", None), fault("A", None)]), &since);
+        assert_eq!(second[1].transition, began);
+        assert!(second[0].transition > began);
+        assert_eq!(since.len(), 2);
+        let (_, since) = compose(&spot(), unknown(), &since);
+        let (after, since) = compose(&spot(), State::Faulty(vec![fault("A", None)]), &since);
+        assert_eq!((after[0].transition, since.len()), (began, 1), "it was unknown in between");
+        let (third, since) = compose(&spot(), well(), &since);
+        assert_eq!((third[0].status, third.len()), (ConditionStatus::False, 1));
+        assert!(is_well(&since));
+        let (again, _) = compose(&spot(), well(), &since);
+        assert_eq!(again[0].transition, third[0].transition);
+    }
+
+    #[test]
+    fn two_verdicts_on_one_spot_lose_no_fault() {
+        let faulty = || State::Faulty(vec![fault("A", None)]);
+        let of = |states: [State; 2]| joined(states.map(verdict).to_vec()).remove(&spot()).unwrap();
+        assert_eq!(of([well(), faulty()]), faulty());
+        assert_eq!(of([faulty(), unknown()]), faulty());
+        assert_eq!(of([unknown(), well()]), unknown());
+        assert_eq!(of([well(), unknown()]), unknown());
+        let State::Faulty(both) = of([faulty(), State::Faulty(vec![fault("B", None)])]) else { panic!() };
+        assert_eq!(both.len(), 2);
+    }
+}

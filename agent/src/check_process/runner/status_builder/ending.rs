@@ -1,0 +1,108 @@
+//! Evidence that problems are over which others claim: the agent is asked which there are, and ends those that no
+//! reporter has claimed since.
+
+use nodewell_client::ClientError;
+use nodewell_hardware::Ended;
+use nodewell_model::api::{ClearRequest, ConditionProblem};
+use nodewell_rules::rule::Check;
+
+use crate::check_process::link::Link;
+
+/// Evidence that waits for an agent that is away; more is forgotten, oldest first: the problem stays.
+const WAITING_LIMIT: usize = 4096;
+
+/// Evidence on its way.
+#[derive(Debug, Default)]
+pub(super) struct Endings {
+    waiting: Vec<Ended>,
+}
+
+impl Endings {
+    /// Ends what can be ended now.
+    pub(super) async fn end(&mut self, link: &Link, ended: Vec<Ended>) {
+        self.waiting.extend(ended);
+        let surplus = self.waiting.len().saturating_sub(WAITING_LIMIT);
+        self.waiting.drain(..surplus);
+        if self.waiting.is_empty() {
+            return;
+        }
+        match self.try_all(link).await {
+            Ok(()) => self.waiting.clear(),
+            Err(error) if error.is_temporary() => tracing::debug!(%error, "evidence waits for the agent"),
+            Err(error) => {
+                tracing::warn!(%error, "the agent takes no evidence that problems are over");
+                self.waiting.clear();
+            }
+        }
+    }
+
+    async fn try_all(&self, link: &Link) -> Result<(), ClientError> {
+        let problems = link.problems().await?;
+        for ended in &self.waiting {
+            for problem in problems.iter().filter(|problem| is_over(problem, ended)) {
+                let reason = &problem.problem.reason;
+                if link.clear(&request(problem, ended)).await? > 0 {
+                    tracing::info!(%reason, subject = ended.subject, evidence = ended.evidence, "the problem is over");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_over(ConditionProblem { condition, problem, check }: &ConditionProblem, ended: &Ended) -> bool {
+    check.as_deref().and_then(Check::named) == Some(Check::DeviceRecovered)
+        && *condition == ended.condition
+        && problem.subject.as_ref() == Some(&ended.subject)
+        && ended.reason.as_ref().is_none_or(|reason| *reason == problem.reason)
+        && problem.last_seen < ended.seen_before
+        && !problem.test
+}
+
+fn request(problem: &ConditionProblem, ended: &Ended) -> ClearRequest {
+    ClearRequest {
+        condition: ended.condition.clone(),
+        reason: Some(problem.problem.reason.clone()),
+        subject: Some(ended.subject.clone()),
+        id: Some(problem.problem.id.clone()),
+        evidence: Some(ended.evidence.clone()),
+        as_seen: Some(problem.seen()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(check: &str) -> ConditionProblem {
+        serde_json::from_value(serde_json::json!({
+            "condition": "GpuUnhealthy", "id": "1", "reason": "GpuXid79FallenOffBus", "subject": "0000:05:00.0",
+            "severity": "critical", "since": "2026-01-01T00:00:00Z", "last_seen": "2026-01-01T00:00:05Z", "count": 3,
+            "message": "", "source": "kernel-monitor", "check": check,
+        }))
+        .unwrap()
+    }
+
+    fn ended() -> Ended {
+        Ended {
+            condition: nodewell_model::Name::fixed("GpuUnhealthy"),
+            reason: None,
+            subject: "0000:05:00.0".to_owned(),
+            seen_before: "2026-01-01T00:01:00Z".parse().unwrap(),
+            evidence: "it was reset".to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_what_was_seen_before_the_evidence_and_waits_for_it_is_over() {
+        let over = problem("device-recovered");
+        assert!(is_over(&over, &ended()));
+        assert!(!is_over(&problem("device-present"), &ended()));
+        let is_over_with = |ended: Ended| is_over(&over, &ended);
+        assert!(!is_over_with(Ended { seen_before: "2026-01-01T00:00:05Z".parse().unwrap(), ..ended() }));
+        assert!(!is_over_with(Ended { subject: "0000:06:00.0".to_owned(), ..ended() }));
+        assert!(!is_over_with(Ended { reason: Some(nodewell_model::Name::fixed("GpuLost")), ..ended() }));
+        let request = request(&over, &ended());
+        assert_eq!((request.id.as_deref(), request.as_seen.map(|seen| seen.count)), (Some("1"), Some(3)));
+    }
+}

@@ -1,0 +1,195 @@
+//! The worker_client against workers that answer, hang, die, talk nonsense, and cannot be killed.
+
+pub(in crate::check_process::runner) mod fake;
+
+use std::time::Duration;
+
+use crate::check_process::family::Family;
+use fake::{Act, Fake, name_of, shell, worker_client_with, worker_config};
+use nodewell_hardware::ReadError;
+use serde_json::json;
+
+use super::*;
+
+/// For what answers: never reached.
+const PLENTY: Duration = Duration::from_secs(60);
+/// For what never answers.
+const SHORT: Duration = Duration::from_millis(30);
+
+async fn read(worker_client: &mut WorkerClient, device: &str, deadline: Duration) -> Outcome {
+    worker_client.ask(Family::Disk, Ask::Read { device: device.to_owned() }, deadline).await
+}
+
+fn reading(device: &str) -> Outcome {
+    Outcome::Said(Said::Reading(json!({ "of": device })))
+}
+
+fn silence(outcome: Outcome) -> String {
+    let Outcome::Silent(silence) = outcome else { panic!("{outcome:?}") };
+    silence.message
+}
+
+fn broken(outcome: Outcome) -> String {
+    let Outcome::Broken(how) = outcome else { panic!("{outcome:?}") };
+    how
+}
+
+/// `sda` does `act`; the others answer.
+fn but_sda(act: Act) -> Fake {
+    Fake::new(move |question| if name_of(question) == "sda" { act.clone() } else { Act::Answer })
+}
+
+#[tokio::test]
+async fn one_worker_answers_one_question_after_the_other() {
+    let fake = Fake::new(|_| Act::Answer);
+    let mut worker_client = worker_client_with(&fake);
+    for device in ["sda", "sdb", "sda"] {
+        assert_eq!(read(&mut worker_client, device, PLENTY).await, reading(device));
+    }
+    let listed = worker_client.ask(Family::Disk, Ask::List, PLENTY).await;
+    assert_eq!(listed, Outcome::Said(Said::Devices { names: vec!["sda".to_owned()], has_news: false }));
+    assert_eq!(fake.started(), 1);
+    assert_eq!(fake.heard_brief(), Some(worker_config()));
+}
+
+#[tokio::test]
+async fn one_that_hangs_is_killed_and_the_next_question_has_a_fresh_one() {
+    let fake = but_sda(Act::Hang);
+    let mut worker_client = worker_client_with(&fake);
+    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
+    assert_eq!(fake.killed(), 1);
+    assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
+    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s", "it is asked again");
+    assert_eq!(fake.started(), 2);
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_killed_is_left_and_no_worker_goes_there_again() {
+    let fake = but_sda(Act::HangForGood);
+    let mut worker_client = worker_client_with(&fake);
+    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 1, is stuck in the kernel");
+    assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
+    let before = fake.asked();
+    assert_eq!(silence(read(&mut worker_client, "sda", PLENTY).await), "its reader, pid 1, is stuck in the kernel");
+    assert_eq!(fake.asked(), before, "it was not asked");
+    assert_eq!(worker_client.leftovers.summary().unwrap(), "readers stuck in the kernel at sda; 1 since the start");
+    assert!(!worker_client.leftovers.reap());
+    fake.let_go(1);
+    assert!(worker_client.leftovers.reap());
+    assert_eq!(worker_client.leftovers.summary(), None);
+    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 2, is stuck in the kernel");
+}
+
+#[tokio::test]
+async fn after_two_that_are_left_no_device_is_asked_until_one_is_gone() {
+    let fake = Fake::new(|question| if name_of(question) == "sdc" { Act::Answer } else { Act::HangForGood });
+    let mut worker_client = worker_client_with(&fake);
+    for device in ["sda", "sdb"] {
+        assert!(silence(read(&mut worker_client, device, SHORT).await).contains("is stuck in the kernel"));
+    }
+    assert!(worker_client.leftovers.are_many());
+    assert_eq!(
+        silence(read(&mut worker_client, "sdc", PLENTY).await),
+        "not asked: the readers of 2 others are stuck in the kernel"
+    );
+    assert_eq!(fake.started(), 2);
+    fake.let_go(1);
+    assert!(worker_client.leftovers.reap());
+    assert_eq!(read(&mut worker_client, "sdc", PLENTY).await, reading("sdc"));
+}
+
+#[tokio::test]
+async fn one_that_dies_is_told_and_replaced() {
+    let fake = but_sda(Act::Die);
+    let mut worker_client = worker_client_with(&fake);
+    assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its reader ended: signal: 11");
+    assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
+    assert_eq!(fake.started(), 2);
+}
+
+#[tokio::test]
+async fn one_that_ended_between_two_questions_is_replaced_and_no_device_is_blamed() {
+    let fake = Fake::new(|_| Act::Answer);
+    let mut worker_client = worker_client_with(&fake);
+    assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
+    fake.let_go(1);
+    assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
+    assert_eq!(fake.started(), 2);
+}
+
+#[tokio::test]
+async fn nonsense_is_no_answer_and_costs_the_worker() {
+    let long = vec![b'x'; LINE_LIMIT_BYTES + 1];
+    for (said, expected) in [
+        (&b"nonsense\n"[..], "what is no answer"),
+        (b"\xff\xfe\n", "what is no answer"),
+        (b"{\"id\":1,\"said\":{\"reading\":[[[[\n", "what is no answer"),
+        (b"{\"id\":1,\"said\":{\"devices\":{\"names\":[],\"has_news\":true}}}\n", "something else than it was asked"),
+        (&long, "more than 1048576 bytes"),
+    ] {
+        let fake = but_sda(Act::Say(said.to_vec()));
+        let mut worker_client = worker_client_with(&fake);
+        let how = broken(read(&mut worker_client, "sda", PLENTY).await);
+        assert!(how.contains(expected), "{how}");
+        assert_eq!(fake.killed(), 1);
+        assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
+    }
+}
+
+#[tokio::test]
+async fn answers_to_other_questions_are_dropped_and_many_of_them_are_nonsense() {
+    let stray = b"{\"id\":999,\"said\":{\"reading\":\"of another question\"}}\n";
+    let fake = but_sda(Act::SayAndAnswer(stray.repeat(STRAYS_LIMIT - 1)));
+    assert_eq!(read(&mut worker_client_with(&fake), "sda", PLENTY).await, reading("sda"));
+    let fake = but_sda(Act::SayAndAnswer(stray.repeat(STRAYS_LIMIT)));
+    assert_eq!(broken(read(&mut worker_client_with(&fake), "sda", PLENTY).await), "its reply belongs to no request");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_left_over_is_not_the_next_questions() {
+    let twice = b"{\"id\":1,\"said\":{\"reading\":\"late\"}}\n";
+    let fake = but_sda(Act::AnswerAndSay(twice.to_vec()));
+    let mut worker_client = worker_client_with(&fake);
+    assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
+    assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
+    assert_eq!(fake.started(), 1);
+}
+
+#[tokio::test]
+async fn a_readers_own_word_is_an_answer() {
+    let trouble = b"{\"id\":1,\"said\":{\"trouble\":{\"error\":\"denied\",\"message\":\"root only\"}}}\n";
+    let fake = but_sda(Act::Say(trouble.to_vec()));
+    let mut worker_client = worker_client_with(&fake);
+    let denied = ReadError::Denied { message: "root only".to_owned() };
+    assert_eq!(read(&mut worker_client, "sda", PLENTY).await, Outcome::Said(Said::Trouble(denied)));
+    assert_eq!(fake.killed(), 0);
+}
+
+#[tokio::test]
+async fn where_no_process_can_be_started_that_is_told() {
+    let fake = Fake::new(|_| Act::Answer);
+    fake.refuse();
+    let how = broken(read(&mut worker_client_with(&fake), "sda", PLENTY).await);
+    assert!(how.starts_with("no reader can be started: "), "{how}");
+}
+
+#[tokio::test]
+async fn released_it_holds_no_worker() {
+    let fake = Fake::new(|_| Act::Answer);
+    let mut worker_client = worker_client_with(&fake);
+    read(&mut worker_client, "sda", PLENTY).await;
+    worker_client.release(Family::Disk).await;
+    assert_eq!(fake.killed(), 1);
+    assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
+    assert_eq!(fake.started(), 2);
+}
+
+#[tokio::test]
+async fn a_real_process_that_is_stopped_dies_and_one_that_ends_says_how() {
+    let mut worker_client = WorkerClient::new(Box::new(shell("kill -STOP $$")), worker_config());
+    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
+    assert_eq!(worker_client.leftovers.summary(), None);
+    let mut worker_client =
+        WorkerClient::new(Box::new(shell("read worker_config; read question; exit 3")), worker_config());
+    assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its reader ended: exit status: 3");
+}

@@ -1,0 +1,153 @@
+//! Services of the node and of its operator: a problem daemon of its own in the check process `check`. All are asked
+//! beside each other, so that one that hangs delays no other.
+
+mod agenda;
+mod configured;
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use nodewell_checks::service::{Check, Look, Looker, Moment, ServiceSettings, ServicesJudge, checks};
+use nodewell_checks::systemd::Manager;
+use nodewell_client::Client;
+use tokio::{
+    sync::Mutex,
+    task::{Id, JoinError, JoinSet},
+    time::Instant,
+};
+
+use crate::{
+    check_process::{
+        link::Link,
+        runner::{keeping::Keeping, poll_loop::Rest, status_builder::StatusBuilder},
+        words::Words,
+    },
+    runtime::clock,
+};
+
+use agenda::Agenda;
+
+pub use configured::configured;
+
+/// Its name as a problem daemon, and of its file.
+const NAME: &str = "services";
+
+/// All services that are looked after.
+pub(super) struct Services {
+    link: Link,
+    /// What a run has and returns.
+    work: Mutex<Work>,
+}
+
+/// What is to be looked after.
+pub(super) struct ServicesPlan<'a> {
+    pub(super) settings: &'a ServiceSettings,
+    /// Health checks of Node Problem Detector's configuration.
+    pub(super) configured: Vec<Check>,
+    /// Where it stores its state; `None`: nowhere.
+    pub(super) state_dir: Option<&'a Path>,
+}
+
+struct Work {
+    judge: ServicesJudge,
+    looker: Arc<Looker>,
+    keeping: Option<Keeping>,
+    agenda: Agenda,
+    looks: JoinSet<Look>,
+    /// The service that each task looks at.
+    asked: BTreeMap<Id, usize>,
+}
+
+impl Services {
+    /// Must be called within a runtime. Nothing is asked before [`Services::run`].
+    pub(super) fn new(client: Client, plan: ServicesPlan<'_>, words: Words) -> Self {
+        let ServicesPlan { settings, configured, state_dir } = plan;
+        let checks: Vec<Check> = checks(settings).into_iter().chain(configured).collect();
+        let work = Work {
+            agenda: Agenda::new(checks.len()),
+            judge: ServicesJudge::new(checks),
+            looker: Arc::new(Looker { manager: Manager::system(), root: "/".into() }),
+            keeping: state_dir.map(|folder| Keeping::named(folder, NAME)),
+            looks: JoinSet::new(),
+            asked: BTreeMap::new(),
+        };
+        Self { link: Link::new(client, NAME, words), work: Mutex::new(work) }
+    }
+
+    /// Looks and reports, over and over; never returns.
+    pub(super) async fn run(&self, words: &Words) {
+        let mut work = self.work.lock().await;
+        let mut status_builder = StatusBuilder::new(&self.link);
+        work.resume(&mut status_builder).await;
+        loop {
+            let Some((n, look)) = work.next().await else { continue };
+            work.take(n, &look);
+            work.tell(&mut status_builder).await;
+            words.part(NAME, work.judge.summary());
+        }
+    }
+
+    /// The last report, at a stop.
+    pub(super) async fn finish(self) {
+        self.link.finish().await;
+    }
+}
+
+impl Work {
+    async fn resume(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
+        let Some(keeping) = &mut self.keeping else { return };
+        let kept = keeping.read().await;
+        if let Some(judge) = kept.judge {
+            self.judge.resume(judge);
+        }
+        status_builder.resume((), kept.said);
+    }
+
+    /// Starts looks that are due, and returns one that has ended; `None`: none has yet.
+    async fn next(&mut self) -> Option<(usize, Look)> {
+        for n in self.agenda.due(Instant::now()) {
+            let (looker, check) = (Arc::clone(&self.looker), self.judge.check(n).clone());
+            let last = self.judge.last_target(n);
+            let task = self.looks.spawn(async move { looker.look(&check, last).await });
+            self.asked.insert(task.id(), n);
+        }
+        tokio::select! {
+            Some(ended) = self.looks.join_next_with_id() => self.ended(ended),
+            () = self.agenda.wait() => None,
+        }
+    }
+
+    /// A look that ended unasked has a fault of ours; the next one comes all the same.
+    fn ended(&mut self, ended: Result<(Id, Look), JoinError>) -> Option<(usize, Look)> {
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let n = self.asked.remove(&id)?;
+        match ended {
+            Ok((_, look)) => Some((n, look)),
+            Err(error) => {
+                tracing::error!(service = self.judge.check(n).name, %error, "a look ended unasked, will look again");
+                self.agenda.plan(n, self.judge.check(n).pace.interval);
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, n: usize, look: &Look) {
+        self.judge.observe(n, look, &now());
+        self.agenda.plan(n, self.judge.pause(n));
+    }
+
+    async fn tell(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
+        let rest = if self.judge.is_decided() { Rest::None } else { Rest::Some };
+        status_builder.tell((), self.judge.findings(), &rest).await;
+        if rest == Rest::None {
+            status_builder.all_said();
+        }
+        if let Some(keeping) = &mut self.keeping {
+            keeping.write(Some(self.judge.keep()), status_builder.said(()));
+        }
+    }
+}
+
+fn now() -> Moment {
+    let boot_id = clock::boot_id().map(|id| id.to_string()).unwrap_or_default();
+    Moment { wall: jiff::Timestamp::now(), monotonic: clock::monotonic(), boot_id }
+}

@@ -1,0 +1,119 @@
+//! The check processes as services: what each may open, what is left of them after a stop, and a driver that comes
+//! late.
+//!
+//! Not shown here, because the container has neither: that `MemoryMax=` is enforced and its kill is counted
+//! (no memory controller), and that nodewell-check reads tracefs (the kernel has none).
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use nodewell_model::view::NodeView;
+use nodewell_tests::{
+    cgroup::{Cgroup, controller_unmet},
+    check_process::runs,
+    gpus::Gpus,
+    wait::until,
+};
+
+use super::Node;
+
+const DISK: &str = "nodewell-disk.service";
+const GPU: &str = "nodewell-gpu.service";
+/// Where the simulated library and its sysfs lie in the machine.
+const FOLDER: &str = "/opt/gpus";
+/// At the pace of a test; for the rest the unit is as it is shipped.
+const HURRY: &str = "[Service]
+RestartSec=200ms
+ExecStart=
+ExecStart=/usr/bin/nodewelld monitor gpu --sys /opt/gpus --interval 1s
+";
+
+/// The rules of the unit's own cgroup, asked by a process in it: a process that is refused gets EPERM; one that is
+/// allowed, and finds no device behind the number, gets ENXIO. The loop device is there, and is none of theirs.
+pub(super) fn devices_are_those_of_the_unit(node: &Node) {
+    let machine = &node.machine;
+    let open = |unit: &str, way: &str| {
+        let group = machine.property(unit, "ControlGroup");
+        let script = format!("echo $$ >/sys/fs/cgroup{group}/cgroup.procs && : {way}");
+        machine.run(["sh", "-c", &script]).stderr
+    };
+    // In /dev: systemd mounts the other places so that no node in them can be opened.
+    machine.sh("mknod /dev/extended b 259 1048575 && mknod /dev/loop b 7 0 && mknod /dev/memory c 1 1");
+    let outcome = |unit: &str, way: &str, words: &str| {
+        let said = open(unit, way);
+        assert!(said.contains(words), "{unit} {way}: {said}");
+    };
+    outcome(DISK, "</dev/extended", "No such device");
+    for way in [">/dev/extended", "</dev/loop", "</dev/memory"] {
+        outcome(DISK, way, "not permitted");
+    }
+    for unit in ["nodewell-check.service", GPU] {
+        outcome(unit, "</dev/extended", "not permitted");
+    }
+    machine.sh("rm /dev/extended /dev/loop /dev/memory");
+}
+
+/// Without a driver it sleeps and holds nothing; with one it restarts, for the rights to its devices.
+pub(super) fn a_gpu_driver_comes_late(node: &Node) {
+    let machine = &node.machine;
+    let gpus = Gpus::new(2, "ecc=0,0,0,0");
+    gpus.unload_driver();
+    machine.copy_folder(gpus.root(), FOLDER);
+    machine
+        .write("/etc/nodewell/nodewell.toml.d/gpu.toml", format!("[gpu]\nlibrary = \"{FOLDER}/{}\"\n", Gpus::LIBRARY));
+    machine.write(&format!("/etc/systemd/system/{GPU}.d/hurry.conf"), HURRY);
+    machine.sh(&format!("systemctl daemon-reload && systemctl restart {GPU}"));
+    machine.wait_property(GPU, "StatusText", "gpu: none");
+    let before = machine.main_pid(GPU).unwrap();
+    until("it lets go of its reader", || worker(node).is_none().then_some(()));
+    machine.sh(&format!("mkdir -p {FOLDER}/module/nvidia && echo 580.65.06 >{FOLDER}/module/nvidia/version"));
+    until("the GPUs are counted", || are_well(node).then_some(()));
+    assert_ne!(machine.main_pid(GPU), Some(before), "it restarted");
+    assert_eq!(machine.property(GPU, "Result"), "success");
+}
+
+/// By the kernel, for memory: by a limit of ours, because the machine's units have none that is enforced.
+pub(super) fn a_reader_over_its_memory_is_replaced(node: &Node) {
+    if let Some(missing) = controller_unmet("memory") {
+        eprintln!("    SKIPPED: {missing}");
+        return;
+    }
+    let machine = &node.machine;
+    let (check_process, old) = (machine.main_pid(GPU), until("it has a reader", || worker(node)));
+    let cgroup = Cgroup::with_controller("memory", &format!("nodewell-reader-{}", std::process::id())).unwrap();
+    cgroup.write("memory.limit_in_bytes", "4096");
+    cgroup.write("cgroup.procs", &old.to_string());
+    until("the kernel kills it", || (!runs(old)).then_some(()));
+    assert!(cgroup.read("memory.oom_control").contains("oom_kill 1"), "for its memory");
+    until("another one reads", || worker(node).filter(|new| *new != old));
+    until("the GPUs are well", || are_well(node).then_some(()));
+    assert_eq!(machine.main_pid(GPU), check_process, "the service went on");
+    assert_eq!(machine.property(GPU, "OOMPolicy"), "continue");
+    let log = machine.sh(&format!("journalctl --no-pager -o cat -u {GPU}"));
+    assert!(log.contains("reader ended"), "{log}");
+}
+
+/// Its reader does not even take SIGTERM; nothing is left, and the stop did not have to wait for a limit.
+pub(super) fn a_stop_leaves_no_reader(node: &Node) {
+    let machine = &node.machine;
+    let reader = until("it has a reader", || worker(node));
+    kill(Pid::from_raw(reader.cast_signed()), Signal::SIGSTOP).unwrap();
+    machine.sh(&format!("systemctl stop {GPU}"));
+    assert_eq!(machine.property(GPU, "Result"), "success", "within its time");
+    assert!(!runs(reader), "pid {reader} is left");
+    machine.sh(&format!("rm -r /etc/systemd/system/{GPU}.d {FOLDER} /etc/nodewell/nodewell.toml.d/gpu.toml"));
+    machine.sh(&format!("systemctl daemon-reload && systemctl start {GPU}"));
+}
+
+/// Both of them, as the agent reports them.
+fn are_well(node: &Node) -> bool {
+    let answer = node.machine.ask("/v1/status").map_or_else(String::new, |answer| answer.body);
+    let hardware = serde_json::from_str::<NodeView>(&answer).map(|view| view.hardware).unwrap_or_default();
+    hardware.iter().any(|one| one.class == "GPUs" && (one.total, one.well) == (2, 2))
+}
+
+/// The process that reads for the check process, as this machine numbers it.
+fn worker(node: &Node) -> Option<u32> {
+    nodewell_tests::check_process::worker_of(node.machine.main_pid(GPU)?, "gpu")
+}

@@ -1,0 +1,154 @@
+//! `nodewelld monitor NAME`: started by hand beside an agent, or found among an agent's children.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+};
+
+use nix::sys::signal::Signal;
+
+use crate::{
+    agent::{Agent, Plan},
+    cli::binary,
+    process::Process,
+    wait::until,
+};
+
+impl Plan {
+    /// The agent starts its check processes itself, as it does where no service manager runs.
+    #[must_use]
+    pub fn with_check_processes(self) -> Self {
+        self.file("nodewell.toml.d/check-processes.toml", "check-processes = \"spawn\"\n");
+        self
+    }
+}
+
+impl Agent {
+    /// The pid of the check process `name` that it started; waits for it.
+    #[must_use]
+    pub fn check_process(&self, name: &str) -> u32 {
+        let is_it = |pid: &u32| {
+            let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&argv).starts_with(&format!("nodewelld\0monitor\0{name}\0"))
+        };
+        until(&format!("check process {name} runs"), || children_of(self.pid()).into_iter().find(is_it))
+    }
+}
+
+/// Whether there is such a process and it is no zombie.
+#[must_use]
+pub fn runs(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.contains("State:") && !status.contains("State:\tZ")
+}
+
+/// The pid of the worker of `team` that check process `pid` has now.
+#[must_use]
+pub fn worker_of(pid: u32, team: &str) -> Option<u32> {
+    let is_it = |pid: &u32| {
+        let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        argv.starts_with(format!("nodewelld\0worker\0{team}\0").as_bytes())
+    };
+    children_of(pid).into_iter().find(is_it)
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// One that was started by hand. Killed when dropped.
+#[derive(Debug)]
+pub struct CheckProcess {
+    process: Process,
+    name: &'static str,
+    log: PathBuf,
+}
+
+impl CheckProcess {
+    /// Starts `nodewelld monitor check` for `plan`'s agent, which need not run.
+    #[must_use]
+    pub fn check_of(plan: &Plan) -> Self {
+        Self::of(plan, "check", &[])
+    }
+
+    /// Starts `nodewelld monitor NAME FLAGS` for `plan`'s agent, with `plan`'s configuration. It remembers in
+    /// `hardware/` of the plan's folder.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn of(plan: &Plan, name: &'static str, flags: &[(&str, &Path)]) -> Self {
+        Self::wrapped(Vec::new(), plan, name, flags)
+    }
+
+    /// The same by a program that starts another one.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn wrapped(wrapper: Vec<OsString>, plan: &Plan, name: &'static str, flags: &[(&str, &Path)]) -> Self {
+        let path = |name: &str| plan.folder().join(name).into_os_string();
+        let log = plan.folder().join(format!("{name}.log"));
+        let mut argv = wrapper;
+        argv.extend([binary("nodewelld").into_os_string(), "monitor".into(), name.into()]);
+        argv.extend(["--socket".into(), path("socket"), "--config".into(), path("nodewell.toml")]);
+        argv.extend(["--state-dir".into(), path("hardware")]);
+        argv.extend(flags.iter().flat_map(|(flag, value)| [(*flag).into(), value.as_os_str().to_owned()]));
+        Self { process: Process::start(&argv, &log).unwrap(), name, log }
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// The pid of the worker that is called as it is, once it has one.
+    pub fn worker(&self) -> u32 {
+        self.worker_of_team(self.name)
+    }
+
+    /// The pid of its worker `team`, once it has one.
+    pub fn worker_of_team(&self, team: &str) -> u32 {
+        until("the check process has a worker", || worker_of(self.process.pid(), team))
+    }
+
+    /// Whether it has a worker now.
+    #[must_use]
+    pub fn has_worker(&self) -> bool {
+        worker_of(self.process.pid(), self.name).is_some()
+    }
+
+    /// Waits until it has logged `words` so many times.
+    pub fn wait_said(&self, words: &str, times: usize) {
+        until(words, || (self.log().matches(words).count() >= times).then_some(()));
+    }
+
+    /// Everything it has logged so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// SIGTERM, and how it ended.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.process.signal(Signal::SIGTERM);
+        self.process.wait()
+    }
+}
+
+impl Drop for CheckProcess {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- nodewelld monitor said:\n{}---", self.log());
+        }
+    }
+}
