@@ -23,40 +23,50 @@ pub struct Now {
 pub struct Round {
     pub now: Now,
     /// The devices that are there, or why they are unknown.
-    pub listed: Result<Vec<String>, Trouble>,
+    pub listed: Result<Vec<String>, PollError>,
     /// What those answered that were asked in this round; a device that was listed and not asked is as it was.
     pub answers: Vec<(String, Answer)>,
 }
 
 /// A reading, as JSON of the check's own type, or why there is none. What does not parse is a [`ReadError::Failed`].
-pub type Answer = Result<Value, Trouble>;
+pub type Answer = Result<Value, PollError>;
 
-/// Why there is no reading.
+/// Why a poll brought no reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum PollError {
     /// The reader's own error.
     Read(ReadError),
-    /// The reader never came back.
-    Silent(Silence),
+    /// The reader never came back, or could not be asked.
+    NoAnswer(NoAnswer),
 }
 
 /// A device that does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Silence {
+pub struct NoAnswer {
     /// When it was asked.
     pub since: Timestamp,
-    /// For people: `no answer within 20 s`, `its reader, pid 77, is stuck in the kernel`, `readers of 2 others are stuck`.
+    /// For people: `no answer within 20 s`, `its reader, pid 77, is stuck in the kernel`, `not asked: the readers of 2
+    /// others are stuck in the kernel`.
     pub message: String,
+    was_asked: bool,
 }
 
-/// How the message of a [`Silence`] begins where it is others that do not answer.
-pub const NOT_ASKED: &str = "not asked: ";
+impl NoAnswer {
+    /// Of a device that was asked itself.
+    pub fn asked(since: Timestamp, message: impl Into<String>) -> Self {
+        Self { since, message: message.into(), was_asked: true }
+    }
 
-impl Silence {
-    /// Whether it was asked itself; if not, the readers of others hang, and its state is unknown.
+    /// Of a device that was not asked, because the readers of others hang: `why`.
+    #[must_use]
+    pub fn not_asked(since: Timestamp, why: &str) -> Self {
+        Self { since, message: format!("not asked: {why}"), was_asked: false }
+    }
+
+    /// Whether it was asked itself; if not, its state is unknown.
     #[must_use]
     pub fn was_asked(&self) -> bool {
-        !self.message.starts_with(NOT_ASKED)
+        self.was_asked
     }
 }
 

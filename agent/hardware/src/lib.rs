@@ -22,7 +22,7 @@ pub mod settings;
 pub mod unknown;
 pub mod verdict;
 
-pub use judge::{Answer, Judge, NOT_ASKED, Now, Round, Silence, Trouble};
+pub use judge::{Answer, Judge, NoAnswer, Now, PollError, Round};
 pub use reader::{ReadError, Reader};
 pub use roots::Roots;
 pub use settings::Settings;

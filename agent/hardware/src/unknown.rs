@@ -2,15 +2,15 @@
 
 use nodewell_model::Name;
 
-use crate::{ReadError, State, Trouble};
+use crate::{PollError, ReadError, State};
 
 /// A device that never answers is distinguished from one whose answer is of no use, and from one that we may not ask.
 #[must_use]
-pub fn unknown(trouble: &Trouble) -> State {
-    let (reason, message) = match trouble {
-        Trouble::Silent(silence) => ("DeviceNotAnswering", silence.message.clone()),
-        Trouble::Read(error @ ReadError::Denied { .. }) => ("PermissionDenied", error.to_string()),
-        Trouble::Read(error) => ("DeviceUnreadable", error.to_string()),
+pub fn unknown(error: &PollError) -> State {
+    let (reason, message) = match error {
+        PollError::NoAnswer(no_answer) => ("DeviceNotAnswering", no_answer.message.clone()),
+        PollError::Read(error @ ReadError::Denied { .. }) => ("PermissionDenied", error.to_string()),
+        PollError::Read(error) => ("DeviceUnreadable", error.to_string()),
     };
     State::Unknown { reason: Name::fixed(reason), message }
 }
@@ -18,24 +18,24 @@ pub fn unknown(trouble: &Trouble) -> State {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::Silence;
+    use crate::NoAnswer;
 
     /// Every error that is not an absence, and what is reported then.
-    pub(crate) fn troubles() -> [(Trouble, &'static str); 4] {
+    pub(crate) fn poll_errors() -> [(PollError, &'static str); 4] {
         let since = jiff::Timestamp::UNIX_EPOCH;
         let message = || "as a test says".to_owned();
         [
-            (Trouble::Silent(Silence { since, message: message() }), "DeviceNotAnswering"),
-            (Trouble::Read(ReadError::Failed { message: message() }), "DeviceUnreadable"),
-            (Trouble::Read(ReadError::Unsupported { message: message() }), "DeviceUnreadable"),
-            (Trouble::Read(ReadError::Denied { message: message() }), "PermissionDenied"),
+            (PollError::NoAnswer(NoAnswer::asked(since, message())), "DeviceNotAnswering"),
+            (PollError::Read(ReadError::Failed { message: message() }), "DeviceUnreadable"),
+            (PollError::Read(ReadError::Unsupported { message: message() }), "DeviceUnreadable"),
+            (PollError::Read(ReadError::Denied { message: message() }), "PermissionDenied"),
         ]
     }
 
     #[test]
     fn the_reason_is_told_with_the_readers_own_words() {
-        for (trouble, expected) in troubles() {
-            let State::Unknown { reason, message } = unknown(&trouble) else { panic!("{trouble:?}") };
+        for (error, expected) in poll_errors() {
+            let State::Unknown { reason, message } = unknown(&error) else { panic!("{error:?}") };
             assert!(reason.as_str() == expected && message.ends_with("as a test says"), "{reason}: {message}");
         }
     }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use nodewell_checks::{
-    repair::Trouble,
+    repair::UnitProblem,
     systemd::{BusError, Unit},
 };
 use nodewell_sys::journal::{Journal, JournalError, JournalLibrary};
@@ -35,7 +35,7 @@ const FOLDER: &str = "collected";
 /// What it is about.
 pub(super) struct Case {
     pub(super) unit: String,
-    pub(super) trouble: Trouble,
+    pub(super) problem: UnitProblem,
     pub(super) state: Result<Unit, BusError>,
     /// Of tests.
     pub(super) journal: Option<PathBuf>,
@@ -87,7 +87,7 @@ fn forget_old(folder: &Path) {
 /// Writing to a String cannot fail.
 fn text(case: &Case) -> String {
     let mut text = String::new();
-    let Trouble { reason, lasted, message } = &case.trouble;
+    let UnitProblem { reason, lasted, message } = &case.problem;
     let _ = writeln!(text, "{}: {reason} for {} s: {message}\n", case.unit, lasted.as_secs());
     let main = match &case.state {
         Ok(unit) => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_checks::{
-    repair::{Decision, History, Outcome, Trouble, UnitRepair, Way},
+    repair::{Decision, History, Outcome, UnitProblem, UnitRepair, Way},
     systemd::{ActiveState, BusError, Manager, Who},
 };
 use nodewell_client::ClientError;
@@ -46,18 +46,18 @@ impl RepairExecutor {
         setup: &Setup,
         unit: &UnitRepair,
         decision: Decision,
-        trouble: Option<&Trouble>,
+        problem: Option<&UnitProblem>,
     ) {
         self.recorder.sees();
-        match (decision, trouble) {
+        match (decision, problem) {
             (Decision::Nothing, _) | (_, None) => self.well(unit),
-            (Decision::Hold(hold), Some(trouble)) => {
-                let over = self.keep.history.has_given_up(&unit.unit).then_some(trouble);
+            (Decision::Hold(hold), Some(problem)) => {
+                let over = self.keep.history.has_given_up(&unit.unit).then_some(problem);
                 self.recorder.given_up(unit, over);
                 self.recorder.hold(unit, Some(hold));
             }
-            (Decision::GiveUp, Some(trouble)) => self.give_up(unit, trouble),
-            (Decision::Repair, Some(trouble)) => self.repair(setup, unit, trouble).await,
+            (Decision::GiveUp, Some(problem)) => self.give_up(unit, problem),
+            (Decision::Repair, Some(problem)) => self.repair(setup, unit, problem).await,
         }
     }
 
@@ -77,7 +77,7 @@ impl RepairExecutor {
         }
     }
 
-    fn give_up(&mut self, unit: &UnitRepair, trouble: &Trouble) {
+    fn give_up(&mut self, unit: &UnitRepair, problem: &UnitProblem) {
         if !self.keep.history.give_up(&unit.unit, &watch::now()) {
             return;
         }
@@ -87,13 +87,13 @@ impl RepairExecutor {
         let (times, window) = (unit.max_attempts, words(unit.window));
         let message = format!(
             "{}: repaired {times} times within {window}, and still {}: {}; a person has to look",
-            unit.unit, trouble.reason, trouble.message
+            unit.unit, problem.reason, problem.message
         );
         self.recorder.event("RepairGivenUp", &unit.unit, message);
-        self.recorder.given_up(unit, Some(trouble));
+        self.recorder.given_up(unit, Some(problem));
     }
 
-    async fn repair(&mut self, setup: &Setup, unit: &UnitRepair, trouble: &Trouble) {
+    async fn repair(&mut self, setup: &Setup, unit: &UnitRepair, problem: &UnitProblem) {
         let now = watch::now();
         let nth = self.keep.history.count(&unit.unit, unit.window, &now) + 1;
         self.keep.history.begin(&unit.unit, &now);
@@ -102,15 +102,15 @@ impl RepairExecutor {
             return self.recorder.event("RepairImpossible", &unit.unit, message);
         }
         self.recorder.status(&format!("repairs {}", unit.unit));
-        let collected = self.collect(setup, unit, trouble).await;
+        let collected = self.collect(setup, unit, problem).await;
         let message = format!(
             "{}: {}, the {nth}. of at most {} within {}, because of {}: {}; {collected}",
             unit.unit,
             way(unit.way),
             unit.max_attempts,
             words(unit.window),
-            trouble.reason,
-            trouble.message
+            problem.reason,
+            problem.message
         );
         self.recorder.event("RepairStarted", &unit.unit, message);
         let outcome = act(&setup.manager, unit).await;
@@ -120,7 +120,7 @@ impl RepairExecutor {
         let _ = self.keep.write();
     }
 
-    async fn collect(&self, setup: &Setup, unit: &UnitRepair, trouble: &Trouble) -> String {
+    async fn collect(&self, setup: &Setup, unit: &UnitRepair, problem: &UnitProblem) -> String {
         if let Some(signal) = unit.dump {
             match setup.manager.kill(&unit.unit, Who::Main, signal.number()).await {
                 Ok(()) => sleep(AFTER_DUMP).await,
@@ -128,7 +128,7 @@ impl RepairExecutor {
             }
         }
         let state = setup.manager.unit(&unit.unit).await;
-        let case = Case { unit: unit.unit.clone(), trouble: trouble.clone(), state, journal: setup.journal.clone() };
+        let case = Case { unit: unit.unit.clone(), problem: problem.clone(), state, journal: setup.journal.clone() };
         match evidence::collect(self.keep.folder(), case).await {
             Ok(file) => format!("collected in {}", file.display()),
             Err(why) => format!("nothing collected: {why}"),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_checks::repair::{Decision, Hold, Trouble, UnitRepair, Way};
+use nodewell_checks::repair::{Decision, Hold, UnitProblem, UnitRepair, Way};
 use nodewell_client::{Client, Discarded, Reporter, ReporterSettings};
 use nodewell_faults::reason;
 use nodewell_model::{Condition, ConditionStatus, Event, Name, Severity};
@@ -49,7 +49,7 @@ impl EventRecorder {
     }
 
     /// Whether nothing more will be tried for `unit`, and for what; `None`: it is well, or still has its tries.
-    pub(super) fn given_up(&mut self, unit: &UnitRepair, over: Option<&Trouble>) {
+    pub(super) fn given_up(&mut self, unit: &UnitRepair, over: Option<&UnitProblem>) {
         if self.failed.insert(unit.unit.clone(), over.is_some()) == Some(over.is_some()) {
             return;
         }
@@ -63,7 +63,7 @@ impl EventRecorder {
             severity: None,
             action: None,
         };
-        self.reporter.set(over.map_or(well.clone(), |trouble| failed(unit, trouble, well)));
+        self.reporter.set(over.map_or(well.clone(), |problem| failed(unit, problem, well)));
     }
 
     /// All that an earlier run gave up was reported again.
@@ -116,13 +116,13 @@ impl EventRecorder {
 }
 
 /// The condition `well`, which is not.
-fn failed(unit: &UnitRepair, trouble: &Trouble, well: Condition) -> Condition {
+fn failed(unit: &UnitRepair, problem: &UnitProblem, well: Condition) -> Condition {
     let known = reason::named(GIVEN_UP);
     let (max_attempts, window) = (unit.max_attempts, words(unit.window));
     Condition {
         status: ConditionStatus::True,
         reason: Name::fixed(GIVEN_UP),
-        message: format!("repaired {max_attempts} times within {window}, and still: {}", trouble.message),
+        message: format!("repaired {max_attempts} times within {window}, and still: {}", problem.message),
         severity: known.map(|known| known.severity),
         action: known.map(|known| known.action),
         ..well

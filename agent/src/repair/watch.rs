@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_checks::{
-    repair::{Activity, Moment, RepairSettings, Trouble, UnitNow, UnitRepair},
+    repair::{Activity, Moment, RepairSettings, UnitNow, UnitProblem, UnitRepair},
     systemd::{ActiveState, LoadState, Manager, Unit},
 };
 use nodewell_model::api::ConditionProblem;
@@ -36,20 +36,20 @@ impl Watch {
         manager: &Manager,
         problems: &[ConditionProblem],
         now: &Moment,
-    ) -> Vec<(Option<Trouble>, UnitNow)> {
+    ) -> Vec<(Option<UnitProblem>, UnitNow)> {
         let mut seen = Vec::new();
         for unit in &settings.units {
-            let trouble = self.trouble(unit, problems, now);
-            let state = match &trouble {
+            let problem = self.problem(unit, problems, now);
+            let state = match &problem {
                 Some(_) => asked(manager, &unit.unit).await,
                 None => UnitNow { activity: Activity::Unknown, lasted: None },
             };
-            seen.push((trouble, state));
+            seen.push((problem, state));
         }
         seen
     }
 
-    fn trouble(&mut self, unit: &UnitRepair, problems: &[ConditionProblem], now: &Moment) -> Option<Trouble> {
+    fn problem(&mut self, unit: &UnitRepair, problems: &[ConditionProblem], now: &Moment) -> Option<UnitProblem> {
         let key = format!("{} {}", unit.unit, unit.condition);
         let Some(problem) = problems.iter().find(|problem| concerns(unit, problem)) else {
             self.since.remove(&key);
@@ -60,7 +60,7 @@ impl Watch {
         } else {
             now.boottime.saturating_sub(*self.since.entry(key).or_insert(now.boottime))
         };
-        Some(Trouble { reason: problem.problem.reason.clone(), lasted, message: problem.problem.message.clone() })
+        Some(UnitProblem { reason: problem.problem.reason.clone(), lasted, message: problem.problem.message.clone() })
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         let mut watch = Watch::default();
         let at = |secs| Moment { boottime: Duration::from_secs(secs), ..now() };
         let mut lasted = |problems: &[ConditionProblem], secs| {
-            watch.trouble(&unit(), problems, &at(secs)).map(|trouble| trouble.lasted.as_secs())
+            watch.problem(&unit(), problems, &at(secs)).map(|problem| problem.lasted.as_secs())
         };
         assert_eq!(lasted(&[problem(&[])], 100), Some(0), "its own age is not believed");
         assert_eq!(lasted(&[problem(&[])], 130), Some(30));

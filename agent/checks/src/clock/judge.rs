@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_hardware::{
-    Answer, Fault, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict,
+    Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict,
     kept::Kept,
     lasting::{Lasting, Patience},
     unknown::unknown,
@@ -32,7 +32,7 @@ pub struct ClockJudge {
     settings: ClockSettings,
     memory: Memory,
     kept: Kept,
-    last: Option<Result<ClockReading, Trouble>>,
+    last: Option<Result<ClockReading, PollError>>,
 }
 
 /// What outlives a restart; of one boot.
@@ -99,8 +99,8 @@ impl ClockJudge {
 
     fn verdict(&self) -> Option<Verdict> {
         let state = match self.last.as_ref()? {
-            Err(Trouble::Read(ReadError::Gone { .. })) => return None,
-            Err(trouble) => unknown(trouble),
+            Err(PollError::Read(ReadError::Gone { .. })) => return None,
+            Err(error) => unknown(error),
             Ok(reading) => self.state(reading),
         };
         Some(Verdict { condition: Name::fixed("ClockUnhealthy"), subject: String::new(), state })
@@ -151,8 +151,8 @@ impl Judge for ClockJudge {
             self.memory = Memory { boot_id: now.boot_id.clone(), ..Memory::default() };
         }
         let mut happenings = Vec::new();
-        if let Err(trouble) = round.listed {
-            self.last = Some(Err(trouble));
+        if let Err(error) = round.listed {
+            self.last = Some(Err(error));
         }
         for (_, answer) in round.answers.into_iter().filter(|(device, _)| device == CLOCK) {
             happenings.extend(self.take(answer, now));
@@ -170,8 +170,8 @@ impl Judge for ClockJudge {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Trouble {
-    Trouble::Read(ReadError::Failed { message: format!("its reading: {error}") })
+fn unreadable(error: serde_json::Error) -> PollError {
+    PollError::Read(ReadError::Failed { message: format!("its reading: {error}") })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod trend;
 use std::collections::BTreeMap;
 
 use nodewell_hardware::{
-    Answer, Findings, Happening, Judge, Now, ReadError, Round, Trouble, Verdict, lasting::Patience, unknown,
+    Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, Verdict, lasting::Patience, unknown,
 };
 use nodewell_model::Inventory;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -51,8 +51,8 @@ pub struct LimitsJudge {
     controllers: BTreeMap<String, bool>,
     files: FilesReading,
     /// By part.
-    troubles: BTreeMap<String, Trouble>,
-    listing: Option<Trouble>,
+    poll_errors: BTreeMap<String, PollError>,
+    listing: Option<PollError>,
     /// As it was last returned to be saved.
     kept: Value,
 }
@@ -89,7 +89,7 @@ impl LimitsJudge {
         self.taints.enter_boot();
     }
 
-    fn answer(&mut self, part: &str, answer: Answer, now: &Now) -> Result<Vec<Happening>, Trouble> {
+    fn answer(&mut self, part: &str, answer: Answer, now: &Now) -> Result<Vec<Happening>, PollError> {
         match part {
             KERNEL => Ok(self.take_kernel(&parsed(answer)?, now)),
             TASKS => {
@@ -158,9 +158,9 @@ impl LimitsJudge {
         verdicts: impl FnOnce() -> Vec<Verdict>,
         spots: impl FnOnce() -> Vec<Spot>,
     ) -> Vec<Verdict> {
-        match self.listing.as_ref().or(self.troubles.get(part)) {
+        match self.listing.as_ref().or(self.poll_errors.get(part)) {
             None => verdicts(),
-            Some(trouble) => spots().iter().map(|spot| spot.verdict(unknown(trouble))).collect(),
+            Some(error) => spots().iter().map(|spot| spot.verdict(unknown(error))).collect(),
         }
     }
 
@@ -180,16 +180,16 @@ impl Judge for LimitsJudge {
         let Round { now, listed, answers } = round;
         self.enter_boot(&now.boot_id);
         self.listing = listed.err();
-        if matches!(&self.listing, Some(Trouble::Read(ReadError::Gone { .. }))) {
+        if matches!(&self.listing, Some(PollError::Read(ReadError::Gone { .. }))) {
             return Findings::default();
         }
         let mut happenings = Vec::new();
         for (part, answer) in answers {
-            self.troubles.remove(&part);
+            self.poll_errors.remove(&part);
             match self.answer(&part, answer, &now) {
                 Ok(told) => happenings.extend(told),
-                Err(trouble) => {
-                    self.troubles.insert(part, trouble);
+                Err(error) => {
+                    self.poll_errors.insert(part, error);
                 }
             }
         }
@@ -222,9 +222,9 @@ impl Judge for LimitsJudge {
     }
 }
 
-fn parsed<T: DeserializeOwned>(answer: Answer) -> Result<T, Trouble> {
+fn parsed<T: DeserializeOwned>(answer: Answer) -> Result<T, PollError> {
     let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(answer?).map_err(|error| Trouble::Read(failed(error)))
+    serde_json::from_value(answer?).map_err(|error| PollError::Read(failed(error)))
 }
 
 #[cfg(test)]

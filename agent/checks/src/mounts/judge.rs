@@ -5,7 +5,7 @@ mod faults;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_hardware::{
-    Answer, Findings, Judge, ReadError, Round, State, Trouble, Verdict, kept::Kept, unknown::unknown,
+    Answer, Findings, Judge, PollError, ReadError, Round, State, Verdict, kept::Kept, unknown::unknown,
 };
 use nodewell_model::Name;
 use serde_json::Value;
@@ -29,9 +29,9 @@ pub struct MountsJudge {
     settings: MountsSettings,
     rows: Vec<Row>,
     /// The last answer of each that was asked.
-    answers: BTreeMap<String, Result<Reading, Trouble>>,
+    answers: BTreeMap<String, Result<Reading, PollError>>,
     /// Why the table is not known.
-    listing: Option<Trouble>,
+    listing: Option<PollError>,
     last: Vec<Verdict>,
     memory: Memory,
     kept: Kept,
@@ -64,7 +64,7 @@ impl MountsJudge {
                 self.rows = rows;
                 self.memory.take(&self.rows);
             }
-            Err(trouble) => self.listing = Some(trouble),
+            Err(error) => self.listing = Some(error),
         }
     }
 
@@ -79,8 +79,8 @@ impl MountsJudge {
 
     /// Without a table the state of everything that was reported is unknown.
     fn verdicts(&self) -> Vec<Verdict> {
-        if let Some(trouble) = &self.listing {
-            return self.last.iter().map(|last| Verdict { state: unknown(trouble), ..last.clone() }).collect();
+        if let Some(error) = &self.listing {
+            return self.last.iter().map(|last| Verdict { state: unknown(error), ..last.clone() }).collect();
         }
         let mut verdicts = Vec::new();
         for row in &self.rows {
@@ -105,8 +105,8 @@ impl MountsJudge {
                 let faults = self.short(row).faults(room);
                 if faults.is_empty() { well("room is left") } else { State::Faulty(faults) }
             }
-            Err(Trouble::Read(ReadError::Gone { .. })) => return None,
-            Err(trouble) => unknown(trouble),
+            Err(PollError::Read(ReadError::Gone { .. })) => return None,
+            Err(error) => unknown(error),
         };
         (!row.is_read_only).then(|| verdict("FilesystemFull", &row.point, state))
     }
@@ -141,12 +141,12 @@ impl MountsJudge {
                 Some(Said::Failed(code)) => faulty_or_well(unusable(row, *code)),
                 Some(Said::Room(_)) | None => well("it answers"),
             },
-            Err(Trouble::Silent(silence)) if silence.was_asked() => {
-                let silent = faults::silent(row, &silence.message);
+            Err(PollError::NoAnswer(no_answer)) if no_answer.was_asked() => {
+                let silent = faults::silent(row, &no_answer.message);
                 faulty_or_well((!is_told_by_server).then_some(silent))
             }
-            Err(Trouble::Read(ReadError::Gone { .. })) => return None,
-            Err(trouble) => unknown(trouble),
+            Err(PollError::Read(ReadError::Gone { .. })) => return None,
+            Err(error) => unknown(error),
         };
         // Of volumes only what is wrong is reported: there are many, and pods come and go.
         (!row.is_volume || is_faulty(&state)).then(|| verdict(condition(row), &row.point, state))
@@ -156,9 +156,9 @@ impl MountsJudge {
     fn silent_servers(&self) -> impl Iterator<Item = Verdict> + '_ {
         self.answers.iter().filter_map(|(asked, answer)| {
             let server = asked.strip_prefix(kind::NFS)?;
-            let Err(Trouble::Silent(silence)) = answer else { return None };
+            let Err(PollError::NoAnswer(no_answer)) = answer else { return None };
             let points = self.rows.iter().filter(|row| row.asked == *asked).count();
-            let fault = silence.was_asked().then(|| server_silent(points, &silence.message))?;
+            let fault = no_answer.was_asked().then(|| server_silent(points, &no_answer.message))?;
             Some(verdict("VolumeUnhealthy", server, State::Faulty(vec![fault])))
         })
     }
@@ -166,7 +166,7 @@ impl MountsJudge {
 
 impl Judge for MountsJudge {
     fn judge(&mut self, round: Round) -> Findings {
-        if matches!(&round.listed, Err(Trouble::Read(ReadError::Gone { .. }))) {
+        if matches!(&round.listed, Err(PollError::Read(ReadError::Gone { .. }))) {
             return Findings::default();
         }
         self.take(round);
@@ -201,23 +201,23 @@ fn condition(row: &Row) -> &'static str {
     if row.is_volume { "VolumeUnhealthy" } else { "MountHung" }
 }
 
-fn room<'a>(answers: &'a BTreeMap<String, Result<Reading, Trouble>>, row: &Row) -> Option<&'a Room> {
+fn room<'a>(answers: &'a BTreeMap<String, Result<Reading, PollError>>, row: &Row) -> Option<&'a Room> {
     match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
         Said::Room(room) => Some(room),
         Said::Failed(_) => None,
     }
 }
 
-fn failed(answers: &BTreeMap<String, Result<Reading, Trouble>>, row: &Row) -> Option<i32> {
+fn failed(answers: &BTreeMap<String, Result<Reading, PollError>>, row: &Row) -> Option<i32> {
     match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
         Said::Room(_) => None,
         Said::Failed(code) => Some(*code),
     }
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Trouble> {
+fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, PollError> {
     let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| Trouble::Read(failed(error)))
+    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 fn verdict(condition: &'static str, subject: &str, state: State) -> Verdict {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use glob::Pattern;
 use nodewell_hardware::{
-    Answer, Fault, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, unknown,
+    Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, unknown,
 };
 use nodewell_model::{Inventory, Name};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -33,7 +33,7 @@ pub struct NetworkJudge {
     /// As it was last returned to be saved.
     kept: Value,
     /// Why there is no reading of the links.
-    trouble: Option<Trouble>,
+    poll_error: Option<PollError>,
 }
 
 /// What outlives a restart, of this boot alone.
@@ -53,7 +53,7 @@ impl NetworkJudge {
     #[must_use]
     pub fn new(settings: NetworkSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Self { settings, ignored, memory: Memory::default(), kept: Value::Null, trouble: None }
+        Self { settings, ignored, memory: Memory::default(), kept: Value::Null, poll_error: None }
     }
 
     fn take(&mut self, round: Round) -> Vec<Happening> {
@@ -63,8 +63,8 @@ impl NetworkJudge {
                 self.memory.dns = self.memory.dns.take().filter(|_| listed.iter().any(|device| device == DNS))
             }
             // It has nothing to do with names, nor with the servers that answer them.
-            Err(trouble) => {
-                self.trouble = Some(trouble);
+            Err(error) => {
+                self.poll_error = Some(error);
                 return Vec::new();
             }
         }
@@ -82,11 +82,11 @@ impl NetworkJudge {
     fn take_links(&mut self, answer: Answer, now: &Now) -> Vec<Happening> {
         match answer.and_then(parsed::<LinksReading>) {
             Ok(reading) => {
-                self.trouble = None;
+                self.poll_error = None;
                 self.read(reading, now)
             }
-            Err(trouble) => {
-                self.trouble = Some(trouble);
+            Err(error) => {
+                self.poll_error = Some(error);
                 Vec::new()
             }
         }
@@ -122,9 +122,9 @@ impl NetworkJudge {
         let failures = self.settings.dns_failures;
         match answer.and_then(parsed) {
             Ok(reading) => self.memory.dns.get_or_insert_default().take(reading, failures),
-            Err(Trouble::Silent(_)) => self.memory.dns.get_or_insert_default().take_silence(failures),
+            Err(PollError::NoAnswer(_)) => self.memory.dns.get_or_insert_default().take_no_answer(failures),
             // Nothing to ask, or no permission to ask: nothing is known of it.
-            Err(Trouble::Read(_)) => self.memory.dns = None,
+            Err(PollError::Read(_)) => self.memory.dns = None,
         }
     }
 
@@ -135,12 +135,12 @@ impl NetworkJudge {
             .is_known()
             .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || memory.routes.words()));
         let dns =
-            memory.dns.as_ref().map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.trouble()), || dns.words())));
+            memory.dns.as_ref().map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.problem()), || dns.words())));
         let bonds =
             memory.bonds.iter().map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.words()));
         let tunnels = memory.tunnels.iter();
         let tunnels = tunnels
-            .map(|(name, tunnel)| self.of_links(name, fault("MtuMismatch", tunnel.trouble()), || tunnel.words()));
+            .map(|(name, tunnel)| self.of_links(name, fault("MtuMismatch", tunnel.problem()), || tunnel.words()));
         let links = memory.links.iter().filter(|(name, link)| link.matters() && !memory.bonds.contains_key(*name));
         let links = links.map(|(name, link)| self.of_links(name, link.faults(), || link.words()));
         route.into_iter().chain(dns).chain(bonds).chain(tunnels).chain(links).collect()
@@ -153,12 +153,12 @@ impl NetworkJudge {
     /// A bond without carrier is down, not degraded.
     fn bond_faults(&self, name: &str, bond: &Bond) -> Vec<Fault> {
         let link = self.memory.links.get(name);
-        let trouble = bond.trouble().filter(|_| !link.is_some_and(Link::is_down));
-        fault("BondDegraded", trouble).into_iter().chain(link.map(Link::faults).unwrap_or_default()).collect()
+        let problem = bond.problem().filter(|_| !link.is_some_and(Link::is_down));
+        fault("BondDegraded", problem).into_iter().chain(link.map(Link::faults).unwrap_or_default()).collect()
     }
 
     fn of_links(&self, subject: &str, faults: Vec<Fault>, words: impl Fn() -> String) -> Verdict {
-        let state = self.trouble.as_ref().map_or_else(|| state(faults, words), unknown);
+        let state = self.poll_error.as_ref().map_or_else(|| state(faults, words), unknown);
         verdict(subject, state)
     }
 
@@ -169,19 +169,19 @@ impl NetworkJudge {
         if total == 0 {
             return Vec::new();
         }
-        let word = |link: &&&Link| match &self.trouble {
+        let word = |link: &&&Link| match &self.poll_error {
             Some(_) => "not answering",
             None if link.is_down() => "down",
             None => "failing",
         };
-        let is_unwell = |link: &&&Link| self.trouble.is_some() || !link.faults().is_empty();
+        let is_unwell = |link: &&&Link| self.poll_error.is_some() || !link.faults().is_empty();
         let mut states = BTreeMap::new();
         used.iter().filter(is_unwell).for_each(|link| *states.entry(word(&link).to_owned()).or_default() += 1);
         vec![Inventory { class: "network interfaces".to_owned(), total, states }]
     }
 
     fn is_absent(&self) -> bool {
-        matches!(&self.trouble, Some(Trouble::Read(ReadError::Gone { .. })))
+        matches!(&self.poll_error, Some(PollError::Read(ReadError::Gone { .. })))
     }
 }
 
@@ -225,9 +225,9 @@ fn stay<T: Default, R>(
     }
 }
 
-fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, Trouble> {
+fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, PollError> {
     let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| Trouble::Read(failed(error)))
+    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 fn overrun(name: &str, missed: u64, now: &Now) -> Happening {
@@ -235,8 +235,8 @@ fn overrun(name: &str, missed: u64, now: &Now) -> Happening {
     Happening::new("InterfaceOverruns", name, words, now.wall)
 }
 
-fn fault(reason: &'static str, trouble: Option<String>) -> Vec<Fault> {
-    trouble.map(|words| Fault::new(reason, words)).into_iter().collect()
+fn fault(reason: &'static str, message: Option<String>) -> Vec<Fault> {
+    message.map(|message| Fault::new(reason, message)).into_iter().collect()
 }
 
 fn state(faults: Vec<Fault>, words: impl Fn() -> String) -> State {

@@ -102,7 +102,7 @@ impl Resolver {
     }
 
     fn rests(&self) -> bool {
-        let is_well = |answer: &Answer| answer.as_ref().is_none_or(|reading| reading.trouble.is_none());
+        let is_well = |answer: &Answer| answer.as_ref().is_none_or(|reading| reading.error.is_none());
         self.last.as_ref().is_some_and(|(at, answer)| at.elapsed() < REST && is_well(answer))
     }
 
@@ -124,16 +124,16 @@ impl Resolver {
     fn late(&self, question: &Question) -> Answer {
         let name = question.name.get().filter(|_| question.began.elapsed() >= self.patience)?.clone();
         let millis = u64::try_from(question.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let trouble = Some(format!("no answer within {} s", self.patience.as_secs()));
-        Some(NamesReading { serial: 0, name, trouble, millis })
+        let error = Some(format!("no answer within {} s", self.patience.as_secs()));
+        Some(NamesReading { serial: 0, name, error, millis })
     }
 
     fn note(&mut self, mut answer: Answer) -> Result<(), ReadError> {
         if let Some(reading) = &mut answer {
-            if reading.trouble.is_none() && u128::from(reading.millis) >= self.patience.as_millis() {
-                reading.trouble = Some(format!("answered only after {} s", reading.millis / 1_000));
+            if reading.error.is_none() && u128::from(reading.millis) >= self.patience.as_millis() {
+                reading.error = Some(format!("answered only after {} s", reading.millis / 1_000));
             }
-            if reading.trouble.is_some() && !may_speak(&self.proc) {
+            if reading.error.is_some() && !may_speak(&self.proc) {
                 let message = "this process may not use the node's network".to_owned();
                 return Err(ReadError::Unsupported { message });
             }
@@ -178,13 +178,13 @@ fn first_answer(names: &[String], lookup: Lookup) -> NamesReading {
     let mut last = NamesReading::default();
     for name in names {
         let began = Instant::now();
-        let trouble = match lookup(name) {
+        let error = match lookup(name) {
             Ok(()) | Err(LookupError::NoSuchName) => None,
             Err(LookupError::Failed { message }) => Some(message),
         };
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        last = NamesReading { serial: 0, name: name.clone(), trouble, millis };
-        if last.trouble.is_none() {
+        last = NamesReading { serial: 0, name: name.clone(), error, millis };
+        if last.error.is_none() {
             break;
         }
     }

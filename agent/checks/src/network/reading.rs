@@ -95,6 +95,6 @@ pub(crate) struct NamesReading {
     pub(crate) serial: u64,
     pub(crate) name: String,
     /// `None`: it answered, be it that there is no such name.
-    pub(crate) trouble: Option<String>,
+    pub(crate) error: Option<String>,
     pub(crate) millis: u64,
 }

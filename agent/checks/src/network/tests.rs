@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink, path::PathBuf, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_hardware::{Findings, Judge, Now, Reader, Roots, Round, State, Trouble};
+use nodewell_hardware::{Findings, Judge, Now, PollError, Reader, Roots, Round, State};
 use tempfile::TempDir;
 
 use super::{names::Resolver, *};
@@ -101,10 +101,10 @@ impl Machine {
     /// One more round, `secs` after the one before.
     pub(super) fn after(&mut self, secs: u64) -> Findings {
         self.secs += secs;
-        let listed = self.reader.list().map_err(Trouble::Read);
+        let listed = self.reader.list().map_err(PollError::Read);
         let devices = listed.clone().unwrap_or_default();
         let answers = devices.into_iter().map(|device| {
-            let answer = self.reader.read(&device).map_err(Trouble::Read);
+            let answer = self.reader.read(&device).map_err(PollError::Read);
             (device, answer)
         });
         let answers = answers.collect();

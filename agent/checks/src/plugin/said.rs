@@ -50,8 +50,8 @@ const SAYS_UNKNOWN: &str = "PluginSaysUnknown";
 #[must_use]
 pub fn judge(protocol: Protocol, ending: &Ending, output: &[u8], limit_bytes: usize) -> Said {
     let message = message(protocol, output, limit_bytes);
-    let unknown = |why, trouble: String| {
-        let message = if message.is_empty() { trouble } else { format!("{trouble}; it said: {message}") };
+    let unknown = |why, cause: String| {
+        let message = if message.is_empty() { cause } else { format!("{cause}; it said: {message}") };
         Said { word: Word::Unknown, why: Some(Name::fixed(why)), message }
     };
     match ending {

@@ -18,7 +18,7 @@ pub struct Moment {
 
 /// A problem that a unit may be repaired for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct UnitProblem {
     pub reason: Name,
     /// For how long it has been seen without a break, by us.
     pub lasted: Duration,
@@ -90,14 +90,14 @@ pub enum Hold {
 #[must_use]
 pub fn decide_all(
     settings: &RepairSettings,
-    seen: &[(Option<Trouble>, UnitNow)],
+    seen: &[(Option<UnitProblem>, UnitNow)],
     history: &History,
     now: &Moment,
 ) -> Vec<Decision> {
     let mut is_taken = false;
-    let decisions = settings.units.iter().zip(seen).map(|(unit, (trouble, state))| {
-        let Some(trouble) = trouble else { return Decision::Nothing };
-        match hold(settings, (unit, trouble, *state), history, now) {
+    let decisions = settings.units.iter().zip(seen).map(|(unit, (problem, state))| {
+        let Some(problem) = problem else { return Decision::Nothing };
+        match hold(settings, (unit, problem, *state), history, now) {
             Err(hold) => Decision::Hold(hold),
             Ok(()) if history.count(&unit.unit, unit.window, now) >= unit.max_attempts as usize => Decision::GiveUp,
             Ok(()) if std::mem::replace(&mut is_taken, true) => Decision::Hold(Hold::AnotherFirst),
@@ -109,7 +109,7 @@ pub fn decide_all(
 
 fn hold(
     settings: &RepairSettings,
-    (unit, trouble, state): (&UnitRepair, &Trouble, UnitNow),
+    (unit, problem, state): (&UnitRepair, &UnitProblem, UnitNow),
     history: &History,
     now: &Moment,
 ) -> Result<(), Hold> {
@@ -117,7 +117,7 @@ fn hold(
         return Err(Hold::GivenUp);
     }
     passed(Some(now.boottime), settings.grace_after_boot).map_err(Hold::Grace)?;
-    passed(Some(trouble.lasted), unit.for_duration).map_err(Hold::NotForLong)?;
+    passed(Some(problem.lasted), unit.for_duration).map_err(Hold::NotForLong)?;
     match state.activity {
         Activity::Missing => return Err(Hold::Missing),
         Activity::Unknown => return Err(Hold::Unknown),

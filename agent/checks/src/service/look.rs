@@ -85,7 +85,7 @@ impl Looker {
 
     async fn unit(&self, name: &str, deadline: Duration) -> Result<Option<Unit>, BusError> {
         let asked = timeout(deadline, self.manager.unit(name)).await;
-        let unit = asked.unwrap_or(Err(BusError::Silent { method: "Get", after: deadline }))?;
+        let unit = asked.unwrap_or(Err(BusError::NoAnswer { method: "Get", after: deadline }))?;
         Ok(Some(unit).filter(|unit| !matches!(unit.load, LoadState::NotFound | LoadState::Masked)))
     }
 

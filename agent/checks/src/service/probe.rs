@@ -42,7 +42,7 @@ pub enum DownKind {
     /// No process listens: no socket, connection refused.
     Gone,
     /// Nothing came within the deadline.
-    Silent,
+    NoAnswer,
     /// Something came, and not what should: an error status, another protocol, an end in the middle.
     Wrong,
 }
@@ -66,7 +66,7 @@ pub async fn probe(target: &Target, deadline: Duration) -> Answer {
     let began = Instant::now();
     let result = timeout(deadline, ask(target)).await.unwrap_or_else(|_| {
         let message = format!("no answer within {}", seconds(deadline));
-        Err(Down { kind: DownKind::Silent, message })
+        Err(Down { kind: DownKind::NoAnswer, message })
     });
     let named = result.map_err(|down| Down { message: format!("{target}: {}", down.message), ..down });
     Answer { latency: began.elapsed(), result: named }

@@ -51,7 +51,7 @@ impl Bus {
         method: &'static str,
         work: impl Future<Output = Result<R, BusError>>,
     ) -> Result<R, BusError> {
-        timeout(self.deadline, work).await.unwrap_or(Err(BusError::Silent { method, after: self.deadline }))
+        timeout(self.deadline, work).await.unwrap_or(Err(BusError::NoAnswer { method, after: self.deadline }))
     }
 
     async fn connected(&self, method: &'static str) -> Result<Connection, BusError> {
@@ -63,7 +63,7 @@ impl Bus {
         // Half of it: the other callers that wait for the connection have a deadline too.
         let connection = timeout(self.deadline / 2, built)
             .await
-            .map_err(|_| BusError::Silent { method, after: self.deadline / 2 })?
+            .map_err(|_| BusError::NoAnswer { method, after: self.deadline / 2 })?
             .map_err(|error| BusError::of_connect(&self.address, &error))?;
         Ok(held.insert(connection).clone())
     }

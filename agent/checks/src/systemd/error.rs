@@ -14,7 +14,7 @@ pub enum BusError {
     #[error("cannot connect to the system bus at {address}: {message}")]
     Unreachable { address: String, message: String },
     #[error("systemd did not answer {method} within {} ms", after.as_millis())]
-    Silent { method: &'static str, after: Duration },
+    NoAnswer { method: &'static str, after: Duration },
     /// The bus or systemd ended the connection in the middle.
     #[error("the system bus broke off during {method}: {message}")]
     Broken { method: &'static str, message: String },
@@ -82,7 +82,7 @@ impl BusError {
 
     /// Whether the connection is of no use any more.
     pub(super) fn ends_connection(&self) -> bool {
-        matches!(self, Self::Silent { .. } | Self::Broken { .. })
+        matches!(self, Self::NoAnswer { .. } | Self::Broken { .. })
     }
 }
 

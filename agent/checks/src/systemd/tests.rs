@@ -227,7 +227,7 @@ async fn a_bus_that_is_not_there_or_speaks_something_else_is_an_answer() {
         let _ = stream.write_all(&[0xff; 4096]);
     });
     let garbage = at("garbage").units(&["a.service"]).await;
-    assert!(matches!(garbage, Err(BusError::Unreachable { .. } | BusError::Silent { .. })), "{garbage:?}");
+    assert!(matches!(garbage, Err(BusError::Unreachable { .. } | BusError::NoAnswer { .. })), "{garbage:?}");
     thread.join().unwrap();
 }
 
@@ -237,14 +237,14 @@ async fn a_bus_that_hangs_is_given_up_and_connected_again() {
     let manager = bus.manager(SOON);
     for _ in 0..2 {
         let silent = manager.units(&["a.service"]).await;
-        assert_eq!(silent, Err(BusError::Silent { method: "ListUnitsByNames", after: SOON }));
+        assert_eq!(silent, Err(BusError::NoAnswer { method: "ListUnitsByNames", after: SOON }));
     }
     assert_eq!(bus.connections.load(Ordering::Relaxed), 2);
     // Accepts, by its queue, and never answers.
     let folder = TempDir::new().unwrap();
     let _listener = UnixListener::bind(folder.path().join("bus")).unwrap();
     let mute = Manager::at(&address(folder.path().join("bus")), SOON).units(&["a.service"]).await;
-    assert!(matches!(mute, Err(BusError::Silent { .. })), "{mute:?}");
+    assert!(matches!(mute, Err(BusError::NoAnswer { .. })), "{mute:?}");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use super::{
     throttle::{CALM_FOR, Throttle},
 };
 use crate::{
-    Answer, Ended, Fault, Findings, Judge, Now, ReadError, Round, State, Trouble, Verdict, clock::Moment,
+    Answer, Ended, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict, clock::Moment,
     settings::CpuSettings, unknown,
 };
 
@@ -92,14 +92,14 @@ impl CpuJudge {
         let parsed = answer.and_then(|value| serde_json::from_value::<CpuReading>(value).map_err(unreadable));
         match parsed {
             Ok(reading) => self.read(reading, now),
-            Err(trouble) => self.take_trouble(&trouble),
+            Err(error) => self.take_error(&error),
         }
     }
 
-    fn take_trouble(&mut self, trouble: &Trouble) {
-        self.standing = match trouble {
-            Trouble::Read(ReadError::Gone { .. }) => None,
-            trouble => Some(Standing::Unknown(unknown(trouble))),
+    fn take_error(&mut self, error: &PollError) {
+        self.standing = match error {
+            PollError::Read(ReadError::Gone { .. }) => None,
+            error => Some(Standing::Unknown(unknown(error))),
         };
     }
 
@@ -224,8 +224,8 @@ impl CpuJudge {
 impl Judge for CpuJudge {
     fn judge(&mut self, round: Round) -> Findings {
         self.go_on(&round.now);
-        if let Err(trouble) = &round.listed {
-            self.take_trouble(trouble);
+        if let Err(error) = &round.listed {
+            self.take_error(error);
         }
         let answer = round.answers.into_iter().find(|(device, _)| device == ALL);
         if let Some((_, answer)) = answer {
@@ -266,8 +266,8 @@ fn verdict(subject: String, state: State) -> Verdict {
     Verdict { condition: Name::fixed(CONDITION), subject, state }
 }
 
-fn unreadable(error: serde_json::Error) -> Trouble {
-    Trouble::Read(ReadError::Failed { message: error.to_string() })
+fn unreadable(error: serde_json::Error) -> PollError {
+    PollError::Read(ReadError::Failed { message: error.to_string() })
 }
 
 fn count(length: usize) -> u32 {

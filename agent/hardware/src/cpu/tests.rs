@@ -10,7 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Findings, Judge, Now, Round, Silence, State, Trouble};
+use crate::{Findings, Judge, NoAnswer, Now, PollError, Round, State};
 
 /// A node of two packages with two cores of two threads each: CPU 4 to 7 are the siblings of 0 to 3.
 struct Node {
@@ -92,9 +92,9 @@ impl Node {
 
     fn round(&self) -> Round {
         let mut reader = self.reader();
-        let listed = reader.list().map_err(Trouble::Read);
+        let listed = reader.list().map_err(PollError::Read);
         let answers =
-            listed.iter().flatten().map(|device| (device.clone(), reader.read(device).map_err(Trouble::Read)));
+            listed.iter().flatten().map(|device| (device.clone(), reader.read(device).map_err(PollError::Read)));
         Round { now: self.now.clone(), answers: answers.collect(), listed }
     }
 
@@ -198,12 +198,12 @@ fn cpuinfo_of_other_architectures_and_garbage_have_no_revision() {
 }
 
 #[test]
-fn silence_and_garbage_leave_it_unknown() {
+fn no_answer_and_garbage_leave_it_unknown() {
     let mut node = Node::new();
     node.look();
-    let silence = Trouble::Silent(Silence { since: node.now.wall, message: "no answer within 10 s".to_owned() });
+    let no_answer = PollError::NoAnswer(NoAnswer::asked(node.now.wall, "no answer within 10 s"));
     for (answer, expected) in [
-        (Err(silence), "unknown: DeviceNotAnswering"),
+        (Err(no_answer), "unknown: DeviceNotAnswering"),
         (Ok(json!({"online": "0-"})), "unknown: DeviceUnreadable"),
         (Ok(json!(7)), "unknown: DeviceUnreadable"),
     ] {
@@ -216,11 +216,11 @@ fn silence_and_garbage_leave_it_unknown() {
 
 #[test]
 fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
-    for (trouble, reason) in crate::unknown::tests::troubles() {
+    for (error, reason) in crate::unknown::tests::poll_errors() {
         let mut node = Node::new();
         let before = node.look();
         let (now, answers) = (node.pass(60).now.clone(), Vec::new());
-        let findings = node.judge.judge(Round { now, listed: Err(trouble), answers });
+        let findings = node.judge.judge(Round { now, listed: Err(error), answers });
         assert_eq!(reasons(&findings, ALL), [format!("unknown: {reason}")]);
         assert_eq!(findings.inventory[0].total, before.inventory[0].total);
         assert_eq!(findings.inventory[0].states["not answering"], before.inventory[0].total);

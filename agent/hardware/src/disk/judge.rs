@@ -18,7 +18,8 @@ use super::{
     reading::{Health, Reading},
 };
 use crate::{
-    Answer, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, settings::DiskSettings, unknown,
+    Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, settings::DiskSettings,
+    unknown,
 };
 use assessment::Assessment;
 use memory::Memory;
@@ -78,7 +79,7 @@ impl DiskJudge {
     }
 
     fn answered(&mut self, device: String, answer: Answer, now: &Now, findings: &mut Findings) {
-        let state = match answer.map_err(from_trouble).and_then(|value| parse(value).map_err(Some)) {
+        let state = match answer.map_err(from_error).and_then(|value| parse(value).map_err(Some)) {
             Ok(reading) => self.assess(&device, &reading, now, findings),
             Err(Some(unknown)) => unknown,
             // Gone between the list and the question: the same as when the next list has it not.
@@ -141,7 +142,7 @@ fn stopped(state: &str, found: &mut Assessment) {
 impl Judge for DiskJudge {
     fn judge(&mut self, round: Round) -> Findings {
         let mut findings = Findings::default();
-        match round.listed.map_err(from_trouble) {
+        match round.listed.map_err(from_error) {
             Ok(listed) => self.list(&listed, &round.now, &mut findings),
             Err(None) => self.known.clear(),
             // Without a list it is unknown which disks there are, and the state of those that were.
@@ -171,14 +172,14 @@ fn verdict(device: &str, known: &Known) -> Verdict {
 
 fn parse(value: Value) -> Result<Reading, State> {
     let failed = |error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error: serde_json::Error| unknown(&Trouble::Read(failed(error))))
+    serde_json::from_value(value).map_err(|error: serde_json::Error| unknown(&PollError::Read(failed(error))))
 }
 
 /// `None`: it is not there.
-fn from_trouble(trouble: Trouble) -> Option<State> {
-    match trouble {
-        Trouble::Read(ReadError::Gone { .. }) => None,
-        trouble => Some(unknown(&trouble)),
+fn from_error(error: PollError) -> Option<State> {
+    match error {
+        PollError::Read(ReadError::Gone { .. }) => None,
+        error => Some(unknown(&error)),
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{port::Port, reading::PortReading};
 use crate::{
-    Answer, Ended, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict, kept::Kept,
+    Answer, Ended, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, kept::Kept,
     settings::FabricSettings, unknown,
 };
 
@@ -25,8 +25,8 @@ pub struct FabricJudge {
     memory: Memory,
     /// As it was last handed out to be saved.
     kept: Kept,
-    listing: Option<Trouble>,
-    troubles: BTreeMap<String, Trouble>,
+    listing: Option<PollError>,
+    poll_errors: BTreeMap<String, PollError>,
 }
 
 /// What outlives a restart.
@@ -42,7 +42,7 @@ impl FabricJudge {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
         let expected = settings.expected.into_iter().collect();
         let (memory, kept) = (Memory::default(), Kept::default());
-        Self { expected, ignored, memory, kept, listing: None, troubles: BTreeMap::new() }
+        Self { expected, ignored, memory, kept, listing: None, poll_errors: BTreeMap::new() }
     }
 
     fn is_ignored(&self, port: &str) -> bool {
@@ -54,7 +54,7 @@ impl FabricJudge {
         self.memory.enter_boot(&round.now.boot_id);
         match round.listed {
             Ok(listed) => self.take_list(listed, round.now.boottime),
-            Err(trouble) => self.listing = Some(trouble),
+            Err(error) => self.listing = Some(error),
         }
         let mut findings = Findings::default();
         for (port, answer) in round.answers {
@@ -78,13 +78,13 @@ impl FabricJudge {
     }
 
     fn answer(&mut self, name: &str, answer: Answer, now: &Now, findings: &mut Findings) {
-        self.troubles.remove(name);
+        self.poll_errors.remove(name);
         match answer.and_then(parsed) {
             Ok(reading) => self.read(name, reading, now, findings),
             // It went between the list and the question: the next list shows it.
-            Err(Trouble::Read(ReadError::Gone { .. })) => {}
-            Err(trouble) => {
-                self.troubles.insert(name.to_owned(), trouble);
+            Err(PollError::Read(ReadError::Gone { .. })) => {}
+            Err(error) => {
+                self.poll_errors.insert(name.to_owned(), error);
             }
         }
     }
@@ -119,10 +119,10 @@ impl FabricJudge {
     }
 
     fn state(&self, name: &str, port: &Port) -> State {
-        let own = self.troubles.get(name).filter(|_| port.is_listed());
-        let trouble = self.listing.as_ref().or(own);
-        if let Some(trouble) = trouble {
-            return unknown(trouble);
+        let own = self.poll_errors.get(name).filter(|_| port.is_listed());
+        let error = self.listing.as_ref().or(own);
+        if let Some(error) = error {
+            return unknown(error);
         }
         let faults = port.faults();
         if faults.is_empty() { State::Well { message: port.words() } } else { State::Faulty(faults) }
@@ -142,13 +142,13 @@ impl FabricJudge {
     }
 
     fn is_absent(&self) -> bool {
-        self.expected.is_empty() && matches!(&self.listing, Some(Trouble::Read(ReadError::Gone { .. })))
+        self.expected.is_empty() && matches!(&self.listing, Some(PollError::Read(ReadError::Gone { .. })))
     }
 }
 
 impl Judge for FabricJudge {
     fn judge(&mut self, mut round: Round) -> Findings {
-        if matches!(&round.listed, Err(Trouble::Read(ReadError::Gone { .. }))) && !self.expected.is_empty() {
+        if matches!(&round.listed, Err(PollError::Read(ReadError::Gone { .. }))) && !self.expected.is_empty() {
             // The driver shows nothing at all, and the operator expects ports.
             round.listed = Ok(Vec::new());
         }
@@ -223,9 +223,9 @@ fn identity(name: &str, port: &Port) -> (String, String) {
     (port.guid().to_owned(), number.to_owned())
 }
 
-fn parsed(value: Value) -> Result<PortReading, Trouble> {
+fn parsed(value: Value) -> Result<PortReading, PollError> {
     let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| Trouble::Read(failed(error)))
+    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 /// For the inventory.

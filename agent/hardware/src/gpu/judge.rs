@@ -27,7 +27,7 @@ use super::{
     DRIVER,
     reading::{Access, DriverReading, GpuReading, News, Reading},
 };
-use crate::{Answer, Ended, Findings, Happening, Judge, Now, ReadError, Round, Trouble, settings::GpuSettings};
+use crate::{Answer, Ended, Findings, Happening, Judge, Now, PollError, ReadError, Round, settings::GpuSettings};
 
 /// Judges in the check process.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub struct GpuJudge {
 #[derive(Debug, Default)]
 struct Driver {
     reading: Option<DriverReading>,
-    /// Why there is no reading in this round, and whether that is silence.
-    trouble: Option<Standing>,
+    /// Why there is no reading in this round: no answer, or the driver is gone.
+    no_reading: Option<Standing>,
 }
 
 impl GpuJudge {
@@ -74,38 +74,38 @@ impl GpuJudge {
         }
     }
 
-    fn take_list(&mut self, listed: &Result<Vec<String>, Trouble>) {
+    fn take_list(&mut self, listed: &Result<Vec<String>, PollError>) {
         match listed {
             Ok(listed) => {
                 self.is_bare = false;
                 self.take_presence(listed);
             }
-            Err(Trouble::Read(ReadError::Gone { .. })) => self.is_bare = true,
-            Err(trouble) => self.take_no_list(&Standing::of_trouble(trouble)),
+            Err(PollError::Read(ReadError::Gone { .. })) => self.is_bare = true,
+            Err(error) => self.take_no_list(&Standing::of_error(error)),
         }
     }
 
     /// It is unknown which GPUs are there: what was known of those that are gone holds.
-    fn take_no_list(&mut self, trouble: &Standing) {
+    fn take_no_list(&mut self, standing: &Standing) {
         self.is_bare = false;
-        let is_there = |standing: &Standing| !matches!(standing, Standing::Missing | Standing::Released);
+        let is_there = |known: &Standing| !matches!(known, Standing::Missing | Standing::Released);
         let there = self.devices.values_mut().filter(|device| is_there(&device.standing));
-        there.for_each(|device| device.lose(trouble.clone()));
+        there.for_each(|device| device.lose(standing.clone()));
         if self.driver.reading.is_some() {
-            self.driver.trouble = Some(trouble.clone());
+            self.driver.no_reading = Some(standing.clone());
         }
     }
 
     fn take_answer(&mut self, name: &str, answer: Answer, now: &Now) {
         let reading = answer.and_then(|value| {
-            let failed = |error| Trouble::Read(ReadError::Failed { message: format!("a reading of it: {error}") });
+            let failed = |error| PollError::Read(ReadError::Failed { message: format!("a reading of it: {error}") });
             serde_json::from_value::<Reading>(value).map_err(failed)
         });
         match reading {
             Ok(Reading::Driver(driver)) => self.take_driver(driver),
             Ok(Reading::Gpu(gpu)) => self.take_gpu(name, *gpu, now),
-            Err(trouble) if name == DRIVER => self.driver.trouble = Some(Standing::of_trouble(&trouble)),
-            Err(trouble) => self.device(name).lose(Standing::of_trouble(&trouble)),
+            Err(error) if name == DRIVER => self.driver.no_reading = Some(Standing::of_error(&error)),
+            Err(error) => self.device(name).lose(Standing::of_error(&error)),
         }
     }
 
@@ -152,7 +152,7 @@ impl GpuJudge {
         if let Some(seen_before) = self.memory.take_module(&driver) {
             self.end_by_reload(seen_before, &driver.switches);
         }
-        self.driver = Driver { reading: Some(driver), trouble: None };
+        self.driver = Driver { reading: Some(driver), no_reading: None };
     }
 
     /// The driver branch that Xids are read for.

@@ -14,7 +14,7 @@ use super::{
     whole::{Beside, WholeState},
 };
 use crate::{
-    Answer, Findings, Judge, Now, ReadError, Round, State, Trouble, clock::Moment, settings::MemorySettings, unknown,
+    Answer, Findings, Judge, Now, PollError, ReadError, Round, State, clock::Moment, settings::MemorySettings, unknown,
 };
 
 const HOUR_SECS: u64 = 60 * 60;
@@ -134,7 +134,7 @@ impl MemoryJudge {
                 Ok(MemoryReading::Controller(controller)) => {
                     account.loss = self.take_controller(&device, controller).or(account.loss);
                 }
-                Err(trouble) => self.take_trouble(&device, &trouble),
+                Err(error) => self.take_error(&device, &error),
             }
         }
         account
@@ -179,13 +179,13 @@ impl MemoryJudge {
         (module.count(errors, counting) > 0).then(|| module.label.clone())
     }
 
-    fn take_trouble(&mut self, device: &str, trouble: &Trouble) {
-        let standing = match trouble {
-            Trouble::Read(ReadError::Gone { .. }) => {
+    fn take_error(&mut self, device: &str, error: &PollError) {
+        let standing = match error {
+            PollError::Read(ReadError::Gone { .. }) => {
                 self.controllers.remove(device);
                 return;
             }
-            trouble => Standing::Unknown(unknown(trouble)),
+            error => Standing::Unknown(unknown(error)),
         };
         match (device, self.controllers.get_mut(device)) {
             (WHOLE, _) => self.whole = Some(standing),
@@ -212,10 +212,10 @@ impl Judge for MemoryJudge {
         self.go_on(&round.now);
         match &round.listed {
             Ok(listed) => self.list(listed),
-            Err(Trouble::Read(ReadError::Gone { .. })) => return Findings::default(),
-            Err(trouble) => {
+            Err(PollError::Read(ReadError::Gone { .. })) => return Findings::default(),
+            Err(error) => {
                 let known: Vec<_> = self.controllers.keys().cloned().chain([WHOLE.to_owned()]).collect();
-                known.iter().for_each(|device| self.take_trouble(device, trouble));
+                known.iter().for_each(|device| self.take_error(device, error));
             }
         }
         let account = self.answers(round.answers);
@@ -243,6 +243,6 @@ impl Judge for MemoryJudge {
     }
 }
 
-fn parse(value: Value) -> Result<MemoryReading, Trouble> {
-    serde_json::from_value(value).map_err(|error| Trouble::Read(ReadError::Failed { message: error.to_string() }))
+fn parse(value: Value) -> Result<MemoryReading, PollError> {
+    serde_json::from_value(value).map_err(|error| PollError::Read(ReadError::Failed { message: error.to_string() }))
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Findings, Judge, Now, Round, State, Trouble, settings::MemorySettings};
+use crate::{Findings, Judge, Now, PollError, Round, State, settings::MemorySettings};
 
 /// A node: its files, its clocks, and what judges it.
 struct Node {
@@ -105,9 +105,9 @@ impl Node {
     /// What is read now, by a reader that has just been started.
     fn round(&self) -> Round {
         let mut reader = self.reader();
-        let listed = reader.list().map_err(Trouble::Read);
+        let listed = reader.list().map_err(PollError::Read);
         let devices = listed.clone().unwrap_or_default();
-        let answers = devices.into_iter().map(|device| (device.clone(), reader.read(&device).map_err(Trouble::Read)));
+        let answers = devices.into_iter().map(|device| (device.clone(), reader.read(&device).map_err(PollError::Read)));
         Round { now: self.now.clone(), answers: answers.collect(), listed }
     }
 

@@ -14,7 +14,7 @@ use super::{
     reading::{PcieReading, Slot},
 };
 use crate::{
-    Fault, Findings, Happening, Judge, Now, ReadError, Round, State, Trouble, Verdict,
+    Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict,
     kept::Kept,
     lasting::{Lasting, Patience},
     settings::PcieSettings,
@@ -33,7 +33,7 @@ pub struct PcieJudge {
     memory: Memory,
     /// As it was last handed out to be saved.
     kept: Kept,
-    listing: Option<Trouble>,
+    listing: Option<PollError>,
 }
 
 /// What outlives a restart.
@@ -66,7 +66,7 @@ struct Device {
     #[serde(skip)]
     reading: Option<PcieReading>,
     #[serde(skip)]
-    trouble: Option<Trouble>,
+    poll_error: Option<PollError>,
 }
 
 impl PcieJudge {
@@ -85,7 +85,7 @@ impl PcieJudge {
         let now = round.now.boottime;
         match round.listed {
             Ok(listed) => self.take_list(&listed, now),
-            Err(trouble) => self.listing = Some(trouble),
+            Err(poll_error) => self.listing = Some(poll_error),
         }
         for (device, answer) in round.answers {
             if !self.is_ignored(&device) {
@@ -104,7 +104,7 @@ impl PcieJudge {
     }
 
     fn is_absent(&self) -> bool {
-        matches!(&self.listing, Some(Trouble::Read(ReadError::Gone { .. })))
+        matches!(&self.listing, Some(PollError::Read(ReadError::Gone { .. })))
     }
 }
 
@@ -145,8 +145,8 @@ impl Memory {
         match answer.and_then(parsed) {
             Ok(reading) => self.read(address, reading, now),
             // It went between the list and the question: the next list shows it.
-            Err(Trouble::Read(ReadError::Gone { .. })) => {}
-            Err(trouble) => self.devices.entry(address).or_insert_with(Device::listed).trouble = Some(trouble),
+            Err(PollError::Read(ReadError::Gone { .. })) => {}
+            Err(poll_error) => self.devices.entry(address).or_insert_with(Device::listed).poll_error = Some(poll_error),
         }
     }
 
@@ -211,7 +211,7 @@ impl Device {
     }
 
     fn take(&mut self, reading: PcieReading, judged: Judged, now: Duration) {
-        self.trouble = None;
+        self.poll_error = None;
         self.presence.answered(reading.mute, now);
         if reading.mute {
             return;
@@ -234,9 +234,9 @@ impl Slot {
     }
 }
 
-fn parsed(value: Value) -> Result<PcieReading, Trouble> {
+fn parsed(value: Value) -> Result<PcieReading, PollError> {
     let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| Trouble::Read(failed(error)))
+    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 /// A device and all ports above it.

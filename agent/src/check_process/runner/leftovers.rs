@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_hardware::{NOT_ASKED, Silence};
+use nodewell_hardware::NoAnswer;
 
 use tokio::time::sleep;
 
@@ -60,14 +60,14 @@ impl LeftOvers {
     }
 
     /// Why nothing is asked there.
-    pub(super) fn forbid(&self, place: &Place) -> Option<Silence> {
+    pub(super) fn forbid(&self, place: &Place) -> Option<NoAnswer> {
         if let Some(left) = self.stuck.iter().find(|left| left.place.is_same(place)) {
             let message = format!("its reader, pid {}, is stuck in the kernel", left.task.pid());
-            return Some(Silence { since: left.since, message });
+            return Some(NoAnswer::asked(left.since, message));
         }
         let last = self.stuck.last().filter(|_| self.are_many())?;
-        let message = format!("{NOT_ASKED}the readers of {} others are stuck in the kernel", self.stuck.len());
-        Some(Silence { since: last.since, message })
+        let why = format!("the readers of {} others are stuck in the kernel", self.stuck.len());
+        Some(NoAnswer::not_asked(last.since, &why))
     }
 
     /// Whether nothing more is asked of the whole worker_group.

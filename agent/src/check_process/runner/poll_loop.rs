@@ -7,7 +7,7 @@ use std::{
 
 use crate::check_process::family::{Family, Pace};
 use nodewell_client::random;
-use nodewell_hardware::{Answer, Findings, Judge, Now, ReadError, Round, Trouble};
+use nodewell_hardware::{Answer, Findings, Judge, Now, PollError, ReadError, Round};
 use tokio::time::Instant;
 
 use super::{
@@ -64,7 +64,7 @@ pub(in crate::check_process) enum Rest {
     /// Too many were silent before some were asked.
     Some,
     /// There was no list, nor was any before it in this run.
-    All(Trouble),
+    All(PollError),
 }
 
 /// A device that does not answer, and is asked less and less often.
@@ -130,11 +130,11 @@ impl PollLoop {
         self.rest = Rest::None;
         let answers = match &listed {
             Ok(devices) => self.ask_all(worker_client, devices.clone(), stop).await?,
-            Err(Trouble::Silent(silence)) => {
+            Err(PollError::NoAnswer(no_answer)) => {
                 // The state of the devices that were there is unknown.
-                self.known.iter().map(|device| (device.clone(), Err(Trouble::Silent(silence.clone())))).collect()
+                self.known.iter().map(|device| (device.clone(), Err(PollError::NoAnswer(no_answer.clone())))).collect()
             }
-            Err(Trouble::Read(_)) => Vec::new(),
+            Err(PollError::Read(_)) => Vec::new(),
         };
         self.note_time(began.elapsed(), answers.len());
         self.note_list(&listed);
@@ -151,8 +151,8 @@ impl PollLoop {
         tracing::debug!(family = self.family.as_str(), devices, micros, "a round is over");
     }
 
-    fn note_list(&mut self, listed: &Result<Vec<String>, Trouble>) {
-        self.is_absent = matches!(listed, Err(Trouble::Read(ReadError::Gone { .. })));
+    fn note_list(&mut self, listed: &Result<Vec<String>, PollError>) {
+        self.is_absent = matches!(listed, Err(PollError::Read(ReadError::Gone { .. })));
         match listed {
             Err(trouble) if !self.is_absent && !self.was_listed => self.rest = Rest::All(trouble.clone()),
             _ => self.was_listed = true,
@@ -180,8 +180,9 @@ impl PollLoop {
         self.has_news && self.deaf_until <= Instant::now()
     }
 
-    async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, Trouble> {
-        let answer: Result<Said, Trouble> = worker_client.ask(self.family, Ask::List, self.pace.deadline).await.into();
+    async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, PollError> {
+        let answer: Result<Said, PollError> =
+            worker_client.ask(self.family, Ask::List, self.pace.deadline).await.into();
         self.has_news = false;
         if let Said::Devices { names, has_news } = answer? {
             self.has_news = has_news;
@@ -215,7 +216,7 @@ impl PollLoop {
             let answer = self.read(worker_client, &device).await;
             // One whose reader is stuck is not asked, and costs nothing.
             let is_dear = self.took.get(&device).is_some_and(|took| *took >= self.pace.deadline);
-            silent += usize::from(is_dear && matches!(answer, Err(Trouble::Silent(_))));
+            silent += usize::from(is_dear && matches!(answer, Err(PollError::NoAnswer(_))));
             answers.push((device, answer));
         }
         Some(answers)
@@ -232,9 +233,9 @@ impl PollLoop {
         let outcome = worker_client.ask(self.family, ask, self.pace.deadline).await;
         let is_lost = outcome.is_lost();
         self.took.insert(device.to_owned(), began.elapsed());
-        let answer = match Result::<Said, Trouble>::from(outcome) {
+        let answer = match Result::<Said, PollError>::from(outcome) {
             Ok(Said::Reading(reading)) => Ok(reading),
-            Ok(_) => Err(Trouble::Read(ReadError::Failed { message: "no reading".to_owned() })),
+            Ok(_) => Err(PollError::Read(ReadError::Failed { message: "no reading".to_owned() })),
             Err(trouble) => Err(trouble),
         };
         if is_lost {
@@ -242,7 +243,7 @@ impl PollLoop {
         } else {
             self.troubled.remove(device);
         }
-        if matches!(answer, Err(Trouble::Read(ReadError::Unsupported { .. }))) {
+        if matches!(answer, Err(PollError::Read(ReadError::Unsupported { .. }))) {
             self.unsupported.insert(device.to_owned(), worker_client.worker());
         }
         answer

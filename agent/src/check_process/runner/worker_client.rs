@@ -5,7 +5,7 @@ use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
 
 use crate::check_process::family::Family;
 use jiff::Timestamp;
-use nodewell_hardware::{ReadError, Silence};
+use nodewell_hardware::{NoAnswer, ReadError};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{
@@ -35,7 +35,7 @@ const STRAYS_LIMIT: usize = 16;
 pub(in crate::check_process) enum Outcome {
     Said(Said),
     /// No answer in time.
-    Silent(Silence),
+    Silent(NoAnswer),
     /// The worker ended, cannot be started, or sends what is no answer.
     Broken(String),
 }
@@ -79,8 +79,8 @@ impl WorkerClient {
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
     pub(super) async fn ask(&mut self, family: Family, ask: Ask, deadline: Duration) -> Outcome {
         let place = Place::of(family, &ask);
-        if let Some(silence) = self.leftovers.forbid(&place) {
-            return Outcome::Silent(silence);
+        if let Some(no_answer) = self.leftovers.forbid(&place) {
+            return Outcome::Silent(no_answer);
         }
         let since = Timestamp::now();
         match timeout(deadline, self.answer(family, ask)).await {
@@ -127,14 +127,14 @@ impl WorkerClient {
             Dismissal::Gone(_) => format!("no answer within {} s", deadline.as_secs_f32()),
             Dismissal::Stuck(pid) => format!("its reader, pid {pid}, is stuck in the kernel"),
         };
-        Outcome::Silent(Silence { since, message })
+        Outcome::Silent(NoAnswer::asked(since, message))
     }
 
     async fn broken(&mut self, place: Place, since: Timestamp, failure: Failure) -> Outcome {
         let how = match (self.dismiss(&place, since).await, failure) {
             (Dismissal::Stuck(pid), _) => {
                 let message = format!("its reader, pid {pid}, is stuck in the kernel");
-                return Outcome::Silent(Silence { since, message });
+                return Outcome::Silent(NoAnswer::asked(since, message));
             }
             (Dismissal::Gone(Some(how)), Failure::Gone) => format!("its reader ended: {how}"),
             (Dismissal::Gone(None), Failure::Gone) => "its reader ended".to_owned(),
@@ -231,14 +231,14 @@ fn fitting(said: Said, ask: &Ask) -> Result<Said, Failure> {
     }
 }
 
-impl From<Outcome> for Result<Said, nodewell_hardware::Trouble> {
+impl From<Outcome> for Result<Said, nodewell_hardware::PollError> {
     fn from(outcome: Outcome) -> Self {
-        use nodewell_hardware::Trouble;
+        use nodewell_hardware::PollError;
         match outcome {
-            Outcome::Said(Said::Trouble(error)) => Err(Trouble::Read(error)),
+            Outcome::Said(Said::Trouble(error)) => Err(PollError::Read(error)),
             Outcome::Said(said) => Ok(said),
-            Outcome::Silent(silence) => Err(Trouble::Silent(silence)),
-            Outcome::Broken(message) => Err(Trouble::Read(ReadError::Failed { message })),
+            Outcome::Silent(no_answer) => Err(PollError::NoAnswer(no_answer)),
+            Outcome::Broken(message) => Err(PollError::Read(ReadError::Failed { message })),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One clock over time.
 
 use jiff::{SignedDuration, Timestamp};
-use nodewell_hardware::Silence;
+use nodewell_hardware::NoAnswer;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -175,13 +175,13 @@ fn what_cannot_be_read_is_unknown() {
     let mut node = node();
     node.reading.keeping = Keeping::Denied("adjtimex: Operation not permitted".to_owned());
     assert_eq!(node.after(1), ["unknown: PermissionDenied"]);
-    let silence = Silence { since: Timestamp::UNIX_EPOCH, message: "no answer within 10 s".to_owned() };
-    assert_eq!(reasons(&node.answer(Err(Trouble::Silent(silence)))), ["unknown: DeviceNotAnswering"]);
+    let no_answer = NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer within 10 s");
+    assert_eq!(reasons(&node.answer(Err(PollError::NoAnswer(no_answer)))), ["unknown: DeviceNotAnswering"]);
     assert_eq!(reasons(&node.answer(Ok(json!({"keeping": 7})))), ["unknown: DeviceUnreadable"]);
     assert_eq!(
         node.judge.judge(Round {
             now: Now { wall: Timestamp::UNIX_EPOCH, boottime: Duration::ZERO, boot_id: String::new() },
-            listed: Err(Trouble::Read(ReadError::Gone { what: String::new() })),
+            listed: Err(PollError::Read(ReadError::Gone { what: String::new() })),
             answers: Vec::new(),
         }),
         Findings::default()

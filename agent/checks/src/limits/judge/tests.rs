@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_hardware::{Silence, State};
+use nodewell_hardware::{NoAnswer, State};
 use nodewell_model::ConditionStatus;
 use proptest::prelude::*;
 
@@ -60,8 +60,8 @@ fn a_part_that_does_not_answer_hides_nothing_of_the_others() {
     let files = FilesReading { certificates, reboot: None };
     let first = vec![(KERNEL, said(conntrack(95))), (FILES, said(files)), (TASKS, said(TasksReading::default()))];
     judge.judge(round(now(0, "a"), first));
-    let silence = Silence { since: Timestamp::UNIX_EPOCH, message: "no answer".to_owned() };
-    let second = vec![(FILES, Err(Trouble::Silent(silence))), (KERNEL, said(conntrack(95)))];
+    let no_answer = NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer");
+    let second = vec![(FILES, Err(PollError::NoAnswer(no_answer))), (KERNEL, said(conntrack(95)))];
     let findings = judge.judge(round(now(60, "a"), second));
     assert_eq!(status(&findings, "CertificateExpiring", "/a.pem"), Some(ConditionStatus::Unknown));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::True));
@@ -74,10 +74,10 @@ fn a_part_that_does_not_answer_hides_nothing_of_the_others() {
 #[test]
 fn a_kernel_that_may_not_be_read_is_unknown_and_one_without_procfs_is_nothing() {
     let mut judge = LimitsJudge::new(settings());
-    let denied = Trouble::Read(ReadError::Denied { message: "no".to_owned() });
+    let denied = PollError::Read(ReadError::Denied { message: "no".to_owned() });
     let findings = judge.judge(round(now(0, "a"), vec![(KERNEL, Err(denied))]));
     assert_eq!(status(&findings, "ResourceExhausted", ""), Some(ConditionStatus::Unknown));
-    let gone = Err(Trouble::Read(ReadError::Gone { what: "proc".to_owned() }));
+    let gone = Err(PollError::Read(ReadError::Gone { what: "proc".to_owned() }));
     assert_eq!(judge.judge(Round { now: now(0, "a"), listed: gone, answers: Vec::new() }), Findings::default());
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_hardware::{Fault, NOT_ASKED, Now, Silence};
+use nodewell_hardware::{Fault, NoAnswer, Now};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -61,8 +61,12 @@ fn node(rows: Vec<Row>) -> Node {
     node
 }
 
-fn silence(message: &str) -> Answer {
-    Err(Trouble::Silent(Silence { since: Timestamp::UNIX_EPOCH, message: message.to_owned() }))
+fn no_answer(message: &str) -> Answer {
+    Err(PollError::NoAnswer(NoAnswer::asked(Timestamp::UNIX_EPOCH, message.to_owned())))
+}
+
+fn not_asked(why: &str) -> Answer {
+    Err(PollError::NoAnswer(NoAnswer::not_asked(Timestamp::UNIX_EPOCH, why)))
 }
 
 impl Node {
@@ -75,7 +79,7 @@ impl Node {
         self.said.insert(asked.to_owned(), answer);
     }
 
-    fn judge(&mut self, listed: Result<Vec<String>, Trouble>, answers: Vec<(String, Answer)>) -> Vec<Verdict> {
+    fn judge(&mut self, listed: Result<Vec<String>, PollError>, answers: Vec<(String, Answer)>) -> Vec<Verdict> {
         self.round += 1;
         let boottime = Duration::from_secs(60 * self.round);
         let now = Now { wall: Timestamp::UNIX_EPOCH, boottime, boot_id: self.boot.to_owned() };
@@ -217,7 +221,7 @@ fn an_xfs_that_shut_down_is_known_by_its_answer() {
 fn a_disk_that_hangs_is_told_and_what_it_said_before_is_unknown() {
     let mut node = node(vec![disk("/data", "zfs", "tank")]);
     node.verdicts();
-    node.is("/data", silence("no answer within 10 s"));
+    node.is("/data", no_answer("no answer within 10 s"));
     let hung = [is("FilesystemFull", "DeviceNotAnswering", "/data"), is("MountHung", "MountNotAnswering", "/data")];
     assert_eq!(node.told(), hung.concat());
 }
@@ -229,8 +233,8 @@ fn without_a_table_everything_that_was_told_is_unknown() {
     node.verdicts();
     let unknown =
         [is("ReadonlyFilesystem", "DeviceNotAnswering", "sda1"), is("FilesystemFull", "DeviceNotAnswering", "/data")];
-    let Err(trouble) = silence("no answer within 10 s") else { panic!() };
-    let verdicts = node.judge(Err(trouble), Vec::new());
+    let Err(error) = no_answer("no answer within 10 s") else { panic!() };
+    let verdicts = node.judge(Err(error), Vec::new());
     assert_eq!(told(&verdicts), unknown.concat());
     let garbage = vec![(TABLE.to_owned(), Ok(json!([{"point": 7}])))];
     assert_eq!(node.judge(Ok(Vec::new()), garbage).len(), 2, "garbage is no table");

@@ -22,7 +22,7 @@ pub(super) struct Bond {
     slaves: BTreeSet<String>,
     degraded: Lasting,
     #[serde(skip)]
-    troubles: BTreeMap<String, &'static str>,
+    problems: BTreeMap<String, &'static str>,
     #[serde(skip)]
     total: usize,
 }
@@ -36,12 +36,12 @@ impl Bond {
     ) {
         let names: BTreeSet<String> = reading.slaves.keys().cloned().collect();
         let gone: Vec<_> = self.gone(&names, interfaces).cloned().collect();
-        let troubles = reading.slaves.iter();
-        let troubles =
-            troubles.filter_map(|(name, slave)| Some((name.clone(), trouble(reading, slave, interfaces.get(name))?)));
-        let gone_troubles = gone.iter().map(|name| (name.clone(), "gone from the machine"));
-        let troubles: BTreeMap<_, _> = troubles.chain(gone_troubles).collect();
-        let is_degraded = reading.is_wanted && !troubles.is_empty();
+        let problems = reading.slaves.iter();
+        let problems =
+            problems.filter_map(|(name, slave)| Some((name.clone(), problem(reading, slave, interfaces.get(name))?)));
+        let gone_problems = gone.iter().map(|name| (name.clone(), "gone from the machine"));
+        let problems: BTreeMap<_, _> = problems.chain(gone_problems).collect();
+        let is_degraded = reading.is_wanted && !problems.is_empty();
         if gone.is_empty() {
             self.slaves = names;
         }
@@ -49,7 +49,7 @@ impl Bond {
         let is_believed = self.degraded.observe(is_degraded, now, Patience { onset: for_duration, end: for_duration });
         // While it waits to be believed well again its message stays.
         if is_degraded || !is_believed {
-            self.troubles = troubles;
+            self.problems = problems;
         }
     }
 
@@ -64,12 +64,12 @@ impl Bond {
         self.slaves.iter().filter(move |name| is_smaller && !interfaces.contains_key(*name))
     }
 
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         if !self.degraded.holds() {
             return None;
         }
-        let words = self.troubles.iter().map(|(name, trouble)| format!("{name}: {trouble}"));
-        let well = self.total.saturating_sub(self.troubles.len());
+        let words = self.problems.iter().map(|(name, problem)| format!("{name}: {problem}"));
+        let well = self.total.saturating_sub(self.problems.len());
         let words = std::iter::once(format!("{well} of {} interfaces carry", self.total)).chain(words);
         Some(words.collect::<Vec<_>>().join("; "))
     }
@@ -80,7 +80,7 @@ impl Bond {
 }
 
 /// Why an interface does not carry its part; `None`: it does, or it was switched off.
-fn trouble(bond: &Reading, slave: &Slave, interface: Option<&Interface>) -> Option<&'static str> {
+fn problem(bond: &Reading, slave: &Slave, interface: Option<&Interface>) -> Option<&'static str> {
     if interface.is_some_and(|interface| !interface.is_wanted) {
         return None;
     }

@@ -28,12 +28,12 @@ impl Dns {
             return;
         }
         self.serial = reading.serial;
-        self.observe(reading.trouble.is_some(), failures);
+        self.observe(reading.error.is_some(), failures);
         self.last = Some(reading);
     }
 
     /// The worker itself came to no end.
-    pub(super) fn take_silence(&mut self, failures: u32) {
+    pub(super) fn take_no_answer(&mut self, failures: u32) {
         self.observe(true, failures);
         self.last = None;
     }
@@ -49,9 +49,9 @@ impl Dns {
         }
     }
 
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         let words = || match &self.last {
-            Some(NamesReading { name, trouble: Some(trouble), .. }) => format!("{name}: {trouble}"),
+            Some(NamesReading { name, error: Some(error), .. }) => format!("{name}: {error}"),
             Some(NamesReading { name, .. }) => format!("{name}: answered again, once"),
             None => "no answer".to_owned(),
         };
@@ -60,7 +60,7 @@ impl Dns {
 
     pub(super) fn words(&self) -> String {
         match &self.last {
-            Some(reading) if reading.trouble.is_none() => {
+            Some(reading) if reading.error.is_none() => {
                 format!("{} is answered within {}", reading.name, duration(reading.millis))
             }
             Some(_) => "not answered the last time".to_owned(),

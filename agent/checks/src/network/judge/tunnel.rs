@@ -26,7 +26,7 @@ impl Tunnel {
         self.reading = reading;
     }
 
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         let Reading { mtu, lower, lower_mtu } = &self.reading;
         let words = || {
             format!(

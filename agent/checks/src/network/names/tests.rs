@@ -33,14 +33,14 @@ fn nothing_to_ask_is_not_asked() {
 fn a_name_that_is_answered_rests_for_a_while() {
     let mut resolver = resolver(&["a.example"], |_| Ok(()));
     let first = resolver.ask().unwrap();
-    assert_eq!((first.name.as_str(), first.trouble.clone(), first.serial), ("a.example", None, 1));
+    assert_eq!((first.name.as_str(), first.error.clone(), first.serial), ("a.example", None, 1));
     assert_eq!(resolver.ask().unwrap(), first);
 }
 
 #[test]
 fn a_name_that_does_not_exist_is_an_answer() {
     let mut resolver = resolver(&["a.example"], |_| Err(LookupError::NoSuchName));
-    assert_eq!(resolver.ask().unwrap().trouble, None);
+    assert_eq!(resolver.ask().unwrap().error, None);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn what_fails_is_asked_each_time() {
     for serial in 1..=2 {
         let reading = resolver.ask().unwrap();
         assert_eq!((reading.serial, reading.name.as_str()), (serial, "b.example"));
-        assert_eq!(reading.trouble.unwrap(), "Temporary failure in name resolution");
+        assert_eq!(reading.error.unwrap(), "Temporary failure in name resolution");
     }
 }
 
@@ -57,7 +57,7 @@ fn what_fails_is_asked_each_time() {
 fn one_of_several_is_enough() {
     let one = |name: &str| if name == "b.example" { Ok(()) } else { failing(name) };
     let reading = resolver(&["a.example", "b.example", "c.example"], one).ask().unwrap();
-    assert_eq!((reading.name.as_str(), reading.trouble), ("b.example", None));
+    assert_eq!((reading.name.as_str(), reading.error), ("b.example", None));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_resolver_that_hangs_is_asked_by_one_thread_only() {
             reading => break reading,
         }
     };
-    assert_eq!((reading.name.as_str(), reading.trouble.as_deref()), ("a.example", Some("no answer within 0 s")));
+    assert_eq!((reading.name.as_str(), reading.error.as_deref()), ("a.example", Some("no answer within 0 s")));
     assert_eq!(resolver.ask().unwrap().serial, 2);
     while ASKED.load(Ordering::SeqCst) == 0 {
         thread::yield_now();
@@ -100,14 +100,14 @@ fn who_is_slow_is_heard_in_a_later_round() {
     drop(closed);
     resolver.wait = MINUTE;
     let reading = resolver.ask().unwrap();
-    assert_eq!((reading.serial, reading.trouble), (1, None));
+    assert_eq!((reading.serial, reading.error), (1, None));
 }
 
 #[test]
 fn an_answer_to_no_request_is_none() {
     let resolver = Resolver::new("/nowhere".into(), &named(&["a.example"]));
     let mut resolver = resolver.looking_up(|_| Ok(()), (MINUTE, Duration::ZERO));
-    assert_eq!(resolver.ask().unwrap().trouble.unwrap(), "answered only after 0 s");
+    assert_eq!(resolver.ask().unwrap().error.unwrap(), "answered only after 0 s");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_sandbox_is_no_outage() {
     let mut resolver = Resolver::new(root.path().into(), &named(&["a.example"])).looking_up(failing, (MINUTE, MINUTE));
     assert!(matches!(resolver.ask(), Err(ReadError::Unsupported { .. })));
     fs::write(root.path().join("self/net/dev"), "  lo: 0\neth0: 9\n").unwrap();
-    assert!(resolver.ask().unwrap().trouble.is_some());
+    assert!(resolver.ask().unwrap().error.is_some());
 }
 
 #[test]

@@ -72,11 +72,11 @@ fn partners_that_do_not_speak_or_are_another_one_are_told() {
         ("bonding_slave/ad_actor_oper_port_state", 0xbd, "no partner speaks LACP"),
         ("bonding_slave/ad_aggregator_id", 2, "its partner is not that of the others"),
     ];
-    for (file, number, trouble) in cases {
+    for (file, number, problem) in cases {
         let mut machine = bond();
         machine.after(0);
         machine.set("eth1", file, number);
-        let words = format!("BondDegraded: 1 of 2 interfaces carry; eth1: {trouble}");
+        let words = format!("BondDegraded: 1 of 2 interfaces carry; eth1: {problem}");
         assert_eq!(said(&machine.during(60), "bond0"), [words]);
         machine.set("bond0", "bonding/mode", "active-backup 1");
         assert!(is_silent(&machine.during(60)));

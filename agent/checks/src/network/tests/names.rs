@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nodewell_hardware::{ReadError, Silence};
+use nodewell_hardware::{NoAnswer, ReadError};
 use nodewell_sys::names::LookupError;
 
 use super::*;
@@ -39,7 +39,7 @@ fn a_worker_that_hangs_is_no_answer() {
     let mut machine = Machine::with(settings()).asking(|_| Ok(()));
     let silent = || {
         let message = "no answer within 10 s".to_owned();
-        Trouble::Silent(Silence { since: Timestamp::UNIX_EPOCH, message })
+        PollError::NoAnswer(NoAnswer::asked(Timestamp::UNIX_EPOCH, message))
     };
     let round = |machine: &mut Machine| {
         let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned(), DNS.to_owned()]));
@@ -55,7 +55,7 @@ fn a_worker_that_hangs_is_no_answer() {
 fn who_may_not_ask_says_nothing() {
     let mut machine = Machine::with(settings()).asking(unanswered);
     machine.during(60);
-    let unsupported = Trouble::Read(ReadError::Unsupported { message: "sandbox".to_owned() });
+    let unsupported = PollError::Read(ReadError::Unsupported { message: "sandbox".to_owned() });
     let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned(), DNS.to_owned()]));
     let findings = machine.judge.judge(Round { now, listed, answers: vec![(DNS.to_owned(), Err(unsupported))] });
     assert_eq!(said(&findings, "dns"), ["nothing"]);

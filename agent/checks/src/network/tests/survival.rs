@@ -1,6 +1,6 @@
 //! Whatever is read, whenever: one sound account.
 
-use nodewell_hardware::{ReadError, Silence};
+use nodewell_hardware::{NoAnswer, ReadError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -17,9 +17,9 @@ fn a_machine_without_network_classes_says_nothing() {
 fn a_reader_that_hangs_leaves_everything_unknown() {
     let mut machine = Machine::new();
     machine.after(0);
-    let silence = Silence { since: Timestamp::UNIX_EPOCH, message: "no answer within 10 s".to_owned() };
+    let no_answer = NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer within 10 s");
     let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned()]));
-    let answers = vec![(LINKS.to_owned(), Err(Trouble::Silent(silence)))];
+    let answers = vec![(LINKS.to_owned(), Err(PollError::NoAnswer(no_answer)))];
     let findings = machine.judge.judge(Round { now, listed, answers });
     for subject in ["eth0", "default-route"] {
         assert_eq!(said(&findings, subject), ["Unknown: DeviceNotAnswering"]);
@@ -98,8 +98,8 @@ fn any_reading() -> impl Strategy<Value = Value> {
         })
 }
 
-fn any_answer() -> impl Strategy<Value = Result<Value, Trouble>> {
-    let failed = Trouble::Read(ReadError::Failed { message: "EIO".to_owned() });
+fn any_answer() -> impl Strategy<Value = Result<Value, PollError>> {
+    let failed = PollError::Read(ReadError::Failed { message: "EIO".to_owned() });
     prop_oneof![8 => any_reading().prop_map(Ok), 1 => Just(Err(failed)), 1 => Just(Ok(json!({"interfaces": [7]})))]
 }
 

@@ -18,9 +18,9 @@ fn at(minutes: u32) -> Moment {
     Moment { wall: wall + boottime, boottime, boot_id: "one".to_owned() }
 }
 
-fn broken() -> Option<Trouble> {
+fn broken() -> Option<UnitProblem> {
     let reason = Name::fixed("ContainerdUnhealthy");
-    Some(Trouble { reason, lasted: 5 * MINUTE, message: "no answer".to_owned() })
+    Some(UnitProblem { reason, lasted: 5 * MINUTE, message: "no answer".to_owned() })
 }
 
 fn unit(activity: Activity) -> UnitNow {
@@ -28,8 +28,8 @@ fn unit(activity: Activity) -> UnitNow {
 }
 
 /// What is decided about the first unit while the second is well.
-fn first(trouble: Option<Trouble>, state: UnitNow, history: &History, now: &Moment) -> Decision {
-    decide_all(&settings(), &[(trouble, state), (None, unit(Activity::Active))], history, now)[0]
+fn first(problem: Option<UnitProblem>, state: UnitNow, history: &History, now: &Moment) -> Decision {
+    decide_all(&settings(), &[(problem, state), (None, unit(Activity::Active))], history, now)[0]
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_boot_and_a_short_problem_are_waited_out() {
     let history = History::default();
     let state = unit(Activity::Active);
     assert_eq!(first(broken(), state, &history, &at(9)), Decision::Hold(Hold::Grace(MINUTE)));
-    let short = broken().map(|trouble| Trouble { lasted: MINUTE, ..trouble });
+    let short = broken().map(|problem| UnitProblem { lasted: MINUTE, ..problem });
     assert_eq!(first(short, state, &history, &at(60)), Decision::Hold(Hold::NotForLong(MINUTE)));
 }
 

@@ -250,7 +250,7 @@ fn a_required_unit_is_missed() {
 fn a_systemd_that_does_not_answer_makes_units_unknown() {
     let mut node = Node::with_unit(false);
     node.sees("a.service", &[Look::Unit(Ok(Some(unit(ActiveState::Active, "running", 0))))]);
-    let silent = || Look::Unit(Err(BusError::Silent { method: "Get", after: Duration::from_secs(5) }));
+    let silent = || Look::Unit(Err(BusError::NoAnswer { method: "Get", after: Duration::from_secs(5) }));
     node.sees("a.service", &[silent(), silent(), silent()]);
     assert_eq!(node.says("ServiceUnhealthy", "a.service").as_deref(), Some("ServiceManagerNotAnswering"));
     let absent = Look::Unit(Err(BusError::Absent { address: "unix:path=/x".to_owned() }));

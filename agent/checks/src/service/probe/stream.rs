@@ -31,7 +31,7 @@ fn of_connect(at: &At, error: &io::Error) -> Down {
         io::ErrorKind::NotFound => (DownKind::Gone, "there is no socket".to_owned()),
         io::ErrorKind::ConnectionRefused => (DownKind::Gone, "nothing listens (connection refused)".to_owned()),
         // The queue of a listener that accepts nothing is full: a Unix socket reports that at once.
-        io::ErrorKind::WouldBlock => (DownKind::Silent, "takes no more connections".to_owned()),
+        io::ErrorKind::WouldBlock => (DownKind::NoAnswer, "takes no more connections".to_owned()),
         _ => (DownKind::Wrong, format!("cannot connect: {error}")),
     };
     Down { kind, message }

@@ -145,7 +145,7 @@ async fn who_accepts_and_never_answers_costs_the_deadline_and_no_more() {
     for target in [http, Target::Cri(socket.path()), Target::Docker(socket.path())] {
         let answer = probe(&target, DEADLINE).await;
         let silent = answer.result.unwrap_err();
-        assert_eq!((silent.kind, answer.latency), (DownKind::Silent, DEADLINE));
+        assert_eq!((silent.kind, answer.latency), (DownKind::NoAnswer, DEADLINE));
         assert!(silent.message.ends_with("no answer within 5 s"), "{}", silent.message);
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Assessment {
     pub(super) faults: Vec<Fault>,
     pub(super) happenings: Vec<Happened>,
     /// Why the device's health is unknown, if it is.
-    trouble: Option<State>,
+    unknown: Option<State>,
     words: Vec<String>,
     /// Reasons that are unknown this time, because what carries them could not be read.
     untold: Vec<&'static str>,
@@ -105,12 +105,12 @@ impl Assessment {
     }
 
     pub(super) fn cannot_tell(&mut self, reason: &'static str, message: String) {
-        self.trouble = Some(State::Unknown { reason: Name::fixed(reason), message });
+        self.unknown = Some(State::Unknown { reason: Name::fixed(reason), message });
     }
 
     /// Whether what was read is enough for a verdict.
     pub(super) fn can_tell(&self) -> bool {
-        self.trouble.is_none()
+        self.unknown.is_none()
     }
 
     pub(super) fn ended(&self, subject: &str, seen_before: Timestamp) -> Option<Ended> {
@@ -132,7 +132,7 @@ impl Assessment {
             }
             return State::Faulty(self.faults);
         }
-        self.trouble.unwrap_or_else(|| {
+        self.unknown.unwrap_or_else(|| {
             let words = if self.words.is_empty() { "no fault is known".to_owned() } else { self.words.join(", ") };
             State::Well { message: words }
         })

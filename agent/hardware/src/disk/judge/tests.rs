@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::{
-    Fault, Silence,
+    Fault, NoAnswer,
     disk::{
         nvme::log::{HealthLog, Limits},
         part::Part,
@@ -34,7 +34,7 @@ impl Bench {
         self.round_of(Ok(listed), answers)
     }
 
-    fn round_of(&mut self, listed: Result<Vec<String>, Trouble>, answers: Vec<(&str, Answer)>) -> Findings {
+    fn round_of(&mut self, listed: Result<Vec<String>, PollError>, answers: Vec<(&str, Answer)>) -> Findings {
         self.pass(Duration::from_secs(300));
         let answers = answers.into_iter().map(|(name, answer)| (name.to_owned(), answer)).collect();
         self.judge.judge(Round { now: self.now.clone(), listed, answers })
@@ -110,7 +110,7 @@ fn nvme_with(change: impl FnOnce(&mut HealthLog)) -> Health {
 }
 
 fn silent() -> Answer {
-    Err(Trouble::Silent(Silence { since: start(), message: "no answer within 20 s".to_owned() }))
+    Err(PollError::NoAnswer(NoAnswer::asked(start(), "no answer within 20 s")))
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_was_not_asked_is_as_it_was_and_what_is_gone_is_forgotten() {
     bench.one("nvme0", nvme_with(|health| health.warning = 4));
     let kept = bench.round_of(Ok(vec!["nvme0".to_owned()]), Vec::new());
     assert_eq!(reasons(&kept.verdicts[0].state), ["NvmeReliabilityDegraded"]);
-    let gone = bench.round(vec![("nvme0", Err(Trouble::Read(ReadError::Gone { what: "nvme0".to_owned() })))]);
+    let gone = bench.round(vec![("nvme0", Err(PollError::Read(ReadError::Gone { what: "nvme0".to_owned() })))]);
     assert_eq!((gone.verdicts, gone.inventory), (Vec::new(), Vec::new()));
 }
 
@@ -154,7 +154,7 @@ fn a_disk_that_goes_with_its_problems_is_told_once() {
     assert_eq!(told(bench.round(Vec::new())), [""; 0]);
     // Between the list and the question.
     bench.one("nvme0", nvme_with(|health| health.warning = 8));
-    let went = || Err(Trouble::Read(ReadError::Gone { what: "nvme0".to_owned() }));
+    let went = || Err(PollError::Read(ReadError::Gone { what: "nvme0".to_owned() }));
     assert_eq!(told(bench.round(vec![("nvme0", went())])).len(), 1);
     assert_eq!(told(bench.round(vec![("nvme0", went())])), [""; 0]);
 }
@@ -163,21 +163,21 @@ fn a_disk_that_goes_with_its_problems_is_told_once() {
 fn a_machine_without_disks_publishes_nothing() {
     let mut bench = Bench::new();
     bench.one("nvme0", nvme_with(|_| {}));
-    let gone = Trouble::Read(ReadError::Gone { what: "disks".to_owned() });
+    let gone = PollError::Read(ReadError::Gone { what: "disks".to_owned() });
     assert_eq!(bench.round_of(Err(gone), Vec::new()), Findings::default());
 }
 
 #[test]
 fn without_a_list_all_is_unknown_and_nothing_is_forgotten() {
-    let silence = Trouble::Silent(Silence { since: start(), message: String::new() });
-    let denied = Trouble::Read(ReadError::Denied { message: "/sys".to_owned() });
-    let failed = Trouble::Read(ReadError::Failed { message: "its reader ended".to_owned() });
+    let no_answer = PollError::NoAnswer(NoAnswer::asked(start(), String::new()));
+    let denied = PollError::Read(ReadError::Denied { message: "/sys".to_owned() });
+    let failed = PollError::Read(ReadError::Failed { message: "its reader ended".to_owned() });
     let reasons_of =
-        [(silence, "? DeviceNotAnswering"), (denied, "? PermissionDenied"), (failed, "? DeviceUnreadable")];
-    for (trouble, expected) in reasons_of {
+        [(no_answer, "? DeviceNotAnswering"), (denied, "? PermissionDenied"), (failed, "? DeviceUnreadable")];
+    for (error, expected) in reasons_of {
         let mut bench = Bench::new();
         bench.one("nvme0", nvme_with(|health| health.warning = 8));
-        let findings = bench.round_of(Err(trouble), Vec::new());
+        let findings = bench.round_of(Err(error), Vec::new());
         assert_eq!(reasons(&findings.verdicts[0].state), [expected]);
         assert_eq!(reasons(&bench.one("nvme0", nvme_with(|health| health.warning = 8))), ["NvmeReadOnly"]);
     }
@@ -187,7 +187,7 @@ fn without_a_list_all_is_unknown_and_nothing_is_forgotten() {
 fn readings_of_another_version_and_refusals_are_unknown() {
     let mut bench = Bench::new();
     let strange = Ok(serde_json::json!({"health": {"kind": "tape"}}));
-    let denied = Err(Trouble::Read(ReadError::Denied { message: "nvme1: CAP_SYS_ADMIN".to_owned() }));
+    let denied = Err(PollError::Read(ReadError::Denied { message: "nvme1: CAP_SYS_ADMIN".to_owned() }));
     let findings = bench.round(vec![("nvme0", strange), ("nvme1", denied)]);
     let found: Vec<_> = findings.verdicts.iter().flat_map(|verdict| reasons(&verdict.state)).collect();
     assert_eq!(found, ["? DeviceUnreadable", "? PermissionDenied"]);

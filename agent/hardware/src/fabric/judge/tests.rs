@@ -4,8 +4,8 @@ use super::*;
 use crate::fabric::reading::{Interface, Rate};
 
 mod errors;
+mod poll_errors;
 mod presence;
-mod trouble;
 
 const PORT: &str = "mlx5_0/1";
 

@@ -10,7 +10,7 @@ use super::{
     presence, words,
 };
 use crate::{
-    Fault, State, Trouble, Verdict,
+    Fault, PollError, State, Verdict,
     gpu::{Access, GpuReading},
     unknown,
 };
@@ -75,9 +75,9 @@ impl GpuJudge {
     }
 
     fn of_driver(&self) -> Option<Verdict> {
-        let state = match (&self.driver.trouble, &self.driver.reading) {
+        let state = match (&self.driver.no_reading, &self.driver.reading) {
             (Some(Standing::Released), _) | (None, None) => return None,
-            (Some(trouble), _) => faultless(trouble, &Known::default()),
+            (Some(standing), _) => faultless(standing, &Known::default()),
             (None, Some(reading)) => {
                 let version = reading.version.as_deref().unwrap_or("of unknown version");
                 let faults = self.driver_faults(reading.mismatch, version);
@@ -134,7 +134,7 @@ fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
 /// The state of a device that has no fault.
 fn faultless(standing: &Standing, known: &Known) -> State {
     match standing {
-        Standing::Unknown(trouble) | Standing::Unfound(trouble) => unknown(trouble),
+        Standing::Unknown(error) | Standing::Unfound(error) => unknown(error),
         other => State::Well { message: well(other.reading(), known) },
     }
 }
@@ -152,8 +152,8 @@ fn word(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static st
         Standing::Missing => Some("lost"),
         Standing::Answered(reading) if reading.access == Access::Lost => Some("lost"),
         Standing::Unfound(_) => Some("not found"),
-        Standing::Unknown(Trouble::Silent(_)) => Some("not answering"),
-        Standing::Unknown(Trouble::Read(_)) => Some("not readable"),
+        Standing::Unknown(PollError::NoAnswer(_)) => Some("not answering"),
+        Standing::Unknown(PollError::Read(_)) => Some("not readable"),
         _ if verdicts.iter().any(is_failing) => Some("failing"),
         _ => None,
     }

@@ -9,7 +9,7 @@ use super::{
     history::{Corrected, Slowdown, Streak, Uncorrected},
 };
 use crate::{
-    ReadError, Trouble,
+    PollError, ReadError,
     gpu::{Access, GpuReading},
 };
 
@@ -48,9 +48,9 @@ pub(super) enum Standing {
     Unasked,
     Answered(Box<GpuReading>),
     /// Its state is unknown.
-    Unknown(Trouble),
+    Unknown(PollError),
     /// Remembered, and not found by this run; why it is unknown what that means.
-    Unfound(Trouble),
+    Unfound(PollError),
     /// Not on the bus any more.
     Missing,
     /// Its driver is gone, or it was given to another: no fault.
@@ -76,10 +76,10 @@ pub(super) struct Evidence {
 }
 
 impl Standing {
-    pub(super) fn of_trouble(trouble: &Trouble) -> Self {
-        match trouble {
-            Trouble::Read(ReadError::Gone { .. }) => Self::Released,
-            trouble => Self::Unknown(trouble.clone()),
+    pub(super) fn of_error(error: &PollError) -> Self {
+        match error {
+            PollError::Read(ReadError::Gone { .. }) => Self::Released,
+            error => Self::Unknown(error.clone()),
         }
     }
 

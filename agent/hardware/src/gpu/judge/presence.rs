@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{DRIVER, GpuJudge, device::Standing, history::Streak};
-use crate::{ReadError, Trouble};
+use crate::{PollError, ReadError};
 
 /// GPUs that are expected and have never been seen.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,12 +73,12 @@ impl GpuJudge {
         if self.settings.expected.is_some_and(|expected| present >= expected) {
             return Standing::Unasked;
         }
-        match (&self.driver.reading, &self.driver.trouble) {
+        match (&self.driver.reading, &self.driver.no_reading) {
             (Some(_), _) => {
                 let message = "not on the bus at the first look; it is looked for again".to_owned();
-                Standing::Unfound(Trouble::Read(ReadError::Failed { message }))
+                Standing::Unfound(PollError::Read(ReadError::Failed { message }))
             }
-            (None, Some(Standing::Unknown(trouble))) => Standing::Unfound(trouble.clone()),
+            (None, Some(Standing::Unknown(error))) => Standing::Unfound(error.clone()),
             (None, _) => Standing::Unasked,
         }
     }

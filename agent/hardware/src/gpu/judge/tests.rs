@@ -1,4 +1,4 @@
-mod trouble;
+mod poll_errors;
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Fault, Silence, State, Verdict,
+    Fault, NoAnswer, State, Verdict,
     gpu::{Ecc, FabricState, Identity, Mig, Remap, Retired},
 };
 
@@ -77,9 +77,9 @@ impl Bench {
         self.judge.judge(Round { now: self.now(), listed: Ok(listed), answers })
     }
 
-    fn unlisted(&mut self, trouble: Trouble) -> Findings {
+    fn unlisted(&mut self, error: PollError) -> Findings {
         self.seconds += 30;
-        self.judge.judge(Round { now: self.now(), listed: Err(trouble), answers: Vec::new() })
+        self.judge.judge(Round { now: self.now(), listed: Err(error), answers: Vec::new() })
     }
 
     fn xid(&mut self, name: &str, xid: u64, times: u64) -> Findings {
@@ -99,8 +99,8 @@ fn bench() -> Bench {
     Bench::new(GpuSettings::default())
 }
 
-fn silence() -> Trouble {
-    Trouble::Silent(Silence { since: Timestamp::UNIX_EPOCH, message: "no answer within 15 s".into() })
+fn no_answer() -> PollError {
+    PollError::NoAnswer(NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer within 15 s"))
 }
 
 fn states<'a>(findings: &'a Findings, subject: &str, condition: &str) -> Vec<&'a State> {
@@ -270,7 +270,7 @@ fn while_the_driver_is_silent_it_is_not_known_where_an_unfound_gpu_is() {
     bench.restart();
     for _ in 0..3 {
         bench.seconds += 30;
-        let answers = vec![(DRIVER.to_owned(), Err(silence())), (ONE.to_owned(), bench.gpus[ONE].clone())];
+        let answers = vec![(DRIVER.to_owned(), Err(no_answer())), (ONE.to_owned(), bench.gpus[ONE].clone())];
         let listed = Ok(vec![DRIVER.to_owned(), ONE.to_owned()]);
         let findings = bench.judge.judge(Round { now: bench.now(), listed, answers });
         assert_eq!(reasons(&findings, TWO), ["unknown DeviceNotAnswering"]);
@@ -348,10 +348,10 @@ fn an_operator_says_how_many_there_have_to_be() {
 }
 
 #[test]
-fn silence_is_unknown_and_others_go_on() {
+fn no_answer_is_unknown_and_others_go_on() {
     let mut bench = bench();
     bench.round();
-    bench.gpus.insert(ONE, Err(silence()));
+    bench.gpus.insert(ONE, Err(no_answer()));
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["unknown DeviceNotAnswering"]);
     assert_eq!(reasons(&findings, TWO), ["well"]);
@@ -359,7 +359,7 @@ fn silence_is_unknown_and_others_go_on() {
     bench.set(ONE, |_| ());
     assert_eq!(reasons(&bench.round(), ONE), ["well"]);
 
-    let findings = bench.unlisted(silence());
+    let findings = bench.unlisted(no_answer());
     for subject in [ONE, TWO, DRIVER] {
         assert_eq!(reasons(&findings, subject), ["unknown DeviceNotAnswering"]);
     }
@@ -370,12 +370,12 @@ fn silence_is_unknown_and_others_go_on() {
 fn without_a_driver_nothing_is_said_and_with_it_everything_is_back() {
     let mut bench = bench();
     bench.round();
-    let gone = || Trouble::Read(ReadError::Gone { what: "a GPU's driver".into() });
+    let gone = || PollError::Read(ReadError::Gone { what: "a GPU's driver".into() });
     for _ in 0..3 {
         assert_eq!(bench.unlisted(gone()), Findings::default());
     }
     assert_eq!(reasons(&bench.round(), TWO), ["well"]);
-    bench.gpus.insert(ONE, Err(Trouble::Read(ReadError::Gone { what: "libnvidia-ml.so.1".into() })));
+    bench.gpus.insert(ONE, Err(PollError::Read(ReadError::Gone { what: "libnvidia-ml.so.1".into() })));
     assert_eq!(reasons(&bench.round(), ONE), ["nothing"]);
 }
 
@@ -384,7 +384,7 @@ fn a_driver_and_a_library_that_do_not_fit_are_one_fault() {
     let mut bench = bench();
     bench.driver.mismatch = true;
     for name in [ONE, TWO] {
-        bench.gpus.insert(name, Err(Trouble::Read(ReadError::Failed { message: "versions".into() })));
+        bench.gpus.insert(name, Err(PollError::Read(ReadError::Failed { message: "versions".into() })));
     }
     let findings = bench.round();
     assert_eq!(reasons(&findings, DRIVER), ["GpuDriverMismatch"]);

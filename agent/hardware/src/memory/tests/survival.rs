@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{Silence, memory::reading::WHOLE};
+use crate::{NoAnswer, memory::reading::WHOLE};
 
-fn silence(node: &Node) -> Trouble {
-    Trouble::Silent(Silence { since: node.now.wall, message: "no answer within 10 s".to_owned() })
+fn no_answer(node: &Node) -> PollError {
+    PollError::NoAnswer(NoAnswer::asked(node.now.wall, "no answer within 10 s"))
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_controller_that_does_not_answer_leaves_its_modules_unknown() {
     let mut node = Node::new();
     node.look();
     let mut round = node.pass(60).round();
-    round.answers = vec![("MC0".to_owned(), Err(silence(&node)))];
+    round.answers = vec![("MC0".to_owned(), Err(no_answer(&node)))];
     let findings = node.judge.judge(round);
     assert_eq!(reasons(&findings, DIMM), ["unknown: DeviceNotAnswering"]);
     assert_eq!(reasons(&findings, "Memory"), ["well"]);
@@ -89,9 +89,9 @@ fn a_device_that_was_not_asked_is_as_it_was() {
 fn a_list_that_is_unknown_leaves_everything_unknown_and_one_that_is_gone_nothing() {
     let mut node = Node::new();
     node.look();
-    let unknown = Round { now: node.now.clone(), listed: Err(silence(&node)), answers: Vec::new() };
+    let unknown = Round { now: node.now.clone(), listed: Err(no_answer(&node)), answers: Vec::new() };
     assert_eq!(reasons(&node.judge.judge(unknown), DIMM), ["unknown: DeviceNotAnswering"]);
-    let listed = Err(Trouble::Read(ReadError::Gone { what: "memory".to_owned() }));
+    let listed = Err(PollError::Read(ReadError::Gone { what: "memory".to_owned() }));
     let gone = Round { now: node.now.clone(), listed, answers: Vec::new() };
     assert_eq!(node.judge.judge(gone), Findings::default());
 }
@@ -170,12 +170,12 @@ proptest! {
 
 #[test]
 fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
-    for (trouble, reason) in crate::unknown::tests::troubles() {
+    for (error, reason) in crate::unknown::tests::poll_errors() {
         let mut node = Node::new();
         node.look();
         node.mc("dimm1/dimm_ue_count", 1);
         assert_eq!(reasons(&node.look(), DIMM), ["MemoryUncorrectedError"]);
-        let round = Round { now: node.now.clone(), listed: Err(trouble), answers: Vec::new() };
+        let round = Round { now: node.now.clone(), listed: Err(error), answers: Vec::new() };
         let findings = node.judge.judge(round);
         for subject in [DIMM, "Memory"] {
             assert_eq!(reasons(&findings, subject), [format!("unknown: {reason}")]);

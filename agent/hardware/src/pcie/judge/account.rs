@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodewell_model::Inventory;
 
-use super::{Device, Fault, Findings, Name, PcieJudge, State, Trouble, Verdict};
+use super::{Device, Fault, Findings, Name, PcieJudge, PollError, State, Verdict};
 use crate::unknown;
 
 impl PcieJudge {
@@ -75,13 +75,13 @@ fn behind(first: &str) -> State {
 impl Device {
     /// Whether there is something to report: it has been read once, or there is a reason why it has not.
     fn is_known(&self) -> bool {
-        !self.id.is_empty() || self.trouble.is_some()
+        !self.id.is_empty() || self.poll_error.is_some()
     }
 
-    fn state(&mut self, listing: Option<&Trouble>, corrected_per_hour: u32) -> State {
-        let trouble = if self.presence.is_gone() { None } else { listing.or(self.trouble.as_ref()) };
-        if let Some(trouble) = trouble {
-            return unknown(trouble);
+    fn state(&mut self, listing: Option<&PollError>, corrected_per_hour: u32) -> State {
+        let poll_error = if self.presence.is_gone() { None } else { listing.or(self.poll_error.as_ref()) };
+        if let Some(poll_error) = poll_error {
+            return unknown(poll_error);
         }
         let faults = self.faults(corrected_per_hour);
         if faults.is_empty() { State::Well { message: self.words() } } else { State::Faulty(faults) }

@@ -8,8 +8,8 @@ use crate::{
 };
 
 mod links;
+mod poll_errors;
 mod presence;
-mod trouble;
 
 const CARD: &str = "0000:01:00.0";
 const PORT: &str = "0000:00:01.0";

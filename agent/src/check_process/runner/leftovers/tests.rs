@@ -52,8 +52,8 @@ async fn an_orphan_at_a_device_is_respected_until_it_is_gone() {
     let proc = Proc::new();
     let folder = proc.put(77, "nwd:nvme0", 'D', 1, 400);
     let mut leftovers = proc.found().await;
-    let silence = leftovers.forbid(&at("nvme0")).unwrap();
-    assert_eq!(silence.message, "its reader, pid 77, is stuck in the kernel");
+    let no_answer = leftovers.forbid(&at("nvme0")).unwrap();
+    assert_eq!(no_answer.message, "its reader, pid 77, is stuck in the kernel");
     assert!(leftovers.forbid(&at("nvme1")).is_none());
     assert!(!leftovers.reap());
     fs::remove_dir_all(folder).unwrap();

@@ -36,7 +36,7 @@ impl Heard {
         rounds.last().unwrap().answers.iter().map(|(device, answer)| (device.clone(), word(answer))).collect()
     }
 
-    fn listed(&self) -> Result<usize, Trouble> {
+    fn listed(&self) -> Result<usize, PollError> {
         self.0.lock().unwrap().last().unwrap().listed.clone().map(|devices| devices.len())
     }
 }
@@ -44,9 +44,9 @@ impl Heard {
 fn word(answer: &Answer) -> &'static str {
     match answer {
         Ok(_) => "read",
-        Err(Trouble::Silent(_)) => "silent",
-        Err(Trouble::Read(ReadError::Failed { .. })) => "failed",
-        Err(Trouble::Read(_)) => "other",
+        Err(PollError::NoAnswer(_)) => "silent",
+        Err(PollError::Read(ReadError::Failed { .. })) => "failed",
+        Err(PollError::Read(_)) => "other",
     }
 }
 
@@ -164,7 +164,7 @@ async fn when_the_list_hangs_the_known_ones_are_unknown() {
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
     poll_loop.pace.deadline = SHORT;
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
-    assert!(matches!(heard.listed(), Err(Trouble::Silent(_))));
+    assert!(matches!(heard.listed(), Err(PollError::NoAnswer(_))));
     assert!(heard.last().len() == 3 && heard.last().iter().all(|(_, word)| *word == "silent"));
     assert!(!poll_loop.listens());
 }
@@ -177,7 +177,7 @@ async fn a_family_that_is_not_there_is_looked_for_less_often() {
     };
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(gone))).await;
     assert!(poll_loop.is_absent);
-    assert!(matches!(heard.listed(), Err(Trouble::Read(ReadError::Gone { .. }))));
+    assert!(matches!(heard.listed(), Err(PollError::Read(ReadError::Gone { .. }))));
     assert!(poll_loop.due > Instant::now() + HOUR * 8);
     poll_loop.hurry();
     assert!(poll_loop.due <= Instant::now());
@@ -211,7 +211,7 @@ async fn a_round_that_is_stopped_is_no_round() {
 async fn without_any_list_no_device_was_looked_at() {
     let (mut poll_loop, _) = poll_loop(SHORT);
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
-    assert!(matches!(poll_loop.rest, Rest::All(Trouble::Silent(_))));
+    assert!(matches!(poll_loop.rest, Rest::All(PollError::NoAnswer(_))));
     assert!(!poll_loop.was_judged);
     poll_loop.pace.deadline = HOUR;
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;

@@ -1,7 +1,7 @@
 //! What is reported, and what stays, when a run begins with the saved state of an earlier one.
 
 use nodewell_client::Client;
-use nodewell_hardware::{Silence, Trouble};
+use nodewell_hardware::{NoAnswer, PollError};
 
 use super::*;
 use crate::check_process::family::Family;
@@ -21,8 +21,8 @@ fn said() -> Said {
     }
 }
 
-fn silent() -> Trouble {
-    Trouble::Silent(Silence { since: said().since, message: "no answer within 20 s".to_owned() })
+fn silent() -> PollError {
+    PollError::NoAnswer(NoAnswer::asked(said().since, "no answer within 20 s"))
 }
 
 #[tokio::test]

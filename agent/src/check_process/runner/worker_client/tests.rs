@@ -24,9 +24,9 @@ fn reading(device: &str) -> Outcome {
     Outcome::Said(Said::Reading(json!({ "of": device })))
 }
 
-fn silence(outcome: Outcome) -> String {
-    let Outcome::Silent(silence) = outcome else { panic!("{outcome:?}") };
-    silence.message
+fn no_answer(outcome: Outcome) -> String {
+    let Outcome::Silent(no_answer) = outcome else { panic!("{outcome:?}") };
+    no_answer.message
 }
 
 fn broken(outcome: Outcome) -> String {
@@ -56,10 +56,10 @@ async fn one_worker_answers_one_question_after_the_other() {
 async fn one_that_hangs_is_killed_and_the_next_question_has_a_fresh_one() {
     let fake = but_sda(Act::Hang);
     let mut worker_client = worker_client_with(&fake);
-    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
     assert_eq!(fake.killed(), 1);
     assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
-    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s", "it is asked again");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s", "it is asked again");
     assert_eq!(fake.started(), 2);
 }
 
@@ -67,17 +67,17 @@ async fn one_that_hangs_is_killed_and_the_next_question_has_a_fresh_one() {
 async fn one_that_cannot_be_killed_is_left_and_no_worker_goes_there_again() {
     let fake = but_sda(Act::HangForGood);
     let mut worker_client = worker_client_with(&fake);
-    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 1, is stuck in the kernel");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 1, is stuck in the kernel");
     assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
     let before = fake.asked();
-    assert_eq!(silence(read(&mut worker_client, "sda", PLENTY).await), "its reader, pid 1, is stuck in the kernel");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", PLENTY).await), "its reader, pid 1, is stuck in the kernel");
     assert_eq!(fake.asked(), before, "it was not asked");
     assert_eq!(worker_client.leftovers.summary().unwrap(), "readers stuck in the kernel at sda; 1 since the start");
     assert!(!worker_client.leftovers.reap());
     fake.let_go(1);
     assert!(worker_client.leftovers.reap());
     assert_eq!(worker_client.leftovers.summary(), None);
-    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 2, is stuck in the kernel");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 2, is stuck in the kernel");
 }
 
 #[tokio::test]
@@ -85,11 +85,11 @@ async fn after_two_that_are_left_no_device_is_asked_until_one_is_gone() {
     let fake = Fake::new(|question| if name_of(question) == "sdc" { Act::Answer } else { Act::HangForGood });
     let mut worker_client = worker_client_with(&fake);
     for device in ["sda", "sdb"] {
-        assert!(silence(read(&mut worker_client, device, SHORT).await).contains("is stuck in the kernel"));
+        assert!(no_answer(read(&mut worker_client, device, SHORT).await).contains("is stuck in the kernel"));
     }
     assert!(worker_client.leftovers.are_many());
     assert_eq!(
-        silence(read(&mut worker_client, "sdc", PLENTY).await),
+        no_answer(read(&mut worker_client, "sdc", PLENTY).await),
         "not asked: the readers of 2 others are stuck in the kernel"
     );
     assert_eq!(fake.started(), 2);
@@ -187,7 +187,7 @@ async fn released_it_holds_no_worker() {
 #[tokio::test]
 async fn a_real_process_that_is_stopped_dies_and_one_that_ends_says_how() {
     let mut worker_client = WorkerClient::new(Box::new(shell("kill -STOP $$")), worker_config());
-    assert_eq!(silence(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
     assert_eq!(worker_client.leftovers.summary(), None);
     let mut worker_client =
         WorkerClient::new(Box::new(shell("read worker_config; read question; exit 3")), worker_config());

@@ -10,7 +10,7 @@ fn all_mounts_of_a_silent_server_hang_and_the_server_is_named_once() {
     let mut node = node(rows);
     let verdicts = node.verdicts();
     assert_eq!((told(&verdicts).len(), verdicts.len()), (0, 2), "well, by name: {verdicts:?}");
-    node.is("nfs:filer", silence(SILENT));
+    node.is("nfs:filer", no_answer(SILENT));
     let verdicts = node.verdicts();
     let expected = [
         is("MountHung", "MountNotAnswering", "/home"),
@@ -32,7 +32,7 @@ fn a_server_of_volumes_is_named_and_the_volumes_are_not() {
     let pod = "/var/lib/kubelet/pods/1/volumes/kubernetes.io~nfs/a";
     let mut node = node(vec![remote(pod, Kind::Server, "filer:/x", "nfs:filer")]);
     assert_eq!(node.verdicts(), [], "there are many, and they come and go");
-    node.is("nfs:filer", silence(SILENT));
+    node.is("nfs:filer", no_answer(SILENT));
     assert_eq!(node.told(), is("VolumeUnhealthy", "NfsServerNotResponding", "filer"));
 }
 
@@ -40,7 +40,7 @@ fn a_server_of_volumes_is_named_and_the_volumes_are_not() {
 fn a_volume_of_a_program_is_a_volume() {
     let pod = "/var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/a/mount";
     let mut node = node(vec![remote(pod, Kind::Fuse, "bucket", pod)]);
-    node.is(pod, silence(SILENT));
+    node.is(pod, no_answer(SILENT));
     assert_eq!(node.told(), is("VolumeUnhealthy", "MountNotAnswering", pod));
 }
 
@@ -48,9 +48,9 @@ fn a_volume_of_a_program_is_a_volume() {
 fn who_was_not_asked_does_not_hang() {
     let mut node = node(vec![remote("/home", Kind::Server, "filer:/x", "nfs:filer")]);
     node.verdicts();
-    node.is("nfs:filer", silence(&format!("{NOT_ASKED}the readers of 2 others are stuck in the kernel")));
+    node.is("nfs:filer", not_asked("the readers of 2 others are stuck in the kernel"));
     assert_eq!(node.told(), is("MountHung", "DeviceNotAnswering", "/home"));
-    node.is("nfs:filer", silence("its reader, pid 77, is stuck in the kernel"));
+    node.is("nfs:filer", no_answer("its reader, pid 77, is stuck in the kernel"));
     assert_eq!(node.told()[0].1, "MountNotAnswering");
 }
 

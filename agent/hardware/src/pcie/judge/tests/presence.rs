@@ -142,7 +142,7 @@ fn of_a_branch_that_does_not_answer_its_root_is_at_fault() {
 /// Reader and judge together, on a tree of files.
 fn round(reader: &mut crate::pcie::PcieReader, judge: &mut PcieJudge, secs: u64) -> Findings {
     let names = reader.list().unwrap();
-    let answers = names.iter().map(|name| (name.clone(), reader.read(name).map_err(Trouble::Read))).collect();
+    let answers = names.iter().map(|name| (name.clone(), reader.read(name).map_err(PollError::Read))).collect();
     let bus = Bus { secs: LATER + secs, ..Bus::new() };
     judge.judge(Round { now: bus.now(), listed: Ok(names), answers })
 }

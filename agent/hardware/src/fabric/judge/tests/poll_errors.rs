@@ -1,9 +1,9 @@
 use super::*;
-use crate::{Reader, Silence, fabric::reader::tests as sysfs};
+use crate::{NoAnswer, Reader, fabric::reader::tests as sysfs};
 
 #[test]
 fn without_cards_nothing_is_said_unless_ports_are_expected() {
-    let gone = || Err(Trouble::Read(ReadError::Gone { what: "/sys/class/infiniband".to_owned() }));
+    let gone = || Err(PollError::Read(ReadError::Gone { what: "/sys/class/infiniband".to_owned() }));
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
     let round = Round { now: fabric.now(), listed: gone(), answers: Vec::new() };
@@ -19,10 +19,10 @@ fn without_cards_nothing_is_said_unless_ports_are_expected() {
 }
 
 #[test]
-fn silence_and_garbage_are_unknown() {
+fn no_answer_and_garbage_are_unknown() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
-    let silent = || Trouble::Silent(Silence { since: fabric.now().wall, message: "no answer within 10 s".to_owned() });
+    let silent = || PollError::NoAnswer(NoAnswer::asked(fabric.now().wall, "no answer within 10 s"));
     let (one, all, now) = (silent(), silent(), fabric.now());
     for (bad, word) in [(Err(one), "DeviceNotAnswering"), (Ok(serde_json::json!({"state": -1})), "DeviceUnreadable")] {
         let answers = vec![(PORT.to_owned(), bad)];
@@ -69,7 +69,7 @@ fn a_port_that_goes_down_in_sysfs_becomes_a_verdict_and_then_its_card_goes() {
         for _ in 0..secs / 10 {
             fabric.secs += 10;
             let names = reader.list().unwrap();
-            let answers = names.iter().map(|name| (name.clone(), reader.read(name).map_err(Trouble::Read))).collect();
+            let answers = names.iter().map(|name| (name.clone(), reader.read(name).map_err(PollError::Read))).collect();
             findings = fabric.judge.judge(Round { now: fabric.now(), listed: Ok(names), answers });
         }
         findings
@@ -85,10 +85,10 @@ fn a_port_that_goes_down_in_sysfs_becomes_a_verdict_and_then_its_card_goes() {
 
 #[test]
 fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
-    for (trouble, reason) in crate::unknown::tests::troubles() {
+    for (error, reason) in crate::unknown::tests::poll_errors() {
         let mut fabric = Fabric::ordinary();
         let before = fabric.after(0);
-        let findings = fabric.judge.judge(Round { now: fabric.now(), listed: Err(trouble), answers: Vec::new() });
+        let findings = fabric.judge.judge(Round { now: fabric.now(), listed: Err(error), answers: Vec::new() });
         assert_eq!(said(&findings, PORT), [format!("Unknown: {reason}")]);
         assert_eq!(findings.inventory[0].total, before.inventory[0].total);
         assert!(is_well(&fabric.after(10)));

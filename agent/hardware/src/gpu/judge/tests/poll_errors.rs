@@ -1,15 +1,15 @@
 //! GPUs whose state is unknown.
 
 use super::*;
-use crate::unknown::tests::troubles;
+use crate::unknown::tests::poll_errors;
 
 #[test]
 fn without_a_list_all_are_unknown_and_counted_until_there_is_one() {
-    for (trouble, reason) in troubles() {
+    for (error, reason) in poll_errors() {
         let mut bench = bench();
         bench.set(TWO, |gpu| gpu.remap = Some(Remap { failed: true, ..Remap::default() }));
         let total = bench.round().inventory[0].total;
-        let findings = bench.unlisted(trouble);
+        let findings = bench.unlisted(error);
         for subject in [ONE, TWO, DRIVER] {
             assert_eq!(reasons(&findings, subject), [format!("unknown {reason}")]);
         }
@@ -28,9 +28,9 @@ fn what_a_silent_gpu_had_is_said_beside_its_xid() {
     bench.set(ONE, |gpu| gpu.remap = Some(Remap { failed: true, ..Remap::default() }));
     bench.round();
     bench.xid(ONE, 119, 1);
-    for (trouble, _) in troubles() {
-        bench.gpus.insert(ONE, Err(trouble.clone()));
-        for findings in [bench.round(), bench.round(), bench.unlisted(trouble)] {
+    for (error, _) in poll_errors() {
+        bench.gpus.insert(ONE, Err(error.clone()));
+        for findings in [bench.round(), bench.round(), bench.unlisted(error)] {
             assert_eq!(reasons(&findings, ONE), ["GpuXid119GspRpcTimeout", "GpuRowRemapFailed"]);
         }
     }

@@ -1,11 +1,11 @@
 use super::*;
-use crate::Silence;
+use crate::NoAnswer;
 
 #[test]
 fn what_does_not_parse_or_is_refused_is_unknown_and_the_others_go_on() {
     let mut bus = Bus::new();
     bus.after(0);
-    let denied = Err(Trouble::Read(ReadError::Denied { message: "config".to_owned() }));
+    let denied = Err(PollError::Read(ReadError::Denied { message: "config".to_owned() }));
     let unreadable = "DeviceUnreadable";
     for (bad, reason) in
         [(Ok(Value::Null), unreadable), (Ok(serde_json::json!({"id": 7})), unreadable), (denied, "PermissionDenied")]
@@ -23,13 +23,13 @@ fn what_does_not_parse_or_is_refused_is_unknown_and_the_others_go_on() {
 }
 
 #[test]
-fn silence_is_unknown_for_the_one_or_for_all() {
+fn no_answer_is_unknown_for_the_one_or_for_all() {
     let mut bus = Bus::new();
     bus.after(0);
-    let silent = || Trouble::Silent(Silence { since: bus.now().wall, message: "no answer within 10 s".to_owned() });
-    let (trouble, all, now) = (silent(), silent(), bus.now());
+    let silent = || PollError::NoAnswer(NoAnswer::asked(bus.now().wall, "no answer within 10 s"));
+    let (poll_error, all, now) = (silent(), silent(), bus.now());
     let listed = Ok(vec![PORT.to_owned(), CARD.to_owned()]);
-    let answers = vec![(CARD.to_owned(), Err(trouble))];
+    let answers = vec![(CARD.to_owned(), Err(poll_error))];
     let findings = bus.judge.judge(Round { now: now.clone(), listed, answers });
     assert_eq!(reasons(&findings, CARD), ["Unknown: DeviceNotAnswering"]);
     assert!(reasons(&findings, PORT).is_empty());
@@ -41,7 +41,7 @@ fn silence_is_unknown_for_the_one_or_for_all() {
 fn without_a_bus_nothing_is_said() {
     let mut bus = Bus::new();
     bus.after(0);
-    let gone = Err(Trouble::Read(ReadError::Gone { what: "/sys/bus/pci/devices".to_owned() }));
+    let gone = Err(PollError::Read(ReadError::Gone { what: "/sys/bus/pci/devices".to_owned() }));
     assert_eq!(bus.judge.judge(Round { now: bus.now(), listed: gone, answers: Vec::new() }), Findings::default());
 }
 
@@ -85,10 +85,10 @@ fn what_another_version_kept_is_forgotten() {
 
 #[test]
 fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
-    for (trouble, reason) in crate::unknown::tests::troubles() {
+    for (poll_error, reason) in crate::unknown::tests::poll_errors() {
         let mut bus = Bus::new();
         let before = bus.after(0);
-        let findings = bus.judge.judge(Round { now: bus.now(), listed: Err(trouble), answers: Vec::new() });
+        let findings = bus.judge.judge(Round { now: bus.now(), listed: Err(poll_error), answers: Vec::new() });
         assert_eq!(reasons(&findings, CARD), [format!("Unknown: {reason}")]);
         assert_eq!(findings.inventory[0].total, before.inventory[0].total);
         assert!(reasons(&bus.after(60), CARD).is_empty());
