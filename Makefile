@@ -30,6 +30,7 @@ clippy:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 words:
 	@packaging/lint/words
+	@packaging/lint/examples
 licences:
 	@packaging/licences
 .PHONY: format words clippy licences
@@ -55,7 +56,7 @@ e2e: toolchain deps ## the long proofs
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-controller --locked --test cluster
 	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked sim_no_seed -- --nocapture
-	$(CARGO) test --release -p nodewell-sim --locked --test mutations -- --ignored
+	$(CARGO) test --release -p nodewell-sim --locked mutations -- --ignored
 	$(MAKE) vm
 	$(MAKE) packages
 	packaging/rpm-in-a-root

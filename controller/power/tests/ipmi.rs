@@ -1,44 +1,37 @@
 //! Real power: `fence_ipmilan` and `ipmitool` over LAN+ against a simulated BMC that ends a real process.
-#![allow(clippy::unwrap_used)]
-
-mod bench;
-mod examples;
-mod fake;
-mod real;
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_bmc::{Bmc, Manner, PASSWORD, missing};
+use nodewell_bmc::{Bmc, Manner, PASSWORD};
 use nodewell_kit::free_port;
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{action::Failed, facts::Node, facts::Truth, method::Agent, snapshot::PowerState};
 
-use bench::Bench;
-use fake::{Fake, node};
-use real::run;
+use crate::{
+    bench::Bench,
+    fake::{Fake, node},
+    real::{Cases, run},
+};
 
 /// As the BMC sends it, and as the kernel of the node reads it from its firmware.
 const GUID: &str = "a123456789abcdefa123456789abcdef";
 const SYSTEM_UUID: &str = "674523a1-ab89-efcd-a123-456789abcdef";
 
-fn main() -> std::process::ExitCode {
-    let cases: [(&'static str, fn()); 12] = [
-        ("off_ends_the_machine_and_on_starts_it", || run(off_and_on())),
-        ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
-        ("a_closed_port_is_unknown", || run(closed_port())),
-        ("a_machine_that_ignores_off_stays_on", || run(ignores_off())),
-        ("another_machines_bmc_is_never_acted_upon", || run(mismatch())),
-        ("a_bmc_with_a_guid_of_its_own_can_be_pinned", || run(pinned())),
-        ("a_guid_in_reversed_order_is_the_same_machine", || run(reversed())),
-        ("two_nodes_behind_one_bmc_are_refused", || run(shared())),
-        ("installed_agents_tell_their_options", || run(installed())),
-        ("the_documentations_examples_fit_the_installed_agents", || run(examples::fit_the_installed_agents())),
-        ("the_documentations_examples_hold_to_their_node", || run(examples::hold_to_their_node())),
-        ("the_documentations_redfish_lacks_only_its_bmc", || run(examples::redfish_is_configured_rightly())),
-    ];
-    real::main(&cases, missing)
-}
+pub(crate) const CASES: Cases = &[
+    ("off_ends_the_machine_and_on_starts_it", || run(off_and_on())),
+    ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
+    ("a_closed_port_is_unknown", || run(closed_port())),
+    ("a_machine_that_ignores_off_stays_on", || run(ignores_off())),
+    ("another_machines_bmc_is_never_acted_upon", || run(mismatch())),
+    ("a_bmc_with_a_guid_of_its_own_can_be_pinned", || run(pinned())),
+    ("a_guid_in_reversed_order_is_the_same_machine", || run(reversed())),
+    ("two_nodes_behind_one_bmc_are_refused", || run(shared())),
+    ("installed_agents_tell_their_options", || run(installed())),
+    ("the_documentations_examples_fit_the_installed_agents", || run(crate::examples::fit_the_installed_agents())),
+    ("the_documentations_examples_hold_to_their_node", || run(crate::examples::hold_to_their_node())),
+    ("the_documentations_redfish_lacks_only_its_bmc", || run(crate::examples::redfish_is_configured_rightly())),
+];
 
 struct Room {
     bench: Bench,

@@ -4,19 +4,23 @@ use libtest_mimic::{Arguments, Trial};
 
 const AT_ONCE: usize = 4;
 
-/// Runs `cases`, or prints for each why it cannot run.
-pub(crate) fn main(cases: &[(&'static str, fn())], missing: impl Fn() -> Option<String>) -> std::process::ExitCode {
+pub(crate) type Cases = &'static [(&'static str, fn())];
+
+/// Each case of each group, or for each why it cannot run.
+pub(crate) fn main(groups: &[(&str, Cases, Option<String>)]) -> std::process::ExitCode {
     let mut trials = Vec::new();
-    for (name, case) in cases.iter().copied() {
-        match missing() {
-            None => trials.push(Trial::test(name, move || {
-                case();
-                Ok(())
-            })),
-            Some(why) => {
-                eprintln!("{name}: skipped: {why}");
-                trials.push(Trial::test(format!("{name} (skipped: {why})"), || Ok(())).with_ignored_flag(true));
-            }
+    for (group, cases, missing) in groups {
+        for (name, case) in cases.iter().copied() {
+            trials.push(match missing {
+                None => Trial::test(format!("{group}::{name}"), move || {
+                    case();
+                    Ok(())
+                }),
+                Some(why) => {
+                    eprintln!("{group}::{name}: skipped: {why}");
+                    Trial::test(format!("{group}::{name} (skipped: {why})"), || Ok(())).with_ignored_flag(true)
+                }
+            });
         }
     }
     let mut arguments = Arguments::from_args();

@@ -1,14 +1,9 @@
 //! Real power over Redfish: `fence_redfish` and our own question for identity, over TLS, against OpenStack's emulator, whose
 //! systems are processes.
-#![allow(clippy::unwrap_used)]
-
-mod bench;
-mod fake;
-mod real;
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_bmc::{Conduct, PASSWORD, Redfish, missing_redfish};
+use nodewell_bmc::{Conduct, PASSWORD, Redfish};
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
@@ -18,34 +13,33 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use bench::Bench;
-use fake::{Fake, node};
-use real::run;
+use crate::{
+    bench::Bench,
+    fake::{Fake, node},
+    real::{Cases, run},
+};
 
 const UUID: &str = "a1234567-89ab-4def-a123-456789abcdef";
 /// The same machine as a kernel reads it whose firmware has the first three fields the other way round.
 const SWAPPED: &str = "674523a1-ab89-ef4d-a123-456789abcdef";
 const OTHER: &str = "b1234567-89ab-4def-a123-456789abcdef";
 
-fn main() -> std::process::ExitCode {
-    let cases: [(&'static str, fn()); 14] = [
-        ("off_ends_the_system_and_on_starts_it", || run(off_and_on())),
-        ("off_of_one_system_leaves_its_neighbour", || run(neighbours())),
-        ("a_uuid_in_either_order_or_pinned_is_the_same_machine", || run(orders_of_bytes())),
-        ("another_machines_system_is_never_acted_upon", || run(wrong_system())),
-        ("a_system_under_another_name_is_told_with_its_own", || run(redirected())),
-        ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
-        ("an_untrusted_certificate_is_not_asked_anything", || run(self_signed())),
-        ("a_bmc_that_hangs_in_its_answer_is_unknown", || run(hangs())),
-        ("an_order_whose_answer_never_ends_is_in_doubt_and_read_again", || run(hangs_at_orders())),
-        ("a_bmc_that_answers_late_is_waited_for", || run(late())),
-        ("a_system_that_ignores_off_stays_on", || run(unmoved(Conduct::Ignores))),
-        ("an_account_that_may_not_order_turns_nothing_off", || run(unmoved(Conduct::Forbids))),
-        ("a_bmc_that_lies_is_seen_while_the_node_is_ready_or_a_second_method_disagrees", || run(lies())),
-        ("two_nodes_on_one_system_are_refused_whatever_plug_says", || run(shared())),
-    ];
-    real::main(&cases, missing_redfish)
-}
+pub(crate) const CASES: Cases = &[
+    ("off_ends_the_system_and_on_starts_it", || run(off_and_on())),
+    ("off_of_one_system_leaves_its_neighbour", || run(neighbours())),
+    ("a_uuid_in_either_order_or_pinned_is_the_same_machine", || run(orders_of_bytes())),
+    ("another_machines_system_is_never_acted_upon", || run(wrong_system())),
+    ("a_system_under_another_name_is_told_with_its_own", || run(redirected())),
+    ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
+    ("an_untrusted_certificate_is_not_asked_anything", || run(self_signed())),
+    ("a_bmc_that_hangs_in_its_answer_is_unknown", || run(hangs())),
+    ("an_order_whose_answer_never_ends_is_in_doubt_and_read_again", || run(hangs_at_orders())),
+    ("a_bmc_that_answers_late_is_waited_for", || run(late())),
+    ("a_system_that_ignores_off_stays_on", || run(unmoved(Conduct::Ignores))),
+    ("an_account_that_may_not_order_turns_nothing_off", || run(unmoved(Conduct::Forbids))),
+    ("a_bmc_that_lies_is_seen_while_the_node_is_ready_or_a_second_method_disagrees", || run(lies())),
+    ("two_nodes_on_one_system_are_refused_whatever_plug_says", || run(shared())),
+];
 
 struct Room {
     bench: Bench,

@@ -1,16 +1,14 @@
 //! docs/safety.md speaks of what there is: each invariant that the simulation asks, files, functions and tests that exist.
 
-#![allow(clippy::unwrap_used)]
-
 use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
-const PAGE: &str = include_str!("../../docs/safety.md");
-const ORACLE: &str = include_str!("../../tests/sim/src/oracle.rs");
-const MUTATIONS: &str = include_str!("../../tests/sim/tests/mutations.rs");
+const PAGE: &str = include_str!("../../../docs/safety.md");
+const ORACLE: &str = include_str!("../../../tests/sim/src/oracle.rs");
+const MUTATIONS: &str = include_str!("../../../tests/sim/tests/sim/mutations.rs");
 /// Where what the page names is stored.
 const FOLDERS: [&str; 7] = ["agent", "controller", "docs", "packaging", "systemd", "tests/cases", "tests/sim"];
 /// Between the attribute of a test and its name there may be others.

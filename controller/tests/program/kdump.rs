@@ -1,8 +1,6 @@
 //! A crash dump from the packet to the decision: what comes over the wire, by `fence_kdump_send` where it is installed and by
 //! its bytes, delays the power and never more.
 
-#![allow(clippy::unwrap_used)]
-
 use std::{
     collections::BTreeSet,
     net::{SocketAddr, UdpSocket},

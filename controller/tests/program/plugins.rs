@@ -1,7 +1,5 @@
 //! Plug-ins, as scripts under the real keeper: each is asked for its type, and gives back the machines of that type only.
 
-#![allow(clippy::unwrap_used)]
-
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_controller::{

@@ -1,8 +1,5 @@
 //! The definitions that are shipped have exactly the fields that the program reads and writes.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "crds/fields.rs"]
 mod fields;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +10,8 @@ use nodewell_remediation::api::{
 };
 use serde_json::Value;
 
-const POLICIES: &str = include_str!("../../packaging/crds/remediationpolicies.yaml");
-const FENCES: &str = include_str!("../../packaging/crds/nodefences.yaml");
+const POLICIES: &str = include_str!("../../../packaging/crds/remediationpolicies.yaml");
+const FENCES: &str = include_str!("../../../packaging/crds/nodefences.yaml");
 
 fn schema(text: &str, part: &str) -> Value {
     let definition: Value = serde_saphyr::from_str(text).unwrap();

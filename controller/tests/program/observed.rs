@@ -1,7 +1,5 @@
 //! The controller's metrics, alerts and dashboard: each knows of the others, and the guide of all.
 
-#![allow(clippy::unwrap_used)]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

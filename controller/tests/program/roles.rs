@@ -1,7 +1,5 @@
 //! The roles that ship: who may write what, read from the manifests themselves.
 
-#![allow(clippy::unwrap_used)]
-
 use std::{fs, path::Path};
 
 use nodewell_controller::config::{Config, Settings};

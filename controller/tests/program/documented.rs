@@ -1,10 +1,8 @@
 //! The runbook has every reason that the controller gives.
 
-#![allow(clippy::unwrap_used)]
-
 use std::{fs, path::Path};
 
-const RUNBOOK: &str = include_str!("../../docs/remediation.md");
+const RUNBOOK: &str = include_str!("../../../docs/remediation.md");
 
 /// The reasons of `Hold::new("Word"` and of the guards' list, in all that decides or performs.
 fn reasons(folder: &Path, found: &mut Vec<String>) {
