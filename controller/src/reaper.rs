@@ -74,7 +74,7 @@ fn placed(file: &Path, mistake: &reaper::Mistake) -> Mistake {
 }
 
 impl Reaper {
-    /// Without a plug-in nothing can be reaped, so the ladder ends with the drain.
+    /// Without a plug-in nothing can be reaped, so the drain is the last step.
     ///
     /// # Errors
     /// What no policy can be made of.

@@ -15,7 +15,7 @@ pub const VERSION: &str = "v1alpha1";
 pub const HOLD: &str = "nodewell.dev/hold";
 /// On a Node: which policy cordoned it. Only a node with our mark is uncordoned by us.
 pub const CORDONED_BY: &str = "nodewell.dev/cordoned-by";
-/// The taint of the ladder's first step, if a policy names no other.
+/// The taint of the first step, if a policy names no other.
 pub const REMEDIATION_TAINT: &str = "nodewell.dev/remediation";
 /// KEP-2268: the kubelet admits nothing, the pod garbage collector and the attach-detach controller take what was there.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";

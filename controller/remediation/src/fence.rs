@@ -8,7 +8,6 @@ pub mod edges;
 pub mod evidence;
 mod holds;
 mod interrupt;
-mod ladder;
 mod power;
 mod proposal;
 mod record;
@@ -16,16 +15,17 @@ mod recover;
 mod release;
 mod restore;
 pub mod revival;
+mod steps;
 #[cfg(test)]
 mod tests;
 
 use jiff::Timestamp;
 
-use self::{ladder::Rung, revival::Revival};
 pub use self::{
     release::{goes, out_of_service},
     restore::is_cut,
 };
+use self::{revival::Revival, steps::PolicyStep};
 use crate::{
     action::{Action, Op, Outcome, Telling},
     api::fence::{Hold, NodeFence, Phase},
@@ -60,9 +60,18 @@ pub struct Case<'a> {
 /// The rules of the drain that a record is at.
 #[must_use]
 pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
-    match ladder::current(fence) {
-        Some(Ok(Rung::Drain(step))) if fence.status.phase == Phase::Draining => ladder::drain_rules(step).ok(),
-        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Drain(_) | Rung::Power { .. } | Rung::Reap { .. }) | Err(_))
+    match steps::current(fence) {
+        Some(Ok(PolicyStep::Drain(step))) if fence.status.phase == Phase::Draining => steps::drain_rules(step).ok(),
+        Some(
+            Ok(
+                PolicyStep::Taint(_)
+                | PolicyStep::Cordon
+                | PolicyStep::Drain(_)
+                | PolicyStep::Power { .. }
+                | PolicyStep::Reap { .. },
+            )
+            | Err(_),
+        )
         | None => None,
     }
 }

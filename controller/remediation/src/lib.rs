@@ -3,7 +3,7 @@
 //! runs the same two.
 //!
 //! The path of the data: [`facts`] and [`api`] objects → a [`snapshot::Snapshot`] → [`decide`](decide::decide), which asks
-//! [`policy`] (predicate, ladder), [`guard`] and, for each open record, [`fence`] → [`action::Action`]s and
+//! [`policy`] (predicate, steps), [`guard`] and, for each open record, [`fence`] → [`action::Action`]s and
 //! [`verdict::Verdict`]s.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -2,14 +2,14 @@
 
 mod amount;
 mod compile;
-mod ladder;
 pub mod selector;
 pub mod span;
+mod steps;
 
 use std::time::Duration;
 
 pub use self::amount::Quota;
-pub(crate) use self::ladder::name as ladder_name;
+pub(crate) use self::steps::name as step_name;
 use crate::{
     api::{
         Meta,

@@ -62,7 +62,7 @@ fn the_files_dry_run_is_kept_whatever_the_cluster_looks_like() {
 }
 
 #[test]
-fn without_a_plug_in_the_ladder_ends_with_the_drain() {
+fn without_a_plug_in_the_steps_end_with_the_drain() {
     let steps = |has_plugins| reaper("dryRun: false\n", has_plugins).policy().steps;
     assert!(steps(true).last().unwrap().reap.is_some());
     assert!(steps(false).last().unwrap().drain.is_some());

@@ -10,7 +10,7 @@ use nodewell_remediation::time::Moment;
 
 use crate::{
     random::Random,
-    scene::{Kind, Ladder, Scene, Theme},
+    scene::{Kind, Scene, Steps, Theme},
     truth::Manner,
 };
 
@@ -95,7 +95,7 @@ pub enum Edit {
     Pauses,
     Observes,
     Tightens,
-    Steps(Ladder),
+    Steps(Steps),
     Mends,
 }
 
@@ -106,7 +106,7 @@ const EDITS: [Edit; 8] = [
     Edit::Pauses,
     Edit::Observes,
     Edit::Tightens,
-    Edit::Steps(Ladder::TaintDrainPowerCycle),
+    Edit::Steps(Steps::TaintDrainPowerCycle),
     Edit::Mends,
 ];
 

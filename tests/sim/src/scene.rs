@@ -37,7 +37,7 @@ pub struct Scene {
     pub end: Duration,
     pub kind: Kind,
     pub theme: Theme,
-    pub ladder: Ladder,
+    pub steps: Steps,
     pub fast: bool,
     pub dry_run: bool,
     /// The policy is for control-plane nodes too.
@@ -93,7 +93,7 @@ pub enum Theme {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ladder {
+pub enum Steps {
     CordonPowerCycle,
     TaintDrainPowerCycle,
     DrainReboot,
@@ -124,7 +124,7 @@ impl Scene {
             end: Duration::from_secs(if large { 100 } else { 450 }),
             kind,
             theme,
-            ladder: ladder(kind, theme, &mut random),
+            steps: steps(kind, theme, &mut random),
             fast: random.chance(500),
             dry_run: kind == Kind::Mixed && random.chance(80),
             fences_control_plane: theme == Theme::ControlPlane && random.chance(700),
@@ -170,16 +170,16 @@ fn theme(kind: Kind, random: &mut Random) -> Theme {
     }
 }
 
-fn ladder(kind: Kind, theme: Theme, random: &mut Random) -> Ladder {
+fn steps(kind: Kind, theme: Theme, random: &mut Random) -> Steps {
     let number = random.below(3);
     match (theme, number) {
-        _ if kind == Kind::Plain => Ladder::CordonPowerCycle,
-        (Theme::Provider, _) => Ladder::DrainReap,
-        (Theme::Storage, _) => Ladder::CordonPowerCycle,
-        (_, 0) => Ladder::DrainReboot,
-        (_, 1) => Ladder::TaintDrainPowerCycle,
-        (Theme::Drains, _) => Ladder::DrainReboot,
-        _ => Ladder::CordonPowerCycle,
+        _ if kind == Kind::Plain => Steps::CordonPowerCycle,
+        (Theme::Provider, _) => Steps::DrainReap,
+        (Theme::Storage, _) => Steps::CordonPowerCycle,
+        (_, 0) => Steps::DrainReboot,
+        (_, 1) => Steps::TaintDrainPowerCycle,
+        (Theme::Drains, _) => Steps::DrainReboot,
+        _ => Steps::CordonPowerCycle,
     }
 }
 

@@ -30,7 +30,7 @@ pub struct NodeFenceSpec {
     /// What the policy's predicate was true of, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
-    /// The ladder as it was when the record was opened: an edited policy does not change a fence under way.
+    /// The steps as they were when the record was opened: an edited policy does not change a fence under way.
     #[serde(default)]
     pub steps: Vec<StepSpec>,
     /// Set by a person: nothing irreversible is begun any more; what is ours is taken back as far as it is safe.
@@ -53,7 +53,7 @@ pub struct NodeFenceStatus {
     pub jobs: Vec<String>,
 
     /// Which of `spec.steps` is being taken.
-    pub rung: usize,
+    pub policy_step: usize,
     /// When this phase was entered, by the wall clock of the controller that led.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -70,7 +70,7 @@ pub struct NodeFenceStatus {
     pub boot_id: String,
     #[serde(rename = "systemUUID", skip_serializing_if = "String::is_empty")]
     pub system_uuid: String,
-    /// How often the whole ladder was begun again.
+    /// How often the steps were begun again.
     pub restarts: u32,
     /// Attempts of the act at hand that failed.
     pub failures: u32,

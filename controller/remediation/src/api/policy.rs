@@ -104,7 +104,7 @@ pub struct Requirement {
     pub values: Vec<String>,
 }
 
-/// One rung. Exactly one of the kinds is given.
+/// One step. Exactly one of the kinds is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepSpec {

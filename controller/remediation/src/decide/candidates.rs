@@ -21,7 +21,7 @@ use crate::{
         reason::{BUSY, DRY_RUN, EVIDENCE_TOO_YOUNG},
         stage::{Grade, begins_harshly, grade},
     },
-    policy::{Policy, ladder_name, span::show},
+    policy::{Policy, span::show, step_name},
     time::Moment,
     verdict::Verdict,
 };
@@ -90,7 +90,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>)
     let (unreadable, error) = (None, error.as_deref());
     let subject = Subject { name, node: Some(node), fence: None, policy, unreadable, error, by_events_alone };
     verdict.policy = Some(policy.name.clone());
-    verdict.next = policy.steps.first().map(|step| ladder_name(step).to_owned());
+    verdict.next = policy.steps.first().map(|step| step_name(step).to_owned());
     verdict.holds = holds(pass, &subject, since);
     // In a dry run what would be given out counts as well, so that it shows what a run would do.
     if policy.mode == Mode::Enforce && verdict.holds.iter().all(|hold| hold.reason == DRY_RUN) {

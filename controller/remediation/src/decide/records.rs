@@ -17,7 +17,7 @@ use crate::{
         reason::BUSY,
         stage::{Grade, has_begun},
     },
-    policy::{Policy, ladder_name},
+    policy::{Policy, step_name},
     snapshot::{Gathered, Snapshot},
     time::{Moment, Now},
     verdict::Verdict,
@@ -28,7 +28,7 @@ use crate::{
 pub(super) struct Entered {
     uid: String,
     phase: Phase,
-    rung: usize,
+    policy_step: usize,
     at: Moment,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn as_told(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered
     let entered = |fence: &NodeFence| Entered {
         uid: fence.metadata.uid.clone(),
         phase: fence.status.phase,
-        rung: fence.status.rung,
+        policy_step: fence.status.policy_step,
         at: fence.status.since.map_or(now.moment, |since| moment(since, now)),
     };
     snapshot.fences.iter().map(|(name, fence)| (name.clone(), entered(fence))).collect()
@@ -146,10 +146,15 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Mome
     })
 }
 
-/// Its timers count from here; another record of the name, another phase or rung restarts them.
+/// Its timers count from here; another record of the name, another phase or step restarts them.
 fn enter(pass: &mut Pass<'_>, name: &str, fence: &NodeFence) -> Moment {
     let now = pass.scene.now.moment;
-    let seen = Entered { uid: fence.metadata.uid.clone(), phase: fence.status.phase, rung: fence.status.rung, at: now };
+    let seen = Entered {
+        uid: fence.metadata.uid.clone(),
+        phase: fence.status.phase,
+        policy_step: fence.status.policy_step,
+        at: now,
+    };
     match pass.memory.entered.get(name) {
         Some(known) if (Entered { at: now, ..known.clone() }) == seen => known.at,
         Some(_) | None => {
@@ -170,12 +175,12 @@ fn unreadable(snapshot: &Snapshot, fence: &NodeFence, known: bool) -> Option<Str
 }
 
 fn begin_verdict(name: &str, fence: &NodeFence) -> Verdict {
-    let step = fence.spec.steps.get(fence.status.rung);
+    let step = fence.spec.steps.get(fence.status.policy_step);
     Verdict {
         node: name.to_owned(),
         policy: (!fence.spec.policy.is_empty()).then(|| fence.spec.policy.clone()),
         phase: Some(fence.status.phase),
-        next: step.map(|step| ladder_name(step).to_owned()),
+        next: step.map(|step| step_name(step).to_owned()),
         ..Verdict::default()
     }
 }

@@ -68,9 +68,9 @@ fn world(dead: usize, policies: Vec<Policy>) -> Snapshot {
     snapshot
 }
 
-/// Takes the step of the rung if the guards allow it.
+/// Takes the step if the guards allow it.
 fn greedy(case: &Case<'_>) -> Next {
-    let Some(step) = case.fence.spec.steps.get(case.fence.status.rung) else {
+    let Some(step) = case.fence.spec.steps.get(case.fence.status.policy_step) else {
         return Next::Wait { until: None, holds: Vec::new() };
     };
     let (holds, op) = match grade(step) {
@@ -248,7 +248,7 @@ fn a_storm_opens_nothing_and_goes_on_with_nothing_new() {
     let first = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&first), ["n0", "n1"]);
     store(&mut snapshot, &first, 1000);
-    snapshot.fences.values_mut().for_each(|fence| (fence.status.phase, fence.status.rung) = (Phase::Waiting, 1));
+    snapshot.fences.values_mut().for_each(|fence| (fence.status.phase, fence.status.policy_step) = (Phase::Waiting, 1));
     snapshot.nodes.values_mut().skip(2).take(4).for_each(kill);
     let second = run(&snapshot, first.memory, 1010);
     assert_eq!(second.actions, []);
@@ -322,7 +322,7 @@ fn a_record_goes_on_by_its_policy_and_no_other() {
         &go_on(&snapshot).actions[..],
         [Action::Perform { op: Op::Reversible(ReversibleOp::Cordon), .. }]
     ));
-    snapshot.fences.get_mut("n0").unwrap().status.rung = 1;
+    snapshot.fences.get_mut("n0").unwrap().status.policy_step = 1;
     assert!(matches!(&go_on(&snapshot).actions[..], [Action::Save { .. }]));
 
     let mut broken = snapshot.clone();

@@ -2,7 +2,7 @@
 
 mod acts;
 
-use super::{begin::has, ladder, record::Draft};
+use super::{begin::has, record::Draft, steps};
 use crate::{
     action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
@@ -157,17 +157,17 @@ fn drained(draft: Draft, outcome: &Outcome) -> Draft {
     advance(draft, Phase::Draining)
 }
 
-/// On to the wait after this rung or to the next one, if that is where the record stands. What cannot be read is left to
-/// `next`, which holds it.
+/// On to the wait after this step or to the next one, if that is where the record stands. What cannot be read is left
+/// to `next`, which holds it.
 fn advance(mut draft: Draft, phase: Phase) -> Draft {
     if draft.status().phase != phase {
         return draft;
     }
-    let Ok(wait) = ladder::then_wait(draft.fence()) else { return draft };
-    let index = draft.status().rung + 1;
-    let next = ladder::rung(draft.fence(), index).map(|rung| rung.map(|rung| rung.phase()));
+    let Ok(wait) = steps::then_wait(draft.fence()) else { return draft };
+    let index = draft.status().policy_step + 1;
+    let next = steps::at(draft.fence(), index).map(|step| step.map(|step| step.phase()));
     match next {
-        Some(Ok(phase)) if wait.is_zero() => draft.enter_rung(index, phase, "ended"),
+        Some(Ok(phase)) if wait.is_zero() => draft.enter_step(index, phase, "ended"),
         Some(Err(_)) if wait.is_zero() => draft,
         _ => draft.enter(Phase::Waiting, "is it well now?"),
     }

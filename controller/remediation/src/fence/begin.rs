@@ -8,8 +8,8 @@ use super::{
     Case, Next, Wanted,
     holds::{pause, wait},
     interrupt::{own_node, without_policy},
-    ladder::{self, Rung},
     record::{Draft, act},
+    steps::{self, PolicyStep},
 };
 use crate::{
     action::ReversibleOp,
@@ -23,9 +23,9 @@ use crate::{
     time::Moment,
 };
 
-/// How long a node is watched after the last rung before the ladder is begun again.
+/// How long a node is watched after the last step before the steps are begun again.
 pub(super) const LAST_WAIT: Duration = Duration::from_secs(300);
-/// How often a ladder is begun again before a person has to look.
+/// How often the steps are begun again before a person has to look.
 pub(super) const RESTARTS: u32 = 5;
 
 /// Remembers what the node was before the first act.
@@ -34,25 +34,25 @@ pub(super) fn pending(case: &Case<'_>) -> Next {
     if !holds.is_empty() {
         return wait(case, holds, None);
     }
-    enter_rung(case, 0, Draft::of(case), "opened")
+    enter_step(case, 0, Draft::of(case), "opened")
 }
 
 /// A record that is about to be opened begins with its first step at once: that is one write less before a node that is
 /// not well is cordoned. Whatever keeps the step from being read is reported when its turn comes.
 pub(super) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
-    let Some(Ok(rung)) = ladder::rung(&fence, 0) else { return fence };
+    let Some(Ok(step)) = steps::at(&fence, 0) else { return fence };
     let draft = Draft::new(&fence, fence.status.epoch, at);
-    draft.enter_rung(0, rung.phase(), "opened").finish().0
+    draft.enter_step(0, step.phase(), "opened").finish().0
 }
 
-/// Goes to the rung `index`, or waits at the ladder's end.
-pub(super) fn enter_rung(case: &Case<'_>, index: usize, mut draft: Draft, why: &str) -> Next {
-    let Some(rung) = ladder::rung(case.fence, index) else {
+/// Goes to the step `index`, or waits after the last one.
+pub(super) fn enter_step(case: &Case<'_>, index: usize, mut draft: Draft, why: &str) -> Next {
+    let Some(step) = steps::at(case.fence, index) else {
         let last = case.fence.spec.steps.len().saturating_sub(1);
-        return draft.with(|status| status.rung = last).enter(Phase::Waiting, "every step was taken").save();
+        return draft.with(|status| status.policy_step = last).enter(Phase::Waiting, "every step was taken").save();
     };
-    let phase = match rung {
-        Ok(rung) => rung.phase(),
+    let phase = match step {
+        Ok(step) => step.phase(),
         Err(hold) => return wait(case, vec![hold], None),
     };
     let status = draft.status();
@@ -60,7 +60,7 @@ pub(super) fn enter_rung(case: &Case<'_>, index: usize, mut draft: Draft, why: &
         status.boot_id.clone_from(&node.boot_id);
         status.system_uuid.clone_from(&node.system_uuid);
     }
-    draft.enter_rung(index, phase, why).save()
+    draft.enter_step(index, phase, why).save()
 }
 
 /// What speaks against going on at all.
@@ -80,24 +80,24 @@ pub(super) fn unwanted(case: &Case<'_>) -> Vec<Hold> {
 }
 
 pub(super) fn isolating(case: &Case<'_>) -> Next {
-    match ladder::current(case.fence) {
-        Some(Ok(Rung::Taint(step))) => tainting(case, step),
-        Some(Ok(Rung::Cordon)) => cordoning(case),
+    match steps::current(case.fence) {
+        Some(Ok(PolicyStep::Taint(step))) => tainting(case, step),
+        Some(Ok(PolicyStep::Cordon)) => cordoning(case),
         Some(Err(hold)) => wait(case, vec![hold], None),
-        Some(Ok(Rung::Drain(_) | Rung::Power { .. } | Rung::Reap { .. })) | None => {
-            enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one")
+        Some(Ok(PolicyStep::Drain(_) | PolicyStep::Power { .. } | PolicyStep::Reap { .. })) | None => {
+            enter_step(case, case.fence.status.policy_step, Draft::of(case), "this step is another one")
         }
     }
 }
 
 /// The taint is remembered as ours before it is set, so that it is not forgotten whatever happens in between.
 fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
-    let taint = ladder::taint(step);
+    let taint = steps::taint(step);
     let there = own_node(case).is_some_and(|node| has(&node.taints, &taint));
     let ours = has(&case.fence.status.ours.taints, &taint);
     if there {
         let why = if ours { "tainted" } else { "another client's taint was there" };
-        return rung_done(case, Draft::of(case), why);
+        return step_done(case, Draft::of(case), why);
     }
     let holds = isolation_holds(case);
     if !holds.is_empty() {
@@ -113,7 +113,7 @@ fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
 /// The cordon carries our mark, which is memory enough.
 fn cordoning(case: &Case<'_>) -> Next {
     if case.fence.status.ours.cordon && own_node(case).is_some_and(|node| node.unschedulable) {
-        return rung_done(case, Draft::of(case), "cordoned");
+        return step_done(case, Draft::of(case), "cordoned");
     }
     let holds = isolation_holds(case);
     if !holds.is_empty() {
@@ -144,15 +144,16 @@ pub(super) fn back_off(case: &Case<'_>) -> Option<Next> {
 
 /// What is left of the drain's time: the wall clock counts too, so that a new leader does not begin it again.
 pub(super) fn draining(case: &Case<'_>) -> Next {
-    let step = match ladder::current(case.fence) {
-        Some(Ok(Rung::Drain(step))) => step,
+    let step = match steps::current(case.fence) {
+        Some(Ok(PolicyStep::Drain(step))) => step,
         Some(Err(hold)) => return wait(case, vec![hold], None),
-        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Power { .. } | Rung::Reap { .. })) | None => {
-            return enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one");
+        Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Power { .. } | PolicyStep::Reap { .. }))
+        | None => {
+            return enter_step(case, case.fence.status.policy_step, Draft::of(case), "this step is another one");
         }
     };
     if case.fence.status.drain.is_some() {
-        return rung_done(case, Draft::of(case), "drain ended");
+        return step_done(case, Draft::of(case), "drain ended");
     }
     let mut holds = unwanted(case);
     holds.extend(case.permits.drain.iter().cloned());
@@ -164,13 +165,13 @@ pub(super) fn draining(case: &Case<'_>) -> Next {
         Ok(Some(rules)) => back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Drain(rules))),
         Ok(None) => {
             let report = DrainReport { done: false, blocked: vec!["no time is left".into()], left: 0 };
-            rung_done(case, Draft::of(case).with(|status| status.drain = Some(report)), "the drain's time is over")
+            step_done(case, Draft::of(case).with(|status| status.drain = Some(report)), "the drain's time is over")
         }
     }
 }
 
 fn remaining(case: &Case<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Hold> {
-    let mut rules = ladder::drain_rules(step)?;
+    let mut rules = steps::drain_rules(step)?;
     let written = case.fence.status.since.map(|since| case.now.wall.duration_since(since));
     let written = written.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default();
     let elapsed = written.max(case.now.moment.since(case.entered));
@@ -178,11 +179,11 @@ fn remaining(case: &Case<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Ho
     Ok((!rules.timeout.is_zero()).then_some(rules))
 }
 
-/// On to the wait after this rung, or to the next one.
-pub(super) fn rung_done(case: &Case<'_>, draft: Draft, why: &str) -> Next {
-    match ladder::then_wait(case.fence) {
+/// On to the wait after this step, or to the next one.
+pub(super) fn step_done(case: &Case<'_>, draft: Draft, why: &str) -> Next {
+    match steps::then_wait(case.fence) {
         Err(hold) => wait(case, vec![hold], None),
-        Ok(span) if span.is_zero() => enter_rung(case, case.fence.status.rung + 1, draft, why),
+        Ok(span) if span.is_zero() => enter_step(case, case.fence.status.policy_step + 1, draft, why),
         Ok(_) => draft.enter(Phase::Waiting, why).save(),
     }
 }
@@ -190,11 +191,11 @@ pub(super) fn rung_done(case: &Case<'_>, draft: Draft, why: &str) -> Next {
 /// The wait counts from when this controller saw it begin: a new leader waits longer, never shorter.
 pub(super) fn waiting(case: &Case<'_>) -> Next {
     let status = &case.fence.status;
-    let span = match ladder::then_wait(case.fence) {
+    let span = match steps::then_wait(case.fence) {
         Ok(span) => span,
         Err(hold) => return wait(case, vec![hold], None),
     };
-    let is_last = status.rung + 1 >= case.fence.spec.steps.len();
+    let is_last = status.policy_step + 1 >= case.fence.spec.steps.len();
     let until = case.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
     let mut holds = unwanted(case);
     if case.now.moment < until {
@@ -206,29 +207,29 @@ pub(super) fn waiting(case: &Case<'_>) -> Next {
     if !holds.is_empty() {
         return wait(case, holds, None);
     }
-    if is_last { again(case) } else { enter_rung(case, status.rung + 1, Draft::of(case), "still not well") }
+    if is_last { again(case) } else { enter_step(case, status.policy_step + 1, Draft::of(case), "still not well") }
 }
 
-/// After a power cycle that did not help for long the whole ladder is begun again, a few times.
+/// After a power cycle that did not help for long the steps are begun again, a few times.
 fn again(case: &Case<'_>) -> Next {
     let status = &case.fence.status;
-    if status.cycles.is_empty() || !ladder::cuts_power(case.fence) {
+    if status.cycles.is_empty() || !steps::cuts_power(case.fence) {
         let message = "every step was taken and the node is not well; it waits for a person";
-        return wait(case, vec![Hold::new("LadderDone", message)], None);
+        return wait(case, vec![Hold::new("StepsExhausted", message)], None);
     }
     if status.restarts >= RESTARTS {
-        let message = format!("{RESTARTS} ladders did not help; look at the machine");
+        let message = format!("all steps, taken {RESTARTS} times, did not help; look at the machine");
         return Draft::of(case).quarantine(Hold::new(RESTART_LIMIT, message)).save();
     }
     let fresh = Draft::of(case).with(|status| {
         status.restarts += 1;
-        status.rung = 0;
+        status.policy_step = 0;
         status.drain = None;
         status.dump_waited = false;
         status.off = None;
         status.out_of_service = false;
     });
-    fresh.enter(Phase::Pending, "the whole ladder again").save()
+    fresh.enter(Phase::Pending, "the steps from the first").save()
 }
 
 pub(super) fn has(taints: &[Taint], taint: &Taint) -> bool {

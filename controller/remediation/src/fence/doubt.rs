@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::{
     Case, Next,
-    begin::{back_off, enter_rung},
+    begin::{back_off, enter_step},
     holds::wait,
-    ladder::{self, Rung},
     power,
     record::{Draft, act},
+    steps::{self, PolicyStep},
 };
 use crate::{
     action::ReversibleOp,
@@ -45,10 +45,12 @@ pub(super) fn failed(case: &Case<'_>) -> Next {
     if let Some(next) = power::unconfirmed_taint(case).or_else(|| back_off(case)) {
         return next;
     }
-    match ladder::current(case.fence) {
-        Some(Ok(Rung::Power { .. } | Rung::Reap { .. })) => Draft::of(case).enter(Phase::Guarded, "tried again").save(),
-        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Drain(_)) | Err(_)) | None => {
-            enter_rung(case, status.rung, Draft::of(case), "tried again")
+    match steps::current(case.fence) {
+        Some(Ok(PolicyStep::Power { .. } | PolicyStep::Reap { .. })) => {
+            Draft::of(case).enter(Phase::Guarded, "tried again").save()
+        }
+        Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => {
+            enter_step(case, status.policy_step, Draft::of(case), "tried again")
         }
     }
 }

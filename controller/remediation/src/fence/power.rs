@@ -6,14 +6,14 @@ use jiff::Timestamp;
 
 use super::{
     Case, Next,
-    begin::{back_off, enter_rung, left, unwanted},
+    begin::{back_off, enter_step, left, unwanted},
     doubt::ATTEMPTS,
     evidence::{self, Witness},
     holds::wait,
     interrupt::own_node,
-    ladder::{self, Rung},
     record::{Draft, act},
     release::is_released,
+    steps::{self, PolicyStep},
 };
 use crate::{
     action::{IrreversibleOp, ReversibleOp},
@@ -100,9 +100,9 @@ fn ground<'a>(case: &Case<'a>) -> Result<Ground<'a>, Vec<Hold>> {
     if own_node(case).is_none_or(|node| node.deleting) {
         holds.push(Hold::new(NODE_GONE, "the Node is being deleted"));
     }
-    let ground = match ladder::current(case.fence) {
-        Some(Ok(Rung::Power { step, releases })) => power_ground(case, step, releases),
-        Some(Ok(Rung::Reap { even_if_drain_failed })) => reap_ground(case, even_if_drain_failed),
+    let ground = match steps::current(case.fence) {
+        Some(Ok(PolicyStep::Power { step, releases })) => power_ground(case, step, releases),
+        Some(Ok(PolicyStep::Reap { even_if_drain_failed })) => reap_ground(case, even_if_drain_failed),
         Some(Ok(_)) | None => Err(vec![Hold::new("BadStep", "this step of the record is no act of power")]),
         Some(Err(hold)) => Err(vec![hold]),
     };
@@ -196,7 +196,7 @@ fn cut(case: &Case<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness
         }
         return act(case, ReversibleOp::Methods(plan.isolation.clone()));
     }
-    match ladder::kdump_wait(step) {
+    match steps::kdump_wait(step) {
         Err(hold) => wait(case, vec![hold], None),
         Ok(span) if !span.is_zero() && dumps(case) && !case.fence.status.dump_waited => {
             Draft::of(case).enter(Phase::KdumpWait, "it writes a crash dump").save()
@@ -274,10 +274,10 @@ fn unread_off() -> Hold {
 
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
 pub(super) fn kdump_wait(case: &Case<'_>) -> Next {
-    let Some(Ok(Rung::Power { step, .. })) = ladder::current(case.fence) else {
-        return enter_rung(case, case.fence.status.rung, Draft::of(case), "this step is another one");
+    let Some(Ok(PolicyStep::Power { step, .. })) = steps::current(case.fence) else {
+        return enter_step(case, case.fence.status.policy_step, Draft::of(case), "this step is another one");
     };
-    let until = ladder::kdump_wait(step).map(|span| left(case, span));
+    let until = steps::kdump_wait(step).map(|span| left(case, span));
     match until {
         Err(hold) => wait(case, vec![hold], None),
         Ok(Some(until)) if dumps(case) => {

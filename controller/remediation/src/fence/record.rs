@@ -7,7 +7,7 @@ use super::{Case, Next, proposal};
 use crate::{
     action::{Action, Op, Telling},
     api::fence::{Entry, Hold, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
-    policy::ladder_name,
+    policy::step_name,
 };
 
 /// A record as it will be.
@@ -66,18 +66,18 @@ impl Draft {
         self.write(text)
     }
 
-    /// Begins the rung `index`, with nothing left of the one before.
-    pub(super) fn enter_rung(mut self, index: usize, phase: Phase, why: &str) -> Self {
+    /// Begins the step `index`, with nothing left of the one before.
+    pub(super) fn enter_step(mut self, index: usize, phase: Phase, why: &str) -> Self {
         let at = self.at;
         let status = &mut self.fence.status;
-        status.rung = index;
+        status.policy_step = index;
         status.failures = 0;
         status.tried = None;
         status.since = Some(at);
         if phase == Phase::Draining {
             status.drain = None;
         }
-        let name = self.fence.spec.steps.get(index).map(ladder_name).unwrap_or_default();
+        let name = self.fence.spec.steps.get(index).map(step_name).unwrap_or_default();
         self.enter(phase, format!("{why}; step {}: {name}", index + 1))
     }
 

@@ -72,7 +72,7 @@ fn in_service_holds(case: &Case<'_>, node: &Node) -> Vec<Hold> {
     holds
 }
 
-/// Not Ready any more before the taint could go: after a while the ladder goes on.
+/// Not Ready any more before the taint could go: after a while the next step is taken.
 fn ill_again(case: &Case<'_>) -> Option<Next> {
     let over = super::begin::left(case, super::begin::LAST_WAIT).is_none();
     let ready = own_node(case).is_some_and(Node::is_ready);

@@ -11,8 +11,8 @@ use super::{
     doubt::{READS, held},
     holds::{self, wait},
     interrupt::{new_boot, own_node, without_policy},
-    ladder::{self, Rung},
     record::{Draft, act},
+    steps::{self, PolicyStep},
 };
 use crate::{
     action::{IrreversibleOp, ReversibleOp},
@@ -43,9 +43,18 @@ pub(super) fn off_confirmed(case: &Case<'_>) -> Next {
     if let Some(next) = on_again(case) {
         return next;
     }
-    match ladder::current(case.fence) {
-        Some(Ok(Rung::Power { releases: true, .. })) if !without_policy(case) => prepare(case, off),
-        Some(Ok(Rung::Power { .. } | Rung::Taint(_) | Rung::Cordon | Rung::Drain(_) | Rung::Reap { .. }) | Err(_))
+    match steps::current(case.fence) {
+        Some(Ok(PolicyStep::Power { releases: true, .. })) if !without_policy(case) => prepare(case, off),
+        Some(
+            Ok(
+                PolicyStep::Power { .. }
+                | PolicyStep::Taint(_)
+                | PolicyStep::Cordon
+                | PolicyStep::Drain(_)
+                | PolicyStep::Reap { .. },
+            )
+            | Err(_),
+        )
         | None => Draft::of(case).enter(Phase::PoweringOn, "nothing is to be released").save(),
     }
 }
@@ -110,7 +119,7 @@ fn on_again(case: &Case<'_>) -> Option<Next> {
 
 /// It was left off, with its pods gone, for a person to turn on: this is what was asked for, and no reason to cut it again.
 fn turned_on(case: &Case<'_>) -> Option<Next> {
-    let leaves_off = matches!(ladder::current(case.fence), Some(Ok(Rung::Power { step, .. })) if step.leave_off);
+    let leaves_off = matches!(steps::current(case.fence), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
     (leaves_off && says_on(case))
         .then(|| Draft::of(case).enter(Phase::AwaitReady, "it was left off and its power is On again").save())
 }
@@ -213,8 +222,10 @@ pub fn goes(pod: &Pod, storage: Option<&str>) -> bool {
 }
 
 fn nothing_left(case: &Case<'_>) -> Next {
-    match ladder::current(case.fence) {
-        Some(Ok(Rung::Power { step, .. })) if step.leave_off && case.fence.status.intent.is_none() => left_off(case),
+    match steps::current(case.fence) {
+        Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off && case.fence.status.intent.is_none() => {
+            left_off(case)
+        }
         _ => {
             let draft = Draft::of(case).with(|status| status.intent = None);
             draft.enter(Phase::PoweringOn, "no pod is left to release").save()

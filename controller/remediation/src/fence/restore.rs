@@ -2,15 +2,15 @@
 
 use super::{
     Case, Next,
-    begin::{RESTARTS, back_off, enter_rung, left},
+    begin::{RESTARTS, back_off, enter_step, left},
     doubt::{ATTEMPTS, held},
     holds::{self, pause, wait},
     interrupt::{new_boot, own_node, ready_anew},
-    ladder::{self, Rung},
     power::plan,
     record::{Draft, act},
     release::{left_off, pods_unknown, recent_pods},
     revival::is_suspected,
+    steps::{self, PolicyStep},
 };
 use crate::{
     action::IrreversibleOp,
@@ -130,9 +130,12 @@ fn is_on(case: &Case<'_>) -> Option<Next> {
 }
 
 fn current_step<'a>(case: &Case<'a>) -> Option<&'a PowerStep> {
-    match ladder::current(case.fence) {
-        Some(Ok(Rung::Power { step, .. })) => Some(step),
-        Some(Ok(Rung::Taint(_) | Rung::Cordon | Rung::Drain(_) | Rung::Reap { .. }) | Err(_)) | None => None,
+    match steps::current(case.fence) {
+        Some(Ok(PolicyStep::Power { step, .. })) => Some(step),
+        Some(
+            Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_) | PolicyStep::Reap { .. }) | Err(_),
+        )
+        | None => None,
     }
 }
 
@@ -140,7 +143,7 @@ pub(super) fn await_ready(case: &Case<'_>) -> Next {
     if ready_anew(case) || (case.fence.status.storage_only.is_some() && is_alive(case)) {
         return Draft::of(case).enter(Phase::Recovering, "Ready with a new boot id").save();
     }
-    let span = ladder::ready_timeout(current_step(case).unwrap_or(&PowerStep::default()));
+    let span = steps::ready_timeout(current_step(case).unwrap_or(&PowerStep::default()));
     match span.map(|span| left(case, span)) {
         Err(hold) => wait(case, vec![hold], None),
         Ok(Some(until)) => pause(case, until),
@@ -153,7 +156,7 @@ pub(super) fn is_alive(case: &Case<'_>) -> bool {
     renewed && own_node(case).is_some_and(Node::is_ready)
 }
 
-/// On to the next rung, or the same one again.
+/// On to the next step, or the same one again.
 fn never_ready(case: &Case<'_>) -> Next {
     if case.fence.spec.abort {
         return held(case, "NeverReady", "it was turned on and is not Ready; look at its console");
@@ -163,8 +166,8 @@ fn never_ready(case: &Case<'_>) -> Next {
         status.off = None;
         status.out_of_service = false;
     });
-    if status.rung + 1 < case.fence.spec.steps.len() {
-        return enter_rung(case, status.rung + 1, draft, "turned on, but not Ready in time");
+    if status.policy_step + 1 < case.fence.spec.steps.len() {
+        return enter_step(case, status.policy_step + 1, draft, "turned on, but not Ready in time");
     }
     if status.restarts >= RESTARTS {
         let hold = Hold::new("NeverReady", "it was turned on and off, and is not Ready; look at its console");

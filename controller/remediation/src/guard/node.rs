@@ -135,7 +135,7 @@ fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Hold> {
 /// after one that failed.
 pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
     let drain = subject.fence.and_then(|fence| fence.status.drain.as_ref());
-    let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.rung));
+    let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.policy_step));
     let reaps = step.and_then(|step| step.reap.as_ref()).is_some_and(|reap| reap.even_if_drain_failed);
     let drained = drain.is_some_and(|drain| drain.emptied() || reaps);
     (is_alive(scene, subject) && !drained)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Budget, Fast, Policy, PolicyError, Quota, Rate, Storm, ladder, selector};
+use super::{Budget, Fast, Policy, PolicyError, Quota, Rate, Storm, selector, steps};
 use crate::{
     api::policy::{
         Amount, BudgetSpec, ControlPlane, FastSpec, Mode, RateSpec, RemediationPolicy, Selector, Span, StormSpec,
@@ -110,7 +110,7 @@ pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyEr
         trust_events: spec.trust_events,
         held_for: wrong.span("spec.for", spec.r#for.as_ref(), default.held_for),
         healthy_for: wrong.span("spec.healthyFor", spec.healthy_for.as_ref(), default.healthy_for),
-        steps: ladder::read(&spec.steps, &mut wrong),
+        steps: steps::read(&spec.steps, &mut wrong),
         mode: spec.mode,
         control_plane: spec.control_plane,
         new_node_grace: wrong.span("spec.newNodeGrace", spec.new_node_grace.as_ref(), default.new_node_grace),

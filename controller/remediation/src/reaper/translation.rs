@@ -1,4 +1,4 @@
-//! node-reaper's configuration as a policy: its ladder is cordon, drain, reap; its predicates judge in place of CEL.
+//! node-reaper's configuration as a policy: its steps are cordon, drain, reap; its predicates judge in place of CEL.
 
 use std::{sync::Arc, time::Duration};
 

@@ -55,7 +55,7 @@ impl Truth {
         Some(name)
     }
 
-    /// A node with a record, if there is any; the later in its ladder the better.
+    /// A node with a record, if there is any; the later in its steps the better.
     fn troubled(&mut self, node: &str) -> String {
         let open: Vec<&String> = self.store.fences.keys().collect();
         if open.is_empty() || self.random.chance(150) {
@@ -197,7 +197,7 @@ impl Truth {
                     budget.max_unavailable = Some(Amount::Count(1));
                 }
             }
-            Edit::Steps(ladder) => spec.steps = self.scene.steps(ladder),
+            Edit::Steps(steps) => spec.steps = self.scene.step_specs(steps),
             Edit::Garbles | Edit::Deletes | Edit::Mends => {}
         }
     }

@@ -55,7 +55,7 @@ impl Truth {
 
     /// Without a record, and of an older wording of the policy: an edit changed its steps, and another one took that back.
     fn has_marks_of_no_policy(&self) -> bool {
-        let steps = self.scene.steps(self.scene.ladder);
+        let steps = self.scene.step_specs(self.scene.steps);
         let taints = steps.iter().any(|step| step.taint.is_some());
         let cycles = steps.iter().any(|step| step.power_cycle.is_some());
         self.store.nodes.values().filter(|node| !self.store.fences.contains_key(&node.name)).any(|node| {

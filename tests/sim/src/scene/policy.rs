@@ -8,7 +8,7 @@ use nodewell_remediation::api::{
     },
 };
 
-use super::{DRAIN, Kind, Ladder, MOST_CYCLES, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, PODS_WITHIN, Scene};
+use super::{DRAIN, Kind, MOST_CYCLES, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, PODS_WITHIN, Scene, Steps};
 
 /// The policy's name.
 pub const POLICY: &str = "lost";
@@ -32,7 +32,7 @@ impl Scene {
             when: if self.fast { format!("{WHEN}{SILENT}") } else { WHEN.into() },
             r#for: Some(Span(held.into())),
             healthy_for: Some(Span("20s".into())),
-            steps: self.steps(self.ladder),
+            steps: self.step_specs(self.steps),
             mode: Mode::Enforce,
             control_plane: if protected { ControlPlane::Never } else { ControlPlane::OneAtATime },
             new_node_grace: Some(Span("20s".into())),
@@ -77,19 +77,19 @@ impl Scene {
         StormSpec { unhealthy: Some(Amount::Text("100%".into())), rate: Some(never), ..storm }
     }
 
-    /// The steps of a ladder.
+    /// What a policy names as its steps.
     #[must_use]
-    pub fn steps(&self, ladder: Ladder) -> Vec<StepSpec> {
+    pub fn step_specs(&self, steps: Steps) -> Vec<StepSpec> {
         let cordon = StepSpec { cordon: Some(CordonStep {}), ..StepSpec::default() };
         let taint = StepSpec { taint: Some(TaintStep::default()), ..StepSpec::default() };
         let drain = StepSpec { drain: Some(self.drain()), ..StepSpec::default() };
         let reap = ReapStep { even_if_drain_failed: self.even_if_drain_failed };
         let reap = StepSpec { reap: Some(reap), then_wait: Some(Span("30s".into())), ..StepSpec::default() };
-        match ladder {
-            Ladder::CordonPowerCycle => vec![cordon, self.cycle()],
-            Ladder::TaintDrainPowerCycle => vec![taint, drain, self.cycle()],
-            Ladder::DrainReboot => vec![cordon, drain, self.reboot()],
-            Ladder::DrainReap => vec![cordon, drain, reap],
+        match steps {
+            Steps::CordonPowerCycle => vec![cordon, self.cycle()],
+            Steps::TaintDrainPowerCycle => vec![taint, drain, self.cycle()],
+            Steps::DrainReboot => vec![cordon, drain, self.reboot()],
+            Steps::DrainReap => vec![cordon, drain, reap],
         }
     }
 

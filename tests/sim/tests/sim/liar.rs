@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_sim::{
     faults::{Fault, PLAIN_AT},
     run::play,
-    scene::{Kind, Ladder, Scene, Theme},
+    scene::{Kind, Scene, Steps, Theme},
 };
 
 /// Under the default budgets, which let one node of the cluster be out of service: `n-0005` reports that it is ill,
@@ -16,7 +16,7 @@ fn one_lies_and_one_dies(seed: u64) -> Scene {
     Scene {
         kind: Kind::Plain,
         theme: Theme::Power,
-        ladder: Ladder::CordonPowerCycle,
+        steps: Steps::CordonPowerCycle,
         narrow: true,
         // Silence makes a node dead only after the whole time of its Lease, however fast the policy is.
         fast: false,

@@ -6,7 +6,7 @@ use std::{ops::Range, time::Duration};
 use nodewell_sim::{
     faults::{Edit, Fault, Person},
     run::play,
-    scene::{Kind, Ladder, Mutation, Scene, Theme},
+    scene::{Kind, Mutation, Scene, Steps, Theme},
     truth::Manner,
 };
 
@@ -17,20 +17,20 @@ const SEEDS: Range<u64> = 1..37;
 /// Where a crash has to meet one act in its second, it takes a hundred.
 const MANY_SEEDS: Range<u64> = 1..201;
 
-fn staged(scene: Scene, theme: Theme, ladder: Ladder, plot: Plot) -> Scene {
-    Scene { theme, ladder, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..scene }
+fn staged(scene: Scene, theme: Theme, steps: Steps, plot: Plot) -> Scene {
+    Scene { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..scene }
 }
 
 /// A plot about machines and their power.
 fn power(plot: Plot) -> impl Fn(Scene) -> Scene {
-    move |scene| staged(scene, Theme::Power, Ladder::CordonPowerCycle, plot.clone())
+    move |scene| staged(scene, Theme::Power, Steps::CordonPowerCycle, plot.clone())
 }
 
 fn drains(plot: Plot) -> impl Fn(Scene) -> Scene {
     move |scene| Scene {
         never_allows: true,
         forces: false,
-        ..staged(scene, Theme::Drains, Ladder::DrainReboot, plot.clone())
+        ..staged(scene, Theme::Drains, Steps::DrainReboot, plot.clone())
     }
 }
 
@@ -39,7 +39,7 @@ fn hosts(fences_control_plane: bool, plot: Plot) -> impl Fn(Scene) -> Scene {
     move |scene| Scene {
         fences_control_plane,
         control_planes: 3,
-        ..staged(scene, Theme::ControlPlane, Ladder::CordonPowerCycle, plot.clone())
+        ..staged(scene, Theme::ControlPlane, Steps::CordonPowerCycle, plot.clone())
     }
 }
 
@@ -270,7 +270,7 @@ fn sim_i16_notices_a_broken_policy_that_stays_in_force() {
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i17_notices_a_policy_that_never_acts() {
-    let plain = |scene| Scene { kind: Kind::Plain, theme: Theme::Power, ladder: Ladder::CordonPowerCycle, ..scene };
+    let plain = |scene| Scene { kind: Kind::Plain, theme: Theme::Power, steps: Steps::CordonPowerCycle, ..scene };
     assert_noticed(Mutation::Sluggish, "I17", |scene| Scene { dry_run: false, ..plain(scene) });
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nodewell_sim::{
     faults::{Fault, Person},
     run::{Report, play},
-    scene::{Kind, Ladder, Scene, Theme},
+    scene::{Kind, Scene, Steps, Theme},
     truth::Manner,
 };
 
@@ -19,8 +19,8 @@ fn n4() -> String {
 }
 
 /// Fast, so that a story has time for what comes after the release.
-fn staged(seed: u64, theme: Theme, ladder: Ladder, plot: Plot) -> Scene {
-    let scene = Scene { theme, ladder, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..Scene::of(seed) };
+fn staged(seed: u64, theme: Theme, steps: Steps, plot: Plot) -> Scene {
+    let scene = Scene { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..Scene::of(seed) };
     Scene { nodes: 12, pods: 24, fast: true, most_pods: None, ..scene }
 }
 
@@ -52,7 +52,7 @@ fn forgotten(healed: u64) -> impl Fn(u64) -> Scene {
             (100, Fault::Person(Person::DeletesRecord, n4())),
             (healed, Fault::Heal(n4())),
         ];
-        staged(seed, Theme::Storage, Ladder::CordonPowerCycle, plot)
+        staged(seed, Theme::Storage, Steps::CordonPowerCycle, plot)
     }
 }
 
@@ -71,7 +71,7 @@ fn wakes(manner: Manner) -> impl Fn(u64) -> Scene {
     move |seed| {
         let woke = 66 + 4 * seed;
         let plot = vec![(20, Fault::Lies(n4(), manner)), (30, Fault::Hang(n4())), (woke, Fault::Wake(n4()))];
-        staged(seed, Theme::Power, Ladder::CordonPowerCycle, plot)
+        staged(seed, Theme::Power, Steps::CordonPowerCycle, plot)
     }
 }
 
@@ -90,7 +90,7 @@ fn flaps(span: u64) -> impl Fn(u64) -> Scene {
     move |seed| {
         let manner = Manner::Flaps(Duration::from_secs(span));
         let plot = vec![(20, Fault::Lies(n4(), manner)), (30, Fault::FallsIll(n4()))];
-        staged(seed, Theme::Drains, Ladder::TaintDrainPowerCycle, plot)
+        staged(seed, Theme::Drains, Steps::TaintDrainPowerCycle, plot)
     }
 }
 

@@ -126,7 +126,7 @@ fn a_record_is_not_driven_on_by_events_alone() {
     condition(&mut snapshot, "DiskUnhealthy", Truth::True, KUBELET);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
-    snapshot.fences.get_mut("n0").unwrap().status.rung = 1;
+    snapshot.fences.get_mut("n0").unwrap().status.policy_step = 1;
     kill(snapshot.nodes.get_mut("n0").unwrap());
     let acts = |snapshot: &Snapshot| run(snapshot, first.memory.clone(), 1001).actions.len();
     assert_eq!(acts(&snapshot), 1, "power off");

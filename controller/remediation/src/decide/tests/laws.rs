@@ -13,7 +13,7 @@ type Fate = (bool, u8, u8, usize);
 fn random(fates: &[Fate], policy: Policy) -> Snapshot {
     let mut snapshot = world(0, vec![policy]);
     snapshot.nodes.clear();
-    for (number, (dead, zone, state, rung)) in fates.iter().enumerate() {
+    for (number, (dead, zone, state, step)) in fates.iter().enumerate() {
         let name = format!("n{number:03}");
         let mut node = node(&name);
         node.labels.insert(ZONE.into(), format!("z{zone}"));
@@ -26,14 +26,14 @@ fn random(fates: &[Fate], policy: Policy) -> Snapshot {
             snapshot.busy.insert(name.clone());
         }
         if (3..9).contains(state) {
-            let fence = record(&name, &snapshot.policies[0], *state, *rung);
+            let fence = record(&name, &snapshot.policies[0], *state, *step);
             snapshot.fences.insert(name, fence);
         }
     }
     snapshot
 }
 
-fn record(name: &str, policy: &Policy, state: u8, rung: usize) -> NodeFence {
+fn record(name: &str, policy: &Policy, state: u8, step: usize) -> NodeFence {
     let phases = [Phase::Pending, Phase::Waiting, Phase::Guarded, Phase::PoweringOff, Phase::AwaitReady, Phase::Closed];
     let mut fence: NodeFence = serde_json::from_value(serde_json::json!({
         "metadata": {"name": name, "uid": format!("fence-{name}")},
@@ -41,7 +41,7 @@ fn record(name: &str, policy: &Policy, state: u8, rung: usize) -> NodeFence {
     }))
     .unwrap();
     fence.spec.steps.clone_from(&policy.steps);
-    (fence.status.phase, fence.status.rung) = (phases[usize::from(state) - 3], rung);
+    (fence.status.phase, fence.status.policy_step) = (phases[usize::from(state) - 3], step);
     fence
 }
 
@@ -77,7 +77,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     proptest::collection::vec((any::<bool>(), 0_u8..3, 0_u8..16, 0_usize..2), 1..40)
 }
 
-fn ladders() -> impl Strategy<Value = Vec<StepSpec>> {
+fn step_lists() -> impl Strategy<Value = Vec<StepSpec>> {
     prop_oneof![Just(vec![cordon(), power_cycle()]), Just(vec![power_cycle()]), Just(vec![cordon()])]
 }
 
@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_budget_is_exceeded_within_one_pass(fates in fates(), steps in ladders(), limits in (0_u32..8, 0_u32..6, 0_u32..4)) {
+    fn no_budget_is_exceeded_within_one_pass(fates in fates(), steps in step_lists(), limits in (0_u32..8, 0_u32..6, 0_u32..4)) {
         let snapshot = random(&fates, limited(limits, steps));
         let decision = run(&snapshot, Memory::default(), 1000);
         let acted = acted(&decision);
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_gives_the_same(fates in fates(), steps in ladders(), limits in (0_u32..8, 0_u32..6, 0_u32..4)) {
+    fn the_same_gives_the_same(fates in fates(), steps in step_lists(), limits in (0_u32..8, 0_u32..6, 0_u32..4)) {
         let snapshot = random(&fates, limited(limits, steps));
         let (mut one, mut two) = (run(&snapshot, Memory::default(), 1000), run(&snapshot.clone(), Memory::default(), 1000));
         for second in [1001, 1030, 1100] {
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn at_most_one_action_for_a_node_and_a_verdict_for_each(fates in fates(), steps in ladders()) {
+    fn at_most_one_action_for_a_node_and_a_verdict_for_each(fates in fates(), steps in step_lists()) {
         let snapshot = random(&fates, policy("p", steps));
         let decision = run(&snapshot, Memory::default(), 1000);
         let mut nodes: Vec<_> = decision.actions.iter().map(Action::node).collect();
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn an_error_never_acts(fates in fates(), steps in ladders()) {
+    fn an_error_never_acts(fates in fates(), steps in step_lists()) {
         let mut broken = policy("p", steps);
         broken.when = Predicate::Cel(cel::Expression::compile("conditions.Nowhere.status == 'True'").unwrap());
         let snapshot = random(&fates, broken);
@@ -147,7 +147,7 @@ proptest! {
 
     /// A record whose policy is gone or broken goes no further than one whose policy can be read.
     #[test]
-    fn a_broken_policy_allows_no_more(fates in fates(), steps in ladders(), gone in any::<bool>()) {
+    fn a_broken_policy_allows_no_more(fates in fates(), steps in step_lists(), gone in any::<bool>()) {
         let snapshot = random(&fates, policy("p", steps));
         let mut broken = snapshot.clone();
         broken.policies.clear();

@@ -6,8 +6,8 @@ use crate::{
     api::fence::{Confirmation, Hold, Irreversible, NodeFenceStatus, Phase},
     fence::{
         doubt::READS,
-        ladder::{self, Rung},
         record::Draft,
+        steps::{self, PolicyStep},
     },
     snapshot::PowerState,
 };
@@ -54,7 +54,7 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Released(count)) => {
             let left_off =
-                matches!(ladder::current(draft.fence()), Some(Ok(Rung::Power { step, .. })) if step.leave_off);
+                matches!(steps::current(draft.fence()), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
             let status = draft.status();
             status.intent = None;
             status.out_of_service = status.storage_only.is_none();

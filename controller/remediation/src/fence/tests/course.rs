@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{parts::ladder, world::World};
+use super::{parts::steps, world::World};
 use crate::{
     action::Action,
     api::fence::Phase,
@@ -41,7 +41,7 @@ pub(super) fn at(phase: Phase) -> impl Fn(&World) -> bool {
 }
 
 pub(super) fn dead() -> World {
-    let mut world = World::new(ladder(&["cordon", "power"]));
+    let mut world = World::new(steps(&["cordon", "power"]));
     world.alive = false;
     world
 }

@@ -103,17 +103,17 @@ fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
 }
 
 #[test]
-fn cycles_before_a_record_begin_no_ladder_of_its_own_again() {
+fn cycles_before_a_record_begin_no_steps_of_its_own_again() {
     for (earlier, own, restarts) in [(1, 0, 0), (0, 1, 1)] {
         let mut world = dead();
-        let rung = world.fence.spec.steps.len() - 1;
+        let step = world.fence.spec.steps.len() - 1;
         let now = world.now.wall;
         let status = &mut world.fence.status;
-        (status.phase, status.rung) = (Phase::Waiting, rung);
+        (status.phase, status.policy_step) = (Phase::Waiting, step);
         (status.earlier_cycles, status.cycles) = (vec![now; earlier], vec![now; own]);
         run(&mut world, 900, |world| world.fence.status.restarts > 0 || world.fence.status.hold.is_some());
         assert_eq!(world.fence.status.restarts, restarts, "{:?}", world.fence.status);
         let held = world.fence.status.hold.as_ref().map(|hold| hold.reason.as_str());
-        assert_eq!(held, (restarts == 0).then_some("LadderDone"));
+        assert_eq!(held, (restarts == 0).then_some("StepsExhausted"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{parts::ladder, world::World};
+use super::{parts::steps, world::World};
 use crate::{
     facts::Truth,
     fence::evidence::{Witness, is_off, may_power_off},
@@ -12,7 +12,7 @@ use crate::{
 
 /// Its Lease was renewed last at 1000 s; it is so much later.
 fn silent(secs: u64) -> World {
-    let mut world = World::new(ladder(&["power"]));
+    let mut world = World::new(steps(&["power"]));
     world.now.moment = Moment(Duration::from_secs(1000 + secs));
     world.node.as_mut().unwrap().conditions[0].status = Truth::Unknown;
     world

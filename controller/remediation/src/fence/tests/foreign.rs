@@ -2,7 +2,7 @@
 
 use super::{
     course::{at, dead, run},
-    parts::ladder,
+    parts::steps,
     world::World,
 };
 use crate::{
@@ -35,8 +35,8 @@ fn an_out_of_service_taint_set_by_another_client_in_place_of_ours_stays() {
 }
 
 #[test]
-fn a_taint_of_the_ladder_that_another_value_stands_for_is_not_taken_back() {
-    let mut world = World::new(ladder(&["taint", "cordon"]));
+fn a_taint_of_the_steps_that_another_value_stands_for_is_not_taken_back() {
+    let mut world = World::new(steps(&["taint", "cordon"]));
     let meant = |world: &World| world.fence.status.ours.taints.first().cloned();
     run(&mut world, 5, |world| meant(world).is_some());
     let taint = Taint { value: "nodeshutdown".into(), ..meant(&world).unwrap() };

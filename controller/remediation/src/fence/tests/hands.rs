@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     course::{at, dead, run},
-    parts::ladder,
+    parts::steps,
     world::World,
 };
 use crate::{
@@ -183,7 +183,7 @@ fn other_words_of_a_hold_are_written_soon_for_a_person_is_mending_what_they_say(
 #[test]
 fn a_policy_that_breaks_while_it_waits_is_told_at_once() {
     let mut world = dead();
-    world.fence.spec.steps = ladder(&["cordon"]);
+    world.fence.spec.steps = steps(&["cordon"]);
     run(&mut world, 10, at(Phase::Waiting));
     (world.policy, world.wanted) = (None, Wanted::Unknown);
     let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
@@ -194,7 +194,7 @@ fn a_policy_that_breaks_while_it_waits_is_told_at_once() {
 #[test]
 fn a_predicate_that_errs_or_is_false_is_no_hold_while_it_waits_anyway() {
     let mut world = dead();
-    world.fence.spec.steps = ladder(&["cordon"]);
+    world.fence.spec.steps = steps(&["cordon"]);
     run(&mut world, 10, at(Phase::Waiting));
     for wanted in [Wanted::Unknown, Wanted::Yes] {
         world.wanted = wanted;
@@ -215,7 +215,7 @@ fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
 #[test]
 fn what_was_done_is_told_with_what_comes_next() {
     let mut world = dead();
-    world.fence.spec.steps = ladder(&["cordon", "drain", "power"]);
+    world.fence.spec.steps = steps(&["cordon", "drain", "power"]);
     let tell = |world: &World, op: &Op, done| crate::fence::absorb(&world.fence, op, &Ok(done), world.epoch, world.now);
     run(&mut world, 10, at(Phase::Isolating));
     let (fence, recorded) = tell(&world, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
@@ -233,7 +233,7 @@ fn what_was_done_is_told_with_what_comes_next() {
 
 #[test]
 fn a_taint_that_was_there_before_is_not_ours_to_take() {
-    let mut world = World::new(ladder(&["taint", "cordon"]));
+    let mut world = World::new(steps(&["taint", "cordon"]));
     let Next::Act(Action::Save { .. }) = world.next() else { panic!() };
     let taint = crate::facts::Taint {
         key: crate::api::REMEDIATION_TAINT.into(),
@@ -250,7 +250,7 @@ fn a_taint_that_was_there_before_is_not_ours_to_take() {
 
 /// Cordoned, and then well; the record forgot the cordon, as one does that was opened again.
 fn cordoned_and_forgotten() -> World {
-    let mut world = World::new(ladder(&["cordon"]));
+    let mut world = World::new(steps(&["cordon"]));
     run(&mut world, 10, at(Phase::Waiting));
     world.fence.status.ours.cordon = false;
     world.wanted = Wanted::No { since: world.now.moment };
@@ -282,7 +282,7 @@ fn a_cordon_that_a_person_repeated_stays_and_the_record_ends() {
 fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
     let mut world = dead();
     run(&mut world, 400, |world| world.phase() == Phase::PodsReleased);
-    world.fence = World::new(ladder(&["cordon", "power"])).fence;
+    world.fence = World::new(steps(&["cordon", "power"])).fence;
     world.entered = world.now.moment;
     run(&mut world, 400, at(Phase::AwaitReady));
     world.wanted = Wanted::No { since: world.now.moment };
@@ -310,7 +310,7 @@ fn a_person_may_ask_for_another_try_once_with_each_word() {
 
 #[test]
 fn a_drain_ends_at_its_total_time_under_any_leader() {
-    let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
+    let mut world = World::new(steps(&["cordon", "drain", "reboot"]));
     run(&mut world, 5, at(Phase::Draining));
     world.pass(Duration::from_secs(200));
     world.entered = world.now.moment;

@@ -28,7 +28,7 @@ pub(super) fn step(kind: &str) -> StepSpec {
     step
 }
 
-pub(super) fn ladder(kinds: &[&str]) -> Vec<StepSpec> {
+pub(super) fn steps(kinds: &[&str]) -> Vec<StepSpec> {
     kinds.iter().map(|kind| step(kind)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     course::{at, dead, run, seconds},
-    parts::{ladder, plan, pod, span},
+    parts::{plan, pod, span, steps},
     world::World,
 };
 use crate::{
@@ -107,7 +107,7 @@ fn off_is_read_again_before_a_release_is_meant_if_not_read_for_five_seconds() {
 
 #[test]
 fn a_node_that_lives_loses_no_power_before_its_drain() {
-    let mut world = World::new(ladder(&["power"]));
+    let mut world = World::new(steps(&["power"]));
     run(&mut world, 200, |_| false);
     assert_eq!(world.phase(), Phase::Guarded);
     assert_eq!(world.fence.status.hold.unwrap().reason, "NodeReady");
@@ -115,7 +115,7 @@ fn a_node_that_lives_loses_no_power_before_its_drain() {
 
 #[test]
 fn a_sick_node_is_rebooted_after_its_drain_and_nothing_is_released() {
-    let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
+    let mut world = World::new(steps(&["cordon", "drain", "reboot"]));
     let phases = run(&mut world, 400, at(Phase::Recovering));
     assert!(phases.contains(&Phase::PoweringOff) && !phases.contains(&Phase::PodsReleased), "{phases:?}");
     assert_eq!(world.boots, 2);
@@ -140,7 +140,7 @@ fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
 
 #[test]
 fn a_node_that_was_uncordoned_since_its_drain_keeps_its_power() {
-    let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
+    let mut world = World::new(steps(&["cordon", "drain", "reboot"]));
     run(&mut world, 400, at(Phase::Guarded));
     world.node.as_mut().unwrap().unschedulable = false;
     run(&mut world, 20, |_| false);
@@ -149,7 +149,7 @@ fn a_node_that_was_uncordoned_since_its_drain_keeps_its_power() {
 
 #[test]
 fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
-    let mut world = World::new(ladder(&["cordon", "drain", "reboot"]));
+    let mut world = World::new(steps(&["cordon", "drain", "reboot"]));
     world.lies = true;
     run(&mut world, 400, at(Phase::Quarantined));
     assert_eq!(world.fence.status.hold.unwrap().reason, "FalseConfirmation");

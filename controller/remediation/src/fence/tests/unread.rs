@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     course::{at, dead, run},
-    parts::ladder,
+    parts::steps,
     world::World,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 
 #[test]
 fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
-    let mut world = World::new(ladder(&["cordon"]));
+    let mut world = World::new(steps(&["cordon"]));
     world.policy = None;
     world.wanted = Wanted::No { since: world.now.moment };
     assert!(!is_well(&world.case()));
@@ -27,7 +27,7 @@ fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
 /// The wall clock was set back since the try: only the time in the phase shows how long ago it was.
 #[test]
 fn a_try_from_the_future_is_followed_by_no_other_at_once() {
-    let mut world = World::new(ladder(&["cordon"]));
+    let mut world = World::new(steps(&["cordon"]));
     let status = &mut world.fence.status;
     (status.epoch, status.failures, status.tried) = (7, 1, Some(world.now.wall + Duration::from_secs(600)));
     assert!(back_off(&world.case()).is_some());

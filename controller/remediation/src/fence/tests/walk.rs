@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     laws::{Laws, rank},
-    parts::{ladder, plan, policy, span},
+    parts::{plan, policy, span, steps},
     world::World,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 
 const STEPS: u32 = 400;
 
-const LADDERS: [&[&str]; 7] = [
+const STEP_LISTS: [&[&str]; 7] = [
     &["cordon", "power"],
     &["taint", "cordon", "drain", "reboot"],
     &["taint", "power"],
@@ -50,7 +50,7 @@ impl Dice {
 
 fn walk(seed: u64) -> (World, Laws) {
     let mut dice = Dice(seed);
-    let mut world = World::new(ladder(LADDERS[dice.roll(7) as usize]));
+    let mut world = World::new(steps(STEP_LISTS[dice.roll(7) as usize]));
     if dice.one_in(3) {
         world.fence.spec.steps[0].then_wait = span("20s");
     }

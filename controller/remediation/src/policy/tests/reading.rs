@@ -78,7 +78,7 @@ fn every_default_is_the_careful_one() {
 }
 
 #[test]
-fn a_ladder_carries_its_defaults_with_it() {
+fn steps_carry_their_defaults_with_them() {
     let policy = compile(&with("steps: [{taint: {}}, {cordon: {}}, {drain: {}}, {reboot: {}}]")).unwrap();
     let json = serde_json::to_value(&policy.steps).unwrap();
     assert_eq!(json[0]["taint"]["key"], "nodewell.dev/remediation");

@@ -1,4 +1,4 @@
-//! The record's own ladder: which rung is being taken, and what its fields mean.
+//! The record's own steps: which one is being taken, and what its fields mean.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::{
 /// What a node may take from power on to Ready, if the step does not set it.
 const READY_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What a rung asks for.
+/// What a step asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Rung<'a> {
+pub(super) enum PolicyStep<'a> {
     Taint(&'a TaintStep),
     Cordon,
     Drain(&'a DrainStep),
@@ -25,8 +25,8 @@ pub(super) enum Rung<'a> {
     Reap { even_if_drain_failed: bool },
 }
 
-impl Rung<'_> {
-    /// Where such a rung begins.
+impl PolicyStep<'_> {
+    /// Where such a step begins.
     pub(super) fn phase(&self) -> Phase {
         match self {
             Self::Taint(_) | Self::Cordon => Phase::Isolating,
@@ -36,12 +36,12 @@ impl Rung<'_> {
     }
 }
 
-/// The rung at hand; nothing past the ladder's end.
-pub(super) fn current(fence: &NodeFence) -> Option<Result<Rung<'_>, Hold>> {
-    rung(fence, fence.status.rung)
+/// The step at hand; nothing past the last one.
+pub(super) fn current(fence: &NodeFence) -> Option<Result<PolicyStep<'_>, Hold>> {
+    at(fence, fence.status.policy_step)
 }
 
-pub(super) fn rung(fence: &NodeFence, index: usize) -> Option<Result<Rung<'_>, Hold>> {
+pub(super) fn at(fence: &NodeFence, index: usize) -> Option<Result<PolicyStep<'_>, Hold>> {
     fence.spec.steps.get(index).map(|step| read(step, index))
 }
 
@@ -49,23 +49,23 @@ pub(super) fn cuts_power(fence: &NodeFence) -> bool {
     fence.spec.steps.iter().any(|step| step.reboot.is_some() || step.power_cycle.is_some())
 }
 
-fn read(step: &StepSpec, index: usize) -> Result<Rung<'_>, Hold> {
+fn read(step: &StepSpec, index: usize) -> Result<PolicyStep<'_>, Hold> {
     let reap = step.reap.as_ref();
     let kinds = [
-        step.taint.as_ref().map(Rung::Taint),
-        step.cordon.as_ref().map(|_| Rung::Cordon),
-        step.drain.as_ref().map(Rung::Drain),
-        step.reboot.as_ref().map(|step| Rung::Power { step, releases: false }),
-        step.power_cycle.as_ref().map(|step| Rung::Power { step, releases: true }),
-        reap.map(|reap| Rung::Reap { even_if_drain_failed: reap.even_if_drain_failed }),
+        step.taint.as_ref().map(PolicyStep::Taint),
+        step.cordon.as_ref().map(|_| PolicyStep::Cordon),
+        step.drain.as_ref().map(PolicyStep::Drain),
+        step.reboot.as_ref().map(|step| PolicyStep::Power { step, releases: false }),
+        step.power_cycle.as_ref().map(|step| PolicyStep::Power { step, releases: true }),
+        reap.map(|reap| PolicyStep::Reap { even_if_drain_failed: reap.even_if_drain_failed }),
     ];
     let mut given = kinds.into_iter().flatten();
     match (given.next(), given.next()) {
         // Whichever client wrote the record: that taint is a release, and no step of isolation.
-        (Some(Rung::Taint(step)), None) if taint(step).key == OUT_OF_SERVICE => {
+        (Some(PolicyStep::Taint(step)), None) if taint(step).key == OUT_OF_SERVICE => {
             Err(unreadable(format!("spec.steps[{index}].taint may not be {OUT_OF_SERVICE}, which releases pods")))
         }
-        (Some(rung), None) => Ok(rung),
+        (Some(step), None) => Ok(step),
         _ => Err(unreadable(format!("spec.steps[{index}] has to name exactly one kind of step"))),
     }
 }
@@ -83,9 +83,9 @@ fn span_or(given: Option<&Span>, default: Duration) -> Result<Duration, Hold> {
     given.map_or(Ok(default), span)
 }
 
-/// How long to wait after the rung at hand.
+/// How long to wait after the step at hand.
 pub(super) fn then_wait(fence: &NodeFence) -> Result<Duration, Hold> {
-    let given = fence.spec.steps.get(fence.status.rung).and_then(|step| step.then_wait.as_ref());
+    let given = fence.spec.steps.get(fence.status.policy_step).and_then(|step| step.then_wait.as_ref());
     span_or(given, Duration::ZERO)
 }
 

@@ -1,4 +1,4 @@
-//! The ladder: each rung of one kind, in an order in which nothing is harsher than what came before, and with every
+//! The steps: each of one kind, in an order in which nothing is harsher than what came before, and with every
 //! default written out, so that a record carries all it needs.
 
 use super::{compile::Mistakes, selector};
@@ -10,7 +10,7 @@ use crate::{
     facts::Effect,
 };
 
-/// What a rung does, mildest first.
+/// What a step does, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Taint,
@@ -56,13 +56,13 @@ fn kinds(step: &StepSpec) -> Vec<Kind> {
     .collect()
 }
 
-/// The name of a rung, for people.
+/// The name of a step, for people.
 #[must_use]
 pub(crate) fn name(step: &StepSpec) -> &'static str {
     kinds(step).first().map_or("nothing", |kind| kind.name())
 }
 
-/// Checks the ladder and fills it in.
+/// Checks the steps and fills them in.
 pub(super) fn read(steps: &[StepSpec], mistakes: &mut Mistakes) -> Vec<StepSpec> {
     if steps.is_empty() {
         mistakes.add("spec.steps", "is empty; name at least one step, such as `- cordon: {}`");
