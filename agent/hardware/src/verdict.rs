@@ -30,7 +30,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     /// The message is for people: `17 % worn, 31 °C`.
-    Well { message: String },
+    Healthy { message: String },
     /// Each of its faults, in any order; at least one.
     Faulty(Vec<Fault>),
     /// The state is unknown: `DeviceNotAnswering`.

@@ -71,7 +71,7 @@ impl RepairExecutor {
     fn well(&mut self, unit: &UnitRepair) {
         self.recorder.hold(unit, None);
         self.recorder.given_up(unit, None);
-        if self.keep.history.is_well(&unit.unit) {
+        if self.keep.history.is_healthy(&unit.unit) {
             // It comes too late for nothing: at worst it is given up once more.
             let _ = self.keep.write();
         }

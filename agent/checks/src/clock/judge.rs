@@ -111,8 +111,10 @@ impl ClockJudge {
         match &reading.keeping {
             _ if !faults.is_empty() => State::Faulty(faults),
             Keeping::Denied(why) => State::Unknown { reason: Name::fixed("PermissionDenied"), message: why.clone() },
-            Keeping::Known(_) if self.memory.was_kept => State::Well { message: "it is synchronised".to_owned() },
-            Keeping::Known(_) => State::Well { message: "it is not synchronised, and does not have to be".to_owned() },
+            Keeping::Known(_) if self.memory.was_kept => State::Healthy { message: "it is synchronised".to_owned() },
+            Keeping::Known(_) => {
+                State::Healthy { message: "it is not synchronised, and does not have to be".to_owned() }
+            }
         }
     }
 

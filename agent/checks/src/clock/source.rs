@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_source_is_lost_only_if_the_kernel_gave_it_up() {
         for (current, available, before, lost, case) in [
-            ("tsc", "tsc hpet", None, None, "well"),
+            ("tsc", "tsc hpet", None, None, "healthy"),
             ("hpet", "hpet acpi_pm", Some("tsc"), Some("tsc"), "given up in this boot"),
             ("hpet", "tsc hpet acpi_pm", Some("tsc"), None, "chosen by hand"),
             ("acpi_pm", "acpi_pm", Some("kvm-clock"), Some("kvm-clock"), "a guest's own clock is gone"),

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::settings::MountsSettings;
 
-const WELL_LIMIT: usize = 64;
+const HEALTHY_LIMIT: usize = 64;
 /// What an agent accepts, unless its configuration allows more (`subjects-per-daemon`).
 const SUBJECTS_LIMIT: usize = 256;
 
@@ -103,7 +103,7 @@ impl MountsJudge {
             Ok(reading) => {
                 let Some(Said::Room(room)) = reading.get(&row.point) else { return None };
                 let faults = self.short(row).faults(room);
-                if faults.is_empty() { well("room is left") } else { State::Faulty(faults) }
+                if faults.is_empty() { healthy("room is left") } else { State::Faulty(faults) }
             }
             Err(PollError::Read(ReadError::Gone { .. })) => return None,
             Err(error) => unknown(error),
@@ -138,12 +138,12 @@ impl MountsJudge {
         let is_told_by_server = row.is_volume && kind::is_nfs(&row.asked);
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => match reading.get(&row.point) {
-                Some(Said::Failed(code)) => faulty_or_well(unusable(row, *code)),
-                Some(Said::Room(_)) | None => well("it answers"),
+                Some(Said::Failed(code)) => faulty_or_healthy(unusable(row, *code)),
+                Some(Said::Room(_)) | None => healthy("it answers"),
             },
             Err(PollError::NoAnswer(no_answer)) if no_answer.was_asked() => {
                 let silent = faults::silent(row, &no_answer.message);
-                faulty_or_well((!is_told_by_server).then_some(silent))
+                faulty_or_healthy((!is_told_by_server).then_some(silent))
             }
             Err(PollError::Read(ReadError::Gone { .. })) => return None,
             Err(error) => unknown(error),
@@ -184,15 +184,15 @@ impl Judge for MountsJudge {
     }
 }
 
-/// What is wrong comes first, and of what is well only so much is reported as shows that the check runs.
+/// What is wrong comes first, and of what is healthy only so much is reported as shows that the check runs.
 fn thinned(verdicts: Vec<Verdict>) -> Vec<Verdict> {
-    let mut well = 0;
+    let mut healthy = 0;
     let is_told = |verdict: &Verdict| {
-        well += usize::from(matches!(verdict.state, State::Well { .. }));
-        !matches!(verdict.state, State::Well { .. }) || well <= WELL_LIMIT
+        healthy += usize::from(matches!(verdict.state, State::Healthy { .. }));
+        !matches!(verdict.state, State::Healthy { .. }) || healthy <= HEALTHY_LIMIT
     };
     let mut told: Vec<Verdict> = verdicts.into_iter().filter(is_told).collect();
-    told.sort_by_key(|verdict| matches!(verdict.state, State::Well { .. }));
+    told.sort_by_key(|verdict| matches!(verdict.state, State::Healthy { .. }));
     told.truncate(SUBJECTS_LIMIT);
     told
 }
@@ -224,12 +224,12 @@ fn verdict(condition: &'static str, subject: &str, state: State) -> Verdict {
     Verdict { condition: Name::fixed(condition), subject: subject.to_owned(), state }
 }
 
-fn well(message: &str) -> State {
-    State::Well { message: message.to_owned() }
+fn healthy(message: &str) -> State {
+    State::Healthy { message: message.to_owned() }
 }
 
-fn faulty_or_well(fault: Option<nodewell_hardware::Fault>) -> State {
-    fault.map_or_else(|| well("it answers"), |fault| State::Faulty(vec![fault]))
+fn faulty_or_healthy(fault: Option<nodewell_hardware::Fault>) -> State {
+    fault.map_or_else(|| healthy("it answers"), |fault| State::Faulty(vec![fault]))
 }
 
 fn is_faulty(state: &State) -> bool {

@@ -174,9 +174,9 @@ impl NetworkJudge {
             None if link.is_down() => "down",
             None => "failing",
         };
-        let is_unwell = |link: &&&Link| self.poll_error.is_some() || !link.faults().is_empty();
+        let is_unhealthy = |link: &&&Link| self.poll_error.is_some() || !link.faults().is_empty();
         let mut states = BTreeMap::new();
-        used.iter().filter(is_unwell).for_each(|link| *states.entry(word(&link).to_owned()).or_default() += 1);
+        used.iter().filter(is_unhealthy).for_each(|link| *states.entry(word(&link).to_owned()).or_default() += 1);
         vec![Inventory { class: "network interfaces".to_owned(), total, states }]
     }
 
@@ -240,7 +240,7 @@ fn fault(reason: &'static str, message: Option<String>) -> Vec<Fault> {
 }
 
 fn state(faults: Vec<Fault>, words: impl Fn() -> String) -> State {
-    if faults.is_empty() { State::Well { message: words() } } else { State::Faulty(faults) }
+    if faults.is_empty() { State::Healthy { message: words() } } else { State::Faulty(faults) }
 }
 
 fn verdict(subject: &str, state: State) -> Verdict {

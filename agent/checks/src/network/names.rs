@@ -24,7 +24,7 @@ use crate::settings::NetworkSettings;
 const WAIT: Duration = Duration::from_millis(500);
 /// More than the 5 s that glibc gives a dead server before it asks the next one.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// While all is well a question a minute: ten thousand nodes are 170 a second to their servers.
+/// While it answers, a question a minute: ten thousand nodes are 170 a second to their servers.
 const REST: Duration = Duration::from_secs(60);
 
 /// A name's lookup: the system's, or a test's.
@@ -102,8 +102,8 @@ impl Resolver {
     }
 
     fn rests(&self) -> bool {
-        let is_well = |answer: &Answer| answer.as_ref().is_none_or(|reading| reading.error.is_none());
-        self.last.as_ref().is_some_and(|(at, answer)| at.elapsed() < REST && is_well(answer))
+        let is_healthy = |answer: &Answer| answer.as_ref().is_none_or(|reading| reading.error.is_none());
+        self.last.as_ref().is_some_and(|(at, answer)| at.elapsed() < REST && is_healthy(answer))
     }
 
     /// `None`: nothing new.

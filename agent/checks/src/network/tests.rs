@@ -145,11 +145,11 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> Option<&'a State> {
     Some(&verdict.state)
 }
 
-/// What is reported of a subject: its message if it is well, its faults with their messages, or why it is unknown.
+/// What is reported of a subject: its message if it is healthy, its faults with their messages, or why it is unknown.
 pub(super) fn said(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
         None => vec!["nothing".to_owned()],
-        Some(State::Well { message }) => vec![format!("well: {message}")],
+        Some(State::Healthy { message }) => vec![format!("healthy: {message}")],
         Some(State::Faulty(faults)) => {
             faults.iter().map(|fault| format!("{}: {}", fault.reason, fault.message)).collect()
         }
@@ -159,17 +159,17 @@ pub(super) fn said(findings: &Findings, subject: &str) -> Vec<String> {
 
 /// No condition, no Event.
 fn is_silent(findings: &Findings) -> bool {
-    let is_well = |state: &State| matches!(state, State::Well { .. });
-    findings.happenings.is_empty() && findings.verdicts.iter().all(|verdict| is_well(&verdict.state))
+    let is_healthy = |state: &State| matches!(state, State::Healthy { .. });
+    findings.happenings.is_empty() && findings.verdicts.iter().all(|verdict| is_healthy(&verdict.state))
 }
 
 #[test]
-fn a_sound_machine_is_well() {
+fn a_sound_machine_is_healthy() {
     let mut machine = Machine::new();
     assert!(is_silent(&machine.during(3_600)));
     let findings = machine.after(15);
-    assert_eq!(said(&findings, "default-route"), ["well: by eth0"]);
-    assert_eq!(said(&findings, "eth0"), ["well: up, 1000 Mb/s"]);
+    assert_eq!(said(&findings, "default-route"), ["healthy: by eth0"]);
+    assert_eq!(said(&findings, "eth0"), ["healthy: up, 1000 Mb/s"]);
     assert_eq!(said(&findings, "dns"), ["nothing"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (1, 1));
 }

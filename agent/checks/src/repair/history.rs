@@ -17,7 +17,7 @@ const ATTEMPTS_LIMIT: usize = 256;
 pub struct History {
     /// In the order in which they were begun.
     attempts: Vec<Attempt>,
-    /// Units that nothing is done about until they were well once, and since when.
+    /// Units that nothing is done about until they were healthy once, and since when.
     given_up: BTreeMap<String, Timestamp>,
 }
 
@@ -84,9 +84,9 @@ impl History {
         self.given_up.insert(unit.to_owned(), now.wall).is_none()
     }
 
-    /// The unit is well again: the next time it is broken it is repaired again, within the limit. Returns whether it
+    /// The unit is healthy again: the next time it is broken it is repaired again, within the limit. Returns whether it
     /// was given up.
-    pub fn is_well(&mut self, unit: &str) -> bool {
+    pub fn is_healthy(&mut self, unit: &str) -> bool {
         self.given_up.remove(unit).is_some()
     }
 

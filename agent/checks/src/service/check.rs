@@ -14,7 +14,7 @@ use super::{
 const KUBELET: &str = "http://127.0.0.1:10248/healthz";
 const KUBE_PROXY: &str = "http://127.0.0.1:10256/livez";
 /// `/livez` came with Kubernetes 1.28 (KEP-3836). `/healthz` fails there while the node is being deleted, though
-/// kube-proxy is well.
+/// kube-proxy is healthy.
 const KUBE_PROXY_BEFORE_1_28: &str = "/healthz";
 /// `/var/run` is the same folder wherever systemd is.
 const DOCKER: &str = "/var/run/docker.sock";

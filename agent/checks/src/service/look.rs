@@ -15,7 +15,7 @@ use crate::systemd::{ActiveState, BusError, ListedUnit, LoadState, Manager, Unit
 /// What was seen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Look {
-    /// An endpoint, where it is, and how its unit is if the endpoint did not answer well.
+    /// An endpoint, where it is, and how its unit is if the endpoint did not answer as it should.
     Endpoint { target: Target, answer: Answer, unit: UnitWord },
     /// A unit; `None`: not installed.
     Unit(Result<Option<Unit>, BusError>),

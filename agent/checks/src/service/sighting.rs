@@ -1,4 +1,4 @@
-//! What one look means by itself: well, not well, or unknown. Pure.
+//! What one look means by itself: healthy, not healthy, or unknown. Pure.
 
 use std::time::Duration;
 

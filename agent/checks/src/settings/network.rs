@@ -13,7 +13,7 @@ pub struct NetworkSettings {
     pub ignore: Vec<String>,
     /// Whether a default route that was there and is gone is a fault.
     pub default_route: bool,
-    /// What has to be gone for so long to be missed, and back for as long to be well.
+    /// What has to be gone for so long to be missed, and back for as long to be healthy.
     pub for_duration: Duration,
     /// Losses of the carrier within an hour that make it a problem.
     pub flaps_per_hour: u32,

@@ -46,7 +46,7 @@ struct Boot {
     siblings: CpuSet,
     /// What was reported, so that a restart takes nothing back.
     offline: CpuSet,
-    /// Once reported; they are named, well or not, as long as this boot lasts.
+    /// Once reported; they are named, healthy or not, as long as this boot lasts.
     told: CpuSet,
     mismatched: bool,
     throttled: BTreeSet<u32>,
@@ -168,7 +168,7 @@ impl CpuJudge {
             faults.push(Fault::new("MicrocodeMismatch", differing(&self.last.microcode).join("; ")));
         }
         match faults.is_empty() {
-            true => State::Well { message: "not too hot, and one revision of microcode".to_owned() },
+            true => State::Healthy { message: "not too hot, and one revision of microcode".to_owned() },
             false => State::Faulty(faults),
         }
     }
@@ -182,7 +182,7 @@ impl CpuJudge {
         self.boot.told.0.iter().map(|cpu| {
             let state = match self.boot.offline.0.contains(cpu) {
                 true => State::Faulty(vec![Fault::new("CpuOffline", "offline, and was online in this boot")]),
-                false => State::Well { message: "online, or switched off on purpose".to_owned() },
+                false => State::Healthy { message: "online, or switched off on purpose".to_owned() },
             };
             verdict(format!("CPU {cpu}"), state)
         })

@@ -119,22 +119,22 @@ impl Node {
     }
 }
 
-/// The reasons that hold against `subject`; `well`, `unknown` or `absent` if there are none.
+/// The reasons that hold against `subject`; `healthy`, `unknown` or `absent` if there are none.
 fn reasons(findings: &Findings, subject: &str) -> Vec<String> {
     match findings.verdicts.iter().find(|verdict| verdict.subject == subject).map(|verdict| &verdict.state) {
         None => vec!["absent".to_owned()],
-        Some(State::Well { .. }) => vec!["well".to_owned()],
+        Some(State::Healthy { .. }) => vec!["healthy".to_owned()],
         Some(State::Unknown { reason, .. }) => vec![format!("unknown: {reason}")],
         Some(State::Faulty(faults)) => faults.iter().map(|fault| fault.reason.to_string()).collect(),
     }
 }
 
 #[test]
-fn a_healthy_node_is_well() {
+fn a_healthy_node_is_healthy() {
     let mut node = Node::new();
     let findings = node.looks(3);
     assert_eq!(findings.verdicts.len(), 1);
-    assert_eq!(reasons(&findings, "CPU"), ["well"]);
+    assert_eq!(reasons(&findings, "CPU"), ["healthy"]);
     assert_eq!((findings.inventory[0].class.as_str(), findings.inventory[0].total), ("CPUs", 8));
     assert_eq!(findings.inventory[0].well(), 8);
 }
@@ -152,13 +152,13 @@ fn all_of_it_is_read() {
 }
 
 #[test]
-fn a_machine_without_any_of_it_is_well_and_one_without_cpus_in_sysfs_is_not_there() {
+fn a_machine_without_any_of_it_is_healthy_and_one_without_cpus_in_sysfs_is_not_there() {
     let mut node = Node::new();
     fs::remove_dir_all(node.root.path().join("sys")).unwrap();
     fs::remove_dir_all(node.root.path().join("proc")).unwrap();
     assert_eq!(node.look(), Findings::default());
     node.cpu("online", "0");
-    assert_eq!(reasons(&node.look(), "CPU"), ["well"]);
+    assert_eq!(reasons(&node.look(), "CPU"), ["healthy"]);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn microcode_that_differs_twice_in_a_row_is_a_problem_until_it_does_not() {
     let mut node = Node::new();
     node.look();
     node.revision(6..8, "0x2006906");
-    assert_eq!(reasons(&node.look(), "CPU"), ["well"], "an update may be under way");
+    assert_eq!(reasons(&node.look(), "CPU"), ["healthy"], "an update may be under way");
     let findings = node.look();
     assert_eq!(reasons(&findings, "CPU"), ["MicrocodeMismatch"]);
     let State::Faulty(faults) = &findings.verdicts[0].state else { panic!() };
@@ -174,7 +174,7 @@ fn microcode_that_differs_twice_in_a_row_is_a_problem_until_it_does_not() {
     node.restart();
     assert_eq!(reasons(&node.look(), "CPU"), ["MicrocodeMismatch"], "a restart takes nothing back");
     node.revision(0..8, "0x2007006");
-    assert_eq!(reasons(&node.look(), "CPU"), ["well"]);
+    assert_eq!(reasons(&node.look(), "CPU"), ["healthy"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn cpus_of_different_kinds_are_not_compared() {
     let text = fs::read_to_string(&path).unwrap();
     let (big, small) = text.split_once("processor\t: 4").unwrap();
     fs::write(&path, format!("{big}processor\t: 4{}", small.replace("model\t\t: 85", "model\t\t: 86"))).unwrap();
-    assert_eq!(reasons(&node.looks(3), "CPU"), ["well"]);
+    assert_eq!(reasons(&node.looks(3), "CPU"), ["healthy"]);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn no_answer_and_garbage_leave_it_unknown() {
         let mut round = node.pass(60).round();
         round.answers = vec![(ALL.to_owned(), answer)];
         assert_eq!(reasons(&node.judge.judge(round), "CPU"), [expected]);
-        assert_eq!(reasons(&node.look(), "CPU"), ["well"]);
+        assert_eq!(reasons(&node.look(), "CPU"), ["healthy"]);
     }
 }
 
@@ -224,6 +224,6 @@ fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
         assert_eq!(reasons(&findings, ALL), [format!("unknown: {reason}")]);
         assert_eq!(findings.inventory[0].total, before.inventory[0].total);
         assert_eq!(findings.inventory[0].states["not answering"], before.inventory[0].total);
-        assert_eq!(reasons(&node.look(), ALL), ["well"]);
+        assert_eq!(reasons(&node.look(), ALL), ["healthy"]);
     }
 }

@@ -45,8 +45,8 @@ impl Known {
     fn gone(&self, device: &str, now: &Now) -> Option<Happening> {
         let last = match &self.state {
             _ if self.class != Class::Disk => return None,
-            State::Well { .. } if !device.starts_with("sd") => return None,
-            State::Well { .. } => "nothing was wrong with it".to_owned(),
+            State::Healthy { .. } if !device.starts_with("sd") => return None,
+            State::Healthy { .. } => "nothing was wrong with it".to_owned(),
             State::Unknown { message, .. } => format!("its last state was unknown: {message}"),
             State::Faulty(faults) => {
                 let faults: Vec<_> =
@@ -210,7 +210,7 @@ fn inventory(known: &BTreeMap<String, Known>) -> Vec<Inventory> {
 
 fn state_word(state: &State, class: Class) -> Option<&'static str> {
     match state {
-        State::Well { .. } => None,
+        State::Healthy { .. } => None,
         State::Faulty(_) => Some(class.in_words().1),
         State::Unknown { reason, .. } if reason.as_str() == "DeviceNotAnswering" => Some("not answering"),
         State::Unknown { .. } => Some("unreadable"),

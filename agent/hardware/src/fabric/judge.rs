@@ -125,7 +125,7 @@ impl FabricJudge {
             return unknown(error);
         }
         let faults = port.faults();
-        if faults.is_empty() { State::Well { message: port.words() } } else { State::Faulty(faults) }
+        if faults.is_empty() { State::Healthy { message: port.words() } } else { State::Faulty(faults) }
     }
 
     /// The ports that are used; none: no line.
@@ -231,7 +231,7 @@ fn parsed(value: Value) -> Result<PortReading, PollError> {
 /// For the inventory.
 fn word(state: &State, port: &Port) -> Option<&'static str> {
     match state {
-        State::Well { .. } => None,
+        State::Healthy { .. } => None,
         State::Unknown { .. } => Some("not answering"),
         State::Faulty(_) if port.is_missing() => Some("missing"),
         State::Faulty(_) if port.is_down() => Some("down"),

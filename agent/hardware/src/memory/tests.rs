@@ -136,11 +136,11 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> Option<&'a State> {
     findings.verdicts.iter().find(|verdict| verdict.subject == subject).map(|verdict| &verdict.state)
 }
 
-/// The reasons that hold against `subject`; `well`, `unknown` or `absent` if there are none.
+/// The reasons that hold against `subject`; `healthy`, `unknown` or `absent` if there are none.
 fn reasons(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
         None => vec!["absent".to_owned()],
-        Some(State::Well { .. }) => vec!["well".to_owned()],
+        Some(State::Healthy { .. }) => vec!["healthy".to_owned()],
         Some(State::Unknown { reason, .. }) => vec![format!("unknown: {reason}")],
         Some(State::Faulty(faults)) => faults.iter().map(|fault| fault.reason.to_string()).collect(),
     }

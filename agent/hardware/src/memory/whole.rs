@@ -104,12 +104,12 @@ impl WholeState {
             faults.push(Fault::new("MemoryCorrectedError", message));
         }
         match faults.is_empty() {
-            true => State::Well { message: self.well() },
+            true => State::Healthy { message: self.healthy_message() },
             false => State::Faulty(faults),
         }
     }
 
-    fn well(&self) -> String {
+    fn healthy_message(&self) -> String {
         match self.corrupted_kb {
             Some(kb @ 1..) => format!("{kb} kB are out of use until the next boot"),
             Some(0) | None => "no page is known to have lost data".to_owned(),

@@ -74,7 +74,7 @@ impl Node {
 fn reasons(findings: &Findings) -> Vec<String> {
     match &findings.verdicts[0].state {
         State::Faulty(faults) => faults.iter().map(|fault| fault.reason.to_string()).collect(),
-        State::Well { .. } => Vec::new(),
+        State::Healthy { .. } => Vec::new(),
         State::Unknown { reason, .. } => vec![format!("unknown: {reason}")],
     }
 }

@@ -15,7 +15,7 @@ const LEFT: i64 = 12;
 
 /// How each certificate is; where there is none, nothing expires.
 pub(super) fn verdicts(certificates: &BTreeMap<String, Dates>, days: u32, now: Timestamp) -> Vec<Verdict> {
-    let whole = Spot::new(CONDITION, "").verdict(State::Well { message: "none of them ends soon".to_owned() });
+    let whole = Spot::new(CONDITION, "").verdict(State::Healthy { message: "none of them ends soon".to_owned() });
     let verdict =
         |(path, dates): (&String, &Dates)| Spot::new(CONDITION, path.clone()).verdict(state(*dates, days, now));
     std::iter::once(whole).chain(certificates.iter().map(verdict)).collect()
@@ -39,7 +39,7 @@ fn state(dates: Dates, days: u32, now: Timestamp) -> State {
         let message = format!("expires at {end}, in {}", told(left));
         return State::Faulty(vec![Fault::new("CertificateExpiring", message)]);
     }
-    State::Well { message: format!("valid until {end}") }
+    State::Healthy { message: format!("valid until {end}") }
 }
 
 /// To its first unit.

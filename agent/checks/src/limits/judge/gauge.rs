@@ -19,7 +19,7 @@ pub(super) struct Measure {
     pub(super) levels: (f64, f64),
     pub(super) message: String,
     /// What it is if it is none.
-    pub(super) well: &'static str,
+    pub(super) healthy: &'static str,
 }
 
 /// What a verdict is about.
@@ -75,7 +75,7 @@ impl Gauges {
     fn state(&self, measure: &Measure) -> State {
         match self.signs.0.get(&measure.key()).is_some_and(Lasting::holds) {
             true => State::Faulty(vec![Fault::new(measure.reason, measure.message.clone())]),
-            false => State::Well { message: measure.well.to_owned() },
+            false => State::Healthy { message: measure.healthy.to_owned() },
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
             value,
             levels: (90.0, 80.0),
             message: "full".to_owned(),
-            well: "room",
+            healthy: "room",
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         gauges.take(Vec::new(), Duration::from_secs(180), PATIENCE);
         assert!(gauges.verdicts().is_empty());
         gauges.take(vec![measure(95.0)], Duration::from_secs(240), PATIENCE);
-        assert!(matches!(gauges.verdicts()[0].state, State::Well { .. }));
+        assert!(matches!(gauges.verdicts()[0].state, State::Healthy { .. }));
     }
 
     proptest! {

@@ -116,8 +116,8 @@ impl Leaks {
     }
 
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        let well = State::Well { message: "nothing grows without end".to_owned() };
-        let whole = Spot::new(CONDITION, "").verdict(well);
+        let healthy = State::Healthy { message: "nothing grows without end".to_owned() };
+        let whole = Spot::new(CONDITION, "").verdict(healthy);
         let leaks = self.series.iter().filter_map(|(subject, series)| {
             let leak = series.leak.as_ref()?;
             let fault = Fault::new(leak.kind.reason(), leak.message.clone());

@@ -68,10 +68,10 @@ fn measure(
     reason: &'static str,
     (value, levels): (f64, Levels),
     message: String,
-    well: &'static str,
+    healthy: &'static str,
 ) -> Measure {
     let levels = (f64::from(levels.high), f64::from(levels.low));
-    Measure { spot, reason, value, levels, message, well }
+    Measure { spot, reason, value, levels, message, healthy }
 }
 
 /// Exact enough for a percentage.
@@ -118,18 +118,18 @@ impl Rates {
     /// Pages that go out once are room well used; those that come back at the same time are the storm.
     fn swapping(&mut self, swap: Swap, now: Duration, levels: Levels) -> Measure {
         let spot = Spot::new("MemoryPressureHigh", "swap");
-        let well = "little goes to swap and back";
+        let healthy = "little goes to swap and back";
         let Some((then, before)) = self.swap.replace((now, swap)) else {
             // One reading is no rate: nothing begins by it, and nothing that an earlier run reported ends.
             let between = f64::from(levels.low).min(f64::from(levels.high) - 0.5);
             let message = "pages went to swap and came back before this was started".to_owned();
-            return measure(spot, "SwapStorm", (between, levels), message, well);
+            return measure(spot, "SwapStorm", (between, levels), message, healthy);
         };
         let elapsed = now.saturating_sub(then);
         let in_ = per_second(before.pages_in, swap.pages_in, elapsed);
         let out = per_second(before.pages_out, swap.pages_out, elapsed);
         let message = format!("{out:.0} pages a second go to swap and {in_:.0} come back");
-        measure(spot, "SwapStorm", (in_.min(out), levels), message, well)
+        measure(spot, "SwapStorm", (in_.min(out), levels), message, healthy)
     }
 }
 

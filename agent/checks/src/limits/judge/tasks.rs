@@ -84,13 +84,13 @@ impl Tasks {
     }
 
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        let well = State::Well { message: "few tasks wait, and the dead are buried".to_owned() };
+        let healthy = State::Healthy { message: "few tasks wait, and the dead are buried".to_owned() };
         let faulty = |subject: &str, reason, message: &str| {
             Spot::new(CONDITION, subject).verdict(State::Faulty(vec![Fault::new(reason, message)]))
         };
         let zombies = self.told.zombies.iter().map(|(parent, message)| faulty(parent, "ZombieTasks", message));
         let blocked = self.told.blocked.iter().map(|message| faulty(BLOCKED, "BlockedTasks", message));
-        std::iter::once(Spot::new(CONDITION, "").verdict(well)).chain(zombies).chain(blocked).collect()
+        std::iter::once(Spot::new(CONDITION, "").verdict(healthy)).chain(zombies).chain(blocked).collect()
     }
 }
 

@@ -36,7 +36,7 @@ fn conntrack(used: u64) -> KernelReading {
 fn status(findings: &Findings, condition: &str, subject: &str) -> Option<ConditionStatus> {
     let is_it = |verdict: &&Verdict| verdict.condition.as_str() == condition && verdict.subject == subject;
     findings.verdicts.iter().find(is_it).map(|verdict| match verdict.state {
-        State::Well { .. } => ConditionStatus::False,
+        State::Healthy { .. } => ConditionStatus::False,
         State::Faulty(_) => ConditionStatus::True,
         State::Unknown { .. } => ConditionStatus::Unknown,
     })
@@ -146,7 +146,7 @@ fn every_reason_is_in_the_catalogue_with_its_condition() {
 }
 
 proptest! {
-    /// Garbage from a worker is an unreadable part, never a panic, and no verdict that all is well.
+    /// Garbage from a worker is an unreadable part, never a panic, and no verdict that all is healthy.
     #[test]
     fn garbage_from_a_worker_is_unreadable(text in ".{0,60}", part in 0..PARTS.len()) {
         let mut judge = LimitsJudge::new(settings());

@@ -108,7 +108,7 @@ fn told(verdicts: &[Verdict]) -> Vec<(String, String, String)> {
     let told = |verdict: &Verdict| {
         let triple = |reason: &Name| (verdict.condition.to_string(), reason.to_string(), verdict.subject.clone());
         match &verdict.state {
-            State::Well { .. } => Vec::new(),
+            State::Healthy { .. } => Vec::new(),
             State::Faulty(faults) => faults.iter().map(|fault| triple(&fault.reason)).collect(),
             State::Unknown { reason, .. } => vec![triple(reason)],
         }

@@ -47,7 +47,7 @@ impl Bond {
         }
         self.total = self.slaves.len();
         let is_believed = self.degraded.observe(is_degraded, now, Patience { onset: for_duration, end: for_duration });
-        // While it waits to be believed well again its message stays.
+        // Its message stays while it waits to be believed healthy again.
         if is_degraded || !is_believed {
             self.problems = problems;
         }
@@ -69,8 +69,8 @@ impl Bond {
             return None;
         }
         let words = self.problems.iter().map(|(name, problem)| format!("{name}: {problem}"));
-        let well = self.total.saturating_sub(self.problems.len());
-        let words = std::iter::once(format!("{well} of {} interfaces carry", self.total)).chain(words);
+        let carrying = self.total.saturating_sub(self.problems.len());
+        let words = std::iter::once(format!("{carrying} of {} interfaces carry", self.total)).chain(words);
         Some(words.collect::<Vec<_>>().join("; "))
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 
-/// `bond0` of `eth0` and `eth1`, 802.3ad, all well.
+/// `bond0` of `eth0` and `eth1`, 802.3ad, all healthy.
 fn bond() -> Machine {
     let mut machine = Machine::new();
     machine.link("bond0").card("eth1").file("proc/net/route", &format!("{HEAD}{DEFAULT}").replace("eth0", "bond0"));
@@ -15,11 +15,11 @@ fn bond() -> Machine {
 }
 
 #[test]
-fn a_whole_bond_is_well() {
+fn a_whole_bond_is_healthy() {
     let mut machine = bond();
     let findings = machine.during(600);
     assert!(is_silent(&findings));
-    assert_eq!(said(&findings, "bond0"), ["well: 2 interfaces"]);
+    assert_eq!(said(&findings, "bond0"), ["healthy: 2 interfaces"]);
     assert_eq!(findings.inventory[0].total, 3);
 }
 
@@ -31,7 +31,7 @@ fn one_that_is_down_degrades_its_bond_and_is_told_by_it_alone() {
     assert!(is_silent(&machine.during(30)));
     let findings = machine.after(15);
     assert_eq!(said(&findings, "bond0"), ["BondDegraded: 1 of 2 interfaces carry; eth1: no carrier"]);
-    assert_eq!(said(&findings, "eth1"), ["well: down"]);
+    assert_eq!(said(&findings, "eth1"), ["healthy: down"]);
     machine.restart();
     machine.set("eth1", "carrier", 1).set("eth1", "bonding_slave/mii_status", "up");
     assert!(!is_silent(&machine.during(30)));
@@ -50,7 +50,7 @@ fn what_one_counts_its_bond_counts_too_and_is_told_once() {
     }
     let findings = machine.after(0);
     assert_eq!(said(&findings, "eth1"), ["InterfaceErrors: 200 damaged packets or more within 5 min"]);
-    assert_eq!(said(&findings, "bond0"), ["well: 2 interfaces"]);
+    assert_eq!(said(&findings, "bond0"), ["healthy: 2 interfaces"]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn what_an_operator_switched_off_or_took_out_is_not_missed() {
     assert!(is_silent(&machine.during(600)));
     machine.set("bond0", "bonding/slaves", "eth0");
     assert!(is_silent(&machine.during(600)));
-    assert_eq!(said(&machine.after(15), "bond0"), ["well: 1 interfaces"]);
+    assert_eq!(said(&machine.after(15), "bond0"), ["healthy: 1 interfaces"]);
 }
 
 #[test]

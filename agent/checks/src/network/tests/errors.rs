@@ -78,7 +78,7 @@ fn what_the_card_had_no_room_for_is_told_once_an_hour() {
     for step in 1..=480 {
         machine.count("eth0", "rx_missed_errors", step * 200).count("eth0", "rx_packets", step * 10_000);
         let findings = machine.after(15);
-        assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Well { .. })));
+        assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Healthy { .. })));
         told.extend(findings.happenings);
     }
     assert_eq!(told.len(), 2, "{told:?}");

@@ -5,7 +5,7 @@ fn a_carrier_that_is_lost_is_a_fault_until_it_has_been_back_for_a_while() {
     let mut machine = Machine::new();
     machine.after(0);
     machine.set("eth0", "carrier", 0);
-    assert_eq!(said(&machine.during(30), "eth0"), ["well: down"]);
+    assert_eq!(said(&machine.during(30), "eth0"), ["healthy: down"]);
     let findings = machine.after(15);
     assert_eq!(said(&findings, "eth0"), ["InterfaceDown: no carrier"]);
     assert_eq!(findings.inventory[0].states.get("down"), Some(&1));
@@ -22,7 +22,7 @@ fn who_loses_its_address_with_the_carrier_is_missed_still() {
     assert_eq!(said(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
     machine.set("eth0", "carrier", 1);
     // Its address comes back later than the carrier.
-    assert_eq!(said(&machine.during(60), "eth0"), ["well: up"]);
+    assert_eq!(said(&machine.during(60), "eth0"), ["healthy: up"]);
     machine.set("eth0", "carrier", 0);
     assert_eq!(said(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
 }
@@ -32,7 +32,7 @@ fn what_an_operator_switched_off_is_not_missed() {
     let mut machine = Machine::new();
     machine.after(0);
     machine.set("eth0", "flags", "0x1002").set("eth0", "carrier", "");
-    assert_eq!(said(&machine.during(600), "eth0"), ["well: switched off"]);
+    assert_eq!(said(&machine.during(600), "eth0"), ["healthy: switched off"]);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_hypervisors_link_has_no_speed_of_its_own() {
     symlink(machine.root.path().join("sys/bus/virtio"), machine.home("eth0").join("device/subsystem")).unwrap();
     machine.after(0);
     machine.set("eth0", "speed", 100);
-    assert_eq!(said(&machine.during(600), "eth0"), ["well: up"]);
+    assert_eq!(said(&machine.during(600), "eth0"), ["healthy: up"]);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_tunnel_that_does_not_fit_into_its_link_is_a_fault() {
         1450,
     );
     machine.upon("flannel.1", "eth0").after(0);
-    assert_eq!(said(&machine.after(15), "flannel.1"), ["well: MTU 1450, over eth0 with 1500"]);
+    assert_eq!(said(&machine.after(15), "flannel.1"), ["healthy: MTU 1450, over eth0 with 1500"]);
     machine.set("eth0", "mtu", 1400);
     assert!(is_silent(&machine.during(30)));
     let words = "MtuMismatch: its MTU is 1450, and 50 bytes or more are added; eth0, which carries it, takes 1400";

@@ -18,20 +18,20 @@ fn a_resolver_that_gives_no_answer_three_times_is_a_fault_until_it_gave_two() {
     static ANSWERS: AtomicBool = AtomicBool::new(false);
     let lookup = |name: &str| if ANSWERS.load(Ordering::SeqCst) { Ok(()) } else { unanswered(name) };
     let mut machine = Machine::with(settings()).asking(lookup);
-    assert_eq!(said(&machine.during(30), "dns"), ["well: not answered the last time"]);
+    assert_eq!(said(&machine.during(30), "dns"), ["healthy: not answered the last time"]);
     let lost = ["DnsUnreachable: api.example: Temporary failure in name resolution"];
     assert_eq!(said(&machine.after(15), "dns"), lost);
     ANSWERS.store(true, Ordering::SeqCst);
     assert_eq!(said(&machine.after(15), "dns"), ["DnsUnreachable: api.example: answered again, once"]);
     // The next question comes a minute later: another resolver asks at once.
     let mut machine = machine.asking(lookup);
-    assert_eq!(said(&machine.after(15), "dns"), ["well: api.example is answered within 100 ms"]);
+    assert_eq!(said(&machine.after(15), "dns"), ["healthy: api.example is answered within 100 ms"]);
 }
 
 #[test]
 fn no_such_name_is_an_answer() {
     let mut machine = Machine::with(settings()).asking(|_| Err(LookupError::NoSuchName));
-    assert_eq!(said(&machine.during(600), "dns"), ["well: api.example is answered within 100 ms"]);
+    assert_eq!(said(&machine.during(600), "dns"), ["healthy: api.example is answered within 100 ms"]);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_worker_that_hangs_is_no_answer() {
         machine.judge.judge(Round { now, listed, answers: vec![(DNS.to_owned(), Err(silent()))] })
     };
     machine.after(0);
-    assert_eq!(said(&round(&mut machine), "dns"), ["well: asked"]);
+    assert_eq!(said(&round(&mut machine), "dns"), ["healthy: asked"]);
     round(&mut machine);
     assert_eq!(said(&round(&mut machine), "dns"), ["DnsUnreachable: no answer"]);
 }

@@ -12,7 +12,7 @@ fn a_default_route_that_is_gone_is_missed_and_its_return_ends_it() {
     assert!(is_silent(&machine.during(30)));
     assert_eq!(said(&machine.after(15), "default-route"), [LOST]);
     machine.file("proc/net/route", &format!("{HEAD}{DEFAULT}"));
-    assert_eq!(said(&machine.after(15), "default-route"), ["well: by eth0"]);
+    assert_eq!(said(&machine.after(15), "default-route"), ["healthy: by eth0"]);
 }
 
 #[test]
@@ -84,5 +84,5 @@ fn the_hosts_routes_count_and_not_those_of_our_own_network() {
     let mut machine = Machine::new();
     machine.file("proc/1/net/route", &format!("{HEAD}{DEFAULT}")).file("proc/net/route", HEAD);
     assert!(is_silent(&machine.during(600)));
-    assert_eq!(said(&machine.after(15), "default-route"), ["well: by eth0"]);
+    assert_eq!(said(&machine.after(15), "default-route"), ["healthy: by eth0"]);
 }

@@ -26,8 +26,8 @@ pub(super) struct TaskState {
     fault: Option<Fault>,
     /// What is unknown by now; what was a fault before stays one.
     mystery: Option<Mystery>,
-    /// Whether it was ever anything but well.
-    was_ill: bool,
+    /// Whether it was ever anything but healthy.
+    was_faulty: bool,
     telling: Option<Telling>,
 }
 
@@ -58,7 +58,7 @@ impl TaskState {
             unknown: 0,
             fault: None,
             mystery: None,
-            was_ill: false,
+            was_faulty: false,
             telling: None,
         }
     }
@@ -81,9 +81,9 @@ impl TaskState {
         self.mystery.as_ref()
     }
 
-    /// Whether it is well, and that is to be reported.
-    pub(super) fn is_well(&self) -> bool {
-        self.heard && self.fault.is_none() && self.mystery.is_none() && (self.was_ill || !self.skip_initial)
+    /// Whether it is healthy, and that is to be reported.
+    pub(super) fn is_healthy(&self) -> bool {
+        self.heard && self.fault.is_none() && self.mystery.is_none() && (self.was_faulty || !self.skip_initial)
     }
 
     /// Adds a result; returns what happened, for a task that has no condition.
@@ -132,11 +132,11 @@ impl TaskState {
                 let message = before.map_or(said.message, |before| before.message);
                 let reason = self.task.reason.clone();
                 self.fault = Some(Fault { reason, severity, action: None, message, since: None });
-                (self.mystery, self.was_ill) = (None, true);
+                (self.mystery, self.was_faulty) = (None, true);
             }
             Word::Unknown => {
                 self.mystery = Some(Mystery { why: why(&said), message: self.named(&said.message) });
-                self.was_ill = true;
+                self.was_faulty = true;
             }
         }
     }

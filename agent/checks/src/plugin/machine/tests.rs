@@ -64,17 +64,17 @@ impl Machine {
 fn shown(state: &State) -> String {
     let fault = |fault: &Fault| format!("{} {}", fault.reason, fault.message);
     match state {
-        State::Well { .. } => "well".to_owned(),
+        State::Healthy { .. } => "healthy".to_owned(),
         State::Unknown { reason, message } => format!("unknown {reason} {message}"),
         State::Faulty(faults) => faults.iter().map(fault).collect::<Vec<_>>().join(" + "),
     }
 }
 
 #[test]
-fn npd_case_12_a_permanent_rule_becomes_true_well_and_unknown() {
+fn npd_case_12_a_permanent_rule_becomes_true_healthy_and_unknown() {
     let mut machine = npd("", &[("permanent", "R")]);
     assert_eq!(machine.said(0, 1, "boom"), "R boom");
-    assert_eq!(machine.said(0, 0, "all right"), "well");
+    assert_eq!(machine.said(0, 0, "all right"), "healthy");
     assert_eq!(
         machine.said(0, 2, "cannot exec"),
         "unknown PluginSaysUnknown plug-in R: exit status 2; it said: cannot exec"
@@ -97,16 +97,16 @@ fn two_rules_on_one_condition_are_two_problems() {
     assert_eq!(machine.said(0, 1, "a"), "A a");
     assert_eq!(machine.said(1, 1, "b"), "A a + B b");
     assert_eq!(machine.said(0, 0, "fine"), "B b");
-    assert_eq!(machine.said(1, 0, "also"), "well");
+    assert_eq!(machine.said(1, 0, "also"), "healthy");
 }
 
 #[test]
-fn well_is_said_when_all_have_looked() {
+fn healthy_is_said_when_all_have_looked() {
     let mut machine = npd("", &[("permanent", "A"), ("permanent", "B")]);
     assert_eq!(machine.said(0, 0, "a"), "nothing");
     let account = machine.exit(1, 0, "b", 0);
     assert!(account.is_whole);
-    assert_eq!(shown(&account.verdict.unwrap().1.state), "well");
+    assert_eq!(shown(&account.verdict.unwrap().1.state), "healthy");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn skip_initial_status_says_nothing_before_something_was_wrong() {
     let mut machine = npd("\"skip_initial_status\": true", &[("permanent", "R")]);
     assert_eq!(machine.said(0, 0, "a"), "nothing");
     assert_eq!(machine.said(0, 1, "b"), "R b");
-    assert_eq!(machine.said(0, 0, "c"), "well");
+    assert_eq!(machine.said(0, 0, "c"), "healthy");
 }
 
 #[test]
@@ -152,25 +152,25 @@ fn what_stays_bad_is_told_once_an_hour() {
 #[test]
 fn so_many_in_a_row_begin_and_end_a_problem() {
     let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 3\nsuccesses = 2"));
-    assert_eq!(machine.said(0, 0, "fine"), "well");
-    assert_eq!(machine.said(0, 1, "1"), "well");
-    assert_eq!(machine.said(0, 0, "fine"), "well");
+    assert_eq!(machine.said(0, 0, "fine"), "healthy");
+    assert_eq!(machine.said(0, 1, "1"), "healthy");
+    assert_eq!(machine.said(0, 0, "fine"), "healthy");
     for (status, output, said) in [
-        (1, "1", "well"),
-        (2, "?", "well"),
-        (1, "2", "well"),
+        (1, "1", "healthy"),
+        (2, "?", "healthy"),
+        (1, "2", "healthy"),
         (1, "3", "R 3"),
         (0, "x", "R 3"),
         (1, "4", "R 3"),
         (0, "x", "R 3"),
-        (0, "y", "well"),
+        (0, "y", "healthy"),
     ] {
         assert_eq!(machine.said(0, status, output), said, "{status} {output}");
     }
 }
 
 #[test]
-fn a_fault_before_the_count_is_reached_is_not_well_either() {
+fn a_fault_before_the_count_is_reached_is_not_healthy_either() {
     let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 2"));
     let account = machine.exit(0, 1, "1", 0);
     assert!(account.verdict.is_none() && !account.is_whole);
@@ -198,5 +198,5 @@ fn subjects_are_looked_at_by_themselves() {
         (number, verdict.subject, shown(&verdict.state))
     };
     assert_eq!(said(0, 1), (0, "md0".to_owned(), "R x".to_owned()));
-    assert_eq!(said(1, 0), (1, "md1".to_owned(), "well".to_owned()));
+    assert_eq!(said(1, 0), (1, "md1".to_owned(), "healthy".to_owned()));
 }

@@ -27,13 +27,13 @@ fn unit(activity: Activity) -> UnitNow {
     UnitNow { activity, lasted: Some(60 * MINUTE) }
 }
 
-/// What is decided about the first unit while the second is well.
+/// What is decided about the first unit while the second is healthy.
 fn first(problem: Option<UnitProblem>, state: UnitNow, history: &History, now: &Moment) -> Decision {
     decide_all(&settings(), &[(problem, state), (None, unit(Activity::Active))], history, now)[0]
 }
 
 #[test]
-fn a_broken_unit_is_repaired_and_a_well_one_left_alone() {
+fn a_broken_unit_is_repaired_and_a_healthy_one_left_alone() {
     let history = History::default();
     assert_eq!(first(broken(), unit(Activity::Active), &history, &at(60)), Decision::Repair);
     assert_eq!(first(broken(), unit(Activity::Failed), &history, &at(60)), Decision::Repair);
@@ -74,7 +74,7 @@ fn two_broken_units_are_repaired_one_after_the_other() {
 }
 
 #[test]
-fn pauses_double_until_it_gives_up_and_only_a_well_unit_ends_that() {
+fn pauses_double_until_it_gives_up_and_only_a_healthy_unit_ends_that() {
     let mut history = History::default();
     let state = unit(Activity::Failed);
     let decide = |history: &History, minutes| first(broken(), state, history, &at(minutes));
@@ -89,7 +89,7 @@ fn pauses_double_until_it_gives_up_and_only_a_well_unit_ends_that() {
     assert!(history.give_up(UNIT, &at(95)));
     assert!(!history.give_up(UNIT, &at(96)), "reported once");
     assert_eq!(decide(&history, 10_000), Decision::Hold(Hold::GivenUp));
-    assert!(history.is_well(UNIT));
+    assert!(history.is_healthy(UNIT));
     assert_eq!(decide(&history, 100), Decision::GiveUp, "the window still counts");
     assert_eq!(decide(&history, 10_000), Decision::Repair);
 }
@@ -153,7 +153,7 @@ proptest! {
             for (which, decision) in decisions.iter().enumerate() {
                 match decision {
                     Decision::GiveUp => { history.give_up(&settings.units[which].unit, &now); }
-                    Decision::Nothing => { history.is_well(&settings.units[which].unit); }
+                    Decision::Nothing => { history.is_healthy(&settings.units[which].unit); }
                     _ => {}
                 }
             }

@@ -235,7 +235,7 @@ impl Course {
         }
         let looping = self.memory.restarts.iter().find(|(_, restarts)| restarts.is_frequent());
         let state = match looping {
-            None => State::Well { message: "no restart loop".to_owned() },
+            None => State::Healthy { message: "no restart loop".to_owned() },
             Some((unit, _)) => State::Faulty(vec![Fault {
                 reason: Name::fixed(condition),
                 severity: Severity::Error,
@@ -254,7 +254,7 @@ impl Course {
 
 fn verdict(condition: Name, subject: String, standing: &Standing) -> Verdict {
     let state = match standing.clone() {
-        Standing::Up { words } => State::Well { message: words },
+        Standing::Up { words } => State::Healthy { message: words },
         Standing::Down(fault) => State::Faulty(vec![fault]),
         Standing::Unknown { reason, message } => State::Unknown { reason, message },
     };

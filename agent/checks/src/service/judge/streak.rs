@@ -26,7 +26,7 @@ pub(super) struct Streak {
     standing: Option<Standing>,
     candidate: Option<Class>,
     count: u32,
-    /// It was down and has not been well since: one good answer is not enough.
+    /// It was down and has not been healthy since: one good answer is not enough.
     owes: bool,
 }
 
@@ -54,7 +54,7 @@ impl Standing {
 }
 
 impl Streak {
-    /// One that an earlier run left down, or well.
+    /// One that an earlier run left down, or healthy.
     pub(super) fn resumed(owes: bool) -> Self {
         Self { owes, ..Self::default() }
     }
@@ -95,9 +95,9 @@ impl Streak {
 
     /// After good answers every bad one counts, whatever its kind.
     fn goes_on(&self, class: Class) -> bool {
-        let was_well = !matches!(self.standing, Some(Standing::Down(_) | Standing::Unknown { .. }));
+        let was_healthy = !matches!(self.standing, Some(Standing::Down(_) | Standing::Unknown { .. }));
         match self.candidate {
-            Some(before) if was_well => (before == Class::Up) == (class == Class::Up),
+            Some(before) if was_healthy => (before == Class::Up) == (class == Class::Up),
             Some(before) => before == class,
             None => false,
         }

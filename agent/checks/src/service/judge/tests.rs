@@ -102,12 +102,12 @@ impl Node {
         }
     }
 
-    /// `well`, the reasons, or the unknown's; `None`: nothing is reported.
+    /// `healthy`, the reasons, or the unknown's; `None`: nothing is reported.
     fn says(&mut self, condition: &str, subject: &str) -> Option<String> {
         let verdicts = self.judge.findings().verdicts.into_iter();
         let mut of = verdicts.filter(|verdict| verdict.condition.as_str() == condition && verdict.subject == subject);
         of.next().map(|verdict| match verdict.state {
-            State::Well { .. } => "well".to_owned(),
+            State::Healthy { .. } => "healthy".to_owned(),
             State::Faulty(faults) => faults.iter().map(|fault| fault.reason.as_str()).collect::<Vec<_>>().join(","),
             State::Unknown { reason, .. } => reason.to_string(),
         })
@@ -121,8 +121,8 @@ impl Node {
     }
 }
 
-fn well() -> Option<String> {
-    Some("well".to_owned())
+fn healthy() -> Option<String> {
+    Some("healthy".to_owned())
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_is_not_on_this_node_is_not_published() {
 fn what_was_seen_once_stays_watched_also_after_a_restart_of_ours() {
     let mut node = Node::new();
     node.sees("kubelet", &[up()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), well());
+    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
     let mut node = node.restarted();
     assert_eq!(node.says("KubeletUnhealthy", ""), None, "before the first look");
     node.sees("kubelet", &[down(), down()]);
@@ -155,7 +155,7 @@ fn what_was_seen_once_stays_watched_also_after_a_restart_of_ours() {
     node.sees("kubelet", &[up()]);
     assert_eq!(node.says("KubeletUnhealthy", ""), None, "one good answer is not enough");
     node.sees("kubelet", &[up()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), well());
+    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
 }
 
 #[test]
@@ -171,13 +171,13 @@ fn one_that_an_operator_stopped_is_unknown_and_no_fault() {
     let mut node = Node::new();
     let stopped = answered(Err("connection refused"), UnitWord::Stopped("kubelet.service".to_owned()));
     node.sees("kubelet", &[up(), stopped.clone(), stopped.clone()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), well(), "a planned restart is shorter than this");
+    assert_eq!(node.says("KubeletUnhealthy", ""), healthy(), "a planned restart is shorter than this");
     node.sees("kubelet", &[stopped]);
     let findings = node.judge.findings();
     assert_eq!(findings.happenings[0].reason.as_str(), "ServiceStopped");
     assert_eq!(node.says("KubeletUnhealthy", "").as_deref(), Some("ServiceStopped"));
     node.sees("kubelet", &[up()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), well());
+    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
 }
 
 #[test]
@@ -185,13 +185,13 @@ fn a_runtime_that_is_not_ready_is_at_fault_and_its_network_is_not() {
     let mut node = Node::new();
     let unready = runtime(None, Some("cni plugin not initialized"));
     node.sees("container-runtime", &[unready.clone(), unready.clone(), unready.clone(), unready.clone()]);
-    assert_eq!(node.says("ContainerRuntimeUnhealthy", ""), well());
+    assert_eq!(node.says("ContainerRuntimeUnhealthy", ""), healthy());
     assert_eq!(node.says("NetworkUnhealthy", "container-network"), None, "it never had one");
     node.sees("container-runtime", &[runtime(None, None), runtime(None, None)]);
-    assert_eq!(node.says("NetworkUnhealthy", "container-network"), well());
+    assert_eq!(node.says("NetworkUnhealthy", "container-network"), healthy());
     node.sees("container-runtime", &[unready.clone(), unready.clone(), unready.clone()]);
     assert_eq!(node.says("NetworkUnhealthy", "container-network").as_deref(), Some("ContainerNetworkNotReady"));
-    assert_eq!(node.says("ContainerRuntimeUnhealthy", ""), well());
+    assert_eq!(node.says("ContainerRuntimeUnhealthy", ""), healthy());
     let broken = runtime(Some("shim manager"), None);
     node.sees("container-runtime", &[broken.clone(), broken.clone(), broken]);
     assert_eq!(node.says("ContainerRuntimeUnhealthy", "").as_deref(), Some("ContainerRuntimeNotReady"));
@@ -212,7 +212,7 @@ fn slow_answers_are_an_event_once_and_no_problem() {
     let findings = node.judge.findings();
     let told: Vec<&str> = findings.happenings.iter().map(|happening| happening.reason.as_str()).collect();
     assert_eq!(told, ["ServiceSlow"]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), well());
+    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
 }
 
 #[test]
@@ -222,17 +222,17 @@ fn a_unit_is_judged_by_what_systemd_says() {
         node.sees("a.service", &vec![Look::Unit(Ok(Some(unit))); 3]);
         node.says("ServiceUnhealthy", "a.service")
     };
-    assert_eq!(see(unit(ActiveState::Active, "running", 0)), well());
+    assert_eq!(see(unit(ActiveState::Active, "running", 0)), healthy());
     assert_eq!(see(unit(ActiveState::Failed, "failed", 0)).as_deref(), Some("ServiceFailed"));
     let hung = Unit { result: Some("watchdog".to_owned()), ..unit(ActiveState::Failed, "failed", 0) };
     assert_eq!(see(hung).as_deref(), Some("ServiceWatchdogExpired"));
-    assert_eq!(see(unit(ActiveState::Inactive, "dead", 0)), well(), "no unit requires it");
+    assert_eq!(see(unit(ActiveState::Inactive, "dead", 0)), healthy(), "no unit requires it");
     assert_eq!(see(unit(ActiveState::Activating, "start", 0)).as_deref(), Some("ServiceActivatingTooLong"));
     assert_eq!(see(unit(ActiveState::Deactivating, "stop-sigkill", 0)).as_deref(), Some("ServiceDeactivatingTooLong"));
-    assert_eq!(see(unit(ActiveState::Active, "running", 0)), well());
+    assert_eq!(see(unit(ActiveState::Active, "running", 0)), healthy());
     let just_now = Duration::from_hours(2);
     let starting = Unit { state_since: just_now, ..unit(ActiveState::Activating, "start", 0) };
-    assert_eq!(see(starting), well(), "it has time");
+    assert_eq!(see(starting), healthy(), "it has time");
     assert_eq!(see(unit(ActiveState::Active, "running", 5)).as_deref(), Some("ServiceRestarting"));
 }
 
@@ -266,13 +266,13 @@ fn restarts_of_the_nodes_services_claim_the_journals_problem() {
     let looks =
         |range: std::ops::RangeInclusive<u32>| range.map(|n| Look::Units(Ok(vec![kubelet(n)]))).collect::<Vec<_>>();
     node.sees("FrequentKubeletRestart", &looks(3..=7));
-    assert_eq!(node.says("FrequentKubeletRestart", ""), well(), "four of them were seen");
+    assert_eq!(node.says("FrequentKubeletRestart", ""), healthy(), "four of them were seen");
     let mut node = node.restarted();
     node.sees("FrequentKubeletRestart", &looks(8..=8));
     assert_eq!(node.says("FrequentKubeletRestart", "").as_deref(), Some("FrequentKubeletRestart"));
     node.boot_id = "two";
     node.sees("FrequentKubeletRestart", &looks(0..=0));
-    assert_eq!(node.says("FrequentKubeletRestart", ""), well());
+    assert_eq!(node.says("FrequentKubeletRestart", ""), healthy());
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_configured_check_has_its_own_names_and_is_always_told() {
     node.sees("npd", &[down()]);
     assert_eq!(node.says("NodeKubeletBad", "").as_deref(), Some("HealthzFails"));
     node.sees("npd", &[up()]);
-    assert_eq!(node.says("NodeKubeletBad", ""), well());
+    assert_eq!(node.says("NodeKubeletBad", ""), healthy());
 }
 
 #[test]

@@ -59,8 +59,8 @@ async fn exchange(mut sender: SendRequest<Empty<Bytes>>, request: Request<Empty<
     let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
     let status = response.status();
     // A status is an answer. The body is read only where it shows what is wrong.
-    let is_well = status.is_success() || status.is_redirection();
-    let body = if is_well { Vec::new() } else { beginning(response.into_body()).await };
+    let is_healthy = status.is_success() || status.is_redirection();
+    let body = if is_healthy { Vec::new() } else { beginning(response.into_body()).await };
     Ok(Page { status, first_line: first_line(&body) })
 }
 
@@ -79,7 +79,7 @@ async fn beginning(mut body: Incoming) -> Vec<u8> {
     read
 }
 
-/// The kubelet's list begins with what is well: the line that names what is not is worth more.
+/// The kubelet's list begins with what is healthy: the line that names what is not is worth more.
 fn first_line(body: &[u8]) -> String {
     let said = text::message(body);
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! Probes against endpoints of the tests' own, well and unwell. Where nothing answers, the clock is paused: it jumps to
+//! Probes against endpoints of the tests' own, healthy and unhealthy. Where nothing answers, the clock is paused: it jumps to
 //! the deadline.
 
 use std::{future::Future, path::PathBuf};
@@ -65,9 +65,9 @@ async fn down(target: &Target) -> Down {
 }
 
 #[tokio::test]
-async fn a_page_is_well_by_its_status_and_bad_words_are_shown() {
-    let well = http_server(page("200 OK", "ok")).await;
-    assert_eq!(probe(&well, DEADLINE).await.result, Ok(Up::default()));
+async fn a_page_is_healthy_by_its_status_and_bad_words_are_shown() {
+    let healthy = http_server(page("200 OK", "ok")).await;
+    assert_eq!(probe(&healthy, DEADLINE).await.result, Ok(Up::default()));
     let words = "[+]ping ok\n[-]syncloop failed: reason withheld\n";
     let bad = down(&http_server(page("500 Internal Server Error", words)).await).await;
     assert_eq!(bad.kind, DownKind::Wrong);

@@ -12,7 +12,7 @@ fn a_cpu_that_went_offline_is_a_problem_in_the_second_round_and_until_it_is_back
     assert_eq!(reasons(&findings, "CPU 3"), ["CpuOffline"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].states["offline"]), (8, 1));
     node.cpu("online", "0-7");
-    assert_eq!(reasons(&node.look(), "CPU 3"), ["well"]);
+    assert_eq!(reasons(&node.look(), "CPU 3"), ["healthy"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn minutes_of_throttling_are_a_problem_that_ends_ten_minutes_after_the_last() {
     node.look();
     for round in 1..=2 {
         node.hot(0, round * 10);
-        assert_eq!(reasons(&node.look(), "CPU"), ["well"], "{round}");
+        assert_eq!(reasons(&node.look(), "CPU"), ["healthy"], "{round}");
     }
     node.hot(0, 30);
     let findings = node.look();
@@ -19,7 +19,7 @@ fn minutes_of_throttling_are_a_problem_that_ends_ten_minutes_after_the_last() {
     assert_eq!(findings.inventory[0].states["throttled"], 4);
     assert_eq!(reasons(&node.looks(9), "CPU"), ["CpuThermalThrottle"]);
     let findings = node.look();
-    assert_eq!(reasons(&findings, "CPU"), ["well"]);
+    assert_eq!(reasons(&findings, "CPU"), ["healthy"]);
     let ended = &findings.ended[0];
     assert_eq!((ended.reason.as_ref().unwrap().as_str(), ended.subject.as_str()), ("CpuThermalThrottle", "CPU"));
     assert_eq!(ended.seen_before, node.now.wall - Duration::from_secs(600));
@@ -30,9 +30,9 @@ fn minutes_of_throttling_are_a_problem_that_ends_ten_minutes_after_the_last() {
 fn a_moment_of_it_and_old_counts_are_none() {
     let mut node = Node::new();
     node.hot(900, 40_000);
-    assert_eq!(reasons(&node.looks(5), "CPU"), ["well"]);
+    assert_eq!(reasons(&node.looks(5), "CPU"), ["healthy"]);
     node.hot(905, 40_100);
-    assert_eq!(reasons(&node.looks(10), "CPU"), ["well"]);
+    assert_eq!(reasons(&node.looks(10), "CPU"), ["healthy"]);
     assert_eq!(node.look().ended.len(), 1, "but the kernel's log may have reported it");
 }
 
@@ -95,7 +95,7 @@ fn a_package_that_loses_cpus_has_not_heated_up() {
     node.look();
     fs::remove_dir_all(node.root.path().join("sys/devices/system/cpu/cpu1")).unwrap();
     fs::remove_dir_all(node.root.path().join("sys/devices/system/cpu/cpu5")).unwrap();
-    assert_eq!(reasons(&node.looks(4), "CPU"), ["well"]);
+    assert_eq!(reasons(&node.looks(4), "CPU"), ["healthy"]);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_restart_in_the_heat_takes_nothing_back() {
     }
     node.restart();
     assert_eq!(reasons(&node.looks(9), "CPU"), ["CpuThermalThrottle"]);
-    assert_eq!(reasons(&node.looks(2), "CPU"), ["well"]);
+    assert_eq!(reasons(&node.looks(2), "CPU"), ["healthy"]);
 }
 
 proptest! {

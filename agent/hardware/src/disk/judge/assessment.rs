@@ -134,7 +134,7 @@ impl Assessment {
         }
         self.unknown.unwrap_or_else(|| {
             let words = if self.words.is_empty() { "no fault is known".to_owned() } else { self.words.join(", ") };
-            State::Well { message: words }
+            State::Healthy { message: words }
         })
     }
 }

@@ -78,11 +78,11 @@ fn reasons(state: &State) -> Vec<String> {
     match state {
         State::Faulty(faults) => faults.iter().map(|fault: &Fault| fault.reason.to_string()).collect(),
         State::Unknown { reason, .. } => vec![format!("? {reason}")],
-        State::Well { .. } => Vec::new(),
+        State::Healthy { .. } => Vec::new(),
     }
 }
 
-fn well_nvme() -> NvmeReading {
+fn healthy_nvme() -> NvmeReading {
     let limits = Limits { warning_celsius: Some(70), critical_celsius: Some(80) };
     let health = HealthLog {
         celsius: Some(35),
@@ -102,7 +102,7 @@ fn well_nvme() -> NvmeReading {
 }
 
 fn nvme_with(change: impl FnOnce(&mut HealthLog)) -> Health {
-    let mut reading = well_nvme();
+    let mut reading = healthy_nvme();
     if let Part::Read(health) = &mut reading.health {
         change(health);
     }
@@ -116,8 +116,8 @@ fn silent() -> Answer {
 #[test]
 fn a_silent_disk_is_unknown_and_the_others_go_on() {
     let mut bench = Bench::new();
-    let well = || reading(nvme_with(|_| {}));
-    let findings = bench.round(vec![("nvme0", well()), ("nvme1", silent())]);
+    let healthy = || reading(nvme_with(|_| {}));
+    let findings = bench.round(vec![("nvme0", healthy()), ("nvme1", silent())]);
     assert_eq!(reasons(&findings.verdicts[0].state), [""; 0]);
     assert_eq!(reasons(&findings.verdicts[1].state), ["? DeviceNotAnswering"]);
     let states = BTreeMap::from([("not answering".to_owned(), 1)]);
@@ -148,7 +148,7 @@ fn a_disk_that_goes_with_its_problems_is_told_once() {
     let plain = || reading_of("S2", Health::Plain { why: "USB".to_owned() });
     bench.round(vec![("nvme0", failing()), ("nvme1", reading_of("S3", nvme_with(|_| {}))), ("sda", plain())]);
     let gone = told(bench.round(Vec::new()));
-    assert_eq!(gone.len(), 2, "a volume that was well goes without a word: {gone:?}");
+    assert_eq!(gone.len(), 2, "a volume that was healthy goes without an Event: {gone:?}");
     assert!(gone[0].starts_with("nvme0 the disk is not there any more; it had NvmeReadOnly: "), "{gone:?}");
     assert_eq!(gone[1], "sda the disk is not there any more; nothing was wrong with it");
     assert_eq!(told(bench.round(Vec::new())), [""; 0]);

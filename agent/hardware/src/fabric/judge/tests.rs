@@ -100,17 +100,17 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> &'a State {
     &verdict.state
 }
 
-/// What is reported of a port: its message if it is well, the reasons of its faults, or why its state is unknown.
+/// What is reported of a port: its message if it is healthy, the reasons of its faults, or why its state is unknown.
 fn said(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
-        State::Well { message } => vec![format!("well: {message}")],
+        State::Healthy { message } => vec![format!("healthy: {message}")],
         State::Faulty(faults) => faults.iter().map(|fault| fault.reason.to_string()).collect(),
         State::Unknown { reason, .. } => vec![format!("Unknown: {reason}")],
     }
 }
 
-fn is_well(findings: &Findings) -> bool {
-    matches!(state(findings, PORT), State::Well { .. })
+fn is_healthy(findings: &Findings) -> bool {
+    matches!(state(findings, PORT), State::Healthy { .. })
 }
 
 fn message(findings: &Findings) -> String {
@@ -119,10 +119,10 @@ fn message(findings: &Findings) -> String {
 }
 
 #[test]
-fn a_port_that_is_up_is_well() {
+fn a_port_that_is_up_is_healthy() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.after(0);
-    assert_eq!(said(&findings, PORT), ["well: 400 Gb/sec (4X NDR)"]);
+    assert_eq!(said(&findings, PORT), ["healthy: 400 Gb/sec (4X NDR)"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (1, 1));
 }
 
@@ -130,13 +130,13 @@ fn a_port_that_is_up_is_well() {
 fn a_port_that_was_up_and_is_down_for_four_minutes_is_a_fault() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
-    assert!(is_well(&fabric.set(1, 2).during(240)));
+    assert!(is_healthy(&fabric.set(1, 2).during(240)));
     let findings = fabric.during(10);
     assert_eq!(said(&findings, PORT), ["FabricPortDown"]);
     assert_eq!(message(&findings), "down (polling: no partner)");
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("down".to_owned(), 1)]));
     assert_eq!(said(&fabric.set(4, 5).during(60), PORT), ["FabricPortDown"]);
-    assert!(is_well(&fabric.during(10)));
+    assert!(is_healthy(&fabric.during(10)));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_port_that_waits_for_its_subnet_manager_is_told_so() {
 fn a_port_that_was_never_up_is_not_missed_unless_expected() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.set(1, 2).during(600);
-    assert_eq!(said(&findings, PORT), ["well: not in use"]);
+    assert_eq!(said(&findings, PORT), ["healthy: not in use"]);
     assert_eq!(findings.inventory, []);
 
     let expected = vec![PORT.to_owned(), "mlx5_1/1".to_owned()];
@@ -175,7 +175,7 @@ fn a_restart_neither_ends_nor_hastens_a_fault() {
     fabric.after(0);
     fabric.set(1, 2).during(200);
     fabric.restart();
-    assert!(is_well(&fabric.during(40)));
+    assert!(is_healthy(&fabric.during(40)));
     assert_eq!(said(&fabric.during(20), PORT), ["FabricPortDown"]);
     fabric.restart();
     assert_eq!(said(&fabric.during(10), PORT), ["FabricPortDown"]);
@@ -185,12 +185,12 @@ fn a_restart_neither_ends_nor_hastens_a_fault() {
 fn what_an_operator_switched_off_is_no_fault() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
-    assert_eq!(said(&fabric.set(1, 3).during(600), PORT), ["well: switched off"]);
+    assert_eq!(said(&fabric.set(1, 3).during(600), PORT), ["healthy: switched off"]);
 
     let mut fabric = Fabric::ethernet();
     fabric.after(0);
     fabric.interface().is_wanted = false;
-    assert_eq!(said(&fabric.set(1, 3).during(600), PORT), ["well: switched off, interface ens1, card 0000:18:00.0"]);
+    assert_eq!(said(&fabric.set(1, 3).during(600), PORT), ["healthy: switched off, interface ens1, card 0000:18:00.0"]);
     fabric.interface().is_wanted = true;
     let findings = fabric.during(250);
     assert_eq!(said(&findings, PORT), ["FabricPortDown"]);
@@ -202,7 +202,7 @@ fn an_interface_in_a_pods_namespace_leaves_its_port_unjudged() {
     let mut fabric = Fabric::ethernet();
     fabric.after(0);
     fabric.port().interface = None;
-    assert!(is_well(&fabric.set(1, 3).during(600)));
+    assert!(is_healthy(&fabric.set(1, 3).during(600)));
 }
 
 #[test]
@@ -211,12 +211,12 @@ fn a_port_slower_than_it_has_been_is_a_fault_across_boots() {
     fabric.after(0);
     fabric.boot();
     fabric.port().rate = Rate { tenths: 2_000, text: "200 Gb/sec (2X NDR)".to_owned() };
-    assert!(is_well(&fabric.during(240)));
+    assert!(is_healthy(&fabric.during(240)));
     let findings = fabric.during(10);
     assert_eq!(said(&findings, PORT), ["FabricPortSlow"]);
     assert_eq!(message(&findings), "200 Gb/sec (2X NDR), and has been 400 Gb/sec (4X NDR)");
     fabric.port().rate = Rate { tenths: 4_000, text: "400 Gb/sec (4X NDR)".to_owned() };
-    assert!(is_well(&fabric.during(250)));
+    assert!(is_healthy(&fabric.during(250)));
 }
 
 #[test]

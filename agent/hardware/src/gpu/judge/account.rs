@@ -81,8 +81,8 @@ impl GpuJudge {
             (None, Some(reading)) => {
                 let version = reading.version.as_deref().unwrap_or("of unknown version");
                 let faults = self.driver_faults(reading.mismatch, version);
-                let well = State::Well { message: format!("driver {version}") };
-                if faults.is_empty() { well } else { State::Faulty(faults) }
+                let healthy = State::Healthy { message: format!("driver {version}") };
+                if faults.is_empty() { healthy } else { State::Faulty(faults) }
             }
         };
         Some(Verdict { condition: unhealthy(), subject: DRIVER.to_owned(), state })
@@ -135,17 +135,17 @@ fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
 fn faultless(standing: &Standing, known: &Known) -> State {
     match standing {
         Standing::Unknown(error) | Standing::Unfound(error) => unknown(error),
-        other => State::Well { message: well(other.reading(), known) },
+        other => State::Healthy { message: healthy(other.reading(), known) },
     }
 }
 
-fn well(reading: Option<&GpuReading>, known: &Known) -> String {
+fn healthy(reading: Option<&GpuReading>, known: &Known) -> String {
     let name = known.identity.name.as_deref().unwrap_or("a GPU");
     let asleep = if reading.is_some_and(|reading| reading.access == Access::Asleep) { ", asleep" } else { "" };
     format!("{name}{asleep}")
 }
 
-/// What the inventory shows of a GPU that is not well.
+/// What the inventory shows of a GPU that is not healthy.
 fn word(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static str> {
     let is_failing = |verdict: &Verdict| verdict.subject == name && matches!(verdict.state, State::Faulty(_));
     match &device.standing {

@@ -70,7 +70,7 @@ pub(super) struct Recovery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Evidence {
     /// The driver reported that the GPU needs nothing.
-    pub(super) is_well: bool,
+    pub(super) is_healthy: bool,
     pub(super) first: Duration,
     pub(super) last: Duration,
 }

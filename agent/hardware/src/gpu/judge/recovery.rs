@@ -1,4 +1,4 @@
-//! Evidence that a GPU is well again: it answers, the driver reports that it needs nothing, or restarted it.
+//! Evidence that a GPU is healthy again: it answers, the driver reports that it needs nothing, or restarted it.
 
 use std::time::Duration;
 
@@ -54,19 +54,19 @@ impl GpuJudge {
         let is_new = energy.zip(reading.energy_millijoules).is_some_and(|(before, now)| now < before);
         let is_content = (reading.recovery == Some(NOTHING)).then_some(reading.read_at);
         let was_content = std::mem::replace(&mut recovery.content, is_content);
-        let well = was_content.filter(|_| is_content.is_some());
+        let healthy = was_content.filter(|_| is_content.is_some());
         let Some(answers) = answers else { return };
         if is_new {
             recovery.told = None;
             self.end(name, answers, self.ended_by_reset(), "the driver restarted the GPU");
             return;
         }
-        if is_full || recovery.is_told(well.is_some(), now.boottime) {
+        if is_full || recovery.is_told(healthy.is_some(), now.boottime) {
             return;
         }
         self.end(name, answers, self.contradicted(), "the GPU answers");
-        if let Some(well) = well {
-            self.end(name, well, self.ended_by_reset(), "the driver says that the GPU needs no recovery");
+        if let Some(healthy) = healthy {
+            self.end(name, healthy, self.ended_by_reset(), "the driver says that the GPU needs no recovery");
         }
     }
 
@@ -117,12 +117,12 @@ impl Recovery {
     ///
     /// Evidence that has just come may be older than the last claim of a problem by the time that a claim or a reading
     /// takes on a busy machine: it is reported again when it has held twice as long, and every ten minutes in the end.
-    fn is_told(&mut self, is_well: bool, at: Duration) -> bool {
-        let told = self.told.filter(|told| told.is_well == is_well && at >= told.last);
+    fn is_told(&mut self, is_healthy: bool, at: Duration) -> bool {
+        let told = self.told.filter(|told| told.is_healthy == is_healthy && at >= told.last);
         let wait = told.map(|told| told.last.saturating_sub(told.first).min(TELL_EVERY));
         let is_told = told.zip(wait).is_some_and(|(told, wait)| at.saturating_sub(told.last) < wait);
         if !is_told {
-            self.told = Some(Evidence { is_well, first: told.map_or(at, |told| told.first), last: at });
+            self.told = Some(Evidence { is_healthy, first: told.map_or(at, |told| told.first), last: at });
         }
         is_told
     }

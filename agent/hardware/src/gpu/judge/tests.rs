@@ -108,7 +108,7 @@ fn states<'a>(findings: &'a Findings, subject: &str, condition: &str) -> Vec<&'a
     findings.verdicts.iter().filter(fits).map(|verdict| &verdict.state).collect()
 }
 
-/// The reasons of a GPU's faults, or `well`, `unknown`, `nothing`.
+/// The reasons of a GPU's faults, or `healthy`, `unknown`, `nothing`.
 fn reasons(findings: &Findings, subject: &str) -> Vec<String> {
     reasons_of(findings, subject, "GpuUnhealthy")
 }
@@ -118,7 +118,7 @@ fn reasons_of(findings: &Findings, subject: &str, condition: &str) -> Vec<String
     assert!(states.len() <= 1, "one verdict for each condition and subject");
     match states.first() {
         None => vec!["nothing".into()],
-        Some(State::Well { .. }) => vec!["well".into()],
+        Some(State::Healthy { .. }) => vec!["healthy".into()],
         Some(State::Unknown { reason, .. }) => vec![format!("unknown {reason}")],
         Some(State::Faulty(faults)) => {
             assert!(!faults.is_empty());
@@ -147,10 +147,10 @@ fn inventory(findings: &Findings) -> String {
 }
 
 #[test]
-fn gpus_that_answer_are_well_and_old_counts_say_nothing() {
+fn gpus_that_answer_are_healthy_and_old_counts_say_nothing() {
     let findings = bench().round();
     for subject in [ONE, TWO, DRIVER] {
-        assert_eq!(reasons(&findings, subject), ["well"]);
+        assert_eq!(reasons(&findings, subject), ["healthy"]);
     }
     assert_eq!(reasons_of(&findings, ONE, "GpuFabricUnhealthy"), ["nothing"], "it has no fabric");
     assert_eq!(inventory(&findings), "2 GPUs: ");
@@ -158,10 +158,10 @@ fn gpus_that_answer_are_well_and_old_counts_say_nothing() {
 }
 
 #[test]
-fn a_gpu_that_supports_nothing_is_well_by_what_is_known() {
+fn a_gpu_that_supports_nothing_is_healthy_by_what_is_known() {
     let mut bench = bench();
     bench.gpus.insert(ONE, Ok(json!({"kind": "gpu"})));
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn what_a_gpu_says_of_itself_is_its_fault() {
         ("GpuRowRemapFailed", |gpu| gpu.remap = Some(Remap { failed: true, ..Remap::default() })),
         ("GpuPageRetirementPending", |gpu| gpu.retired = Some(Retired { pages: None, pending: true })),
         ("GpuPagesRetired", |gpu| gpu.retired = Some(Retired { pages: Some(60), pending: false })),
-        ("well", |gpu| gpu.retired = Some(Retired { pages: Some(59), pending: false })),
-        ("well", |gpu| gpu.access = Access::Asleep),
+        ("healthy", |gpu| gpu.retired = Some(Retired { pages: Some(59), pending: false })),
+        ("healthy", |gpu| gpu.access = Access::Asleep),
     ];
     for (reason, change) in cases {
         let mut bench = bench();
@@ -188,9 +188,9 @@ fn what_a_gpu_says_of_itself_is_its_fault() {
         let findings = bench.round();
         // The one that fell asleep retains what was reported of it; the others change at once.
         assert_eq!(reasons(&findings, ONE), [reason]);
-        assert_eq!(reasons(&findings, TWO), ["well"]);
+        assert_eq!(reasons(&findings, TWO), ["healthy"]);
         bench.set(ONE, |_| ());
-        assert_eq!(reasons(&bench.round(), ONE), ["well"], "{reason} is over");
+        assert_eq!(reasons(&bench.round(), ONE), ["healthy"], "{reason} is over");
     }
 }
 
@@ -217,7 +217,7 @@ fn a_gpu_off_the_list_is_missing_after_two_rounds_and_across_restarts() {
     let mut bench = bench();
     bench.round();
     bench.gpus.remove(TWO);
-    assert_eq!(reasons(&bench.round(), TWO), ["well"]);
+    assert_eq!(reasons(&bench.round(), TWO), ["healthy"]);
     let findings = bench.round();
     assert_eq!(reasons(&findings, TWO), ["GpuMissing"]);
     assert_eq!(inventory(&findings), "2 GPUs: 1 lost");
@@ -226,7 +226,7 @@ fn a_gpu_off_the_list_is_missing_after_two_rounds_and_across_restarts() {
     bench.boot = "another boot";
     assert_eq!(reasons(&bench.round(), TWO), ["GpuMissing"]);
     bench.set(TWO, |_| ());
-    assert_eq!(reasons(&bench.round(), TWO), ["well"]);
+    assert_eq!(reasons(&bench.round(), TWO), ["healthy"]);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn another_board_in_the_slot_begins_again() {
     });
     bench.round();
     let findings = bench.round();
-    assert_eq!(reasons(&findings, ONE), ["well"]);
+    assert_eq!(reasons(&findings, ONE), ["healthy"]);
     assert_eq!(reasons_of(&findings, ONE, "GpuFabricUnhealthy"), ["nothing"]);
 }
 
@@ -333,7 +333,7 @@ fn a_gpu_given_to_another_driver_is_not_missing() {
 #[test]
 fn an_operator_says_how_many_there_have_to_be() {
     let mut bench = Bench::new(GpuSettings { expected: Some(3), ..GpuSettings::default() });
-    assert_eq!(reasons(&bench.round(), DRIVER), ["well"]);
+    assert_eq!(reasons(&bench.round(), DRIVER), ["healthy"]);
     let findings = bench.round();
     assert_eq!(reasons(&findings, DRIVER), ["GpuCountLow"]);
     assert_eq!(fault(&findings, DRIVER, "GpuCountLow").message, "1 of 3 GPUs that are expected were never seen");
@@ -354,16 +354,16 @@ fn no_answer_is_unknown_and_others_go_on() {
     bench.gpus.insert(ONE, Err(no_answer()));
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["unknown DeviceNotAnswering"]);
-    assert_eq!(reasons(&findings, TWO), ["well"]);
+    assert_eq!(reasons(&findings, TWO), ["healthy"]);
     assert_eq!(inventory(&findings), "2 GPUs: 1 not answering");
     bench.set(ONE, |_| ());
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 
     let findings = bench.unlisted(no_answer());
     for subject in [ONE, TWO, DRIVER] {
         assert_eq!(reasons(&findings, subject), ["unknown DeviceNotAnswering"]);
     }
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn without_a_driver_nothing_is_said_and_with_it_everything_is_back() {
     for _ in 0..3 {
         assert_eq!(bench.unlisted(gone()), Findings::default());
     }
-    assert_eq!(reasons(&bench.round(), TWO), ["well"]);
+    assert_eq!(reasons(&bench.round(), TWO), ["healthy"]);
     bench.gpus.insert(ONE, Err(PollError::Read(ReadError::Gone { what: "libnvidia-ml.so.1".into() })));
     assert_eq!(reasons(&bench.round(), ONE), ["nothing"]);
 }
@@ -402,7 +402,7 @@ fn an_xid_that_holds_a_condition_is_the_kernel_logs_problem() {
     bench.restart();
     assert_eq!(reasons(&bench.round(), ONE), ["GpuXid119GspRpcTimeout"], "nor does a restart");
     bench.boot = "another boot";
-    assert_eq!(reasons(&bench.round(), ONE), ["well"], "a boot does");
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"], "a boot does");
     assert_eq!(reasons_of(&bench.xid(ONE, 74, 1), ONE, "GpuFabricUnhealthy"), ["GpuXid74NvlinkError"]);
 }
 
@@ -416,7 +416,7 @@ fn an_operators_words_hold_for_readings_too() {
     bench.set(ONE, |gpu| gpu.access = Access::Lost);
     bench.set(TWO, |gpu| gpu.recovery = Some(1));
     let findings = bench.round();
-    assert_eq!(reasons(&findings, ONE), ["well"]);
+    assert_eq!(reasons(&findings, ONE), ["healthy"]);
     let needs = fault(&findings, TWO, "GpuXid154RecoveryAction");
     assert_eq!(needs.action, Some(nodewell_model::Action::Reboot));
     // What ends is what the branch of this driver held.
@@ -450,7 +450,7 @@ fn a_storm_of_xids_that_hold_nothing_is_told_once_a_minute_with_its_count() {
     let first = bench.xid(ONE, 31, 1);
     assert_eq!(first.happenings.len(), 1);
     assert_eq!(first.happenings[0].reason.as_str(), "GpuXid31MemoryPageFault");
-    assert_eq!(reasons(&first, ONE), ["well"]);
+    assert_eq!(reasons(&first, ONE), ["healthy"]);
     for _ in 0..50 {
         assert!(bench.xid(ONE, 31, 1000).happenings.is_empty());
     }
@@ -465,7 +465,7 @@ fn numbers_that_are_no_xids_are_passed_over() {
     bench.round();
     for xid in [0, 154, u64::MAX] {
         let findings = bench.xid(ONE, xid, 1);
-        assert_eq!(reasons(&findings, ONE), ["well"]);
+        assert_eq!(reasons(&findings, ONE), ["healthy"]);
         assert!(findings.happenings.is_empty(), "{xid}");
     }
     assert_eq!(bench.xid(ONE, 77_777, 1).happenings[0].reason.as_str(), "GpuXid77777Unlisted");
@@ -476,7 +476,7 @@ fn power_smoothing_that_is_back_ends_its_loss() {
     let mut bench = bench();
     bench.round();
     assert_eq!(reasons(&bench.xid(ONE, 163, 1), ONE), ["GpuXid163PowerSmoothingOff"]);
-    assert_eq!(reasons(&bench.xid(ONE, 162, 1), ONE), ["well"]);
+    assert_eq!(reasons(&bench.xid(ONE, 162, 1), ONE), ["healthy"]);
 }
 
 /// The reasons that are over, of one GPU.
@@ -550,7 +550,7 @@ fn a_program_that_fails_in_a_loop_keeps_no_evidence_away() {
         bench.round();
         bench.xid(ONE, 31, 1000);
     }
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 }
 
 #[test]
@@ -614,12 +614,12 @@ fn amds_counters_count_by_growth_and_hold_for_an_hour() {
         }
     };
     bench.set(ONE, counters(3));
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
     bench.set(ONE, counters(4));
     assert_eq!(reasons(&bench.round(), ONE), ["AmdGpuUncorrectedError"]);
     bench.seconds += 3600;
     bench.round();
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 }
 
 #[test]
@@ -635,7 +635,7 @@ fn a_gpu_that_was_restarted_is_over_its_xids_whatever_else_the_driver_knows() {
     assert_eq!(reasons(&bench.round(), ONE), ["GpuXid62MicrocontrollerHalt"]);
     bench.set(ONE, used(9_000));
     let findings = bench.round();
-    assert_eq!(reasons(&findings, ONE), ["well"]);
+    assert_eq!(reasons(&findings, ONE), ["healthy"]);
     assert!(findings.ended.iter().all(|ended| ended.seen_before > last));
 }
 
@@ -648,7 +648,7 @@ fn a_driver_loaded_again_ends_xids_that_came_before() {
     let last_seen = bench.wall();
     bench.driver.module = Some(12);
     let findings = bench.round();
-    assert_eq!(reasons(&findings, ONE), ["well"]);
+    assert_eq!(reasons(&findings, ONE), ["healthy"]);
     assert!(!findings.ended.is_empty());
     assert!(findings.ended.iter().all(|ended| ended.seen_before == last_seen));
 }
@@ -680,7 +680,7 @@ fn a_driver_loaded_again_mends_no_cable() {
     bench.driver.module = Some(12);
     assert_eq!(reasons(&bench.round(), ONE), held);
     bench.boot = "another boot";
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 }
 
 #[test]
@@ -696,7 +696,7 @@ fn an_error_that_the_gpu_contained_is_an_event() {
     assert!(bench.round().happenings.is_empty(), "an old count says nothing");
     bench.set(ONE, counted(5, false));
     let findings = bench.round();
-    assert_eq!(reasons(&findings, ONE), ["well"]);
+    assert_eq!(reasons(&findings, ONE), ["healthy"]);
     let [told] = &*findings.happenings else { panic!("{:?}", findings.happenings) };
     assert_eq!((told.reason.as_str(), told.subject.as_deref()), ("GpuEccContained", Some(ONE)));
     assert!(told.message.starts_with("3 more uncorrectable memory errors, 5 in all"), "{}", told.message);
@@ -717,20 +717,20 @@ fn uncorrectable_errors_that_are_only_counted_for_life_count_by_growth() {
         }
     };
     bench.set(ONE, ever(900));
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
     bench.set(ONE, ever(901));
     assert_eq!(reasons(&bench.round(), ONE), ["GpuEccUncorrectable"]);
     assert_eq!(reasons(&bench.round(), ONE), ["GpuEccUncorrectable"]);
     bench.set(ONE, ever(3));
     bench.boot = "another boot";
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 }
 
 #[test]
 fn slowdowns_and_corrected_errors_need_time() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.slowdown = Some(0x48));
-    assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
     let last = (0..5).map(|_| bench.round()).last().unwrap();
     assert_eq!(reasons(&last, ONE), ["GpuThermalSlowdown"]);
 
@@ -754,26 +754,26 @@ fn links_that_cannot_be_told_are_not_down() {
     bench.round();
     bench.set(ONE, |gpu| gpu.links = vec![Some(true), None]);
     bench.round();
-    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["well"]);
+    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["healthy"]);
 }
 
 #[test]
 fn links_that_were_up_once_are_missed_and_others_are_not() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.links = links(&[true, true, false]));
-    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["well"]);
+    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["healthy"]);
     bench.set(ONE, |gpu| gpu.links = links(&[true, false, false]));
-    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["well"], "once may be a training");
+    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["healthy"], "once may be a training");
     let findings = bench.round();
     assert_eq!(reasons_of(&findings, ONE, "GpuFabricUnhealthy"), ["GpuNvlinkDown"]);
     assert_eq!(fault(&findings, ONE, "GpuNvlinkDown").message, "NVLink 1 of 2 down");
-    assert_eq!(reasons(&findings, ONE), ["well"]);
+    assert_eq!(reasons(&findings, ONE), ["healthy"]);
     assert_eq!(inventory(&findings), "2 GPUs: 1 failing");
     bench.set(ONE, |gpu| {
         gpu.links = links(&[false, false, false]);
         gpu.mig = Some(Mig { current: 1, pending: 1 });
     });
-    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["well"], "multi-instance mode has no links");
+    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["healthy"], "multi-instance mode has no links");
 }
 
 #[test]
@@ -786,11 +786,11 @@ fn a_fabric_has_five_minutes_to_be_ready() {
     };
     bench.set(ONE, fabric(2, 0, 0));
     for _ in 0..10 {
-        assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["well"]);
+        assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["healthy"]);
     }
     assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["GpuFabricNotReady"]);
     bench.set(ONE, fabric(3, 0, 2));
-    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["well"]);
+    assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["healthy"]);
     bench.set(ONE, fabric(3, 15, 0));
     assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["GpuFabricFailed"]);
     bench.set(ONE, fabric(3, 0, 1));
@@ -830,7 +830,7 @@ fn what_was_kept_and_is_not_understood_is_forgotten() {
     for kept in [json!(null), json!([1, 2]), json!({"gpus": 7}), json!({"boot-id": "x", "more": true})] {
         let mut bench = bench();
         bench.judge.resume(kept);
-        assert_eq!(reasons(&bench.round(), ONE), ["well"]);
+        assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
     }
 }
 

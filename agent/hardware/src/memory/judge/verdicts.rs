@@ -65,7 +65,7 @@ impl MemoryJudge {
             faults.push(Fault::new("MemoryCorrectedError", self.worn_message(module)));
         }
         match faults.is_empty() {
-            true => State::Well { message: well_message(module) },
+            true => State::Healthy { message: healthy_message(module) },
             false => State::Faulty(faults),
         }
     }
@@ -86,14 +86,14 @@ fn verdict(subject: String, state: State) -> Verdict {
     Verdict { condition: Name::fixed(CONDITION), subject, state }
 }
 
-fn well_message(module: &ModuleState) -> String {
+fn healthy_message(module: &ModuleState) -> String {
     match module.corrected.unwrap_or(0) {
         0 => "no error".to_owned(),
         counted => format!("no uncorrected error; {counted} corrected"),
     }
 }
 
-/// The worse of two: a fault is reported as one, and nothing is well beside what is unknown.
+/// The worse of two: a fault is reported as one, and nothing is healthy beside what is unknown.
 fn merge(known: &mut State, other: &State) {
     match (&mut *known, other) {
         (State::Faulty(faults), State::Faulty(others)) => {
@@ -101,7 +101,7 @@ fn merge(known: &mut State, other: &State) {
             let new: Vec<_> = others.iter().filter(is_new).cloned().collect();
             faults.extend(new);
         }
-        (State::Faulty(_), _) | (_, State::Well { .. }) => {}
+        (State::Faulty(_), _) | (_, State::Healthy { .. }) => {}
         _ => *known = other.clone(),
     }
 }
@@ -128,7 +128,7 @@ fn is_controller(subject: &str) -> bool {
 
 fn word(state: &State) -> Option<&'static str> {
     match state {
-        State::Well { .. } => None,
+        State::Healthy { .. } => None,
         State::Faulty(faults) if faults.iter().any(|fault| fault.reason.as_str() == "MemoryUncorrectedError") => {
             Some("failing")
         }

@@ -3,11 +3,11 @@
 use super::*;
 
 #[test]
-fn a_healthy_node_is_well() {
+fn a_healthy_node_is_healthy() {
     let mut node = Node::new();
     let findings = node.look();
     assert_eq!(findings.verdicts.len(), 3);
-    assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Well { .. })), "{findings:?}");
+    assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Healthy { .. })), "{findings:?}");
     assert_eq!((findings.inventory[0].class.as_str(), findings.inventory[0].total), ("memory modules", 2));
     assert_eq!(findings.inventory[0].well(), 2);
 }
@@ -17,16 +17,16 @@ fn ten_corrected_errors_of_a_day_are_a_problem_and_end_after_a_day_without() {
     let mut node = Node::new();
     node.look();
     node.mc("dimm1/dimm_ce_count", 9);
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
     node.mc("dimm1/dimm_ce_count", 10);
     let findings = node.look();
     assert_eq!(reasons(&findings, DIMM), ["MemoryCorrectedError"]);
     assert_eq!(findings.inventory[0].states["degrading"], 1);
-    assert_eq!(reasons(&node.look(), "CPU_SrcID#0_MC#0_Chan#0_DIMM#0"), ["well"]);
+    assert_eq!(reasons(&node.look(), "CPU_SrcID#0_MC#0_Chan#0_DIMM#0"), ["healthy"]);
     node.pass(23 * 3600);
     assert_eq!(reasons(&node.look(), DIMM), ["MemoryCorrectedError"]);
     node.pass(3 * 3600);
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn errors_that_trickle_are_none() {
     for errors in 1..40 {
         node.mc("dimm1/dimm_ce_count", errors).mc("seconds_since_reset", 100 + errors * 4 * 3600);
         node.pass(4 * 3600);
-        assert_eq!(reasons(&node.look(), DIMM), ["well"], "{errors}");
+        assert_eq!(reasons(&node.look(), DIMM), ["healthy"], "{errors}");
     }
 }
 
@@ -51,7 +51,7 @@ fn a_problem_is_told_in_the_same_words_while_nothing_happens() {
 
 #[test]
 fn old_counts_at_first_sight_are_no_verdict_but_fresh_ones_are() {
-    for (age_secs, expected) in [(90 * 24 * 3600, "well"), (3600, "MemoryCorrectedError")] {
+    for (age_secs, expected) in [(90 * 24 * 3600, "healthy"), (3600, "MemoryCorrectedError")] {
         let mut node = Node::new();
         node.mc("seconds_since_reset", age_secs).mc("dimm1/dimm_ce_count", 5000);
         assert_eq!(reasons(&node.look(), DIMM), [expected]);
@@ -70,7 +70,7 @@ fn an_uncorrected_error_counts_at_once_and_until_the_next_boot() {
     assert_eq!(reasons(&node.look(), DIMM), ["MemoryUncorrectedError"]);
     node.mc("dimm1/dimm_ue_count", 0);
     node.reboot(300);
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn what_was_lost_before_the_first_look_of_a_boot_is_told() {
     node.mc("seconds_since_reset", 10_000_000).mc("dimm0/dimm_ue_count", 3).mc("dimm1/dimm_ce_count", 5000);
     let findings = node.look();
     assert_eq!(reasons(&findings, "CPU_SrcID#0_MC#0_Chan#0_DIMM#0"), ["MemoryUncorrectedError"]);
-    assert_eq!(reasons(&findings, DIMM), ["well"]);
+    assert_eq!(reasons(&findings, DIMM), ["healthy"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_counter_that_goes_back_without_a_reset_is_garbage() {
     node.mc("seconds_since_reset", 200_000).mc("dimm1/dimm_ce_count", 7000);
     node.look();
     node.mc("seconds_since_reset", 200_060).mc("dimm1/dimm_ce_count", 6000);
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_counter_that_wraps_counts_from_zero() {
     node.mc("dimm1/dimm_ce_count", u64::from(u32::MAX));
     node.look();
     node.mc("dimm1/dimm_ce_count", 3);
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
     node.mc("dimm1/dimm_ce_count", 13);
     assert_eq!(reasons(&node.look(), DIMM), ["MemoryCorrectedError"]);
 }

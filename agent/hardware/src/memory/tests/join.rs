@@ -29,7 +29,7 @@ fn a_page_that_no_module_answers_for_is_the_nodes_problem() {
     node.lost_pages(0);
     node.corrupted_kb(0);
     node.reboot(60);
-    assert_eq!(reasons(&node.look(), "Memory"), ["well"]);
+    assert_eq!(reasons(&node.look(), "Memory"), ["healthy"]);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_module_that_lost_data_answers_for_the_page_whichever_is_seen_first() {
         }
         let findings = node.look();
         assert_eq!(reasons(&findings, DIMM), ["MemoryUncorrectedError"]);
-        assert_eq!(reasons(&findings, "Memory"), ["well"]);
+        assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
         assert_eq!(ended(&findings), [("MemoryUnhealthy", "Memory")]);
         assert!(findings.ended[0].evidence.contains(DIMM));
         assert_eq!(findings.ended[0].seen_before, node.now.wall);
@@ -77,7 +77,7 @@ fn kernels_that_do_not_count_lost_pages_leave_the_verdict_to_their_log() {
     node.look();
     node.corrupted_kb(4);
     let findings = node.look();
-    assert_eq!(reasons(&findings, "Memory"), ["well"]);
+    assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
     assert_eq!(findings.happenings[0].reason.as_str(), "MemoryPagesRetired");
     assert_eq!(findings.happenings[0].subject.as_deref(), Some("Memory"));
     node.mc("dimm1/dimm_ue_count", 1);
@@ -93,7 +93,7 @@ fn pages_that_were_given_up_in_time_are_an_event() {
     let findings = node.look();
     assert_eq!(findings.happenings.len(), 1);
     assert!(findings.happenings[0].message.contains("8 kB"));
-    assert_eq!(reasons(&findings, "Memory"), ["well"]);
+    assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
 }
 
 #[test]
@@ -211,5 +211,5 @@ fn without_a_driver_the_corrected_machine_checks_of_memory_are_counted() {
     let mut node = Node::new();
     node.look();
     node.trace(&ten);
-    assert_eq!(reasons(&node.look(), "Memory"), ["well"], "the driver counts them for the module");
+    assert_eq!(reasons(&node.look(), "Memory"), ["healthy"], "the driver counts them for the module");
 }

@@ -35,7 +35,7 @@ fn a_worn_module_is_worn_after_a_reboot_until_a_day_has_passed() {
     assert_eq!(reasons(&node.look(), DIMM), ["MemoryCorrectedError"]);
     node.restart();
     node.reboot(26 * 3600);
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn a_controller_that_does_not_answer_leaves_its_modules_unknown() {
     round.answers = vec![("MC0".to_owned(), Err(no_answer(&node)))];
     let findings = node.judge.judge(round);
     assert_eq!(reasons(&findings, DIMM), ["unknown: DeviceNotAnswering"]);
-    assert_eq!(reasons(&findings, "Memory"), ["well"]);
+    assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
     assert_eq!(findings.inventory[0].states["not answering"], 2);
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_driver_that_is_unloaded_takes_its_modules_along_but_not_what_they_lost() {
     fs::rename(&kept_away, node.path("sys/devices/system/edac")).unwrap();
     let findings = node.look();
     assert_eq!(reasons(&findings, DIMM), ["MemoryUncorrectedError"]);
-    assert_eq!(reasons(&findings, "CPU_SrcID#0_MC#0_Chan#0_DIMM#0"), ["well"]);
+    assert_eq!(reasons(&findings, "CPU_SrcID#0_MC#0_Chan#0_DIMM#0"), ["healthy"]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn kept_garbage_is_forgotten() {
     for garbage in [json!(null), json!({"moment": 3}), json!({"memory": {"modules": {"MC0/dimm1": {"lost": -1}}}})] {
         node.judge.resume(garbage);
     }
-    assert_eq!(reasons(&node.look(), DIMM), ["well"]);
+    assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
 
 proptest! {

@@ -84,7 +84,7 @@ impl Device {
             return unknown(poll_error);
         }
         let faults = self.faults(corrected_per_hour);
-        if faults.is_empty() { State::Well { message: self.words() } } else { State::Faulty(faults) }
+        if faults.is_empty() { State::Healthy { message: self.words() } } else { State::Faulty(faults) }
     }
 
     fn faults(&mut self, corrected_per_hour: u32) -> Vec<Fault> {
@@ -115,7 +115,7 @@ impl Device {
     /// For the inventory.
     fn word(&self, state: &State) -> Option<&'static str> {
         match state {
-            State::Well { .. } => None,
+            State::Healthy { .. } => None,
             State::Unknown { .. } => Some("not answering"),
             State::Faulty(_) if self.presence.is_gone() => Some("gone"),
             State::Faulty(_) if self.presence.is_mute() => Some("not answering"),

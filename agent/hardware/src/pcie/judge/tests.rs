@@ -89,10 +89,10 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> &'a State {
     &verdict.state
 }
 
-/// The reasons of a subject's faults; none if it is well.
+/// The reasons of a subject's faults; none if it is healthy.
 fn reasons(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
-        State::Well { .. } => Vec::new(),
+        State::Healthy { .. } => Vec::new(),
         State::Faulty(faults) => faults.iter().map(|fault| fault.reason.to_string()).collect(),
         State::Unknown { reason, .. } => vec![format!("Unknown: {reason}")],
     }
@@ -100,13 +100,13 @@ fn reasons(findings: &Findings, subject: &str) -> Vec<String> {
 
 fn message(findings: &Findings, subject: &str) -> String {
     match state(findings, subject) {
-        State::Well { message } | State::Unknown { message, .. } => message.clone(),
+        State::Healthy { message } | State::Unknown { message, .. } => message.clone(),
         State::Faulty(faults) => faults[0].message.clone(),
     }
 }
 
 #[test]
-fn a_bus_without_faults_is_well() {
+fn a_bus_without_faults_is_healthy() {
     let mut bus = Bus::new();
     let findings = bus.after(0);
     assert!(reasons(&findings, CARD).is_empty() && reasons(&findings, PORT).is_empty());

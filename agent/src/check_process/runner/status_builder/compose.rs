@@ -39,14 +39,14 @@ fn worse(one: State, other: State) -> State {
         }
         (faulty @ State::Faulty(_), _) | (_, faulty @ State::Faulty(_)) => faulty,
         (unknown @ State::Unknown { .. }, _) | (_, unknown @ State::Unknown { .. }) => unknown,
-        (well, State::Well { .. }) => well,
+        (well, State::Healthy { .. }) => well,
     }
 }
 
 /// What is reported of `spot`; what held before holds since then.
 pub(super) fn compose(spot: &Spot, state: State, before: &Since) -> (Vec<Condition>, Since) {
     let conditions = match state {
-        State::Well { message } => vec![plain(spot, (ConditionStatus::False, Name::fixed(WELL)), message)],
+        State::Healthy { message } => vec![plain(spot, (ConditionStatus::False, Name::fixed(WELL)), message)],
         State::Unknown { reason, message } => vec![plain(spot, (ConditionStatus::Unknown, reason), message)],
         State::Faulty(faults) => faults.into_iter().map(|fault| faulty(spot, fault, before)).collect(),
     };
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn well() -> State {
-        State::Well { message: "31 °C".to_owned() }
+        State::Healthy { message: "31 °C".to_owned() }
     }
 
     fn unknown() -> State {

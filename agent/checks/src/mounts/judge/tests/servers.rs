@@ -9,7 +9,7 @@ fn all_mounts_of_a_silent_server_hang_and_the_server_is_named_once() {
     let rows = ["/home", "/srv"].map(|point| remote(point, Kind::Server, "filer:/x", "nfs:filer")).to_vec();
     let mut node = node(rows);
     let verdicts = node.verdicts();
-    assert_eq!((told(&verdicts).len(), verdicts.len()), (0, 2), "well, by name: {verdicts:?}");
+    assert_eq!((told(&verdicts).len(), verdicts.len()), (0, 2), "healthy, by name: {verdicts:?}");
     node.is("nfs:filer", no_answer(SILENT));
     let verdicts = node.verdicts();
     let expected = [

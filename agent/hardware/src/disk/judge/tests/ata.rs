@@ -142,7 +142,7 @@ fn disks_that_do_not_turn_may_be_hotter() {
 }
 
 #[test]
-fn a_disk_without_smart_is_well_by_what_is_known() {
+fn a_disk_without_smart_is_healthy_by_what_is_known() {
     let mut bench = Bench::new();
     for smart in [Smart::Off, Smart::Unsupported] {
         assert_eq!(state(&mut bench, AtaReading { smart, ..AtaReading::default() }), [""; 0]);

@@ -87,13 +87,13 @@ fn a_dead_controller_is_lost_and_a_live_one_is_the_evidence_that_it_is_back() {
 #[test]
 fn an_unreadable_health_log_is_no_verdict_and_no_evidence() {
     let mut bench = Bench::new();
-    let unreadable = NvmeReading { health: Part::Unreadable("all ff".to_owned()), ..well_nvme() };
+    let unreadable = NvmeReading { health: Part::Unreadable("all ff".to_owned()), ..healthy_nvme() };
     let findings = bench.round(vec![("nvme0", reading(Health::Nvme(unreadable)))]);
     assert_eq!(reasons(&findings.verdicts[0].state), ["? DeviceUnreadable"]);
     assert_eq!(findings.ended, []);
-    let absent = NvmeReading { health: Part::Absent, ..well_nvme() };
-    let well = State::Well { message: "it offers no health data".to_owned() };
-    assert_eq!(bench.one("nvme0", Health::Nvme(absent)), well);
+    let absent = NvmeReading { health: Part::Absent, ..healthy_nvme() };
+    let healthy = State::Healthy { message: "it offers no health data".to_owned() };
+    assert_eq!(bench.one("nvme0", Health::Nvme(absent)), healthy);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn only_new_errors_that_are_the_devices_are_events() {
     let mut told = |counts: &[(u64, u16)]| {
         let entry = |&(count, status): &(u64, u16)| ErrorEntry { count, status, lba: 8, namespace: 1 };
         let errors = Part::Read(counts.iter().map(entry).collect());
-        let findings = bench.round(vec![("nvme0", reading(Health::Nvme(NvmeReading { errors, ..well_nvme() })))]);
+        let findings = bench.round(vec![("nvme0", reading(Health::Nvme(NvmeReading { errors, ..healthy_nvme() })))]);
         findings.happenings.into_iter().map(|happened| happened.message).collect::<Vec<_>>()
     };
     assert_eq!(told(&[(3, 0x281)]), [""; 0]);
@@ -119,9 +119,9 @@ fn only_new_errors_that_are_the_devices_are_events() {
 fn an_empty_error_log_of_a_controller_that_has_errors_is_no_new_beginning() {
     let mut bench = Bench::new();
     let mut told = |entries: u64, count: Option<u64>| {
-        let Health::Nvme(well) = nvme_with(|health| health.error_entries = entries) else { unreachable!() };
+        let Health::Nvme(healthy) = nvme_with(|health| health.error_entries = entries) else { unreachable!() };
         let entry = |count| ErrorEntry { count, status: 0x281, lba: 8, namespace: 1 };
-        let reading_now = NvmeReading { errors: Part::Read(count.map(entry).into_iter().collect()), ..well };
+        let reading_now = NvmeReading { errors: Part::Read(count.map(entry).into_iter().collect()), ..healthy };
         bench.round(vec![("nvme0", reading(Health::Nvme(reading_now)))]).happenings.len()
     };
     assert_eq!(told(7, None), 0);
@@ -136,7 +136,7 @@ fn a_failed_self_test_is_a_fault_until_one_passes_unless_it_is_ancient() {
     let mut bench = Bench::new();
     let test = |passed, at_hours| {
         let test = SelfTest { passed, at_hours, result: "segment 2 failed".to_owned() };
-        Health::Nvme(NvmeReading { self_test: Part::Read(Some(test)), ..well_nvme() })
+        Health::Nvme(NvmeReading { self_test: Part::Read(Some(test)), ..healthy_nvme() })
     };
     assert_eq!(reasons(&bench.one("nvme0", test(false, 4_900))), ["SelfTestFailed"]);
     assert_eq!(reasons(&bench.one("nvme0", test(true, 4_950))), [""; 0]);
@@ -156,7 +156,7 @@ fn a_log_that_cannot_be_read_ends_no_fault_that_it_carried() {
         let Health::Nvme(reading) = nvme_with(|health| health.celsius = Some(celsius)) else { unreachable!() };
         Health::Nvme(NvmeReading { self_test, limits, ..reading })
     };
-    let limits = || well_nvme().limits;
+    let limits = || healthy_nvme().limits;
     let lost = || "status 0x6".to_owned();
     let both = ["DiskOverheating", "SelfTestFailed"];
     assert_eq!(reasons(&bench.one("nvme0", with(Part::Read(Some(failed)), limits(), 80))), both);

@@ -8,15 +8,15 @@ fn set(fabric: &mut Fabric, counter: &str, count: u64) {
 fn errors_are_judged_by_their_rate_and_not_by_what_was_counted_before() {
     let mut fabric = Fabric::ordinary();
     set(&mut fabric, "symbol_error", 40_000);
-    assert!(is_well(&fabric.after(0)));
+    assert!(is_healthy(&fabric.after(0)));
     set(&mut fabric, "symbol_error", 40_119);
-    assert!(is_well(&fabric.after(10)));
+    assert!(is_healthy(&fabric.after(10)));
     set(&mut fabric, "symbol_error", 40_120);
     let findings = fabric.after(10);
     assert_eq!(said(&findings, PORT), ["FabricSymbolErrors"]);
     assert_eq!(message(&findings), "within an hour, or more: symbol_error 100");
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
-    assert!(is_well(&fabric.during(4_000)));
+    assert!(is_healthy(&fabric.during(4_000)));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_counter_that_was_set_to_zero_is_no_fault() {
     let mut fabric = Fabric::ordinary();
     for count in [60_000, 0, 5] {
         set(&mut fabric, "symbol_error", count);
-        assert!(is_well(&fabric.after(10)));
+        assert!(is_healthy(&fabric.after(10)));
     }
 }
 
@@ -87,14 +87,14 @@ fn three_downs_within_half_a_day_are_flapping() {
     set(&mut fabric, "link_downed", 5);
     fabric.after(0);
     set(&mut fabric, "link_downed", 7);
-    assert!(is_well(&fabric.after(3_600)));
+    assert!(is_healthy(&fabric.after(3_600)));
     set(&mut fabric, "link_downed", 8);
     let findings = fabric.after(3_600);
     assert_eq!(said(&findings, PORT), ["FabricPortFlapping"]);
     assert_eq!(message(&findings), "went down 3 times within 12 hours");
     fabric.restart();
     assert_eq!(said(&fabric.after(36_000), PORT), ["FabricPortFlapping"]);
-    assert!(is_well(&fabric.after(4 * 3_600)));
+    assert!(is_healthy(&fabric.after(4 * 3_600)));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn the_interfaces_count_goes_before_the_cards() {
     set(&mut fabric, "link_downed", 5);
     fabric.after(0);
     set(&mut fabric, "link_downed", 9);
-    assert!(is_well(&fabric.after(10)));
+    assert!(is_healthy(&fabric.after(10)));
     fabric.interface().carrier_downs = Some(10);
     assert_eq!(said(&fabric.set(1, 3).after(10), PORT), ["FabricPortFlapping"]);
 }
@@ -114,11 +114,11 @@ fn a_carrier_that_no_poll_saw_go_was_a_change_of_settings() {
     fabric.after(0);
     for round in 1..10 {
         fabric.interface().carrier_downs = Some(7 + round);
-        assert!(is_well(&fabric.after(10)), "round {round}");
+        assert!(is_healthy(&fabric.after(10)), "round {round}");
     }
     // Seen at the one reading or at the next, it counts.
     for round in 0..3 {
-        assert!(is_well(&fabric.during(60)), "round {round}");
+        assert!(is_healthy(&fabric.during(60)), "round {round}");
         fabric.interface().carrier_downs = Some(17 + round);
         fabric.set(1, 3).after(10);
         fabric.set(4, 5);
@@ -135,7 +135,7 @@ fn a_link_that_settles_after_an_operator_took_it_up_does_not_flap() {
         fabric.set(1, 3).after(10);
         fabric.interface().is_wanted = true;
         fabric.interface().carrier_downs = Some(7 + 2 * round);
-        assert!(is_well(&fabric.set(4, 5).after(10)), "round {round}");
+        assert!(is_healthy(&fabric.set(4, 5).after(10)), "round {round}");
     }
 }
 
@@ -148,7 +148,7 @@ fn what_an_operator_takes_down_does_not_flap() {
         fabric.interface().is_wanted = false;
         fabric.set(1, 3).after(10);
         fabric.interface().is_wanted = true;
-        assert!(is_well(&fabric.set(4, 5).after(10)), "round {round}");
+        assert!(is_healthy(&fabric.set(4, 5).after(10)), "round {round}");
     }
 }
 
@@ -159,7 +159,7 @@ fn a_card_whose_count_is_full_is_counted_by_what_is_seen() {
     fabric.after(0);
     for _ in 0..2 {
         fabric.set(1, 2).after(30);
-        assert!(is_well(&fabric.set(4, 5).after(30)));
+        assert!(is_healthy(&fabric.set(4, 5).after(30)));
     }
     fabric.set(1, 2).after(30);
     assert_eq!(said(&fabric.set(4, 5).after(30), PORT), ["FabricPortFlapping"]);

@@ -31,7 +31,7 @@ fn no_answer_and_garbage_are_unknown() {
     }
     let findings = fabric.judge.judge(Round { now, listed: Err(all), answers: Vec::new() });
     assert_eq!(said(&findings, PORT), ["Unknown: DeviceNotAnswering"]);
-    assert!(is_well(&fabric.after(10)));
+    assert!(is_healthy(&fabric.after(10)));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_another_version_kept_is_forgotten() {
     for kept in [Value::Null, serde_json::json!([1]), serde_json::json!({"ports": {"x": 1}})] {
         fabric.judge.resume(kept);
     }
-    assert!(is_well(&fabric.after(0)));
+    assert!(is_healthy(&fabric.after(0)));
 }
 
 /// Reader and judge together, on a tree of files.
@@ -74,7 +74,7 @@ fn a_port_that_goes_down_in_sysfs_becomes_a_verdict_and_then_its_card_goes() {
         }
         findings
     };
-    assert_eq!(said(&during(10), PORT), ["well: 400 Gb/sec (4X NDR), card 0000:18:00.0"]);
+    assert_eq!(said(&during(10), PORT), ["healthy: 400 Gb/sec (4X NDR), card 0000:18:00.0"]);
     tree.port(PORT, &[("state", "1: DOWN"), ("phys_state", "2: Polling"), ("rate", "2.5 Gb/sec (1X SDR)")]);
     let findings = during(260);
     assert_eq!(said(&findings, PORT), ["FabricPortDown"]);
@@ -91,6 +91,6 @@ fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
         let findings = fabric.judge.judge(Round { now: fabric.now(), listed: Err(error), answers: Vec::new() });
         assert_eq!(said(&findings, PORT), [format!("Unknown: {reason}")]);
         assert_eq!(findings.inventory[0].total, before.inventory[0].total);
-        assert!(is_well(&fabric.after(10)));
+        assert!(is_healthy(&fabric.after(10)));
     }
 }

@@ -11,7 +11,7 @@ fn a_port_that_is_not_shown_any_more_is_missing() {
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("missing".to_owned(), 1)]));
     fabric.ports.insert(PORT.to_owned(), port);
     fabric.during(60);
-    assert!(is_well(&fabric.during(10)));
+    assert!(is_healthy(&fabric.during(10)));
     fabric.ports.clear();
     fabric.boot();
     assert_eq!(fabric.during(600).verdicts, []);
@@ -64,7 +64,7 @@ fn another_card_under_the_same_name_starts_again() {
     fabric.after(0);
     fabric.port().guid = "b859:2".to_owned();
     fabric.port().rate = Rate { tenths: 1_000, text: "100 Gb/sec (4X EDR)".to_owned() };
-    assert!(is_well(&fabric.during(600)));
+    assert!(is_healthy(&fabric.during(600)));
     fabric.port().guid = "b859:3".to_owned();
-    assert!(is_well(&fabric.set(1, 2).during(600)));
+    assert!(is_healthy(&fabric.set(1, 2).during(600)));
 }

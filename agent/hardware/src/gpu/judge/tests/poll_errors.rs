@@ -17,7 +17,7 @@ fn without_a_list_all_are_unknown_and_counted_until_there_is_one() {
         let findings = bench.round();
         assert_eq!(
             (reasons(&findings, ONE), reasons(&findings, TWO)),
-            (vec!["well".into()], vec!["GpuRowRemapFailed".into()])
+            (vec!["healthy".into()], vec!["GpuRowRemapFailed".into()])
         );
     }
 }

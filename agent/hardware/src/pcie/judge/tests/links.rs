@@ -10,14 +10,14 @@ fn link(now: Lanes) -> Option<Link> {
 }
 
 fn severity(findings: &Findings) -> Severity {
-    let State::Faulty(faults) = state(findings, CARD) else { panic!("well") };
+    let State::Faulty(faults) = state(findings, CARD) else { panic!("healthy") };
     faults[0].severity
 }
 
 use nodewell_model::Severity;
 
 #[test]
-fn a_link_at_the_most_that_both_ends_can_do_is_well() {
+fn a_link_at_the_most_that_both_ends_can_do_is_healthy() {
     let mut bus = Bus::new();
     bus.card().link = link(lanes(16, 32_000));
     bus.after(0);
@@ -27,7 +27,7 @@ fn a_link_at_the_most_that_both_ends_can_do_is_well() {
 }
 
 #[test]
-fn a_link_that_got_narrower_is_an_error_and_well_again_after_five_minutes() {
+fn a_link_that_got_narrower_is_an_error_and_healthy_again_after_five_minutes() {
     let mut bus = Bus::new();
     bus.card().link = link(lanes(16, 32_000));
     bus.after(0);
