@@ -1,8 +1,8 @@
 //! Monitors in a process of their own, with privileges of their own: `nodewelld monitor NAME`. To the agent they are
 //! problem daemons like any other: they read its socket and report over it.
 
+mod check_kind;
 mod children;
-mod family;
 mod filesystem;
 mod flags;
 mod link;
@@ -23,8 +23,8 @@ use nodewell_checks::service::Check;
 use nodewell_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
+pub use check_kind::Settings;
 pub use children::Children;
-pub use family::Settings;
 pub use flags::{Group, MonitorFlags, TrialFlags, WorkerFlags, WorkerGroup};
 pub use runner::{Pause, PauseError, PauseFile};
 pub use services::configured;

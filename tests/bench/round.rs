@@ -78,7 +78,7 @@ fn next(rounds: usize, look: &mut impl FnMut() -> Look) -> Look {
 
 /// How long each round took that asked all disks.
 fn told(log: &str) -> Vec<Duration> {
-    let rounds = log.lines().filter(|line| field(line, "family") == Some("\"disk\""));
+    let rounds = log.lines().filter(|line| field(line, "check") == Some("\"disk\""));
     let whole = rounds.filter(|line| field(line, "devices") == Some(&DISKS.to_string()));
     whole.filter_map(|line| field(line, "micros")?.parse().ok()).map(Duration::from_micros).collect()
 }
@@ -91,10 +91,10 @@ fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    const LOG: &str = r#"2026-11-21T10:00:00Z DEBUG a round is over family="disk" devices=24 micros=41234
-2026-11-21T10:00:05Z DEBUG a round is over family="disk" devices=23 micros=1
-2026-11-21T10:00:05Z DEBUG a round is over family="memory" devices=24 micros=2
-2026-11-21T10:00:10Z DEBUG a round is over family="disk" devices=24 micros=40
+    const LOG: &str = r#"2026-11-21T10:00:00Z DEBUG a round is over check="disk" devices=24 micros=41234
+2026-11-21T10:00:05Z DEBUG a round is over check="disk" devices=23 micros=1
+2026-11-21T10:00:05Z DEBUG a round is over check="memory" devices=24 micros=2
+2026-11-21T10:00:10Z DEBUG a round is over check="disk" devices=24 micros=40
 "#;
 
     fn look(rounds: usize, millis: u64) -> Look {

@@ -108,7 +108,7 @@ fn a_program_that_hangs_takes_no_other_with_it() {
     let agent = Plan::default().start();
     let check_process = started(&agent);
     agent.wait_condition("MountHung", "False");
-    let (check, mounts) = (check_process.worker(), check_process.worker_of_team("mounts"));
+    let (check, mounts) = (check_process.worker(), check_process.worker_of_group("mounts"));
     // Its reader can be killed.
     fuse.behave(Manner::Leaves);
     let (message, _) = told(&agent, "MountHung", ("MountNotAnswering", &hanging));

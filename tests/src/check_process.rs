@@ -44,12 +44,12 @@ pub fn runs(pid: u32) -> bool {
     status.contains("State:") && !status.contains("State:\tZ")
 }
 
-/// The pid of the worker of `team` that check process `pid` has now.
+/// The pid of the worker of `group` that check process `pid` has now.
 #[must_use]
-pub fn worker_of(pid: u32, team: &str) -> Option<u32> {
+pub fn worker_of(pid: u32, group: &str) -> Option<u32> {
     let is_it = |pid: &u32| {
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        argv.starts_with(format!("nodewelld\0worker\0{team}\0").as_bytes())
+        argv.starts_with(format!("nodewelld\0worker\0{group}\0").as_bytes())
     };
     children_of(pid).into_iter().find(is_it)
 }
@@ -108,12 +108,12 @@ impl CheckProcess {
 
     /// The pid of the worker that is called as it is, once it has one.
     pub fn worker(&self) -> u32 {
-        self.worker_of_team(self.name)
+        self.worker_of_group(self.name)
     }
 
-    /// The pid of its worker `team`, once it has one.
-    pub fn worker_of_team(&self, team: &str) -> u32 {
-        until("the check process has a worker", || worker_of(self.process.pid(), team))
+    /// The pid of its worker `group`, once it has one.
+    pub fn worker_of_group(&self, group: &str) -> u32 {
+        until("the check process has a worker", || worker_of(self.process.pid(), group))
     }
 
     /// Whether it has a worker now.

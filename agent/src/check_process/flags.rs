@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{check_process::family::Family, config::Flags};
+use crate::{check_process::check_kind::CheckKind, config::Flags};
 use clap::{Args, ValueEnum};
 use nodewell_hardware::Roots;
 use nodewell_rules::duration;
@@ -79,10 +79,10 @@ pub struct TrialFlags {
     pub run: Option<PathBuf>,
     #[arg(long, value_name = "DIR", hide = true)]
     pub tracing: Option<PathBuf>,
-    /// Between two rounds of any family
+    /// Between two rounds of any check
     #[arg(long, value_name = "TIME", hide = true, value_parser = duration::parse)]
     pub interval: Option<Duration>,
-    /// For one device of any family
+    /// For one device of any check
     #[arg(long, value_name = "TIME", hide = true, value_parser = duration::parse)]
     pub deadline: Option<Duration>,
 }
@@ -126,7 +126,7 @@ impl Group {
         }
     }
 
-    /// The worker_group that goes by its name.
+    /// The worker group of the same name.
     #[must_use]
     pub fn worker_group(self) -> WorkerGroup {
         match self {
@@ -143,7 +143,7 @@ impl Group {
     }
 }
 
-/// Families that share a worker: where one of them hangs, its worker_group waits, and no other.
+/// Checks that share a worker: where one of them hangs, its group waits, and no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WorkerGroup {
     Check,
@@ -167,45 +167,45 @@ impl WorkerGroup {
 
     /// What it looks after.
     #[must_use]
-    pub fn families(self) -> &'static [Family] {
+    pub fn checks(self) -> &'static [CheckKind] {
         match self {
             Self::Check => &[
-                Family::Memory,
-                Family::Cpu,
-                Family::Pcie,
-                Family::Fabric,
-                Family::Limits,
-                Family::Clock,
-                Family::Network,
+                CheckKind::Memory,
+                CheckKind::Cpu,
+                CheckKind::Pcie,
+                CheckKind::Fabric,
+                CheckKind::Limits,
+                CheckKind::Clock,
+                CheckKind::Network,
             ],
-            Self::Mounts => &[Family::Mounts],
-            Self::Disk => &[Family::Disk],
-            Self::Gpu => &[Family::Gpu],
+            Self::Mounts => &[CheckKind::Mounts],
+            Self::Disk => &[CheckKind::Disk],
+            Self::Gpu => &[CheckKind::Gpu],
         }
     }
 
-    /// The worker_group of `family`.
+    /// The group that `check` belongs to.
     #[must_use]
-    pub fn of(family: Family) -> Self {
-        match family {
-            Family::Disk => Self::Disk,
-            Family::Gpu => Self::Gpu,
-            Family::Mounts => Self::Mounts,
-            Family::Memory
-            | Family::Cpu
-            | Family::Pcie
-            | Family::Fabric
-            | Family::Limits
-            | Family::Clock
-            | Family::Network => Self::Check,
+    pub fn of(check: CheckKind) -> Self {
+        match check {
+            CheckKind::Disk => Self::Disk,
+            CheckKind::Gpu => Self::Gpu,
+            CheckKind::Mounts => Self::Mounts,
+            CheckKind::Memory
+            | CheckKind::Cpu
+            | CheckKind::Pcie
+            | CheckKind::Fabric
+            | CheckKind::Limits
+            | CheckKind::Clock
+            | CheckKind::Network => Self::Check,
         }
     }
 }
 
-/// The command line of `nodewelld worker TEAM`.
+/// The command line of `nodewelld worker GROUP`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerFlags {
-    /// The worker_group, for people who look at processes
+    /// The worker group, for people who look at processes
     pub worker_group: WorkerGroup,
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]

@@ -1,13 +1,13 @@
 //! Where a worker is, as the name of its task: `nwd:nvme0`. The kernel shows it of a task in any state, also of one
 //! that hangs and whose memory cannot be looked at.
 
-use crate::check_process::family::Family;
+use crate::check_process::check_kind::CheckKind;
 
 use super::{WorkerGroup, protocol::Ask};
 
 /// `TASK_COMM_LEN` less the zero at its end (include/linux/sched.h).
 const NAME_BYTES: usize = 15;
-/// Every name of a worker begins so; the letter names its worker_group.
+/// Every name of a worker begins so; the letter names its group.
 const MARK_BYTES: usize = "nwd:".len();
 
 /// In place of the beginning of a name that does not fit: `hash~tail`.
@@ -16,7 +16,7 @@ const HASH_SIGN: char = '~';
 const HASH_BYTES: usize = 5;
 const HASH_LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A device, or what is asked of a family as a whole. Nothing is asked of it while a reader hangs there.
+/// A device, or what is asked of a check as a whole. Nothing is asked of it while a reader hangs there.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     tag: String,
@@ -26,13 +26,13 @@ pub(crate) struct Place {
 
 impl Place {
     /// Where a worker is that is asked this.
-    pub(super) fn of(family: Family, ask: &Ask) -> Self {
+    pub(super) fn of(check: CheckKind, ask: &Ask) -> Self {
         let what = match ask {
             Ask::Read { device } => device.clone(),
-            Ask::List => format!("{}/list", family.as_str()),
-            Ask::Wait { .. } => format!("{}/wait", family.as_str()),
+            Ask::List => format!("{}/list", check.as_str()),
+            Ask::Wait { .. } => format!("{}/wait", check.as_str()),
         };
-        Self::at(mark(WorkerGroup::of(family)), what)
+        Self::at(mark(WorkerGroup::of(check)), what)
     }
 
     /// Where a worker of `worker_group` is that is asked nothing: one that hangs while it ends is found there.
@@ -50,7 +50,7 @@ impl Place {
         self.tag == other.tag && may_be
     }
 
-    /// The place of the worker of `worker_group` that is called `name`; `None` if nothing of the worker_group is called so.
+    /// The place of the worker of `worker_group` that is called `name`; `None` if no worker of that group is called so.
     pub(crate) fn named(name: &str, worker_group: WorkerGroup) -> Option<Self> {
         name.starts_with(mark(worker_group)).then(|| Self { tag: name.to_owned(), what: None })
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn at(device: &str) -> Place {
-        Place::of(Family::Disk, &Ask::Read { device: device.to_owned() })
+        Place::of(CheckKind::Disk, &Ask::Read { device: device.to_owned() })
     }
 
     #[test]
@@ -145,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_a_family_is_no_device() {
-        assert_eq!(Place::of(Family::Gpu, &Ask::List).as_str(), "nwg:gpu/list");
-        assert_eq!(Place::of(Family::Gpu, &Ask::Wait { within_millis: 1 }).device(), "gpu/wait");
-        assert_eq!(Place::of(Family::Fabric, &Ask::List).as_str(), "nwc:fabric/list");
-        assert_eq!(Place::of(Family::Mounts, &Ask::List).as_str(), "nwm:mounts/list");
+    fn what_is_asked_of_a_check_as_a_whole_is_no_device() {
+        assert_eq!(Place::of(CheckKind::Gpu, &Ask::List).as_str(), "nwg:gpu/list");
+        assert_eq!(Place::of(CheckKind::Gpu, &Ask::Wait { within_millis: 1 }).device(), "gpu/wait");
+        assert_eq!(Place::of(CheckKind::Fabric, &Ask::List).as_str(), "nwc:fabric/list");
+        assert_eq!(Place::of(CheckKind::Mounts, &Ask::List).as_str(), "nwm:mounts/list");
         assert_eq!(Place::idle(WorkerGroup::Gpu).as_str(), "nwg:idle");
     }
 }

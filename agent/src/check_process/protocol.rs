@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use crate::check_process::family::{Family, Settings};
+use crate::check_process::check_kind::{CheckKind, Settings};
 use nodewell_hardware::{ReadError, Roots};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) struct WorkerConfig {
 pub(super) struct Question {
     /// The answer has it too: one to an earlier question is not taken for this one's.
     pub(super) id: u64,
-    pub(super) family: Family,
+    pub(super) check: CheckKind,
     pub(super) ask: Ask,
 }
 

@@ -1,5 +1,5 @@
-//! The families of devices that one worker_group of a check process looks after: asks in rounds, by a worker process, and lets
-//! each family's judge decide what the answers mean.
+//! Runs the checks of one worker group: asks their devices in rounds, by a worker process, and lets each check's judge
+//! decide what the answers mean.
 
 mod drivers;
 pub(super) mod keeping;
@@ -12,7 +12,7 @@ mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::check_process::family::Family;
+use crate::check_process::check_kind::CheckKind;
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -40,22 +40,22 @@ pub(super) struct RunnerPlan {
     pub(super) group: Group,
     pub(super) worker_group: WorkerGroup,
     pub(super) worker_config: WorkerConfig,
-    /// Where its families store their state; `None`: nowhere.
+    /// Where its checks store their state; `None`: nowhere.
     pub(super) state_dir: Option<PathBuf>,
     /// The agent's.
     pub(super) socket: PathBuf,
-    /// In place of every family's own: for tests.
+    /// In place of every check's own: for tests.
     pub(super) interval: Option<Duration>,
     pub(super) deadline: Option<Duration>,
 }
 
-/// One worker_group at work.
+/// Runs one worker group.
 pub(super) struct Runner<'a> {
     plan: RunnerPlan,
     words: Words,
     worker_client: WorkerClient,
     poll_loops: Vec<PollLoop>,
-    status_builder: StatusBuilder<'a, Family>,
+    status_builder: StatusBuilder<'a, CheckKind>,
     drivers: Drivers,
     pauses: PauseFile,
     paused: bool,
@@ -70,9 +70,8 @@ impl<'a> Runner<'a> {
             Box::new(OwnProgram { worker_group: plan.worker_group, socket: plan.socket.clone() }),
             plan.worker_config.clone(),
         );
-        let wanted =
-            plan.worker_group.families().iter().filter(|family| family.is_enabled(&plan.worker_config.settings));
-        let poll_loops = wanted.map(|family| plan.poll_loop(*family)).collect();
+        let wanted = plan.worker_group.checks().iter().filter(|check| check.is_enabled(&plan.worker_config.settings));
+        let poll_loops = wanted.map(|check| plan.poll_loop(*check)).collect();
         let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
         let pauses = PauseFile::of(&plan.socket, plan.group);
         Self {
@@ -108,7 +107,7 @@ impl<'a> Runner<'a> {
         let proc = &self.plan.worker_config.roots.proc;
         self.worker_client.leftovers.find(proc, &Us::new(self.plan.worker_group, proc)).await;
         for poll_loop in &mut self.poll_loops {
-            self.status_builder.resume(poll_loop.family, poll_loop.resume().await);
+            self.status_builder.resume(poll_loop.check, poll_loop.resume().await);
         }
         self.say_whether_all();
     }
@@ -124,7 +123,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The family that is due first.
+    /// The check that is due first.
     fn next_due(&self) -> Option<(Instant, usize)> {
         self.poll_loops.iter().enumerate().map(|(n, poll_loop)| (poll_loop.due, n)).min()
     }
@@ -134,11 +133,11 @@ impl<'a> Runner<'a> {
         let pauses = &self.pauses;
         let Some(findings) = poll_loop.round(&mut self.worker_client, || pauses.now().is_some()).await else { return };
         if poll_loop.is_absent && self.poll_loops.iter().all(|poll_loop| poll_loop.is_absent) {
-            self.worker_client.release(self.poll_loops[n].family).await;
+            self.worker_client.release(self.poll_loops[n].check).await;
         }
         let poll_loop = &mut self.poll_loops[n];
-        self.status_builder.tell(poll_loop.family, findings, &poll_loop.rest).await;
-        poll_loop.keep(self.status_builder.said(poll_loop.family));
+        self.status_builder.tell(poll_loop.check, findings, &poll_loop.rest).await;
+        poll_loop.keep(self.status_builder.said(poll_loop.check));
         self.say_whether_all();
         self.words.part(self.plan.worker_group.as_str(), self.summary());
     }
@@ -150,8 +149,8 @@ impl<'a> Runner<'a> {
         match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.paused) {
             Some(poll_loop) => {
                 if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
-                    self.status_builder.tell(poll_loop.family, findings, &poll_loop.rest).await;
-                    poll_loop.keep(self.status_builder.said(poll_loop.family));
+                    self.status_builder.tell(poll_loop.check, findings, &poll_loop.rest).await;
+                    poll_loop.keep(self.status_builder.said(poll_loop.check));
                 }
             }
             None => sleep(pause).await,
@@ -197,7 +196,7 @@ impl<'a> Runner<'a> {
 
     async fn release(&mut self) {
         if let Some(poll_loop) = self.poll_loops.first() {
-            self.worker_client.release(poll_loop.family).await;
+            self.worker_client.release(poll_loop.check).await;
         }
     }
 
@@ -212,12 +211,12 @@ impl<'a> Runner<'a> {
 }
 
 impl RunnerPlan {
-    fn poll_loop(&self, family: Family) -> PollLoop {
-        let mut pace = family.pace(&self.worker_config.settings);
+    fn poll_loop(&self, check: CheckKind) -> PollLoop {
+        let mut pace = check.pace(&self.worker_config.settings);
         pace.interval = self.interval.unwrap_or(pace.interval);
         pace.deadline = self.deadline.unwrap_or(pace.deadline);
-        let keeping = self.state_dir.as_deref().map(|folder| Keeping::start(folder, family));
-        PollLoop::new(family, (pace, family.judge(&self.worker_config.settings)), keeping)
+        let keeping = self.state_dir.as_deref().map(|folder| Keeping::start(folder, check));
+        PollLoop::new(check, (pace, check.judge(&self.worker_config.settings)), keeping)
     }
 }
 

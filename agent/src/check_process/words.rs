@@ -13,7 +13,7 @@ pub(super) struct Words(Rc<watch::Sender<Told>>);
 pub(super) struct Told {
     away: Option<String>,
     work: String,
-    /// Of each part of the check process that has something to report: its teams, its services, its plug-ins.
+    /// Of each part of the check process that has something to report: its worker groups, its services, its plug-ins.
     parts: BTreeMap<&'static str, String>,
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::check_process::family::Family;
+use crate::check_process::check_kind::CheckKind;
 use nodewell_hardware::{ReadError, Reader};
 
 use super::{
@@ -58,14 +58,14 @@ pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
 /// The readers that were asked for so far: making one may already call what hangs.
 struct Worker {
     worker_config: WorkerConfig,
-    readers: BTreeMap<Family, Box<dyn Reader>>,
+    readers: BTreeMap<CheckKind, Box<dyn Reader>>,
     /// Between two questions, and while its readers' libraries are left.
     idle: Place,
 }
 
 impl Worker {
     fn answer(&mut self, question: &Question) -> Vec<u8> {
-        let place = Place::of(question.family, &question.ask);
+        let place = Place::of(question.check, &question.ask);
         called(place.as_str());
         let said = self.said(question);
         called(self.idle.as_str());
@@ -78,10 +78,9 @@ impl Worker {
 
     fn said(&mut self, question: &Question) -> Said {
         let Self { worker_config, readers, .. } = self;
-        let family = question.family;
-        let reader = readers
-            .entry(family)
-            .or_insert_with(|| family.reader(worker_config.roots.clone(), &worker_config.settings));
+        let check = question.check;
+        let reader =
+            readers.entry(check).or_insert_with(|| check.reader(worker_config.roots.clone(), &worker_config.settings));
         let said = match &question.ask {
             Ask::List => reader.list().map(|names| Said::Devices { names, has_news: reader.has_news() }),
             Ask::Read { device } => reader.read(device).map(Said::Reading),

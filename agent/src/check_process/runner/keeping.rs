@@ -1,4 +1,4 @@
-//! What a family stores across restarts, in a file of its own. A thread reads and writes it, because the disk may be
+//! What a check stores across restarts, in a file of its own. A thread reads and writes it, because the disk may be
 //! the one that is dying: no task waits for it.
 
 use std::{
@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use crate::check_process::family::Family;
+use crate::check_process::check_kind::CheckKind;
 use jiff::Timestamp;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::{sync::oneshot, time::timeout};
 
-/// A disk that takes longer is not waited for: the family starts as if it had stored nothing.
+/// A disk that takes longer is not waited for: the check starts as if it had stored nothing.
 const READ_WITHIN: Duration = Duration::from_secs(5);
 /// A baseline of a hundred disks is a tenth of it; more is not ours.
 const FILE_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
@@ -45,7 +45,7 @@ pub(in crate::check_process) struct Said {
     pub(super) since: Timestamp,
 }
 
-/// One family's file.
+/// One check's file.
 pub(in crate::check_process) struct Keeping {
     file: PathBuf,
     last: Kept,
@@ -63,11 +63,11 @@ struct Outbox {
 
 impl Keeping {
     /// In `folder`, which the thread makes.
-    pub(super) fn start(folder: &Path, family: Family) -> Self {
-        Self::named(folder, family.as_str())
+    pub(super) fn start(folder: &Path, check: CheckKind) -> Self {
+        Self::named(folder, check.as_str())
     }
 
-    /// Of a part that is no family.
+    /// Of a part of the check process that has no [`CheckKind`].
     pub(in crate::check_process) fn named(folder: &Path, name: &str) -> Self {
         let file = folder.join(format!("{name}.json"));
         Self { file, last: Kept::default(), is_read: false, outbox: Arc::default() }

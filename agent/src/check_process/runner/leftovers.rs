@@ -24,7 +24,7 @@ use crate::{
 /// With so many nothing more is asked: what hangs is more than single devices.
 const LIMIT: usize = 2;
 
-/// Those of one worker_group.
+/// Those of one worker group.
 #[derive(Default)]
 pub(in crate::check_process) struct LeftOvers {
     stuck: Vec<LeftOver>,
@@ -70,7 +70,7 @@ impl LeftOvers {
         Some(NoAnswer::not_asked(last.since, &why))
     }
 
-    /// Whether nothing more is asked of the whole worker_group.
+    /// Whether nothing more is asked of the whole group.
     pub(super) fn are_many(&self) -> bool {
         self.stuck.len() >= LIMIT
     }

@@ -1,11 +1,11 @@
-//! One family's rounds: when the next one is due, what is asked in it, and what its judge has to know.
+//! One check's rounds: when the next one is due, what is asked in it, and what its judge has to know.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
-use crate::check_process::family::{Family, Pace};
+use crate::check_process::check_kind::{CheckKind, Pace};
 use nodewell_client::random;
 use nodewell_hardware::{Answer, Findings, Judge, Now, PollError, ReadError, Round};
 use tokio::time::Instant;
@@ -21,16 +21,16 @@ use crate::{
 
 /// More devices of one kind has no machine; the rest of such a list is not asked.
 const DEVICES_LIMIT: usize = 4096;
-/// A family that is not there is looked for so many times less often.
+/// A check without a driver and without devices runs so many times less often.
 const ABSENT_FACTOR: u32 = 10;
 /// One that never answers may cost a tenth of the time: a pause is at most so many deadlines long.
 const PAUSE_DEADLINES: u32 = 10;
 /// After so many that took their whole deadline a round ends, and what is known by then is reported.
 const SILENT_LIMIT: usize = 2;
 
-/// One family on its way from round to round.
+/// One check, from round to round.
 pub(super) struct PollLoop {
-    pub(super) family: Family,
+    pub(super) check: CheckKind,
     pace: Pace,
     judge: Box<dyn Judge>,
     keeping: Option<Keeping>,
@@ -75,9 +75,9 @@ struct Troubled {
 
 impl PollLoop {
     /// Due at once.
-    pub(super) fn new(family: Family, (pace, judge): (Pace, Box<dyn Judge>), keeping: Option<Keeping>) -> Self {
+    pub(super) fn new(check: CheckKind, (pace, judge): (Pace, Box<dyn Judge>), keeping: Option<Keeping>) -> Self {
         Self {
-            family,
+            check,
             pace,
             judge,
             keeping,
@@ -148,7 +148,7 @@ impl PollLoop {
     /// From the first question to the last answer: what a deadline or an interval has to leave room for.
     fn note_time(&self, took: Duration, devices: usize) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        tracing::debug!(family = self.family.as_str(), devices, micros, "a round is over");
+        tracing::debug!(check = self.check.as_str(), devices, micros, "a round is over");
     }
 
     fn note_list(&mut self, listed: &Result<Vec<String>, PollError>) {
@@ -163,7 +163,7 @@ impl PollLoop {
     /// What devices reported by themselves within `pause`.
     pub(super) async fn listen(&mut self, worker_client: &mut WorkerClient, pause: Duration) -> Option<Findings> {
         let ask = Ask::Wait { within_millis: u64::try_from(pause.as_millis()).unwrap_or_default() };
-        match worker_client.ask(self.family, ask, pause + self.pace.deadline).await.into() {
+        match worker_client.ask(self.check, ask, pause + self.pace.deadline).await.into() {
             Ok(Said::News(news)) if news.is_empty() => None,
             Ok(Said::News(news)) => Some(self.judge.news(news, &now())),
             // A round shows which device it is.
@@ -181,8 +181,7 @@ impl PollLoop {
     }
 
     async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, PollError> {
-        let answer: Result<Said, PollError> =
-            worker_client.ask(self.family, Ask::List, self.pace.deadline).await.into();
+        let answer: Result<Said, PollError> = worker_client.ask(self.check, Ask::List, self.pace.deadline).await.into();
         self.has_news = false;
         if let Said::Devices { names, has_news } = answer? {
             self.has_news = has_news;
@@ -230,7 +229,7 @@ impl PollLoop {
     async fn read(&mut self, worker_client: &mut WorkerClient, device: &str) -> Answer {
         let began = Instant::now();
         let ask = Ask::Read { device: device.to_owned() };
-        let outcome = worker_client.ask(self.family, ask, self.pace.deadline).await;
+        let outcome = worker_client.ask(self.check, ask, self.pace.deadline).await;
         let is_lost = outcome.is_lost();
         self.took.insert(device.to_owned(), began.elapsed());
         let answer = match Result::<Said, PollError>::from(outcome) {
@@ -268,7 +267,7 @@ impl PollLoop {
     }
 
     pub(super) fn summary(&self) -> Option<String> {
-        let name = self.family.as_str();
+        let name = self.check.as_str();
         if self.is_absent {
             Some(format!("{name}: none"))
         } else {

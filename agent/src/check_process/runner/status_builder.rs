@@ -1,5 +1,5 @@
 //! What judges find, reported to the agent: conditions of each device, what happened, what is over, how many there are.
-//! Each part of the state has a key `K`: a family of devices, or whatever else is looked after by itself.
+//! Each part of the state has a key `K`: a [`CheckKind`], or whatever else is looked after by itself.
 
 mod compose;
 mod ending;

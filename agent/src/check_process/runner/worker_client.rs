@@ -1,9 +1,9 @@
-//! The one worker of a worker_group, seen from the check process. It asks the worker one thing at a time, each with a deadline.
-//! It makes sure that a worker which does not answer is gone, or that no worker is sent where it hangs.
+//! The one worker of a worker group, seen from the check process. The client asks the worker one thing at a time, each
+//! with a deadline. It makes sure that a worker which does not answer is gone, or that no worker is sent where it hangs.
 
 use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
 
-use crate::check_process::family::Family;
+use crate::check_process::check_kind::CheckKind;
 use jiff::Timestamp;
 use nodewell_hardware::{NoAnswer, ReadError};
 use tokio::{
@@ -77,23 +77,23 @@ impl WorkerClient {
     }
 
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
-    pub(super) async fn ask(&mut self, family: Family, ask: Ask, deadline: Duration) -> Outcome {
-        let place = Place::of(family, &ask);
+    pub(super) async fn ask(&mut self, check: CheckKind, ask: Ask, deadline: Duration) -> Outcome {
+        let place = Place::of(check, &ask);
         if let Some(no_answer) = self.leftovers.forbid(&place) {
             return Outcome::Silent(no_answer);
         }
         let since = Timestamp::now();
-        match timeout(deadline, self.answer(family, ask)).await {
+        match timeout(deadline, self.answer(check, ask)).await {
             Ok(Ok(said)) => Outcome::Said(said),
             Ok(Err(failure)) => self.broken(place, since, failure).await,
             Err(_) => self.silent(place, since, deadline).await,
         }
     }
 
-    async fn answer(&mut self, family: Family, ask: Ask) -> Result<Said, Failure> {
+    async fn answer(&mut self, check: CheckKind, ask: Ask) -> Result<Said, Failure> {
         self.drop_ended();
         self.last_id += 1;
-        let question = Question { id: self.last_id, family, ask };
+        let question = Question { id: self.last_id, check, ask };
         let worker = match &mut self.worker {
             Some(worker) => worker,
             none => {
@@ -173,8 +173,8 @@ impl WorkerClient {
     }
 
     /// Ends the worker, so that it holds nothing any more: no library, no device.
-    pub(super) async fn release(&mut self, family: Family) {
-        let place = Place::of(family, &Ask::List);
+    pub(super) async fn release(&mut self, check: CheckKind) {
+        let place = Place::of(check, &Ask::List);
         self.dismiss(&place, Timestamp::now()).await;
     }
 }

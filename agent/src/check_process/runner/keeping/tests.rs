@@ -15,7 +15,7 @@ fn said() -> Said {
 }
 
 async fn read(folder: &TempDir) -> Kept {
-    Keeping::start(folder.path(), Family::Disk).read().await
+    Keeping::start(folder.path(), CheckKind::Disk).read().await
 }
 
 /// The thread writes in its own time.
@@ -32,7 +32,7 @@ async fn written(folder: &TempDir, is_it: impl Fn(&Kept) -> bool) -> Kept {
 #[tokio::test]
 async fn what_is_kept_is_there_again_and_what_did_not_change_is_kept_too() {
     let folder = tempfile::tempdir().unwrap();
-    let mut keeping = Keeping::start(folder.path(), Family::Disk);
+    let mut keeping = Keeping::start(folder.path(), CheckKind::Disk);
     assert_eq!(keeping.read().await, Kept::default());
     keeping.write(Some(json!({"a": 1})), vec![]);
     written(&folder, |kept| kept.judge.is_some()).await;
@@ -60,7 +60,7 @@ async fn damage_is_put_aside() {
 async fn a_folder_that_cannot_be_made_is_no_reason_to_wait() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let mut keeping = Keeping::start(&folder.path().join("file/below"), Family::Gpu);
+    let mut keeping = Keeping::start(&folder.path().join("file/below"), CheckKind::Gpu);
     assert_eq!(keeping.read().await, Kept::default());
     keeping.write(Some(json!(1)), vec![said()]);
     keeping.write(Some(json!(2)), vec![]);
@@ -71,7 +71,7 @@ async fn a_disk_that_does_not_answer_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     nix::unistd::mkfifo(&folder.path().join("disk.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     // No process ever writes into the pipe: its reader hangs.
-    let mut keeping = Keeping::start(folder.path(), Family::Disk);
+    let mut keeping = Keeping::start(folder.path(), CheckKind::Disk);
     assert_eq!(keeping.read().await, Kept::default());
     keeping.write(Some(json!(1)), vec![said()]);
     assert_eq!(*keeping.outbox.text.lock().unwrap(), None, "what was not read is not written over");
@@ -81,7 +81,7 @@ async fn a_disk_that_does_not_answer_is_not_waited_for() {
 async fn what_cannot_be_read_now_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("disk.json")).unwrap();
-    let mut keeping = Keeping::start(folder.path(), Family::Disk);
+    let mut keeping = Keeping::start(folder.path(), CheckKind::Disk);
     assert_eq!(keeping.read().await, Kept::default());
     keeping.write(Some(json!(1)), vec![said()]);
     assert_eq!(*keeping.outbox.text.lock().unwrap(), None);

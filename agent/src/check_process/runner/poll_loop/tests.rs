@@ -67,7 +67,7 @@ fn listing(id: u64, names: &[&str], has_news: bool) -> Act {
 fn poll_loop(deadline: Duration) -> (PollLoop, Heard) {
     let heard = Heard::default();
     let pace = Pace { interval: HOUR, deadline };
-    (PollLoop::new(Family::Disk, (pace, Box::new(heard.clone())), None), heard)
+    (PollLoop::new(CheckKind::Disk, (pace, Box::new(heard.clone())), None), heard)
 }
 
 async fn round(poll_loop: &mut PollLoop, worker_client: &mut WorkerClient) {
@@ -153,7 +153,7 @@ async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life
     assert_eq!(heard.last(), [of("sda", "other")]);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), []);
-    worker_client.release(Family::Disk).await;
+    worker_client.release(CheckKind::Disk).await;
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), [of("sda", "other")], "another one may know it");
 }
@@ -170,7 +170,7 @@ async fn when_the_list_hangs_the_known_ones_are_unknown() {
 }
 
 #[tokio::test]
-async fn a_family_that_is_not_there_is_looked_for_less_often() {
+async fn a_check_without_a_driver_runs_less_often() {
     let (mut poll_loop, heard) = poll_loop(HOUR);
     let gone = |question: &crate::check_process::protocol::Question| {
         Act::Say(line(question.id, Said::Trouble(ReadError::Gone { what: "no driver".to_owned() })))

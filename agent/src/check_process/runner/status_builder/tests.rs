@@ -4,7 +4,7 @@ use nodewell_client::Client;
 use nodewell_hardware::{NoAnswer, PollError};
 
 use super::*;
-use crate::check_process::family::Family;
+use crate::check_process::check_kind::CheckKind;
 use crate::check_process::words::Words;
 
 /// No agent listens there.
@@ -30,7 +30,7 @@ async fn a_stop_before_the_first_round_withdraws_nothing() {
     let link = link();
     let mut status_builder = StatusBuilder::new(&link);
     assert!(!link.is_held());
-    status_builder.resume(Family::Disk, vec![said()]);
+    status_builder.resume(CheckKind::Disk, vec![said()]);
     assert!(link.is_held());
 }
 
@@ -38,13 +38,13 @@ async fn a_stop_before_the_first_round_withdraws_nothing() {
 async fn what_was_not_looked_at_is_remembered() {
     let link = link();
     let mut status_builder = StatusBuilder::new(&link);
-    status_builder.resume(Family::Disk, vec![said()]);
+    status_builder.resume(CheckKind::Disk, vec![said()]);
     for rest in [Rest::Some, Rest::All(silent())] {
-        status_builder.tell(Family::Disk, Findings::default(), &rest).await;
-        assert!(status_builder.said(Family::Disk).contains(&said()), "{rest:?}");
+        status_builder.tell(CheckKind::Disk, Findings::default(), &rest).await;
+        assert!(status_builder.said(CheckKind::Disk).contains(&said()), "{rest:?}");
         assert!(link.is_held());
     }
-    status_builder.tell(Family::Disk, Findings::default(), &Rest::None).await;
-    assert_eq!(status_builder.said(Family::Disk), []);
+    status_builder.tell(CheckKind::Disk, Findings::default(), &Rest::None).await;
+    assert_eq!(status_builder.said(CheckKind::Disk), []);
     assert!(!link.is_held());
 }

@@ -4,7 +4,7 @@ pub(in crate::check_process::runner) mod fake;
 
 use std::time::Duration;
 
-use crate::check_process::family::Family;
+use crate::check_process::check_kind::CheckKind;
 use fake::{Act, Fake, name_of, shell, worker_client_with, worker_config};
 use nodewell_hardware::ReadError;
 use serde_json::json;
@@ -17,7 +17,7 @@ const PLENTY: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(30);
 
 async fn read(worker_client: &mut WorkerClient, device: &str, deadline: Duration) -> Outcome {
-    worker_client.ask(Family::Disk, Ask::Read { device: device.to_owned() }, deadline).await
+    worker_client.ask(CheckKind::Disk, Ask::Read { device: device.to_owned() }, deadline).await
 }
 
 fn reading(device: &str) -> Outcome {
@@ -46,7 +46,7 @@ async fn one_worker_answers_one_question_after_the_other() {
     for device in ["sda", "sdb", "sda"] {
         assert_eq!(read(&mut worker_client, device, PLENTY).await, reading(device));
     }
-    let listed = worker_client.ask(Family::Disk, Ask::List, PLENTY).await;
+    let listed = worker_client.ask(CheckKind::Disk, Ask::List, PLENTY).await;
     assert_eq!(listed, Outcome::Said(Said::Devices { names: vec!["sda".to_owned()], has_news: false }));
     assert_eq!(fake.started(), 1);
     assert_eq!(fake.heard_brief(), Some(worker_config()));
@@ -178,7 +178,7 @@ async fn released_it_holds_no_worker() {
     let fake = Fake::new(|_| Act::Answer);
     let mut worker_client = worker_client_with(&fake);
     read(&mut worker_client, "sda", PLENTY).await;
-    worker_client.release(Family::Disk).await;
+    worker_client.release(CheckKind::Disk).await;
     assert_eq!(fake.killed(), 1);
     assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
     assert_eq!(fake.started(), 2);

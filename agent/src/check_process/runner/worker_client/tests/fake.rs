@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::check_process::family::Settings;
+use crate::check_process::check_kind::Settings;
 use nix::sys::socket::{MsgFlags, recv};
 use nodewell_hardware::Roots;
 use serde_json::json;

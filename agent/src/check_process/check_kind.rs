@@ -1,4 +1,4 @@
-//! The families of devices and of other things that are read alike: which reader and which judge they have, how often.
+//! The checks: which reader and which judge each has, how often it runs, how long one device may take to answer.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ pub struct Settings {
     pub checks: nodewell_checks::Settings,
 }
 
-/// What is read and judged alike.
+/// A check: the devices, or whatever else, that one reader reads and one judge judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Family {
+pub enum CheckKind {
     Disk,
     Memory,
     Cpu,
@@ -42,28 +42,15 @@ pub enum Family {
     Network,
 }
 
-/// How often a family is read, and how long one device may take to answer.
+/// How often a check runs, and how long one device may take to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     pub interval: Duration,
     pub deadline: Duration,
 }
 
-impl Family {
-    pub const ALL: [Self; 10] = [
-        Self::Disk,
-        Self::Memory,
-        Self::Cpu,
-        Self::Pcie,
-        Self::Fabric,
-        Self::Gpu,
-        Self::Limits,
-        Self::Mounts,
-        Self::Clock,
-        Self::Network,
-    ];
-
-    /// Its name on the worker's command line and in file names.
+impl CheckKind {
+    /// Its name in file names, names of tasks and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -78,12 +65,6 @@ impl Family {
             Self::Clock => "clock",
             Self::Network => "network",
         }
-    }
-
-    /// The family of that name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.as_str() == name)
     }
 
     /// Whether the operator wants it.
