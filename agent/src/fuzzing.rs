@@ -3,14 +3,14 @@
 
 mod faults;
 mod kmsg;
-mod lastwords;
+mod pstore;
 mod replay;
 mod report;
 mod rules;
 
 pub use faults::faults;
 pub use kmsg::kmsg;
-pub use lastwords::lastwords;
+pub use pstore::pstore;
 pub use replay::replay;
 pub use report::report;
 pub use rules::rules;
@@ -46,8 +46,8 @@ mod tests {
     }
 
     #[test]
-    fn the_corpus_of_last_words_is_harmless() {
-        replay_corpus("lastwords", super::lastwords);
+    fn the_corpus_of_pstore_records_is_harmless() {
+        replay_corpus("pstore", super::pstore);
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn whole(release: Release) {
         ("any user may read", looks::any_user_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
         ("exposure is as published", looks::exposure),
-        ("the kernel's last words are copied for the agent alone", looks::last_words),
+        ("records of pstore are copied for the agent alone", looks::pstore_records),
         ("a kernel line turns a condition", looks::a_kernel_line_turns_a_condition),
         ("the journal has fields and explains", looks::the_journal_explains),
         ("a restart refuses no client", faults::a_restart_refuses_no_client),

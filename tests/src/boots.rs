@@ -14,8 +14,8 @@ use crate::cli::{Outcome, nodewelld};
 
 /// Its `/run` is its own, with nothing but the copy of the pstore records in it.
 const SCRIPT: &str = r#"
-mount --bind "$1" /proc/sys/kernel/random/boot_id && mount -t tmpfs tmpfs /run && mkdir -p /run/nodewell/last-words &&
-mount --bind "$2" /run/nodewell/last-words && shift 2 && exec "$@"
+mount --bind "$1" /proc/sys/kernel/random/boot_id && mount -t tmpfs tmpfs /run && mkdir -p /run/nodewell/pstore &&
+mount --bind "$2" /run/nodewell/pstore && shift 2 && exec "$@"
 "#;
 
 /// What outlives the boots.
@@ -56,17 +56,17 @@ impl Boots {
         };
         record(1, newer);
         record(2, older);
-        let outcome = self.copy_last_words();
+        let outcome = self.collect_pstore();
         assert_eq!(outcome.code, 0, "{outcome:?}");
     }
 
-    /// `nodewelld last-words`, into where the agent sees it.
-    fn copy_last_words(&self) -> Outcome {
+    /// `nodewelld collect-pstore`, into where the agent sees it.
+    fn collect_pstore(&self) -> Outcome {
         let at = |name: &str| self.dir.path().join(name).into_os_string();
         let to = self.dir.path().join("new-copy");
         let args = ["--to".into(), to.clone().into_os_string(), "--pstore".into(), at("pstore")];
         let archive = ["--archive".into(), at("archive")];
-        let outcome = nodewelld([OsString::from("last-words")].into_iter().chain(args).chain(archive));
+        let outcome = nodewelld([OsString::from("collect-pstore")].into_iter().chain(args).chain(archive));
         // The namespace has the folder itself: what is in it changes, not the folder.
         for folder in ["pstore", "archive"] {
             let _ = fs::remove_dir_all(self.dir.path().join("copy").join(folder));

@@ -12,7 +12,7 @@ use nodewell_agent::{
     config::{Command, Config, Flags},
     daemon,
     identity::IdentityFlags,
-    lastwords::{self, LastWordsFlags},
+    pstore_collector::{self, PstoreCollectorFlags},
     repair::{self, RepairFlags},
     runtime::handed::Handed,
 };
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     match flags.command {
         Some(Command::Monitor(flags)) => return monitor(flags),
         Some(Command::Worker(flags)) => return worker(&flags),
-        Some(Command::LastWords(flags)) => return last_words(&flags),
+        Some(Command::CollectPstore(flags)) => return collect_pstore(&flags),
         Some(Command::Identity(flags)) => return identity(&flags),
         Some(Command::Repair(flags)) => return repair(flags),
         None => {}
@@ -100,10 +100,10 @@ fn worker(flags: &WorkerFlags) -> ExitCode {
 }
 
 /// The oneshot that copies what the last boot left.
-fn last_words(flags: &LastWordsFlags) -> ExitCode {
-    match lastwords::run(flags) {
+fn collect_pstore(flags: &PstoreCollectorFlags) -> ExitCode {
+    match pstore_collector::run(flags) {
         Ok(files) => {
-            tracing::info!(files, to = %flags.to.display(), "copied the kernel's last words");
+            tracing::info!(files, to = %flags.to.display(), "copied the records of pstore");
             ExitCode::SUCCESS
         }
         Err(error) => failed(&error),

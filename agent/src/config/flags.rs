@@ -8,7 +8,7 @@ use crate::{
     check_process::{MonitorFlags, WorkerFlags},
     config::settings::{MetricsAddress, Settings, SocketSettings},
     identity::IdentityFlags,
-    lastwords::LastWordsFlags,
+    pstore_collector::PstoreCollectorFlags,
     repair::RepairFlags,
 };
 
@@ -69,7 +69,7 @@ pub enum Command {
     #[command(hide = true)]
     Worker(WorkerFlags),
     /// Copy what the last boot's kernel left in pstore to where the agent may read it; runs as root
-    LastWords(LastWordsFlags),
+    CollectPstore(PstoreCollectorFlags),
     /// Find or renew this node's credentials and hand them to the agent; done by root, to the end
     Identity(IdentityFlags),
     /// Restart units of a fixed list while they are broken, and not too often; off unless configured, runs as root

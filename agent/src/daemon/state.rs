@@ -30,6 +30,6 @@ pub(super) async fn keep_everything(outlet: Option<Outlet>, store: &Store, grace
         let _ = timeout(grace, settled).await;
     }
     if !store.close(grace).await {
-        tracing::warn!("the state directory did not take our last words in time");
+        tracing::warn!("the last state was not saved in time");
     }
 }

@@ -152,7 +152,7 @@ pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Ou
     }
     shared.stop.send_replace(true);
     if timeout(shared.config.flush_grace, lanes).await.is_err() {
-        tracing::warn!("the API server did not take our last words in time");
+        tracing::warn!("the API server did not answer the last requests in time");
     }
 }
 

@@ -15,15 +15,15 @@ use tokio::{task::spawn_blocking, time};
 
 use crate::{
     board::{Board, EVENT_LOG_LIMIT},
-    lastwords::{self, Roots},
     monitors::outlet::{Outlet, Report},
+    pstore_collector::{self, Roots},
     runtime::{Stop, clock},
     store::{Pace, Store},
 };
 
 use journal::{JournalEnd, Question, end_of};
 use mark::{Mark, MarkFile};
-use pstore::LastWords;
+use pstore::PstoreDumps;
 use verdict::Evidence;
 
 /// How often the note is renewed as a sign of life: an idle node hardly writes, and the journal knows better.
@@ -74,20 +74,21 @@ impl BootMonitor {
         };
         let evidence = self.evidence(mark).await;
         let findings = evidence.findings();
-        tracing::info!(dumps = evidence.words.dumps.len(), findings = findings.len(), "judged the boot before");
+        tracing::info!(dumps = evidence.pstore.dumps.len(), findings = findings.len(), "judged the boot before");
         self.tell(findings).await;
-        Mark::all_told(evidence.words.dumps.iter().map(|dump| dump.id))
+        Mark::all_told(evidence.pstore.dumps.iter().map(|dump| dump.id))
     }
 
     async fn evidence(&self, mark: Option<Mark>) -> Evidence {
-        let kept = on_disk(|| lastwords::readable(lastwords::PLACE.as_ref(), &Roots::default())).await;
-        let words = kept.map(|kept| LastWords::read(&kept)).unwrap_or_default();
+        let records =
+            on_disk(|| pstore_collector::readable(pstore_collector::COPY_DIR.as_ref(), &Roots::default())).await;
+        let pstore = records.map(|records| PstoreDumps::read(&records)).unwrap_or_default();
         let journal = match &mark {
             Some(mark) if self.journal => self.ask_journal(mark.boot_id).await,
             _ => None,
         };
         let now = clock::now();
-        Evidence { mark, words, journal, now: now.wall, up: now.boottime }
+        Evidence { mark, pstore, journal, now: now.wall, up: now.boottime }
     }
 
     async fn ask_journal(&self, boot: BootId) -> Option<JournalEnd> {

@@ -46,7 +46,8 @@ pub(super) fn exposure(node: &Node) {
     assert!(figure("nodewell.service") <= 1.5);
     // It runs plug-ins, which need the network, and reads the clock.
     assert!(figure("nodewell-check.service") <= 4.4);
-    let others = ["identity", "last-words", "disk", "gpu", "repair"].map(|name| format!("nodewell-{name}.service"));
+    let others =
+        ["identity", "pstore-collector", "disk", "gpu", "repair"].map(|name| format!("nodewell-{name}.service"));
     for unit in &others {
         assert!(figure(unit) <= 3.0, "{unit}");
     }
@@ -59,11 +60,11 @@ pub(super) fn exposure(node: &Node) {
 }
 
 /// What root alone may read is copied for the agent alone, and stays.
-pub(super) fn last_words(node: &Node) {
+pub(super) fn pstore_records(node: &Node) {
     let machine = &node.machine;
     let record = "/var/lib/systemd/pstore/1763592123/001/dmesg.txt";
-    machine.sh(&format!("mkdir -p $(dirname {record}) && (umask 077; echo 'Panic#1 Part1' >{record}) && systemctl restart nodewell-last-words"));
-    let copy = "/run/nodewell/last-words/archive/1763592123/001/dmesg.txt";
+    machine.sh(&format!("mkdir -p $(dirname {record}) && (umask 077; echo 'Panic#1 Part1' >{record}) && systemctl restart nodewell-pstore-collector"));
+    let copy = "/run/nodewell/pstore/archive/1763592123/001/dmesg.txt";
     assert_eq!(machine.sh(&format!("stat -c '%U:%G %a' {copy} && test -e {record}")), "root:nodewell 640");
     machine.sh(&format!("runuser -u nodewell -- cat {copy} && ! runuser -u nobody -- cat {copy}"));
     machine.sh("rm -r /var/lib/systemd/pstore/1763592123");

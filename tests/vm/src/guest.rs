@@ -25,7 +25,7 @@ pub const PATIENCE: Duration = Duration::from_secs(420);
 /// Between two looks into the guest: each costs it a process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// What is asked of a guest that failed a case.
-const LAST_WORDS: &str = "dmesg | tail -n 60; echo '--- the agent:'; tail -n 40 /run/agent.log; nodewell status";
+const SHOW_LOGS: &str = "dmesg | tail -n 60; echo '--- the agent:'; tail -n 40 /run/agent.log; nodewell status";
 /// It may be the guest that is broken.
 const LAST_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -171,13 +171,13 @@ impl Guest {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn tell_last_words(&self) {
+    fn print_logs(&self) {
         let console = self.console();
         let lines: Vec<&str> = console.lines().collect();
         eprintln!("--- the guest's console ends:\n{}", lines[lines.len().saturating_sub(40)..].join("\n"));
         // Poisoned: the thread that panicked held it.
         let mut shell = self.shell.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match shell.run(LAST_WORDS, LAST_PATIENCE) {
+        match shell.run(SHOW_LOGS, LAST_PATIENCE) {
             Ok(outcome) => eprintln!("--- the guest's log ends:\n{}{}---", outcome.stdout, outcome.stderr),
             Err(error) => eprintln!("--- the guest's shell is lost: {error}"),
         }
@@ -187,7 +187,7 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.tell_last_words();
+            self.print_logs();
         }
         self.qemu.kill();
     }

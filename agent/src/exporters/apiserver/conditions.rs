@@ -53,7 +53,7 @@ pub(super) async fn run(shared: &Shared) {
     loop {
         lane.schedule.want(view.borrow_and_update().conditions.iter().map(AsRef::as_ref), shared.clock.boottime());
         if *stop.borrow_and_update() {
-            return lane.last_words().await;
+            return lane.flush().await;
         }
         let due = lane.due();
         if due.is_none() {
@@ -105,7 +105,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// What is due goes out once more, back-off or not; a heartbeat need not.
-    async fn last_words(&mut self) {
+    async fn flush(&mut self) {
         if self.schedule.is_urgent(self.shared.clock.boottime()) {
             self.apply().await;
         }

@@ -11,7 +11,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use nodewell_model::problem::stable_hash;
 
-use crate::lastwords::{Kept, gather::Words};
+use crate::pstore_collector::{PstoreRecords, gather::RecordFile};
 
 use name::RecordName;
 
@@ -44,7 +44,7 @@ pub struct Dump {
 
 /// Everything that was left, and what of it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LastWords {
+pub struct PstoreDumps {
     /// Newest first; those without a time at the end.
     pub dumps: Vec<Dump>,
     /// Records that the kernel left compressed, by name.
@@ -61,19 +61,19 @@ struct Part {
     text: Vec<u8>,
 }
 
-impl LastWords {
+impl PstoreDumps {
     /// Reads all files of both folders.
     #[must_use]
-    pub fn read(kept: &Kept) -> Self {
+    pub fn read(records: &PstoreRecords) -> Self {
         let mut parts = Vec::new();
         let mut compressed = Vec::new();
-        let live = kept.pstore.iter().map(|words| (words, words.written));
+        let live = records.pstore.iter().map(|record_file| (record_file, record_file.written));
         // The time of a file in the archive is that of its move.
-        let archived = kept.archive.iter().map(|words| (words, None));
-        for (words, written) in live.chain(archived) {
-            match RecordName::of_path(&words.path) {
+        let archived = records.archive.iter().map(|record_file| (record_file, None));
+        for (record_file, written) in live.chain(archived) {
+            match RecordName::of_path(&record_file.path) {
                 name if name.compressed => compressed.push(name.text),
-                name => take_parts(words, name.time.or(written), &mut parts),
+                name => take_parts(record_file, name.time.or(written), &mut parts),
             }
         }
         Self { dumps: put_together(parts), compressed }
@@ -81,26 +81,26 @@ impl LastWords {
 }
 
 /// The parts of a file: one of the kernel's own, or several in a `dmesg.txt`.
-fn take_parts(words: &Words, time: Option<Timestamp>, parts: &mut Vec<Part>) {
-    let file = RecordName::of_path(&words.path);
+fn take_parts(record_file: &RecordFile, time: Option<Timestamp>, parts: &mut Vec<Part>) {
+    let file = RecordName::of_path(&record_file.path);
     let mut time_of_next = time;
     let mut open: Option<Part> = file.console.then(|| Part::new((Why::Console, 0, 0), time));
-    for line in words.text.split_inclusive(|&byte| byte == b'\n') {
+    for line in record_file.text.split_inclusive(|&byte| byte == b'\n') {
         if let Some(said) = header(line) {
-            open.take().into_iter().for_each(|part| keep(part, parts));
+            open.take().into_iter().for_each(|part| add_part(part, parts));
             open = Some(Part::new(said, time_of_next));
         } else if let Some(named) = RecordName::of_line(line) {
-            open.take().into_iter().for_each(|part| keep(part, parts));
+            open.take().into_iter().for_each(|part| add_part(part, parts));
             time_of_next = named.time.or(time);
         } else {
             // A record that begins otherwise is of an unknown kind; its text counts.
             open.get_or_insert_with(|| Part::new((Why::Other, 0, 0), time_of_next)).text.extend_from_slice(line);
         }
     }
-    open.into_iter().for_each(|part| keep(part, parts));
+    open.into_iter().for_each(|part| add_part(part, parts));
 }
 
-fn keep(mut part: Part, parts: &mut Vec<Part>) {
+fn add_part(mut part: Part, parts: &mut Vec<Part>) {
     part.text.truncate(part.text.trim_ascii_end().len());
     if !part.text.is_empty() && parts.len() < PARTS_LIMIT {
         parts.push(part);

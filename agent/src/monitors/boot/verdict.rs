@@ -9,7 +9,7 @@ use super::{
     journal::JournalEnd,
     mark::Mark,
     panic::{last_lines, panic_of},
-    pstore::{Dump, LastWords, Why},
+    pstore::{Dump, PstoreDumps, Why},
 };
 
 /// The source that these findings name.
@@ -31,7 +31,7 @@ const LAST_LINES: usize = 3;
 pub struct Evidence {
     /// Of the boot in which the agent ran last; `None` at its first start.
     pub mark: Option<Mark>,
-    pub words: LastWords,
+    pub pstore: PstoreDumps,
     /// How the journal of that boot ends, if it has anything of it.
     pub journal: Option<JournalEnd>,
     pub now: Timestamp,
@@ -50,7 +50,7 @@ impl Evidence {
         }
         panics.truncate(PANICS_LIMIT);
         let told = panics.iter().rev().map(|dump| self.panic(dump));
-        let newest = panics.first().map(|dump| words_of_panic(dump));
+        let newest = panics.first().map(|dump| panic_text(dump));
         let unexpected = self.mark.as_ref().filter(|mark| self.was_unexpected(mark, newest.is_some()));
         told.chain(unexpected.map(|mark| self.unexpected(mark, newest))).collect()
     }
@@ -64,7 +64,7 @@ impl Evidence {
     fn news(&self) -> impl Iterator<Item = &Dump> {
         let since = self.mark.as_ref().map_or(self.began(), |mark| mark.alive).saturating_sub(DUMP_AGE);
         let since = since.unwrap_or_default();
-        self.words.dumps.iter().filter(move |dump| match &self.mark {
+        self.pstore.dumps.iter().filter(move |dump| match &self.mark {
             Some(mark) => !mark.knows(dump.id) && dump.time.is_none_or(|time| time >= since),
             None => self.up < NEWS_FOR && dump.time.is_some_and(|time| time >= since),
         })
@@ -83,7 +83,7 @@ impl Evidence {
         let time = dump.time.unwrap_or(self.began()).min(self.now);
         let boot_id = self.mark.as_ref().map(|mark| mark.boot_id);
         let origin = Origin::Agent { boot_id: boot_id.unwrap_or_default(), started_ns: dump.id, sequence: 0 };
-        let message = format!("the previous boot ended in a panic: {}", words_of_panic(dump));
+        let message = format!("the previous boot ended in a panic: {}", panic_text(dump));
         finding(("KernelPanic", Severity::Critical), message, (time, origin, boot_id))
     }
 
@@ -91,13 +91,13 @@ impl Evidence {
         let (seen, by) = self.last_sign(mark);
         // A clock that was set in between does not make it come back before it went.
         let began = self.began().max(seen);
-        let why = panic.map(|panic| format!("the kernel panicked: {panic}")).or_else(|| self.kernels_last_words());
+        let why = panic.map(|panic| format!("the kernel panicked: {panic}")).or_else(|| self.last_kernel_messages());
         let why = why.unwrap_or_else(|| "nothing was left that shows why (power, a watchdog, a reset)".to_owned());
         let mut message = format!(
             "the node went down without a shutdown and came back at {began:.0}; last seen alive at {seen:.0} ({by}); {why}"
         );
-        if !self.words.compressed.is_empty() {
-            message += &format!("; pstore has records left compressed: {}", self.words.compressed.join(", "));
+        if !self.pstore.compressed.is_empty() {
+            message += &format!("; pstore has records left compressed: {}", self.pstore.compressed.join(", "));
         }
         let origin = Origin::Agent { boot_id: mark.boot_id, started_ns: 0, sequence: 1 };
         finding(("UnexpectedReboot", Severity::Error), message, (began, origin, Some(mark.boot_id)))
@@ -107,17 +107,17 @@ impl Evidence {
     fn last_sign(&self, mark: &Mark) -> (Timestamp, &'static str) {
         let own = (mark.alive, "by the agent's own note, which it writes once an hour");
         let journal = self.journal.as_ref().map(|end| (end.last, "the journal's last entry"));
-        let dump = self.news().filter_map(|dump| dump.time).max().map(|time| (time, "the kernel's last words"));
+        let dump = self.news().filter_map(|dump| dump.time).max().map(|time| (time, "the last kernel messages"));
         let signs = [Some(own), journal, dump].into_iter().flatten();
         signs.filter(|(time, _)| *time <= self.now).max_by_key(|(time, _)| *time).unwrap_or(own)
     }
 
     /// What the kernel logged before it fell silent, where it left no panic.
-    fn kernels_last_words(&self) -> Option<String> {
+    fn last_kernel_messages(&self) -> Option<String> {
         let left = self.news().filter(|dump| dump.why != Why::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
         let logged = self.journal.iter().map(|end| end.kernel.clone());
         let lines = left.chain(logged).find(|lines| !lines.is_empty())?;
-        Some(format!("the kernel's last words: {}", lines.join(" | ")))
+        Some(format!("the last kernel messages: {}", lines.join(" | ")))
     }
 }
 
@@ -127,7 +127,7 @@ fn has_panic(dump: &Dump) -> bool {
 
 /// The panic as the dump shows it. One whose line is cut off is a panic all the same, because the record's header names
 /// it.
-fn words_of_panic(dump: &Dump) -> String {
+fn panic_text(dump: &Dump) -> String {
     panic_of(&dump.text).map_or_else(
         || {
             format!(

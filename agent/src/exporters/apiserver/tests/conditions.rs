@@ -227,7 +227,7 @@ async fn a_server_without_metadata_answers_is_asked_plainly() {
 }
 
 #[tokio::test]
-async fn the_last_words_are_sent_before_the_end() {
+async fn what_is_due_is_sent_before_the_end() {
     let server = Server::start().await;
     let bench = &mut Bench::start(config(server.kubeconfig()));
     bench.say(&[("A", False)]);

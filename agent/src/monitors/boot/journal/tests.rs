@@ -43,7 +43,7 @@ fn an_end_in_the_middle_is_no_shutdown() {
 }
 
 #[test]
-fn only_late_complaints_are_last_words() {
+fn only_late_complaints_count() {
     let said = |secs: i64, text: &str| Entry {
         time: Timestamp::from_second(secs).unwrap(),
         complaint: Some(text.to_owned()),

@@ -16,7 +16,7 @@ fn mark(stopped: bool) -> Mark {
 fn evidence(mark: Option<Mark>) -> Evidence {
     Evidence {
         mark,
-        words: LastWords::default(),
+        pstore: PstoreDumps::default(),
         journal: None,
         now: at("2026-11-20T10:21:00Z"),
         up: Duration::from_mins(1),
@@ -28,7 +28,7 @@ fn dump(why: Why, time: Option<&str>, text: &str) -> Dump {
 }
 
 fn with(dumps: Vec<Dump>, evidence: Evidence) -> Evidence {
-    Evidence { words: LastWords { dumps, compressed: Vec::new() }, ..evidence }
+    Evidence { pstore: PstoreDumps { dumps, compressed: Vec::new() }, ..evidence }
 }
 
 fn ended(last: &str, shutdown: bool, kernel: &[&str]) -> Option<JournalEnd> {
@@ -48,7 +48,7 @@ fn a_first_start_says_nothing_of_a_boot_that_it_did_not_see() {
 fn a_stop_that_was_asked_for_is_no_surprise() {
     assert_eq!(reasons(&evidence(Some(mark(true)))), [""; 0]);
     let journal = ended("2026-11-20T10:00:20Z", false, &[]);
-    assert_eq!(reasons(&Evidence { journal, ..evidence(Some(mark(true))) }), [""; 0], "its last words were not kept");
+    assert_eq!(reasons(&Evidence { journal, ..evidence(Some(mark(true))) }), [""; 0], "its last messages were lost");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn the_journal_overrules_the_agents_own_note() {
     let journal = ended("2026-11-20T10:19:00Z", false, &["nvme0: controller is down"]);
     let findings = Evidence { journal, ..evidence(Some(mark(true))) }.findings();
     assert!(findings[0].message.contains("last seen alive at 2026-11-20T10:19:00Z (the journal's last entry)"));
-    assert!(findings[0].message.ends_with("the kernel's last words: nvme0: controller is down"), "{findings:?}");
+    assert!(findings[0].message.ends_with("the last kernel messages: nvme0: controller is down"), "{findings:?}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_oops_alone_is_the_last_word_before_a_reset() {
     let oops = dump(Why::Oops, Some("2026-11-20T10:18:00Z"), "<1>[    9.0] BUG: lab oops");
     let findings = with(vec![oops], evidence(Some(mark(false)))).findings();
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].message.ends_with("the kernel's last words: BUG: lab oops"), "{}", findings[0].message);
+    assert!(findings[0].message.ends_with("the last kernel messages: BUG: lab oops"), "{}", findings[0].message);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_consoles_panic_counts_where_there_is_no_dump_of_it() {
 fn a_panic_whose_line_is_cut_off_and_a_compressed_record_are_said_to_be_so() {
     let cut = dump(Why::Panic, Some("2026-11-20T10:18:00Z"), "<4>[   12.5]  do_exit+0x1/0x2");
     let mut evidence = with(vec![cut], evidence(Some(mark(false))));
-    evidence.words.compressed = vec!["dmesg-efi-1.enc.z".to_owned()];
+    evidence.pstore.compressed = vec!["dmesg-efi-1.enc.z".to_owned()];
     let findings = evidence.findings();
     assert!(findings[0].message.contains("its line is not in the record, which ends with: do_exit"), "{findings:?}");
     assert!(findings[1].message.ends_with("pstore has records left compressed: dmesg-efi-1.enc.z"), "{findings:?}");

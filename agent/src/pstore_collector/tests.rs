@@ -21,32 +21,32 @@ impl Tree {
         fs::File::options().write(true).open(path).unwrap().set_modified(SystemTime::from(written)).unwrap();
     }
 
-    fn flags(&self) -> LastWordsFlags {
+    fn flags(&self) -> PstoreCollectorFlags {
         let at = |name: &str| self.dir.path().join(name);
-        LastWordsFlags { to: at("copy"), pstore: at("pstore"), archive: at("archive") }
+        PstoreCollectorFlags { to: at("copy"), pstore: at("pstore"), archive: at("archive") }
     }
 
-    fn copied(&self) -> Kept {
+    fn copied(&self) -> PstoreRecords {
         run(&self.flags()).unwrap();
         readable(&self.flags().to, &Roots { pstore: "/nowhere".into(), archive: "/nowhere".into() })
     }
 }
 
-fn paths(words: &[Words]) -> Vec<&str> {
-    words.iter().map(|words| words.path.to_str().unwrap()).collect()
+fn paths(files: &[RecordFile]) -> Vec<&str> {
+    files.iter().map(|file| file.path.to_str().unwrap()).collect()
 }
 
 #[test]
-fn a_copy_keeps_names_times_and_words_and_leaves_the_originals() {
+fn a_copy_has_the_names_times_and_texts_and_leaves_the_originals() {
     let tree = Tree::new();
     tree.put("pstore/dmesg-efi-163214523501001", "Panic#1 Part1\n", "2026-11-20T01:02:03Z");
-    tree.put("pstore/pmsg-ramoops-0", "a user's words", "2026-11-20T01:02:03Z");
+    tree.put("pstore/pmsg-ramoops-0", "a user's text", "2026-11-20T01:02:03Z");
     tree.put("archive/1632145235/001/dmesg.txt", "Panic#1 Part1\n", "2026-11-20T01:05:00Z");
-    let kept = tree.copied();
-    assert_eq!(paths(&kept.pstore), ["dmesg-efi-163214523501001"]);
-    assert_eq!(kept.pstore[0].written, Some("2026-11-20T01:02:03Z".parse().unwrap()));
-    assert_eq!(kept.pstore[0].text, b"Panic#1 Part1\n");
-    assert_eq!(paths(&kept.archive), ["1632145235/001/dmesg.txt"]);
+    let records = tree.copied();
+    assert_eq!(paths(&records.pstore), ["dmesg-efi-163214523501001"]);
+    assert_eq!(records.pstore[0].written, Some("2026-11-20T01:02:03Z".parse().unwrap()));
+    assert_eq!(records.pstore[0].text, b"Panic#1 Part1\n");
+    assert_eq!(paths(&records.archive), ["1632145235/001/dmesg.txt"]);
     assert!(tree.flags().pstore.join("dmesg-efi-163214523501001").exists());
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(tree.flags().to.join("pstore/dmesg-efi-163214523501001")) & !0o640, 0);
@@ -71,9 +71,9 @@ fn the_newest_of_too_many_are_copied_and_of_a_long_one_its_end() {
         tree.put(&format!("archive/{n}/dmesg.txt"), "old", &format!("2026-11-20T01:{:02}:{:02}Z", n / 60, n % 60));
     }
     tree.put("pstore/dmesg-erst-1", &("x".repeat(400_000) + "the end"), "2026-11-20T00:00:00Z");
-    let kept = tree.copied();
-    assert!(kept.pstore[0].text.len() == 256 * 1024 && kept.pstore[0].text.ends_with(b"xthe end"));
-    assert_eq!((kept.archive.len(), kept.archive[0].path.to_str()), (63, Some("79/dmesg.txt")));
+    let records = tree.copied();
+    assert!(records.pstore[0].text.len() == 256 * 1024 && records.pstore[0].text.ends_with(b"xthe end"));
+    assert_eq!((records.archive.len(), records.archive[0].path.to_str()), (63, Some("79/dmesg.txt")));
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn links_fifos_and_deep_folders_lead_nowhere() {
     std::os::unix::fs::symlink(tree.dir.path().join("secret"), tree.flags().pstore.join("dmesg-efi-1")).unwrap();
     std::os::unix::fs::symlink(tree.dir.path(), tree.flags().archive.join("up")).unwrap();
     nix::unistd::mkfifo(&tree.flags().pstore.join("dmesg-efi-2"), nix::sys::stat::Mode::S_IRUSR).unwrap();
-    assert_eq!(tree.copied(), Kept::default());
+    assert_eq!(tree.copied(), PstoreRecords::default());
 }
 
 #[test]
-fn nothing_to_copy_is_no_error_and_no_place_is_one() {
+fn nothing_to_copy_is_no_error_and_no_folder_is_one() {
     let tree = Tree::new();
     assert_eq!(run(&tree.flags()).unwrap(), 0);
-    let flags = LastWordsFlags { to: "/proc/nodewell/last-words".into(), ..tree.flags() };
-    assert!(run(&flags).unwrap_err().to_string().starts_with("cannot write /proc/nodewell/last-words.new: "));
+    let flags = PstoreCollectorFlags { to: "/proc/nodewell/pstore".into(), ..tree.flags() };
+    assert!(run(&flags).unwrap_err().to_string().starts_with("cannot write /proc/nodewell/pstore.new: "));
 }

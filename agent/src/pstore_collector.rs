@@ -1,4 +1,4 @@
-//! `nodewelld last-words`: the root oneshot that copies what the last boot's kernel left behind to where the agent may
+//! `nodewelld collect-pstore`: the root oneshot that copies what the last boot's kernel left behind to where the agent may
 //! read it. The agent itself has no right to it.
 //!
 //! The originals stay where they are: they are the administrator's, and systemd-pstore's to empty.
@@ -12,13 +12,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use flags::LastWordsFlags;
+pub use flags::PstoreCollectorFlags;
 
-use copy::Shelf;
-use gather::Words;
+use copy::StagingDir;
+use gather::RecordFile;
 
 /// Where the copies are; gone with the next boot, as all of `/run`.
-pub const PLACE: &str = "/run/nodewell/last-words";
+pub const COPY_DIR: &str = "/run/nodewell/pstore";
 /// Made by the kernel from what its storage (EFI, ERST, ramoops) preserved over the reset.
 const PSTORE: &str = "/sys/fs/pstore";
 /// Where `systemd-pstore.service` moves it early in the boot.
@@ -27,18 +27,18 @@ const ARCHIVE: &str = "/var/lib/systemd/pstore";
 /// Why nothing was copied.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {error}; it is made by root on /run")]
-pub struct LastWordsError {
+pub struct PstoreCollectorError {
     path: PathBuf,
     error: io::Error,
 }
 
-impl LastWordsError {
+impl PstoreCollectorError {
     fn at(path: &Path) -> impl Fn(io::Error) -> Self {
         move |error| Self { path: path.to_owned(), error }
     }
 }
 
-/// Where last words are left, on the host or in a test's tree.
+/// Where the records of a boot before are, on the host or in a test's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     pub pstore: PathBuf,
@@ -53,43 +53,43 @@ impl Default for Roots {
 
 impl Roots {
     /// The two folders of a copy.
-    fn of_copy(place: &Path) -> Self {
-        Self { pstore: place.join("pstore"), archive: place.join("archive") }
+    fn of_copy(copy: &Path) -> Self {
+        Self { pstore: copy.join("pstore"), archive: copy.join("archive") }
     }
 
     /// Everything of both, the kernel's own folder first, bounded as a whole.
     #[must_use]
-    pub fn read(&self) -> Kept {
+    pub fn read(&self) -> PstoreRecords {
         let mut budget = gather::Budget::default();
         let pstore = gather::newest(&self.pstore, &mut budget);
         let archive = gather::newest(&self.archive, &mut budget);
-        Kept { pstore, archive }
+        PstoreRecords { pstore, archive }
     }
 }
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct PstoreRecords {
     /// A file's time is the record's own.
-    pub pstore: Vec<Words>,
+    pub pstore: Vec<RecordFile>,
     /// A file's time is that of the move.
-    pub archive: Vec<Words>,
+    pub archive: Vec<RecordFile>,
 }
 
 /// What the agent can read: the copy if there is one, else the originals, which takes root.
 #[must_use]
-pub fn readable(place: &Path, originals: &Roots) -> Kept {
-    if place.is_dir() { Roots::of_copy(place).read() } else { originals.read() }
+pub fn readable(copy: &Path, originals: &Roots) -> PstoreRecords {
+    if copy.is_dir() { Roots::of_copy(copy).read() } else { originals.read() }
 }
 
 /// Copies everything again; returns how many files there are.
-pub fn run(flags: &LastWordsFlags) -> Result<usize, LastWordsError> {
-    let kept = flags.roots().read();
-    let shelf = Shelf::beside(&flags.to)?;
-    shelf.put("pstore", &kept.pstore)?;
-    shelf.put("archive", &kept.archive)?;
-    shelf.take_the_place_of(&flags.to)?;
-    Ok(kept.pstore.len() + kept.archive.len())
+pub fn run(flags: &PstoreCollectorFlags) -> Result<usize, PstoreCollectorError> {
+    let records = flags.roots().read();
+    let staging = StagingDir::next_to(&flags.to)?;
+    staging.put("pstore", &records.pstore)?;
+    staging.put("archive", &records.archive)?;
+    staging.replace(&flags.to)?;
+    Ok(records.pstore.len() + records.archive.len())
 }
 
 /// Removes a folder of an earlier run, if there is one.

@@ -1,15 +1,15 @@
-//! The command line of `nodewelld last-words`.
+//! The command line of `nodewelld collect-pstore`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ARCHIVE, PLACE, PSTORE, Roots};
+use super::{ARCHIVE, COPY_DIR, PSTORE, Roots};
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld last-words                       what nodewell-last-words.service runs, as root, before the agent
-  nodewelld last-words --to /tmp/last-words  look at what there is
+  nodewelld collect-pstore                   what nodewell-pstore-collector.service runs, as root, before the agent
+  nodewelld collect-pstore --to /tmp/pstore  look at what there is
 
 Nothing is deleted. At most 64 files and 1 MiB are copied, the newest first.
 
@@ -18,9 +18,9 @@ Exit codes: 0 copied, or there was nothing; 64 wrong usage; 70 the copies could 
 /// From where, and to where.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct LastWordsFlags {
+pub struct PstoreCollectorFlags {
     /// Where the copies go, in a folder that only root writes to; what is there is replaced
-    #[arg(long, value_name = "DIR", default_value = PLACE)]
+    #[arg(long, value_name = "DIR", default_value = COPY_DIR)]
     pub to: PathBuf,
     /// The kernel's own folder
     #[arg(long, value_name = "DIR", default_value = PSTORE)]
@@ -30,7 +30,7 @@ pub struct LastWordsFlags {
     pub archive: PathBuf,
 }
 
-impl LastWordsFlags {
+impl PstoreCollectorFlags {
     pub(super) fn roots(&self) -> Roots {
         Roots { pstore: self.pstore.clone(), archive: self.archive.clone() }
     }

@@ -24,7 +24,7 @@ const PREFIXES: [&str; 2] = ["dmesg", "console"];
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words {
+pub struct RecordFile {
     /// Below the folder that was read.
     pub path: PathBuf,
     pub text: Vec<u8>,
@@ -52,11 +52,11 @@ struct Candidate {
 
 /// The files below `root`, newest first, as far as `budget` goes; none if it cannot be read.
 #[must_use]
-pub fn newest(root: &Path, budget: &mut Budget) -> Vec<Words> {
+pub fn newest(root: &Path, budget: &mut Budget) -> Vec<RecordFile> {
     let mut candidates = Vec::new();
     look(root, Path::new(""), &mut candidates, &mut LOOKS_LIMIT.clone());
     candidates.sort_by(|a, b| (b.written, &b.path).cmp(&(a.written, &a.path)));
-    let mut words = Vec::new();
+    let mut files = Vec::new();
     for Candidate { path, written } in candidates {
         if budget.files == 0 || budget.bytes == 0 {
             break;
@@ -65,9 +65,9 @@ pub fn newest(root: &Path, budget: &mut Budget) -> Vec<Words> {
         let Ok(text) = end_of(&root.join(&path), FILE_LIMIT_BYTES.min(budget.bytes)) else { continue };
         budget.files -= 1;
         budget.bytes = budget.bytes.saturating_sub(text.len() as u64);
-        words.push(Words { path, text, written });
+        files.push(RecordFile { path, text, written });
     }
-    words
+    files
 }
 
 fn look(root: &Path, below: &Path, found: &mut Vec<Candidate>, looks: &mut usize) {

@@ -1,5 +1,0 @@
-//! See `nodewell_agent::fuzzing::lastwords`.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_agent::fuzzing::lastwords(input));
