@@ -1,7 +1,7 @@
 //! The clock: whether it is synchronised, how far it is off, whether it was set, and its clock source.
 
+mod daemon;
 mod judge;
-mod keeper;
 mod offset;
 mod reader;
 mod reading;

@@ -5,6 +5,7 @@
 
 mod errors;
 mod fstab;
+mod history;
 mod judge;
 mod kind;
 pub mod mountinfo;
@@ -12,7 +13,6 @@ mod reader;
 mod reading;
 mod room;
 mod table;
-mod watch;
 mod words;
 
 pub use judge::MountsJudge;

@@ -81,13 +81,13 @@ pub trait Judge {
         Findings::default()
     }
 
-    /// What has to be remembered across restarts, small; `None` if it is as it was when last asked.
-    fn keep(&mut self) -> Option<Value> {
+    /// The state to save across restarts, small; `None` if it is as it was last saved.
+    fn save(&mut self) -> Option<Value> {
         None
     }
 
-    /// The state that an earlier run of this or an older version saved; what is not understood is forgotten.
-    fn resume(&mut self, kept: Value) {
-        let _ = kept;
+    /// Loads the state that an earlier run of this or an older version saved; what it does not understand it drops.
+    fn load(&mut self, saved: Value) {
+        let _ = saved;
     }
 }

@@ -12,7 +12,7 @@ pub mod fabric;
 pub mod gpu;
 pub mod growth;
 pub mod judge;
-pub mod kept;
+pub mod last_saved;
 pub mod lasting;
 pub mod memory;
 pub mod pcie;

@@ -97,7 +97,7 @@ impl Work {
         let Some(keeping) = &mut self.keeping else { return };
         let kept = keeping.read().await;
         if let Some(judge) = kept.judge {
-            self.judge.resume(judge);
+            self.judge.load(judge);
         }
         status_builder.resume((), kept.said);
     }
@@ -142,7 +142,7 @@ impl Work {
             status_builder.all_said();
         }
         if let Some(keeping) = &mut self.keeping {
-            keeping.write(Some(self.judge.keep()), status_builder.said(()));
+            keeping.write(Some(self.judge.save()), status_builder.said(()));
         }
     }
 }

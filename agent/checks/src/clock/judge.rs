@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_hardware::{
     Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict,
-    kept::Kept,
+    last_saved::LastSaved,
     lasting::{Lasting, Patience},
     unknown::unknown,
 };
@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use super::{
     offset::{Mark, deviation},
-    reading::{CLOCK, ClockReading, Error, Keeping},
+    reading::{CLOCK, ClockError, ClockReading, SyncStatus},
 };
 use crate::settings::ClockSettings;
 
 /// The program that synchronises the clock resets the kernel's bound of its error, systemd-timesyncd at least every 34
 /// minutes. Without it the bound grows by 1.8 s an hour, to 16 s, its value at boot.
-const KEPT_BELOW_MICROS: i64 = 5_000_000;
+const SYNCED_BELOW_MICROS: i64 = 5_000_000;
 /// A slew of half a second takes the time daemon some minutes.
 const OFF_FOR: Duration = Duration::from_secs(5 * 60);
 /// In the first minutes of the machine its clock is set right: that step is not reported.
@@ -30,19 +30,19 @@ const BOOT: Duration = Duration::from_secs(10 * 60);
 #[derive(Debug)]
 pub struct ClockJudge {
     settings: ClockSettings,
-    memory: Memory,
-    kept: Kept,
+    history: ClockHistory,
+    last_saved: LastSaved,
     last: Option<Result<ClockReading, PollError>>,
 }
 
 /// What outlives a restart; of one boot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Memory {
+struct ClockHistory {
     boot_id: String,
     mark: Option<Mark>,
     /// The clock was synchronised in this boot.
-    was_kept: bool,
+    was_synced: bool,
     lost: Lasting,
     off: Lasting,
     /// A good one, that it counted by in this boot.
@@ -52,7 +52,7 @@ struct Memory {
 impl ClockJudge {
     #[must_use]
     pub fn new(settings: ClockSettings) -> Self {
-        Self { settings, memory: Memory::default(), kept: Kept::default(), last: None }
+        Self { settings, history: ClockHistory::default(), last_saved: LastSaved::default(), last: None }
     }
 
     fn take(&mut self, answer: Answer, now: &Now) -> Vec<Happening> {
@@ -63,33 +63,33 @@ impl ClockJudge {
     }
 
     fn read(&mut self, reading: &ClockReading, now: &Now) -> Option<Happening> {
-        let error = match &reading.keeping {
-            Keeping::Known(error) => Some(error),
-            Keeping::Denied(_) => None,
+        let error = match &reading.sync {
+            SyncStatus::Known(error) => Some(error),
+            SyncStatus::Denied(_) => None,
         };
         if let Some(error) = error {
             self.measure(reading, error, now);
         }
         if let Some(source) = reading.source.as_ref().filter(|source| !source.is_slow()) {
-            self.memory.source = Some(source.current.clone());
+            self.history.source = Some(source.current.clone());
         }
         self.step(Mark::new(reading.wall_less_boot_millis, error.map_or(0, |error| error.tai_secs)), now)
     }
 
-    fn measure(&mut self, reading: &ClockReading, error: &Error, now: &Now) {
-        let (settings, memory) = (&self.settings, &mut self.memory);
-        let is_kept = (0..KEPT_BELOW_MICROS).contains(&error.max_micros);
-        memory.was_kept |= is_kept;
-        let is_missed = memory.was_kept || settings.required || reading.keeper.is_some();
+    fn measure(&mut self, reading: &ClockReading, error: &ClockError, now: &Now) {
+        let (settings, history) = (&self.settings, &mut self.history);
+        let is_synced = (0..SYNCED_BELOW_MICROS).contains(&error.max_micros);
+        history.was_synced |= is_synced;
+        let is_missed = history.was_synced || settings.required || reading.daemon.is_some();
         let lost = Patience { onset: settings.unsynchronised_after, end: Duration::ZERO };
-        memory.lost.observe(!is_kept && is_missed, now.boottime, lost);
-        let limit = if memory.off.holds() { settings.offset_clear } else { settings.offset };
+        history.lost.observe(!is_synced && is_missed, now.boottime, lost);
+        let limit = if history.off.holds() { settings.offset_clear } else { settings.offset };
         let off = Patience { onset: OFF_FOR, end: OFF_FOR };
-        memory.off.observe(is_kept && deviation(error) >= limit, now.boottime, off);
+        history.off.observe(is_synced && deviation(error) >= limit, now.boottime, off);
     }
 
     fn step(&mut self, mark: Mark, now: &Now) -> Option<Happening> {
-        let before = self.memory.mark.replace(mark)?;
+        let before = self.history.mark.replace(mark)?;
         let millis = before.stepped_to(mark, self.settings.step).filter(|_| now.boottime >= BOOT)?;
         let way = if millis < 0 { "back" } else { "forward" };
         let length = Duration::from_millis(millis.unsigned_abs()).as_secs_f64();
@@ -108,11 +108,13 @@ impl ClockJudge {
 
     fn state(&self, reading: &ClockReading) -> State {
         let faults = self.faults(reading);
-        match &reading.keeping {
+        match &reading.sync {
             _ if !faults.is_empty() => State::Faulty(faults),
-            Keeping::Denied(why) => State::Unknown { reason: Name::fixed("PermissionDenied"), message: why.clone() },
-            Keeping::Known(_) if self.memory.was_kept => State::Healthy { message: "it is synchronised".to_owned() },
-            Keeping::Known(_) => {
+            SyncStatus::Denied(why) => State::Unknown { reason: Name::fixed("PermissionDenied"), message: why.clone() },
+            SyncStatus::Known(_) if self.history.was_synced => {
+                State::Healthy { message: "it is synchronised".to_owned() }
+            }
+            SyncStatus::Known(_) => {
                 State::Healthy { message: "it is not synchronised, and does not have to be".to_owned() }
             }
         }
@@ -120,15 +122,15 @@ impl ClockJudge {
 
     fn faults(&self, reading: &ClockReading) -> Vec<Fault> {
         let mut faults = Vec::new();
-        if self.memory.lost.holds() {
+        if self.history.lost.holds() {
             faults.push(Fault::new("ClockNotSynchronised", self.lost_words(reading)));
         }
-        if self.memory.off.holds() {
+        if self.history.off.holds() {
             let millis = self.settings.offset_clear.as_millis();
             faults.push(Fault::new("ClockOffsetHigh", format!("it has been off by more than {millis} ms for minutes")));
         }
         let source = reading.source.as_ref();
-        if let Some((source, lost)) = source.and_then(|now| Some((now, now.lost(self.memory.source.as_deref())?))) {
+        if let Some((source, lost)) = source.and_then(|now| Some((now, now.lost(self.history.source.as_deref())?))) {
             let words = format!("it counts by {}, because the kernel does not trust {lost} any more", source.current);
             faults.push(Fault::new("ClockSourceUnstable", words));
         }
@@ -136,8 +138,8 @@ impl ClockJudge {
     }
 
     fn lost_words(&self, reading: &ClockReading) -> String {
-        let who = reading.keeper.name();
-        match (reading.keeper.is_some(), self.memory.was_kept) {
+        let who = reading.daemon.name();
+        match (reading.daemon.is_some(), self.history.was_synced) {
             (true, true) => format!("{who} runs, and has lost its sources of time"),
             (true, false) => format!("{who} runs, and has not found a source of time since the start of the machine"),
             (false, true) => "nothing synchronises it any more".to_owned(),
@@ -149,8 +151,8 @@ impl ClockJudge {
 impl Judge for ClockJudge {
     fn judge(&mut self, round: Round) -> Findings {
         let now = &round.now;
-        if self.memory.boot_id != now.boot_id {
-            self.memory = Memory { boot_id: now.boot_id.clone(), ..Memory::default() };
+        if self.history.boot_id != now.boot_id {
+            self.history = ClockHistory { boot_id: now.boot_id.clone(), ..ClockHistory::default() };
         }
         let mut happenings = Vec::new();
         if let Err(error) = round.listed {
@@ -162,13 +164,13 @@ impl Judge for ClockJudge {
         Findings { verdicts: self.verdict().into_iter().collect(), happenings, ..Findings::default() }
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        self.kept.news(&self.memory)
+    fn save(&mut self) -> Option<Value> {
+        self.last_saved.if_changed(&self.history)
     }
 
-    fn resume(&mut self, kept: Value) {
-        let Ok(memory) = serde_json::from_value(kept.clone()) else { return };
-        (self.memory, self.kept) = (memory, Kept::of(kept));
+    fn load(&mut self, saved: Value) {
+        let Ok(history) = serde_json::from_value(saved.clone()) else { return };
+        (self.history, self.last_saved) = (history, LastSaved::of(saved));
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::Error;
+use super::reading::ClockError;
 
 /// Two looks at two clocks are never at the same moment.
 const SLACK_MILLIS: i64 = 50;
@@ -33,7 +33,7 @@ impl Mark {
 }
 
 /// How far the clock is off, as the kernel and the time daemon report it.
-pub(super) fn deviation(error: &Error) -> Duration {
+pub(super) fn deviation(error: &ClockError) -> Duration {
     let estimated = u64::try_from(error.estimated_micros).unwrap_or(0).saturating_mul(1000);
     Duration::from_nanos(error.offset_nanos.unsigned_abs().max(estimated))
 }
@@ -61,7 +61,7 @@ mod tests {
         #[test]
         fn no_clock_is_too_wild(before: i64, now: i64, tai: i32) {
             let _ = stepped((before, tai), (now, 37));
-            let error = Error { offset_nanos: before, estimated_micros: now, ..Error::default() };
+            let error = ClockError { offset_nanos: before, estimated_micros: now, ..ClockError::default() };
             prop_assert!(deviation(&error) >= Duration::from_nanos(before.unsigned_abs()));
         }
     }

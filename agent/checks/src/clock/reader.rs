@@ -6,8 +6,8 @@ use nodewell_sys::timex;
 use serde_json::Value;
 
 use super::{
-    keeper::Keeper,
-    reading::{CLOCK, ClockReading, Error, Keeping},
+    daemon::TimeDaemon,
+    reading::{CLOCK, ClockError, ClockReading, SyncStatus},
     source::Source,
 };
 use crate::settings::ClockSettings;
@@ -30,8 +30,8 @@ impl ClockReader {
     fn reading(&self) -> Result<ClockReading, ReadError> {
         Ok(ClockReading {
             wall_less_boot_millis: wall_less_boot()?,
-            keeping: keeping(),
-            keeper: Keeper::find(&self.roots),
+            sync: sync(),
+            daemon: TimeDaemon::find(&self.roots),
             source: Source::read(&self.roots),
         })
     }
@@ -70,18 +70,18 @@ fn nanos(clock: ClockId) -> Option<i128> {
     Some(i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec()))
 }
 
-fn keeping() -> Keeping {
+fn sync() -> SyncStatus {
     match timex::read() {
         Ok(timex) => {
             let unit = if timex.status & timex::NANOSECONDS == 0 { 1000 } else { 1 };
-            Keeping::Known(Error {
+            SyncStatus::Known(ClockError {
                 offset_nanos: timex.offset.saturating_mul(unit),
                 max_micros: timex.max_error_micros,
                 estimated_micros: timex.estimated_error_micros,
                 tai_secs: timex.tai_secs,
             })
         }
-        Err(error) => Keeping::Denied(format!("adjtimex: {error}")),
+        Err(error) => SyncStatus::Denied(format!("adjtimex: {error}")),
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
         let mut reader = ClockReader::new(Roots::default(), &ClockSettings::default());
         assert_eq!(reader.list().unwrap(), [CLOCK]);
         let first: ClockReading = serde_json::from_value(reader.read(CLOCK).unwrap()).unwrap();
-        assert!(matches!(first.keeping, Keeping::Known(_)), "{first:?}");
+        assert!(matches!(first.sync, SyncStatus::Known(_)), "{first:?}");
         assert!(first.wall_less_boot_millis > 0, "the machine was started after 1970: {first:?}");
         assert!(matches!(reader.read("watch"), Err(ReadError::Gone { .. })));
     }

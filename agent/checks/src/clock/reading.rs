@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{keeper::Keeper, source::Source};
+use super::{daemon::TimeDaemon, source::Source};
 
 /// The only device of the clock check.
 pub(super) const CLOCK: &str = "clock";
@@ -13,23 +13,23 @@ pub(super) struct ClockReading {
     /// The wall clock less the clock that counts from boot: changes only when the wall clock is set. Both are slewed
     /// alike (`timekeeping_adjust` in kernel/time/timekeeping.c).
     pub(super) wall_less_boot_millis: i64,
-    pub(super) keeping: Keeping,
-    pub(super) keeper: Keeper,
+    pub(super) sync: SyncStatus,
+    pub(super) daemon: TimeDaemon,
     pub(super) source: Option<Source>,
 }
 
 /// What the kernel knows of the synchronisation of its clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Keeping {
-    Known(Error),
+pub(super) enum SyncStatus {
+    Known(ClockError),
     /// Why it could not be asked.
     Denied(String),
 }
 
 /// How far the clock may be off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Error {
+pub(super) struct ClockError {
     /// What is still to be slewed.
     pub(super) offset_nanos: i64,
     pub(super) max_micros: i64,
@@ -38,8 +38,8 @@ pub(super) struct Error {
     pub(super) tai_secs: i32,
 }
 
-impl Default for Keeping {
+impl Default for SyncStatus {
     fn default() -> Self {
-        Self::Known(Error::default())
+        Self::Known(ClockError::default())
     }
 }

@@ -53,14 +53,14 @@ pub struct LimitsJudge {
     /// By part.
     poll_errors: BTreeMap<String, PollError>,
     listing: Option<PollError>,
-    /// As it was last returned to be saved.
-    kept: Value,
+    /// As it was last saved.
+    last_saved: Value,
 }
 
 /// What outlives a restart.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct SavedLimits {
     boot_id: String,
     kernel: Signs,
     cgroups: Signs,
@@ -196,29 +196,29 @@ impl Judge for LimitsJudge {
         Findings { verdicts: self.verdicts(&now), happenings, inventory: self.inventory(), ended: Vec::new() }
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        let kept = Kept {
+    fn save(&mut self) -> Option<Value> {
+        let saved = SavedLimits {
             boot_id: self.boot_id.clone(),
-            kernel: self.kernel.kept().clone(),
-            cgroups: self.cgroups.kept().clone(),
-            leaks: self.leaks.kept(),
-            tasks: self.tasks.kept().clone(),
-            pods: self.pods.kept(),
+            kernel: self.kernel.saved().clone(),
+            cgroups: self.cgroups.saved().clone(),
+            leaks: self.leaks.saved(),
+            tasks: self.tasks.saved().clone(),
+            pods: self.pods.saved(),
             taints: self.taints.clone(),
             reboots: self.reboots.clone(),
         };
-        let kept = serde_json::to_value(kept).ok()?;
-        (kept != self.kept).then(|| self.kept.clone_from(&kept)).map(|()| kept)
+        let saved = serde_json::to_value(saved).ok()?;
+        (saved != self.last_saved).then(|| self.last_saved.clone_from(&saved)).map(|()| saved)
     }
 
-    fn resume(&mut self, kept: Value) {
-        let Ok(known) = serde_json::from_value::<Kept>(kept.clone()) else { return };
+    fn load(&mut self, saved: Value) {
+        let Ok(known) = serde_json::from_value::<SavedLimits>(saved.clone()) else { return };
         self.boot_id = known.boot_id;
-        self.kernel = Gauges::resumed(known.kernel);
-        self.cgroups = Gauges::resumed(known.cgroups);
-        self.tasks = Tasks::resumed(known.tasks);
+        self.kernel = Gauges::load(known.kernel);
+        self.cgroups = Gauges::load(known.cgroups);
+        self.tasks = Tasks::load(known.tasks);
         (self.leaks, self.pods, self.taints, self.reboots) = (known.leaks, known.pods, known.taints, known.reboots);
-        self.kept = kept;
+        self.last_saved = saved;
     }
 }
 

@@ -5,17 +5,17 @@ mod faults;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_hardware::{
-    Answer, Findings, Judge, PollError, ReadError, Round, State, Verdict, kept::Kept, unknown::unknown,
+    Answer, Findings, Judge, PollError, ReadError, Round, State, Verdict, last_saved::LastSaved, unknown::unknown,
 };
 use nodewell_model::Name;
 use serde_json::Value;
 
 use self::faults::{errors, read_only, server_silent, shut_down, unusable};
 use super::{
+    history::MountsHistory,
     kind::{self, Kind},
     reading::{Reading, Room, Row, Said, TABLE},
     room::Short,
-    watch::Memory,
 };
 use crate::settings::MountsSettings;
 
@@ -33,19 +33,27 @@ pub struct MountsJudge {
     /// Why the table is not known.
     listing: Option<PollError>,
     last: Vec<Verdict>,
-    memory: Memory,
-    kept: Kept,
+    history: MountsHistory,
+    last_saved: LastSaved,
 }
 
 impl MountsJudge {
     #[must_use]
     pub fn new(settings: MountsSettings) -> Self {
-        let (memory, kept) = (Memory::default(), Kept::default());
-        Self { settings, rows: Vec::new(), answers: BTreeMap::new(), listing: None, last: Vec::new(), memory, kept }
+        let (history, last_saved) = (MountsHistory::default(), LastSaved::default());
+        Self {
+            settings,
+            rows: Vec::new(),
+            answers: BTreeMap::new(),
+            listing: None,
+            last: Vec::new(),
+            history,
+            last_saved,
+        }
     }
 
     fn take(&mut self, round: Round) {
-        self.memory.enter_boot(&round.now.boot_id);
+        self.history.enter_boot(&round.now.boot_id);
         self.listing = round.listed.err();
         for (device, answer) in round.answers {
             match device.as_str() {
@@ -62,7 +70,7 @@ impl MountsJudge {
         match answer.and_then(parsed) {
             Ok(rows) => {
                 self.rows = rows;
-                self.memory.take(&self.rows);
+                self.history.take(&self.rows);
             }
             Err(error) => self.listing = Some(error),
         }
@@ -70,7 +78,7 @@ impl MountsJudge {
 
     fn measure(&mut self) {
         for row in self.rows.iter().filter(|row| row.kind == Kind::Disk) {
-            let disk = self.memory.of(&row.point);
+            let disk = self.history.of(&row.point);
             if let Some(room) = room(&self.answers, row) {
                 disk.set_short(Short::of(room, disk.short(), &self.settings));
             }
@@ -113,7 +121,7 @@ impl MountsJudge {
 
     /// The inodes of XFS come out of the space: where that is used up, they are, too.
     fn short(&self, row: &Row) -> Short {
-        let short = self.memory.get(&row.point).map_or(Short::default(), |disk| disk.short());
+        let short = self.history.get(&row.point).map_or(Short::default(), |disk| disk.short());
         let is_one = short.space && matches!(row.filesystem.as_str(), "xfs" | "zfs");
         Short { inodes: short.inodes && !is_one, ..short }
     }
@@ -121,7 +129,7 @@ impl MountsJudge {
     /// What the kernel log reports as well: the same problems, by the same names.
     fn unhealthy(&self, row: &Row) -> Vec<Verdict> {
         let subject = row.name.as_ref().unwrap_or(&row.point);
-        let Some(disk) = self.memory.get(&row.point) else { return Vec::new() };
+        let Some(disk) = self.history.get(&row.point) else { return Vec::new() };
         let mut found = Vec::new();
         if disk.is_wrongly_read_only(row) {
             found.push(("ReadonlyFilesystem", read_only(row)));
@@ -174,13 +182,13 @@ impl Judge for MountsJudge {
         Findings { verdicts: self.last.clone(), ..Findings::default() }
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        self.kept.news(&self.memory)
+    fn save(&mut self) -> Option<Value> {
+        self.last_saved.if_changed(&self.history)
     }
 
-    fn resume(&mut self, kept: Value) {
-        let Ok(memory) = serde_json::from_value(kept.clone()) else { return };
-        (self.memory, self.kept) = (memory, Kept::of(kept));
+    fn load(&mut self, saved: Value) {
+        let Ok(history) = serde_json::from_value(saved.clone()) else { return };
+        (self.history, self.last_saved) = (history, LastSaved::of(saved));
     }
 }
 

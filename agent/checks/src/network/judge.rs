@@ -29,9 +29,9 @@ const DEFAULT_ROUTE: &str = "default-route";
 pub struct NetworkJudge {
     settings: NetworkSettings,
     ignored: Vec<Pattern>,
-    memory: Memory,
-    /// As it was last returned to be saved.
-    kept: Value,
+    history: NetworkHistory,
+    /// As it was last saved.
+    last_saved: Value,
     /// Why there is no reading of the links.
     poll_error: Option<PollError>,
 }
@@ -39,7 +39,7 @@ pub struct NetworkJudge {
 /// What outlives a restart, of this boot alone.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Memory {
+struct NetworkHistory {
     boot_id: String,
     routes: DefaultRoutes,
     links: BTreeMap<String, Link>,
@@ -53,14 +53,14 @@ impl NetworkJudge {
     #[must_use]
     pub fn new(settings: NetworkSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Self { settings, ignored, memory: Memory::default(), kept: Value::Null, poll_error: None }
+        Self { settings, ignored, history: NetworkHistory::default(), last_saved: Value::Null, poll_error: None }
     }
 
     fn take(&mut self, round: Round) -> Vec<Happening> {
-        self.memory.enter_boot(&round.now.boot_id);
+        self.history.enter_boot(&round.now.boot_id);
         match round.listed {
             Ok(listed) => {
-                self.memory.dns = self.memory.dns.take().filter(|_| listed.iter().any(|device| device == DNS))
+                self.history.dns = self.history.dns.take().filter(|_| listed.iter().any(|device| device == DNS))
             }
             // It has nothing to do with names, nor with the servers that answer them.
             Err(error) => {
@@ -93,25 +93,25 @@ impl NetworkJudge {
     }
 
     fn read(&mut self, mut reading: LinksReading, now: &Now) -> Vec<Happening> {
-        let (memory, settings, ignored) = (&mut self.memory, &self.settings, &self.ignored);
+        let (history, settings, ignored) = (&mut self.history, &self.settings, &self.ignored);
         let (time, for_duration) = (now.boottime, settings.for_duration);
         let is_judged = |name: &String| !ignored.iter().any(|glob| glob.matches(name));
         if settings.default_route {
-            memory.routes.take(std::mem::take(&mut reading.routes), time, for_duration);
+            history.routes.take(std::mem::take(&mut reading.routes), time, for_duration);
         }
-        stay(&mut memory.bonds, &reading.bonds, is_judged);
-        for (name, bond) in &mut memory.bonds {
+        stay(&mut history.bonds, &reading.bonds, is_judged);
+        for (name, bond) in &mut history.bonds {
             let Some(is) = reading.bonds.get(name) else { continue };
             bond.take(is, &reading.interfaces, (time, for_duration));
         }
-        stay(&mut memory.tunnels, &reading.tunnels, is_judged);
-        for (name, tunnel) in &mut memory.tunnels {
+        stay(&mut history.tunnels, &reading.tunnels, is_judged);
+        for (name, tunnel) in &mut history.tunnels {
             let Some(is) = reading.tunnels.remove(name) else { continue };
             tunnel.take(is, time, for_duration);
         }
-        stay(&mut memory.links, &reading.interfaces, is_judged);
+        stay(&mut history.links, &reading.interfaces, is_judged);
         let mut happenings = Vec::new();
-        for (name, link) in &mut memory.links {
+        for (name, link) in &mut history.links {
             let Some(is) = reading.interfaces.remove(name) else { continue };
             happenings.extend(link.take(is, time, settings).map(|missed| overrun(name, missed, now)));
         }
@@ -121,38 +121,38 @@ impl NetworkJudge {
     fn take_names(&mut self, answer: Answer) {
         let failures = self.settings.dns_failures;
         match answer.and_then(parsed) {
-            Ok(reading) => self.memory.dns.get_or_insert_default().take(reading, failures),
-            Err(PollError::NoAnswer(_)) => self.memory.dns.get_or_insert_default().take_no_answer(failures),
+            Ok(reading) => self.history.dns.get_or_insert_default().take(reading, failures),
+            Err(PollError::NoAnswer(_)) => self.history.dns.get_or_insert_default().take_no_answer(failures),
             // Nothing to ask, or no permission to ask: nothing is known of it.
-            Err(PollError::Read(_)) => self.memory.dns = None,
+            Err(PollError::Read(_)) => self.history.dns = None,
         }
     }
 
     fn verdicts(&self) -> Vec<Verdict> {
-        let memory = &self.memory;
-        let route = memory
+        let history = &self.history;
+        let route = history
             .routes
             .is_known()
-            .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || memory.routes.words()));
+            .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || history.routes.words()));
         let dns =
-            memory.dns.as_ref().map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.problem()), || dns.words())));
+            history.dns.as_ref().map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.problem()), || dns.words())));
         let bonds =
-            memory.bonds.iter().map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.words()));
-        let tunnels = memory.tunnels.iter();
+            history.bonds.iter().map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.words()));
+        let tunnels = history.tunnels.iter();
         let tunnels = tunnels
             .map(|(name, tunnel)| self.of_links(name, fault("MtuMismatch", tunnel.problem()), || tunnel.words()));
-        let links = memory.links.iter().filter(|(name, link)| link.matters() && !memory.bonds.contains_key(*name));
+        let links = history.links.iter().filter(|(name, link)| link.matters() && !history.bonds.contains_key(*name));
         let links = links.map(|(name, link)| self.of_links(name, link.faults(), || link.words()));
         route.into_iter().chain(dns).chain(bonds).chain(tunnels).chain(links).collect()
     }
 
     fn route_faults(&self) -> Vec<Fault> {
-        fault("DefaultRouteLost", self.memory.routes.lost())
+        fault("DefaultRouteLost", self.history.routes.lost())
     }
 
     /// A bond without carrier is down, not degraded.
     fn bond_faults(&self, name: &str, bond: &Bond) -> Vec<Fault> {
-        let link = self.memory.links.get(name);
+        let link = self.history.links.get(name);
         let problem = bond.problem().filter(|_| !link.is_some_and(Link::is_down));
         fault("BondDegraded", problem).into_iter().chain(link.map(Link::faults).unwrap_or_default()).collect()
     }
@@ -164,7 +164,7 @@ impl NetworkJudge {
 
     /// The interfaces that are in use; none: no line.
     fn inventory(&self) -> Vec<Inventory> {
-        let used: Vec<_> = self.memory.links.values().filter(|link| link.matters()).collect();
+        let used: Vec<_> = self.history.links.values().filter(|link| link.matters()).collect();
         let total = count(used.len());
         if total == 0 {
             return Vec::new();
@@ -194,18 +194,18 @@ impl Judge for NetworkJudge {
         Findings { verdicts: self.verdicts(), happenings, inventory: self.inventory(), ..Findings::default() }
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        let memory = serde_json::to_value(&self.memory).ok()?;
-        (memory != self.kept).then(|| self.kept.clone_from(&memory)).map(|()| memory)
+    fn save(&mut self) -> Option<Value> {
+        let history = serde_json::to_value(&self.history).ok()?;
+        (history != self.last_saved).then(|| self.last_saved.clone_from(&history)).map(|()| history)
     }
 
-    fn resume(&mut self, kept: Value) {
-        let Ok(memory) = serde_json::from_value::<Memory>(kept.clone()) else { return };
-        (self.memory, self.kept) = (memory, kept);
+    fn load(&mut self, saved: Value) {
+        let Ok(history) = serde_json::from_value::<NetworkHistory>(saved.clone()) else { return };
+        (self.history, self.last_saved) = (history, saved);
     }
 }
 
-impl Memory {
+impl NetworkHistory {
     fn enter_boot(&mut self, boot_id: &str) {
         if self.boot_id != boot_id {
             *self = Self { boot_id: boot_id.to_owned(), ..Self::default() };

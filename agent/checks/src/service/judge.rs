@@ -11,7 +11,7 @@ use nodewell_hardware::Findings;
 use serde_json::Value;
 
 use super::{check::Check, look::Look, target::Target};
-use course::{Course, Memory};
+use course::{Course, ServiceHistory};
 
 /// An unseen service is looked for so many times less often.
 const UNSEEN_FACTOR: u32 = 3;
@@ -88,20 +88,20 @@ impl ServicesJudge {
 
     /// What has to outlive a restart.
     #[must_use]
-    pub fn keep(&self) -> Value {
-        let known = self.courses.iter().filter(|course| course.is_worth_keeping());
-        let memories: BTreeMap<&str, Memory> =
-            known.map(|course| (course.check.name.as_str(), course.memory())).collect();
-        serde_json::to_value(memories).unwrap_or_default()
+    pub fn save(&self) -> Value {
+        let known = self.courses.iter().filter(|course| course.is_worth_saving());
+        let histories: BTreeMap<&str, ServiceHistory> =
+            known.map(|course| (course.check.name.as_str(), course.history())).collect();
+        serde_json::to_value(histories).unwrap_or_default()
     }
 
     /// What an earlier run saved; what is not understood, or of no check any more, is forgotten.
-    pub fn resume(&mut self, kept: Value) {
-        let Ok(mut memories) = serde_json::from_value::<BTreeMap<String, Value>>(kept) else { return };
+    pub fn load(&mut self, saved: Value) {
+        let Ok(mut histories) = serde_json::from_value::<BTreeMap<String, Value>>(saved) else { return };
         for course in &mut self.courses {
-            let memory = memories.remove(&course.check.name).and_then(|memory| serde_json::from_value(memory).ok());
-            if let Some(memory) = memory {
-                course.resume(memory);
+            let history = histories.remove(&course.check.name).and_then(|history| serde_json::from_value(history).ok());
+            if let Some(history) = history {
+                course.load(history);
             }
         }
     }

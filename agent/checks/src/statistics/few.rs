@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 /// The first of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Few<T> {
-    kept: Vec<T>,
+    shown: Vec<T>,
     left_out: usize,
 }
 
@@ -15,10 +15,10 @@ impl<T> Few<T> {
     pub fn new(mut all: Vec<T>, most: usize) -> Self {
         let left_out = all.len().saturating_sub(most);
         all.truncate(most);
-        Self { kept: all, left_out }
+        Self { shown: all, left_out }
     }
 
-    /// How many were not kept.
+    /// How many there are beside them.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
@@ -27,19 +27,19 @@ impl<T> Few<T> {
 
 impl<T> Default for Few<T> {
     fn default() -> Self {
-        Self { kept: Vec::new(), left_out: 0 }
+        Self { shown: Vec::new(), left_out: 0 }
     }
 }
 
 impl<T> Deref for Few<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        &self.kept
+        &self.shown
     }
 }
 
 impl<T> DerefMut for Few<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.kept
+        &mut self.shown
     }
 }

@@ -33,7 +33,7 @@ pub struct CpuJudge {
     mismatched: u32,
     /// By package.
     throttles: BTreeMap<u32, Throttle>,
-    kept: Option<Boot>,
+    last_saved: Option<Boot>,
 }
 
 /// The saved state, of this boot alone.
@@ -53,7 +53,7 @@ struct Boot {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct SavedCpu {
     moment: Moment,
     boot: Boot,
 }
@@ -76,7 +76,7 @@ impl CpuJudge {
             missing: BTreeMap::new(),
             mismatched: 0,
             throttles: BTreeMap::new(),
-            kept: None,
+            last_saved: None,
         }
     }
 
@@ -234,19 +234,19 @@ impl Judge for CpuJudge {
         self.findings(&round.now)
     }
 
-    fn keep(&mut self) -> Option<Value> {
+    fn save(&mut self) -> Option<Value> {
         let moment = self.moment.clone()?;
-        if self.kept.as_ref() == Some(&self.boot) {
+        if self.last_saved.as_ref() == Some(&self.boot) {
             return None;
         }
-        self.kept = Some(self.boot.clone());
-        serde_json::to_value(Kept { moment, boot: self.boot.clone() }).ok()
+        self.last_saved = Some(self.boot.clone());
+        serde_json::to_value(SavedCpu { moment, boot: self.boot.clone() }).ok()
     }
 
-    fn resume(&mut self, kept: Value) {
-        let Ok(Kept { moment, boot }) = serde_json::from_value(kept) else { return };
+    fn load(&mut self, saved: Value) {
+        let Ok(SavedCpu { moment, boot }) = serde_json::from_value(saved) else { return };
         self.throttles = boot.throttled.iter().map(|package| (*package, Throttle::remembered())).collect();
-        (self.moment, self.kept, self.boot) = (Some(moment), Some(boot.clone()), boot);
+        (self.moment, self.last_saved, self.boot) = (Some(moment), Some(boot.clone()), boot);
     }
 }
 

@@ -111,10 +111,10 @@ impl Node {
     }
 
     fn restart(&mut self) {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = CpuJudge::new(CpuSettings::default());
-        if let Some(kept) = kept {
-            self.judge.resume(serde_json::from_str(&kept.to_string()).unwrap());
+        if let Some(saved) = saved {
+            self.judge.load(serde_json::from_str(&saved.to_string()).unwrap());
         }
     }
 }

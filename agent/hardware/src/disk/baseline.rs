@@ -27,7 +27,7 @@ pub(super) enum Counter {
     InterfaceCrc,
 }
 
-/// One disk's memory.
+/// One disk's saved state.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Baseline {
@@ -48,7 +48,7 @@ pub(super) struct Baseline {
     #[serde(skip)]
     pub(super) boot_id: String,
     /// What it had when it was read last, for when it cannot be asked because it sleeps.
-    pub(super) faults: Vec<KeptFault>,
+    pub(super) faults: Vec<SavedFault>,
 }
 
 /// The kernel reuses the numbers of maps, so that it is recorded which map it was.
@@ -62,7 +62,7 @@ struct MostPaths {
 
 /// A fault as it was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct KeptFault {
+pub(super) struct SavedFault {
     reason: Name,
     message: String,
 }
@@ -120,22 +120,22 @@ impl Baseline {
     }
 
     /// Remembers which faults it has; their figures may change without that being news.
-    pub(super) fn keep_faults(&mut self, faults: &[Fault]) {
+    pub(super) fn save_faults(&mut self, faults: &[Fault]) {
         let same = faults.len() == self.faults.len()
-            && faults.iter().zip(&self.faults).all(|(fault, kept)| fault.reason == kept.reason);
+            && faults.iter().zip(&self.faults).all(|(fault, saved)| fault.reason == saved.reason);
         if !same {
-            let kept = |fault: &Fault| KeptFault { reason: fault.reason.clone(), message: fault.message.clone() };
-            self.faults = faults.iter().map(kept).collect();
+            let saved = |fault: &Fault| SavedFault { reason: fault.reason.clone(), message: fault.message.clone() };
+            self.faults = faults.iter().map(saved).collect();
         }
     }
 
     /// The faults that were remembered, as the catalogue has them now.
-    pub(super) fn kept_faults(&self) -> Vec<Fault> {
-        self.faults.iter().filter_map(KeptFault::fault).collect()
+    pub(super) fn saved_faults(&self) -> Vec<Fault> {
+        self.faults.iter().filter_map(SavedFault::fault).collect()
     }
 }
 
-impl KeptFault {
+impl SavedFault {
     /// `None` for a reason of another version.
     fn fault(&self) -> Option<Fault> {
         let known = nodewell_faults::reason::named(self.reason.as_str())?;

@@ -2,7 +2,7 @@
 
 mod assessment;
 mod ata;
-mod memory;
+mod history;
 mod nvme;
 mod raid;
 mod scsi;
@@ -22,13 +22,13 @@ use crate::{
     unknown,
 };
 use assessment::Assessment;
-use memory::Memory;
+use history::DiskHistory;
 
 const CONDITION: &str = "DiskUnhealthy";
 
 /// Judges in the check process.
 pub struct DiskJudge {
-    memory: Memory,
+    history: DiskHistory,
     /// How each device is that has been asked since this process began.
     known: BTreeMap<String, Known>,
 }
@@ -69,7 +69,7 @@ enum Class {
 impl DiskJudge {
     #[must_use]
     pub fn new(_settings: DiskSettings) -> Self {
-        Self { memory: Memory::default(), known: BTreeMap::new() }
+        Self { history: DiskHistory::default(), known: BTreeMap::new() }
     }
 
     /// Forgets what is not there any more, and reports disks whose problems end by that.
@@ -94,10 +94,10 @@ impl DiskJudge {
     }
 
     fn assess(&mut self, device: &str, reading: &Reading, now: &Now, findings: &mut Findings) -> State {
-        let (baseline, moment) = self.memory.of(device, &reading.identity, now);
+        let (baseline, moment) = self.history.of(device, &reading.identity, now);
         let mut found = assessed(&reading.health, baseline, moment);
         if found.can_tell() {
-            baseline.keep_faults(&found.faults);
+            baseline.save_faults(&found.faults);
         }
         findings.happenings.extend(
             found
@@ -121,7 +121,7 @@ fn assessed(health: &Health, baseline: &mut Baseline, moment: Moment) -> Assessm
         Health::Stopped { state } => stopped(state, &mut found),
         // What it had it has still: it was not asked.
         Health::Asleep => {
-            found.faults = baseline.kept_faults();
+            found.faults = baseline.saved_faults();
             found.say("asleep, not asked");
         }
         Health::Plain { why } => found.say(why),
@@ -151,18 +151,18 @@ impl Judge for DiskJudge {
         for (device, answer) in round.answers {
             self.answered(device, answer, &round.now, &mut findings);
         }
-        self.memory.prune(&self.known);
+        self.history.prune(&self.known);
         findings.verdicts = self.known.iter().map(|(device, known)| verdict(device, known)).collect();
         findings.inventory = inventory(&self.known);
         findings
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        self.memory.keep()
+    fn save(&mut self) -> Option<Value> {
+        self.history.save()
     }
 
-    fn resume(&mut self, kept: Value) {
-        self.memory.resume(kept);
+    fn load(&mut self, saved: Value) {
+        self.history.load(saved);
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{port::Port, reading::PortReading};
 use crate::{
-    Answer, Ended, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, kept::Kept,
+    Answer, Ended, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, last_saved::LastSaved,
     settings::FabricSettings, unknown,
 };
 
@@ -22,16 +22,16 @@ use crate::{
 pub struct FabricJudge {
     expected: BTreeSet<String>,
     ignored: Vec<Pattern>,
-    memory: Memory,
-    /// As it was last handed out to be saved.
-    kept: Kept,
+    history: FabricHistory,
+    /// As it was last saved.
+    last_saved: LastSaved,
     listing: Option<PollError>,
     poll_errors: BTreeMap<String, PollError>,
 }
 
 /// What outlives a restart.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Memory {
+struct FabricHistory {
     boot_id: String,
     ports: BTreeMap<String, Port>,
 }
@@ -41,8 +41,8 @@ impl FabricJudge {
     pub fn new(settings: FabricSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
         let expected = settings.expected.into_iter().collect();
-        let (memory, kept) = (Memory::default(), Kept::default());
-        Self { expected, ignored, memory, kept, listing: None, poll_errors: BTreeMap::new() }
+        let (history, last_saved) = (FabricHistory::default(), LastSaved::default());
+        Self { expected, ignored, history, last_saved, listing: None, poll_errors: BTreeMap::new() }
     }
 
     fn is_ignored(&self, port: &str) -> bool {
@@ -51,7 +51,7 @@ impl FabricJudge {
 
     /// What happened, and what is over.
     fn take(&mut self, round: Round) -> Findings {
-        self.memory.enter_boot(&round.now.boot_id);
+        self.history.enter_boot(&round.now.boot_id);
         match round.listed {
             Ok(listed) => self.take_list(listed, round.now.boottime),
             Err(error) => self.listing = Some(error),
@@ -69,12 +69,12 @@ impl FabricJudge {
         self.listing = None;
         let listed: BTreeSet<String> = listed.into_iter().filter(|port| !self.is_ignored(port)).collect();
         for port in listed.union(&self.expected) {
-            self.memory.ports.entry(port.clone()).or_default();
+            self.history.ports.entry(port.clone()).or_default();
         }
-        for (name, port) in &mut self.memory.ports {
+        for (name, port) in &mut self.history.ports {
             port.list(listed.contains(name), self.expected.contains(name), now);
         }
-        self.memory.forget_renamed(&self.expected);
+        self.history.forget_renamed(&self.expected);
     }
 
     fn answer(&mut self, name: &str, answer: Answer, now: &Now, findings: &mut Findings) {
@@ -91,7 +91,7 @@ impl FabricJudge {
 
     fn read(&mut self, name: &str, reading: PortReading, now: &Now, findings: &mut Findings) {
         let is_expected = self.expected.contains(name);
-        let Some(port) = self.memory.ports.get_mut(name) else { return };
+        let Some(port) = self.history.ports.get_mut(name) else { return };
         let told = port.take(reading, is_expected, now);
         let words = |counter| format!("{counter} stands at its limit and counts no further");
         let full = told.full.into_iter();
@@ -103,7 +103,7 @@ impl FabricJudge {
     }
 
     fn account(&self) -> Findings {
-        let verdicts = self.memory.ports.iter().filter_map(|(name, port)| self.verdict(name, port)).collect();
+        let verdicts = self.history.ports.iter().filter_map(|(name, port)| self.verdict(name, port)).collect();
         Findings { verdicts, inventory: self.inventory(), ..Findings::default() }
     }
 
@@ -132,7 +132,7 @@ impl FabricJudge {
     fn inventory(&self) -> Vec<Inventory> {
         let counts =
             |name: &String, port: &Port| self.is_told(port) && (port.is_used() || self.expected.contains(name));
-        let used: Vec<_> = self.memory.ports.iter().filter(|(name, port)| counts(name, port)).collect();
+        let used: Vec<_> = self.history.ports.iter().filter(|(name, port)| counts(name, port)).collect();
         let mut states = BTreeMap::new();
         for word in used.iter().filter_map(|(name, port)| word(&self.state(name, port), port)) {
             *states.entry(word.to_owned()).or_default() += 1;
@@ -159,18 +159,18 @@ impl Judge for FabricJudge {
         Findings { happenings, ended, ..self.account() }
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        self.kept.news(&self.memory)
+    fn save(&mut self) -> Option<Value> {
+        self.last_saved.if_changed(&self.history)
     }
 
-    fn resume(&mut self, kept: Value) {
-        let Ok(mut memory) = serde_json::from_value::<Memory>(kept.clone()) else { return };
-        memory.ports.retain(|port, _| !self.is_ignored(port));
-        (self.memory, self.kept) = (memory, Kept::of(kept));
+    fn load(&mut self, saved: Value) {
+        let Ok(mut history) = serde_json::from_value::<FabricHistory>(saved.clone()) else { return };
+        history.ports.retain(|port, _| !self.is_ignored(port));
+        (self.history, self.last_saved) = (history, LastSaved::of(saved));
     }
 }
 
-impl Memory {
+impl FabricHistory {
     fn enter_boot(&mut self, boot_id: &str) {
         if self.boot_id == boot_id {
             return;

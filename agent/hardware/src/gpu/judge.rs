@@ -5,11 +5,11 @@ mod device;
 mod fabric;
 mod faults;
 mod history;
-mod memory;
 mod presence;
 mod recovery;
 #[cfg(test)]
 mod tests;
+mod trends;
 mod words;
 mod xids;
 
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use self::{
     device::{Device, Standing},
-    memory::{Known, Memory},
+    history::{GpuHistory, Known},
     presence::Short,
 };
 use super::{
@@ -35,7 +35,7 @@ pub struct GpuJudge {
     settings: GpuSettings,
     table: Table,
     /// The state saved across restarts.
-    memory: Memory,
+    history: GpuHistory,
     devices: BTreeMap<String, Device>,
     driver: Driver,
     /// What is listed, while a round is processed.
@@ -63,7 +63,7 @@ impl GpuJudge {
         Self {
             settings,
             table,
-            memory: Memory::default(),
+            history: GpuHistory::default(),
             devices: BTreeMap::new(),
             driver: Driver::default(),
             listed: None,
@@ -111,24 +111,24 @@ impl GpuJudge {
 
     fn take_gpu(&mut self, name: &str, reading: GpuReading, now: &Now) {
         let is_another = |known: &Known| known.is_another(&reading.identity);
-        if self.memory.get(name).is_some_and(is_another) {
-            self.memory.forget(name);
+        if self.history.get(name).is_some_and(is_another) {
+            self.history.forget(name);
             self.devices.remove(name);
         }
         if reading.access == Access::Answers {
             self.tell_persistence(name, &reading);
             self.tell_contained(name, &reading);
-            self.memory.learn(name, &reading);
+            self.history.learn(name, &reading);
         }
         self.take_recovery(name, &reading, now);
-        let down = self.memory.get(name).is_some_and(|known| !fabric::links_down(known, &reading).is_empty());
+        let down = self.history.get(name).is_some_and(|known| !fabric::links_down(known, &reading).is_empty());
         self.device(name).take(reading, now.boottime, down);
     }
 
     /// Without persistence mode the driver lets go of a GPU that no program uses: each start takes seconds then, and
     /// the counters are lost.
     fn tell_persistence(&mut self, name: &str, reading: &GpuReading) {
-        let was_off = self.memory.get(name).and_then(|known| known.persistence) == Some(false);
+        let was_off = self.history.get(name).and_then(|known| known.persistence) == Some(false);
         if reading.persistence == Some(false) && !was_off {
             let message = format!("{name}: persistence mode is off");
             self.happenings.push(Happening::new("GpuPersistenceOff", name, message, reading.read_at));
@@ -149,7 +149,7 @@ impl GpuJudge {
     }
 
     fn take_driver(&mut self, driver: DriverReading) {
-        if let Some(seen_before) = self.memory.take_module(&driver) {
+        if let Some(seen_before) = self.history.take_module(&driver) {
             self.end_by_reload(seen_before, &driver.switches);
         }
         self.driver = Driver { reading: Some(driver), no_reading: None };
@@ -173,7 +173,7 @@ impl GpuJudge {
 
 impl Judge for GpuJudge {
     fn judge(&mut self, round: Round) -> Findings {
-        self.memory.begin_boot(&round.now.boot_id);
+        self.history.begin_boot(&round.now.boot_id);
         self.take_list(&round.listed);
         for (name, answer) in round.answers {
             self.take_answer(&name, answer, &round.now);
@@ -183,7 +183,7 @@ impl Judge for GpuJudge {
     }
 
     fn news(&mut self, news: Vec<Value>, now: &Now) -> Findings {
-        self.memory.begin_boot(&now.boot_id);
+        self.history.begin_boot(&now.boot_id);
         for value in news {
             // The kernel log, too, reports what is not understood here.
             if let Ok(news) = serde_json::from_value::<News>(value) {
@@ -193,13 +193,13 @@ impl Judge for GpuJudge {
         self.findings()
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        self.memory.keep()
+    fn save(&mut self) -> Option<Value> {
+        self.history.save()
     }
 
-    fn resume(&mut self, kept: Value) {
-        self.memory = Memory::resume(kept);
-        for name in self.memory.names() {
+    fn load(&mut self, saved: Value) {
+        self.history = GpuHistory::load(saved);
+        for name in self.history.names() {
             self.device(&name);
         }
     }

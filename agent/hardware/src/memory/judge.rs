@@ -25,7 +25,7 @@ const DETAILS_LIMIT: usize = 1024;
 #[derive(Debug)]
 pub struct MemoryJudge {
     capacity: u32,
-    memory: Memory,
+    history: MemoryHistory,
     moment: Option<Moment>,
     /// Less than an hour that no bucket has leaked for yet.
     begun_hour: Duration,
@@ -35,22 +35,22 @@ pub struct MemoryJudge {
     /// The newest message of the driver about a module, by label.
     details: BTreeMap<String, String>,
     /// As it was when last asked.
-    kept: Option<Memory>,
+    last_saved: Option<MemoryHistory>,
 }
 
 /// The saved state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Memory {
+struct MemoryHistory {
     /// By controller and slot, such as `MC0/dimm3`; by controller for what could not be placed.
     modules: BTreeMap<String, ModuleState>,
     whole: WholeState,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct SavedMemory {
     moment: Moment,
-    memory: Memory,
+    history: MemoryHistory,
 }
 
 /// How the last reading went.
@@ -81,13 +81,13 @@ impl MemoryJudge {
     pub fn new(settings: MemorySettings) -> Self {
         Self {
             capacity: settings.corrected_per_day,
-            memory: Memory::default(),
+            history: MemoryHistory::default(),
             moment: None,
             begun_hour: Duration::ZERO,
             controllers: BTreeMap::new(),
             whole: None,
             details: BTreeMap::new(),
-            kept: None,
+            last_saved: None,
         }
     }
 
@@ -105,16 +105,16 @@ impl MemoryJudge {
 
     fn leak(&mut self, hours: usize) {
         if hours > 0 {
-            self.memory.modules.values_mut().for_each(|module| module.bucket.leak(hours));
-            self.memory.whole.bucket.leak(hours);
+            self.history.modules.values_mut().for_each(|module| module.bucket.leak(hours));
+            self.history.whole.bucket.leak(hours);
         }
     }
 
     fn begin_boot(&mut self) {
-        self.memory.modules.values_mut().for_each(ModuleState::begin_boot);
+        self.history.modules.values_mut().for_each(ModuleState::begin_boot);
         // Those that are still there are seen again; only what wore out is worth remembering of the others.
-        self.memory.modules.retain(|_, module| !module.is_blank());
-        self.memory.whole.begin_boot();
+        self.history.modules.retain(|_, module| !module.is_blank());
+        self.history.whole.begin_boot();
         self.details.clear();
     }
 
@@ -173,7 +173,7 @@ impl MemoryJudge {
     }
 
     fn take_module(&mut self, slot: String, label: String, errors: Errors, counting: Counting) -> Option<String> {
-        let module = self.memory.modules.entry(slot).or_default();
+        let module = self.history.modules.entry(slot).or_default();
         // Labels name slots, not modules, and are often given after the boot: another one is the same module.
         module.label = label;
         (module.count(errors, counting) > 0).then(|| module.label.clone())
@@ -198,7 +198,7 @@ impl MemoryJudge {
     }
 
     fn remembered_slots(&self, controller: &str) -> Vec<String> {
-        let slots = self.memory.modules.keys();
+        let slots = self.history.modules.keys();
         slots.filter(|slot| slot.split_once('/').is_some_and(|(name, _)| name == controller)).cloned().collect()
     }
 
@@ -221,24 +221,24 @@ impl Judge for MemoryJudge {
         let account = self.answers(round.answers);
         let loss = account.loss.as_deref();
         let beside = Beside { now: &round.now, loss, has_modules: self.has_modules(), capacity: self.capacity };
-        let happenings = self.memory.whole.take(account.whole.as_ref(), beside);
+        let happenings = self.history.whole.take(account.whole.as_ref(), beside);
         self.findings(&round.now, happenings)
     }
 
-    fn keep(&mut self) -> Option<Value> {
+    fn save(&mut self) -> Option<Value> {
         let moment = self.moment.clone()?;
-        let memory = Memory { modules: self.memory.modules.clone(), whole: self.memory.whole.settled() };
-        if self.kept.as_ref() == Some(&memory) {
+        let history = MemoryHistory { modules: self.history.modules.clone(), whole: self.history.whole.settled() };
+        if self.last_saved.as_ref() == Some(&history) {
             return None;
         }
-        self.kept = Some(memory.clone());
-        serde_json::to_value(Kept { moment, memory }).ok()
+        self.last_saved = Some(history.clone());
+        serde_json::to_value(SavedMemory { moment, history }).ok()
     }
 
-    fn resume(&mut self, kept: Value) {
-        if let Ok(Kept { moment, memory }) = serde_json::from_value(kept) {
-            self.kept = Some(memory.clone());
-            (self.moment, self.memory) = (Some(moment), memory);
+    fn load(&mut self, saved: Value) {
+        if let Ok(SavedMemory { moment, history }) = serde_json::from_value(saved) {
+            self.last_saved = Some(history.clone());
+            (self.moment, self.history) = (Some(moment), history);
         }
     }
 }

@@ -119,10 +119,10 @@ impl Node {
 
     /// The check process ends and restarts with what it saved.
     fn restart(&mut self) {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = MemoryJudge::new(MemorySettings::default());
-        if let Some(kept) = kept {
-            self.judge.resume(serde_json::from_str(&kept.to_string()).unwrap());
+        if let Some(saved) = saved {
+            self.judge.load(serde_json::from_str(&saved.to_string()).unwrap());
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict,
-    kept::Kept,
+    last_saved::LastSaved,
     lasting::{Lasting, Patience},
     settings::PcieSettings,
 };
@@ -30,15 +30,15 @@ const UNTRACED: Patience = Patience { onset: Duration::from_secs(1), end: Durati
 pub struct PcieJudge {
     settings: PcieSettings,
     ignored: Vec<Pattern>,
-    memory: Memory,
-    /// As it was last handed out to be saved.
-    kept: Kept,
+    history: PcieHistory,
+    /// As it was last saved.
+    last_saved: LastSaved,
     listing: Option<PollError>,
 }
 
 /// What outlives a restart.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Memory {
+struct PcieHistory {
     boot_id: String,
     devices: BTreeMap<String, Device>,
 }
@@ -73,7 +73,7 @@ impl PcieJudge {
     #[must_use]
     pub fn new(settings: PcieSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Self { settings, ignored, memory: Memory::default(), kept: Kept::default(), listing: None }
+        Self { settings, ignored, history: PcieHistory::default(), last_saved: LastSaved::default(), listing: None }
     }
 
     fn is_ignored(&self, device: &str) -> bool {
@@ -81,7 +81,7 @@ impl PcieJudge {
     }
 
     fn take(&mut self, round: Round) -> Vec<Happening> {
-        self.memory.enter_boot(&round.now.boot_id);
+        self.history.enter_boot(&round.now.boot_id);
         let now = round.now.boottime;
         match round.listed {
             Ok(listed) => self.take_list(&listed, now),
@@ -89,16 +89,16 @@ impl PcieJudge {
         }
         for (device, answer) in round.answers {
             if !self.is_ignored(&device) {
-                self.memory.answer(device, answer, now);
+                self.history.answer(device, answer, now);
             }
         }
-        self.memory.trace_root_errors(now);
-        self.memory.forget_removed(&round.now)
+        self.history.trace_root_errors(now);
+        self.history.forget_removed(&round.now)
     }
 
     fn take_list(&mut self, listed: &[String], now: Duration) {
         self.listing = None;
-        for (address, device) in &mut self.memory.devices {
+        for (address, device) in &mut self.history.devices {
             device.list(listed.contains(address), now);
         }
     }
@@ -117,18 +117,18 @@ impl Judge for PcieJudge {
         Findings { happenings, ..self.account() }
     }
 
-    fn keep(&mut self) -> Option<Value> {
-        self.kept.news(&self.memory)
+    fn save(&mut self) -> Option<Value> {
+        self.last_saved.if_changed(&self.history)
     }
 
-    fn resume(&mut self, kept: Value) {
-        let Ok(mut memory) = serde_json::from_value::<Memory>(kept.clone()) else { return };
-        memory.devices.retain(|address, _| !self.is_ignored(address));
-        (self.memory, self.kept) = (memory, Kept::of(kept));
+    fn load(&mut self, saved: Value) {
+        let Ok(mut history) = serde_json::from_value::<PcieHistory>(saved.clone()) else { return };
+        history.devices.retain(|address, _| !self.is_ignored(address));
+        (self.history, self.last_saved) = (history, LastSaved::of(saved));
     }
 }
 
-impl Memory {
+impl PcieHistory {
     /// A new boot finds what hardware there is; of the old one only what links can do is remembered.
     fn enter_boot(&mut self, boot_id: &str) {
         if self.boot_id == boot_id {

@@ -101,7 +101,7 @@ impl PollLoop {
         let Some(keeping) = &mut self.keeping else { return Vec::new() };
         let Kept { judge, said } = keeping.read().await;
         if let Some(kept) = judge {
-            self.judge.resume(kept);
+            self.judge.load(kept);
         }
         said
     }
@@ -109,7 +109,7 @@ impl PollLoop {
     /// Saves what has to outlive this run, if it changed.
     pub(super) fn keep(&mut self, said: Vec<KeptSaid>) {
         if let Some(keeping) = &mut self.keeping {
-            keeping.write(self.judge.keep(), said);
+            keeping.write(self.judge.save(), said);
         }
     }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::clock::{keeper::Keeper, source::Source};
+use crate::clock::{daemon::TimeDaemon, source::Source};
 
 const HOUR: u64 = 3600;
 
@@ -19,11 +19,11 @@ struct Node {
 
 /// A machine that has been up for an hour, whose clock is not synchronised.
 fn node() -> Node {
-    let unkept = Error { max_micros: 16_000_000, estimated_micros: 16_000_000, ..Error::default() };
+    let unsynced = ClockError { max_micros: 16_000_000, estimated_micros: 16_000_000, ..ClockError::default() };
     let reading = ClockReading {
         wall_less_boot_millis: 1_000_000,
-        keeping: Keeping::Known(unkept),
-        keeper: Keeper::None,
+        sync: SyncStatus::Known(unsynced),
+        daemon: TimeDaemon::None,
         source: Some(source("tsc", "tsc hpet")),
     };
     Node { judge: ClockJudge::new(ClockSettings::default()), secs: HOUR, reading, boot: "one" }
@@ -35,13 +35,13 @@ fn source(current: &str, available: &str) -> Source {
 }
 
 impl Node {
-    fn error(&mut self) -> &mut Error {
-        let Keeping::Known(error) = &mut self.reading.keeping else { panic!() };
+    fn error(&mut self) -> &mut ClockError {
+        let SyncStatus::Known(error) = &mut self.reading.sync else { panic!() };
         error
     }
 
-    fn keep(&mut self, max_micros: i64) {
-        *self.error() = Error { max_micros, ..Error::default() };
+    fn sync(&mut self, max_micros: i64) {
+        *self.error() = ClockError { max_micros, ..ClockError::default() };
     }
 
     fn answer(&mut self, answer: Answer) -> Findings {
@@ -65,9 +65,9 @@ impl Node {
     }
 
     fn restart(&mut self) {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = ClockJudge::new(self.judge.settings.clone());
-        self.judge.resume(kept.unwrap());
+        self.judge.load(saved.unwrap());
     }
 }
 
@@ -93,34 +93,34 @@ fn a_clock_that_was_never_synchronised_is_left_alone_unless_required() {
 #[test]
 fn a_keeper_that_finds_no_source_is_told_after_a_while() {
     let mut node = node();
-    node.reading.keeper = Keeper::Chronyd;
+    node.reading.daemon = TimeDaemon::Chronyd;
     assert_eq!(node.after(15), NO_PROBLEM, "it may have been started just now");
     assert_eq!(node.after(1), ["ClockNotSynchronised"]);
-    node.keep(20_000);
+    node.sync(20_000);
     assert_eq!(node.after(1), NO_PROBLEM);
 }
 
 #[test]
 fn a_clock_that_was_kept_is_missed_when_its_bound_has_grown() {
     let mut node = node();
-    node.keep(1_020_000);
+    node.sync(1_020_000);
     assert_eq!(node.after(60), NO_PROBLEM, "as far as it grows between two polls of timesyncd");
-    node.keep(5_000_000);
+    node.sync(5_000_000);
     assert_eq!(node.after(15), NO_PROBLEM);
     node.restart();
     assert_eq!(node.after(1), ["ClockNotSynchronised"], "the wait outlives a restart");
     node.restart();
-    node.keep(1000);
+    node.sync(1000);
     assert_eq!(node.after(1), NO_PROBLEM);
 }
 
 #[test]
 fn a_new_boot_begins_again() {
     let mut node = node();
-    node.keep(1000);
+    node.sync(1000);
     node.after(1);
     (node.boot, node.secs) = ("two", 30);
-    node.keep(16_000_000);
+    node.sync(16_000_000);
     node.reading.wall_less_boot_millis += 9_000_000;
     let findings = node.round();
     assert_eq!((reasons(&findings).len(), findings.happenings.len()), (0, 0));
@@ -130,7 +130,7 @@ fn a_new_boot_begins_again() {
 #[test]
 fn an_offset_counts_once_it_has_lasted_and_only_while_the_clock_is_synchronised() {
     let mut node = node();
-    node.keep(1000);
+    node.sync(1000);
     node.error().offset_nanos = -120_000_000;
     assert_eq!(node.after(5), NO_PROBLEM);
     assert_eq!(node.after(1), ["ClockOffsetHigh"]);
@@ -138,7 +138,7 @@ fn an_offset_counts_once_it_has_lasted_and_only_while_the_clock_is_synchronised(
     assert_eq!(node.after(10), ["ClockOffsetHigh"], "not well below yet");
     node.error().offset_nanos = -10_000_000;
     assert_eq!(node.after(6), NO_PROBLEM);
-    node.keep(16_000_000);
+    node.sync(16_000_000);
     node.error().estimated_micros = 16_000_000;
     assert_eq!(node.after(10), NO_PROBLEM, "an unsynchronised clock has no estimate");
 }
@@ -173,11 +173,11 @@ fn a_source_that_is_given_up_is_told_while_it_lasts() {
 #[test]
 fn what_cannot_be_read_is_unknown() {
     let mut node = node();
-    node.reading.keeping = Keeping::Denied("adjtimex: Operation not permitted".to_owned());
+    node.reading.sync = SyncStatus::Denied("adjtimex: Operation not permitted".to_owned());
     assert_eq!(node.after(1), ["unknown: PermissionDenied"]);
     let no_answer = NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer within 10 s");
     assert_eq!(reasons(&node.answer(Err(PollError::NoAnswer(no_answer)))), ["unknown: DeviceNotAnswering"]);
-    assert_eq!(reasons(&node.answer(Ok(json!({"keeping": 7})))), ["unknown: DeviceUnreadable"]);
+    assert_eq!(reasons(&node.answer(Ok(json!({"sync": 7})))), ["unknown: DeviceUnreadable"]);
     assert_eq!(
         node.judge.judge(Round {
             now: Now { wall: Timestamp::UNIX_EPOCH, boottime: Duration::ZERO, boot_id: String::new() },
@@ -192,7 +192,7 @@ proptest! {
     #[test]
     fn no_memory_is_too_bad(text in r#"[{}\[\]":,a-z_0-9]{0,60}"#) {
         let mut node = node();
-        node.judge.resume(serde_json::from_str(&text).unwrap_or_default());
+        node.judge.load(serde_json::from_str(&text).unwrap_or_default());
         prop_assert!(node.after(2).is_empty());
     }
 }

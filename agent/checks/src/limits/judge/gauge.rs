@@ -41,11 +41,11 @@ pub(super) struct Gauges {
 pub(super) struct Signs(BTreeMap<String, Lasting>);
 
 impl Gauges {
-    pub(super) fn resumed(signs: Signs) -> Self {
+    pub(super) fn load(signs: Signs) -> Self {
         Self { signs, last: Vec::new() }
     }
 
-    pub(super) fn kept(&self) -> &Signs {
+    pub(super) fn saved(&self) -> &Signs {
         &self.signs
     }
 

@@ -109,7 +109,7 @@ impl Leaks {
     }
 
     /// Nothing of the hours that are not over.
-    pub(super) fn kept(&self) -> Self {
+    pub(super) fn saved(&self) -> Self {
         let is_worth = |(_, series): &(&String, &Series)| !series.day.is_empty() || series.leak.is_some();
         let series = self.series.iter().filter(is_worth).map(|(name, series)| (name.clone(), series.clone()));
         Self { series: series.collect() }

@@ -55,7 +55,7 @@ impl Pods {
     }
 
     /// Those that lost nothing need not be remembered.
-    pub(super) fn kept(&self) -> Self {
+    pub(super) fn saved(&self) -> Self {
         let lost = self.pods.iter().filter(|(_, kills)| !kills.growth.is_from_zero());
         Self { pods: lost.map(|(uid, kills)| (uid.clone(), kills.clone())).collect(), was_looked: false }
     }

@@ -37,11 +37,11 @@ pub(super) struct Told {
 }
 
 impl Tasks {
-    pub(super) fn resumed(told: Told) -> Self {
+    pub(super) fn load(told: Told) -> Self {
         Self { told, ..Self::default() }
     }
 
-    pub(super) fn kept(&self) -> &Told {
+    pub(super) fn saved(&self) -> &Told {
         &self.told
     }
 

@@ -87,22 +87,22 @@ fn what_is_kept_outlives_a_restart_and_not_a_boot() {
     let reboot = FilesReading { reboot: Some(Reboot::default()), ..FilesReading::default() };
     let answers = || vec![(KERNEL, said(conntrack(95))), (FILES, said(&reboot))];
     assert_eq!(judge.judge(round(now(0, "a"), answers())).happenings.len(), 1);
-    let kept = judge.keep().unwrap();
-    assert_eq!(judge.keep(), None);
-    let resumed = || {
+    let saved = judge.save().unwrap();
+    assert_eq!(judge.save(), None);
+    let loaded = || {
         let mut judge = LimitsJudge::new(LimitsSettings { for_duration: Duration::from_secs(120), ..settings() });
-        judge.resume(kept.clone());
+        judge.load(saved.clone());
         judge
     };
-    let (mut same, mut other) = (resumed(), resumed());
-    assert_eq!(same.keep(), None);
+    let (mut same, mut other) = (loaded(), loaded());
+    assert_eq!(same.save(), None);
     let findings = same.judge(round(now(60, "a"), answers()));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::True));
     assert!(findings.happenings.is_empty(), "reported already");
     let findings = other.judge(round(now(60, "b"), answers()));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::False));
     let mut forgetful = LimitsJudge::new(settings());
-    forgetful.resume(Value::String("garbage".to_owned()));
+    forgetful.load(Value::String("garbage".to_owned()));
     assert_eq!(forgetful.judge(round(now(0, "a"), answers())).happenings.len(), 1);
 }
 
@@ -163,7 +163,7 @@ proptest! {
             let scan = TasksReading { scan: Some(Scan::default()) };
             let reading = KernelReading { taints: Some(bits), ..conntrack(used) };
             judge.judge(round(now(secs, ""), vec![(KERNEL, said(reading)), (TASKS, said(scan))]));
-            let _ = judge.keep();
+            let _ = judge.save();
         }
     }
 }

@@ -98,9 +98,9 @@ impl Node {
     }
 
     fn restart(&mut self) {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = MountsJudge::new(MountsSettings::default());
-        self.judge.resume(kept.unwrap());
+        self.judge.load(saved.unwrap());
     }
 }
 
@@ -253,12 +253,12 @@ fn what_is_unmounted_is_forgotten() {
 
 proptest! {
     #[test]
-    fn no_answer_is_too_bad(text in r#"[{}\[\]":,a-z_0-9]{0,60}"#, kept in r#"[{}\[\]":,a-z_0-9]{0,60}"#) {
+    fn no_answer_is_too_bad(text in r#"[{}\[\]":,a-z_0-9]{0,60}"#, saved in r#"[{}\[\]":,a-z_0-9]{0,60}"#) {
         let mut node = node(vec![disk("/data", "ext4", "sda1")]);
-        node.judge.resume(serde_json::from_str(&kept).unwrap_or_default());
+        node.judge.load(serde_json::from_str(&saved).unwrap_or_default());
         node.is("/data", Ok(serde_json::from_str(&text).unwrap_or_default()));
         node.is(TABLE, Ok(serde_json::from_str(&text).unwrap_or_default()));
         node.verdicts();
-        prop_assert!(node.judge.keep().is_some_and(|kept| kept.is_object()));
+        prop_assert!(node.judge.save().is_some_and(|saved| saved.is_object()));
     }
 }

@@ -45,18 +45,18 @@ fn files_of_garbage_are_no_faults() {
 fn nothing_is_written_while_nothing_changes() {
     let mut machine = Machine::new();
     machine.during(60);
-    assert!(machine.judge.keep().is_some());
+    assert!(machine.judge.save().is_some());
     for packets in 1..50 {
         machine.count("eth0", "rx_packets", packets * 1_000).after(15);
-        assert_eq!(machine.judge.keep(), None);
+        assert_eq!(machine.judge.save(), None);
     }
 }
 
 #[test]
 fn what_an_older_version_kept_and_this_one_does_not_understand_is_forgotten() {
     let mut machine = Machine::new();
-    for kept in [json!(null), json!([1]), json!({"links": 7}), json!({"boot_id": "one", "links": {"eth0": {}}})] {
-        machine.judge.resume(kept);
+    for saved in [json!(null), json!([1]), json!({"links": 7}), json!({"boot_id": "one", "links": {"eth0": {}}})] {
+        machine.judge.load(saved);
         assert!(is_silent(&machine.during(60)));
     }
 }

@@ -100,8 +100,8 @@ fn a_reboot_forgets_no_repair() {
     for minutes in [60, 65, 75] {
         history.begin(UNIT, &at(minutes));
     }
-    let kept = serde_json::to_string(&history).unwrap();
-    let history: History = serde_json::from_str(&kept).unwrap();
+    let saved = serde_json::to_string(&history).unwrap();
+    let history: History = serde_json::from_str(&saved).unwrap();
     let after = Moment { boottime: 20 * MINUTE, boot_id: "two".to_owned(), ..at(120) };
     assert_eq!(first(broken(), unit(Activity::Failed), &history, &after), Decision::GiveUp);
     let back = Moment { wall: "2020-01-01T00:00:00Z".parse().unwrap(), ..after };

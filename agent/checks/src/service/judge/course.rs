@@ -31,7 +31,7 @@ pub(super) struct Course {
     streak: Streak,
     /// The network that a container runtime reports on.
     network: Streak,
-    memory: Memory,
+    history: ServiceHistory,
     slow: u32,
     was_looked_at: bool,
     happenings: Vec<Happening>,
@@ -41,7 +41,7 @@ pub(super) struct Course {
 /// What outlives a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Memory {
+pub(super) struct ServiceHistory {
     /// It is on this node, and missed if it goes.
     seen: bool,
     was_down: bool,
@@ -61,7 +61,7 @@ impl Course {
             check,
             streak: Streak::default(),
             network: Streak::default(),
-            memory: Memory { seen, ..Memory::default() },
+            history: ServiceHistory { seen, ..ServiceHistory::default() },
             slow: 0,
             was_looked_at: false,
             happenings: Vec::new(),
@@ -69,25 +69,25 @@ impl Course {
         }
     }
 
-    pub(super) fn resume(&mut self, kept: Memory) {
-        self.streak = Streak::resumed(kept.was_down);
-        self.network = Streak::resumed(kept.network_was_down);
-        self.memory = Memory { seen: self.memory.seen || kept.seen, ..kept };
+    pub(super) fn load(&mut self, saved: ServiceHistory) {
+        self.streak = Streak::load(saved.was_down);
+        self.network = Streak::load(saved.network_was_down);
+        self.history = ServiceHistory { seen: self.history.seen || saved.seen, ..saved };
     }
 
-    pub(super) fn memory(&self) -> Memory {
+    pub(super) fn history(&self) -> ServiceHistory {
         let (was_down, network_was_down) = (self.streak.owes(), self.network.owes());
-        Memory { was_down, network_was_down, ..self.memory.clone() }
+        ServiceHistory { was_down, network_was_down, ..self.history.clone() }
     }
 
     /// Of what was never seen there is nothing to remember.
-    pub(super) fn is_worth_keeping(&self) -> bool {
-        self.memory.seen
+    pub(super) fn is_worth_saving(&self) -> bool {
+        self.history.seen
     }
 
     /// Where a runtime was found last.
     pub(super) fn last_target(&self) -> Option<Target> {
-        self.memory.target.clone()
+        self.history.target.clone()
     }
 
     pub(super) fn latency(&self) -> Option<Duration> {
@@ -100,13 +100,13 @@ impl Course {
     }
 
     pub(super) fn is_seen(&self) -> bool {
-        self.memory.seen
+        self.history.seen
     }
 
     /// Whether everything that it has to report is reported.
     pub(super) fn is_decided(&self) -> bool {
         let stands = self.streak.standing().is_some() || matches!(self.check.kind, Kind::Restarts(..));
-        self.was_looked_at && (!self.memory.seen || stands)
+        self.was_looked_at && (!self.history.seen || stands)
     }
 
     pub(super) fn happenings(&mut self) -> Vec<Happening> {
@@ -115,14 +115,15 @@ impl Course {
 
     pub(super) fn observe(&mut self, look: &Look, now: &Moment) {
         self.was_looked_at = true;
-        if self.memory.boot_id != now.boot_id {
+        if self.history.boot_id != now.boot_id {
             let (network_was_ready, restarts) = (false, BTreeMap::new());
-            self.memory = Memory { boot_id: now.boot_id.clone(), network_was_ready, restarts, ..self.memory.clone() };
+            self.history =
+                ServiceHistory { boot_id: now.boot_id.clone(), network_was_ready, restarts, ..self.history.clone() };
         }
         self.count_restarts(look, now);
         self.note_endpoint(look);
         let name = &self.check.name;
-        let is_looping = self.memory.restarts.get(name).is_some_and(Restarts::is_frequent);
+        let is_looping = self.history.restarts.get(name).is_some_and(Restarts::is_frequent);
         let context = Context { kind: &self.check.kind, monotonic: now.monotonic, is_looping };
         let sighting = context.sighting(look);
         self.take(sighting, now);
@@ -133,13 +134,13 @@ impl Course {
         let Look::Endpoint { target, answer, unit } = look else { return };
         self.latency = answer.result.is_ok().then_some(answer.latency);
         let is_wanted = self.check.kind == Kind::Kubelet && matches!(unit, UnitWord::Wanted(_));
-        self.memory.seen |= answer.result.is_ok() || is_wanted;
+        self.history.seen |= answer.result.is_ok() || is_wanted;
         let Ok(up) = &answer.result else { return };
         if self.check.target.is_none() {
-            self.memory.target = Some(target.clone());
+            self.history.target = Some(target.clone());
         }
         if let (Kind::Runtime, Some(runtime)) = (&self.check.kind, &up.runtime) {
-            self.memory.network_was_ready |= runtime.network_not_ready.is_none();
+            self.history.network_was_ready |= runtime.network_not_ready.is_none();
             let standing = match &runtime.network_not_ready {
                 None => Standing::Up { words: "ready".to_owned() },
                 Some(why) => {
@@ -157,15 +158,15 @@ impl Course {
             Look::Unit(Ok(Some(unit))) => std::slice::from_ref(unit),
             _ => return,
         };
-        self.memory.seen |= !units.is_empty();
+        self.history.seen |= !units.is_empty();
         for unit in units {
             let Some(count) = unit.restarts else { continue };
             let name = if matches!(look, Look::Unit(_)) { &self.check.name } else { &unit.name };
-            self.memory.restarts.entry(name.clone()).or_default().observe(count, now.monotonic);
+            self.history.restarts.entry(name.clone()).or_default().observe(count, now.monotonic);
         }
         if let Look::Units(Ok(units)) = look {
             // One that is gone restarts no more.
-            self.memory.restarts.retain(|name, _| units.iter().any(|unit| unit.name == *name));
+            self.history.restarts.retain(|name, _| units.iter().any(|unit| unit.name == *name));
         }
     }
 
@@ -174,7 +175,7 @@ impl Course {
         let standing = match sighting {
             Sighting::Pending => return,
             Sighting::Absent => return self.forget(),
-            _ if !self.memory.seen => return,
+            _ if !self.history.seen => return,
             Sighting::Up { words, latency } => {
                 self.note_pace(latency, &pace, now);
                 Standing::Up { words }
@@ -192,7 +193,7 @@ impl Course {
     /// A unit that is not installed any more, or a machine without systemd.
     fn forget(&mut self) {
         let is_expected = matches!(&self.check.kind, Kind::Own { is_required: true, .. } | Kind::Configured { .. });
-        self.memory.seen = is_expected;
+        self.history.seen = is_expected;
         self.streak = Streak::default();
     }
 
@@ -211,7 +212,7 @@ impl Course {
         }
         let (condition, subject) = self.spot();
         let own = self.streak.standing().map(|standing| verdict(condition, subject, standing));
-        let network = self.network.standing().filter(|_| self.memory.network_was_ready);
+        let network = self.network.standing().filter(|_| self.history.network_was_ready);
         let spot = (Name::fixed("NetworkUnhealthy"), NETWORK.to_owned());
         own.into_iter().chain(network.map(|standing| verdict(spot.0, spot.1, standing))).collect()
     }
@@ -230,10 +231,10 @@ impl Course {
 
     /// The same condition and reason as the rule on the journal: one problem, claimed twice.
     fn frequent(&self, condition: &'static str) -> Option<Verdict> {
-        if !self.memory.seen {
+        if !self.history.seen {
             return None;
         }
-        let looping = self.memory.restarts.iter().find(|(_, restarts)| restarts.is_frequent());
+        let looping = self.history.restarts.iter().find(|(_, restarts)| restarts.is_frequent());
         let state = match looping {
             None => State::Healthy { message: "no restart loop".to_owned() },
             Some((unit, _)) => State::Faulty(vec![Fault {

@@ -55,7 +55,7 @@ impl Standing {
 
 impl Streak {
     /// One that an earlier run left down, or healthy.
-    pub(super) fn resumed(owes: bool) -> Self {
+    pub(super) fn load(owes: bool) -> Self {
         Self { owes, ..Self::default() }
     }
 
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn after_a_restart_one_good_answer_is_not_enough_if_it_was_down() {
-        assert_eq!(changes(&mut Streak::resumed(true), &[up(), up()]), [false, true]);
-        assert_eq!(changes(&mut Streak::resumed(false), &[up()]), [true]);
+        assert_eq!(changes(&mut Streak::load(true), &[up(), up()]), [false, true]);
+        assert_eq!(changes(&mut Streak::load(false), &[up()]), [true]);
     }
 
     #[test]

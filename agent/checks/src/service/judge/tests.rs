@@ -114,9 +114,9 @@ impl Node {
     }
 
     fn restarted(mut self) -> Self {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = ServicesJudge::new((0..self.judge.count()).map(|n| self.judge.check(n).clone()).collect());
-        self.judge.resume(kept);
+        self.judge.load(saved);
         self
     }
 }
@@ -310,8 +310,8 @@ fn what_is_open_is_asked_more_often_and_what_was_never_seen_less() {
 #[test]
 fn what_was_kept_by_another_is_forgotten() {
     let mut node = Node::new();
-    for kept in [r#"[1,2]"#, r#"{"kubelet":7}"#, r#"{"kubelet":{"seen":"yes"}}"#, r#"{"other":{"seen":true}}"#] {
-        node.judge.resume(serde_json::from_str(kept).unwrap());
+    for saved in [r#"[1,2]"#, r#"{"kubelet":7}"#, r#"{"kubelet":{"seen":"yes"}}"#, r#"{"other":{"seen":true}}"#] {
+        node.judge.load(serde_json::from_str(saved).unwrap());
     }
     node.sees("kubelet", &[down(), down(), down()]);
     assert_eq!(node.judge.findings(), Findings::default());

@@ -24,7 +24,7 @@ fn a_restart_neither_forgets_nor_takes_back() {
     assert_eq!(reasons(&node.looks(2), "CPU 3"), ["CpuOffline"]);
     node.restart();
     assert_eq!(reasons(&node.look(), "CPU 3"), ["CpuOffline"]);
-    assert!(node.judge.keep().is_none(), "nothing changed");
+    assert!(node.judge.save().is_none(), "nothing changed");
 }
 
 #[test]

@@ -95,8 +95,8 @@ impl Assessment {
             self.untold.contains(&fault.reason.as_str())
                 && !self.faults.iter().any(|found| found.reason == fault.reason)
         };
-        let kept: Vec<_> = baseline.kept_faults().into_iter().filter(is_untold).collect();
-        self.faults.extend(kept);
+        let unread: Vec<_> = baseline.saved_faults().into_iter().filter(is_untold).collect();
+        self.faults.extend(unread);
     }
 
     /// A part that may be missing if another is there.

@@ -53,10 +53,10 @@ impl Bench {
 
     /// The check process restarts with what was saved.
     fn restart(&mut self) {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = DiskJudge::new(DiskSettings::default());
-        if let Some(kept) = kept {
-            self.judge.resume(kept);
+        if let Some(saved) = saved {
+            self.judge.load(saved);
         }
     }
 }
@@ -128,8 +128,8 @@ fn a_silent_disk_is_unknown_and_the_others_go_on() {
 fn what_was_not_asked_is_as_it_was_and_what_is_gone_is_forgotten() {
     let mut bench = Bench::new();
     bench.one("nvme0", nvme_with(|health| health.warning = 4));
-    let kept = bench.round_of(Ok(vec!["nvme0".to_owned()]), Vec::new());
-    assert_eq!(reasons(&kept.verdicts[0].state), ["NvmeReliabilityDegraded"]);
+    let unasked = bench.round_of(Ok(vec!["nvme0".to_owned()]), Vec::new());
+    assert_eq!(reasons(&unasked.verdicts[0].state), ["NvmeReliabilityDegraded"]);
     let gone = bench.round(vec![("nvme0", Err(PollError::Read(ReadError::Gone { what: "nvme0".to_owned() })))]);
     assert_eq!((gone.verdicts, gone.inventory), (Vec::new(), Vec::new()));
 }
@@ -194,21 +194,21 @@ fn readings_of_another_version_and_refusals_are_unknown() {
 }
 
 #[test]
-fn what_is_kept_is_told_only_when_it_changed() {
+fn what_is_saved_is_returned_only_when_it_changed() {
     let mut bench = Bench::new();
     bench.one("nvme0", nvme_with(|_| {}));
-    assert!(bench.judge.keep().is_some());
+    assert!(bench.judge.save().is_some());
     bench.one("nvme0", nvme_with(|health| health.celsius = Some(36)));
-    assert_eq!(bench.judge.keep(), None);
+    assert_eq!(bench.judge.save(), None);
     bench.one("nvme0", nvme_with(|health| health.media_errors = 1));
-    assert!(bench.judge.keep().is_some());
+    assert!(bench.judge.save().is_some());
 }
 
 #[test]
-fn what_an_unknown_version_kept_is_forgotten() {
+fn what_an_unknown_version_saved_is_forgotten() {
     let mut bench = Bench::new();
-    for kept in [Value::Null, serde_json::json!({"version": 2, "disks": {}}), serde_json::json!({"disks": [1]})] {
-        bench.judge.resume(kept);
+    for saved in [Value::Null, serde_json::json!({"version": 2, "disks": {}}), serde_json::json!({"disks": [1]})] {
+        bench.judge.load(saved);
         assert_eq!(reasons(&bench.one("nvme0", nvme_with(|_| {}))), [""; 0]);
     }
 }

@@ -79,10 +79,10 @@ impl Fabric {
 
     /// A restart of the check process: what was saved goes through its file.
     fn restart(&mut self) {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = FabricJudge::new(self.settings.clone());
-        if let Some(kept) = kept {
-            self.judge.resume(serde_json::from_str(&kept.to_string()).unwrap());
+        if let Some(saved) = saved {
+            self.judge.load(serde_json::from_str(&saved.to_string()).unwrap());
         }
     }
 

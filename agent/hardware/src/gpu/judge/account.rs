@@ -6,7 +6,7 @@ use super::{
     DRIVER, GpuJudge,
     device::{Device, Standing},
     fabric,
-    memory::Known,
+    history::Known,
     presence, words,
 };
 use crate::{
@@ -25,7 +25,7 @@ impl GpuJudge {
 
     fn of_device(&self, name: &str, device: &Device) -> Vec<Verdict> {
         let unknown = Known::default();
-        let known = self.memory.get(name).unwrap_or(&unknown);
+        let known = self.history.get(name).unwrap_or(&unknown);
         let states =
             [(unhealthy(), self.gpu_state(device, known)), (fabric_unhealthy(), self.fabric_state(device, known))];
         let told = states.into_iter().filter_map(|(condition, state)| Some((condition, state?)));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     fabric,
-    history::{Corrected, Slowdown, Streak, Uncorrected},
+    trends::{Corrected, Slowdown, Streak, Uncorrected},
 };
 use crate::{
     PollError, ReadError,

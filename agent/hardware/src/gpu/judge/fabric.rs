@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{device::Device, memory::Known};
+use super::{device::Device, history::Known};
 use crate::{
     Fault,
     gpu::{FabricState, GpuReading},

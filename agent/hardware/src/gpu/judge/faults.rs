@@ -6,8 +6,8 @@ use nodewell_model::{Action, Severity};
 use super::{
     GpuJudge,
     device::Device,
-    history::Brake,
-    memory::Known,
+    history::Known,
+    trends::Brake,
     words,
     xids::{self, FALLEN_OFF_BUS, NO_POWER, RECOVERY_ACTION},
 };

@@ -1,211 +1,156 @@
-//! What several readings show together: streaks, slowdowns over a window, corrected errors by the hour.
+//! What the GPU judge remembers across restarts: which GPUs there were, links that were up, Xids that are not over.
 
-use std::{collections::VecDeque, time::Duration};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// How often in a row something was so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Streak(u32);
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-impl Streak {
-    pub(super) fn count(&mut self, is_so: bool) {
-        self.0 = if is_so { self.0.saturating_add(1) } else { 0 };
-    }
+use crate::gpu::{DriverReading, GpuReading, Identity};
 
-    /// Twice in a row: one reading may fall into a change that is under way.
-    pub(super) fn is_sure(self) -> bool {
-        self.0 >= 2
-    }
+/// More GPUs than any machine has: a reader gone mad must not fill the disk.
+const MOST_GPUS: usize = 256;
 
-    pub(super) fn clear(&mut self) {
-        self.0 = 0;
-    }
-}
-
-/// Slowdowns are judged over ten minutes, as GPUd does: a brake of a second at the start of a job is ordinary.
-const SLOWDOWN_WINDOW: Duration = Duration::from_secs(600);
-/// Before that much is seen nothing is reported.
-const SLOWDOWN_LEAST: Duration = Duration::from_secs(120);
-/// Readings are some 30 s apart. Those of a shorter interval are thinned to so many in a window.
-const MOST_SAMPLES: u32 = 128;
-
-/// One kind of slowdown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Brake {
-    /// `nvmlClocksEventReasonHwThermalSlowdown`
-    Thermal,
-    /// `nvmlClocksEventReasonHwPowerBrakeSlowdown`
-    Power,
-    /// `nvmlClocksEventReasonHwSlowdown` without one of those two: power draw above what the board bears.
-    Other,
-}
-
-impl Brake {
-    pub(super) const ALL: [Self; 3] = [Self::Thermal, Self::Power, Self::Other];
-
-    fn is_in(self, bits: u64) -> bool {
-        let (slowdown, thermal, power) = (bits & 0x8 != 0, bits & 0x40 != 0, bits & 0x80 != 0);
-        match self {
-            Self::Thermal => thermal,
-            Self::Power => power,
-            Self::Other => slowdown && !thermal && !power,
-        }
-    }
-}
-
-/// Slowdowns of the last minutes.
+/// The saved state.
 #[derive(Debug, Default)]
-pub(super) struct Slowdown {
-    samples: VecDeque<(Duration, u64)>,
-    /// Those that were reported last, by [`Brake::ALL`].
-    told: [bool; 3],
+pub(super) struct GpuHistory {
+    saved: SavedGpus,
+    has_changed: bool,
 }
 
-impl Slowdown {
-    pub(super) fn take(&mut self, at: Duration, bits: Option<u64>) {
-        let Some(bits) = bits else { return };
-        push(&mut self.samples, SLOWDOWN_WINDOW, at, bits);
-        self.told = Brake::ALL.map(|brake| self.is_on(brake, self.told[brake as usize]));
-    }
-
-    pub(super) fn brakes(&self) -> impl Iterator<Item = Brake> + '_ {
-        Brake::ALL.into_iter().filter(|brake| self.told[*brake as usize])
-    }
-
-    /// On from half of the readings, off below a tenth: it does not flap in between.
-    fn is_on(&self, brake: Brake, was_on: bool) -> bool {
-        let with = self.samples.iter().filter(|(_, bits)| brake.is_in(*bits)).count();
-        if was_on { with * 10 >= self.samples.len() } else { self.has_enough() && with * 2 >= self.samples.len() }
-    }
-
-    fn has_enough(&self) -> bool {
-        let (Some((first, _)), Some((last, _))) = (self.samples.front(), self.samples.back()) else { return false };
-        self.samples.len() >= 4 && last.saturating_sub(*first) >= SLOWDOWN_LEAST
-    }
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+struct SavedGpus {
+    boot_id: String,
+    /// The loading of NVIDIA's module, and when it was last seen.
+    module: Option<u64>,
+    module_seen: Timestamp,
+    gpus: BTreeMap<String, Known>,
 }
 
-const HOUR: Duration = Duration::from_secs(3600);
-
-/// Memory of a data centre's GPU corrects a few bits a day. A hundred within an hour are one failing place that is hit
-/// again and again; the rows are replaced at the driver's own, higher limits.
-pub(super) type Corrected = Growth<100>;
-/// For a counter that a reset does not clear.
-pub(super) type Uncorrected = Growth<1>;
-
-/// Whether a counter grew by `LIMIT` within an hour; it stays so until it grew by less than a tenth of that.
-#[derive(Debug, Default)]
-pub(super) struct Growth<const LIMIT: u64> {
-    samples: VecDeque<(Duration, u64)>,
-    is_told: bool,
+/// One GPU that was seen once.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub(super) struct Known {
+    pub(super) vendor: String,
+    pub(super) identity: Identity,
+    /// It was gone when it was last looked for.
+    pub(super) is_missing: bool,
+    /// NVLinks that were up once.
+    pub(super) links: BTreeSet<usize>,
+    pub(super) persistence: Option<bool>,
+    /// Uncorrectable errors of its life, where it does not count those since the reset.
+    pub(super) uncorrected_ever: Option<u64>,
+    /// That count has grown since this boot or loading of the driver.
+    pub(super) has_grown: bool,
+    /// Xids of NVML that hold a condition, by code: since when.
+    pub(super) xids: BTreeMap<u32, Timestamp>,
 }
 
-impl<const LIMIT: u64> Growth<LIMIT> {
-    pub(super) fn take(&mut self, at: Duration, count: Option<u64>) {
-        let Some(count) = count else { return };
-        if self.samples.back().is_some_and(|(_, last)| count < *last) {
-            // Reset: what came before proves nothing about what comes.
-            self.samples.clear();
+impl GpuHistory {
+    /// The saved state; what is not understood is forgotten.
+    pub(super) fn load(saved: Value) -> Self {
+        Self { saved: serde_json::from_value(saved).unwrap_or_default(), has_changed: false }
+    }
+
+    /// What has to be saved, if it is another than last time.
+    pub(super) fn save(&mut self) -> Option<Value> {
+        let changed = std::mem::take(&mut self.has_changed);
+        if changed { serde_json::to_value(&self.saved).ok() } else { None }
+    }
+
+    /// A boot resets every GPU.
+    pub(super) fn begin_boot(&mut self, boot_id: &str) {
+        if !boot_id.is_empty() && self.saved.boot_id != boot_id {
+            boot_id.clone_into(&mut self.saved.boot_id);
+            self.saved.module = None;
+            self.saved.gpus.values_mut().for_each(|known| known.xids.clear());
+            self.begin_driver();
         }
-        push(&mut self.samples, HOUR, at, count);
-        let limit = if self.is_told { (LIMIT / 10).max(1) } else { LIMIT };
-        self.is_told = self.within_hour() >= limit;
     }
 
-    pub(super) fn is_high(&self) -> bool {
-        self.is_told
+    /// Records the loaded module. If it is another than before: when that was last seen.
+    pub(super) fn take_module(&mut self, driver: &DriverReading) -> Option<Timestamp> {
+        let (old, old_seen) = (self.saved.module, self.saved.module_seen);
+        let new = driver.module.or(old);
+        // The time is not worth a write by itself.
+        (self.saved.module, self.saved.module_seen) = (new, driver.read_at);
+        self.has_changed |= new != old;
+        (old.is_some() && new != old).then_some(old_seen)
     }
 
-    fn within_hour(&self) -> u64 {
-        let (Some((_, first)), Some((_, last))) = (self.samples.front(), self.samples.back()) else { return 0 };
-        last.saturating_sub(*first)
+    /// Forgets what a driver counts from zero when it starts. Xids that a reset ends are ended by themselves; what
+    /// needs manual work or a reboot is as it was.
+    pub(super) fn begin_driver(&mut self) {
+        self.saved.gpus.values_mut().for_each(|known| known.has_grown = false);
+        self.has_changed = true;
     }
-}
 
-/// Appends a sample, and drops what lies before the window but for the newest of it, from which growth counts.
-fn push(samples: &mut VecDeque<(Duration, u64)>, window: Duration, at: Duration, value: u64) {
-    if samples.back().is_some_and(|(last, _)| at < *last) {
-        // Another boot's clock.
-        samples.clear();
+    pub(super) fn names(&self) -> Vec<String> {
+        self.saved.gpus.keys().cloned().collect()
     }
-    thin(samples, window / MOST_SAMPLES);
-    samples.push_back((at, value));
-    let begin = at.saturating_sub(window);
-    while samples.get(1).is_some_and(|(second, _)| *second <= begin) {
-        samples.pop_front();
+
+    pub(super) fn get(&self, name: &str) -> Option<&Known> {
+        self.saved.gpus.get(name)
     }
-}
 
-/// Drops the newest sample if it came within `step` of the one before it: the next stands for both.
-fn thin(samples: &mut VecDeque<(Duration, u64)>, step: Duration) {
-    let mut newest = samples.iter().rev().map(|(at, _)| *at);
-    if newest.next().zip(newest.next()).is_some_and(|(last, before)| last.saturating_sub(before) < step) {
-        samples.pop_back();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn slowdown(bits: impl IntoIterator<Item = u64>) -> Slowdown {
-        let mut slowdown = Slowdown::default();
-        for (place, bits) in (0..).zip(bits) {
-            slowdown.take(30 * place * SECOND, Some(bits));
+    /// Changes what is known of a GPU.
+    pub(super) fn update(&mut self, name: &str, change: impl FnOnce(&mut Known)) {
+        if !self.saved.gpus.contains_key(name) && self.saved.gpus.len() >= MOST_GPUS {
+            return;
         }
-        slowdown
+        let known = self.saved.gpus.entry(name.to_owned()).or_default();
+        let before = known.clone();
+        change(known);
+        self.has_changed |= *known != before;
     }
 
-    #[test]
-    fn a_short_brake_is_ordinary_and_a_long_one_is_told() {
-        assert_eq!(slowdown([0x48; 4]).brakes().count(), 0, "too early to say");
-        assert_eq!(slowdown([0x48; 5]).brakes().collect::<Vec<_>>(), [Brake::Thermal]);
-        assert_eq!(slowdown([0x88; 20]).brakes().collect::<Vec<_>>(), [Brake::Power]);
-        assert_eq!(slowdown([0x8; 20]).brakes().collect::<Vec<_>>(), [Brake::Other]);
-        // Idle, application clocks, software power cap, software thermal: the ordinary work of a governor.
-        assert_eq!(slowdown([0x27; 20]).brakes().count(), 0);
-        assert_eq!(slowdown([0, 0, 0x48, 0, 0, 0, 0, 0]).brakes().count(), 0);
+    pub(super) fn forget(&mut self, name: &str) {
+        self.has_changed |= self.saved.gpus.remove(name).is_some();
     }
 
-    #[test]
-    fn it_ends_when_a_window_has_nearly_none() {
-        let on_then_off = |off: usize| slowdown([0x48; 10].into_iter().chain(std::iter::repeat_n(0, off)));
-        assert_eq!(on_then_off(12).brakes().count(), 1);
-        assert_eq!(on_then_off(21).brakes().count(), 0);
+    /// Learns from a reading of a GPU that answers. The same board at another address is not remembered at its old one.
+    pub(super) fn learn(&mut self, name: &str, reading: &GpuReading) {
+        self.forget_moved(name, &reading.identity);
+        self.update(name, |known| known.learn(reading));
     }
 
-    #[test]
-    fn corrected_errors_count_by_the_hour() {
-        let mut corrected = Corrected::default();
-        let mut take = |minute: u32, count| {
-            corrected.take(60 * minute * SECOND, Some(count));
-            corrected.is_high()
-        };
-        assert!(!take(0, 1_000_000), "an old count says nothing");
-        assert!(!take(30, 1_000_099));
-        assert!(take(59, 1_000_100));
-        assert!(take(100, 1_000_120));
-        assert!(!take(200, 1_000_121));
-        assert!(!take(201, 3), "a counter that went back");
-        assert!(take(202, 103));
+    fn forget_moved(&mut self, name: &str, identity: &Identity) {
+        let Some(uuid) = &identity.uuid else { return };
+        let is_old = |(at, known): (&String, &Known)| at != name && known.identity.uuid.as_ref() == Some(uuid);
+        let old: Vec<_> = self.saved.gpus.iter().filter(|&entry| is_old(entry)).map(|(at, _)| at.clone()).collect();
+        old.iter().for_each(|at| self.forget(at));
     }
+}
 
-    #[test]
-    fn a_short_interval_shortens_no_window() {
-        let mut corrected = Corrected::default();
-        // Every two seconds, one error each half minute: 120 within an hour.
-        for place in 0..1800_u32 {
-            corrected.take(2 * place * SECOND, Some(u64::from(place / 15)));
-            assert!(corrected.samples.len() <= 131);
+impl Known {
+    fn learn(&mut self, reading: &GpuReading) {
+        reading.vendor.clone_into(&mut self.vendor);
+        self.is_missing = false;
+        let told = &reading.identity;
+        for (mine, new) in [
+            (&mut self.identity.name, &told.name),
+            (&mut self.identity.uuid, &told.uuid),
+            (&mut self.identity.serial, &told.serial),
+        ] {
+            if new.is_some() {
+                mine.clone_from(new);
+            }
         }
-        assert!(corrected.is_high());
+        let up = reading.links.iter().enumerate().filter(|(_, is_up)| **is_up == Some(true));
+        self.links.extend(up.map(|(link, _)| link));
+        self.persistence = reading.persistence.or(self.persistence);
+        self.learn_ecc(reading);
     }
 
-    #[test]
-    fn a_clock_that_goes_back_begins_again() {
-        let mut corrected = Corrected::default();
-        corrected.take(100 * SECOND, Some(0));
-        corrected.take(10 * SECOND, Some(u64::MAX));
-        assert!(!corrected.is_high());
+    fn learn_ecc(&mut self, reading: &GpuReading) {
+        let Some(ever) = reading.ecc.and_then(|ecc| ecc.uncorrected_ever) else { return };
+        self.has_grown |= self.uncorrected_ever.is_some_and(|known| ever > known);
+        self.uncorrected_ever = Some(ever);
+    }
+
+    /// Another board stands in the slot.
+    pub(super) fn is_another(&self, told: &Identity) -> bool {
+        self.identity.uuid.is_some() && told.uuid.is_some() && self.identity.uuid != told.uuid
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DRIVER, GpuJudge, device::Standing, history::Streak};
+use super::{DRIVER, GpuJudge, device::Standing, trends::Streak};
 use crate::{PollError, ReadError};
 
 /// GPUs that are expected and have never been seen.
@@ -46,7 +46,7 @@ impl GpuJudge {
     }
 
     fn take_absent(&mut self, name: &str, has_driver: bool, present: u32) {
-        let Some(known) = self.memory.get(name) else {
+        let Some(known) = self.history.get(name) else {
             self.devices.remove(name);
             return;
         };
@@ -61,7 +61,7 @@ impl GpuJudge {
             device.standing = Standing::Released;
         } else if device.absent.is_sure() || was_missing {
             device.standing = Standing::Missing;
-            self.memory.update(name, |known| known.is_missing = true);
+            self.history.update(name, |known| known.is_missing = true);
         } else if matches!(device.standing, Standing::Unasked | Standing::Unfound(_)) {
             device.standing = unfound;
         }
@@ -92,7 +92,7 @@ impl GpuJudge {
         let mut missing: BTreeSet<String> = self.missing().map(str::to_owned).collect();
         while present.saturating_add(count(missing.len())) > expected {
             let Some(name) = missing.pop_last() else { break };
-            self.memory.forget(&name);
+            self.history.forget(&name);
             self.devices.remove(&name);
         }
         self.short.count = expected.saturating_sub(present.saturating_add(count(missing.len())));

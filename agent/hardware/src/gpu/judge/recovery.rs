@@ -72,7 +72,7 @@ impl GpuJudge {
 
     /// A driver that is loaded starts every GPU from the beginning, and reports again what is still wrong.
     pub(super) fn end_by_reload(&mut self, seen_before: Timestamp, switches: &[String]) {
-        for name in self.memory.names() {
+        for name in self.history.names() {
             self.end(&name, seen_before, self.ended_by_reset(), RELOADED);
         }
         // Nothing but SXids is reported of a switch.
@@ -83,12 +83,12 @@ impl GpuJudge {
             seen_before,
             evidence: RELOADED.to_owned(),
         }));
-        self.memory.begin_driver();
+        self.history.begin_driver();
     }
 
     fn end(&mut self, name: &str, seen_before: Timestamp, over: Vec<Over>, evidence: &str) {
         let is_over = |code: u32| over.iter().any(|over| over.code == Some(code));
-        self.memory.update(name, |known| known.xids.retain(|code, _| !is_over(*code)));
+        self.history.update(name, |known| known.xids.retain(|code, _| !is_over(*code)));
         self.ended.extend(over.into_iter().map(|over| Ended {
             condition: over.condition,
             reason: Some(over.reason),

@@ -89,9 +89,9 @@ impl Bench {
     }
 
     fn restart(&mut self) {
-        let kept = self.judge.keep();
+        let saved = self.judge.save();
         self.judge = GpuJudge::new(self.judge.settings.clone());
-        self.judge.resume(kept.expect("something was learnt"));
+        self.judge.load(saved.expect("something was learnt"));
     }
 }
 
@@ -816,20 +816,20 @@ fn a_mode_that_waits_for_a_reset_is_told_and_persistence_once() {
 fn nothing_is_kept_when_nothing_is_new() {
     let mut bench = bench();
     bench.round();
-    assert!(bench.judge.keep().is_some());
+    assert!(bench.judge.save().is_some());
     for _ in 0..5 {
         bench.round();
-        assert_eq!(bench.judge.keep(), None);
+        assert_eq!(bench.judge.save(), None);
     }
     bench.xid(ONE, 79, 1);
-    assert!(bench.judge.keep().is_some());
+    assert!(bench.judge.save().is_some());
 }
 
 #[test]
 fn what_was_kept_and_is_not_understood_is_forgotten() {
-    for kept in [json!(null), json!([1, 2]), json!({"gpus": 7}), json!({"boot-id": "x", "more": true})] {
+    for saved in [json!(null), json!([1, 2]), json!({"gpus": 7}), json!({"boot-id": "x", "more": true})] {
         let mut bench = bench();
-        bench.judge.resume(kept);
+        bench.judge.load(saved);
         assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
     }
 }
@@ -874,9 +874,9 @@ proptest! {
                     prop_assert!(!matches!(&verdict.state, State::Faulty(faults) if faults.is_empty()));
                 }
             }
-            let kept = judge.keep();
-            if let Some(kept) = kept {
-                judge.resume(kept);
+            let saved = judge.save();
+            if let Some(saved) = saved {
+                judge.load(saved);
             }
         }
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use nodewell_faults::{codes::Meaning, xid::Table};
 use nodewell_model::Name;
 
-use super::{GpuJudge, device::Told, memory::Known, words};
+use super::{GpuJudge, device::Told, history::Known, words};
 use crate::{Fault, Happening, Now, gpu::News};
 
 /// The same Xid of the same GPU is reported once a minute: a program that fails in a loop prints thousands.
@@ -34,7 +34,7 @@ impl GpuJudge {
     pub(super) fn take_xid(&mut self, news: &News, now: &Now) {
         let Ok(code) = u32::try_from(news.xid) else { return };
         if code == SMOOTHING_BACK {
-            self.memory.update(&news.device, |known| _ = known.xids.remove(&SMOOTHING_OFF));
+            self.history.update(&news.device, |known| _ = known.xids.remove(&SMOOTHING_OFF));
         }
         let Some(meaning) = self.table.classify(code, self.branch()) else { return };
         if code == RECOVERY_ACTION {
@@ -50,14 +50,14 @@ impl GpuJudge {
     /// loop must not keep the evidence away.
     fn hold(&mut self, name: &str, code: u32, now: &Now) {
         self.device(name).recovery = Default::default();
-        self.memory.update(name, |known| _ = known.xids.entry(code).or_insert(now.wall));
+        self.history.update(name, |known| _ = known.xids.entry(code).or_insert(now.wall));
     }
 
     fn tell_xid(&mut self, news: &News, meaning: &Meaning, now: &Now) {
         let Some(times) = due(&mut self.device(&news.device).told, meaning.code, news.times, now.boottime) else {
             return;
         };
-        let identity = self.memory.get(&news.device).map(|known| words::identity(&known.identity)).unwrap_or_default();
+        let identity = self.history.get(&news.device).map(|known| words::identity(&known.identity)).unwrap_or_default();
         let often = if times > 1 { format!(" ({times} times)") } else { String::new() };
         self.happenings.push(Happening {
             reason: meaning.reason.clone(),

@@ -17,13 +17,13 @@ impl MemoryJudge {
         let mut verdicts: Vec<_> =
             self.module_states().into_iter().map(|(label, state)| verdict(label, state)).collect();
         verdicts.extend(self.whole.as_ref().map(|standing| verdict(WHOLE.to_owned(), self.whole_state(standing))));
-        let ended = self.memory.whole.ended(now);
+        let ended = self.history.whole.ended(now);
         Findings { inventory: inventory(&verdicts), verdicts, happenings, ended }
     }
 
     fn whole_state(&self, standing: &Standing) -> State {
         match standing {
-            Standing::Read => self.memory.whole.state(self.capacity),
+            Standing::Read => self.history.whole.state(self.capacity),
             Standing::Unknown(state) => state.clone(),
         }
     }
@@ -32,8 +32,8 @@ impl MemoryJudge {
     fn module_states(&self) -> BTreeMap<String, State> {
         let mut states = BTreeMap::new();
         for (name, controller) in &self.controllers {
-            let modules = controller.slots.iter().filter_map(|slot| self.memory.modules.get(slot));
-            let unplaced = self.memory.modules.get(name);
+            let modules = controller.slots.iter().filter_map(|slot| self.history.modules.get(slot));
+            let unplaced = self.history.modules.get(name);
             let unplaced = unplaced.filter(|module| controller.slots.is_empty() || !module.is_blank());
             for module in modules.chain(unplaced) {
                 let state = self.module_state(module, &controller.standing);
@@ -49,7 +49,8 @@ impl MemoryJudge {
 
     /// A driver that was unloaded takes its modules with it, but not what they lost.
     fn remembered_faults(&self, known: &BTreeMap<String, State>) -> Vec<(String, State)> {
-        let lossy = self.memory.modules.values().filter(|module| module.lost > 0 && !known.contains_key(&module.label));
+        let lossy =
+            self.history.modules.values().filter(|module| module.lost > 0 && !known.contains_key(&module.label));
         lossy.map(|module| (module.label.clone(), self.module_state(module, &Standing::Read))).collect()
     }
 

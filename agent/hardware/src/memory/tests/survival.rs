@@ -45,21 +45,21 @@ fn modules_that_were_taken_out_are_forgotten_with_the_next_boot() {
     fs::remove_dir_all(node.path("sys/devices/system/edac/mc/mc0/dimm0")).unwrap();
     node.reboot(600);
     assert_eq!(node.look().inventory[0].total, 1);
-    assert!(!node.judge.keep().unwrap().to_string().contains("dimm0"));
+    assert!(!node.judge.save().unwrap().to_string().contains("dimm0"));
 }
 
 #[test]
 fn it_is_kept_when_something_changed_and_only_then() {
     let mut node = Node::new();
-    assert_eq!(node.judge.keep(), None, "nothing was seen yet");
+    assert_eq!(node.judge.save(), None, "nothing was seen yet");
     node.look();
-    assert!(node.judge.keep().is_some());
+    assert!(node.judge.save().is_some());
     node.look();
-    assert_eq!(node.judge.keep(), None);
+    assert_eq!(node.judge.save(), None);
     node.mc("dimm1/dimm_ce_count", 1);
     node.look();
-    let kept = node.judge.keep().unwrap();
-    assert!(kept.to_string().len() < 2000, "{kept}");
+    let saved = node.judge.save().unwrap();
+    assert!(saved.to_string().len() < 2000, "{saved}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn an_answer_that_makes_no_sense_is_unreadable() {
 fn kept_garbage_is_forgotten() {
     let mut node = Node::new();
     for garbage in [json!(null), json!({"moment": 3}), json!({"memory": {"modules": {"MC0/dimm1": {"lost": -1}}}})] {
-        node.judge.resume(garbage);
+        node.judge.load(garbage);
     }
     assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
@@ -162,8 +162,8 @@ proptest! {
                 told.dedup();
                 prop_assert_eq!(count, told.len());
             }
-            let kept = judge.keep();
-            kept.into_iter().for_each(|kept| judge.resume(kept));
+            let saved = judge.save();
+            saved.into_iter().for_each(|saved| judge.load(saved));
         }
     }
 }

@@ -16,7 +16,7 @@ impl PcieJudge {
 
     /// The devices that are there or missed; of a branch of the tree that vanished, its root.
     fn subjects(&self) -> Vec<String> {
-        let devices = &self.memory.devices;
+        let devices = &self.history.devices;
         let is_gone = |address: &String| devices.get(address).is_some_and(|device| device.presence.is_gone());
         let is_first = |address: &String| {
             address
@@ -37,7 +37,7 @@ impl PcieJudge {
     fn verdict(&mut self, address: &str) -> Option<Verdict> {
         let (listing, per_hour) = (self.listing.clone(), self.settings.corrected_per_hour);
         let mute_above = self.mute_above(address);
-        let device = self.memory.devices.get_mut(address)?;
+        let device = self.history.devices.get_mut(address)?;
         let state = match mute_above {
             Some(first) if listing.is_none() => behind(&first),
             _ => device.state(listing.as_ref(), per_hour),
@@ -48,8 +48,8 @@ impl PcieJudge {
     /// Of a branch that answers with all ones the highest port is at fault, of a card with several functions the first: what
     /// is behind it cannot be asked.
     fn mute_above(&self, address: &str) -> Option<String> {
-        let is_silent = |address: &String| self.memory.devices.get(address).is_some_and(|at| at.presence.is_silent());
-        let device = self.memory.devices.get(address).filter(|device| device.presence.is_silent())?;
+        let is_silent = |address: &String| self.history.devices.get(address).is_some_and(|at| at.presence.is_silent());
+        let device = self.history.devices.get(address).filter(|device| device.presence.is_silent())?;
         let first = address.rsplit_once('.').map(|(card, _)| format!("{card}.0"));
         let ways = device.above.iter().rev().cloned().chain(first);
         ways.take_while(|way| way != address).find(is_silent)
@@ -58,7 +58,7 @@ impl PcieJudge {
     fn inventory(&self, verdicts: &[Verdict]) -> Inventory {
         let mut states = BTreeMap::new();
         for verdict in verdicts {
-            let device = self.memory.devices.get(&verdict.subject);
+            let device = self.history.devices.get(&verdict.subject);
             if let Some(word) = device.and_then(|device| device.word(&verdict.state)) {
                 *states.entry(word.to_owned()).or_default() += 1;
             }

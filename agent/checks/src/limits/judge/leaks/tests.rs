@@ -76,11 +76,11 @@ fn the_kernels_own_memory_is_judged_by_what_there_is() {
 fn what_is_kept_goes_on_where_it_was() {
     let mut leaks = Leaks::default();
     hours(&mut leaks, 0..15, |hour| daemon(1, 100 + hour * 10));
-    let kept = serde_json::to_value(leaks.kept()).unwrap();
-    let mut leaks: Leaks = serde_json::from_value(kept.clone()).unwrap();
-    assert!(kept.to_string().len() < 4096, "it is small: {kept}");
+    let saved = serde_json::to_value(leaks.saved()).unwrap();
+    let mut leaks: Leaks = serde_json::from_value(saved.clone()).unwrap();
+    assert!(saved.to_string().len() < 4096, "it is small: {saved}");
     hours(&mut leaks, 15..30, |hour| daemon(1, 100 + hour * 10));
     assert_eq!(leaking(&leaks), ["memory of kubelet"]);
-    let leaks: Leaks = serde_json::from_value(serde_json::to_value(leaks.kept()).unwrap()).unwrap();
+    let leaks: Leaks = serde_json::from_value(serde_json::to_value(leaks.saved()).unwrap()).unwrap();
     assert_eq!(leaking(&leaks), ["memory of kubelet"], "before the next look");
 }

@@ -52,7 +52,7 @@ fn what_is_kept_tells_nothing_twice() {
     let mut known = Pods::default();
     known.take(&pods("u", 0), 5, &now(0));
     assert_eq!(known.take(&pods("u", 6), 5, &now(1)).len(), 1);
-    let mut known: Pods = serde_json::from_value(serde_json::to_value(known.kept()).unwrap()).unwrap();
+    let mut known: Pods = serde_json::from_value(serde_json::to_value(known.saved()).unwrap()).unwrap();
     assert!(known.take(&pods("u", 7), 5, &now(2)).is_empty());
     assert!(known.take(&pods("other", 0), 5, &now(3)).is_empty() && known.pods.len() == 1, "the dead are forgotten");
 }

@@ -82,7 +82,7 @@ fn what_was_told_holds_until_two_further_looks() {
     for _ in 0..2 {
         tasks.take(&with_blocked(blocked(0..20, 3)), &settings);
     }
-    let mut tasks = Tasks::resumed(serde_json::from_value(serde_json::to_value(tasks.kept()).unwrap()).unwrap());
+    let mut tasks = Tasks::load(serde_json::from_value(serde_json::to_value(tasks.saved()).unwrap()).unwrap());
     assert_eq!(tasks.spots().len(), 2);
     tasks.take(&Scan::default(), &settings);
     assert_eq!(tasks.verdicts().len(), 2);

@@ -44,16 +44,16 @@ fn an_ignored_port_is_not_named() {
 fn nothing_is_saved_again_while_nothing_happens() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
-    assert!(fabric.judge.keep().is_some());
+    assert!(fabric.judge.save().is_some());
     fabric.during(600);
-    assert_eq!(fabric.judge.keep(), None);
+    assert_eq!(fabric.judge.save(), None);
 }
 
 #[test]
 fn what_another_version_kept_is_forgotten() {
     let mut fabric = Fabric::ordinary();
-    for kept in [Value::Null, serde_json::json!([1]), serde_json::json!({"ports": {"x": 1}})] {
-        fabric.judge.resume(kept);
+    for saved in [Value::Null, serde_json::json!([1]), serde_json::json!({"ports": {"x": 1}})] {
+        fabric.judge.load(saved);
     }
     assert!(is_healthy(&fabric.after(0)));
 }

@@ -66,19 +66,19 @@ fn nothing_is_saved_again_while_nothing_happens() {
     let mut bus = Bus::new();
     bus.card().aer = correctable(7);
     bus.after(0);
-    assert!(bus.judge.keep().is_some());
+    assert!(bus.judge.save().is_some());
     bus.after(60);
-    assert_eq!(bus.judge.keep(), None);
+    assert_eq!(bus.judge.save(), None);
     bus.card().aer = correctable(8);
     bus.after(60);
-    assert!(bus.judge.keep().is_some());
+    assert!(bus.judge.save().is_some());
 }
 
 #[test]
 fn what_another_version_kept_is_forgotten() {
     let mut bus = Bus::new();
-    for kept in [Value::Null, serde_json::json!([1]), serde_json::json!({"devices": {"x": 1}})] {
-        bus.judge.resume(kept);
+    for saved in [Value::Null, serde_json::json!([1]), serde_json::json!({"devices": {"x": 1}})] {
+        bus.judge.load(saved);
     }
     assert!(reasons(&bus.after(0), CARD).is_empty());
 }

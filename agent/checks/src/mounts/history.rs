@@ -9,7 +9,7 @@ use super::{kind::Kind, reading::Row, room::Short};
 /// What outlives a restart; of one boot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Memory {
+pub(super) struct MountsHistory {
     boot_id: String,
     /// By mount point.
     disks: BTreeMap<String, Disk>,
@@ -30,7 +30,7 @@ pub(super) struct Disk {
     inodes_short: bool,
 }
 
-impl Memory {
+impl MountsHistory {
     pub(super) fn enter_boot(&mut self, boot_id: &str) {
         if self.boot_id != boot_id {
             *self = Self { boot_id: boot_id.to_owned(), disks: BTreeMap::new() };

@@ -16,7 +16,7 @@ use crate::{
         baseline::{Baseline, Moment},
         reading::Identity,
     },
-    kept::Kept,
+    last_saved::LastSaved,
 };
 
 /// Baselines of disks that are not there any more go first when there are more than this: far more than a machine holds.
@@ -25,13 +25,13 @@ const MOST: usize = 512;
 const LONGEST_STEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct DiskHistory {
     disks: BTreeMap<String, Baseline>,
     /// Which disk a name means at present.
     names: BTreeMap<String, String>,
     /// When each disk was read last.
     read: BTreeMap<String, Now>,
-    kept: Kept,
+    last_saved: LastSaved,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,7 +42,7 @@ struct Disks {
 
 const VERSION: u32 = 1;
 
-impl Memory {
+impl DiskHistory {
     pub(super) fn of(&mut self, device: &str, identity: &Identity, now: &Now) -> (&mut Baseline, Moment) {
         let key = self.key(device, identity);
         self.names.insert(device.to_owned(), key.clone());
@@ -72,12 +72,12 @@ impl Memory {
         }
     }
 
-    pub(super) fn keep(&mut self) -> Option<Value> {
-        self.kept.news(&Disks { version: VERSION, disks: self.disks.clone() })
+    pub(super) fn save(&mut self) -> Option<Value> {
+        self.last_saved.if_changed(&Disks { version: VERSION, disks: self.disks.clone() })
     }
 
-    pub(super) fn resume(&mut self, kept: Value) {
-        if let Ok(Disks { version: VERSION, disks }) = serde_json::from_value(kept) {
+    pub(super) fn load(&mut self, saved: Value) {
+        if let Ok(Disks { version: VERSION, disks }) = serde_json::from_value(saved) {
             self.disks = disks;
         }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A time daemon that notifies the kernel when it is successful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Keeper {
+pub(super) enum TimeDaemon {
     #[default]
     None,
     Timesyncd,
@@ -19,7 +19,7 @@ pub(super) enum Keeper {
 /// Debian's and Red Hat's, and chrony's own default.
 const CHRONY_PIDS: [&str; 2] = ["chrony/chronyd.pid", "chronyd.pid"];
 
-impl Keeper {
+impl TimeDaemon {
     pub(super) fn find(roots: &Roots) -> Self {
         let chronyd = CHRONY_PIDS.iter().any(|name| is_chronyd(roots, &roots.run.join(name)));
         // Made and removed by its unit (`RuntimeDirectory=systemd/timesync`).
@@ -60,7 +60,7 @@ fn is_chronyd(roots: &Roots, pid_file: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Keeper) {
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, TimeDaemon) {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = root.path().join(name);
@@ -68,22 +68,22 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let at = |name| root.path().join(name);
-        let keeper = Keeper::find(&Roots { proc: at("proc"), run: at("run"), ..Roots::default() });
-        (root, keeper)
+        let daemon = TimeDaemon::find(&Roots { proc: at("proc"), run: at("run"), ..Roots::default() });
+        (root, daemon)
     }
 
     #[test]
-    fn a_keeper_is_known_by_what_it_leaves() {
+    fn a_time_daemon_is_known_by_what_it_leaves() {
         let pid = ("run/chrony/chronyd.pid", "77\n");
-        for (files, keeper) in [
-            (&[][..], Keeper::None),
-            (&[("run/systemd/timesync/synchronized", "")], Keeper::Timesyncd),
-            (&[pid, ("proc/77/comm", "chronyd\n"), ("proc/77/cmdline", "chronyd\0-F\x001\0")], Keeper::Chronyd),
-            (&[pid, ("proc/77/comm", "chronyd\n"), ("proc/77/cmdline", "chronyd\0-x\0")], Keeper::None),
-            (&[pid, ("proc/77/comm", "sleep\n")], Keeper::None),
-            (&[("run/chronyd.pid", "many\n")], Keeper::None),
+        for (files, daemon) in [
+            (&[][..], TimeDaemon::None),
+            (&[("run/systemd/timesync/synchronized", "")], TimeDaemon::Timesyncd),
+            (&[pid, ("proc/77/comm", "chronyd\n"), ("proc/77/cmdline", "chronyd\0-F\x001\0")], TimeDaemon::Chronyd),
+            (&[pid, ("proc/77/comm", "chronyd\n"), ("proc/77/cmdline", "chronyd\0-x\0")], TimeDaemon::None),
+            (&[pid, ("proc/77/comm", "sleep\n")], TimeDaemon::None),
+            (&[("run/chronyd.pid", "many\n")], TimeDaemon::None),
         ] {
-            assert_eq!(machine(files).1, keeper, "{files:?}");
+            assert_eq!(machine(files).1, daemon, "{files:?}");
         }
     }
 }
