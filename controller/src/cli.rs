@@ -5,8 +5,8 @@ mod accept;
 mod asker;
 mod check;
 mod failure;
-mod hold;
 mod look;
+mod pause;
 mod plan;
 mod retry;
 mod run;
@@ -26,8 +26,8 @@ Examples:
   nodewell-controller check policy.yaml        what is wrong with a policy
   nodewell-controller plan                     what is next, and why not
   nodewell-controller plan --node worker-7     one node, with all reasons
-  nodewell-controller hold \"rack 4 is moved\"   begin nothing more, anywhere
-  nodewell-controller release                  go on
+  nodewell-controller pause \"rack 4 is moved\"   begin nothing more, anywhere
+  nodewell-controller resume                  go on
   nodewell-controller run --no-dry-run         act where policies say Enforce
 
 Exit codes: 0 done; 64 wrong usage; 70 it failed; 78 mistakes in the
@@ -145,8 +145,8 @@ enum Command {
     Plan(plan::Plan),
     Check(check::Check),
     Abort(abort::Abort),
-    Hold(hold::Hold),
-    Release(hold::Release),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
     Retry(retry::Retry),
 }
 
@@ -179,8 +179,8 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
         Command::Plan(plan) => plan.run(&global).await,
         Command::Check(check) => check.run(&global).await,
         Command::Abort(abort) => abort.run(&global).await,
-        Command::Hold(hold) => hold.run(&global).await,
-        Command::Release(release) => release.run(&global).await,
+        Command::Pause(pause) => pause.run(&global).await,
+        Command::Resume(resume) => resume.run(&global).await,
         Command::Retry(retry) => retry.run(&global).await,
     }
 }

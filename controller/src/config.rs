@@ -23,7 +23,7 @@ use crate::kube::KUBELET_LEASES;
 /// Where the config is looked for if no flag names another; its absence is no error.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell-controller.toml";
 /// Any of these files stops everything at once; the second outlives a boot.
-pub const HOLD_FILES: [&str; 2] = ["/run/nodewell-controller/hold", "/etc/nodewell/hold"];
+pub const PAUSE_FILES: [&str; 2] = ["/run/nodewell-controller/pause", "/etc/nodewell/pause"];
 /// Where distributions install fence agents.
 pub const AGENTS: &str = "/usr/sbin";
 /// Where administrators put plug-ins of providers.

@@ -26,7 +26,7 @@ use nodewell_reconcile::{
 
 use crate::{
     approver, clock,
-    config::{Config, HOLD_FILES, Mistake},
+    config::{Config, Mistake, PAUSE_FILES},
     kdump,
     kube::{ConnectError, KubeCluster, Requests, Settings, connect},
     metrics, notify,
@@ -63,7 +63,7 @@ pub async fn cluster(config: &Config, requests: Arc<Requests>) -> Result<KubeClu
         lease_namespace: config.leader.namespace.clone(),
         lease: config.leader.lease.clone(),
         claims: config.claims_namespace.clone(),
-        hold_files: HOLD_FILES.map(PathBuf::from).to_vec(),
+        pause_files: PAUSE_FILES.map(PathBuf::from).to_vec(),
         request_timeout: Settings::REQUEST_TIMEOUT,
     };
     Ok(KubeCluster::new(client, Clock::system(clock::slept), settings))

@@ -22,7 +22,7 @@ pub use conditions::AgentConditions;
 pub use counted::{Asked, Requests};
 pub use requests::SigningRequests;
 pub use stack::{ConnectError, client, connect};
-pub use switch::HOLD_CONFIG_MAP;
+pub use switch::PAUSE_CONFIG_MAP;
 pub use wire::{Manager, Wire, escaped};
 
 /// The writer's name in `managedFields` and Events.

@@ -21,7 +21,7 @@ pub struct Tally(Mutex<Told>);
 pub struct Told {
     pub liveness: liveness::Counts,
     /// Silent agents are left alone, because too many are silent at once or something stops everything.
-    pub held: bool,
+    pub blocked: bool,
     pub enrolment: enrolment::Counts,
     /// Requests that were not approved, by reason.
     pub refused: BTreeMap<&'static str, u64>,
@@ -39,7 +39,7 @@ impl Tally {
 
     pub(crate) fn liveness<C: Conditions>(&self, now: &Liveness<C>) {
         let mut told = self.lock();
-        (told.liveness, told.held) = (now.counts(), now.held().is_some());
+        (told.liveness, told.blocked) = (now.counts(), now.blocked().is_some());
     }
 
     pub(crate) fn enrolment<R: Requests>(&self, now: &Approver<R>) {

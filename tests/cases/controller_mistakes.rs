@@ -1,4 +1,4 @@
-//! Errors of people, before and in the middle of a remediation: each holds it, the reason is shown where people look,
+//! Errors of people, before and in the middle of a remediation: each blocks it, the reason is shown where people look,
 //! and nothing harsher follows from it.
 
 use std::{sync::Arc, time::Duration};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("controller_mistakes")
-        .real_alone("a_policy_that_breaks_holds_what_it_began", a_policy_that_breaks_holds_what_it_began)
+        .real_alone("a_policy_that_breaks_blocks_what_it_began", a_policy_that_breaks_blocks_what_it_began)
         .real_alone("a_budget_that_never_allows_and_a_node_that_goes", a_budget_that_never_allows_and_a_node_that_goes)
         .real_with(&[BMC], "a_fence_configuration_with_mistakes_is_no_fence", a_fence_configuration_with_mistakes);
 }
@@ -78,7 +78,7 @@ fn change(cluster: &Cluster, path: &str, patch: &Value) {
     assert_eq!(code, 200, "{answer}");
 }
 
-fn a_policy_that_breaks_holds_what_it_began(cluster: &Cluster) {
+fn a_policy_that_breaks_blocks_what_it_began(cluster: &Cluster) {
     apply_manifests(cluster);
     let (_marked, _plain) = (start_node(cluster, "marked", &[("gpu", "bad")]), start_node(cluster, "plain", &[]));
     let when = "node.labels.gpu == 'bad'";
@@ -87,7 +87,7 @@ fn a_policy_that_breaks_holds_what_it_began(cluster: &Cluster) {
     controller.until(PATIENCE, "the marked one is cordoned", || is_cordoned(cluster, "marked").then_some(()));
     // The other one has no such label, which the expression does not ask for first.
     until_planned(&controller, "plain", &["PredicateError", "has("]);
-    until_described(&controller, cluster, ("node", "plain"), &["Held", "PredicateError"]);
+    until_described(&controller, cluster, ("node", "plain"), &["Blocked", "PredicateError"]);
     let path = format!("{POLICIES}/by-label");
     change(cluster, &path, &json!({ "spec": { "when": "node.labels.gpu ==" } }));
     until_described(&controller, cluster, ("remediationpolicy", "by-label"), &["spec.when"]);
@@ -117,7 +117,7 @@ fn a_budget_that_never_allows_and_a_node_that_goes(cluster: &Cluster) {
     let controller = Controller::start(cluster, "");
     full.say(cluster, "DiskPressure", "True");
     until_described(&controller, cluster, ("node", "full"), &["DrainWaits", "default/db-0", "PodDisruptionBudget"]);
-    until_planned(&controller, "full", &["Draining", "default/db-0: held by PodDisruptionBudget default/db"]);
+    until_planned(&controller, "full", &["Draining", "default/db-0: refused by PodDisruptionBudget default/db"]);
     drop(full);
     cluster.delete_node("full");
     controller.until(PATIENCE, "the record of a Node that is gone ends", || {

@@ -61,9 +61,10 @@ impl Plane<'_> {
         assert_eq!(self.cluster.admin(&Call::merge(&path, &body)).0, 200);
     }
 
-    fn hold(&self, node: usize) -> String {
-        let hold = fence(self.cluster, &format!("cp-{node}")).map(|fence| fence["status"]["hold"]["message"].clone());
-        hold.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+    fn blocked_by(&self, node: usize) -> String {
+        let blocker =
+            fence(self.cluster, &format!("cp-{node}")).map(|fence| fence["status"]["blockedBy"]["message"].clone());
+        blocker.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     /// The output of `plan` about it: a record is not even opened for what may not be begun.
@@ -93,8 +94,8 @@ impl Plane<'_> {
         self.controller.log().matches(words).count()
     }
 
-    fn wait_held(&self, node: usize, reason: &str) {
-        self.until(reason, || self.hold(node).contains(&format!("{reason}: ")));
+    fn wait_blocked(&self, node: usize, reason: &str) {
+        self.until(reason, || self.blocked_by(node).contains(&format!("{reason}: ")));
     }
 
     /// Turned off and on, mended by that, and given back.
@@ -120,17 +121,17 @@ fn control_planes_go_one_at_a_time(cluster: &Cluster) {
     let plane = Plane { cluster, controller: Controller::start(cluster, &config), nodes };
 
     plane.sicken(1, true);
-    plane.wait_held(1, "EtcdUnknown");
+    plane.wait_blocked(1, "EtcdUnknown");
     plane.nothing_more_is_turned_off([false, false, false]);
 
     // Two of three have a quorum, and would lose it with the next.
     [0, 1].iter().for_each(|member| etcd.start(*member));
-    plane.wait_held(1, "EtcdQuorum");
+    plane.wait_blocked(1, "EtcdQuorum");
     plane.nothing_more_is_turned_off([false, false, false]);
 
     // All three: one may go, and the second sick one waits until it is back.
     plane.sicken(2, true);
-    plane.until("the second is held", || plane.plan(2).contains("ControlPlane"));
+    plane.until("the second is blocked", || plane.plan(2).contains("ControlPlane"));
     etcd.start(2);
     plane.until("the first is turned off", || plane.offs() == [true, false, false]);
     // A member that hangs is none.
@@ -138,7 +139,7 @@ fn control_planes_go_one_at_a_time(cluster: &Cluster) {
     etcd.signal(2, Signal::SIGSTOP);
     plane.until("its silence is noticed", || plane.said(TWO) > said);
     plane.wait_rebooted(1);
-    plane.wait_held(2, "EtcdQuorum");
+    plane.wait_blocked(2, "EtcdQuorum");
     plane.nothing_more_is_turned_off([true, false, false]);
     etcd.signal(2, Signal::SIGCONT);
     plane.until("the second is turned off", || plane.offs() == [true, true, false]);
@@ -146,7 +147,7 @@ fn control_planes_go_one_at_a_time(cluster: &Cluster) {
 
     // Whatever etcd reports: not the host that judges.
     plane.sicken(3, true);
-    plane.until("its own host is held", || plane.plan(3).contains("OwnHost"));
+    plane.until("its own host is blocked", || plane.plan(3).contains("OwnHost"));
     plane.nothing_more_is_turned_off([true, true, false]);
     let said = plane.said(UNKNOWN);
     etcd.kill(0);

@@ -59,7 +59,7 @@ fn a_node_that_one_host_reaches(cluster: &Cluster) {
         let is_long = |said: Option<Option<u64>>| said.flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS);
         scene.until("it has said so for long enough", |scene| is_long(scene.says(cut_off)));
         assert_eq!(scene.says(1 - cut_off), Some(None), "{}", scene.told());
-        scene.until("the record is held", |scene| scene.hold().contains("EvidenceTooYoung"));
+        scene.until("the record is blocked", |scene| scene.blocked_by().contains("EvidenceTooYoung"));
         scene.stays_untouched(Duration::from_secs(10));
         scene.host(cut_off).finds(scene.address());
         scene.until("it reaches it again", |scene| scene.says(cut_off) == Some(None));
@@ -91,25 +91,25 @@ fn hosts_that_see_nothing(cluster: &Cluster) {
     let nodes = scene.network.all_nodes();
     // A blind leader does not even open a record: it goes blind with one open.
     scene.lost.node.hang(true);
-    scene.until("the record is held", |scene| scene.hold().contains("EvidenceTooYoung"));
+    scene.until("the record is blocked", |scene| scene.blocked_by().contains("EvidenceTooYoung"));
     // Their uplinks to the nodes; the API server and the BMCs are reached another way.
     for host in [0, 1] {
         nodes.iter().for_each(|part| scene.host(host).loses(part));
     }
-    scene.until("its own eyes are suspected", |scene| scene.hold().contains("SelfSuspicion"));
+    scene.until("its own eyes are suspected", |scene| scene.blocked_by().contains("SelfSuspicion"));
     scene.lose();
     scene.stays_untouched(FAR);
     assert_eq!((scene.says(0).flatten(), scene.says(1).flatten()), (None, None), "{}", scene.told());
     // The leader sees again. The other host is blind still, and a third one is dead: neither is a second witness.
     nodes.iter().for_each(|part| scene.host(0).finds(part));
-    scene.until("it is held for another reason", |scene| {
-        scene.hold().contains("EvidenceTooYoung") && !scene.hold().contains("SelfSuspicion")
+    scene.until("it is blocked for another reason", |scene| {
+        scene.blocked_by().contains("EvidenceTooYoung") && !scene.blocked_by().contains("SelfSuspicion")
     });
     scene.until("the leader has said so for long", |scene| {
         scene.says(0).flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS)
     });
     scene.stays_untouched(FAR);
-    assert!(scene.hold().contains("EvidenceTooYoung"), "{}", scene.told());
+    assert!(scene.blocked_by().contains("EvidenceTooYoung"), "{}", scene.told());
     nodes.iter().for_each(|part| scene.host(1).finds(part));
     scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
     assert!(is_ready(&scene), "{}", scene.told());

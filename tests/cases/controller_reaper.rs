@@ -127,7 +127,7 @@ fn a_dangerous_configuration_is_refused(cluster: &Cluster) {
         plan.stdout.contains("Observe").then_some(plan)
     });
     assert!(plan.stdout.contains(why) && plan.stdout.contains("master"), "{plan:?}");
-    until_within(PATIENCE, "the controller holds it", || {
+    until_within(PATIENCE, "the controller blocks it", || {
         controller.metrics().contains("reason=\"Observe\"").then_some(())
     });
     assert!(!is_cordoned(cluster, "ill") && folder.reaped().is_none(), "{}", controller.log());

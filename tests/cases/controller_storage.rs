@@ -129,8 +129,8 @@ fn can_be_fenced(cluster: &Cluster, name: &str) -> Option<()> {
 /// A record that waits for a person to reboot the machine; another one than `other`.
 fn waits(cluster: &Cluster, name: &str, other: &Value) -> Option<Value> {
     let record = fence(cluster, name)?;
-    let is_held = record["status"]["hold"]["reason"] == "LeftCut" && record["metadata"]["uid"] != *other;
-    is_held.then(|| record["metadata"]["uid"].clone())
+    let is_blocked = record["status"]["blockedBy"]["reason"] == "LeftCut" && record["metadata"]["uid"] != *other;
+    is_blocked.then(|| record["metadata"]["uid"].clone())
 }
 
 fn a_deleted_record_gives_no_storage_back(cluster: &Cluster) {

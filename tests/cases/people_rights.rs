@@ -60,7 +60,7 @@ fn bind(cluster: &Cluster) {
 }
 
 fn hold_path() -> String {
-    format!("{MAPS}/nodewell-hold")
+    format!("{MAPS}/nodewell-pause")
 }
 
 fn retry() -> Value {
@@ -107,7 +107,7 @@ fn each_role_does_what_its_name_says(cluster: &Cluster) {
 fn stops(operator: &Client) {
     let abort = json!({ "spec": { "abort": true } });
     allowed(operator, "aborting", &merge("stopped", &abort, ""));
-    allowed(operator, "pausing everything", &apply("nodewell-hold"));
+    allowed(operator, "pausing everything", &apply("nodewell-pause"));
     let again = json!({ "metadata": { "annotations": retry() } });
     refused(operator, "another try", (&merge("retried", &again, ""), "takes the verb retry"));
     let both = json!({ "metadata": { "annotations": retry() }, "spec": { "abort": true } });
@@ -128,7 +128,7 @@ fn decides(fencer: &Client) {
     allowed(fencer, "aborting", &merge("retried", &json!({ "spec": { "abort": true } }), ""));
     allowed(fencer, "deleting a record", &Call::delete(&format!("{FENCES}/ended")));
     allowed(fencer, "going on", &Call::delete(&hold_path()));
-    allowed(fencer, "pausing everything", &apply("nodewell-hold"));
+    allowed(fencer, "pausing everything", &apply("nodewell-pause"));
     let status = Call::merge(&format!("{FENCES}/retried/status"), &json!({ "status": { "phase": "Closed" } }));
     refused(fencer, "what the controller knows", (&status, FORBIDDEN));
     policies_are_not_theirs(fencer);
@@ -150,7 +150,7 @@ fn writes_policies(author: &Client) {
     allowed(author, "reading records", &Call::get(&format!("{FENCES}/stopped")));
     refused(author, "aborting", (&merge("stopped", &json!({ "spec": { "abort": true } }), ""), FORBIDDEN));
     refused(author, "deleting a record", (&Call::delete(&format!("{FENCES}/stopped")), FORBIDDEN));
-    refused(author, "pausing", (&apply("nodewell-hold"), FORBIDDEN));
+    refused(author, "pausing", (&apply("nodewell-pause"), FORBIDDEN));
     refused(author, "going on", (&Call::delete(&hold_path()), FORBIDDEN));
 }
 
@@ -160,7 +160,7 @@ fn takes_no_other_way(who: &Client, name: &str) {
     let cordon = json!({ "spec": { "unschedulable": true } });
     for call in [
         apply("fence-config-worker-1"),
-        Call::post(MAPS, &map("nodewell-hold")),
+        Call::post(MAPS, &map("nodewell-pause")),
         Call::get(MAPS),
         Call::get(secrets),
         Call::get(&format!("{secrets}/secret-fence-method-ipmi-worker-1")),

@@ -17,7 +17,7 @@ use std::{
 use nodewell_reconcile::{cluster::Configuration, lifeline::Lifeline, power::Power};
 use nodewell_remediation::{
     action::Failed,
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::Node,
     guard::reason,
     method::{Act, BuiltIn, Call, Known, Read, Ready, check, read},
@@ -76,7 +76,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// What is configured for the node, not older than `age`.
-    async fn ready(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Hold> {
+    async fn ready(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Blocker> {
         let now = self.runner.now();
         if let Some(kept) = self.memory().configured(node, now, self.ages(age)) {
             return kept;
@@ -91,7 +91,7 @@ impl<C: Configuration> NativePower<C> {
         node: &Node,
         now: Moment,
         (found, known): (Result<Ready, Unready>, &Known),
-    ) -> Result<Arc<Ready>, Hold> {
+    ) -> Result<Arc<Ready>, Blocker> {
         let mut memory = self.memory();
         match &found {
             Ok(_) => memory.wiring.read(&node.name, now, None),
@@ -134,7 +134,7 @@ impl<C: Configuration> NativePower<C> {
     /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its
     /// BMC is its own. An act does not wait for a new identity check if one was made lately, and for this very
     /// configuration: what was seen of the node right before would be old by then.
-    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Hold> {
+    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Blocker> {
         let ready = self.ready(node, age).await?;
         self.memory().alone(&ready).map_err(not_ready)?;
         if ready.power(Act::Off).next().is_none() {
@@ -149,8 +149,8 @@ impl<C: Configuration> NativePower<C> {
         found.map(|()| ready)
     }
 
-    async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), Hold> {
-        ready.accepted().map_err(|unpinned| Hold::new(reason::IDENTITY_UNPROVEN, unpinned.to_string()))?;
+    async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), Blocker> {
+        ready.accepted().map_err(|unpinned| Blocker::new(reason::IDENTITY_UNPROVEN, unpinned.to_string()))?;
         let whose = identity::Whose { node, pins: &ready.pins };
         for call in ready.calls.values() {
             let options = secret::options(&*self.cluster, (&ready.node, call)).await.map_err(not_ready)?;
@@ -229,25 +229,25 @@ fn is_of_power(ready: &Ready, call: &Call) -> bool {
     ready.power_management.contains(&call.name)
 }
 
-fn no_methods(node: &Node) -> Hold {
+fn no_methods(node: &Node) -> Blocker {
     let name = &node.name;
     let text = format!("nothing is configured that turns {name} off; write a ConfigMap fence-config-{name}");
-    Hold::new(reason::NO_METHODS, text)
+    Blocker::new(reason::NO_METHODS, text)
 }
 
 /// What has to be mended, or is to be looked at again.
-fn not_ready(why: impl ToString) -> Hold {
-    Hold::new(reason::FENCE_NOT_READY, why.to_string())
+fn not_ready(why: impl ToString) -> Blocker {
+    Blocker::new(reason::FENCE_NOT_READY, why.to_string())
 }
 
 /// A pin that is no GUID is an error in the configuration; all else is a BMC of unknown identity.
-fn of_identity(why: &str) -> Hold {
+fn of_identity(why: &str) -> Blocker {
     let word = format!("{}: ", reason::IDENTITY_UNPROVEN);
-    if why.contains(&word) { Hold::new(reason::IDENTITY_UNPROVEN, why.replace(&word, "")) } else { not_ready(why) }
+    if why.contains(&word) { Blocker::new(reason::IDENTITY_UNPROVEN, why.replace(&word, "")) } else { not_ready(why) }
 }
 
-fn not_begun(hold: Hold) -> Failed {
-    Failed::NotBegun(format!("{}: {}", hold.reason, hold.message))
+fn not_begun(blocker: Blocker) -> Failed {
+    Failed::NotBegun(format!("{}: {}", blocker.reason, blocker.message))
 }
 
 /// Why a node's configuration is no use.
@@ -279,11 +279,11 @@ fn begun(failed: Failed, done: &[String]) -> Failed {
 }
 
 impl<C: Configuration> Power for NativePower<C> {
-    async fn plan(&self, node: &Node) -> Result<FencePlan, Hold> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
         let ready = self.ready(node, self.settings.refresh).await?;
         let identity = match self.proven(node, self.settings.refresh).await {
-            Err(hold) if hold.reason != reason::IDENTITY_UNPROVEN => return Err(hold),
-            proven => proven.map(|_| ()).map_err(|hold| hold.message),
+            Err(blocker) if blocker.reason != reason::IDENTITY_UNPROVEN => return Err(blocker),
+            proven => proven.map(|_| ()).map_err(|blocker| blocker.message),
         };
         Ok(FencePlan {
             isolation: ready.isolation.clone(),

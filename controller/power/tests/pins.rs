@@ -99,9 +99,9 @@ async fn a_password_goes_nowhere_but_where_its_secret_says() {
         let data = pairs.iter().filter_map(|(key, value)| Some(((*key).to_owned(), (*value)?.as_bytes().to_vec())));
         room.cluster.secrets.lock().unwrap().insert(secret.to_owned(), data.collect());
         let node = node("n1", "");
-        let hold = room.power.plan(&node).await.unwrap_err();
-        assert!(hold.message.contains(expected) && !hold.message.contains("word-1234"), "{hold:?}");
-        assert!(hold.message.contains("give it the keys address: \"pdu\" and node: \"n1\""), "{hold:?}");
+        let blocker = room.power.plan(&node).await.unwrap_err();
+        assert!(blocker.message.contains(expected) && !blocker.message.contains("word-1234"), "{blocker:?}");
+        assert!(blocker.message.contains("give it the keys address: \"pdu\" and node: \"n1\""), "{blocker:?}");
         assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
         assert_eq!(room.bench.read("orders"), "");
     }

@@ -18,9 +18,9 @@ fn nodes() -> [Node; 2] {
 
 /// What speaks against turning n1 off, and that nothing was ordered.
 async fn refused(room: &Room) -> String {
-    let hold = room.power.plan(&node("n1", "")).await.unwrap_err();
-    assert_eq!(hold.reason, "FenceNotReady", "{hold:?}");
-    let told = format!("{}: {}", hold.reason, hold.message);
+    let blocker = room.power.plan(&node("n1", "")).await.unwrap_err();
+    assert_eq!(blocker.reason, "FenceNotReady", "{blocker:?}");
+    let told = format!("{}: {}", blocker.reason, blocker.message);
     match room.power.off(&node("n1", ""), None, &room.bench.life(60)).await.unwrap_err() {
         Failed::NotBegun(why) => assert_eq!(why, told),
         other => panic!("{other:?}"),

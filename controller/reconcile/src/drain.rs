@@ -205,7 +205,7 @@ impl Drain<'_> {
         let Some(pods) = self.pods.as_deref() else {
             let why = self.trouble.as_ref().map_or_else(|| "no answer".to_owned(), ToString::to_string);
             let line = format!("the pods of {} could never be listed: {why}", self.node.name);
-            return Ok(Done::Drain(DrainReport { done: false, blocked: vec![line], left: 0 }));
+            return Ok(Done::Drain(DrainReport { done: false, refused_evictions: vec![line], left: 0 }));
         };
         let late = Now { moment: now.moment.max(self.started.plus(self.rules.timeout)), ..now };
         let report = next(self.rules, pods, &mut self.state, self.started, late).verdict;
@@ -216,7 +216,9 @@ impl Drain<'_> {
     fn with_trouble(&self, mut report: DrainReport) -> DrainReport {
         if let Some(failure) = &self.trouble {
             report.done = false;
-            report.blocked.push(format!("the pods of {} could not be listed at the end: {failure}", self.node.name));
+            report
+                .refused_evictions
+                .push(format!("the pods of {} could not be listed at the end: {failure}", self.node.name));
         }
         report
     }
@@ -230,7 +232,7 @@ fn answer_of(answer: Result<(), Failure>) -> Answer {
     match answer {
         Ok(()) => Answer::Accepted,
         Err(Failure::NotFound) => Answer::Gone,
-        Err(Failure::Blocked { message, retry }) => Answer::Blocked { message, retry },
+        Err(Failure::EvictionRefused { message, retry }) => Answer::EvictionRefused { message, retry },
         Err(Failure::Refused { code, message }) => refused(code, message),
         Err(failure @ (Failure::Conflict(_) | Failure::NoAnswer(_))) => Answer::Failed { message: failure.to_string() },
     }

@@ -12,7 +12,7 @@ pub enum Failure {
     Conflict(String),
     /// 429 of an eviction: a disruption budget refuses it for now.
     #[error("not now: {message}")]
-    Blocked { message: String, retry: Option<Duration> },
+    EvictionRefused { message: String, retry: Option<Duration> },
     /// Any other refusal; nothing was done.
     #[error("{message} (HTTP {code})")]
     Refused { code: u16, message: String },

@@ -67,14 +67,14 @@ pub struct Liveness<C> {
     patience: Patience,
     pace: Pace,
     memory: Memory,
-    held: Option<String>,
+    blocked: Option<String>,
     counts: Counts,
 }
 
 impl<C: Conditions> Liveness<C> {
     #[must_use]
     pub fn new(conditions: C, patience: Patience, pace: Pace) -> Self {
-        Self { conditions, patience, pace, memory: Memory::default(), held: None, counts: Counts::default() }
+        Self { conditions, patience, pace, memory: Memory::default(), blocked: None, counts: Counts::default() }
     }
 
     #[must_use]
@@ -84,8 +84,8 @@ impl<C: Conditions> Liveness<C> {
 
     /// Why nothing is done, if nothing is.
     #[must_use]
-    pub fn held(&self) -> Option<&str> {
-        self.held.as_deref()
+    pub fn blocked(&self) -> Option<&str> {
+        self.blocked.as_deref()
     }
 
     /// Goes on until the term is over. `on_round` is called at each round's end.
@@ -113,8 +113,8 @@ impl<C: Conditions> Liveness<C> {
     pub async fn round(&mut self, snapshot: &Snapshot, clock: &impl Fn() -> Now, life: &Lifeline) {
         let now = clock();
         self.memory = std::mem::take(&mut self.memory).observe(snapshot, now);
-        let Survey { silent, held } = survey(snapshot, &self.memory, &self.patience, now);
-        self.hold(held);
+        let Survey { silent, blocked } = survey(snapshot, &self.memory, &self.patience, now);
+        self.block(blocked);
         for (at, silence) in silent.iter().enumerate() {
             if at > 0 {
                 sleep(self.pace.node).await;
@@ -127,13 +127,13 @@ impl<C: Conditions> Liveness<C> {
     }
 
     /// One line when it begins, one when it ends.
-    fn hold(&mut self, held: Option<String>) {
-        match (&self.held, &held) {
+    fn block(&mut self, blocked: Option<String>) {
+        match (&self.blocked, &blocked) {
             (None, Some(why)) => tracing::warn!(why, "silent agents' conditions are left as they are"),
             (Some(_), None) => tracing::info!("silent agents are looked after again"),
             _ => {}
         }
-        self.held = held;
+        self.blocked = blocked;
     }
 
     async fn attend(&mut self, silence: &Silence, clock: &impl Fn() -> Now, life: &Lifeline) {

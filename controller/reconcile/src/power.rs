@@ -4,7 +4,7 @@ use std::future::Future;
 
 use nodewell_remediation::{
     action::Failed,
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::Node,
     snapshot::{FencePlan, PowerState},
 };
@@ -16,8 +16,8 @@ use crate::lifeline::Lifeline;
 /// machine's power. Nothing here retries: the automaton does. Everything ends by the lease deadline at the latest, and
 /// nothing of it runs on after its future was dropped.
 pub trait Power {
-    /// How this node is fenced, and whether its BMC is its own; else a hold that names what has to be mended.
-    fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, Hold>>;
+    /// How this node is fenced, and whether its BMC is its own; else a blocker that names what has to be mended.
+    fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, Blocker>>;
     /// Asks for the power's state; what is neither on nor off is Unknown. With several methods all have to report Off.
     fn read(&self, node: &Node, storage: Option<&str>) -> impl Future<Output = PowerState>;
     /// `off` by every method of the step, in order. Ok means only that the agents reported success: the caller reads.

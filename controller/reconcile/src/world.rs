@@ -181,7 +181,7 @@ impl World {
         self.tell_if(was);
     }
 
-    /// One that cannot be read is known by its errors, and holds what is under way by it.
+    /// One that cannot be read is known by its errors, and blocks what is under way by it.
     pub fn apply_policy(&self, policy: &RemediationPolicy) {
         let name = policy.metadata.name.clone();
         let compiled = Policy::compile(policy)
@@ -346,7 +346,7 @@ impl Policies for Snapshot {
     fn add_unreadable(&mut self, name: &str, mistakes: String) -> bool {
         let is_news = self.unreadable_policies.get(name) != Some(&mistakes);
         if is_news {
-            tracing::warn!(policy = name, mistakes, "the policy cannot be read; what is under way by it is held");
+            tracing::warn!(policy = name, mistakes, "the policy cannot be read; what is under way by it is blocked");
         }
         self.forget_policy(name);
         self.unreadable_policies.insert(name.to_owned(), mistakes);

@@ -12,7 +12,7 @@ pub const GROUP: &str = "nodewell.dev";
 pub const VERSION: &str = "v1alpha1";
 
 /// Has everything of one node left alone, with a reason for people as its value. On a Node or a `NodeFence`.
-pub const HOLD: &str = "nodewell.dev/hold";
+pub const SKIP_REMEDIATION: &str = "nodewell.dev/skip-remediation";
 /// On a Node: which policy cordoned it. Only a node with our mark is uncordoned by us.
 pub const CORDONED_BY: &str = "nodewell.dev/cordoned-by";
 /// The taint of the first step, if a policy names no other.

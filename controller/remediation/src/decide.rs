@@ -22,7 +22,7 @@ pub use self::ledger::{Cycles, Ledger, cycle_moment};
 use self::{judged::Judged, tellings::Tellings};
 use crate::{
     action::{Action, Tell},
-    api::fence::Hold,
+    api::fence::Blocker,
     fence::{self, Case, Next, revival::Revival},
     guard::{self, Scene, history::History, tally::Tally, weather::Weather},
     snapshot::Snapshot,
@@ -54,7 +54,7 @@ pub struct Memory {
 pub struct Decision {
     /// At most one for each node; none for a busy one.
     pub actions: Vec<Action>,
-    /// What holds nodes that have no record, where that is news. None in a dry run.
+    /// What blocks nodes that have no record, where that is news. None in a dry run.
     pub tellings: Vec<Tell>,
     /// One for every node, and for every record whose Node is gone.
     pub verdicts: Vec<Verdict>,
@@ -122,8 +122,8 @@ impl Pass<'_> {
     }
 
     fn finish(mut self) -> Decision {
-        let held = self.verdicts.values().any(|verdict| !verdict.holds.is_empty());
-        if held || self.scene.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
+        let blocked = self.verdicts.values().any(|verdict| !verdict.blockers.is_empty());
+        if blocked || self.scene.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
             self.wake(self.scene.now.moment.plus(BEAT));
         }
         self.memory.history = self.scene.history;
@@ -134,7 +134,7 @@ impl Pass<'_> {
 }
 
 /// Storms of each policy: of the nodes that are not Ready, and of those that it is true of.
-fn weather(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String, Vec<Hold>> {
+fn weather(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String, Vec<Blocker>> {
     let unready: BTreeSet<_> =
         snapshot.nodes.values().filter(|node| !node.is_ready()).map(|node| node.name.as_str()).collect();
     let total = snapshot.nodes.len();
@@ -145,15 +145,15 @@ fn weather(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<Strin
         }
         weather.is_remembered(is_read || snapshot.unreadable_policies.contains_key(name), now.moment)
     });
-    let mut holds = BTreeMap::new();
+    let mut blockers = BTreeMap::new();
     for policy in &snapshot.policies {
         let matched = memory.judged.get(&policy.name).into_iter().flat_map(Judged::true_of);
         let unwell = matched.chain(unready.iter().copied()).collect();
         let weather = memory.weather.entry(policy.name.clone()).or_default();
         let storm = weather.observe(&policy.storm, unwell, total, &snapshot.host, now.moment);
-        holds.insert(policy.name.clone(), storm);
+        blockers.insert(policy.name.clone(), storm);
     }
-    holds
+    blockers
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 
 mod absorb;
 mod begin;
+mod blockers;
 mod doubt;
 pub mod edges;
 pub mod evidence;
-mod holds;
 mod interrupt;
 mod power;
 mod proposal;
@@ -28,7 +28,7 @@ pub use self::{
 use self::{revival::Revival, steps::PolicyStep};
 use crate::{
     action::{Action, Op, Outcome, Telling},
-    api::fence::{Hold, NodeFence, Phase},
+    api::fence::{Blocker, NodeFence, Phase},
     drain::DrainRules,
     facts::{LeaseView, Node},
     policy::Policy,
@@ -87,15 +87,15 @@ pub enum Wanted {
     Unknown,
 }
 
-/// What the guards hold against this node; an empty list allows.
+/// What blocks this node by the guards; an empty list allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permits {
     /// Taint and cordon.
-    pub isolate: Vec<Hold>,
+    pub isolate: Vec<Blocker>,
     /// Drain.
-    pub drain: Vec<Hold>,
+    pub drain: Vec<Blocker>,
     /// Reboot, power cycle, reap, release of pods.
-    pub power: Vec<Hold>,
+    pub power: Vec<Blocker>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub enum Next {
     /// Nothing now; look again at `until`, or when something changes.
     Wait {
         until: Option<Moment>,
-        holds: Vec<Hold>,
+        blockers: Vec<Blocker>,
     },
 }
 
@@ -113,14 +113,14 @@ pub enum Next {
 /// perform it again: the intent grows old, and then the first thing is to ask for the power's state.
 #[must_use]
 pub fn next(case: &Case<'_>) -> Next {
-    let standstill = holds::standstill(case);
+    let standstill = blockers::standstill(case);
     if !standstill.is_empty() {
-        return Next::Wait { until: None, holds: standstill };
+        return Next::Wait { until: None, blockers: standstill };
     }
     let next = interrupt::check(case).unwrap_or_else(|| phase(case));
     match (next, interrupt::well_at(case)) {
-        (Next::Wait { until, holds }, Some(well)) => {
-            Next::Wait { until: Some(until.map_or(well, |at| at.min(well))), holds }
+        (Next::Wait { until, blockers }, Some(well)) => {
+            Next::Wait { until: Some(until.map_or(well, |at| at.min(well))), blockers }
         }
         (next, _) => next,
     }

@@ -1,8 +1,8 @@
-//! What speaks against an act although a policy asks for it: budgets, rates, storms, quorum, other people's holds.
+//! What speaks against an act although a policy asks for it: budgets, rates, storms, quorum, other people's claims.
 //!
-//! Every guard is asked, and each names its numbers. Nothing here allows anything: what cannot be read is a hold. An
+//! Every guard is asked, and each names its numbers. Nothing here allows anything: what cannot be read blocks. An
 //! act that has begun is not stopped half way by a budget or a storm, for a node that is off is better brought back;
-//! the kill switch, a person's hold and every claim on that one node stop it even so.
+//! the kill switch, a person's annotation to skip the node and every claim on that one node stop it even so.
 
 pub mod budgets;
 pub mod history;
@@ -29,7 +29,7 @@ use self::{
 };
 use crate::{
     api::{
-        fence::{Hold, NodeFence},
+        fence::{Blocker, NodeFence},
         policy::Mode,
     },
     facts::Node,
@@ -45,8 +45,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) now: Now,
     pub(crate) tally: Tally<'a>,
     pub(crate) history: History,
-    /// Holds of each policy's storms.
-    pub(crate) weather: BTreeMap<String, Vec<Hold>>,
+    /// What blocks by each policy's storms.
+    pub(crate) weather: BTreeMap<String, Vec<Blocker>>,
 }
 
 /// One node that a policy asks something for.
@@ -69,56 +69,57 @@ pub(crate) struct Subject<'a> {
 pub(crate) fn permits(scene: &Scene<'_>, subject: &Subject<'_>) -> Permits {
     let always = always(scene, subject);
     let list = |grade| {
-        let mut holds = always.clone();
+        let mut blockers = always.clone();
         if subject.fence.is_some_and(|fence| stage::is_under_way(fence, grade)) {
-            holds.extend(times::pods(scene, subject, grade));
+            blockers.extend(times::pods(scene, subject, grade));
         } else {
-            holds.extend(before(scene, subject, grade));
+            blockers.extend(before(scene, subject, grade));
         }
-        holds
+        blockers
     };
     Permits { isolate: list(Grade::Isolate), drain: list(Grade::Drain), power: list(Grade::Power) }
 }
 
 /// What stops even an act that has begun.
-fn always(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
-    let mut holds = general(scene.snapshot);
+fn always(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
+    let mut blockers = general(scene.snapshot);
     if let Some(problem) = subject.unreadable {
         let text = format!("policy {}: {problem}; nothing harsher is done until it can be read", subject.policy.name);
-        holds.push(Hold::new(POLICY_UNREADABLE, text));
+        blockers.push(Blocker::new(POLICY_UNREADABLE, text));
     } else {
-        holds.extend(observes(subject.policy));
+        blockers.extend(observes(subject.policy));
     }
-    holds.extend(node::holds(scene, subject));
-    holds
+    blockers.extend(node::blockers(scene, subject));
+    blockers
 }
 
-fn observes(policy: &Policy) -> Option<Hold> {
+fn observes(policy: &Policy) -> Option<Blocker> {
     match policy.mode {
         Mode::Observe => {
             let text = format!("policy {} only observes; set spec.mode to Enforce to act", policy.name);
-            Some(Hold::new(OBSERVE, text))
+            Some(Blocker::new(OBSERVE, text))
         }
         Mode::Enforce | Mode::Paused => None,
     }
 }
 
-/// What holds everything.
-pub(crate) fn general(snapshot: &Snapshot) -> Vec<Hold> {
-    let mut holds = Vec::new();
+/// What blocks everything.
+pub(crate) fn general(snapshot: &Snapshot) -> Vec<Blocker> {
+    let mut blockers = Vec::new();
     if snapshot.epoch == 0 {
-        holds.push(Hold::new(NOT_LEADING, "another controller leads; it acts"));
+        blockers.push(Blocker::new(NOT_LEADING, "another controller leads; it acts"));
     }
     if snapshot.dry_run {
-        holds.push(Hold::new(DRY_RUN, "the controller was started with --dry-run; it only says what it would do"));
+        blockers
+            .push(Blocker::new(DRY_RUN, "the controller was started with --dry-run; it only says what it would do"));
     }
     if let Some(who) = &snapshot.stopped {
-        holds.push(Hold::new(KILL_SWITCH, format!("stopped by {who}; take it away to go on")));
+        blockers.push(Blocker::new(KILL_SWITCH, format!("stopped by {who}; take it away to go on")));
     }
     if !snapshot.host.informed {
-        holds.push(Hold::new(NOT_INFORMED, why_not_informed(snapshot)));
+        blockers.push(Blocker::new(NOT_INFORMED, why_not_informed(snapshot)));
     }
-    holds
+    blockers
 }
 
 fn why_not_informed(snapshot: &Snapshot) -> String {
@@ -132,14 +133,17 @@ fn why_not_informed(snapshot: &Snapshot) -> String {
 }
 
 /// What stops an act that has not begun.
-fn before(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
+fn before(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
     let policy = subject.policy;
-    let mut holds = Vec::new();
+    let mut blockers = Vec::new();
     if policy.mode == Mode::Paused && subject.fence.is_none() {
-        holds.push(Hold::new(PAUSED, format!("policy {} is paused; what is open is brought to its end", policy.name)));
+        blockers.push(Blocker::new(
+            PAUSED,
+            format!("policy {} is paused; what is open is brought to its end", policy.name),
+        ));
     }
     if let Some(error) = subject.error {
-        holds.push(Hold::new(PREDICATE_ERROR, format!("cannot judge this node: {error}")));
+        blockers.push(Blocker::new(PREDICATE_ERROR, format!("cannot judge this node: {error}")));
     }
     if subject.by_events_alone {
         let text = format!(
@@ -147,21 +151,21 @@ fn before(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
              reports is needed for it; ask for one in spec.when, or set spec.trustEvents",
             policy.name
         );
-        holds.push(Hold::new(EVENTS_NOT_TRUSTED, text));
+        blockers.push(Blocker::new(EVENTS_NOT_TRUSTED, text));
     }
-    holds.extend(scene.weather.get(&policy.name).into_iter().flatten().cloned());
-    holds.extend(times::new_node(scene, subject));
-    holds.extend(node::control_plane(scene, subject, grade));
-    holds.extend(budgets::holds(scene, subject, grade));
-    holds.extend(times::rate(scene, subject, grade));
+    blockers.extend(scene.weather.get(&policy.name).into_iter().flatten().cloned());
+    blockers.extend(times::new_node(scene, subject));
+    blockers.extend(node::control_plane(scene, subject, grade));
+    blockers.extend(budgets::blockers(scene, subject, grade));
+    blockers.extend(times::rate(scene, subject, grade));
     if grade != Grade::Isolate {
-        holds.extend(times::pods(scene, subject, grade));
+        blockers.extend(times::pods(scene, subject, grade));
     }
     if grade == Grade::Power {
-        holds.extend(times::restarts(scene, subject));
-        holds.extend(node::ready(scene, subject));
+        blockers.extend(times::restarts(scene, subject));
+        blockers.extend(node::ready(scene, subject));
     }
-    holds
+    blockers
 }
 
 #[cfg(test)]

@@ -87,13 +87,13 @@ pub struct Survey {
     /// Nodes to read and judge, longest silent first.
     pub silent: Vec<Silence>,
     /// Why nothing is done about any of them; one line for people.
-    pub held: Option<String>,
+    pub blocked: Option<String>,
 }
 
 /// Which agents are silent. `memory` must have observed this snapshot.
 #[must_use]
 pub fn survey(snapshot: &Snapshot, memory: &Memory, patience: &Patience, now: Now) -> Survey {
-    let blind = |why: &str| Survey { silent: Vec::new(), held: Some(why.to_owned()) };
+    let blind = |why: &str| Survey { silent: Vec::new(), blocked: Some(why.to_owned()) };
     if snapshot.epoch == 0 {
         return blind("this controller does not lead");
     }
@@ -113,7 +113,7 @@ pub fn survey(snapshot: &Snapshot, memory: &Memory, patience: &Patience, now: No
     }
     let mut silent: Vec<Silence> = snapshot.nodes.values().filter_map(|node| look.to_be_judged(node)).collect();
     silent.sort_by_key(|silence| silence.since);
-    Survey { silent, held: None }
+    Survey { silent, blocked: None }
 }
 
 struct Look<'a> {

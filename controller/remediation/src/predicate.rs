@@ -27,7 +27,7 @@ pub trait Judge: fmt::Debug + Send + Sync {
 }
 
 impl Predicate {
-    /// Whether it is true of `node`. An error is neither true nor false: the node is held, and others go on.
+    /// Whether it is true of `node`. An error is neither true nor false: the node is blocked, and others go on.
     pub fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String> {
         match self {
             Self::Never => Ok(false),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    api::fence::{Hold, NodeFence},
+    api::fence::{Blocker, NodeFence},
     facts::{Attachment, LeaseView, Node, Pod},
     policy::Policy,
     time::Moment,
@@ -24,7 +24,7 @@ pub struct Snapshot {
     pub fences: BTreeMap<String, NodeFence>,
     /// Policies that can be read, in the order of their names.
     pub policies: Vec<Policy>,
-    /// Policies that cannot: name and what is wrong. They hold what is under way by them.
+    /// Policies that cannot: name and what is wrong. They block what is under way by them.
     pub unreadable_policies: BTreeMap<String, String>,
     /// What was asked about single nodes that are in hand.
     pub cases: BTreeMap<String, Gathered>,
@@ -82,7 +82,7 @@ pub struct Gathered {
     pub pods: Option<(Moment, Vec<Pod>)>,
     pub attachments: Option<(Moment, Vec<Attachment>)>,
     /// How this node is fenced, or what speaks against it.
-    pub methods: Option<Result<FencePlan, Hold>>,
+    pub methods: Option<Result<FencePlan, Blocker>>,
     /// The last readings of its BMC, newest last; at most a few.
     pub power: Vec<PowerReading>,
     /// When it reported On last: when the answer came, however long ago it was asked.
@@ -98,7 +98,7 @@ pub struct Gathered {
 pub struct Claims {
     /// By node: which Lease is held, by whom.
     pub held: BTreeMap<String, String>,
-    /// There are such Leases, or there may be, and they cannot be read: why. It holds every node.
+    /// There are such Leases, or there may be, and they cannot be read: why. It blocks every node.
     pub unreadable: Option<String>,
     /// There are such Leases in this cluster: a remediator that takes a node in hand takes its Lease first.
     pub are_kept: bool,
@@ -139,7 +139,7 @@ pub enum PowerState {
 pub struct HostView {
     /// Its own Node, if it is one: it never acts on that.
     pub node: Option<String>,
-    /// Watches are alive and complete; false holds everything.
+    /// Watches are alive and complete; false blocks everything.
     pub informed: bool,
     /// What has not been listed again since the API server's store was seen to have gone back.
     pub unread: Option<String>,

@@ -1,6 +1,6 @@
 //! What `plan` and `kubectl describe` show of each node: what would be done now, or why nothing is.
 
-use crate::api::fence::{Hold, Phase};
+use crate::api::fence::{Blocker, Phase};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
@@ -10,10 +10,10 @@ pub struct Verdict {
     /// Other policies that are true of it as well. They decide nothing while the first does.
     pub also: Vec<String>,
     pub phase: Option<Phase>,
-    /// What is done, or would be if nothing held it: `cordon`, `drain`, `powerCycle`.
+    /// What is done, or would be if nothing blocked it: `cordon`, `drain`, `powerCycle`.
     pub next: Option<String>,
     /// Everything that speaks against it, not only the first.
-    pub holds: Vec<Hold>,
+    pub blockers: Vec<Blocker>,
     /// Predicates that could not be judged: policy and error.
     pub errors: Vec<(String, String)>,
 }

@@ -16,7 +16,7 @@ const WATCHED: [(&str, &[&str]); 2] = [("remediation", &["guard", "fence", "deci
 const DEFAULTS: [&str; 6] = ["map_or", "unwrap_or", "is_none_or(", ".ok()", "matches!(", "else { return "];
 /// The message that asks for what stands beside an occurrence.
 const WHAT_TO_DO: &str = "Ask of each: what does an unread, missing or new value do here? It must never move a node toward \
-    power off, a reap, a release or an eviction, nor take a hold away. Where an enum is matched, name its variants, so that \
+    power off, a reap, a release or an eviction, nor take a blocker away. Where an enum is matched, name its variants, so that \
     the compiler asks again when there is a new one. Else write `file | line | reason` into \
     controller/remediation/tests/unknowns.txt.";
 

@@ -1,4 +1,4 @@
-//! Who calls, as the API server knows him: what stands beside an abort, a retry and a hold.
+//! Who calls, as the API server knows him: what stands beside an abort, a retry and a pause.
 
 use nodewell_reconcile::failure::Failure;
 use serde_json::{Value, json};

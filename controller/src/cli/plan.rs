@@ -147,8 +147,8 @@ fn as_json(snapshot: &Snapshot, verdict: &Verdict) -> Value {
         "also": verdict.also,
         "phase": verdict.phase,
         "next": verdict.next,
-        "holds": verdict.holds,
-        "drainBlocked": table::blocked(snapshot, verdict),
+        "blockedBy": verdict.blockers,
+        "refusedEvictions": table::refused_evictions(snapshot, verdict),
         "errors": errors,
     })
 }

@@ -56,12 +56,12 @@ pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term,
 
 /// What is believed from here on; nothing leaves what was. `known`: there was such a namespace.
 fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<Claims> {
-    let held = |text| Some(Claims { unreadable: Some(text), ..Claims::default() });
+    let blocked = |text| Some(Claims { unreadable: Some(text), ..Claims::default() });
     match read {
         Read::Book(book) => Some(book.claims(namespace, now)),
         Read::Nobody => Some(Claims::default()),
-        Read::Closed(failure) => held(closed(namespace, failure)),
-        Read::Unknown(failure @ Failure::Refused { code: 403, .. }) if known => held(closed(namespace, failure)),
+        Read::Closed(failure) => blocked(closed(namespace, failure)),
+        Read::Unknown(failure @ Failure::Refused { code: 403, .. }) if known => blocked(closed(namespace, failure)),
         // The right was never granted, which does not stop a cluster where no remediator claims anything.
         Read::Unknown(Failure::Refused { code: 403, .. }) => Some(Claims::default()),
         // An API server that does not answer, or is too busy, reports nothing of claims.
@@ -91,7 +91,7 @@ pub(crate) fn closed(namespace: &str, failure: &Failure) -> String {
 pub(crate) fn unseen(namespace: &str, failure: &Failure) -> String {
     format!(
         "it is not known whether other remediators claim nodes: namespace {namespace} cannot be read: {failure}; \
-         nothing is held for that; apply /usr/share/nodewell-controller/rbac.yaml"
+         nothing is blocked for that; apply /usr/share/nodewell-controller/rbac.yaml"
     )
 }
 
@@ -150,15 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_to_be_there_and_cannot_be_read_holds_and_silence_changes_nothing() {
+    fn what_is_known_to_be_there_and_cannot_be_read_blocks_and_silence_changes_nothing() {
         let seen = |read: Read, known| seen(&read, "x", known, Timestamp::UNIX_EPOCH);
-        let holds = |claims: Option<Claims>| claims.map(|claims| claims.unreadable.is_some());
-        assert_eq!(holds(seen(Read::Closed(refused(403)), false)), Some(true));
-        assert_eq!(holds(seen(Read::Unknown(refused(403)), true)), Some(true));
-        assert_eq!(holds(seen(Read::Unknown(refused(403)), false)), Some(false));
-        assert_eq!(holds(seen(Read::Nobody, true)), Some(false));
+        let blocks = |claims: Option<Claims>| claims.map(|claims| claims.unreadable.is_some());
+        assert_eq!(blocks(seen(Read::Closed(refused(403)), false)), Some(true));
+        assert_eq!(blocks(seen(Read::Unknown(refused(403)), true)), Some(true));
+        assert_eq!(blocks(seen(Read::Unknown(refused(403)), false)), Some(false));
+        assert_eq!(blocks(seen(Read::Nobody, true)), Some(false));
         for failure in [refused(429), refused(401), Failure::NoAnswer("late".into())] {
-            assert_eq!(holds(seen(Read::Unknown(failure), true)), None);
+            assert_eq!(blocks(seen(Read::Unknown(failure), true)), None);
         }
         assert!(unread("x").unreadable.is_some(), "before anything was read");
     }

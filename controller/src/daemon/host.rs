@@ -66,8 +66,8 @@ pub(super) async fn watch_switch<C: Configuration>(cluster: &C, world: &World) {
         let stopped = cluster.stopped().await.unwrap_or_else(unread);
         if stopped != last {
             match &stopped {
-                Some(why) => tracing::warn!(why, "a kill switch holds: nothing is begun"),
-                None => tracing::info!("no kill switch holds any more"),
+                Some(why) => tracing::warn!(why, "a kill switch is set: nothing is begun"),
+                None => tracing::info!("no kill switch is set any more"),
             }
             last.clone_from(&stopped);
         }

@@ -1,4 +1,4 @@
-//! What a policy's own status reports: whether it can be read, how many nodes it is true of, and how many are held.
+//! What a policy's own status reports: whether it can be read, how many nodes it is true of, and how many are blocked.
 
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
@@ -24,7 +24,7 @@ const MESSAGE: usize = 4096;
 struct Word {
     problem: Option<String>,
     matched: usize,
-    held: usize,
+    blocked: usize,
 }
 
 /// While `term` is ours; a dry run has none, and writes nothing. Never returns.
@@ -56,20 +56,20 @@ pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term)
 }
 
 fn known(snapshot: &Snapshot) -> BTreeMap<String, Word> {
-    let word = |problem: Option<&String>| Word { problem: problem.cloned(), matched: 0, held: 0 };
+    let word = |problem: Option<&String>| Word { problem: problem.cloned(), matched: 0, blocked: 0 };
     let readable = snapshot.policies.iter().map(|policy| (policy.name.clone(), word(None)));
     let unreadable = snapshot.unreadable_policies.iter().map(|(name, problem)| (name.clone(), word(Some(problem))));
     readable.chain(unreadable).collect()
 }
 
-/// A node counts for each policy that is true of it, and is held for the one that decides.
+/// A node counts for each policy that is true of it, and is blocked for the one that decides.
 fn count(words: &mut BTreeMap<String, Word>, verdicts: &[Verdict]) {
     for verdict in verdicts {
         for name in verdict.policy.iter().chain(&verdict.also) {
             words.entry(name.clone()).and_modify(|word| word.matched += 1);
         }
-        if let Some(name) = verdict.policy.as_ref().filter(|_| !verdict.holds.is_empty()) {
-            words.entry(name.clone()).and_modify(|word| word.held += 1);
+        if let Some(name) = verdict.policy.as_ref().filter(|_| !verdict.blockers.is_empty()) {
+            words.entry(name.clone()).and_modify(|word| word.blocked += 1);
         }
     }
 }
@@ -100,36 +100,36 @@ fn status(before: &Value, word: &Word, now: Timestamp) -> Value {
     json!({
         "conditions": [{ "type": "Ready", "status": is, "reason": reason, "message": message, "lastTransitionTime": since }],
         "matched": word.matched,
-        "held": word.held,
+        "blocked": word.blocked,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::api::fence::Hold;
+    use nodewell_remediation::api::fence::Blocker;
 
     use super::*;
 
-    fn verdict(policy: Option<&str>, also: &[&str], held: bool) -> Verdict {
+    fn verdict(policy: Option<&str>, also: &[&str], blocked: bool) -> Verdict {
         Verdict {
             policy: policy.map(str::to_owned),
             also: also.iter().map(|name| (*name).to_owned()).collect(),
-            holds: held.then(|| Hold::new("Storm", "")).into_iter().collect(),
+            blockers: blocked.then(|| Blocker::new("Storm", "")).into_iter().collect(),
             ..Verdict::default()
         }
     }
 
     #[test]
-    fn nodes_are_counted_for_each_policy_and_held_for_the_first() {
+    fn nodes_are_counted_for_each_policy_and_blocked_for_the_first() {
         let snapshot = Snapshot { unreadable_policies: [("c".into(), "line 3".into())].into(), ..Snapshot::default() };
         let mut words = known(&snapshot);
-        let empty = Word { problem: None, matched: 0, held: 0 };
+        let empty = Word { problem: None, matched: 0, blocked: 0 };
         words.extend([("a".to_owned(), empty.clone()), ("b".to_owned(), empty)]);
         count(
             &mut words,
             &[verdict(Some("a"), &["b"], true), verdict(Some("a"), &[], false), verdict(None, &[], true)],
         );
-        let shown = |name: &str| (words[name].matched, words[name].held);
+        let shown = |name: &str| (words[name].matched, words[name].blocked);
         assert_eq!((shown("a"), shown("b"), shown("c")), ((2, 1), (1, 0), (0, 0)));
         assert_eq!(words["c"].problem.as_deref(), Some("line 3"));
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_condition_keeps_its_time_until_it_turns() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let good = Word { problem: None, matched: 1, held: 0 };
+        let good = Word { problem: None, matched: 1, blocked: 0 };
         let first = status(&Value::Null, &good, at("2026-01-01T00:00:00Z"));
         assert_eq!((first["conditions"][0]["status"].as_str(), &first["matched"]), (Some("True"), &json!(1)));
         assert_eq!(status(&first, &good, at("2026-01-01T01:00:00Z")), first, "nothing to write");

@@ -22,7 +22,7 @@ pub(super) fn judge(refusal: Refusal<'_>) -> Failure {
         409 if is_another_uid(&message) => Failure::NotFound,
         409 => Failure::Conflict(message),
         429 if is_of_a_budget(&status) => {
-            Failure::Blocked { message: blocked(&status, message), retry: retry(&status, refusal) }
+            Failure::EvictionRefused { message: refused_by_budget(&status, message), retry: retry(&status, refusal) }
         }
         // kube-apiserver's own message for a pod with two budgets: this it knows not to have done.
         500 if message.contains("more than one PodDisruptionBudget") => Failure::Refused { code: 500, message },
@@ -43,7 +43,7 @@ fn is_of_a_budget(status: &Value) -> bool {
 }
 
 /// The cause names the budget and its numbers; the message names neither.
-fn blocked(status: &Value, message: String) -> String {
+fn refused_by_budget(status: &Value, message: String) -> String {
     let causes = status["details"]["causes"].as_array().into_iter().flatten();
     let told: Vec<&str> = causes.filter_map(|cause| cause["message"].as_str()).collect();
     if told.is_empty() { message } else { format!("{message} {}", told.join(" ")) }
@@ -83,7 +83,7 @@ mod tests {
                 "reason": "DisruptionBudget", "message": "The disruption budget web needs 2 healthy pods and has 2 currently",
             }], "retryAfterSeconds": 10 },
         });
-        let Failure::Blocked { message, retry } = judged(429, &body) else { panic!("not blocked") };
+        let Failure::EvictionRefused { message, retry } = judged(429, &body) else { panic!("not refused by a budget") };
         assert!(message.contains("disruption budget web needs 2"), "{message}");
         assert_eq!(retry, Some(Duration::from_secs(10)));
     }

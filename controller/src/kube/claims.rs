@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_leases_of_nodes_are_read_and_only_those_of_others_hold() {
+    fn only_leases_of_nodes_are_read_and_only_those_of_others_block() {
         let mut other = lease("nhc", 0, json!(60));
         other.metadata.name = Some("lock-n1".into());
         let mut ours = lease(FIELD_MANAGER, 0, json!(60));

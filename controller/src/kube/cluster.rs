@@ -34,7 +34,7 @@ pub struct Settings {
     /// The namespace of other remediators' Leases; nothing: none is asked for.
     pub claims: Option<String>,
     /// Any of these files stops everything.
-    pub hold_files: Vec<PathBuf>,
+    pub pause_files: Vec<PathBuf>,
     /// The longest a request may take; see [`Settings::REQUEST_TIMEOUT`].
     pub request_timeout: Duration,
 }
@@ -203,7 +203,7 @@ impl Configuration for KubeCluster {
     }
 
     async fn stopped(&self) -> Result<Option<String>, Failure> {
-        match switch::of_files(&self.settings.hold_files) {
+        match switch::of_files(&self.settings.pause_files) {
             Some(reason) => Ok(Some(reason)),
             None => switch::of_config_map(&self.wire, &self.settings.namespace).await,
         }

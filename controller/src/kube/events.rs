@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn the_same_words_are_one_event_and_others_another() {
         let now: Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
-        let one = event(("n", "u"), &Telling::warning("Held", "budget"), now);
+        let one = event(("n", "u"), &Telling::warning("Blocked", "budget"), now);
         assert_eq!(one["type"], "Warning");
         assert_eq!(one["involvedObject"]["uid"], "u");
         assert_eq!(one["firstTimestamp"], "2026-01-02T03:04:05Z");
-        let name = |message: &str, uid: &str| super::name(("n", uid), &Telling::warning("Held", message));
+        let name = |message: &str, uid: &str| super::name(("n", uid), &Telling::warning("Blocked", message));
         assert_eq!(one["metadata"]["name"], name("budget", "u"));
         assert_ne!(name("budget", "u"), name("storm", "u"));
         assert_ne!(name("budget", "u"), name("budget", "v"));

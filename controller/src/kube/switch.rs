@@ -10,8 +10,8 @@ use nodewell_reconcile::failure::Failure;
 
 use super::wire::Wire;
 
-/// In the controller's namespace; `nodewell-controller hold` makes it.
-pub const HOLD_CONFIG_MAP: &str = "nodewell-hold";
+/// In the controller's namespace; `nodewell-controller pause` makes it.
+pub const PAUSE_CONFIG_MAP: &str = "nodewell-pause";
 
 /// A reason, if one of these files is there.
 pub(super) fn of_files(files: &[PathBuf]) -> Option<String> {
@@ -30,10 +30,10 @@ fn of_file(file: &Path) -> Option<String> {
 
 /// A reason, if the ConfigMap is there.
 pub(super) async fn of_config_map(wire: &Wire, namespace: &str) -> Result<Option<String>, Failure> {
-    let path = format!("/api/v1/namespaces/{namespace}/configmaps/{HOLD_CONFIG_MAP}");
+    let path = format!("/api/v1/namespaces/{namespace}/configmaps/{PAUSE_CONFIG_MAP}");
     let Some(map) = wire.get::<ConfigMap>(&path).await? else { return Ok(None) };
     let reason = map.data.and_then(|data| data.get("reason").cloned()).unwrap_or_default();
-    let name = format!("ConfigMap {namespace}/{HOLD_CONFIG_MAP}");
+    let name = format!("ConfigMap {namespace}/{PAUSE_CONFIG_MAP}");
     Ok(Some(if reason.is_empty() { format!("{name} is there") } else { format!("{name}: {reason}") }))
 }
 

@@ -25,11 +25,11 @@ pub(super) fn done(page: &mut Page, told: &Told, leads: bool) {
         .sample(&[("outcome", "conflict")], nodes.conflicts)
         .sample(&[("outcome", "failed")], nodes.failures);
     page.metric(
-        "nodewell_controller_agents_held",
+        "nodewell_controller_agents_blocked",
         Kind::Gauge,
         "1 while silent agents are left alone; the journal says why.",
     )
-    .sample(&[], (leads && told.held).into());
+    .sample(&[], (leads && told.blocked).into());
     page.metric("nodewell_controller_signing_requests_total", Kind::Counter, "Decisions on agents' certificates.")
         .sample(&[("outcome", "approved")], requests.approved)
         .sample(&[("outcome", "denied")], requests.denied)
@@ -58,7 +58,7 @@ mod tests {
     fn told() -> Told {
         Told {
             liveness: liveness::Counts { silenced: 2, collected: 1, ..liveness::Counts::default() },
-            held: true,
+            blocked: true,
             enrolment: enrolment::Counts { approved: 3, ..enrolment::Counts::default() },
             refused: [("AnotherNode", 1)].into(),
             waiting: [("AnotherNode", 1)].into(),
@@ -77,7 +77,7 @@ mod tests {
         for line in [
             "nodewell_controller_agent_nodes_total{outcome=\"silenced\"} 2\n",
             "nodewell_controller_agent_nodes_total{outcome=\"collected\"} 1\n",
-            "nodewell_controller_agents_held 1\n",
+            "nodewell_controller_agents_blocked 1\n",
             "nodewell_controller_signing_requests_total{outcome=\"approved\"} 3\n",
             "nodewell_controller_signing_requests_refused_total{reason=\"AnotherNode\"} 1\n",
             "nodewell_controller_signing_requests_waiting{reason=\"AnotherNode\"} 1\n",
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn who_does_not_lead_any_more_knows_of_nothing_that_waits() {
-        assert!(text(false).contains("nodewell_controller_agents_held 0\n"));
+        assert!(text(false).contains("nodewell_controller_agents_blocked 0\n"));
         assert!(!text(false).contains("waiting{"));
         assert!(text(false).contains("refused_total{reason=\"AnotherNode\"} 1\n"), "a counter stays");
     }

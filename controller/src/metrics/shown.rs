@@ -1,4 +1,4 @@
-//! What is shown of the cache: who leads, what is in hand, what is held and why.
+//! What is shown of the cache: who leads, what is in hand, what is blocked and why.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{kdump, kube::Asked};
 
-/// Holds that mean a storm.
+/// Blockers that mean a storm.
 const STORM: [&str; 2] = ["Storm", "StormCooldown"];
 
 pub(super) fn text(shown: &Shown) -> String {
@@ -24,7 +24,7 @@ pub(super) fn text(shown: &Shown) -> String {
     });
     cache(&mut page, shown);
     let verdicts = shown.world.verdicts();
-    holds(&mut page, &verdicts);
+    blockers(&mut page, &verdicts);
     let leads = shown.world.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
     let told = shown.tally.told();
     agents::done(&mut page, &told, leads);
@@ -97,15 +97,19 @@ fn fences(page: &mut Page, snapshot: &Snapshot) {
     }
 }
 
-fn holds(page: &mut Page, verdicts: &[Verdict]) {
+fn blockers(page: &mut Page, verdicts: &[Verdict]) {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for hold in verdicts.iter().flat_map(|verdict| &verdict.holds) {
-        *reasons.entry(&hold.reason).or_default() += 1;
+    for blocker in verdicts.iter().flat_map(|verdict| &verdict.blockers) {
+        *reasons.entry(&blocker.reason).or_default() += 1;
     }
     let storm = STORM.iter().any(|reason| reasons.contains_key(reason));
-    page.metric("nodewell_controller_storm", Kind::Gauge, "1 while a storm, or its cooldown, holds.")
+    page.metric("nodewell_controller_storm", Kind::Gauge, "1 while a storm, or its cooldown, lasts.")
         .sample(&[], storm.into());
-    page.metric("nodewell_controller_holds", Kind::Gauge, "Nodes held, by reason; docs/remediation.md has each.");
+    page.metric(
+        "nodewell_controller_blocked_nodes",
+        Kind::Gauge,
+        "Blocked nodes, by reason; docs/remediation.md has each.",
+    );
     for (reason, count) in reasons {
         page.sample(&[("reason", reason)], count);
     }

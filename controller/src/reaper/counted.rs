@@ -4,7 +4,7 @@ use nodewell_power::runner::Runner;
 use nodewell_reconcile::{lifeline::Lifeline, power::Power, world::World};
 use nodewell_remediation::{
     action::Failed,
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::Node,
     snapshot::{FencePlan, PowerState},
 };
@@ -49,7 +49,7 @@ impl<P> Reaping<P> {
 }
 
 impl<P: Power> Power for Reaping<P> {
-    async fn plan(&self, node: &Node) -> Result<FencePlan, Hold> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
         self.power.plan(node).await
     }
 

@@ -24,7 +24,7 @@ const ROLE: &str = include_str!("../../../packaging/rbac/nodewell-controller-cla
 
 // In this order: a namespace cannot be deleted here.
 cases![
-    a_namespace_that_is_not_there_claims_nothing_and_one_that_is_closed_holds,
+    a_namespace_that_is_not_there_claims_nothing_and_one_that_is_closed_blocks,
     a_node_is_claimed_by_one_at_a_time,
     the_program_waits_for_a_peer_and_makes_peers_wait,
 ];
@@ -49,7 +49,7 @@ async fn holder(server: &Server, node: &str) -> Option<Value> {
     lease.map(|lease| lease["spec"]["holderIdentity"].clone())
 }
 
-async fn a_namespace_that_is_not_there_claims_nothing_and_one_that_is_closed_holds(server: Arc<Server>) {
+async fn a_namespace_that_is_not_there_claims_nothing_and_one_that_is_closed_blocks(server: Arc<Server>) {
     assert!(matches!(read(&server).await, Read::Nobody), "{:?}", read(&server).await);
     let everywhere = claims::read(server.cluster("admin").await.wire(), NAMESPACE).await;
     assert!(matches!(everywhere, Read::Nobody), "an empty list of nothing: {everywhere:?}");

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_controller::kube::{HOLD_CONFIG_MAP, KubeCluster};
+use nodewell_controller::kube::{KubeCluster, PAUSE_CONFIG_MAP};
 use nodewell_reconcile::{
     cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes},
     failure::Failure,
@@ -73,19 +73,19 @@ async fn an_event_is_counted(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let uid = make_node(&server, "noted").await;
     for _ in 0..3 {
-        cluster.tell("noted", &uid, &Telling::warning("RemediationHeld", "the budget of zone a is used up")).await;
+        cluster.tell("noted", &uid, &Telling::warning("RemediationBlocked", "the budget of zone a is used up")).await;
     }
     let said = server.kubectl_says(&["describe", "node", "noted"]).unwrap();
-    assert!(said.contains("RemediationHeld") && said.contains("x3") && said.contains("zone a is used up"), "{said}");
+    assert!(said.contains("RemediationBlocked") && said.contains("x3") && said.contains("zone a is used up"), "{said}");
 }
 
 async fn the_kill_switch_stops(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     assert_eq!(cluster.stopped().await, Ok(None));
-    let create = ["-n", "nodewell", "create", "configmap", HOLD_CONFIG_MAP, "--from-literal=reason=rack 4"];
+    let create = ["-n", "nodewell", "create", "configmap", PAUSE_CONFIG_MAP, "--from-literal=reason=rack 4"];
     assert!(server.kubectl(&create));
     assert!(cluster.stopped().await.unwrap().unwrap().ends_with("rack 4"));
-    assert!(server.kubectl(&["-n", "nodewell", "delete", "configmap", HOLD_CONFIG_MAP]));
+    assert!(server.kubectl(&["-n", "nodewell", "delete", "configmap", PAUSE_CONFIG_MAP]));
     assert_eq!(cluster.stopped().await, Ok(None));
     assert!(server.kubectl(&["-n", "nodewell", "create", "secret", "generic", "s", "--from-literal=password=p w"]));
     assert_eq!(cluster.secret("s").await.unwrap().unwrap()["password"], b"p w");

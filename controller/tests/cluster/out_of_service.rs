@@ -64,7 +64,7 @@ async fn pods_of_a_dead_node_are_forced_away_past_their_budget(server: Arc<Serve
     wait_for_budget(&server, "ledger").await;
     node.die().await;
     let refused = cluster.evict(&pod, None).await;
-    assert!(matches!(refused, Err(Failure::Blocked { .. })), "the budget guards nothing: {refused:?}");
+    assert!(matches!(refused, Err(Failure::EvictionRefused { .. })), "the budget guards nothing: {refused:?}");
     let story = Story::of(&server, &node.name).await;
     let tainted = release(&server, &node, Effect::NoExecute).await;
     let ending = story.until_ending(&pod).await;

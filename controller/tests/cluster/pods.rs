@@ -1,4 +1,4 @@
-//! Pods: evicted and deleted by UID, held by budgets, read with their claims.
+//! Pods: evicted and deleted by UID, guarded by budgets, read with their claims.
 
 use std::{sync::Arc, time::Duration};
 
@@ -48,8 +48,11 @@ async fn a_budget_blocks_and_names_itself(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let guarded = make_pod(&server, "guarded", "draining", json!({})).await;
     make_budget(&server, "guarded").await;
-    let blocked = cluster.evict(&guarded, None).await;
-    assert!(matches!(&blocked, Err(Failure::Blocked { message, .. }) if message.contains("guarded")), "{blocked:?}");
+    let refused = cluster.evict(&guarded, None).await;
+    assert!(
+        matches!(&refused, Err(Failure::EvictionRefused { message, .. }) if message.contains("guarded")),
+        "{refused:?}"
+    );
     let pod: Pod = cluster.pod(&guarded).await.unwrap().unwrap();
     let budgets = cluster.budgets_of(&pod).await.unwrap();
     assert_eq!((budgets.len(), budgets[0].name.as_str(), budgets[0].disruptions_allowed), (1, "guarded", 0));

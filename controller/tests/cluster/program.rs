@@ -10,7 +10,7 @@ use crate::{
     server::Server,
 };
 
-cases![people_see_the_plan_hold_and_abort, the_program_leads_cordons_and_stops_when_told,];
+cases![people_see_the_plan_pause_and_abort, the_program_leads_cordons_and_stops_when_told,];
 
 /// The program itself, as an administrator; what it prints, with its exit code.
 pub(crate) fn program(server: &Server, words: &[&str]) -> (Option<i32>, String) {
@@ -21,7 +21,7 @@ pub(crate) fn program(server: &Server, words: &[&str]) -> (Option<i32>, String) 
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }
 
-async fn people_see_the_plan_hold_and_abort(server: Arc<Server>) {
+async fn people_see_the_plan_pause_and_abort(server: Arc<Server>) {
     make_node(&server, "planned").await;
     let (code, plan) = program(&server, &["plan"]);
     assert_eq!(code, Some(0), "{plan}");
@@ -31,11 +31,11 @@ async fn people_see_the_plan_hold_and_abort(server: Arc<Server>) {
     assert_eq!(program(&server, &["plan", "--node", "absent"]).0, Some(70));
     let (_, json) = program(&server, &["plan", "--json"]);
     assert!(serde_json::from_str::<Value>(&json).unwrap()["nodes"].is_array(), "{json}");
-    assert_eq!(program(&server, &["hold", "rack 4"]).0, Some(0));
+    assert_eq!(program(&server, &["pause", "rack 4"]).0, Some(0));
     let plan = program(&server, &["plan"]).1;
-    assert!(plan.starts_with("stopped: ConfigMap nodewell/nodewell-hold: admin: rack 4\n"), "{plan}");
-    assert_eq!(program(&server, &["hold", "rack 5"]).0, Some(0));
-    assert_eq!(program(&server, &["release"]).0, Some(0));
+    assert!(plan.starts_with("stopped: ConfigMap nodewell/nodewell-pause: admin: rack 4\n"), "{plan}");
+    assert_eq!(program(&server, &["pause", "rack 5"]).0, Some(0));
+    assert_eq!(program(&server, &["resume"]).0, Some(0));
     assert_eq!(program(&server, &["abort", "planned"]).0, Some(70));
     let cluster = server.cluster("controller").await;
     cluster.open(&fence("planned")).await.unwrap();

@@ -53,7 +53,7 @@ async fn a_record_does_not_change_but_for_abort(server: Arc<Server>) {
     assert!(cluster.fence("fixed").await.unwrap().unwrap().spec.abort);
     assert!(!server.kubectl(&["patch", "nf", "fixed", "--type=merge", "-p", "{\"spec\":{\"abort\":false}}"]));
     let columns = server.kubectl_says(&["get", "nf", "fixed"]).unwrap();
-    assert!(columns.starts_with("NAME    PHASE   STEP   STATUS   POLICY   HOLD   AGE"), "{columns}");
+    assert!(columns.starts_with("NAME    PHASE   STEP   STATUS   POLICY   BLOCKED BY   AGE"), "{columns}");
     let other_name = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "NodeFence",
         "metadata": { "name": "a" }, "spec": { "nodeName": "b", "nodeUID": "u" } });
     assert!(server.apply(&other_name.to_string()).unwrap_err().contains("named like its node"));

@@ -1,4 +1,4 @@
-//! What the program reports: of nodes that it holds, of policies that cannot be read, in a dry run, and in a plan.
+//! What the program reports: of nodes that are blocked, of policies that cannot be read, in a dry run, and in a plan.
 
 use std::{path::Path, process::Command, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     server::Server,
 };
 
-cases![what_holds_and_what_is_wrong_is_said, a_plan_judges_by_the_ages_of_the_api_server];
+cases![what_blocks_and_what_is_wrong_is_said, a_plan_judges_by_the_ages_of_the_api_server];
 
 const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 
@@ -52,10 +52,10 @@ async fn status(server: &Server, policy: &str) -> Value {
     wire.get::<Value>(&format!("{POLICIES}/{policy}")).await.unwrap().unwrap()["status"].clone()
 }
 
-async fn what_holds_and_what_is_wrong_is_said(server: Arc<Server>) {
+async fn what_blocks_and_what_is_wrong_is_said(server: Arc<Server>) {
     // Other cases leave a policy behind; the first by name decides.
-    make_node(&server, "held-back").await;
-    mark(&server, "held-back", "FanLost", Timestamp::now()).await;
+    make_node(&server, "blocked").await;
+    mark(&server, "blocked", "FanLost", Timestamp::now()).await;
     server.apply(&policy("a-watching", "has(conditions.FanLost)", "0s")).unwrap();
     server.apply(&policy("broken", "nope(", "0s")).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -63,22 +63,22 @@ async fn what_holds_and_what_is_wrong_is_said(server: Arc<Server>) {
     let dry = service(&server, &log, "--dry-run");
     let told = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     until("rehearsed", async || told("dry").contains("would cordon by policy a-watching")).await;
-    assert!(told("dry").contains("held-back"), "{}", told("dry"));
+    assert!(told("dry").contains("blocked"), "{}", told("dry"));
     assert_eq!(told("dry").matches("would cordon by policy a-watching").count(), 1, "{}", told("dry"));
     drop(dry);
-    assert!(events(&server, "held-back").await.is_empty(), "a dry run writes nothing");
+    assert!(events(&server, "blocked").await.is_empty(), "a dry run writes nothing");
     assert_eq!(status(&server, "a-watching").await, Value::Null);
 
     let _real = service(&server, &folder.path().join("real"), "--no-dry-run");
-    until("an Event is sent", async || !events(&server, "held-back").await.is_empty()).await;
-    let event = events(&server, "held-back").await.remove(0);
-    assert_eq!(event["reason"], "Held");
+    until("an Event is sent", async || !events(&server, "blocked").await.is_empty()).await;
+    let event = events(&server, "blocked").await.remove(0);
+    assert_eq!(event["reason"], "Blocked");
     assert!(event["message"].as_str().unwrap().contains("\nObserve: "), "{event}");
     until("judged", async || status(&server, "broken").await["conditions"][0]["status"] == "False").await;
     assert!(told("real").contains("the policy cannot be read"), "{}", told("real"));
     until("counted", async || status(&server, "a-watching").await["matched"] == 1).await;
     let watching = status(&server, "a-watching").await;
-    assert_eq!((&watching["conditions"][0]["status"], &watching["held"]), (&json!("True"), &json!(1)), "{watching}");
+    assert_eq!((&watching["conditions"][0]["status"], &watching["blocked"]), (&json!("True"), &json!(1)), "{watching}");
     assert!(server.kubectl(&["delete", "remediationpolicy", "a-watching", "broken"]));
 }
 

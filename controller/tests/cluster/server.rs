@@ -207,7 +207,7 @@ pub(crate) fn settings() -> Settings {
         lease_namespace: "nodewell-controller".into(),
         lease: "nodewell-controller".into(),
         claims: Some("medik8s-leases".into()),
-        hold_files: Vec::new(),
+        pause_files: Vec::new(),
         request_timeout: Duration::from_secs(10),
     }
 }

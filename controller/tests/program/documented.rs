@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 const RUNBOOK: &str = include_str!("../../../docs/remediation.md");
 
-/// The reasons of `Hold::new("Word"` and of the guards' list, in all that decides or performs.
+/// The reasons of `Blocker::new("Word"` and of the guards' list, in all that decides or performs.
 fn reasons(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
@@ -15,7 +15,7 @@ fn reasons(folder: &Path, found: &mut Vec<String>) {
             // Tests at the end of a file make up reasons of their own.
             let text = fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
-            let marks: &[&str] = if path.ends_with("guard/reason.rs") { &["&str = \""] } else { &["Hold::new(\""] };
+            let marks: &[&str] = if path.ends_with("guard/reason.rs") { &["&str = \""] } else { &["Blocker::new(\""] };
             found.extend(marks.iter().flat_map(|mark| code.split(mark).skip(1)).filter_map(word));
         }
     }

@@ -144,7 +144,7 @@ impl Judge {
         Self { world: world(clock), clock, memory: Memory::default() }
     }
 
-    /// Decides until nothing more is written: the phase of the record, and its hold.
+    /// Decides until nothing more is written: the phase of the record, and what blocks it.
     fn settle(&mut self) -> (Phase, Option<String>) {
         look_around(&self.world, self.clock);
         for _ in 0..10 {
@@ -161,7 +161,7 @@ impl Judge {
         }
         self.world.with(|snapshot| {
             let status = &snapshot.fences["n0"].status;
-            (status.phase, status.hold.as_ref().map(|hold| hold.reason.clone()))
+            (status.phase, status.blocked_by.as_ref().map(|blocker| blocker.reason.clone()))
         })
     }
 

@@ -101,7 +101,7 @@ fn peoples_roles_are_no_wider_than_their_names() {
     for (name, deletes) in [("nodewell:operator", false), ("nodewell:fencer", true)] {
         let rules = rules_of(&all, "Role", name);
         assert!(
-            rules.iter().all(|rule| rule["resourceNames"].as_array().is_some_and(|names| names == &["nodewell-hold"]))
+            rules.iter().all(|rule| rule["resourceNames"].as_array().is_some_and(|names| names == &["nodewell-pause"]))
         );
         assert_eq!(may(&rules, "delete", "configmaps"), deletes, "{name}");
     }

@@ -12,7 +12,7 @@ use nodewell_reconcile::{
 };
 use nodewell_remediation::{
     action::Telling,
-    api::{HOLD, fence::NodeFence},
+    api::{SKIP_REMEDIATION, fence::NodeFence},
     facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
     time::Moment,
 };
@@ -132,8 +132,8 @@ impl Nodes for SimCluster {
     async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
         self.call(|truth| {
             let mut node = truth.store.nodes.get(name).map(|node| (**node).clone());
-            if truth.scene.mutation == Mutation::DeafToHold {
-                node.iter_mut().for_each(|node| drop(node.annotations.remove(HOLD)));
+            if truth.scene.mutation == Mutation::DeafToSkip {
+                node.iter_mut().for_each(|node| drop(node.annotations.remove(SKIP_REMEDIATION)));
             }
             Ok(node)
         })

@@ -7,7 +7,7 @@ use std::{future::Future, time::Duration};
 use nodewell_reconcile::{lifeline::Lifeline, power::Power, reach::Prober};
 use nodewell_remediation::{
     action::Failed,
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::Node,
     snapshot::{FencePlan, PowerState},
 };
@@ -161,7 +161,7 @@ fn name(manner: &impl std::fmt::Debug) -> String {
 }
 
 impl Power for SimPower {
-    async fn plan(&self, node: &Node) -> Result<FencePlan, Hold> {
+    async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
         sleep(self.delay(50, 500)).await;
         let identity = (self.manner(node) != Manner::Hangs).then_some(Ok(()));
         let storage_only = self.cuts_storage().then(|| SAN.to_owned());

@@ -10,7 +10,7 @@
 //! | I5 two leaders | [`acts`]: every write and every agent, and what lands late; [`restored`]: one number, one leader |
 //! | I9 cooldown | [`weather`] |
 //! | I10 what is missing, I16 what cannot be read | [`monotone`], beside real decisions; I16 also in [`acts`] and [`taint`] |
-//! | I11 stop, hold, abort, pause | [`acts`], [`pods`], [`records`], [`taint`] |
+//! | I11 stop, skip, abort, pause | [`acts`], [`pods`], [`records`], [`taint`] |
 //! | I15 dry run | every write |
 //! | I18 edges | [`records`] |
 //! | I20 clocks | half of the seeds have skewed ones; the same seed with and without has to do the same (`tests/sim.rs`) |

@@ -88,7 +88,7 @@ pub enum Theme {
     Provider,
     /// Fencing cuts nodes off one storage, and off nothing else.
     Storage,
-    /// People at work: holds, aborts, edits, objects deleted by hand.
+    /// People at work: nodes to skip, aborts, edits, objects deleted by hand.
     People,
 }
 

@@ -147,11 +147,11 @@ impl<'a> Scene<'a> {
         words.get(LOST).map(Value::as_u64)
     }
 
-    /// Why the record is held, a line for each reason; empty if it is not.
+    /// Why the record is blocked, a line for each reason; empty if it is not.
     #[must_use]
-    pub fn hold(&self) -> String {
-        let hold = fence(self.cluster, LOST).map(|fence| fence["status"]["hold"]["message"].clone());
-        hold.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+    pub fn blocked_by(&self) -> String {
+        let blocker = fence(self.cluster, LOST).map(|fence| fence["status"]["hold"]["message"].clone());
+        blocker.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     #[must_use]

@@ -17,7 +17,7 @@ impl<C: Configuration> NativePower<C> {
     /// # Errors
     /// What has to be mended before the check can run.
     pub async fn unpinned(&self, node: &Node) -> Result<Option<Unpinned>, String> {
-        let ready = self.ready(node, Duration::ZERO).await.map_err(|hold| hold.message)?;
+        let ready = self.ready(node, Duration::ZERO).await.map_err(|blocker| blocker.message)?;
         if let Err(unpinned) = ready.accepted() {
             return Ok(Some(unpinned));
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use nodewell_remediation::{
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::Node,
     method::{Plugs, Ready},
     time::Moment,
@@ -26,8 +26,8 @@ pub(super) struct Memory {
 struct Remembered {
     of: About,
     at: Moment,
-    found: Result<Arc<Ready>, Hold>,
-    identity: Option<(Moment, Result<(), Hold>)>,
+    found: Result<Arc<Ready>, Blocker>,
+    identity: Option<(Moment, Result<(), Blocker>)>,
 }
 
 /// How old an answer may be.
@@ -64,14 +64,14 @@ impl About {
 }
 
 impl Memory {
-    pub(super) fn configured(&self, node: &Node, now: Moment, ages: Ages) -> Option<Result<Arc<Ready>, Hold>> {
+    pub(super) fn configured(&self, node: &Node, now: Moment, ages: Ages) -> Option<Result<Arc<Ready>, Blocker>> {
         let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
         (now.since(kept.at) < ages.of(&kept.found)).then(|| kept.found.clone())
     }
 
     /// An identity that was proven for another configuration is forgotten. Plugs of a configuration that cannot be read
     /// any more stay: they may still be wired so.
-    pub(super) fn configure(&mut self, node: &Node, now: Moment, found: Result<Arc<Ready>, Hold>) {
+    pub(super) fn configure(&mut self, node: &Node, now: Moment, found: Result<Arc<Ready>, Blocker>) {
         if let Ok(ready) = &found {
             self.plugs.set(ready);
         }
@@ -93,13 +93,13 @@ impl Memory {
         ready: &Arc<Ready>,
         now: Moment,
         ages: Ages,
-    ) -> Option<Result<(), Hold>> {
+    ) -> Option<Result<(), Blocker>> {
         let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
         let (at, identity) = kept.identity.as_ref()?;
         (kept.found.as_ref() == Ok(ready) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
     }
 
-    pub(super) fn identify(&mut self, node: &Node, ready: &Arc<Ready>, now: Moment, identity: Result<(), Hold>) {
+    pub(super) fn identify(&mut self, node: &Node, ready: &Arc<Ready>, now: Moment, identity: Result<(), Blocker>) {
         let kept = self.nodes.get_mut(&node.name).filter(|kept| kept.found.as_ref() == Ok(ready));
         if let Some(kept) = kept.filter(|kept| kept.of == About::of(node)) {
             kept.identity = Some((now, identity));

@@ -2,7 +2,7 @@
 
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::{Node, Truth},
     guard::reason,
     method::Ready,
@@ -26,7 +26,7 @@ impl<C: Configuration> NativePower<C> {
     pub async fn preflight(&self, node: &Node) -> Preflight {
         let ready = match self.proven(node, self.settings.refresh).await {
             Ok(ready) => ready,
-            Err(hold) => return refused(hold),
+            Err(blocker) => return refused(blocker),
         };
         let say = |status, reason, message: String| Preflight { status, reason, message };
         let states = self.states(&ready).await;
@@ -55,10 +55,10 @@ fn by(ready: &Ready) -> String {
     std::iter::once(by).chain(ready.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
-fn refused(hold: Hold) -> Preflight {
-    let known = [reason::NO_METHODS, reason::IDENTITY_UNPROVEN].into_iter().find(|known| *known == hold.reason);
+fn refused(blocker: Blocker) -> Preflight {
+    let known = [reason::NO_METHODS, reason::IDENTITY_UNPROVEN].into_iter().find(|known| *known == blocker.reason);
     // Right after a start, and over in a moment.
-    let is_early = UNREAD.iter().any(|word| hold.message.contains(word));
+    let is_early = UNREAD.iter().any(|word| blocker.message.contains(word));
     let status = if known == Some(reason::NO_METHODS) || is_early { Truth::Unknown } else { Truth::False };
-    Preflight { status, reason: known.unwrap_or(reason::FENCE_NOT_READY), message: hold.message }
+    Preflight { status, reason: known.unwrap_or(reason::FENCE_NOT_READY), message: blocker.message }
 }

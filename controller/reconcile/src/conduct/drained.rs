@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nodewell_remediation::{
     action::{Done, Failed, Outcome, Telling},
-    api::{HOLD, fence::NodeFence, policy::Mode},
+    api::{SKIP_REMEDIATION, fence::NodeFence, policy::Mode},
     drain::{DrainRules, Limits},
     policy::{Policy, Rate},
     snapshot::Snapshot,
@@ -65,9 +65,9 @@ fn forbids(snapshot: &Snapshot, fence: &NodeFence) -> Option<String> {
     if record.spec.abort {
         return Some("a person aborted it".into());
     }
-    let of_node = snapshot.nodes.get(name).and_then(|node| node.annotations.get(HOLD));
-    if let Some(why) = of_node.or_else(|| record.metadata.annotations.get(HOLD)) {
-        return Some(format!("held by the annotation {HOLD}={why}"));
+    let of_node = snapshot.nodes.get(name).and_then(|node| node.annotations.get(SKIP_REMEDIATION));
+    if let Some(why) = of_node.or_else(|| record.metadata.annotations.get(SKIP_REMEDIATION)) {
+        return Some(format!("skipped by the annotation {SKIP_REMEDIATION}={why}"));
     }
     let policy = snapshot.policies.iter().find(|policy| policy.name == fence.spec.policy);
     match policy.map(|policy| policy.mode) {
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_ends_when_a_person_stops_holds_aborts_or_deletes() {
+    fn a_drain_ends_when_a_person_stops_skips_aborts_or_deletes() {
         let stops: [fn(&mut Snapshot); 4] = [
             |snapshot| snapshot.stopped = Some("a file".into()),
             |snapshot| snapshot.fences.clear(),
             |snapshot| snapshot.fences.values_mut().for_each(|fence| fence.spec.abort = true),
             |snapshot| {
                 let fences = snapshot.fences.values_mut();
-                fences.for_each(|fence| drop(fence.metadata.annotations.insert(HOLD.into(), "me".into())));
+                fences.for_each(|fence| drop(fence.metadata.annotations.insert(SKIP_REMEDIATION.into(), "me".into())));
             },
         ];
         for stop in stops {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use nodewell_remediation::{
-    api::fence::{Hold, NodeFenceStatus},
+    api::fence::{Blocker, NodeFenceStatus},
     decide::Wants,
     facts::Node,
     guard::reason::FENCE_NOT_READY,
@@ -139,7 +139,7 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
         let plan = timeout(PATIENCE, self.power.plan(&node)).await;
         let plan = plan.unwrap_or_else(|_| {
             let text = format!("nothing was heard of its methods for {} s", PATIENCE.as_secs());
-            Err(Hold::new(FENCE_NOT_READY, text))
+            Err(Blocker::new(FENCE_NOT_READY, text))
         });
         self.world.gather(name, |case| {
             let mattered = cuts_storage(case.methods.as_ref());

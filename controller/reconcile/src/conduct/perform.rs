@@ -154,7 +154,7 @@ pub(super) fn failed(failure: Failure) -> Failed {
     match failure {
         Failure::NotFound => Failed::Gone("the Node is not there any more, or is another one".into()),
         Failure::NoAnswer(_) => Failed::InDoubt(failure.to_string()),
-        Failure::Conflict(_) | Failure::Blocked { .. } | Failure::Refused { .. } => {
+        Failure::Conflict(_) | Failure::EvictionRefused { .. } | Failure::Refused { .. } => {
             Failed::Refused(failure.to_string())
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nodewell_remediation::{
     action::Failed,
     api::{
-        HOLD,
+        SKIP_REMEDIATION,
         fence::{DrainReport, Irreversible, NodeFence},
     },
     drain::ends_with_power,
@@ -23,7 +23,7 @@ use crate::{
     power::Power,
 };
 
-/// A kill switch holds a second after it was set: what was read longer ago is read again.
+/// A kill switch stops a second after it was set: what was read longer ago is read again.
 const FRESH: Duration = Duration::from_millis(800);
 const TRIES: usize = 3;
 
@@ -76,8 +76,8 @@ impl<C: Cluster, P: Power> Conductor<'_, C, P> {
     fn check_node(&self, node: &Node) -> Refusal {
         let own = self.world.with(|snapshot| snapshot.host.node.clone());
         refuse_if(own.as_ref() == Some(&node.name), || "this is the host that judges".into())?;
-        refuse_if(node.annotations.contains_key(HOLD), || {
-            format!("Node {} is held by its annotation {HOLD}", node.name)
+        refuse_if(node.annotations.contains_key(SKIP_REMEDIATION), || {
+            format!("Node {} is skipped by its annotation {SKIP_REMEDIATION}", node.name)
         })
     }
 
@@ -160,7 +160,7 @@ fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Refusal 
     // A boot that only one of both names may have begun since.
     let rebooted = node.boot_id != fence.status.boot_id;
     refuse_if(rebooted, || "the node has booted since this was meant".into())?;
-    claimed(node).map_or(Ok(()), |hold| Err(format!("{}: {}", hold.reason, hold.message)))
+    claimed(node).map_or(Ok(()), |blocker| Err(format!("{}: {}", blocker.reason, blocker.message)))
 }
 
 /// The pods that are released were those of the boot that ended, or that was cut off its storage.
@@ -192,8 +192,8 @@ fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Op
     refuse_if(!is_same, || "the record was changed by another client".into())?;
     // To turn it on again is how an abort is carried out.
     refuse_if(stored.spec.abort && meant.0 != Irreversible::PowerOn, || "a person aborted it".into())?;
-    refuse_if(stored.metadata.annotations.contains_key(HOLD), || {
-        format!("the record is held by its annotation {HOLD}")
+    refuse_if(stored.metadata.annotations.contains_key(SKIP_REMEDIATION), || {
+        format!("the record is skipped by its annotation {SKIP_REMEDIATION}")
     })?;
     let intent = stored.status.intent.as_ref().filter(|intent| (intent.act, intent.epoch) == meant);
     refuse_if(intent.is_none(), || "the record does not say that this was meant".into())

@@ -25,7 +25,7 @@ struct Key {
 impl Rehearsal {
     /// Nodes with a change to log, and the message.
     pub(super) fn news(&mut self, verdicts: &[Verdict]) -> Vec<(String, String)> {
-        if verdicts.iter().flat_map(|verdict| &verdict.holds).any(|hold| hold.reason == NOT_INFORMED) {
+        if verdicts.iter().flat_map(|verdict| &verdict.blockers).any(|blocker| blocker.reason == NOT_INFORMED) {
             // Nothing is known for sure; what was logged stands.
             return Vec::new();
         }
@@ -50,8 +50,8 @@ fn is_of_interest(verdict: &Verdict) -> bool {
 
 impl Key {
     fn of(verdict: &Verdict) -> Self {
-        let holds = verdict.holds.iter().map(|hold| hold.reason.clone());
-        let mut words: Vec<String> = holds.chain(verdict.errors.iter().map(|(policy, _)| policy.clone())).collect();
+        let blockers = verdict.blockers.iter().map(|blocker| blocker.reason.clone());
+        let mut words: Vec<String> = blockers.chain(verdict.errors.iter().map(|(policy, _)| policy.clone())).collect();
         words.sort_unstable();
         words.dedup();
         let phase = verdict.phase.map(|phase| format!("{phase:?}"));
@@ -68,25 +68,25 @@ fn words(verdict: &Verdict) -> String {
     if let Some(policy) = &verdict.policy {
         text = format!("{text} by policy {policy}");
     }
-    let holds = verdict.holds.iter().filter(|hold| hold.reason != DRY_RUN);
-    let holds = holds.map(|hold| format!("{}: {}", hold.reason, hold.message));
+    let blockers = verdict.blockers.iter().filter(|blocker| blocker.reason != DRY_RUN);
+    let blockers = blockers.map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
     let errors = verdict.errors.iter().map(|(policy, error)| format!("policy {policy} cannot be judged: {error}"));
-    let against: Vec<String> = holds.chain(errors).collect();
+    let against: Vec<String> = blockers.chain(errors).collect();
     if against.is_empty() { text } else { format!("{text}, but {}", against.join("; ")) }
 }
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::api::fence::{Hold, Phase};
+    use nodewell_remediation::api::fence::{Blocker, Phase};
 
     use super::*;
 
-    fn verdict(node: &str, holds: &[(&str, &str)]) -> Verdict {
+    fn verdict(node: &str, blockers: &[(&str, &str)]) -> Verdict {
         Verdict {
             node: node.into(),
             policy: Some("lost".into()),
             next: Some("cordon".into()),
-            holds: holds.iter().map(|(reason, message)| Hold::new(reason, *message)).collect(),
+            blockers: blockers.iter().map(|(reason, message)| Blocker::new(reason, *message)).collect(),
             ..Verdict::default()
         }
     }

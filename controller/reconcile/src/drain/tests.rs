@@ -43,7 +43,7 @@ async fn report(double: &Double, rules: &DrainRules) -> DrainReport {
 async fn times_out(double: Double, rules: &DrainRules, words: &str) {
     let report = report(&double, rules).await;
     assert!(!report.done);
-    assert!(report.blocked.iter().any(|line| line.contains(words)), "{words:?} is not in {report:?}");
+    assert!(report.refused_evictions.iter().any(|line| line.contains(words)), "{words:?} is not in {report:?}");
     assert_eq!(double.elapsed(), rules.timeout);
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(double.calls().iter().all(|(when, _)| *when < rules.timeout), "{:?}", double.calls());
@@ -53,8 +53,8 @@ fn refused(code: u16, message: &str) -> Does {
     Does::Answer(Failure::Refused { code, message: message.into() })
 }
 
-fn blocked() -> Does {
-    Does::Answer(Failure::Blocked { message: "Cannot evict pod".into(), retry: None })
+fn refused_by_budget() -> Does {
+    Does::Answer(Failure::EvictionRefused { message: "Cannot evict pod".into(), retry: None })
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +82,10 @@ async fn pods_are_deleted_where_eviction_is_not_wanted() {
 async fn an_eviction_that_is_refused_for_good_ends_the_drain_early() {
     let double = Double::new(vec![pod("a")]).evict(|_, _| refused(403, "pods is forbidden"));
     let report = report(&double, &rules()).await;
-    assert_eq!((report.done, report.blocked), (false, vec!["shop/a: pods is forbidden (HTTP 403)".to_owned()]));
+    assert_eq!(
+        (report.done, report.refused_evictions),
+        (false, vec!["shop/a: pods is forbidden (HTTP 403)".to_owned()])
+    );
     assert_eq!(double.named("evict").len(), 1);
     assert!(double.elapsed() < Duration::from_secs(3));
 }
@@ -100,7 +103,7 @@ async fn a_refused_pod_does_not_keep_the_others() {
         "a" => refused(403, "forbidden"),
         _ => Does::End(Duration::from_secs(2)),
     });
-    assert_eq!(report(&double, &rules()).await.blocked.len(), 1);
+    assert_eq!(report(&double, &rules()).await.refused_evictions.len(), 1);
     assert_eq!(double.left(), ["a"]);
 }
 
@@ -115,7 +118,7 @@ async fn what_is_waited_for_is_said_and_a_listener_that_hangs_delays_nothing() {
             disruptions_allowed: 0,
             message: String::new(),
         };
-        let double = Double::new(vec![pod("a")]).evict(|_, _| blocked()).budget(budget);
+        let double = Double::new(vec![pod("a")]).evict(|_, _| refused_by_budget()).budget(budget);
         let double = if deaf { double.deaf() } else { double };
         let rules = DrainRules { timeout: Duration::from_secs(1200), ..rules() };
         assert!(!report(&double, &rules).await.done);
@@ -220,7 +223,7 @@ async fn an_eviction_that_hangs_holds_up_its_own_pod_only() {
     assert_eq!(double.left(), ["a", "b"]);
     let ended = report(&double, &rules()).await;
     assert_eq!(double.left(), ["a"]);
-    assert!(ended.blocked[0].contains("no answer"), "{ended:?}");
+    assert!(ended.refused_evictions[0].contains("no answer"), "{ended:?}");
     assert_eq!(double.elapsed(), rules().timeout);
 }
 
@@ -263,17 +266,17 @@ async fn a_blocked_eviction_is_tried_until_the_end_and_the_budget_named() {
         disruptions_allowed: 0,
         message: "needs 2 healthy pods and has 2".into(),
     };
-    let double = Double::new(vec![pod("a")]).evict(|_, _| blocked()).budget(budget);
+    let double = Double::new(vec![pod("a")]).evict(|_, _| refused_by_budget()).budget(budget);
     let ended = report(&double, &rules()).await;
     assert_eq!(double.times("evict"), [0, 5, 15, 35]);
     assert_eq!(double.named("budgets").len(), 1);
     let wanted = "shop/a: Cannot evict pod; PodDisruptionBudget shop/web (allows 0, needs 2 healthy pods and has 2)";
-    assert_eq!(ended.blocked, [wanted]);
+    assert_eq!(ended.refused_evictions, [wanted]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_honoured() {
-    let busy = Failure::Blocked { message: "busy".into(), retry: Some(Duration::from_secs(20)) };
+    let busy = Failure::EvictionRefused { message: "busy".into(), retry: Some(Duration::from_secs(20)) };
     let double = Double::new(vec![pod("a")]).evict(move |_, nth| match nth {
         0 => Does::Answer(busy.clone()),
         _ => Does::End(Duration::ZERO),
@@ -320,7 +323,7 @@ async fn a_pod_that_nothing_makes_again_stops_the_drain_before_it_begins() {
     let mut bare = pod("bare");
     bare.owner = None;
     let double = Double::new(vec![pod("a"), bare]);
-    assert!(report(&double, &rules()).await.blocked[0].starts_with("shop/bare"));
+    assert!(report(&double, &rules()).await.refused_evictions[0].starts_with("shop/bare"));
     assert!(double.named("evict").is_empty());
 }
 
@@ -335,7 +338,7 @@ async fn no_more_than_20_calls_are_under_way() {
 #[tokio::test(start_paused = true)]
 async fn what_would_not_go_is_deleted_by_force_within_the_total() {
     let double = Double::new(vec![pod("a"), pod("b")])
-        .evict(|pod, _| if pod == "a" { Does::Linger } else { blocked() })
+        .evict(|pod, _| if pod == "a" { Does::Linger } else { refused_by_budget() })
         .delete(|_, _| Does::End(Duration::ZERO));
     assert!(report(&double, &forced()).await.done);
     assert_eq!(double.named("delete"), ["delete a grace 0", "delete b grace 0"]);
@@ -379,7 +382,7 @@ async fn a_node_replaced_during_the_drain_keeps_its_new_pods() {
 
 #[tokio::test(start_paused = true)]
 async fn dropping_it_stops_everything() {
-    let double = Double::new(vec![pod("a")]).evict(|_, _| blocked());
+    let double = Double::new(vec![pod("a")]).evict(|_, _| refused_by_budget());
     let ended = tokio::time::timeout(Duration::from_secs(12), run(&double, &rules())).await;
     assert!(ended.is_err());
     let made = double.calls().len();
@@ -395,7 +398,7 @@ fn anything() -> impl Strategy<Value = Does> {
         Just(Does::Linger),
         seconds().prop_map(Does::Slow),
         Just(Does::Vanish),
-        Just(blocked()),
+        Just(refused_by_budget()),
         Just(refused(403, "forbidden")),
         Just(refused(500, "no leader")),
         Just(Does::Hang),
@@ -436,7 +439,7 @@ proptest! {
             let rules = DrainRules { force_on_timeout, ..rules() };
             let report = report(&double, &rules).await;
             prop_assert!(double.elapsed() <= rules.timeout);
-            prop_assert_eq!(report.done, report.blocked.is_empty());
+            prop_assert_eq!(report.done, report.refused_evictions.is_empty());
             prop_assert!(!report.done || double.left().is_empty());
             tokio::time::sleep(Duration::from_secs(300)).await;
             prop_assert!(double.calls().iter().all(|(when, _)| *when < rules.timeout));

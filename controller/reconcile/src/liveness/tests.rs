@@ -232,13 +232,13 @@ async fn many_are_written_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_than_half_at_once_is_held_and_nothing_is_even_read() {
+async fn more_than_half_at_once_is_blocked_and_nothing_is_even_read() {
     let double = Double::new(4);
     double.on("n1", |server| server.broken = Some(Failure::NoAnswer("it was asked".into())));
     let (_keep, life) = life(9_999);
     let mut reconciler = reconciler(&double);
     reconciler.round(&snapshot(4, &|number| if number <= 3 { 0 } else { 290 }), &clock(), &life).await;
-    assert!(reconciler.held().unwrap().starts_with("3 of 4 agents went silent"));
+    assert!(reconciler.blocked().unwrap().starts_with("3 of 4 agents went silent"));
     assert_eq!(reconciler.counts(), Counts::default());
 }
 

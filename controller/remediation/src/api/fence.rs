@@ -59,10 +59,10 @@ pub struct NodeFenceStatus {
     pub since: Option<Timestamp>,
     /// Why nothing is done, while nothing is done.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
-    /// When `hold` was written, with the numbers of then.
+    pub blocked_by: Option<Blocker>,
+    /// When `blocked_by` was written, with the numbers of then.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held_at: Option<Timestamp>,
+    pub blocked_at: Option<Timestamp>,
     /// The leader's term that wrote last.
     pub epoch: u64,
     /// `nodeInfo` before the first act.
@@ -115,7 +115,7 @@ pub struct NodeFenceStatus {
     pub tried: Option<Timestamp>,
     /// Why it will be quarantined once the out-of-service taint is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub giving_up: Option<Hold>,
+    pub giving_up: Option<Blocker>,
     /// The last value of annotation [`super::RETRY`] that was obeyed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub retried: String,
@@ -195,12 +195,12 @@ pub enum ProposalStatus {
 
 /// Why nothing is done. The reason is one word for machines; the message says what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Hold {
+pub struct Blocker {
     pub reason: String,
     pub message: String,
 }
 
-impl Hold {
+impl Blocker {
     #[must_use]
     pub fn new(reason: &str, message: impl Into<String>) -> Self {
         Self { reason: reason.into(), message: message.into() }
@@ -246,12 +246,13 @@ pub struct Confirmation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DrainReport {
     /// Every pod that had to go is gone.
     pub done: bool,
     /// What would not go, and why; the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub blocked: Vec<String>,
+    pub refused_evictions: Vec<String>,
     /// Pods that the step's own choices left on the node; those of DaemonSets and static ones do not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left: u32,

@@ -270,7 +270,7 @@ pub struct StormSpec {
     /// Calm for so long before anything is begun again (10m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Span>,
-    /// Hold while less of the nodes than this can be reached from the host that judges (50%).
+    /// Nothing is begun while less of the nodes than this can be reached from the host that judges (50%).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reachable: Option<Amount>,
 }

@@ -11,7 +11,7 @@ use crate::{
     action::Action,
     api::{
         Meta,
-        fence::{Hold, NodeFence, NodeFenceSpec, NodeFenceStatus},
+        fence::{Blocker, NodeFence, NodeFenceSpec, NodeFenceStatus},
         policy::Mode,
     },
     facts::Node,
@@ -68,7 +68,7 @@ impl<'a> Words<'a> {
     fn hear(&mut self, policy: &'a Policy, answer: &Answer) {
         match (&answer.word, &self.first) {
             (Ok(true), None) => self.first = Some((policy, answer.clone())),
-            (Ok(true), Some((first, held))) if held.by_events_alone && answer.is_believed() => {
+            (Ok(true), Some((first, earlier))) if earlier.by_events_alone && answer.is_believed() => {
                 self.also.push(first.name.clone());
                 self.first = Some((policy, answer.clone()));
             }
@@ -91,11 +91,11 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>)
     let subject = Subject { name, node: Some(node), fence: None, policy, unreadable, error, by_events_alone };
     verdict.policy = Some(policy.name.clone());
     verdict.next = policy.steps.first().map(|step| step_name(step).to_owned());
-    verdict.holds = holds(pass, &subject, since);
+    verdict.blockers = blockers(pass, &subject, since);
     // In a dry run what would be given out counts as well, so that it shows what a run would do.
-    if policy.mode == Mode::Enforce && verdict.holds.iter().all(|hold| hold.reason == DRY_RUN) {
+    if policy.mode == Mode::Enforce && verdict.blockers.iter().all(|blocker| blocker.reason == DRY_RUN) {
         give(pass, name, policy);
-        if verdict.holds.is_empty() {
+        if verdict.blockers.is_empty() {
             open(pass, Candidate { name, node, policy, since });
         }
     }
@@ -103,7 +103,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>)
     verdict
 }
 
-/// What holds it, if that is news; the inputs are written only then.
+/// What blocks it, if that is news; the inputs are written only then.
 fn tell(pass: &mut Pass<'_>, of: (&Node, &Verdict), cause: impl FnOnce(&Pass<'_>) -> String) {
     let now = pass.scene.now.moment;
     let mut tellings = std::mem::take(&mut pass.memory.tellings);
@@ -122,10 +122,10 @@ struct Candidate<'a> {
 }
 
 /// Against the first step; later ones are asked for when their time comes.
-fn holds(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Hold> {
+fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocker> {
     let policy = subject.policy;
     let permits = guard::permits(&pass.scene, subject);
-    let mut holds = match policy.steps.first().map_or(Grade::Power, grade) {
+    let mut blockers = match policy.steps.first().map_or(Grade::Power, grade) {
         Grade::Isolate => permits.isolate,
         Grade::Drain => permits.drain,
         Grade::Power => permits.power,
@@ -134,12 +134,12 @@ fn holds(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Hold> {
     if held < policy.held_for {
         let held = show(Duration::from_secs(held.as_secs()));
         let text = format!("policy {} is true for {held}, spec.for is {}", policy.name, show(policy.held_for));
-        holds.push(Hold::new(EVIDENCE_TOO_YOUNG, text));
+        blockers.push(Blocker::new(EVIDENCE_TOO_YOUNG, text));
     }
     if pass.scene.snapshot.busy.contains(subject.name) {
-        holds.push(Hold::new(BUSY, "a step is under way"));
+        blockers.push(Blocker::new(BUSY, "a step is under way"));
     }
-    holds
+    blockers
 }
 
 fn give<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {

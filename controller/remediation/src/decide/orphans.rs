@@ -35,7 +35,7 @@ fn is_ours(taint: &Taint) -> bool {
 /// it so. A node that is off, or silent, is left as it is: its marks are what keeps others from it.
 pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) {
     let is_marked = cordoned_by(node).is_some() || node.taints.iter().any(is_ours);
-    if !is_marked || !is_alive(pass, node) || is_held(pass, node) {
+    if !is_marked || !is_alive(pass, node) || is_blocked(pass, node) {
         return;
     }
     let now = pass.scene.now.moment;
@@ -57,15 +57,15 @@ fn is_alive(pass: &Pass<'_>, node: &Node) -> bool {
 }
 
 /// What a policy that cannot be read wanted of it is not known.
-fn is_held(pass: &Pass<'_>, node: &Node) -> bool {
+fn is_blocked(pass: &Pass<'_>, node: &Node) -> bool {
     let snapshot = pass.scene.snapshot;
     let unreadable = match cordoned_by(node) {
         Some(by) => snapshot.unreadable_policies.contains_key(by),
         // A taint does not name its policy: it may be any of those.
         None => !snapshot.unreadable_policies.is_empty(),
     };
-    let held = node.annotations.contains_key(api::HOLD) || snapshot.busy.contains(&node.name);
-    unreadable || held || pass.is_idle()
+    let skipped = node.annotations.contains_key(api::SKIP_REMEDIATION) || snapshot.busy.contains(&node.name);
+    unreadable || skipped || pass.is_idle()
 }
 
 /// The policy whose marks these are; of several that set such taints the first.

@@ -7,7 +7,7 @@ use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         self,
-        fence::{Hold, Irreversible, NodeFence, Phase},
+        fence::{Blocker, Irreversible, NodeFence, Phase},
         policy::Mode,
     },
     fence::{Case, Next, Wanted, revival::Revival},
@@ -84,7 +84,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &P
     let mut verdict = begin_verdict(name, fence);
     verdict.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
     if pass.scene.snapshot.busy.contains(name) {
-        verdict.holds.push(Hold::new(BUSY, "a step is under way"));
+        verdict.blockers.push(Blocker::new(BUSY, "a step is under way"));
     } else {
         let next = next(pass, &subject, &asked, entered);
         take(pass, &subject, next, &mut verdict);
@@ -129,7 +129,7 @@ impl<'a> Asked<'a> {
 
 fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Moment) -> Next {
     let (snapshot, name) = (pass.scene.snapshot, subject.name);
-    let Some(fence) = subject.fence else { return Next::Wait { until: None, holds: Vec::new() } };
+    let Some(fence) = subject.fence else { return Next::Wait { until: None, blockers: Vec::new() } };
     (pass.automaton)(&Case {
         fence,
         node: snapshot.nodes.get(name),
@@ -188,23 +188,23 @@ fn begin_verdict(name: &str, fence: &NodeFence) -> Verdict {
 fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Verdict) {
     match next {
         Next::Act(_) if pass.is_idle() || is_left_alone(subject) => {
-            verdict.holds.extend(guard::permits(&pass.scene, subject).power);
+            verdict.blockers.extend(guard::permits(&pass.scene, subject).power);
         }
         Next::Act(action) => {
             count(pass, subject, &action);
             pass.decision.actions.push(action);
         }
-        Next::Wait { until, holds } => {
-            verdict.holds.extend(holds);
+        Next::Wait { until, blockers } => {
+            verdict.blockers.extend(blockers);
             until.into_iter().for_each(|until| pass.wake(until));
         }
     }
 }
 
-/// A person's hold is for everything of a node.
+/// A person's annotation to skip a node is for everything of it.
 fn is_left_alone(subject: &Subject<'_>) -> bool {
-    let node = subject.node.is_some_and(|node| node.annotations.contains_key(api::HOLD));
-    node || subject.fence.is_some_and(|fence| fence.metadata.annotations.contains_key(api::HOLD))
+    let node = subject.node.is_some_and(|node| node.annotations.contains_key(api::SKIP_REMEDIATION));
+    node || subject.fence.is_some_and(|fence| fence.metadata.annotations.contains_key(api::SKIP_REMEDIATION))
 }
 
 /// What is given out counts for every node after it.

@@ -1,4 +1,4 @@
-//! What holds nodes before they have a record: reported once for each change, and never in a flood.
+//! What blocks nodes before they have a record: reported once for each change, and never in a flood.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -38,19 +38,19 @@ struct Last {
     uid: String,
     reasons: Vec<String>,
     told: Moment,
-    /// When the node was last held by anything.
-    held: Moment,
+    /// When the node was last blocked by anything.
+    blocked: Moment,
 }
 
 impl Tellings {
     pub(super) fn forget(&mut self, now: Moment) {
-        self.last.retain(|_, last| now.since(last.told.max(last.held)) < APART);
+        self.last.retain(|_, last| now.since(last.told.max(last.blocked)) < APART);
         while self.given.front().is_some_and(|at| now.since(*at) >= WINDOW) {
             self.given.pop_front();
         }
     }
 
-    /// What is to be reported of a node that its verdict holds, if that is news; `cause` has the inputs.
+    /// What is to be reported of a node whose verdict has blockers, if that is news; `cause` has the inputs.
     pub(super) fn news(
         &mut self,
         (node, verdict): (&Node, &Verdict),
@@ -59,7 +59,7 @@ impl Tellings {
     ) -> Option<Tell> {
         let reasons = reasons(verdict)?;
         if let Some(last) = self.last.get_mut(&node.name).filter(|last| last.uid == node.uid) {
-            last.held = now;
+            last.blocked = now;
             if last.reasons == reasons || now.since(last.told) < APART {
                 return None;
             }
@@ -69,15 +69,15 @@ impl Tellings {
         }
         self.given.push_back(now);
         let wanted = reasons.iter().all(|reason| WANTED.contains(&reason.as_str()));
-        let telling = Telling { reason: "Held".into(), message: words(verdict, &cause()), warning: !wanted };
-        self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, told: now, held: now });
+        let telling = Telling { reason: "Blocked".into(), message: words(verdict, &cause()), warning: !wanted };
+        self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, told: now, blocked: now });
         Some(Tell { node: node.name.clone(), uid: node.uid.clone(), telling })
     }
 }
 
 /// In order; nothing if there is nothing that an operator has to know.
 fn reasons(verdict: &Verdict) -> Option<Vec<String>> {
-    let mut reasons: Vec<String> = verdict.holds.iter().map(|hold| hold.reason.clone()).collect();
+    let mut reasons: Vec<String> = verdict.blockers.iter().map(|blocker| blocker.reason.clone()).collect();
     if reasons.iter().any(|reason| STANDSTILL.contains(&reason.as_str())) {
         return None;
     }
@@ -89,12 +89,12 @@ fn reasons(verdict: &Verdict) -> Option<Vec<String>> {
 }
 
 fn words(verdict: &Verdict, cause: &str) -> String {
-    let holds = verdict.holds.iter().map(|hold| format!("{}: {}", hold.reason, hold.message));
+    let blockers = verdict.blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
     let errors = verdict.errors.iter().filter(|_| verdict.policy.is_none());
     let errors = errors.map(|(policy, error)| format!("{PREDICATE_ERROR}: policy {policy}: {error}"));
-    let against = holds.chain(errors).collect::<Vec<_>>().join("\n");
+    let against = blockers.chain(errors).collect::<Vec<_>>().join("\n");
     match (&verdict.policy, &verdict.next) {
-        (Some(policy), Some(next)) => format!("{next} by policy {policy} is held ({cause})\n{against}"),
+        (Some(policy), Some(next)) => format!("{next} by policy {policy} is blocked ({cause})\n{against}"),
         _ => against,
     }
 }

@@ -71,15 +71,15 @@ fn world(dead: usize, policies: Vec<Policy>) -> Snapshot {
 /// Takes the step if the guards allow it.
 fn greedy(case: &Case<'_>) -> Next {
     let Some(step) = case.fence.spec.steps.get(case.fence.status.policy_step) else {
-        return Next::Wait { until: None, holds: Vec::new() };
+        return Next::Wait { until: None, blockers: Vec::new() };
     };
-    let (holds, op) = match grade(step) {
+    let (blockers, op) = match grade(step) {
         Grade::Isolate => (&case.permits.isolate, Op::Reversible(ReversibleOp::Cordon)),
         Grade::Drain => (&case.permits.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
         Grade::Power => (&case.permits.power, Op::Irreversible(IrreversibleOp::PowerOff)),
     };
-    if !holds.is_empty() || case.wanted != Wanted::Yes {
-        return Next::Wait { until: None, holds: holds.clone() };
+    if !blockers.is_empty() || case.wanted != Wanted::Yes {
+        return Next::Wait { until: None, blockers: blockers.clone() };
     }
     let mut fence = Box::new(case.fence.clone());
     if matches!(op, Op::Reversible(_)) {
@@ -115,7 +115,7 @@ fn opened(decision: &Decision) -> Vec<&str> {
 
 fn reasons<'d>(decision: &'d Decision, name: &str) -> Vec<&'d str> {
     let verdict = decision.verdicts.iter().find(|verdict| verdict.node == name).unwrap();
-    verdict.holds.iter().map(|hold| hold.reason.as_str()).collect()
+    verdict.blockers.iter().map(|blocker| blocker.reason.as_str()).collect()
 }
 
 /// The records that a decision opened, as the API would have them.
@@ -232,7 +232,7 @@ impl Judge for Fails {
 }
 
 #[test]
-fn an_error_holds_its_node_and_no_other() {
+fn an_error_blocks_its_node_and_no_other() {
     let broken = Policy { when: Predicate::Other(Arc::new(Fails)), ..policy("a", vec![cordon()]) };
     let snapshot = world(2, vec![broken, policy("b", vec![cordon()])]);
     let decision = run(&snapshot, Memory::default(), 1000);
@@ -328,8 +328,8 @@ fn a_record_goes_on_by_its_policy_and_no_other() {
     let mut broken = snapshot.clone();
     broken.policies.clear();
     broken.unreadable_policies.insert("p".into(), "line 3".into());
-    let held = go_on(&broken);
-    assert_eq!((held.actions.len(), reasons(&held, "n0")), (0, vec!["PolicyUnreadable"]));
+    let blocked = go_on(&broken);
+    assert_eq!((blocked.actions.len(), reasons(&blocked, "n0")), (0, vec!["PolicyUnreadable"]));
     broken.unreadable_policies.clear();
     assert_eq!(reasons(&go_on(&broken), "n0"), ["PolicyUnreadable"], "a policy that is gone cannot be asked either");
 
@@ -339,7 +339,7 @@ fn a_record_goes_on_by_its_policy_and_no_other() {
 }
 
 #[test]
-fn nothing_is_given_out_for_a_busy_or_held_node() {
+fn nothing_is_given_out_for_a_busy_or_skipped_node() {
     let mut snapshot = world(1, vec![policy("p", vec![cordon()])]);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
@@ -349,9 +349,9 @@ fn nothing_is_given_out_for_a_busy_or_held_node() {
     assert_eq!((decision.actions.len(), reasons(&decision, "n0")), (0, vec!["Busy"]));
     busy.fences.clear();
     assert_eq!(run(&busy, first.memory.clone(), 1001).actions, [], "its record is being made");
-    snapshot.nodes.get_mut("n0").unwrap().annotations.insert(crate::api::HOLD.into(), "mine".into());
+    snapshot.nodes.get_mut("n0").unwrap().annotations.insert(crate::api::SKIP_REMEDIATION.into(), "mine".into());
     let decision = run(&snapshot, first.memory, 1001);
-    assert_eq!((decision.actions.len(), reasons(&decision, "n0")), (0, vec!["NodeHeld"]));
+    assert_eq!((decision.actions.len(), reasons(&decision, "n0")), (0, vec!["RemediationSkipped"]));
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn what_is_needed_of_a_node_is_asked_for() {
 #[test]
 fn a_phase_is_entered_when_it_is_first_seen() {
     fn wait(case: &Case<'_>) -> Next {
-        Next::Wait { until: Some(case.entered.plus(Duration::from_secs(60))), holds: Vec::new() }
+        Next::Wait { until: Some(case.entered.plus(Duration::from_secs(60))), blockers: Vec::new() }
     }
     let mut snapshot = world(1, vec![policy("p", vec![cordon()])]);
     let first = run(&snapshot, Memory::default(), 1000);

@@ -41,7 +41,7 @@ pub struct Call {
 pub struct DrainNext {
     /// To be made now; none once there is a verdict.
     pub calls: Vec<Call>,
-    /// Blocked pods whose budgets were not asked for yet, to name the one that blocks.
+    /// Pods whose eviction is refused and whose budgets were not asked for yet, to name the one that refuses.
     pub ask: Vec<PodRef>,
     /// List the pods again then.
     pub until: Moment,
@@ -102,10 +102,10 @@ fn verdict(rules: &DrainRules, view: &View<'_>, state: &DrainState, late: bool) 
     if !(late || refused_at_once || nothing_left || all_stuck) {
         return None;
     }
-    let mut blocked = view.refused.clone();
-    blocked.extend(view.go.iter().map(|pod| line(&pod.at, &why(pod, state, rules))));
-    let done = blocked.is_empty();
-    Some(DrainReport { done, blocked: shortened(blocked), left: view.left })
+    let mut refused_evictions = view.refused.clone();
+    refused_evictions.extend(view.go.iter().map(|pod| line(&pod.at, &why(pod, state, rules))));
+    let done = refused_evictions.is_empty();
+    Some(DrainReport { done, refused_evictions: shortened(refused_evictions), left: view.left })
 }
 
 /// A pod that no power step may end unless the node is dead: one that still runs, and neither comes back with the node
@@ -161,7 +161,7 @@ impl Awaited<'_> {
     pub fn line(&self, budgets: &[Budget]) -> String {
         let words = match budgets {
             [_, _, ..] => format!("several budgets select it, which eviction cannot serve: {}", named(budgets)),
-            [one] if allows_nothing(one) => format!("held by {}", named(budgets)),
+            [one] if allows_nothing(one) => format!("refused by {}", named(budgets)),
             _ => self.words.clone(),
         };
         line(&self.pod.at, &words)
@@ -194,7 +194,7 @@ fn is_stuck(pod: &Pod, state: &DrainState) -> bool {
 
 fn why(pod: &Pod, state: &DrainState, rules: &DrainRules) -> String {
     let tries = state.tries(&pod.at);
-    if let (Some(deletion), false) = (pod.deleting, tries.is_some_and(|tries| tries.blocked)) {
+    if let (Some(deletion), false) = (pod.deleting, tries.is_some_and(|tries| tries.refused_by_budget)) {
         return format!("it should have been gone by {}, the kubelet has not said so{}", deletion.at, finalizers(pod));
     }
     match tries {
@@ -204,7 +204,7 @@ fn why(pod: &Pod, state: &DrainState, rules: &DrainRules) -> String {
 }
 
 fn blocking(tries: &Tries) -> String {
-    let Some(budgets) = tries.budgets.as_ref().filter(|budgets| tries.blocked && !budgets.is_empty()) else {
+    let Some(budgets) = tries.budgets.as_ref().filter(|budgets| tries.refused_by_budget && !budgets.is_empty()) else {
         return String::new();
     };
     format!("; {}", named(budgets))
@@ -273,6 +273,7 @@ fn rate_left(state: &mut DrainState, now: Moment) -> usize {
 }
 
 fn unasked(view: &View<'_>, state: &DrainState) -> Vec<PodRef> {
-    let asks = |pod: &&&Pod| state.tries(&pod.at).is_some_and(|tries| tries.blocked && tries.budgets.is_none());
+    let asks =
+        |pod: &&&Pod| state.tries(&pod.at).is_some_and(|tries| tries.refused_by_budget && tries.budgets.is_none());
     view.go.iter().filter(asks).map(|pod| pod.at.clone()).collect()
 }

@@ -40,7 +40,7 @@ pub enum Answer {
     /// There is no such pod any more, or another one of its name.
     Gone,
     /// 429: a budget refuses for now. `retry` is `Retry-After`.
-    Blocked {
+    EvictionRefused {
         message: String,
         retry: Option<Duration>,
     },
@@ -85,7 +85,7 @@ pub(super) struct Tries {
     pub(super) why: Option<String>,
     /// The budgets that select it, once they were asked for.
     pub(super) budgets: Option<Vec<Budget>>,
-    pub(super) blocked: bool,
+    pub(super) refused_by_budget: bool,
 }
 
 impl DrainState {
@@ -105,10 +105,10 @@ impl DrainState {
     pub fn answered(&mut self, pod: &PodRef, answer: Answer, retry: Duration, now: Moment) {
         let tries = self.pods.entry(pod.clone()).or_default();
         tries.in_flight = false;
-        tries.blocked = matches!(answer, Answer::Blocked { .. } | Answer::SeveralBudgets { .. });
+        tries.refused_by_budget = matches!(answer, Answer::EvictionRefused { .. } | Answer::SeveralBudgets { .. });
         match answer {
             Answer::Accepted | Answer::Gone => tries.wait(UNTIL_DELETING, "its eviction was accepted", now),
-            Answer::Blocked { message, retry: asked } => {
+            Answer::EvictionRefused { message, retry: asked } => {
                 tries.back_off(retry.max(asked.unwrap_or_default()), &message, now);
             }
             Answer::NamespaceTerminating => tries.back_off(retry, "its namespace is being deleted", now),
@@ -129,7 +129,7 @@ impl DrainState {
         self.pods.entry(pod.clone()).or_default().budgets.get_or_insert_default();
     }
 
-    /// The budgets that select a pod which one of them blocks.
+    /// The budgets that select a pod whose eviction one of them refuses.
     pub fn budgets(&mut self, pod: &PodRef, budgets: Vec<Budget>) {
         self.pods.entry(pod.clone()).or_default().budgets = Some(budgets);
     }

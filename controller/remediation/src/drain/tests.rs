@@ -79,8 +79,8 @@ fn make(next: &DrainNext, state: &mut DrainState, after: u64) {
     }
 }
 
-fn blocked(message: &str) -> Answer {
-    Answer::Blocked { message: message.into(), retry: None }
+fn refused_by_budget(message: &str) -> Answer {
+    Answer::EvictionRefused { message: message.into(), retry: None }
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn no_time_at_all_is_a_mistake_and_no_skip_is_none() {
     let rules = DrainRules::of(&step).unwrap();
     assert_eq!(sorted(&deleting(pod("a"), 9_000), &rules), Sorted::Go);
     let mut state = DrainState::default();
-    state.answered(&at("a"), blocked("no"), rules.retry, now(0).moment);
+    state.answered(&at("a"), refused_by_budget("no"), rules.retry, now(0).moment);
     assert!(next(&rules, &[pod("a")], &mut state, STARTED, now(0)).calls.is_empty());
     assert_eq!(next(&rules, &[pod("a")], &mut state, STARTED, now(1)).calls.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Pods of affected nodes, and what holds them: volumes, attachments, disruption budgets.
+//! Pods of affected nodes, and what binds them: volumes, attachments, disruption budgets.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -137,7 +137,7 @@ pub struct Attachment {
     pub attached: bool,
 }
 
-/// A PodDisruptionBudget, to name the one that blocks; the API server enforces it.
+/// A PodDisruptionBudget, to name the one that refuses an eviction; the API server enforces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     pub namespace: String,

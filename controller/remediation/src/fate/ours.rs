@@ -20,8 +20,8 @@ pub struct Remediation {
     pub off: Option<Duration>,
     /// Only pods on this storage may be released: the method cuts it off from that alone.
     pub storage_only: Option<String>,
-    /// What holds it now (dry run, observe, budget …), as reasons.
-    pub holds: Vec<String>,
+    /// What blocks it now (dry run, observe, budget …), as reasons.
+    pub blockers: Vec<String>,
 }
 
 /// When this controller does what.
@@ -43,7 +43,7 @@ pub struct OurPath {
     pub longest: Option<Duration>,
     /// Why none of it happens now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub holds: Vec<String>,
+    pub blockers: Vec<String>,
 }
 
 /// Two reads of OFF, one after the other, are a second apart at least.
@@ -72,7 +72,7 @@ impl OurPath {
             off,
             released,
             longest: remediation.off,
-            holds: remediation.holds.clone(),
+            blockers: remediation.blockers.clone(),
         }
     }
 }

@@ -79,8 +79,8 @@ fn never_events(fate: &Fate) -> Vec<(&'static str, String)> {
     if ours.released.is_none() {
         never.push(("nodewell", "releases pods: this node cannot be fenced".to_owned()));
     }
-    if !ours.holds.is_empty() {
-        never.push(("nodewell", format!("acts as things stand: {}", ours.holds.join(", "))));
+    if !ours.blockers.is_empty() {
+        never.push(("nodewell", format!("acts as things stand: {}", ours.blockers.join(", "))));
     }
     never
 }

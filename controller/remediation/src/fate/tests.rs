@@ -51,7 +51,7 @@ fn remediation() -> Remediation {
         evidence: Some("its BMC says OFF".into()),
         off: Some(Duration::from_secs(8)),
         storage_only: None,
-        holds: Vec::new(),
+        blockers: Vec::new(),
     }
 }
 

@@ -146,19 +146,19 @@ fn drained(draft: Draft, outcome: &Outcome) -> Draft {
     let report = match outcome {
         Ok(Done::Drain(report)) => report.clone(),
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => return again(draft, "DrainNotBegun", outcome),
-        _ => DrainReport { done: false, blocked: vec![words(outcome)], left: 0 },
+        _ => DrainReport { done: false, refused_evictions: vec![words(outcome)], left: 0 },
     };
-    let blocked = (!report.done).then(|| format!("not done: {}", report.blocked.join("; ")));
+    let refused = (!report.done).then(|| format!("not done: {}", report.refused_evictions.join("; ")));
     let draft = succeeded(draft).with(|status| status.drain = Some(report));
-    let draft = match blocked {
+    let draft = match refused {
         None => draft.note("Drained", "every pod is gone"),
-        Some(blocked) => draft.warn("DrainBlocked", blocked),
+        Some(refused) => draft.warn("EvictionsRefused", refused),
     };
     advance(draft, Phase::Draining)
 }
 
 /// On to the wait after this step or to the next one, if that is where the record stands. What cannot be read is left
-/// to `next`, which holds it.
+/// to `next`, which blocks it.
 fn advance(mut draft: Draft, phase: Phase) -> Draft {
     if draft.status().phase != phase {
         return draft;

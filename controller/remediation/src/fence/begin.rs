@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     Case, Next, Wanted,
-    holds::{pause, wait},
+    blockers::{pause, wait},
     interrupt::{own_node, without_policy},
     record::{Draft, act},
     steps::{self, PolicyStep},
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     action::ReversibleOp,
     api::{
-        fence::{DrainReport, Hold, NodeFence, Phase},
+        fence::{Blocker, DrainReport, NodeFence, Phase},
         policy::{DrainStep, TaintStep},
     },
     drain::DrainRules,
@@ -30,9 +30,9 @@ pub(super) const RESTARTS: u32 = 5;
 
 /// Remembers what the node was before the first act.
 pub(super) fn pending(case: &Case<'_>) -> Next {
-    let holds = unwanted(case);
-    if !holds.is_empty() {
-        return wait(case, holds, None);
+    let blockers = unwanted(case);
+    if !blockers.is_empty() {
+        return wait(case, blockers, None);
     }
     enter_step(case, 0, Draft::of(case), "opened")
 }
@@ -53,7 +53,7 @@ pub(super) fn enter_step(case: &Case<'_>, index: usize, mut draft: Draft, why: &
     };
     let phase = match step {
         Ok(step) => step.phase(),
-        Err(hold) => return wait(case, vec![hold], None),
+        Err(blocker) => return wait(case, vec![blocker], None),
     };
     let status = draft.status();
     if let Some(node) = own_node(case).filter(|_| status.off.is_none()) {
@@ -64,26 +64,28 @@ pub(super) fn enter_step(case: &Case<'_>, index: usize, mut draft: Draft, why: &
 }
 
 /// What speaks against going on at all.
-pub(super) fn unwanted(case: &Case<'_>) -> Vec<Hold> {
-    let mut holds = Vec::new();
+pub(super) fn unwanted(case: &Case<'_>) -> Vec<Blocker> {
+    let mut blockers = Vec::new();
     if without_policy(case) {
         let message =
             format!("policy {:?} is gone or cannot be read; mend it or abort this record", case.fence.spec.policy);
-        holds.push(Hold::new(POLICY_UNREADABLE, message));
+        blockers.push(Blocker::new(POLICY_UNREADABLE, message));
     }
     match case.wanted {
         Wanted::Yes => {}
-        Wanted::No { .. } => holds.push(Hold::new(PREDICATE_FALSE, "the policy's predicate is true of it no more")),
-        Wanted::Unknown => holds.push(Hold::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")),
+        Wanted::No { .. } => {
+            blockers.push(Blocker::new(PREDICATE_FALSE, "the policy's predicate is true of it no more"))
+        }
+        Wanted::Unknown => blockers.push(Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")),
     }
-    holds
+    blockers
 }
 
 pub(super) fn isolating(case: &Case<'_>) -> Next {
     match steps::current(case.fence) {
         Some(Ok(PolicyStep::Taint(step))) => tainting(case, step),
         Some(Ok(PolicyStep::Cordon)) => cordoning(case),
-        Some(Err(hold)) => wait(case, vec![hold], None),
+        Some(Err(blocker)) => wait(case, vec![blocker], None),
         Some(Ok(PolicyStep::Drain(_) | PolicyStep::Power { .. } | PolicyStep::Reap { .. })) | None => {
             enter_step(case, case.fence.status.policy_step, Draft::of(case), "this step is another one")
         }
@@ -99,9 +101,9 @@ fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
         let why = if ours { "tainted" } else { "another client's taint was there" };
         return step_done(case, Draft::of(case), why);
     }
-    let holds = isolation_holds(case);
-    if !holds.is_empty() {
-        return wait(case, holds, None);
+    let blockers = isolation_blockers(case);
+    if !blockers.is_empty() {
+        return wait(case, blockers, None);
     }
     if ours {
         return back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Taint(taint)));
@@ -115,17 +117,17 @@ fn cordoning(case: &Case<'_>) -> Next {
     if case.fence.status.ours.cordon && own_node(case).is_some_and(|node| node.unschedulable) {
         return step_done(case, Draft::of(case), "cordoned");
     }
-    let holds = isolation_holds(case);
-    if !holds.is_empty() {
-        return wait(case, holds, None);
+    let blockers = isolation_blockers(case);
+    if !blockers.is_empty() {
+        return wait(case, blockers, None);
     }
     back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Cordon))
 }
 
-fn isolation_holds(case: &Case<'_>) -> Vec<Hold> {
-    let mut holds = unwanted(case);
-    holds.extend(case.permits.isolate.iter().cloned());
-    holds
+fn isolation_blockers(case: &Case<'_>) -> Vec<Blocker> {
+    let mut blockers = unwanted(case);
+    blockers.extend(case.permits.isolate.iter().cloned());
+    blockers
 }
 
 /// Between two tries of a step that failed and can be tried again at will.
@@ -146,7 +148,7 @@ pub(super) fn back_off(case: &Case<'_>) -> Option<Next> {
 pub(super) fn draining(case: &Case<'_>) -> Next {
     let step = match steps::current(case.fence) {
         Some(Ok(PolicyStep::Drain(step))) => step,
-        Some(Err(hold)) => return wait(case, vec![hold], None),
+        Some(Err(blocker)) => return wait(case, vec![blocker], None),
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Power { .. } | PolicyStep::Reap { .. }))
         | None => {
             return enter_step(case, case.fence.status.policy_step, Draft::of(case), "this step is another one");
@@ -155,22 +157,22 @@ pub(super) fn draining(case: &Case<'_>) -> Next {
     if case.fence.status.drain.is_some() {
         return step_done(case, Draft::of(case), "drain ended");
     }
-    let mut holds = unwanted(case);
-    holds.extend(case.permits.drain.iter().cloned());
-    if !holds.is_empty() {
-        return wait(case, holds, None);
+    let mut blockers = unwanted(case);
+    blockers.extend(case.permits.drain.iter().cloned());
+    if !blockers.is_empty() {
+        return wait(case, blockers, None);
     }
     match remaining(case, step) {
-        Err(hold) => wait(case, vec![hold], None),
+        Err(blocker) => wait(case, vec![blocker], None),
         Ok(Some(rules)) => back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Drain(rules))),
         Ok(None) => {
-            let report = DrainReport { done: false, blocked: vec!["no time is left".into()], left: 0 };
+            let report = DrainReport { done: false, refused_evictions: vec!["no time is left".into()], left: 0 };
             step_done(case, Draft::of(case).with(|status| status.drain = Some(report)), "the drain's time is over")
         }
     }
 }
 
-fn remaining(case: &Case<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Hold> {
+fn remaining(case: &Case<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Blocker> {
     let mut rules = steps::drain_rules(step)?;
     let written = case.fence.status.since.map(|since| case.now.wall.duration_since(since));
     let written = written.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default();
@@ -182,7 +184,7 @@ fn remaining(case: &Case<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Ho
 /// On to the wait after this step, or to the next one.
 pub(super) fn step_done(case: &Case<'_>, draft: Draft, why: &str) -> Next {
     match steps::then_wait(case.fence) {
-        Err(hold) => wait(case, vec![hold], None),
+        Err(blocker) => wait(case, vec![blocker], None),
         Ok(span) if span.is_zero() => enter_step(case, case.fence.status.policy_step + 1, draft, why),
         Ok(_) => draft.enter(Phase::Waiting, why).save(),
     }
@@ -193,19 +195,19 @@ pub(super) fn waiting(case: &Case<'_>) -> Next {
     let status = &case.fence.status;
     let span = match steps::then_wait(case.fence) {
         Ok(span) => span,
-        Err(hold) => return wait(case, vec![hold], None),
+        Err(blocker) => return wait(case, vec![blocker], None),
     };
     let is_last = status.policy_step + 1 >= case.fence.spec.steps.len();
     let until = case.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
-    let mut holds = unwanted(case);
+    let mut blockers = unwanted(case);
     if case.now.moment < until {
         // Nothing is begun meanwhile. That its policy has to be mended is reported all the same; a predicate may err on
         // and off.
-        holds.retain(|hold| hold.reason == POLICY_UNREADABLE);
-        return wait(case, holds, Some(until.since(case.now.moment)));
+        blockers.retain(|blocker| blocker.reason == POLICY_UNREADABLE);
+        return wait(case, blockers, Some(until.since(case.now.moment)));
     }
-    if !holds.is_empty() {
-        return wait(case, holds, None);
+    if !blockers.is_empty() {
+        return wait(case, blockers, None);
     }
     if is_last { again(case) } else { enter_step(case, status.policy_step + 1, Draft::of(case), "still not well") }
 }
@@ -215,11 +217,11 @@ fn again(case: &Case<'_>) -> Next {
     let status = &case.fence.status;
     if status.cycles.is_empty() || !steps::cuts_power(case.fence) {
         let message = "every step was taken and the node is not well; it waits for a person";
-        return wait(case, vec![Hold::new("StepsExhausted", message)], None);
+        return wait(case, vec![Blocker::new("StepsExhausted", message)], None);
     }
     if status.restarts >= RESTARTS {
         let message = format!("all steps, taken {RESTARTS} times, did not help; look at the machine");
-        return Draft::of(case).quarantine(Hold::new(RESTART_LIMIT, message)).save();
+        return Draft::of(case).quarantine(Blocker::new(RESTART_LIMIT, message)).save();
     }
     let fresh = Draft::of(case).with(|status| {
         status.restarts += 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     Case, Next,
     begin::{back_off, enter_step},
-    holds::wait,
+    blockers::wait,
     power,
     record::{Draft, act},
     steps::{self, PolicyStep},
@@ -14,7 +14,7 @@ use crate::{
     action::ReversibleOp,
     api::{
         RETRY,
-        fence::{Hold, Phase},
+        fence::{Blocker, Phase},
     },
 };
 
@@ -40,7 +40,7 @@ pub(super) fn failed(case: &Case<'_>) -> Next {
     let status = &case.fence.status;
     if status.failures >= ATTEMPTS {
         let message = format!("{ATTEMPTS} tries failed; look at the journal of this record, then at the machine");
-        return Draft::of(case).quarantine(Hold::new("Attempts", message)).save();
+        return Draft::of(case).quarantine(Blocker::new("Attempts", message)).save();
     }
     if let Some(next) = power::unconfirmed_taint(case).or_else(|| back_off(case)) {
         return next;
@@ -59,8 +59,8 @@ pub(super) fn failed(case: &Case<'_>) -> Next {
 pub(super) fn quarantined(case: &Case<'_>) -> Next {
     let asked = case.fence.metadata.annotations.get(RETRY).filter(|value| !value.is_empty());
     let Some(value) = asked.filter(|value| **value != case.fence.status.retried) else {
-        let holds = case.fence.status.hold.clone().into_iter().collect();
-        return wait_as_stored(holds);
+        let blockers = case.fence.status.blocked_by.clone().into_iter().collect();
+        return wait_as_stored(blockers);
     };
     let draft = Draft::of(case).with(|status| {
         status.retried.clone_from(value);
@@ -72,11 +72,11 @@ pub(super) fn quarantined(case: &Case<'_>) -> Next {
     draft.enter(Phase::InDoubt, format!("a person asked for another try: {value}; {by}")).save()
 }
 
-fn wait_as_stored(holds: Vec<Hold>) -> Next {
-    Next::Wait { until: None, holds }
+fn wait_as_stored(blockers: Vec<Blocker>) -> Next {
+    Next::Wait { until: None, blockers }
 }
 
 /// What stays as it is until a person comes.
-pub(super) fn held(case: &Case<'_>, reason: &str, message: &str) -> Next {
-    wait(case, vec![Hold::new(reason, message)], None)
+pub(super) fn blocked(case: &Case<'_>, reason: &str, message: &str) -> Next {
+    wait(case, vec![Blocker::new(reason, message)], None)
 }

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use super::Case;
 use crate::{
-    api::fence::{DrainReport, Hold},
+    api::fence::{Blocker, DrainReport},
     facts::{Effect, Node, Taint, kubelet},
     guard::reason::{EVIDENCE_TOO_YOUNG, NODE_READY},
     snapshot::PowerState,
@@ -57,7 +57,7 @@ pub fn sentence(witnesses: &[Witness]) -> String {
 }
 
 /// The witnesses by which the node's power may be cut; or what is missing.
-pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Hold> {
+pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Blocker> {
     if drained(case) && is_shut(case) {
         return Ok(vec![Witness::Drained]);
     }
@@ -138,20 +138,20 @@ fn witnesses(case: &Case<'_>, silence: Duration) -> Vec<Witness> {
     witnesses
 }
 
-fn young(message: &str) -> Hold {
-    Hold::new(EVIDENCE_TOO_YOUNG, message)
+fn young(message: &str) -> Blocker {
+    Blocker::new(EVIDENCE_TOO_YOUNG, message)
 }
 
-fn missing(case: &Case<'_>, silence: Duration) -> Hold {
+fn missing(case: &Case<'_>, silence: Duration) -> Blocker {
     if drained(case) && silence < kubelet::GIVEN_UP {
-        return Hold::new(
+        return Blocker::new(
             "NotCordoned",
             "it was drained and is open to new pods; cordon it, best by a step before the drain",
         );
     }
     if case.node.is_some_and(Node::is_ready) && silence < kubelet::GIVEN_UP {
         let message = "the node is Ready and was not drained; a drain step before this one would allow it";
-        return Hold::new(NODE_READY, message);
+        return Blocker::new(NODE_READY, message);
     }
     let sentence = sentence(&witnesses(case, silence));
     if silence >= kubelet::GIVEN_UP {

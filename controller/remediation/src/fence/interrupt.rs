@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{Case, Next, Wanted, record::Draft};
 use crate::{
-    api::fence::{Hold, Intent, Irreversible, Phase},
+    api::fence::{Blocker, Intent, Irreversible, Phase},
     facts::{Node, kubelet},
     guard::reason::NODE_GONE,
     policy::Policy,
@@ -49,7 +49,7 @@ fn gone(case: &Case<'_>) -> Option<Next> {
     let draft = Draft::of(case);
     if powerless || meant {
         let message = "the Node is gone while its machine is, or may be, off; turn it on or take it out of service";
-        return Some(draft.settle().quarantine(Hold::new(NODE_GONE, message)).save());
+        return Some(draft.settle().quarantine(Blocker::new(NODE_GONE, message)).save());
     }
     Some(draft.settle().enter(Phase::Closed, "the Node is gone, and what was ours with it").save())
 }
@@ -58,7 +58,8 @@ fn gone(case: &Case<'_>) -> Option<Next> {
 /// is still remembered.
 fn given_up_and_gone(case: &Case<'_>) -> Option<Next> {
     let status = &case.fence.status;
-    let left_off = status.off.is_some() || status.hold.as_ref().is_some_and(|hold| hold.reason == NODE_GONE);
+    let left_off =
+        status.off.is_some() || status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == NODE_GONE);
     (own_node(case).is_none() && !left_off)
         .then(|| Draft::of(case).enter(Phase::Closed, "the Node that was given up is gone").save())
 }
@@ -70,10 +71,10 @@ fn false_confirmation(case: &Case<'_>) -> Option<Next> {
     }
     let message =
         "the node is Ready with the boot that its BMC said had ended; do not trust this BMC, look at its wiring";
-    let hold = Hold::new("FalseConfirmation", message);
-    let draft = Draft::of(case).settle().enter(Phase::Recovering, hold.message.clone());
+    let blocker = Blocker::new("FalseConfirmation", message);
+    let draft = Draft::of(case).settle().enter(Phase::Recovering, blocker.message.clone());
     let draft = draft.warn("FalseConfirmation", message).with(|status| {
-        status.giving_up = Some(hold);
+        status.giving_up = Some(blocker);
         status.off = None;
         status.released_boot.clear();
     });

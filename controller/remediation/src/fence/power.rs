@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use super::{
     Case, Next,
     begin::{back_off, enter_step, left, unwanted},
+    blockers::wait,
     doubt::ATTEMPTS,
     evidence::{self, Witness},
-    holds::wait,
     interrupt::own_node,
     record::{Draft, act},
     release::is_released,
@@ -19,7 +19,7 @@ use crate::{
     action::{IrreversibleOp, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{Confirmation, DrainReport, Hold, Irreversible, NodeFenceStatus, Phase},
+        fence::{Blocker, Confirmation, DrainReport, Irreversible, NodeFenceStatus, Phase},
         policy::PowerStep,
     },
     guard::reason::{
@@ -54,12 +54,12 @@ pub(super) fn guarded(case: &Case<'_>) -> Next {
         return Draft::of(case).enter(Phase::Failed, "too many tries failed").save();
     }
     if let Some(until) = left(case, NOT_BEGUN).filter(|_| is_after(case, "NotBegun")) {
-        return Next::Wait { until: Some(until), holds: case.fence.status.hold.clone().into_iter().collect() };
+        return Next::Wait { until: Some(until), blockers: case.fence.status.blocked_by.clone().into_iter().collect() };
     }
     match ground(case) {
-        Err(holds) => match holds.iter().find(|hold| hold.reason == RESTART_LIMIT) {
+        Err(blockers) => match blockers.iter().find(|blocker| blocker.reason == RESTART_LIMIT) {
             Some(limit) => Draft::of(case).quarantine(limit.clone()).save(),
-            None => wait(case, holds, None),
+            None => wait(case, blockers, None),
         },
         Ok(Ground::Cut { plan, step, witnesses }) => cut(case, plan, step, &witnesses),
         Ok(Ground::Passive(witnesses)) => passive(case, &witnesses),
@@ -72,7 +72,7 @@ pub(super) fn guarded(case: &Case<'_>) -> Next {
 }
 
 fn is_after(case: &Case<'_>, reason: &str) -> bool {
-    case.fence.status.hold.as_ref().is_some_and(|hold| hold.reason == reason)
+    case.fence.status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == reason)
 }
 
 /// Our out-of-service taint on a node whose Off is confirmed no more lets others force pods away: it goes first.
@@ -90,77 +90,79 @@ fn is_released_and_unheard(case: &Case<'_>) -> bool {
 }
 
 /// Asks everything; all that speaks against it comes back, not only the first.
-fn ground<'a>(case: &Case<'a>) -> Result<Ground<'a>, Vec<Hold>> {
-    let mut holds = unwanted(case);
-    holds.extend(case.permits.power.iter().cloned());
+fn ground<'a>(case: &Case<'a>) -> Result<Ground<'a>, Vec<Blocker>> {
+    let mut blockers = unwanted(case);
+    blockers.extend(case.permits.power.iter().cloned());
     if is_released_and_unheard(case) {
         let message = "the kubelet's Lease cannot be read, and its Node names the boot whose pods were released";
-        holds.push(Hold::new(EVIDENCE_TOO_YOUNG, message));
+        blockers.push(Blocker::new(EVIDENCE_TOO_YOUNG, message));
     }
     if own_node(case).is_none_or(|node| node.deleting) {
-        holds.push(Hold::new(NODE_GONE, "the Node is being deleted"));
+        blockers.push(Blocker::new(NODE_GONE, "the Node is being deleted"));
     }
     let ground = match steps::current(case.fence) {
         Some(Ok(PolicyStep::Power { step, releases })) => power_ground(case, step, releases),
         Some(Ok(PolicyStep::Reap { even_if_drain_failed })) => reap_ground(case, even_if_drain_failed),
-        Some(Ok(_)) | None => Err(vec![Hold::new("BadStep", "this step of the record is no act of power")]),
-        Some(Err(hold)) => Err(vec![hold]),
+        Some(Ok(_)) | None => Err(vec![Blocker::new("BadStep", "this step of the record is no act of power")]),
+        Some(Err(blocker)) => Err(vec![blocker]),
     };
     match ground {
-        Ok(ground) if holds.is_empty() => Ok(ground),
-        Ok(_) => Err(holds),
+        Ok(ground) if blockers.is_empty() => Ok(ground),
+        Ok(_) => Err(blockers),
         Err(more) => Err({
-            holds.extend(more);
-            holds
+            blockers.extend(more);
+            blockers
         }),
     }
 }
 
-fn power_ground<'a>(case: &Case<'a>, step: &'a PowerStep, releases: bool) -> Result<Ground<'a>, Vec<Hold>> {
-    let mut holds = Vec::new();
-    let plan = plan(case).map_err(|hold| holds.push(hold)).ok();
+fn power_ground<'a>(case: &Case<'a>, step: &'a PowerStep, releases: bool) -> Result<Ground<'a>, Vec<Blocker>> {
+    let mut blockers = Vec::new();
+    let plan = plan(case).map_err(|blocker| blockers.push(blocker)).ok();
     if !releases && !case.fence.status.drain.as_ref().is_some_and(DrainReport::emptied) {
-        holds.push(Hold::new(
+        blockers.push(Blocker::new(
             "DrainFailed",
             "a reboot comes only after a drain that left nothing; look at status.drain",
         ));
     }
     let off = evidence::is_off(case).filter(|_| plan.is_some_and(|plan| plan.storage_only.is_none()));
     let witnesses = match off {
-        Some(witnesses) if holds.is_empty() => return Ok(Ground::Passive(witnesses)),
+        Some(witnesses) if blockers.is_empty() => return Ok(Ground::Passive(witnesses)),
         Some(witnesses) => Ok(witnesses),
         None => evidence::may_power_off(case),
     };
     match (witnesses, plan) {
-        (Ok(witnesses), Some(plan)) if holds.is_empty() => Ok(Ground::Cut { plan, step, witnesses }),
+        (Ok(witnesses), Some(plan)) if blockers.is_empty() => Ok(Ground::Cut { plan, step, witnesses }),
         (witnesses, _) => Err({
-            holds.extend(witnesses.err());
-            holds
+            blockers.extend(witnesses.err());
+            blockers
         }),
     }
 }
 
-fn reap_ground<'a>(case: &Case<'_>, even_if_drain_failed: bool) -> Result<Ground<'a>, Vec<Hold>> {
+fn reap_ground<'a>(case: &Case<'_>, even_if_drain_failed: bool) -> Result<Ground<'a>, Vec<Blocker>> {
     let drain = case.fence.status.drain.as_ref();
     if drain.is_some_and(|report| report.emptied() || even_if_drain_failed) {
         return Ok(Ground::Reap);
     }
     let message = "a reap comes only after a drain that left nothing, unless evenIfDrainFailed; look at status.drain";
-    Err(vec![Hold::new("DrainFailed", message)])
+    Err(vec![Blocker::new("DrainFailed", message)])
 }
 
 /// How it is fenced, if its BMC is known to be its own.
-pub(super) fn plan<'a>(case: &Case<'a>) -> Result<&'a FencePlan, Hold> {
+pub(super) fn plan<'a>(case: &Case<'a>) -> Result<&'a FencePlan, Blocker> {
     let plan = match &case.gathered.methods {
         Some(Ok(plan)) if !plan.power_management.is_empty() => plan,
-        Some(Ok(_)) => return Err(Hold::new(NO_METHODS, "no method of power management is configured for this node")),
-        Some(Err(hold)) => return Err(hold.clone()),
+        Some(Ok(_)) => {
+            return Err(Blocker::new(NO_METHODS, "no method of power management is configured for this node"));
+        }
+        Some(Err(blocker)) => return Err(blocker.clone()),
         None => return Err(unread()),
     };
     match &plan.identity {
         Some(Ok(())) => Ok(plan),
-        Some(Err(error)) => Err(Hold::new(IDENTITY_UNPROVEN, error.clone())),
-        None => Err(Hold::new(IDENTITY_UNPROVEN, "its BMC has not been asked yet whose it is")),
+        Some(Err(error)) => Err(Blocker::new(IDENTITY_UNPROVEN, error.clone())),
+        None => Err(Blocker::new(IDENTITY_UNPROVEN, "its BMC has not been asked yet whose it is")),
     }
 }
 
@@ -178,26 +180,26 @@ pub(super) fn methods_changed(case: &Case<'_>) -> Option<Next> {
         |storage: &Option<String>| storage.as_ref().map_or("the machine".into(), |name| format!("storage {name}"));
     let (is, was) = (what(&plan.storage_only), what(&status.storage_only));
     let message = format!("its fence methods cut off {is} by now, and this record cut off {was}; bring them back");
-    Some(wait(case, vec![Hold::new(METHODS_CHANGED, message)], None))
+    Some(wait(case, vec![Blocker::new(METHODS_CHANGED, message)], None))
 }
 
 /// It is read within seconds.
-pub(super) fn unread() -> Hold {
-    Hold::new(FENCE_NOT_READY, "the node's fence methods have not been read yet")
+pub(super) fn unread() -> Blocker {
+    Blocker::new(FENCE_NOT_READY, "the node's fence methods have not been read yet")
 }
 
 fn cut(case: &Case<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
     let isolated = case.fence.status.isolated && case.fence.status.failures == 0;
     if !plan.isolation.is_empty() && !isolated {
         // A cordon is one, whatever asks for it.
-        let holds = if plan.isolation.iter().any(|name| cordons(name)) { &case.permits.isolate[..] } else { &[] };
-        if !holds.is_empty() {
-            return wait(case, holds.to_vec(), None);
+        let blockers = if plan.isolation.iter().any(|name| cordons(name)) { &case.permits.isolate[..] } else { &[] };
+        if !blockers.is_empty() {
+            return wait(case, blockers.to_vec(), None);
         }
         return act(case, ReversibleOp::Methods(plan.isolation.clone()));
     }
     match steps::kdump_wait(step) {
-        Err(hold) => wait(case, vec![hold], None),
+        Err(blocker) => wait(case, vec![blocker], None),
         Ok(span) if !span.is_zero() && dumps(case) && !case.fence.status.dump_waited => {
             Draft::of(case).enter(Phase::KdumpWait, "it writes a crash dump").save()
         }
@@ -268,8 +270,8 @@ fn read_at(case: &Case<'_>) -> Option<Timestamp> {
     case.now.wall.checked_sub(case.now.moment.since(newest.at)).ok()
 }
 
-fn unread_off() -> Hold {
-    Hold::new(EVIDENCE_TOO_YOUNG, "the time of its BMC's last Off is not known; it is asked again")
+fn unread_off() -> Blocker {
+    Blocker::new(EVIDENCE_TOO_YOUNG, "the time of its BMC's last Off is not known; it is asked again")
 }
 
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
@@ -279,11 +281,11 @@ pub(super) fn kdump_wait(case: &Case<'_>) -> Next {
     };
     let until = steps::kdump_wait(step).map(|span| left(case, span));
     match until {
-        Err(hold) => wait(case, vec![hold], None),
+        Err(blocker) => wait(case, vec![blocker], None),
         Ok(Some(until)) if dumps(case) => {
             let message =
                 "it says that it writes a crash dump; its power is cut when it is silent, or its kdumpWait over";
-            wait(case, vec![Hold::new("Dumping", message)], Some(until.since(case.now.moment)))
+            wait(case, vec![Blocker::new("Dumping", message)], Some(until.since(case.now.moment)))
         }
         Ok(_) => {
             Draft::of(case).with(|status| status.dump_waited = true).enter(Phase::Guarded, "it had its time").save()

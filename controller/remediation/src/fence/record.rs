@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::{Case, Next, proposal};
 use crate::{
     action::{Action, Op, Telling},
-    api::fence::{Entry, Hold, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
+    api::fence::{Blocker, Entry, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
     policy::step_name,
 };
 
@@ -48,15 +48,15 @@ impl Draft {
         self
     }
 
-    /// Goes over to `phase`. What held before holds no more.
+    /// Goes over to `phase`. What blocked the phase before is void.
     pub(super) fn enter(mut self, phase: Phase, why: impl Into<String>) -> Self {
         let status = &mut self.fence.status;
         if status.phase != phase {
             status.since = Some(self.at);
         }
         status.phase = phase;
-        status.hold = None;
-        status.held_at = None;
+        status.blocked_by = None;
+        status.blocked_at = None;
         let why = why.into();
         let text = format!("{phase:?}: {why}");
         self.tellings.push(match phase {
@@ -95,12 +95,12 @@ impl Draft {
     }
 
     /// The end: nothing is done any more.
-    pub(super) fn quarantine(self, hold: Hold) -> Self {
-        let mut draft = self.enter(Phase::Quarantined, format!("{}: {}", hold.reason, hold.message));
+    pub(super) fn quarantine(self, blocker: Blocker) -> Self {
+        let mut draft = self.enter(Phase::Quarantined, format!("{}: {}", blocker.reason, blocker.message));
         let status = draft.status();
         status.intent = None;
         status.giving_up = None;
-        status.hold = Some(hold);
+        status.blocked_by = Some(blocker);
         draft
     }
 

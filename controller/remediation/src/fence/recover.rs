@@ -3,7 +3,7 @@
 use super::{
     Case, Next, Wanted,
     begin::back_off,
-    holds::{self, pause, wait},
+    blockers::{self, pause, wait},
     interrupt::{booted_anew, healthy_for, is_well, own_node},
     power::unread,
     record::{Draft, act},
@@ -13,23 +13,23 @@ use crate::{
     action::{Action, ReversibleOp, Telling},
     api::{
         CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, STORAGE_RELEASED,
-        fence::{Hold, Phase},
+        fence::{Blocker, Phase},
     },
     facts::{Node, Taint},
     guard::reason::{ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY, PREDICATE_ERROR},
 };
 
 pub(super) fn recovering(case: &Case<'_>) -> Next {
-    let holds = holds::undoing(case);
-    if !holds.is_empty() {
-        return wait(case, holds, None);
+    let blockers = blockers::undoing(case);
+    if !blockers.is_empty() {
+        return wait(case, blockers, None);
     }
     let Some(node) = own_node(case) else { return wait(case, Vec::new(), None) };
     if let Some(next) = into_service(case, node) {
         return next;
     }
-    if let Some(hold) = &case.fence.status.giving_up {
-        return Draft::of(case).quarantine(hold.clone()).save();
+    if let Some(blocker) = &case.fence.status.giving_up {
+        return Draft::of(case).quarantine(blocker.clone()).save();
     }
     still_ill(case)
         .or_else(|| methods(case))
@@ -41,11 +41,11 @@ pub(super) fn recovering(case: &Case<'_>) -> Next {
 fn into_service(case: &Case<'_>, node: &Node) -> Option<Next> {
     let taint = our_out_of_service(case, node)?;
     let untaint = ReversibleOp::Untaint(taint.clone());
-    let holds = if case.fence.status.giving_up.is_some() { Vec::new() } else { in_service_holds(case, node) };
-    if holds.is_empty() {
+    let blockers = if case.fence.status.giving_up.is_some() { Vec::new() } else { in_service_blockers(case, node) };
+    if blockers.is_empty() {
         return Some(back_off(case).unwrap_or_else(|| act(case, untaint)));
     }
-    ill_again(case).or_else(|| Some(wait(case, holds, None)))
+    ill_again(case).or_else(|| Some(wait(case, blockers, None)))
 }
 
 /// As the Node shows it, or as the record remembers it: the Node may be an old copy.
@@ -54,22 +54,23 @@ fn our_out_of_service<'a>(case: &Case<'a>, node: &'a Node) -> Option<&'a Taint> 
     shown.or_else(|| case.fence.status.ours.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE))
 }
 
-fn in_service_holds(case: &Case<'_>, node: &Node) -> Vec<Hold> {
-    let mut holds = Vec::new();
+fn in_service_blockers(case: &Case<'_>, node: &Node) -> Vec<Blocker> {
+    let mut blockers = Vec::new();
     // Without a proof of Off it is unknown which boot was to end: the Lease has to show that this one lives.
     let booted = if case.fence.status.off.is_some() { booted_anew(case) } else { is_alive(case) };
     if !booted {
-        holds.push(Hold::new(AWAITING_READY, "it is not Ready with a new boot id; look at its console"));
+        blockers.push(Blocker::new(AWAITING_READY, "it is not Ready with a new boot id; look at its console"));
     }
     match &case.gathered.attachments {
-        Some((at, _)) if *at < case.entered => holds.push(Hold::new(ATTACHMENTS_UNKNOWN, "they are read again")),
+        Some((at, _)) if *at < case.entered => blockers.push(Blocker::new(ATTACHMENTS_UNKNOWN, "they are read again")),
         Some((_, list)) if list.iter().any(|attachment| attachment.node == node.name) => {
-            holds.push(Hold::new(ATTACHMENTS_LEFT, "its volumes are not detached yet; look at VolumeAttachments"));
+            blockers
+                .push(Blocker::new(ATTACHMENTS_LEFT, "its volumes are not detached yet; look at VolumeAttachments"));
         }
         Some(_) => {}
-        None => holds.push(Hold::new(ATTACHMENTS_UNKNOWN, "its VolumeAttachments cannot be listed right now")),
+        None => blockers.push(Blocker::new(ATTACHMENTS_UNKNOWN, "its VolumeAttachments cannot be listed right now")),
     }
-    holds
+    blockers
 }
 
 /// Not Ready any more before the taint could go: after a while the next step is taken.
@@ -94,7 +95,7 @@ fn still_ill(case: &Case<'_>) -> Option<Next> {
         }
         Wanted::No { since } => pause(case, since.plus(healthy_for(case))),
         Wanted::Unknown => {
-            wait(case, vec![Hold::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")], None)
+            wait(case, vec![Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")], None)
         }
     })
 }
@@ -110,7 +111,7 @@ fn methods(case: &Case<'_>) -> Option<Next> {
             draft.with(|status| status.isolated = false).save()
         }
         Some(Ok(plan)) => back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Methods(plan.recovery.clone()))),
-        Some(Err(hold)) => wait(case, vec![hold.clone()], None),
+        Some(Err(blocker)) => wait(case, vec![blocker.clone()], None),
         None => wait(case, vec![unread()], None),
     })
 }
@@ -141,12 +142,12 @@ fn has_our_mark(case: &Case<'_>, node: &Node) -> bool {
 pub(super) fn closed(case: &Case<'_>) -> Next {
     let spec = &case.fence.spec;
     if spec.abort && !spec.steps.is_empty() && own_node(case).is_some() && !is_well(case) {
-        let hold = Hold::new("Aborted", "a person aborted this record; delete it to begin again");
-        return wait(case, vec![hold], None);
+        let blocker = Blocker::new("Aborted", "a person aborted this record; delete it to begin again");
+        return wait(case, vec![blocker], None);
     }
     if case.fence.metadata.deletion_timestamp.is_some() {
-        let hold = Hold::new("Finalizers", "a finalizer keeps this record, which has come to its end; remove it");
-        return wait(case, vec![hold], None);
+        let blocker = Blocker::new("Finalizers", "a finalizer keeps this record, which has come to its end; remove it");
+        return wait(case, vec![blocker], None);
     }
     let why = Telling::normal("FenceClosed", "the record has come to its end");
     Next::Act(Action::Close { fence: Box::new(case.fence.clone()), why })

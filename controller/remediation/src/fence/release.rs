@@ -8,8 +8,8 @@ use jiff::SignedDuration;
 use super::{
     Case, Next,
     begin::{back_off, has},
-    doubt::{READS, held},
-    holds::{self, wait},
+    blockers::{self, wait},
+    doubt::{READS, blocked},
     interrupt::{new_boot, own_node, without_policy},
     record::{Draft, act},
     steps::{self, PolicyStep},
@@ -18,7 +18,7 @@ use crate::{
     action::{IrreversibleOp, ReversibleOp},
     api::{
         OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
-        fence::{Confirmation, Hold, Phase},
+        fence::{Blocker, Confirmation, Phase},
     },
     facts::{Effect, Pod, PodRef, Taint},
     guard::reason::{NODE_READY, PODS_UNKNOWN},
@@ -62,9 +62,9 @@ pub(super) fn off_confirmed(case: &Case<'_>) -> Next {
 /// Everything that a release needs comes before it is meant: nothing stops it once the Node is tainted. Kubernetes itself
 /// deletes every pod that does not tolerate the taint, and asks no disruption budget.
 fn prepare(case: &Case<'_>, off: &Confirmation) -> Next {
-    let holds = release_holds(case);
-    if !holds.is_empty() {
-        return wait(case, holds, None);
+    let blockers = release_blockers(case);
+    if !blockers.is_empty() {
+        return wait(case, blockers, None);
     }
     let Some(pods) = pods(case) else { return pods_unknown(case) };
     if let Some(next) = booted_since(case).or_else(|| another_boot(case)).or_else(|| back_off(case)) {
@@ -86,12 +86,15 @@ fn is_recent(case: &Case<'_>, off: &Confirmation) -> bool {
 }
 
 /// Its Node reports Ready with the boot that ended, and there is no Lease to show that this is only an old report.
-fn release_holds(case: &Case<'_>) -> Vec<Hold> {
-    let mut holds = holds::release(case);
+fn release_blockers(case: &Case<'_>) -> Vec<Blocker> {
+    let mut blockers = blockers::release(case);
     if case.kubelet_lease.is_none() && own_node(case).is_some_and(crate::facts::Node::is_ready) {
-        holds.push(Hold::new(NODE_READY, "the Node says Ready and its Lease cannot be read; look at kube-node-lease"));
+        blockers.push(Blocker::new(
+            NODE_READY,
+            "the Node says Ready and its Lease cannot be read; look at kube-node-lease",
+        ));
     }
-    holds
+    blockers
 }
 
 fn says_on(case: &Case<'_>) -> bool {
@@ -156,15 +159,15 @@ pub(super) fn pods_released(case: &Case<'_>) -> Next {
 /// It is meant, by this leader and a moment ago.
 fn release(case: &Case<'_>) -> Next {
     let Some(pods) = pods(case) else { return pods_unknown(case) };
-    if release_holds(case).is_empty() {
+    if release_blockers(case).is_empty() {
         return act(case, IrreversibleOp::Release { pods });
     }
     Draft::of(case).enter(Phase::InDoubt, "the guards allow the release no more").save()
 }
 
 pub(super) fn pods_unknown(case: &Case<'_>) -> Next {
-    let holds = vec![Hold::new(PODS_UNKNOWN, "the node's pods cannot be listed right now")];
-    wait(case, holds, Some(Duration::from_secs(1)))
+    let blockers = vec![Blocker::new(PODS_UNKNOWN, "the node's pods cannot be listed right now")];
+    wait(case, blockers, Some(Duration::from_secs(1)))
 }
 
 /// The Node names another boot than the one that was confirmed to have ended, or names one where none was known: it
@@ -234,7 +237,7 @@ fn nothing_left(case: &Case<'_>) -> Next {
 }
 
 pub(super) fn left_off(case: &Case<'_>) -> Next {
-    held(
+    blocked(
         case,
         "LeftOff",
         "the policy leaves it off for a person; turn it on, or abort this record to have it turned on",

@@ -1,10 +1,10 @@
-//! Power on again: PoweringOn and AwaitReady. Guards that only limit what is begun do not hold this.
+//! Power on again: PoweringOn and AwaitReady. Guards that only limit what is begun do not block this.
 
 use super::{
     Case, Next,
     begin::{RESTARTS, back_off, enter_step, left},
-    doubt::{ATTEMPTS, held},
-    holds::{self, pause, wait},
+    blockers::{self, pause, wait},
+    doubt::{ATTEMPTS, blocked},
     interrupt::{new_boot, own_node, ready_anew},
     power::plan,
     record::{Draft, act},
@@ -16,7 +16,7 @@ use crate::{
     action::IrreversibleOp,
     api::{
         STORAGE_RELEASED,
-        fence::{Hold, Irreversible, NodeFence, Phase},
+        fence::{Blocker, Irreversible, NodeFence, Phase},
         policy::PowerStep,
     },
     facts::{Node, kubelet},
@@ -37,23 +37,23 @@ pub(super) fn powering_on(case: &Case<'_>) -> Next {
     }
     if status.failures >= ATTEMPTS {
         let message = format!("{ATTEMPTS} tries to turn it on failed; look at the machine");
-        return Draft::of(case).quarantine(Hold::new("Attempts", message)).save();
+        return Draft::of(case).quarantine(Blocker::new("Attempts", message)).save();
     }
     match ready_to_power_on(case) {
-        Err(holds) => wait(case, holds, None),
+        Err(blockers) => wait(case, blockers, None),
         Ok(plan) => back_off(case).unwrap_or_else(|| mean_on(case, plan)),
     }
 }
 
-fn ready_to_power_on<'a>(case: &Case<'a>) -> Result<&'a FencePlan, Vec<Hold>> {
-    let mut holds = holds::absolute(case);
+fn ready_to_power_on<'a>(case: &Case<'a>) -> Result<&'a FencePlan, Vec<Blocker>> {
+    let mut blockers = blockers::absolute(case);
     match plan(case) {
-        Ok(plan) if holds.is_empty() => Ok(plan),
-        Ok(_) => Err(holds),
-        Err(hold) => Err({
-            holds.retain(|other| other.reason != hold.reason);
-            holds.push(hold);
-            holds
+        Ok(plan) if blockers.is_empty() => Ok(plan),
+        Ok(_) => Err(blockers),
+        Err(blocker) => Err({
+            blockers.retain(|other| other.reason != blocker.reason);
+            blockers.push(blocker);
+            blockers
         }),
     }
 }
@@ -93,7 +93,7 @@ fn pods_are_there(case: &Case<'_>) -> Option<bool> {
 }
 
 fn left_cut(case: &Case<'_>) -> Next {
-    held(case, "LeftCut", "its storage is cut off and its pods are released; reboot it by hand")
+    blocked(case, "LeftCut", "its storage is cut off and its pods are released; reboot it by hand")
 }
 
 /// Pods of the boot that the Node names, or may be of, were released while their storage was cut off.
@@ -114,13 +114,13 @@ fn is_another(boot: &str, other: &str) -> bool {
 /// Its BMC reports Off and its kubelet speaks: which of them is right is known soon, and nothing is ordered until then.
 fn may_live(case: &Case<'_>) -> Option<Next> {
     let message = "its BMC says Off and its kubelet renews its Lease; it is known soon which boot that is";
-    let holds = vec![Hold::new(AWAITING_READY, message)];
+    let blockers = vec![Blocker::new(AWAITING_READY, message)];
     if !is_suspected(case) {
         return None;
     }
     let booted = own_node(case).is_some_and(|node| new_boot(case, node));
     let next = || Draft::of(case).enter(Phase::AwaitReady, "its Node names a new boot; its BMC is late").save();
-    Some(if booted { next() } else { wait(case, holds, None) })
+    Some(if booted { next() } else { wait(case, blockers, None) })
 }
 
 fn is_on(case: &Case<'_>) -> Option<Next> {
@@ -145,7 +145,7 @@ pub(super) fn await_ready(case: &Case<'_>) -> Next {
     }
     let span = steps::ready_timeout(current_step(case).unwrap_or(&PowerStep::default()));
     match span.map(|span| left(case, span)) {
-        Err(hold) => wait(case, vec![hold], None),
+        Err(blocker) => wait(case, vec![blocker], None),
         Ok(Some(until)) => pause(case, until),
         Ok(None) => never_ready(case),
     }
@@ -159,7 +159,7 @@ pub(super) fn is_alive(case: &Case<'_>) -> bool {
 /// On to the next step, or the same one again.
 fn never_ready(case: &Case<'_>) -> Next {
     if case.fence.spec.abort {
-        return held(case, "NeverReady", "it was turned on and is not Ready; look at its console");
+        return blocked(case, "NeverReady", "it was turned on and is not Ready; look at its console");
     }
     let status = &case.fence.status;
     let draft = Draft::of(case).with(|status| {
@@ -170,8 +170,8 @@ fn never_ready(case: &Case<'_>) -> Next {
         return enter_step(case, status.policy_step + 1, draft, "turned on, but not Ready in time");
     }
     if status.restarts >= RESTARTS {
-        let hold = Hold::new("NeverReady", "it was turned on and off, and is not Ready; look at its console");
-        return draft.quarantine(hold).save();
+        let blocker = Blocker::new("NeverReady", "it was turned on and off, and is not Ready; look at its console");
+        return draft.quarantine(blocker).save();
     }
     let draft = draft.with(|status| status.restarts += 1).failed();
     draft.enter(Phase::Failed, "turned on, but not Ready in time").save()

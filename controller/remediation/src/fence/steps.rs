@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::{
         OUT_OF_SERVICE, REMEDIATION_TAINT,
-        fence::{Hold, NodeFence, Phase},
+        fence::{Blocker, NodeFence, Phase},
         policy::{DrainStep, PowerStep, Span, StepSpec, TaintStep},
     },
     drain::DrainRules,
@@ -37,11 +37,11 @@ impl PolicyStep<'_> {
 }
 
 /// The step at hand; nothing past the last one.
-pub(super) fn current(fence: &NodeFence) -> Option<Result<PolicyStep<'_>, Hold>> {
+pub(super) fn current(fence: &NodeFence) -> Option<Result<PolicyStep<'_>, Blocker>> {
     at(fence, fence.status.policy_step)
 }
 
-pub(super) fn at(fence: &NodeFence, index: usize) -> Option<Result<PolicyStep<'_>, Hold>> {
+pub(super) fn at(fence: &NodeFence, index: usize) -> Option<Result<PolicyStep<'_>, Blocker>> {
     fence.spec.steps.get(index).map(|step| read(step, index))
 }
 
@@ -49,7 +49,7 @@ pub(super) fn cuts_power(fence: &NodeFence) -> bool {
     fence.spec.steps.iter().any(|step| step.reboot.is_some() || step.power_cycle.is_some())
 }
 
-fn read(step: &StepSpec, index: usize) -> Result<PolicyStep<'_>, Hold> {
+fn read(step: &StepSpec, index: usize) -> Result<PolicyStep<'_>, Blocker> {
     let reap = step.reap.as_ref();
     let kinds = [
         step.taint.as_ref().map(PolicyStep::Taint),
@@ -70,30 +70,30 @@ fn read(step: &StepSpec, index: usize) -> Result<PolicyStep<'_>, Hold> {
     }
 }
 
-fn unreadable(message: String) -> Hold {
-    Hold::new("BadStep", message + "; delete the record when the policy is mended")
+fn unreadable(message: String) -> Blocker {
+    Blocker::new("BadStep", message + "; delete the record when the policy is mended")
 }
 
 /// `30s`, `5m`, `1h30m`.
-pub(super) fn span(span: &Span) -> Result<Duration, Hold> {
+pub(super) fn span(span: &Span) -> Result<Duration, Blocker> {
     span.duration().map_err(unreadable)
 }
 
-fn span_or(given: Option<&Span>, default: Duration) -> Result<Duration, Hold> {
+fn span_or(given: Option<&Span>, default: Duration) -> Result<Duration, Blocker> {
     given.map_or(Ok(default), span)
 }
 
 /// How long to wait after the step at hand.
-pub(super) fn then_wait(fence: &NodeFence) -> Result<Duration, Hold> {
+pub(super) fn then_wait(fence: &NodeFence) -> Result<Duration, Blocker> {
     let given = fence.spec.steps.get(fence.status.policy_step).and_then(|step| step.then_wait.as_ref());
     span_or(given, Duration::ZERO)
 }
 
-pub(super) fn ready_timeout(step: &PowerStep) -> Result<Duration, Hold> {
+pub(super) fn ready_timeout(step: &PowerStep) -> Result<Duration, Blocker> {
     span_or(step.ready_timeout.as_ref(), READY_TIMEOUT)
 }
 
-pub(super) fn kdump_wait(step: &PowerStep) -> Result<Duration, Hold> {
+pub(super) fn kdump_wait(step: &PowerStep) -> Result<Duration, Blocker> {
     span_or(step.kdump_wait.as_ref(), Duration::ZERO)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn taint(step: &TaintStep) -> Taint {
 }
 
 /// The step's choices, with its whole time.
-pub(super) fn drain_rules(step: &DrainStep) -> Result<DrainRules, Hold> {
+pub(super) fn drain_rules(step: &DrainStep) -> Result<DrainRules, Blocker> {
     DrainRules::of(step).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         unreadable(format!("the drain: {}", errors.join("; ")))

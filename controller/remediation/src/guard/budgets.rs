@@ -17,7 +17,7 @@ use super::{
     tally::{self, Share, Tally},
 };
 use crate::{
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::{Node, ZONE},
     policy::{Budget, Policy, Quota},
     snapshot::Snapshot,
@@ -32,13 +32,13 @@ pub(super) fn of(policy: &Policy, grade: Grade) -> (&Budget, &'static str) {
     }
 }
 
-pub(super) fn holds(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
+pub(super) fn blockers(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
     let (budget, field) = of(subject.policy, grade);
     let question = Question { scene, subject, grade, budget, field };
-    let mut holds: Vec<_> = question.cluster().into_iter().collect();
-    holds.extend(subject.node.into_iter().flat_map(|node| question.domains(node)));
-    holds.extend(question.at_once());
-    holds
+    let mut blockers: Vec<_> = question.cluster().into_iter().collect();
+    blockers.extend(subject.node.into_iter().flat_map(|node| question.domains(node)));
+    blockers.extend(question.at_once());
+    blockers
 }
 
 /// One node, and the budget of the act that is asked for.
@@ -51,25 +51,25 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn cluster(&self) -> Option<Hold> {
+    fn cluster(&self) -> Option<Blocker> {
         let share = self.scene.tally.cluster(self.subject.name, self.grade);
         let limit = Limit { living: self.budget.cluster.of(share.total), dead: self.budget.dead.of(share.total) };
         let text = self.over(limit, share)?;
         let field = self.field;
-        Some(Hold::new(BUDGET_CLUSTER, format!("{text} of the cluster ({field}.maxUnavailable, {field}.maxDead)")))
+        Some(Blocker::new(BUDGET_CLUSTER, format!("{text} of the cluster ({field}.maxUnavailable, {field}.maxDead)")))
     }
 
-    /// A node that is gone is in none; it has a hold of its own.
-    fn domains(&self, node: &Node) -> Vec<Hold> {
+    /// A node that is gone is in none; it has a blocker of its own.
+    fn domains(&self, node: &Node) -> Vec<Blocker> {
         let field = self.field;
         let zone = self.domain(node, ZONE, self.budget.zone).map(|text| {
             let zone = tally::domain(Some(node), ZONE);
-            Hold::new(BUDGET_ZONE, format!("{text} of zone `{zone}` ({field}.maxUnavailablePerZone)"))
+            Blocker::new(BUDGET_ZONE, format!("{text} of zone `{zone}` ({field}.maxUnavailablePerZone)"))
         });
         let others = self.budget.topology.iter().filter_map(|(label, quota)| {
             let text = self.domain(node, label, *quota)?;
             let value = tally::domain(Some(node), label);
-            Some(Hold::new(BUDGET_TOPOLOGY, format!("{text} of {label}=`{value}` ({field}.topology)")))
+            Some(Blocker::new(BUDGET_TOPOLOGY, format!("{text} of {label}=`{value}` ({field}.topology)")))
         });
         zone.into_iter().chain(others).collect()
     }
@@ -93,7 +93,7 @@ impl Question<'_> {
         }
     }
 
-    fn at_once(&self) -> Option<Hold> {
+    fn at_once(&self) -> Option<Blocker> {
         let most = self.budget.at_once?;
         let Subject { name, policy, .. } = self.subject;
         let others = self.scene.tally.in_hand(&policy.name, self.grade, name);
@@ -101,7 +101,7 @@ impl Question<'_> {
             let (field, lives) = (self.field, if self.scene.tally.is_dead(name) { "dead" } else { "living" });
             let text =
                 format!("policy {} has {others} other {lives} nodes in hand, {field}.atOnce is {most}", policy.name);
-            Hold::new(AT_ONCE, text)
+            Blocker::new(AT_ONCE, text)
         })
     }
 }

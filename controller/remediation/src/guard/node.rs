@@ -1,17 +1,17 @@
-//! What a node reports of itself, and what others report of it: holds, peers, autoscalers, the control plane.
+//! What a node reports of itself, and what others report of it: nodes to skip, peers, autoscalers, the control plane.
 
 use std::collections::BTreeMap;
 
 use super::{
     Scene, Subject,
     reason::{
-        ABORTED, AUTOSCALER, CLAIMED_BY_PEER, CONTROL_PLANE, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_HELD,
-        NODE_READY, OWN_HOST,
+        ABORTED, AUTOSCALER, CLAIMED_BY_PEER, CONTROL_PLANE, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY,
+        OWN_HOST, REMEDIATION_SKIPPED,
     },
     stage::Grade,
 };
 use crate::{
-    api::{self, fence::Hold, policy::ControlPlane},
+    api::{self, fence::Blocker, policy::ControlPlane},
     facts::{Node, kubelet},
     snapshot::{Claims, Quorum},
 };
@@ -28,85 +28,89 @@ const PEERS: [&str; 4] = [
     "kured.dev/kured-reboot-in-progress",
 ];
 
-/// Holds that stop even what has begun.
-pub(super) fn holds(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Hold> {
-    let mut holds: Vec<_> = held(subject).into_iter().chain(aborted(subject)).chain(own_host(scene, subject)).collect();
+/// Blockers that stop even what has begun.
+pub(super) fn blockers(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
+    let mut blockers: Vec<_> =
+        skipped(subject).into_iter().chain(aborted(subject)).chain(own_host(scene, subject)).collect();
     let Some(node) = subject.node else {
         let text = format!("Node {} is gone, or another one has its name", subject.name);
-        holds.push(Hold::new(NODE_GONE, text));
-        return holds;
+        blockers.push(Blocker::new(NODE_GONE, text));
+        return blockers;
     };
-    holds.extend(claimed(node));
-    holds.extend(claim(&scene.snapshot.claims, subject.name));
-    holds
+    blockers.extend(claimed(node));
+    blockers.extend(claim(&scene.snapshot.claims, subject.name));
+    blockers
 }
 
-/// Claims that cannot be read hold every node: any of them may be claimed.
-fn claim(claims: &Claims, node: &str) -> Option<Hold> {
+/// Claims that cannot be read block every node: any of them may be claimed.
+fn claim(claims: &Claims, node: &str) -> Option<Blocker> {
     let text = claims.held.get(node).or(claims.unreadable.as_ref())?;
-    Some(Hold::new(CLAIMED_BY_PEER, text.clone()))
+    Some(Blocker::new(CLAIMED_BY_PEER, text.clone()))
 }
 
-fn held(subject: &Subject<'_>) -> Option<Hold> {
-    let of_node = subject.node.and_then(|node| node.annotations.get(api::HOLD)).map(|why| ("Node", why));
-    let of_fence = subject.fence.and_then(|fence| fence.metadata.annotations.get(api::HOLD));
+fn skipped(subject: &Subject<'_>) -> Option<Blocker> {
+    let of_node = subject.node.and_then(|node| node.annotations.get(api::SKIP_REMEDIATION)).map(|why| ("Node", why));
+    let of_fence = subject.fence.and_then(|fence| fence.metadata.annotations.get(api::SKIP_REMEDIATION));
     let (kind, why) = of_node.or(of_fence.map(|why| ("NodeFence", why)))?;
-    Some(Hold::new(NODE_HELD, format!("the {kind} carries {}={why}; remove it to go on", api::HOLD)))
+    Some(Blocker::new(
+        REMEDIATION_SKIPPED,
+        format!("the {kind} carries {}={why}; remove it to go on", api::SKIP_REMEDIATION),
+    ))
 }
 
-fn aborted(subject: &Subject<'_>) -> Option<Hold> {
+fn aborted(subject: &Subject<'_>) -> Option<Blocker> {
     let abort = subject.fence.is_some_and(|fence| fence.spec.abort);
-    abort.then(|| Hold::new(ABORTED, "a person aborted this record; delete it to begin again"))
+    abort.then(|| Blocker::new(ABORTED, "a person aborted this record; delete it to begin again"))
 }
 
-fn own_host(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+fn own_host(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let own = scene.snapshot.host.node.as_deref() == Some(subject.name);
-    own.then(|| Hold::new(OWN_HOST, "this controller runs on it; another replica has to act"))
+    own.then(|| Blocker::new(OWN_HOST, "this controller runs on it; another replica has to act"))
 }
 
 /// Another actor has it in hand: an autoscaler, or a peer.
 #[must_use]
-pub fn claimed(node: &Node) -> Option<Hold> {
+pub fn claimed(node: &Node) -> Option<Blocker> {
     autoscaler(node).or_else(|| peers(node))
 }
 
-fn autoscaler(node: &Node) -> Option<Hold> {
+fn autoscaler(node: &Node) -> Option<Blocker> {
     if node.deleting {
-        return Some(Hold::new(AUTOSCALER, "the Node object is being deleted"));
+        return Some(Blocker::new(AUTOSCALER, "the Node object is being deleted"));
     }
     let taint = TAKEN_AWAY.into_iter().find(|key| node.taint(key).is_some())?;
-    Some(Hold::new(AUTOSCALER, format!("an autoscaler is taking it away (taint {taint})")))
+    Some(Blocker::new(AUTOSCALER, format!("an autoscaler is taking it away (taint {taint})")))
 }
 
-fn peers(node: &Node) -> Option<Hold> {
+fn peers(node: &Node) -> Option<Blocker> {
     let excluded =
         [&node.labels, &node.annotations].into_iter().any(|map| map.get(EXCLUDED).is_some_and(|v| v == "true"));
     let key = if excluded { Some(EXCLUDED) } else { PEERS.into_iter().find(|key| node.annotations.contains_key(*key)) };
-    key.map(|key| Hold::new(CLAIMED_BY_PEER, format!("the Node carries {key}; remove it to go on")))
+    key.map(|key| Blocker::new(CLAIMED_BY_PEER, format!("the Node carries {key}; remove it to go on")))
 }
 
 /// One control-plane node at a time, and only while etcd keeps its quorum without it.
-pub(super) fn control_plane(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Hold> {
+pub(super) fn control_plane(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
     if !subject.node.is_some_and(Node::is_control_plane) {
         return Vec::new();
     }
     if subject.policy.control_plane == ControlPlane::Never {
         let text =
             format!("a control-plane node, and policy {} is not for those (spec.controlPlane)", subject.policy.name);
-        return vec![Hold::new(CONTROL_PLANE, text)];
+        return vec![Blocker::new(CONTROL_PLANE, text)];
     }
     let others = scene.tally.control_plane_out(subject.name);
-    let mut holds = Vec::new();
+    let mut blockers = Vec::new();
     if !others.is_empty() {
         let text = format!("{} other control-plane nodes are out of service: {}", others.len(), others.join(", "));
-        holds.push(Hold::new(CONTROL_PLANE, text));
+        blockers.push(Blocker::new(CONTROL_PLANE, text));
     }
     // To cordon one takes nothing from etcd.
     if grade != Grade::Isolate {
         let lost = subject.node.is_none_or(|node| takes_a_member(&scene.snapshot.etcd_members, node));
-        holds.extend(quorum(scene.snapshot.etcd, lost));
+        blockers.extend(quorum(scene.snapshot.etcd, lost));
     }
-    holds
+    blockers
 }
 
 /// Whether a healthy member may be lost with this node. Only where a member stands at the node's own address, and at no
@@ -116,16 +120,16 @@ fn takes_a_member(members: &BTreeMap<String, bool>, node: &Node) -> bool {
     found.peek().is_none() || found.any(|healthy| *healthy)
 }
 
-fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Hold> {
+fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Blocker> {
     match etcd {
-        Quorum::Unknown => Some(Hold::new(ETCD_UNKNOWN, "whether etcd keeps its quorum without it is not known")),
+        Quorum::Unknown => Some(Blocker::new(ETCD_UNKNOWN, "whether etcd keeps its quorum without it is not known")),
         Quorum::Members { healthy, total } => {
             let (left, least) = (healthy.saturating_sub(usize::from(takes_a_member)), total / 2 + 1);
             (left < least || total == 0).then(|| {
                 let text = format!(
                     "{healthy} of {total} etcd members are healthy; without it {left}, at least {least} are needed"
                 );
-                Hold::new(ETCD_QUORUM, text)
+                Blocker::new(ETCD_QUORUM, text)
             })
         }
     }
@@ -133,13 +137,13 @@ fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Hold> {
 
 /// Power ends what runs on a node. On one that is Ready that is only right after a drain; a reap may be asked for even
 /// after one that failed.
-pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let drain = subject.fence.and_then(|fence| fence.status.drain.as_ref());
     let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.policy_step));
     let reaps = step.and_then(|step| step.reap.as_ref()).is_some_and(|reap| reap.even_if_drain_failed);
     let drained = drain.is_some_and(|drain| drain.emptied() || reaps);
     (is_alive(scene, subject) && !drained)
-        .then(|| Hold::new(NODE_READY, "the node is Ready and not drained; power would end what runs on it"))
+        .then(|| Blocker::new(NODE_READY, "the node is Ready and not drained; power would end what runs on it"))
 }
 
 /// Ready, and its kubelet still renews its Lease. Silence counts from what the policy sets, or from the Lease's own

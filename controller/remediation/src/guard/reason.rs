@@ -1,4 +1,4 @@
-//! The reasons of holds: one word each, for machines, and what a person can do about it.
+//! The reasons of blockers: one word each, for machines, and what a person can do about it.
 
 /// Another replica leads. Nothing to do.
 pub const NOT_LEADING: &str = "NotLeading";
@@ -10,8 +10,8 @@ pub const OBSERVE: &str = "Observe";
 pub const PAUSED: &str = "Paused";
 /// A kill switch is set: a file on the host or the ConfigMap. Take it away.
 pub const KILL_SWITCH: &str = "KillSwitch";
-/// The Node or its record carries `nodewell.dev/hold`. Remove the annotation.
-pub const NODE_HELD: &str = "NodeHeld";
+/// The Node or its record carries `nodewell.dev/skip-remediation`. Remove the annotation.
+pub const REMEDIATION_SKIPPED: &str = "RemediationSkipped";
 /// A person aborted the record (`spec.abort`). Delete the record to begin again.
 pub const ABORTED: &str = "Aborted";
 /// The Node is younger than `spec.newNodeGrace`. Wait.

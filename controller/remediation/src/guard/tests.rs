@@ -1,4 +1,4 @@
-//! Each guard, with a world in which it holds and one in which it does not.
+//! Each guard, with a world in which it blocks and one in which it does not.
 
 mod budget;
 mod dead;
@@ -29,7 +29,7 @@ struct World {
     policy: Policy,
     fence: Option<NodeFence>,
     history: History,
-    weather: Vec<Hold>,
+    weather: Vec<Blocker>,
     unreadable: Option<&'static str>,
     error: Option<&'static str>,
     by_events_alone: bool,
@@ -127,18 +127,18 @@ fn kill(node: &mut Node) {
     set_condition(node, "Ready", Truth::Unknown, "NodeStatusUnknown", at(900));
 }
 
-fn reasons(holds: &[Hold]) -> Vec<&str> {
-    holds.iter().map(|hold| hold.reason.as_str()).collect()
+fn reasons(blockers: &[Blocker]) -> Vec<&str> {
+    blockers.iter().map(|blocker| blocker.reason.as_str()).collect()
 }
 
 #[test]
-fn nothing_holds_a_dead_node_in_a_calm_cluster() {
+fn nothing_blocks_a_dead_node_in_a_calm_cluster() {
     assert_eq!(World::new().permits(), Permits::default());
 }
 
 /// What a change of the world makes the guards answer to isolate, drain and power.
 #[test]
-fn each_guard_holds_with_its_own_word() {
+fn each_guard_blocks_with_its_own_reason() {
     type Change = fn(&mut World);
     let all = [true; 3];
     let harsh = [false, true, true];
@@ -146,15 +146,17 @@ fn each_guard_holds_with_its_own_word() {
     let cases: [(&str, [bool; 3], Change); 34] = [
         ("NotLeading", all, |world| world.snapshot.epoch = 0),
         ("DryRun", all, |world| world.snapshot.dry_run = true),
-        ("KillSwitch", all, |world| world.snapshot.stopped = Some("/etc/nodewell/hold".into())),
+        ("KillSwitch", all, |world| world.snapshot.stopped = Some("/etc/nodewell/pause".into())),
         ("NotInformed", all, |world| world.snapshot.host.informed = false),
         ("Observe", all, |world| world.policy.mode = Mode::Observe),
         ("Paused", all, |world| world.policy.mode = Mode::Paused),
         ("PolicyUnreadable", all, |world| world.unreadable = Some("line 3")),
         ("PredicateError", all, |world| world.error = Some("no such key")),
-        ("NodeHeld", all, |world| drop(world.node().annotations.insert(api::HOLD.into(), "tea".into()))),
-        ("NodeHeld", all, |world| {
-            drop(world.open(Phase::Pending).metadata.annotations.insert(api::HOLD.into(), "tea".into()));
+        ("RemediationSkipped", all, |world| {
+            drop(world.node().annotations.insert(api::SKIP_REMEDIATION.into(), "tea".into()))
+        }),
+        ("RemediationSkipped", all, |world| {
+            drop(world.open(Phase::Pending).metadata.annotations.insert(api::SKIP_REMEDIATION.into(), "tea".into()));
         }),
         ("Aborted", all, |world| world.open(Phase::Pending).spec.abort = true),
         ("NodeGone", all, |world| world.open(Phase::Pending).spec.node_uid = "another".into()),
@@ -170,7 +172,7 @@ fn each_guard_holds_with_its_own_word() {
         ("ClaimedByPeer", all, |world| world.snapshot.claims.unreadable = Some("forbidden".into())),
         ("NewNode", all, |world| world.node().created = wall(800)),
         ("NewNode", all, |world| world.node().created = wall(5000)),
-        ("Storm", all, |world| world.weather = vec![Hold::new(reason::STORM, "")]),
+        ("Storm", all, |world| world.weather = vec![Blocker::new(reason::STORM, "")]),
         ("ControlPlane", all, |world| label(world, CONTROL_PLANE[0], "")),
         ("ControlPlane", all, |world| {
             control_plane(world, Quorum::Members { healthy: 3, total: 3 });
@@ -196,7 +198,7 @@ fn each_guard_holds_with_its_own_word() {
         let mut world = World::new();
         change(&mut world);
         let permits = world.permits();
-        let said = [&permits.isolate, &permits.drain, &permits.power].map(|holds| reasons(holds).contains(&word));
+        let said = [&permits.isolate, &permits.drain, &permits.power].map(|blockers| reasons(blockers).contains(&word));
         assert_eq!(said, grades, "{word}: {permits:?}");
         assert_eq!(permits.power.len(), 1, "{word} alone: {permits:?}");
     }
@@ -228,9 +230,12 @@ fn all_guards_are_listed_not_only_the_first() {
     world.policy.mode = Mode::Observe;
     world.policy.budget.cluster = Quota::Count(0);
     label(&mut world, CONTROL_PLANE[1], "");
-    annotate(&mut world, api::HOLD);
+    annotate(&mut world, api::SKIP_REMEDIATION);
     let power = world.permits().power;
-    assert_eq!(reasons(&power), ["DryRun", "KillSwitch", "Observe", "NodeHeld", "ControlPlane", "BudgetCluster"]);
+    assert_eq!(
+        reasons(&power),
+        ["DryRun", "KillSwitch", "Observe", "RemediationSkipped", "ControlPlane", "BudgetCluster"]
+    );
 }
 
 #[test]
@@ -265,7 +270,7 @@ fn a_dead_member_of_three_may_go_where_it_is_known_to_be_the_dead_one() {
 #[test]
 fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
     let mut world = World::new();
-    world.weather = vec![Hold::new(reason::STORM, "")];
+    world.weather = vec![Blocker::new(reason::STORM, "")];
     world.policy.budget.cluster = Quota::Count(0);
     world.policy.mode = Mode::Paused;
     for phase in [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::AwaitReady] {
@@ -285,15 +290,15 @@ fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
 fn a_ready_node_is_powered_only_after_a_whole_drain() {
     let mut world = World::new();
     set_condition(world.node(), "Ready", Truth::True, "", at(0));
-    for (done, held) in [(false, true), (true, false)] {
-        world.open(Phase::Waiting).status.drain = Some(DrainReport { done, blocked: Vec::new(), left: 0 });
-        assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), held);
+    for (done, blocked) in [(false, true), (true, false)] {
+        world.open(Phase::Waiting).status.drain = Some(DrainReport { done, refused_evictions: Vec::new(), left: 0 });
+        assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), blocked);
     }
 }
 
 #[test]
 fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
-    for (fast, stale, held) in [(true, 14, true), (true, 15, false), (false, 39, true), (false, 40, false)] {
+    for (fast, stale, blocked) in [(true, 14, true), (true, 15, false), (false, 39, true), (false, 40, false)] {
         let mut world = World::new();
         set_condition(world.node(), "Ready", Truth::True, "", at(0));
         let seen = at(1000 - stale);
@@ -306,7 +311,7 @@ fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
         };
         world.snapshot.kubelet_leases.insert("n0".into(), lease);
         world.policy.fast = fast.then_some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 });
-        assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), held, "{fast} {stale}");
+        assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), blocked, "{fast} {stale}");
     }
 }
 

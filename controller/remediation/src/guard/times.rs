@@ -8,22 +8,22 @@ use super::{
     stage::{Grade, has_begun},
 };
 use crate::{
-    api::fence::{Hold, Phase},
+    api::fence::{Blocker, Phase},
     policy::span::show,
 };
 
 /// By the wall clock: nothing else is known of a Node's beginning. One from the future is new.
-pub(super) fn new_node(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+pub(super) fn new_node(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let (node, grace) = (subject.node?, subject.policy.new_node_grace);
     let age = Duration::try_from(scene.now.wall.duration_since(node.created)).unwrap_or_default();
     (age < grace).then(|| {
         let age = show(Duration::from_secs(age.as_secs()));
-        Hold::new(NEW_NODE, format!("the node is {age} old, spec.newNodeGrace is {}", show(grace)))
+        Blocker::new(NEW_NODE, format!("the node is {age} old, spec.newNodeGrace is {}", show(grace)))
     })
 }
 
 /// A node in hand is not taken again.
-pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Hold> {
+pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
     if subject.fence.is_some_and(|fence| has_begun(fence, grade)) {
         return None;
     }
@@ -37,13 +37,13 @@ pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
             show(rate.within),
             rate.count
         );
-        Hold::new(RATE, text)
+        Blocker::new(RATE, text)
     })
 }
 
 /// Pods of this node that would be evicted or released now. Of a node that a record has in hand they are read, and pods
 /// that could not be counted are not none. A node whose pods alone are more than the rate goes when no other's went.
-pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Hold> {
+pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
     if grade == Grade::Isolate {
         return None;
     }
@@ -56,7 +56,7 @@ pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
         (None, None) => 0,
         // A power off that is meant moves none; a list that is late must not leave it in doubt.
         (None, Some(fence)) if fence.status.phase == Phase::PoweringOff => 0,
-        (None, Some(_)) => return Some(Hold::new(PODS_UNKNOWN, "the node's pods have not been counted yet")),
+        (None, Some(_)) => return Some(Blocker::new(PODS_UNKNOWN, "the node's pods have not been counted yet")),
     };
     let most = rate.count as usize;
     let full = given >= most || given > 0 && given.saturating_add(here) > most;
@@ -66,11 +66,11 @@ pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
             "policy {} moved {given} pods of other nodes within {window}, this node has {here}, spec.pods is {most}",
             policy.name
         );
-        Hold::new(POD_RATE, text)
+        Blocker::new(POD_RATE, text)
     })
 }
 
-pub(super) fn restarts(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold> {
+pub(super) fn restarts(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let rate = subject.policy.restarts;
     let cycles = scene.history.cycles(subject.name, rate.within, scene.now);
     (cycles >= rate.count as usize).then(|| {
@@ -79,6 +79,6 @@ pub(super) fn restarts(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Hold>
             show(rate.within),
             rate.count
         );
-        Hold::new(RESTART_LIMIT, text)
+        Blocker::new(RESTART_LIMIT, text)
     })
 }

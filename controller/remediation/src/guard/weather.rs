@@ -1,5 +1,5 @@
 //! Storms: many nodes unwell at once, or many in a short while, or a judge that does not see its own network. A storm
-//! holds until it has been calm for the cooldown.
+//! blocks until it has been calm for the cooldown.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use super::{
     reason::{SELF_SUSPICION, STORM, STORM_COOLDOWN},
 };
 use crate::{
-    api::fence::Hold,
+    api::fence::Blocker,
     policy::{Policy, Storm, span},
     snapshot::HostView,
     time::Moment,
@@ -84,7 +84,7 @@ impl Weather {
     pub(crate) fn as_told(storm: &Storm, unwell: &BTreeMap<&str, Moment>, now: Moment) -> Self {
         let mut times: Vec<Moment> = unwell.values().copied().collect();
         times.sort_unstable();
-        // While as many as make a storm are within the window, it holds.
+        // While as many as make a storm are within the window, it blocks.
         let storms = times.windows(storm.rate.count.max(1) as usize);
         let storms = storms.filter(|storm_of| storm_of[storm_of.len() - 1].since(storm_of[0]) < storm.rate.within);
         let last = storms.map(|storm_of| storm_of[0].plus(storm.rate.within).min(now)).max();
@@ -118,7 +118,7 @@ impl Weather {
         total: usize,
         host: &HostView,
         now: Moment,
-    ) -> Vec<Hold> {
+    ) -> Vec<Blocker> {
         if self.said.as_ref() != Some(storm) {
             self.said = Some(storm.clone());
         }
@@ -128,53 +128,56 @@ impl Weather {
         self.unwell.retain(|name| unwell.contains(name.as_str()));
         self.unwell.extend(self.onsets.keys().filter(|name| unwell.contains(name.as_str())).cloned());
         self.onsets.retain(|_, at| now.since(*at) < storm.rate.within);
-        let mut holds: Vec<_> = self.many(storm, total).into_iter().chain(self.fast(storm)).collect();
-        holds.extend(blind(storm, host));
-        if holds.is_empty() {
+        let mut blockers: Vec<_> = self.many(storm, total).into_iter().chain(self.fast(storm)).collect();
+        blockers.extend(blind(storm, host));
+        if blockers.is_empty() {
             return self.calming(storm.cooldown, now).into_iter().collect();
         }
         self.last = Some(now);
-        holds
+        blockers
     }
 
-    fn many(&self, storm: &Storm, total: usize) -> Option<Hold> {
+    fn many(&self, storm: &Storm, total: usize) -> Option<Blocker> {
         let most = storm.unhealthy.of(total);
         let count = self.unwell.len();
         (count > most).then(|| {
             let text = format!("{count} of {total} nodes are not well, more than {most} are a storm (storm.unhealthy)");
-            Hold::new(STORM, text)
+            Blocker::new(STORM, text)
         })
     }
 
-    fn fast(&self, storm: &Storm) -> Option<Hold> {
+    fn fast(&self, storm: &Storm) -> Option<Blocker> {
         let (count, within) = (self.onsets.len(), span::show(storm.rate.within));
         let most = storm.rate.count;
         (count > 0 && count >= most as usize).then(|| {
             let text = format!("{count} nodes became unwell within {within}, {most} are a storm (storm.rate)");
-            Hold::new(STORM, text)
+            Blocker::new(STORM, text)
         })
     }
 
-    fn calming(&self, cooldown: Duration, now: Moment) -> Option<Hold> {
+    fn calming(&self, cooldown: Duration, now: Moment) -> Option<Blocker> {
         let calm = now.since(self.last?);
         (calm < cooldown).then(|| {
             let left = span::show(Duration::from_secs((cooldown - calm).as_secs().max(1)));
-            Hold::new(STORM_COOLDOWN, format!("calm again; {left} left of {} (storm.cooldown)", span::show(cooldown)))
+            Blocker::new(
+                STORM_COOLDOWN,
+                format!("calm again; {left} left of {} (storm.cooldown)", span::show(cooldown)),
+            )
         })
     }
 }
 
 /// Whether the judge can trust its own eyes.
-fn blind(storm: &Storm, host: &HostView) -> Option<Hold> {
+fn blind(storm: &Storm, host: &HostView) -> Option<Blocker> {
     if !host.unreachable.is_empty() {
         let text = format!("this host cannot reach {}; it may be the one that is cut off", host.unreachable.join(", "));
-        return Some(Hold::new(SELF_SUSPICION, text));
+        return Some(Blocker::new(SELF_SUSPICION, text));
     }
     let (reached, tried) = host.reachable_nodes?;
     let least = storm.reachable.of(tried);
     (reached < least).then(|| {
         let text =
             format!("this host reaches {reached} of {tried} nodes, at least {least} are needed (storm.reachable)");
-        Hold::new(SELF_SUSPICION, text)
+        Blocker::new(SELF_SUSPICION, text)
     })
 }

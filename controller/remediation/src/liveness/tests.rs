@@ -154,7 +154,7 @@ fn more_than_half_at_once_is_our_own_blindness() {
     renew(&mut snapshot, &["n4", "n5"], 200);
     let survey = look(&snapshot, 241);
     assert!(survey.silent.is_empty());
-    assert!(survey.held.unwrap().starts_with("3 of 5 agents went silent"));
+    assert!(survey.blocked.unwrap().starts_with("3 of 5 agents went silent"));
     renew(&mut snapshot, &["n3"], 200);
     assert_eq!(names(&look(&snapshot, 241)), ["n1", "n2"], "two of five are no storm");
 }
@@ -164,7 +164,7 @@ fn the_only_agent_may_be_silent_while_its_kubelet_is_heard() {
     assert_eq!(names(&look(&cluster(1, 241), 241)), ["n1"]);
     let mut deaf = cluster(1, 241);
     deaf.kubelet_leases.clear();
-    assert!(look(&deaf, 241).held.is_some());
+    assert!(look(&deaf, 241).blocked.is_some());
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn who_does_not_lead_or_does_not_see_does_nothing() {
         let mut snapshot = cluster(1, 241);
         spoil(&mut snapshot);
         let survey = look(&snapshot, 241);
-        assert!(survey.silent.is_empty() && survey.held.is_some());
+        assert!(survey.silent.is_empty() && survey.blocked.is_some());
     }
 }
 

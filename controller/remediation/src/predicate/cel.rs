@@ -8,7 +8,7 @@
 //! | `events` | by reason: `count`, `age`, `reporters` (who wrote them, by their own claim) |
 //!
 //! Ages are whole seconds, rounded down, and `duration('1h30m')` is the same as `5400`. What is missing is asked for with
-//! `has(conditions.Ready)` or `'Ready' in conditions`; to use it unasked is an error, and holds the node.
+//! `has(conditions.Ready)` or `'Ready' in conditions`; to use it unasked is an error, and blocks the node.
 //! There are no regular expressions.
 
 mod check;

@@ -48,7 +48,7 @@ pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge
     (spec, Arc::new(ReaperJudge { config: config.clone() }))
 }
 
-/// Judges as node-reaper decides. Limits that are reached are errors, not "well": they hold what is under way.
+/// Judges as node-reaper decides. Limits that are reached are errors, not "well": they block what is under way.
 #[derive(Debug)]
 pub struct ReaperJudge {
     config: ReaperConfig,

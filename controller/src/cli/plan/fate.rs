@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1 as core;
 use nodewell_reconcile::{cluster::Pods, power::Power};
 use nodewell_remediation::{
-    api::fence::Hold,
+    api::fence::Blocker,
     facts::Node,
     fate::{self, Fate, Settings, Surroundings, foretell, render},
     guard::reason::FENCE_NOT_READY,
@@ -50,8 +50,8 @@ async fn fencing(
     config: &Config,
     snapshot: &Snapshot,
     node: &Node,
-) -> Result<FencePlan, Hold> {
-    let not_ready = |text: String| Hold::new(FENCE_NOT_READY, text);
+) -> Result<FencePlan, Blocker> {
+    let not_ready = |text: String| Blocker::new(FENCE_NOT_READY, text);
     let power = daemon::power(config, cluster).map_err(|fatal| not_ready(fatal.to_string()))?;
     let late = |_| Err(not_ready(format!("no answer within {} s", FENCING.as_secs())));
     let plan = async {

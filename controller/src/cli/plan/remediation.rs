@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_remediation::{
     api::{
-        fence::Hold,
+        fence::Blocker,
         policy::{Span, StepSpec},
     },
     decide::{self, Memory},
@@ -23,7 +23,7 @@ const LONG_AGO: Duration = Duration::from_secs(3600);
 pub(super) fn remediation(
     snapshot: &Snapshot,
     name: &str,
-    plan: &Result<FencePlan, Hold>,
+    plan: &Result<FencePlan, Blocker>,
     now: Now,
 ) -> Option<Remediation> {
     let before = snapshot.nodes.get(name)?;
@@ -31,9 +31,9 @@ pub(super) fn remediation(
     let policy = failed.policies.iter().find(|policy| is_true_of(policy, &failed, name, now))?;
     let off = plan.as_ref().ok().filter(|plan| matches!(plan.identity, Some(Ok(()))) && cycles(policy).is_some());
     let fast = policy.fast.filter(|fast| is_early(policy, snapshot, before, fast.silent_for, now));
-    let mut holds = holds(failed.clone(), policy, name, now);
-    holds.extend(unfenced(plan, policy));
-    holds.dedup();
+    let mut blockers = blockers(failed.clone(), policy, name, now);
+    blockers.extend(unfenced(plan, policy));
+    blockers.dedup();
     Some(Remediation {
         policy: policy.name.clone(),
         silent_for: fast.map(|fast| fast.silent_for),
@@ -41,7 +41,7 @@ pub(super) fn remediation(
         evidence: fast.map(|fast| format!("its BMC says OFF or {} hosts cannot reach it", fast.unreachable_from)),
         off: off.map(|plan| plan.longest),
         storage_only: off.and_then(|plan| plan.storage_only.clone()),
-        holds,
+        blockers,
     })
 }
 
@@ -122,7 +122,7 @@ fn span(span: &Span) -> Duration {
 }
 
 /// What speaks against the power cycle as things stand; time alone does not.
-fn holds(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<String> {
+fn blockers(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<String> {
     let mut alone = policy.clone();
     if let Some(cycle) = cycles(policy) {
         // The first step's guards are those that are shown.
@@ -131,19 +131,19 @@ fn holds(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<Stri
     world.policies = vec![alone];
     let decision = decide::decide(&world, Memory::as_told(&world, now), now);
     let verdict = decision.verdicts.into_iter().find(|verdict| verdict.node == name);
-    let mut holds: Vec<String> =
-        verdict.into_iter().flat_map(|verdict| verdict.holds).map(|hold| hold.reason).collect();
-    holds.retain(|reason| reason != EVIDENCE_TOO_YOUNG);
-    holds
+    let mut blockers: Vec<String> =
+        verdict.into_iter().flat_map(|verdict| verdict.blockers).map(|blocker| blocker.reason).collect();
+    blockers.retain(|reason| reason != EVIDENCE_TOO_YOUNG);
+    blockers
 }
 
 /// Why it cannot be turned off, in short.
-fn unfenced(plan: &Result<FencePlan, Hold>, policy: &Policy) -> Option<String> {
+fn unfenced(plan: &Result<FencePlan, Blocker>, policy: &Policy) -> Option<String> {
     if cycles(policy).is_none() {
         return Some("its policy has no powerCycle".to_owned());
     }
     match plan {
-        Err(hold) => Some(hold.reason.clone()),
+        Err(blocker) => Some(blocker.reason.clone()),
         Ok(FencePlan { identity: Some(Ok(())), .. }) => None,
         Ok(_) => Some(IDENTITY_UNPROVEN.to_owned()),
     }

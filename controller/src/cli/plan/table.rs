@@ -86,12 +86,12 @@ pub(super) fn all(snapshot: &Snapshot, verdicts: &[Verdict], look: Look) -> Stri
 
 fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
     let or_dash = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
-    let mut holds: Vec<&str> = verdict.holds.iter().map(|hold| hold.reason.as_str()).collect();
+    let mut blockers: Vec<&str> = verdict.blockers.iter().map(|blocker| blocker.reason.as_str()).collect();
     if !verdict.errors.is_empty() {
-        holds.push(PREDICATE_ERROR);
+        blockers.push(PREDICATE_ERROR);
     }
-    holds.dedup();
-    let paint = match (&verdict.next, holds.is_empty()) {
+    blockers.dedup();
+    let paint = match (&verdict.next, blockers.is_empty()) {
         (Some(_), true) => Some(Paint::Bad),
         (Some(_), false) => Some(Paint::Warning),
         (None, false) => Some(Paint::Warning),
@@ -104,7 +104,7 @@ fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
             or_dash(verdict.policy.as_ref().map(|policy| with_others(policy, verdict.also.len()))),
             or_dash(verdict.phase.map(|phase| format!("{phase:?}"))),
             or_dash(verdict.next.as_deref().map(one_line)),
-            or_dash(Some(holds.join(","))),
+            or_dash(Some(blockers.join(","))),
         ],
         paint,
     }
@@ -116,9 +116,9 @@ fn with_others(policy: &str, others: usize) -> String {
 }
 
 /// What a drain could not move, as its record has it.
-pub(super) fn blocked<'s>(snapshot: &'s Snapshot, verdict: &Verdict) -> &'s [String] {
+pub(super) fn refused_evictions<'s>(snapshot: &'s Snapshot, verdict: &Verdict) -> &'s [String] {
     let drain = snapshot.fences.get(&verdict.node).and_then(|fence| fence.status.drain.as_ref());
-    drain.filter(|drain| !drain.done).map(|drain| drain.blocked.as_slice()).unwrap_or_default()
+    drain.filter(|drain| !drain.done).map(|drain| drain.refused_evictions.as_slice()).unwrap_or_default()
 }
 
 /// How much of a record's journal is shown.
@@ -143,14 +143,14 @@ pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, (says, waits): (&[Says
         line("phase", &format!("{phase:?}"));
     }
     line("next", &verdict.next.as_deref().map_or_else(|| look.paint(Paint::Good, "nothing"), one_line));
-    for hold in &verdict.holds {
-        line("held by", &format!("{}: {}", look.paint(Paint::Warning, &hold.reason), one_line(&hold.message)));
+    for blocker in &verdict.blockers {
+        line("blocked", &format!("{}: {}", look.paint(Paint::Warning, &blocker.reason), one_line(&blocker.message)));
     }
     for (policy, error) in &verdict.errors {
         line("error", &look.paint(Paint::Bad, &format!("{PREDICATE_ERROR}: policy {policy}: {}", one_line(error))));
     }
-    for pod in blocked(snapshot, verdict) {
-        line("blocked", &look.paint(Paint::Warning, &one_line(pod)));
+    for pod in refused_evictions(snapshot, verdict) {
+        line("refused", &look.paint(Paint::Warning, &one_line(pod)));
     }
     for pod in waits {
         line("drains", &look.paint(Paint::Warning, &one_line(pod)));
@@ -167,7 +167,7 @@ pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, (says, waits): (&[Says
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::api::fence::{Hold, Phase};
+    use nodewell_remediation::api::fence::{Blocker, Phase};
     use serde_json::json;
 
     use super::*;
@@ -178,7 +178,10 @@ mod tests {
             policy: Some("lost".into()),
             phase: Some(Phase::Guarded),
             next: Some("power off".into()),
-            holds: vec![Hold::new("BudgetZone", "zone a has\n2 of 1"), Hold::new("DryRun", "say --no-dry-run")],
+            blockers: vec![
+                Blocker::new("BudgetZone", "zone a has\n2 of 1"),
+                Blocker::new("DryRun", "say --no-dry-run"),
+            ],
             errors: vec![("other".into(), "no such key".into())],
             ..Verdict::default()
         }
@@ -202,14 +205,14 @@ worker-2   -       -        -         -           -
     #[test]
     fn one_node_shows_each_reason_in_full_and_on_one_line() {
         let text = one(&Snapshot::default(), &verdict(), (&[], &[]), Look::PLAIN);
-        assert!(text.contains("held by: BudgetZone: zone a has 2 of 1\n"), "{text}");
+        assert!(text.contains("blocked: BudgetZone: zone a has 2 of 1\n"), "{text}");
         assert!(text.contains("error:   PredicateError: policy other: no such key\n"), "{text}");
         assert!(one(&Snapshot::default(), &well(), (&[], &[]), Look::PLAIN).contains("next:    nothing\n"));
     }
 
     #[test]
     fn a_drains_blockers_and_the_journals_end_are_shown() {
-        let status = json!({ "drain": { "done": false, "blocked": ["shop/db-0: PodDisruptionBudget db"] },
+        let status = json!({ "drain": { "done": false, "refusedEvictions": ["shop/db-0: PodDisruptionBudget db"] },
             "journal": (1..=7).map(|line| json!({ "at": "2026-01-02T00:00:00Z", "epoch": 1, "text": format!("line {line}") }))
                 .collect::<Vec<_>>() });
         let fence =
@@ -217,7 +220,7 @@ worker-2   -       -        -         -           -
         let fence = serde_json::from_value(fence).unwrap();
         let snapshot = Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() };
         let text = one(&snapshot, &verdict(), (&[], &[]), Look::PLAIN);
-        assert!(text.contains("blocked: shop/db-0: PodDisruptionBudget db\n"), "{text}");
+        assert!(text.contains("refused: shop/db-0: PodDisruptionBudget db\n"), "{text}");
         assert!(text.contains("journal: 2026-01-02T00:00:00Z line 3\n") && !text.contains("line 2"), "{text}");
     }
 

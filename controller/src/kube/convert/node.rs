@@ -122,7 +122,7 @@ mod tests {
                 "labels": { "topology.kubernetes.io/zone": "a" },
                 "managedFields": [{ "manager": "kubelet", "operation": "Update", "subresource": "status", "fieldsV1": {
                     "f:status": { "f:conditions": { "k:{\"type\":\"Ready\"}": { "f:status": {} } } } } }],
-                "annotations": { "nodewell.dev/hold": "busy", "big": "x".repeat(5000) } },
+                "annotations": { "nodewell.dev/skip-remediation": "busy", "big": "x".repeat(5000) } },
             "spec": { "unschedulable": true, "providerID": "aws:///i-1",
                 "taints": [{ "key": "a", "effect": "NoSchedule" }, { "key": "b", "value": "v", "effect": "NoExecute" },
                     { "key": "c", "effect": "OfTheFuture" }] },

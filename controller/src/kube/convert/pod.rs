@@ -1,4 +1,4 @@
-//! Pods, and what holds them: claims, attachments, disruption budgets.
+//! Pods, and what binds them: claims, attachments, disruption budgets.
 
 use std::{collections::BTreeMap, time::Duration};
 

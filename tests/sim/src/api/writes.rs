@@ -39,9 +39,9 @@ impl Truth {
         let (was, is) = (stored.status.phase, fence.status.phase);
         self.changes(replica, &stored, &fence.status);
         let next = NodeFence { status: fence.status.clone(), ..stored };
-        let hold = next.status.hold.as_ref().map_or("", |hold| hold.reason.as_str()).to_owned();
+        let blocker = next.status.blocked_by.as_ref().map_or("", |blocker| blocker.reason.as_str()).to_owned();
         let intent = next.status.intent.as_ref().map(|intent| (intent.act, intent.epoch));
-        self.audit(replica, &format!("record of {}: {was:?} → {is:?} {intent:?} {hold}", next.spec.node_name));
+        self.audit(replica, &format!("record of {}: {was:?} → {is:?} {intent:?} {blocker}", next.spec.node_name));
         let saved = self.store.put_fence(next, self.now());
         if self.scene.mutation == Mutation::TaintsFirst {
             self.taint_early(replica, &saved)?;

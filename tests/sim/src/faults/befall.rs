@@ -1,6 +1,6 @@
 //! What a fault does to machines, replicas and the API server.
 
-use nodewell_remediation::api::HOLD;
+use nodewell_remediation::api::SKIP_REMEDIATION;
 
 use super::{Fault, stories::liar};
 use crate::{
@@ -103,7 +103,7 @@ impl Truth {
         }
         let names: Vec<String> = self.store.nodes.keys().cloned().collect();
         for name in names {
-            self.store.edit_node(&name, now, |node| drop(node.annotations.remove(HOLD)));
+            self.store.edit_node(&name, now, |node| drop(node.annotations.remove(SKIP_REMEDIATION)));
         }
         self.let_records_go();
     }

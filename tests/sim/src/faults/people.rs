@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use nodewell_remediation::api::{
-    HOLD, RETRY,
+    RETRY, SKIP_REMEDIATION,
     fence::{NodeFence, Phase},
     policy::{Amount, Mode, RemediationPolicy},
 };
@@ -11,7 +11,7 @@ use nodewell_remediation::api::{
 use super::{Edit, Person};
 use crate::truth::{Policy, Truth};
 
-/// The hold of a node whose storage stays cut off.
+/// What blocks a node whose storage stays cut off.
 const LEFT_CUT: &str = "LeftCut";
 
 impl Truth {
@@ -33,8 +33,8 @@ impl Truth {
             Person::Cordons => self.person_cordons(node),
             Person::Uncordons => self.person_uncordons(node),
             Person::Aborts => self.person_aborts(node),
-            Person::Holds => self.person_holds(node),
-            Person::HoldsRecord => self.person_holds_record(node),
+            Person::SkipsNode => self.person_skips_node(node),
+            Person::SkipsRecord => self.person_skips_record(node),
             Person::LetsGo => self.person_lets_go(node),
             Person::DeletesRecord => {
                 let (now, there) = (self.now(), self.store.fences.contains_key(node));
@@ -49,7 +49,8 @@ impl Truth {
 
     /// A node whose record waits with its storage cut off: just the one that must not be forgotten.
     fn left_cut(&mut self) -> Option<String> {
-        let waits = |fence: &&NodeFence| fence.status.hold.as_ref().is_some_and(|hold| hold.reason == LEFT_CUT);
+        let waits =
+            |fence: &&NodeFence| fence.status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == LEFT_CUT);
         let name = self.store.fences.values().find(waits).map(|fence| fence.spec.node_name.clone())?;
         self.count("world left-cut record deleted");
         Some(name)
@@ -97,33 +98,33 @@ impl Truth {
         self.edit_record(name, |fence| fence.spec.abort = true)
     }
 
-    fn person_holds(&mut self, name: &str) -> bool {
+    fn person_skips_node(&mut self, name: &str) -> bool {
         let now = self.now();
         if !self.store.nodes.contains_key(name) {
             return false;
         }
-        self.store.held.entry(name.to_owned()).or_insert(now);
+        self.store.skipped.entry(name.to_owned()).or_insert(now);
         self.store.edit_node(name, now, |node| {
-            node.annotations.insert(HOLD.into(), "hands off".into());
+            node.annotations.insert(SKIP_REMEDIATION.into(), "hands off".into());
         });
         true
     }
 
-    fn person_holds_record(&mut self, name: &str) -> bool {
+    fn person_skips_record(&mut self, name: &str) -> bool {
         let now = self.now();
         let Some(uid) = self.store.fences.get(name).map(|fence| fence.metadata.uid.clone()) else { return false };
-        self.store.held.entry(uid).or_insert(now);
+        self.store.skipped.entry(uid).or_insert(now);
         self.edit_record(name, |fence| {
-            fence.metadata.annotations.insert(HOLD.into(), "hands off".into());
+            fence.metadata.annotations.insert(SKIP_REMEDIATION.into(), "hands off".into());
         })
     }
 
     fn person_lets_go(&mut self, name: &str) -> bool {
         let now = self.now();
         let uid = self.store.fences.get(name).map(|fence| fence.metadata.uid.clone()).unwrap_or_default();
-        let was = [name, &uid].map(|key| self.store.held.remove(key).is_some());
-        self.store.edit_node(name, now, |node| drop(node.annotations.remove(HOLD)));
-        self.edit_record(name, |fence| drop(fence.metadata.annotations.remove(HOLD)));
+        let was = [name, &uid].map(|key| self.store.skipped.remove(key).is_some());
+        self.store.edit_node(name, now, |node| drop(node.annotations.remove(SKIP_REMEDIATION)));
+        self.edit_record(name, |fence| drop(fence.metadata.annotations.remove(SKIP_REMEDIATION)));
         was.contains(&true)
     }
 
@@ -162,12 +163,12 @@ impl Truth {
         true
     }
 
-    /// The end of all holds that stand in records.
+    /// The end of all annotations that have a record skipped.
     pub(super) fn let_records_go(&mut self) {
-        self.store.held.clear();
+        self.store.skipped.clear();
         let names: Vec<String> = self.store.fences.keys().cloned().collect();
         for name in names {
-            self.edit_record(&name, |fence| drop(fence.metadata.annotations.remove(HOLD)));
+            self.edit_record(&name, |fence| drop(fence.metadata.annotations.remove(SKIP_REMEDIATION)));
         }
     }
 

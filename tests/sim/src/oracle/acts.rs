@@ -12,7 +12,7 @@ use crate::{
 
 /// A kubelet that renewed within this is alive, whatever else is known.
 const ALIVE: Duration = Duration::from_secs(9);
-/// A person's stop or hold is obeyed after so long.
+/// A person's stop or annotation to skip is obeyed after so long.
 pub(super) const STOP: Duration = Duration::from_secs(1);
 /// From what a replica has seen to an act that it did not stop any more: one decision, one check by the API server.
 const DECIDED: Duration = Duration::from_secs(4);
@@ -100,8 +100,8 @@ impl Truth {
         let uid = store.fences.get(name).map(|fence| fence.metadata.uid.as_str()).unwrap_or_default();
         let why = match () {
             () if late(store.stopped.as_ref()) => "everything is stopped",
-            () if late(store.held.get(name)) => "a person holds the node",
-            () if late(store.held.get(uid)) => "a person holds the record",
+            () if late(store.skipped.get(name)) => "a person has the node skipped",
+            () if late(store.skipped.get(uid)) => "a person has the record skipped",
             () if act != "on" && late(store.aborted.get(uid)) => "a person aborted it",
             () => return,
         };

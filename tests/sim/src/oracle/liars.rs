@@ -30,7 +30,7 @@ impl Truth {
         let now = self.now();
         let leader = self.undisturbed_leader().filter(|_| self.store.stopped.is_none());
         let showing: Vec<(String, String)> = leader.map_or_else(Vec::new, |leader| {
-            let fences = self.store.fences.values().filter(|fence| self.lives_on(fence) && !self.is_held(fence));
+            let fences = self.store.fences.values().filter(|fence| self.lives_on(fence) && !self.is_skipped(fence));
             fences.map(|fence| (fence.spec.node_name.clone(), format!("{} {leader}", fence.metadata.uid))).collect()
         });
         self.oracle.shown.retain(|name, (key, _)| showing.iter().any(|(other, shown)| other == name && shown == key));
@@ -72,8 +72,8 @@ impl Truth {
         unsaid && says && speaks && machine.boot_id() == off.boot_id && machine.is_alive(now)
     }
 
-    fn is_held(&self, fence: &NodeFence) -> bool {
-        self.store.held.contains_key(&fence.spec.node_name) || self.store.held.contains_key(&fence.metadata.uid)
+    fn is_skipped(&self, fence: &NodeFence) -> bool {
+        self.store.skipped.contains_key(&fence.spec.node_name) || self.store.skipped.contains_key(&fence.metadata.uid)
     }
 
     /// The replica that leads, if nothing came between it and the API server.
@@ -93,6 +93,7 @@ impl Truth {
 
 fn is_given_up(fence: &NodeFence) -> bool {
     let status = &fence.status;
-    let held = status.hold.as_ref().is_some_and(|hold| hold.reason == FALSE);
-    status.giving_up.as_ref().is_some_and(|hold| hold.reason == FALSE) || held && status.phase == Phase::Quarantined
+    let blocked = status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == FALSE);
+    status.giving_up.as_ref().is_some_and(|blocker| blocker.reason == FALSE)
+        || blocked && status.phase == Phase::Quarantined
 }

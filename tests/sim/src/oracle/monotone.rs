@@ -6,7 +6,7 @@ use std::{cell::RefCell, collections::BTreeMap, time::Duration};
 use nodewell_remediation::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
-        fence::{Hold, NodeFence, Phase},
+        fence::{Blocker, NodeFence, Phase},
         policy::Mode,
     },
     decide::{Decision, Memory, decide},
@@ -100,7 +100,7 @@ impl Judge {
             0 => drop(snapshot.kubelet_leases.remove(name)),
             1 => case.power.clear(),
             2 => case.methods = None,
-            3 => case.methods = Some(Err(Hold::new("FenceNotReady", "made up"))),
+            3 => case.methods = Some(Err(Blocker::new("FenceNotReady", "made up"))),
             4 => case.pods = None,
             5 => case.attachments = None,
             6 => case.reach.clear(),
@@ -201,9 +201,12 @@ fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> 
             decision.actions.iter_mut().for_each(skip_guards);
             decision
         }
-        Mutation::DeafToHold => {
+        Mutation::DeafToSkip => {
             let mut believed = snapshot.clone();
-            believed.nodes.values_mut().for_each(|node| drop(node.annotations.remove(nodewell_remediation::api::HOLD)));
+            believed
+                .nodes
+                .values_mut()
+                .for_each(|node| drop(node.annotations.remove(nodewell_remediation::api::SKIP_REMEDIATION)));
             decide(&believed, memory, now)
         }
         Mutation::TrustsLiars => decide(&trusting(snapshot), memory, now),

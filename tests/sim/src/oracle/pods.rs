@@ -60,8 +60,8 @@ impl Truth {
         let (uid, store) = (&fence.metadata.uid, &self.store);
         match () {
             () if late(store.stopped.as_ref()) => Some("everything is stopped"),
-            () if late(store.held.get(&fence.spec.node_name)) => Some("a person holds the node"),
-            () if late(store.held.get(uid)) => Some("a person holds the record"),
+            () if late(store.skipped.get(&fence.spec.node_name)) => Some("a person has the node skipped"),
+            () if late(store.skipped.get(uid)) => Some("a person has the record skipped"),
             () if late(store.aborted.get(uid)) => Some("a person aborted it"),
             () => None,
         }

@@ -53,7 +53,7 @@ impl Truth {
             self.check_liar(&stored.spec.node_name, &format!("{:?} is meant: an order", intent.act));
         }
         for reason in new_reasons(&stored.status, next) {
-            self.count(&format!("hold {reason}"));
+            self.count(&format!("blocker {reason}"));
         }
         if next.off.is_some() && stored.status.off != next.off {
             self.remember_confirmed(stored, next);
@@ -100,7 +100,7 @@ impl Truth {
 
 fn new_reasons(was: &NodeFenceStatus, is: &NodeFenceStatus) -> Vec<String> {
     let lines = |status: &NodeFenceStatus| {
-        let message = status.hold.as_ref().map(|hold| hold.message.clone()).unwrap_or_default();
+        let message = status.blocked_by.as_ref().map(|blocker| blocker.message.clone()).unwrap_or_default();
         let reasons = message.lines().filter_map(|line| line.split_once(": ")).map(|(reason, _)| reason.to_owned());
         reasons.collect::<Vec<String>>()
     };

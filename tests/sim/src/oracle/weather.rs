@@ -100,7 +100,8 @@ impl Truth {
         unwell.map(|node| node.name.clone()).collect()
     }
 
-    /// Only of a leader that led before the storm and saw all of it: another one has not seen it, and holds by what it sees.
+    /// Only of a leader that led before the storm and saw all of it: another one has not seen it, and blocks by what it
+    /// sees.
     pub(super) fn check_weather(&mut self, replica: usize, what: &str, was_meant: bool) {
         let now = self.now();
         let storm = &self.oracle.storm;

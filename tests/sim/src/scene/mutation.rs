@@ -37,8 +37,8 @@ pub enum Mutation {
     MissingMeansDead,
     /// I11: a kill switch is seen neither by the check before an act nor by decisions.
     DeafToStop,
-    /// I11: the annotation by which a person holds a node is never seen.
-    DeafToHold,
+    /// I11: the annotation by which a person has a node skipped is never seen.
+    DeafToSkip,
     /// I12: a record ends without taking back what is ours.
     LeavesMarks,
     /// I12: a node is uncordoned whichever actor cordoned it.

@@ -111,7 +111,7 @@ impl Truth {
     pub fn forbidden(&self, pod: &str) -> Option<Failure> {
         let budget = self.budget_of(pod).filter(|budget| budget.disruptions_allowed <= 0)?;
         let message = format!("Cannot evict pod as it would violate the pod's disruption budget {}", budget.name);
-        Some(Failure::Blocked { message, retry: None })
+        Some(Failure::EvictionRefused { message, retry: None })
     }
 
     /// The attach-detach controller. With the out-of-service taint it does not wait for a node that cannot answer.

@@ -38,7 +38,7 @@ struct Backup {
     fences: BTreeMap<String, NodeFence>,
     leadership: Option<Leadership>,
     scheduled_by_hand: BTreeSet<String>,
-    held: BTreeMap<String, Moment>,
+    skipped: BTreeMap<String, Moment>,
     aborted: BTreeMap<String, Moment>,
     cordoned_by_people: BTreeSet<String>,
 }
@@ -59,7 +59,7 @@ impl Truth {
             fences: store.fences.clone(),
             leadership: store.leadership.clone(),
             scheduled_by_hand: store.scheduled_by_hand.clone(),
-            held: store.held.clone(),
+            skipped: store.skipped.clone(),
             aborted: store.aborted.clone(),
             cordoned_by_people: self.oracle.persons.clone(),
         };
@@ -98,7 +98,7 @@ impl Truth {
         store.changes.clear();
         store.fences = backup.fences;
         store.leadership = backup.leadership;
-        (store.held, store.aborted) = (backup.held, backup.aborted);
+        (store.skipped, store.aborted) = (backup.skipped, backup.aborted);
         store.scheduled_by_hand = backup.scheduled_by_hand;
         let now = std::mem::replace(&mut store.nodes, backup.nodes.clone());
         let leases = std::mem::replace(&mut store.leases, backup.leases);

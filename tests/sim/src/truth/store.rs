@@ -36,8 +36,8 @@ pub struct Store {
     pub bound: BTreeMap<String, String>,
     /// Nodes whose `unschedulable` a person wrote last, as the server's `managedFields` show.
     pub scheduled_by_hand: BTreeSet<String>,
-    /// When people held nodes: by the Node's annotation, and aborted records by their UID.
-    pub held: BTreeMap<String, Moment>,
+    /// When people had a Node (by its name) or a record (by its UID) skipped.
+    pub skipped: BTreeMap<String, Moment>,
     pub aborted: BTreeMap<String, Moment>,
     /// When the last record of a node was deleted.
     pub unrecorded: BTreeMap<String, Moment>,
@@ -104,7 +104,7 @@ impl Store {
     pub fn remove_node(&mut self, name: &str, now: Moment) {
         self.nodes.remove(name);
         self.leases.remove(name);
-        self.held.remove(name);
+        self.skipped.remove(name);
         self.scheduled_by_hand.remove(name);
         self.changes.push((now, Change::NodeGone(name.to_owned())));
     }

@@ -212,8 +212,12 @@ fn sim_i11_notices_a_kill_switch_that_is_not_read() {
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
-fn sim_i11_notices_a_persons_hold_that_is_not_read() {
-    assert_noticed(Mutation::DeafToHold, "I11", power(vec![hangs(40), (50, Fault::Person(Person::Holds, node(4)))]));
+fn sim_i11_notices_an_annotation_to_skip_that_is_not_read() {
+    assert_noticed(
+        Mutation::DeafToSkip,
+        "I11",
+        power(vec![hangs(40), (50, Fault::Person(Person::SkipsNode, node(4)))]),
+    );
 }
 
 #[test]

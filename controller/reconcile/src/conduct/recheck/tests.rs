@@ -82,7 +82,7 @@ fn storage_is_not_cut_off_a_node_that_speaks() {
 
 fn drained(left: u32) -> NodeFence {
     let mut fence = meant(Irreversible::PowerOff);
-    fence.status.drain = Some(DrainReport { done: true, blocked: Vec::new(), left });
+    fence.status.drain = Some(DrainReport { done: true, refused_evictions: Vec::new(), left });
     fence
 }
 

@@ -38,11 +38,11 @@ fn lease(snapshot: &mut Snapshot, seen: u64) {
     snapshot.kubelet_leases.insert("n0".into(), lease);
 }
 
-/// What holds `n0`; nothing if a record was opened.
-fn held(snapshot: &Snapshot) -> Option<Vec<String>> {
+/// What blocks `n0`; nothing if a record was opened.
+fn blocked(snapshot: &Snapshot) -> Option<Vec<String>> {
     let decision = run(snapshot, Memory::default(), 1000);
-    let holds: Vec<String> = reasons(&decision, "n0").into_iter().map(str::to_owned).collect();
-    (opened(&decision) != ["n0"]).then_some(holds)
+    let blockers: Vec<String> = reasons(&decision, "n0").into_iter().map(str::to_owned).collect();
+    (opened(&decision) != ["n0"]).then_some(blockers)
 }
 
 fn not_trusted() -> Option<Vec<String>> {
@@ -56,12 +56,12 @@ const EITHER: &str = "'DiskFell' in events || conditions.?DiskUnhealthy.?status.
 #[test]
 fn an_event_alone_opens_nothing_and_says_what_is_missing() {
     let snapshot = told_of(ALONE);
-    assert_eq!(held(&snapshot), not_trusted());
+    assert_eq!(blocked(&snapshot), not_trusted());
     let decision = run(&snapshot, Memory::default(), 1000);
-    let message = &decision.verdicts[0].holds[0].message;
+    let message = &decision.verdicts[0].blockers[0].message;
     assert!(message.contains("policy p is true by Events alone") && message.contains("spec.trustEvents"), "{message}");
     assert_eq!(
-        held(&{
+        blocked(&{
             let mut snapshot = told_of(ALONE);
             snapshot.policies[0].trust_events = true;
             snapshot
@@ -89,7 +89,7 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
     ] {
         let mut snapshot = told_of(when);
         own.into_iter().for_each(|own| condition(&mut snapshot, "DiskUnhealthy", Truth::True, own));
-        assert_eq!(held(&snapshot), expected, "{when} {own:?}");
+        assert_eq!(blocked(&snapshot), expected, "{when} {own:?}");
     }
 }
 
@@ -97,7 +97,7 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
 fn a_predicate_that_asks_for_no_events_needs_no_voucher() {
     let mut snapshot = told_of("conditions.?DiskUnhealthy.?status.orValue('') == 'True'");
     condition(&mut snapshot, "DiskUnhealthy", Truth::True, ANYBODY);
-    assert_eq!(held(&snapshot), None);
+    assert_eq!(blocked(&snapshot), None);
 }
 
 /// kube-controller-manager writes Ready for a kubelet that is silent: no other client can be silent for it.
@@ -115,7 +115,7 @@ fn silence_is_a_nodes_own_word() {
         let mut snapshot = told_of(when);
         condition(&mut snapshot, "Ready", ready, ANYBODY);
         renewed.into_iter().for_each(|at| lease(&mut snapshot, at));
-        assert_eq!(held(&snapshot), expected, "{when} {ready} {renewed:?}");
+        assert_eq!(blocked(&snapshot), expected, "{when} {ready} {renewed:?}");
     }
 }
 
@@ -151,7 +151,7 @@ fn the_time_of_events_alone_does_not_count() {
 fn events_take_the_say_from_no_other_policy() {
     let mut snapshot = told_of(ALONE);
     snapshot.policies.push(policy("q", vec![cordon()]));
-    assert_eq!(held(&snapshot), not_trusted());
+    assert_eq!(blocked(&snapshot), not_trusted());
     kill(snapshot.nodes.get_mut("n0").unwrap());
     let decision = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&decision), ["n0"]);

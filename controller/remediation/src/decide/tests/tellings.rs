@@ -1,4 +1,4 @@
-//! What is reported of nodes that are held before they have a record.
+//! What is reported of nodes that are blocked before they have a record.
 
 use super::*;
 use crate::action::Tell;
@@ -15,12 +15,14 @@ fn narrow() -> Snapshot {
 }
 
 #[test]
-fn a_hold_is_told_once_with_its_inputs() {
+fn a_blocker_is_told_once_with_its_inputs() {
     let snapshot = narrow();
     let first = run(&snapshot, Memory::default(), 1000);
     let [Tell { node, uid, telling }] = &first.tellings[..] else { panic!("{:?}", first.tellings) };
-    assert_eq!((node.as_str(), uid.as_str(), telling.reason.as_str()), ("n1", "uid-n1", "Held"));
-    assert!(telling.warning && telling.message.starts_with("cordon by policy p is held (`!node.ready` true for 0s; "));
+    assert_eq!((node.as_str(), uid.as_str(), telling.reason.as_str()), ("n1", "uid-n1", "Blocked"));
+    assert!(
+        telling.warning && telling.message.starts_with("cordon by policy p is blocked (`!node.ready` true for 0s; ")
+    );
     assert!(telling.message.contains("\nAtOnce: "), "{}", telling.message);
     let mut memory = first.memory;
     for second in 1001..2500 {

@@ -15,7 +15,7 @@ fn a_pod_in_the_way_ends_the_drain_before_anything_is_evicted() {
     assert!(next.calls.is_empty());
     let verdict = next.verdict.unwrap();
     assert!(!verdict.done);
-    assert!(verdict.blocked[0].starts_with("shop/bare: no controller"), "{verdict:?}");
+    assert!(verdict.refused_evictions[0].starts_with("shop/bare: no controller"), "{verdict:?}");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn one_that_comes_later_does_not_stop_the_others() {
 fn nothing_to_evict_is_done() {
     let pods = [Pod { owner: owner("DaemonSet"), ..pod("d") }];
     let next = next(&rules(), &pods, &mut DrainState::default(), STARTED, now(0));
-    assert_eq!(next.verdict, Some(DrainReport { done: true, blocked: Vec::new(), left: 0 }));
+    assert_eq!(next.verdict, Some(DrainReport { done: true, refused_evictions: Vec::new(), left: 0 }));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_blocked_pod_is_tried_again_after_pauses_that_grow() {
         let step = next(&rules(), &[pod("a")], &mut state, STARTED, now(second));
         if !step.calls.is_empty() {
             make(&step, &mut state, second);
-            state.answered(&at("a"), blocked("not now"), rules().retry, now(second).moment);
+            state.answered(&at("a"), refused_by_budget("not now"), rules().retry, now(second).moment);
             tried.push(second);
         }
     }
@@ -110,7 +110,7 @@ fn a_blocked_pod_is_tried_again_after_pauses_that_grow() {
 #[test]
 fn retry_after_is_honoured() {
     let mut state = DrainState::default();
-    let answer = Answer::Blocked { message: "busy".into(), retry: Some(Duration::from_secs(40)) };
+    let answer = Answer::EvictionRefused { message: "busy".into(), retry: Some(Duration::from_secs(40)) };
     state.answered(&at("a"), answer, rules().retry, now(0).moment);
     assert!(next(&rules(), &[pod("a")], &mut state, STARTED, now(39)).calls.is_empty());
     assert_eq!(next(&rules(), &[pod("a")], &mut state, STARTED, now(40)).calls.len(), 1);
@@ -119,7 +119,7 @@ fn retry_after_is_honoured() {
 #[test]
 fn the_budget_that_blocks_is_asked_for_once_and_named() {
     let mut state = DrainState::default();
-    state.answered(&at("a"), blocked("Cannot evict pod"), rules().retry, now(0).moment);
+    state.answered(&at("a"), refused_by_budget("Cannot evict pod"), rules().retry, now(0).moment);
     assert_eq!(next(&rules(), &[pod("a")], &mut state, STARTED, now(1)).ask, [at("a")]);
     let budget = |name: &str, allowed| Budget {
         namespace: "shop".into(),
@@ -131,7 +131,7 @@ fn the_budget_that_blocks_is_asked_for_once_and_named() {
     state.budgets(&at("a"), vec![budget("loose", 2), budget("web", 0)]);
     assert!(next(&rules(), &[pod("a")], &mut state, STARTED, now(2)).ask.is_empty());
     let verdict = next(&rules(), &[pod("a")], &mut state, STARTED, now(600)).verdict.unwrap();
-    assert_eq!(verdict.blocked, ["shop/a: Cannot evict pod; PodDisruptionBudget shop/web (allows 0)"]);
+    assert_eq!(verdict.refused_evictions, ["shop/a: Cannot evict pod; PodDisruptionBudget shop/web (allows 0)"]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn what_does_not_go_is_known_while_it_is_waited_for() {
     let mut state = DrainState::default();
     let pods = [pod("a"), pod("b"), deleting(pod("c"), 10_005)];
     assert!(next(&rules(), &pods, &mut state, STARTED, now(0)).waits.is_empty());
-    state.answered(&at("a"), blocked("not now"), rules().retry, now(0).moment);
+    state.answered(&at("a"), refused_by_budget("not now"), rules().retry, now(0).moment);
     state.answered(&at("b"), Answer::NamespaceTerminating, rules().retry, now(0).moment);
     let waits = next(&rules(), &pods, &mut state, STARTED, now(1)).waits;
     assert_eq!(waits, ["shop/a: not now", "shop/b: its namespace is being deleted"]);
@@ -155,8 +155,8 @@ fn several_budgets_and_a_dying_namespace_have_reasons_of_their_own() {
     state.answered(&at("b"), Answer::NamespaceTerminating, rules().retry, now(0).moment);
     assert_eq!(names(&next(&rules(), &[pod("a"), pod("b")], &mut state, STARTED, now(5))), ["b"]);
     let verdict = next(&rules(), &[pod("a"), pod("b")], &mut state, STARTED, now(600)).verdict.unwrap();
-    assert!(verdict.blocked[0].contains("several PodDisruptionBudgets"), "{verdict:?}");
-    assert!(verdict.blocked[1].contains("namespace is being deleted"), "{verdict:?}");
+    assert!(verdict.refused_evictions[0].contains("several PodDisruptionBudgets"), "{verdict:?}");
+    assert!(verdict.refused_evictions[1].contains("namespace is being deleted"), "{verdict:?}");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn when_all_that_is_left_was_refused_for_good_the_drain_ends() {
     state.answered(&at("a"), Answer::Refused { message: "forbidden".into() }, rules().retry, now(0).moment);
     assert_eq!(next(&rules(), &[pod("a"), pod("b")], &mut state, STARTED, now(1)).verdict, None);
     let verdict = next(&rules(), &[pod("a")], &mut state, STARTED, now(9)).verdict.unwrap();
-    assert_eq!(verdict.blocked, ["shop/a: forbidden"]);
+    assert_eq!(verdict.refused_evictions, ["shop/a: forbidden"]);
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn another_pod_of_the_same_name_is_another_pod() {
 fn a_long_list_of_what_blocks_is_cut() {
     let pods: Vec<_> = (0..30).map(|n| pod(&format!("p{n:02}"))).collect();
     let verdict = next(&rules(), &pods, &mut DrainState::default(), STARTED, now(600)).verdict.unwrap();
-    assert_eq!(verdict.blocked.len(), 11);
-    assert_eq!(verdict.blocked[10], "and 20 more");
+    assert_eq!(verdict.refused_evictions.len(), 11);
+    assert_eq!(verdict.refused_evictions[10], "and 20 more");
 }
 
 proptest! {
@@ -246,7 +246,7 @@ proptest! {
         }).collect();
         let mut state = DrainState::default();
         for n in blocked_pods {
-            state.answered(&at(&format!("p{n}")), blocked("no"), rules.retry, now(after.saturating_sub(3)).moment);
+            state.answered(&at(&format!("p{n}")), refused_by_budget("no"), rules.retry, now(after.saturating_sub(3)).moment);
         }
         let step = next(&rules, &pods, &mut state, STARTED, now(after));
         prop_assert!(step.calls.len() <= 20);

@@ -102,7 +102,7 @@ fn what_a_drain_waits_for_can_be_said_by_a_client_that_only_reads() {
     ];
     for (budgets, words) in [
         (&[][..], "is to go"),
-        (&[budget("web", 0)], "held by PodDisruptionBudget shop/web (allows 0)"),
+        (&[budget("web", 0)], "refused by PodDisruptionBudget shop/web (allows 0)"),
         (&[budget("web", 1)], "is to go"),
         (
             &[budget("a", 1), budget("b", 1)],

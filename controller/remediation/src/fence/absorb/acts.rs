@@ -3,7 +3,7 @@
 use super::{again, succeeded, words};
 use crate::{
     action::{Done, Failed, Outcome},
-    api::fence::{Confirmation, Hold, Irreversible, NodeFenceStatus, Phase},
+    api::fence::{Blocker, Confirmation, Irreversible, NodeFenceStatus, Phase},
     fence::{
         doubt::READS,
         record::Draft,
@@ -33,8 +33,8 @@ fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
 /// Certainly nothing was done: everything is asked again.
 fn not_begun(draft: Draft, outcome: &Outcome) -> Draft {
     let draft = draft.forget_intent();
-    let hold = Hold::new("NotBegun", format!("NotBegun: {}", words(outcome)));
-    draft.enter(Phase::Guarded, words(outcome)).with(|status| status.hold = Some(hold))
+    let blocker = Blocker::new("NotBegun", format!("NotBegun: {}", words(outcome)));
+    draft.enter(Phase::Guarded, words(outcome)).with(|status| status.blocked_by = Some(blocker))
 }
 
 fn doubted(draft: Draft, outcome: &Outcome) -> Draft {

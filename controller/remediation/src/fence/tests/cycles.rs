@@ -111,9 +111,9 @@ fn cycles_before_a_record_begin_no_steps_of_its_own_again() {
         let status = &mut world.fence.status;
         (status.phase, status.policy_step) = (Phase::Waiting, step);
         (status.earlier_cycles, status.cycles) = (vec![now; earlier], vec![now; own]);
-        run(&mut world, 900, |world| world.fence.status.restarts > 0 || world.fence.status.hold.is_some());
+        run(&mut world, 900, |world| world.fence.status.restarts > 0 || world.fence.status.blocked_by.is_some());
         assert_eq!(world.fence.status.restarts, restarts, "{:?}", world.fence.status);
-        let held = world.fence.status.hold.as_ref().map(|hold| hold.reason.as_str());
-        assert_eq!(held, (restarts == 0).then_some("StepsExhausted"));
+        let blocked = world.fence.status.blocked_by.as_ref().map(|blocker| blocker.reason.as_str());
+        assert_eq!(blocked, (restarts == 0).then_some("StepsExhausted"));
     }
 }

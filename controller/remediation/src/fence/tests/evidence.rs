@@ -41,9 +41,9 @@ fn silence_alone_is_enough_after_fifty_seconds_of_a_node_that_is_not_ready() {
 fn a_node_without_the_condition_ready_was_not_given_up() {
     let mut world = silent(50);
     world.node.as_mut().unwrap().conditions.clear();
-    let hold = may_power_off(&world.case()).unwrap_err();
-    assert_eq!(hold.reason, "EvidenceTooYoung");
-    assert!(hold.message.contains("it has no condition Ready"), "{}", hold.message);
+    let blocker = may_power_off(&world.case()).unwrap_err();
+    assert_eq!(blocker.reason, "EvidenceTooYoung");
+    assert!(blocker.message.contains("it has no condition Ready"), "{}", blocker.message);
 }
 
 #[test]

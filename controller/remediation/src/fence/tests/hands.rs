@@ -11,7 +11,7 @@ use crate::{
     action::{Action, Done, Op, ReversibleOp},
     api::{
         ASKED_BY, OUT_OF_SERVICE, RETRY,
-        fence::{DrainReport, Hold, Phase},
+        fence::{Blocker, DrainReport, Phase},
     },
     fence::{Next, Wanted},
     snapshot::{PowerReading, PowerState},
@@ -52,7 +52,7 @@ fn a_policy_that_leaves_it_off_waits_for_a_person() {
     world.gathered.pods = Some((world.now.moment, Vec::new()));
     run(&mut world, 2, |_| false);
     assert_eq!((world.phase(), world.powered), (Phase::PodsReleased, false));
-    assert_eq!(world.fence.status.hold.unwrap().reason, "LeftOff");
+    assert_eq!(world.fence.status.blocked_by.unwrap().reason, "LeftOff");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_out_of_service_taint_that_was_taken_away_is_set_again_before_any_pod_goes(
 fn a_node_that_was_given_up_and_taken_away_closes_the_record() {
     let mut world = dead();
     world.fence.status.phase = Phase::Quarantined;
-    world.fence.status.hold = Some(Hold::new("RestartLimit", ""));
+    world.fence.status.blocked_by = Some(Blocker::new("RestartLimit", ""));
     world.node = None;
     run(&mut world, 2, |_| false);
     assert_eq!(world.phase(), Phase::Closed);
@@ -122,7 +122,7 @@ fn a_node_that_is_gone_closes_the_record_and_a_machine_that_is_off_does_not() {
     run(&mut world, 2, |_| false);
     run(&mut off, 2, |_| false);
     assert_eq!(world.phase(), Phase::Closed);
-    assert_eq!((off.phase(), off.fence.status.hold.unwrap().reason.as_str()), (Phase::Quarantined, "NodeGone"));
+    assert_eq!((off.phase(), off.fence.status.blocked_by.unwrap().reason.as_str()), (Phase::Quarantined, "NodeGone"));
 }
 
 #[test]
@@ -135,23 +135,23 @@ fn another_node_of_the_name_is_left_alone() {
 }
 
 #[test]
-fn a_hold_is_written_once_and_not_again_for_new_numbers() {
+fn a_blocker_is_written_once_and_not_again_for_new_numbers() {
     let mut world = dead();
     run(&mut world, 10, at(Phase::Guarded));
     assert!(matches!(world.next(), Next::Act(Action::Save { .. })));
     run(&mut world, 1, |_| false);
     world.pass(Duration::from_secs(3));
-    assert!(matches!(world.next(), Next::Wait { holds, .. } if holds[0].reason == "NodeReady"));
+    assert!(matches!(world.next(), Next::Wait { blockers, .. } if blockers[0].reason == "NodeReady"));
 }
 
 #[test]
-fn the_numbers_of_a_hold_are_written_again_once_a_minute_and_not_told() {
+fn the_numbers_of_a_blocker_are_written_again_once_a_minute_and_not_told() {
     let mut world = dead();
     run(&mut world, 10, at(Phase::Isolating));
-    let recorded = |seconds: u32| vec![Hold::new("Storm", format!("{seconds} nodes are not well"))];
+    let recorded = |seconds: u32| vec![Blocker::new("Storm", format!("{seconds} nodes are not well"))];
     world.permits.isolate = recorded(3);
     let Next::Act(Action::Save { fence, why }) = world.next() else { panic!("{:?}", world.next()) };
-    assert_eq!((why.reason.as_str(), why.warning), ("Held", true));
+    assert_eq!((why.reason.as_str(), why.warning), ("Blocked", true));
     world.store(*fence);
     world.permits.isolate = recorded(4);
     world.pass(Duration::from_secs(59));
@@ -159,25 +159,25 @@ fn the_numbers_of_a_hold_are_written_again_once_a_minute_and_not_told() {
     world.pass(Duration::from_secs(1));
     let Next::Act(Action::Save { fence, why }) = world.next() else { panic!("{:?}", world.next()) };
     assert_eq!((why.message.as_str(), fence.status.journal.len()), ("", world.fence.status.journal.len()));
-    assert!(fence.status.hold.as_ref().unwrap().message.contains("4 nodes"), "{:?}", fence.status.hold);
+    assert!(fence.status.blocked_by.as_ref().unwrap().message.contains("4 nodes"), "{:?}", fence.status.blocked_by);
     world.store(*fence);
     world.pass(Duration::from_secs(61));
     assert!(matches!(world.next(), Next::Wait { .. }), "the same numbers are not written again");
 }
 
 #[test]
-fn other_words_of_a_hold_are_written_soon_for_a_person_is_mending_what_they_say() {
+fn other_words_of_a_blocker_are_written_soon_for_a_person_is_mending_what_they_say() {
     let mut world = dead();
     run(&mut world, 10, at(Phase::Isolating));
-    world.permits.isolate = vec![Hold::new("Storm", "the line 3 has a typo")];
+    world.permits.isolate = vec![Blocker::new("Storm", "the line 3 has a typo")];
     let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
     world.store(*fence);
-    world.permits.isolate = vec![Hold::new("Storm", "line 3 is right, and the Secret is missing")];
+    world.permits.isolate = vec![Blocker::new("Storm", "line 3 is right, and the Secret is missing")];
     world.pass(Duration::from_secs(9));
     assert!(matches!(world.next(), Next::Wait { .. }), "{:?}", world.next());
     world.pass(Duration::from_secs(1));
     let Next::Act(Action::Save { fence, why }) = world.next() else { panic!("{:?}", world.next()) };
-    assert!(fence.status.hold.as_ref().unwrap().message.contains("Secret") && why.message.is_empty(), "{why:?}");
+    assert!(fence.status.blocked_by.as_ref().unwrap().message.contains("Secret") && why.message.is_empty(), "{why:?}");
 }
 
 #[test]
@@ -187,18 +187,18 @@ fn a_policy_that_breaks_while_it_waits_is_told_at_once() {
     run(&mut world, 10, at(Phase::Waiting));
     (world.policy, world.wanted) = (None, Wanted::Unknown);
     let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
-    assert_eq!(fence.status.hold.as_ref().unwrap().reason, "PolicyUnreadable");
+    assert_eq!(fence.status.blocked_by.as_ref().unwrap().reason, "PolicyUnreadable");
     assert_eq!(fence.status.phase, Phase::Waiting);
 }
 
 #[test]
-fn a_predicate_that_errs_or_is_false_is_no_hold_while_it_waits_anyway() {
+fn a_predicate_that_errs_or_is_false_is_no_blocker_while_it_waits_anyway() {
     let mut world = dead();
     world.fence.spec.steps = steps(&["cordon"]);
     run(&mut world, 10, at(Phase::Waiting));
     for wanted in [Wanted::Unknown, Wanted::Yes] {
         world.wanted = wanted;
-        assert!(matches!(world.next(), Next::Wait { holds, .. } if holds.is_empty()), "{:?}", world.next());
+        assert!(matches!(world.next(), Next::Wait { blockers, .. } if blockers.is_empty()), "{:?}", world.next());
     }
 }
 
@@ -208,8 +208,8 @@ fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
     run(&mut world, 2, |_| false);
     world.wanted = Wanted::No { since: world.now.moment };
     world.fence.status.ours.cordon = false;
-    let holds = super::super::begin::unwanted(&world.case());
-    assert_eq!(holds.iter().map(|hold| hold.reason.as_str()).collect::<Vec<_>>(), ["PredicateFalse"]);
+    let blockers = super::super::begin::unwanted(&world.case());
+    assert_eq!(blockers.iter().map(|blocker| blocker.reason.as_str()).collect::<Vec<_>>(), ["PredicateFalse"]);
 }
 
 #[test]
@@ -221,13 +221,14 @@ fn what_was_done_is_told_with_what_comes_next() {
     let (fence, recorded) = tell(&world, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
     assert_eq!((recorded.reason.as_str(), recorded.message.as_str()), ("Cordoned", "cordoned; ended; step 2: drain"));
     world.store(fence);
-    let report = DrainReport { done: false, blocked: vec!["shop/db-0: PodDisruptionBudget db".into()], left: 0 };
+    let report =
+        DrainReport { done: false, refused_evictions: vec!["shop/db-0: PodDisruptionBudget db".into()], left: 0 };
     let rules = match world.next() {
         Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. }) => rules,
         other => panic!("{other:?}"),
     };
     let (_, recorded) = tell(&world, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
-    assert_eq!((recorded.reason.as_str(), recorded.warning), ("DrainBlocked", true));
+    assert_eq!((recorded.reason.as_str(), recorded.warning), ("EvictionsRefused", true));
     assert_eq!(recorded.message, "not done: shop/db-0: PodDisruptionBudget db; ended; step 3: powerCycle");
 }
 
@@ -299,7 +300,7 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
 fn a_person_may_ask_for_another_try_once_with_each_word() {
     let mut world = dead();
     run(&mut world, 400, at(Phase::Guarded));
-    world.permits.power = vec![crate::api::fence::Hold::new("RestartLimit", "2 in 24h")];
+    world.permits.power = vec![crate::api::fence::Blocker::new("RestartLimit", "2 in 24h")];
     run(&mut world, 2, |_| false);
     assert_eq!(world.phase(), Phase::Quarantined);
     world.fence.metadata.annotations.insert(RETRY.into(), "replaced the board".into());
@@ -321,7 +322,7 @@ fn a_drain_ends_at_its_total_time_under_any_leader() {
     world.pass(Duration::from_secs(400));
     run(&mut world, 2, |_| false);
     assert!(!world.fence.status.drain.as_ref().unwrap().done);
-    assert_eq!(world.fence.status.hold.unwrap().reason, "DrainFailed");
+    assert_eq!(world.fence.status.blocked_by.unwrap().reason, "DrainFailed");
 }
 
 #[test]
@@ -331,7 +332,7 @@ fn an_aborted_record_stays_until_the_node_is_well_or_a_person_deletes_it() {
     world.fence.spec.abort = true;
     run(&mut world, 400, at(Phase::Closed));
     assert!(!run(&mut world, 30, |_| false).contains(&Phase::PoweringOff));
-    assert_eq!(world.fence.status.hold.as_ref().unwrap().reason, "Aborted");
+    assert_eq!(world.fence.status.blocked_by.as_ref().unwrap().reason, "Aborted");
     assert!(matches!(world.next(), Next::Wait { .. }), "closed, it would be opened again at once");
     world.wanted = Wanted::No { since: world.now.moment };
     world.now.moment = world.now.moment.plus(Duration::from_secs(3600));

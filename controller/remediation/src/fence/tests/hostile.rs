@@ -10,7 +10,7 @@ use crate::{
     action::{Action, Failed, IrreversibleOp, Op},
     api::{
         OUT_OF_SERVICE,
-        fence::{Hold, Phase},
+        fence::{Blocker, Phase},
     },
     facts::{Claim, Pod, Volume},
     fence::{Next, Wanted, absorb},
@@ -47,7 +47,7 @@ fn storage_is_not_given_back_to_a_boot_whose_pods_another_client_released() {
     world.gathered.methods = Some(Ok(only_storage()));
     world.storage = true;
     cut(&mut world);
-    world.permits.power = vec![Hold::new(POD_RATE, "other nodes' pods went")];
+    world.permits.power = vec![Blocker::new(POD_RATE, "other nodes' pods went")];
     rounds(&mut world, 30, &[ceph_pod()]);
     assert_eq!((world.phase(), world.powered), (Phase::OffConfirmed, false));
     world.permits.power.clear();

@@ -83,7 +83,7 @@ impl Laws {
         let silent = world.kubelet.as_ref().is_some_and(|lease| lease.stale_for(world.now.moment).as_secs() >= 15);
         assert!(drained || silent, "power off of a node that lives");
         assert_eq!(world.wanted, Wanted::Yes);
-        assert!(world.permits.power.iter().all(|hold| hold.reason == "RestartLimit"));
+        assert!(world.permits.power.iter().all(|blocker| blocker.reason == "RestartLimit"));
     }
 
     fn off(&self, world: &World, op: &Op) {

@@ -1,28 +1,28 @@
-//! Each hold by its own reason: columns, metrics and the runbook go by it.
+//! Each blocker by its own reason: columns, metrics and the runbook go by it.
 
 use super::{course::dead, course::run, parts::plan};
 use crate::{
     action::{Done, Failed, IrreversibleOp, Op, ReversibleOp},
-    api::fence::{Hold, Phase},
+    api::fence::{Blocker, Phase},
     fence::{Next, absorb},
     snapshot::FencePlan,
 };
 
-fn held(methods: Option<Result<FencePlan, Hold>>) -> String {
+fn blocked(methods: Option<Result<FencePlan, Blocker>>) -> String {
     let mut world = dead();
     world.gathered.methods = methods;
-    run(&mut world, 100, |world| world.fence.status.hold.is_some());
-    world.fence.status.hold.unwrap().reason
+    run(&mut world, 100, |world| world.fence.status.blocked_by.is_some());
+    world.fence.status.blocked_by.unwrap().reason
 }
 
 #[test]
 fn a_mistake_in_the_configuration_is_no_missing_configuration() {
-    let broken = |reason| Some(Err(Hold::new(reason, "fence-config-n1/fence-method-ipmi:2: no option lanpluss")));
-    assert_eq!(held(broken("FenceNotReady")), "FenceNotReady");
-    assert_eq!(held(broken("NoMethods")), "NoMethods");
-    assert_eq!(held(Some(Ok(FencePlan { power_management: Vec::new(), ..plan() }))), "NoMethods");
-    assert_eq!(held(Some(Ok(FencePlan { identity: Some(Err("another's".into())), ..plan() }))), "IdentityUnproven");
-    assert_eq!(held(None), "FenceNotReady");
+    let broken = |reason| Some(Err(Blocker::new(reason, "fence-config-n1/fence-method-ipmi:2: no option lanpluss")));
+    assert_eq!(blocked(broken("FenceNotReady")), "FenceNotReady");
+    assert_eq!(blocked(broken("NoMethods")), "NoMethods");
+    assert_eq!(blocked(Some(Ok(FencePlan { power_management: Vec::new(), ..plan() }))), "NoMethods");
+    assert_eq!(blocked(Some(Ok(FencePlan { identity: Some(Err("another's".into())), ..plan() }))), "IdentityUnproven");
+    assert_eq!(blocked(None), "FenceNotReady");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
     let mut world = dead();
     world.gathered.methods = Some(Ok(FencePlan { isolation: vec!["mark-unschedulable".into()], ..plan() }));
     run(&mut world, 400, |world| world.fence.status.phase == Phase::Guarded);
-    world.permits.isolate = vec![Hold::new("BudgetCluster", "too many")];
+    world.permits.isolate = vec![Blocker::new("BudgetCluster", "too many")];
     for _ in 0..200 {
         world.pass(std::time::Duration::from_secs(1));
         if let Next::Act(crate::action::Action::Perform { op, .. }) = world.next() {
@@ -61,5 +61,5 @@ fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
         }
         run(&mut world, 1, |_| false);
     }
-    assert_eq!(world.fence.status.hold.unwrap().reason, "BudgetCluster");
+    assert_eq!(world.fence.status.blocked_by.unwrap().reason, "BudgetCluster");
 }

@@ -110,7 +110,7 @@ fn a_node_that_lives_loses_no_power_before_its_drain() {
     let mut world = World::new(steps(&["power"]));
     run(&mut world, 200, |_| false);
     assert_eq!(world.phase(), Phase::Guarded);
-    assert_eq!(world.fence.status.hold.unwrap().reason, "NodeReady");
+    assert_eq!(world.fence.status.blocked_by.unwrap().reason, "NodeReady");
 }
 
 #[test]
@@ -127,14 +127,14 @@ fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
     let mut world = dead();
     run(&mut world, 400, |world| world.fence.status.out_of_service);
     (world.powered, world.alive) = (true, true);
-    world.permits.power = vec![crate::api::fence::Hold::new("PodRate", "")];
+    world.permits.power = vec![crate::api::fence::Blocker::new("PodRate", "")];
     world.gathered.power.clear();
     for _ in 0..30 {
         world.pass(Duration::from_secs(1));
         world.gathered.power.clear();
     }
     run(&mut world, 30, at(Phase::Quarantined));
-    assert_eq!(world.fence.status.hold.unwrap().reason, "FalseConfirmation");
+    assert_eq!(world.fence.status.blocked_by.unwrap().reason, "FalseConfirmation");
     assert!(world.node.unwrap().taint(OUT_OF_SERVICE).is_none());
 }
 
@@ -144,7 +144,10 @@ fn a_node_that_was_uncordoned_since_its_drain_keeps_its_power() {
     run(&mut world, 400, at(Phase::Guarded));
     world.node.as_mut().unwrap().unschedulable = false;
     run(&mut world, 20, |_| false);
-    assert_eq!((world.phase(), world.fence.status.hold.unwrap().reason.as_str()), (Phase::Guarded, "NotCordoned"));
+    assert_eq!(
+        (world.phase(), world.fence.status.blocked_by.unwrap().reason.as_str()),
+        (Phase::Guarded, "NotCordoned")
+    );
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     let mut world = World::new(steps(&["cordon", "drain", "reboot"]));
     world.lies = true;
     run(&mut world, 400, at(Phase::Quarantined));
-    assert_eq!(world.fence.status.hold.unwrap().reason, "FalseConfirmation");
+    assert_eq!(world.fence.status.blocked_by.unwrap().reason, "FalseConfirmation");
     assert_eq!(world.boots, 1);
 }
 
@@ -196,7 +199,7 @@ fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_given_back_to_the_sa
     run(&mut world, 60, |_| false);
     assert!(world.node.as_ref().unwrap().taints.is_empty());
     assert_eq!(
-        (world.fence.status.phase, world.fence.status.hold.clone().unwrap().reason.as_str()),
+        (world.fence.status.phase, world.fence.status.blocked_by.clone().unwrap().reason.as_str()),
         (Phase::PoweringOn, "LeftCut")
     );
     // A person reboots it: nothing of the old boot can write any more, and its storage is given back.

@@ -229,7 +229,7 @@ impl World {
                 Done::Yes
             }
             Op::Reversible(ReversibleOp::Drain(_)) => {
-                Done::Drain(DrainReport { done: true, blocked: Vec::new(), left: 0 })
+                Done::Drain(DrainReport { done: true, refused_evictions: Vec::new(), left: 0 })
             }
             Op::Reversible(ReversibleOp::ReadPower { times }) => Done::Power(vec![self.state(); *times as usize]),
             Op::Irreversible(IrreversibleOp::PowerOff) => self.turned_off(),

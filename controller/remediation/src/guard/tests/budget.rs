@@ -69,35 +69,35 @@ fn whatever_is_out_counts() {
 #[test]
 fn each_zone_has_its_own_budget() {
     let dead = dead();
-    for (out, held) in [(&["n1"][..], true), (&["n5", "n6"], false), (&["n9"], false)] {
+    for (out, blocked) in [(&["n1"][..], true), (&["n5", "n6"], false), (&["n9"], false)] {
         let mut world = world(out, dead);
         world.policy.budget.zone = Quota::Count(1);
-        assert_eq!(reasons(&world.permits().power).contains(&"BudgetZone"), held, "{out:?}");
+        assert_eq!(reasons(&world.permits().power).contains(&"BudgetZone"), blocked, "{out:?}");
     }
 }
 
 #[test]
 fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
     let mut world = world(&["n1"], dead());
-    for (share, held) in [(0, true), (1, true), (39, true), (40, false)] {
+    for (share, blocked) in [(0, true), (1, true), (39, true), (40, false)] {
         world.policy.budget.zone = Quota::Percent(share);
-        assert_eq!(!reasons(&world.permits().power).is_empty(), held, "{share}% of 5, and two are out");
+        assert_eq!(!reasons(&world.permits().power).is_empty(), blocked, "{share}% of 5, and two are out");
     }
     let mut alone = self::world(&[], dead());
-    for (share, held) in [(0, true), (1, false)] {
+    for (share, blocked) in [(0, true), (1, false)] {
         alone.policy.budget.zone = Quota::Percent(share);
         alone.policy.budget.cluster = Quota::Percent(share);
-        assert_eq!(!reasons(&alone.permits().power).is_empty(), held, "{share}% of 5, and one is out");
+        assert_eq!(!reasons(&alone.permits().power).is_empty(), blocked, "{share}% of 5, and one is out");
     }
 }
 
 #[test]
 fn any_label_is_a_domain_and_those_without_are_one_too() {
     let dead = dead();
-    for (out, held) in [(&["n2"][..], true), (&["n1"], false)] {
+    for (out, blocked) in [(&["n2"][..], true), (&["n1"], false)] {
         let mut world = world(out, dead);
         world.policy.budget.topology = vec![("rack".into(), Quota::Count(1))];
-        assert_eq!(reasons(&world.permits().power).contains(&"BudgetTopology"), held, "{out:?}");
+        assert_eq!(reasons(&world.permits().power).contains(&"BudgetTopology"), blocked, "{out:?}");
     }
     let mut world = world(&["n3"], dead);
     world.policy.budget.topology = vec![("switch".into(), Quota::Count(1))];
@@ -170,7 +170,7 @@ proptest! {
         few in proptest::collection::btree_set((1_usize..10, 0_usize..9), 0..5),
         more in proptest::collection::btree_set((1_usize..10, 0_usize..9), 0..5),
     ) {
-        let holds = |extra: bool| {
+        let blockers = |extra: bool| {
             let mut world = world(&[], dead());
             world.policy.budget.cluster = Quota::Count(limits.0);
             world.policy.budget.zone = Quota::Count(limits.1);
@@ -180,9 +180,9 @@ proptest! {
             }
             world.permits().power
         };
-        let (before, after) = (holds(false), holds(true));
-        for hold in reasons(&before) {
-            prop_assert!(reasons(&after).contains(&hold), "{} went away: {:?}", hold, after);
+        let (before, after) = (blockers(false), blockers(true));
+        for blocker in reasons(&before) {
+            prop_assert!(reasons(&after).contains(&blocker), "{} went away: {:?}", blocker, after);
         }
     }
 }

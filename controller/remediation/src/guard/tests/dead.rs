@@ -60,7 +60,7 @@ fn a_dead_node_takes_no_place_of_a_living_one() {
             error: None,
             by_events_alone: false,
         };
-        reasons(&budgets::holds(&scene, &subject, Grade::Drain)).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        reasons(&budgets::blockers(&scene, &subject, Grade::Drain)).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(asked(&world, Some(1)), Vec::<String>::new());
     // One dead node more than their allowance counts for every node.
@@ -100,15 +100,15 @@ fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
     for (what, change) in changes {
         let mut world = a_liar();
         change(&mut world);
-        let holds = world.permits().power;
-        assert!(reasons(&holds).contains(&"BudgetCluster"), "{what}: {holds:?}");
+        let blockers = world.permits().power;
+        assert!(reasons(&blockers).contains(&"BudgetCluster"), "{what}: {blockers:?}");
     }
 }
 
 /// A node that might be dead takes a place of the dead; one that lives and reports that it is not Ready takes none.
 #[test]
 fn a_node_without_a_lease_takes_a_place_of_the_dead() {
-    for (renewed, held) in [(None, true), (Some(at(950)), true), (Some(at(995)), false)] {
+    for (renewed, blocked) in [(None, true), (Some(at(950)), true), (Some(at(995)), false)] {
         let mut world = a_liar();
         world.snapshot.fences.clear();
         kill(world.snapshot.nodes.get_mut("n2").unwrap());
@@ -116,7 +116,7 @@ fn a_node_without_a_lease_takes_a_place_of_the_dead() {
             silent_for_long(&mut world, "n2");
             world.snapshot.kubelet_leases.get_mut("n2").unwrap().seen = renewed;
         }
-        assert_eq!(!reasons(&world.permits().power).is_empty(), held, "{renewed:?}");
+        assert_eq!(!reasons(&world.permits().power).is_empty(), blocked, "{renewed:?}");
     }
 }
 
@@ -158,7 +158,7 @@ proptest! {
                 let scene = scene(&world);
                 let node = world.snapshot.nodes.get(&name);
                 let subject = Subject { name: &name, node, fence: None, policy: &policy, unreadable: None, error: None, by_events_alone: false };
-                budgets::holds(&scene, &subject, Grade::Power).is_empty()
+                budgets::blockers(&scene, &subject, Grade::Power).is_empty()
             };
             if allowed {
                 world.snapshot.fences.insert(name.clone(), record(&name, Phase::PoweringOff));

@@ -152,8 +152,8 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
     let all: Vec<String> = (0..8).map(|number| format!("n{number}")).collect();
     let set = |count: usize| all[..count].iter().map(String::as_str).collect::<BTreeSet<&str>>();
     let observe = |weather: &mut Weather, count: usize, at: Moment| {
-        let holds = weather.observe(&storm, set(count), 100, &HostView::default(), at);
-        reasons(&holds).join(" ")
+        let blockers = weather.observe(&storm, set(count), 100, &HostView::default(), at);
+        reasons(&blockers).join(" ")
     };
     let over = |weather: &Weather, from: Moment, to: Moment| {
         let text = serde_json::to_string(&weather.past(from)).unwrap();

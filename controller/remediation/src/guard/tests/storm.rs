@@ -12,8 +12,8 @@ fn storm() -> Storm {
 /// What is reported at each second of this many unwell nodes of 100.
 fn observe(weather: &mut Weather, storm: &Storm, names: &[&str], second: u64) -> Vec<String> {
     let unwell: BTreeSet<&str> = names.iter().copied().collect();
-    let holds = weather.observe(storm, unwell, 100, &HostView::default(), at(second));
-    holds.into_iter().map(|hold| hold.reason).collect()
+    let blockers = weather.observe(storm, unwell, 100, &HostView::default(), at(second));
+    blockers.into_iter().map(|blocker| blocker.reason).collect()
 }
 
 fn names(count: usize) -> Vec<String> {
@@ -82,8 +82,8 @@ fn a_judge_that_is_cut_off_suspects_itself() {
         let unreachable = unreachable.into_iter().map(str::to_owned).collect();
         let host = HostView { unreachable, reachable_nodes: reachable, ..HostView::default() };
         let mut weather = Weather::default();
-        let holds = weather.observe(&storm(), BTreeSet::new(), 100, &host, at(0));
-        assert_eq!(reasons(&holds), said);
+        let blockers = weather.observe(&storm(), BTreeSet::new(), 100, &host, at(0));
+        assert_eq!(reasons(&blockers), said);
         let after = weather.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(1));
         assert_eq!(after.is_empty(), said.is_empty(), "it calms down like a storm");
     }

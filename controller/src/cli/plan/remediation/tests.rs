@@ -50,7 +50,7 @@ fn world(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
     world
 }
 
-fn fenced() -> Result<FencePlan, Hold> {
+fn fenced() -> Result<FencePlan, Blocker> {
     Ok(FencePlan { longest: Duration::from_secs(20), identity: Some(Ok(())), ..FencePlan::default() })
 }
 
@@ -62,7 +62,7 @@ fn a_node_that_is_well_would_be_fenced_if_it_failed() {
     let remediation = remediation(&world(LOST, |_| {}), "n1", &fenced(), now()).unwrap();
     assert_eq!((remediation.policy.as_str(), remediation.off), ("lost", Some(Duration::from_secs(20))));
     assert_eq!((remediation.silent_for, remediation.evidence), (None, None), "Ready has to be Unknown first");
-    assert_eq!(remediation.holds, Vec::<String>::new());
+    assert_eq!(remediation.blockers, Vec::<String>::new());
 }
 
 #[test]
@@ -76,21 +76,22 @@ fn a_policy_that_hears_the_silence_acts_by_it() {
 }
 
 #[test]
-fn what_holds_it_now_is_named() {
-    let held = |world: &Snapshot, plan: Result<FencePlan, Hold>| remediation(world, "n1", &plan, now()).unwrap().holds;
+fn what_blocks_it_now_is_named() {
+    let blocked =
+        |world: &Snapshot, plan: Result<FencePlan, Blocker>| remediation(world, "n1", &plan, now()).unwrap().blockers;
     let observe = |spec: &mut Value| spec["mode"] = json!("Observe");
-    assert_eq!(held(&world(LOST, observe), fenced()), ["Observe"]);
+    assert_eq!(blocked(&world(LOST, observe), fenced()), ["Observe"]);
     let dry = Snapshot { dry_run: true, ..world(LOST, |_| {}) };
-    assert_eq!(held(&dry, fenced()), ["DryRun"]);
+    assert_eq!(blocked(&dry, fenced()), ["DryRun"]);
     for reason in ["NoMethods", "FenceNotReady"] {
-        let unset = Err(Hold::new(reason, "fence-config-n1: it has no option lanpluss"));
-        assert_eq!(held(&world(LOST, |_| {}), unset), [reason]);
+        let unset = Err(Blocker::new(reason, "fence-config-n1: it has no option lanpluss"));
+        assert_eq!(blocked(&world(LOST, |_| {}), unset), [reason]);
     }
     let unproven = FencePlan { identity: Some(Err("another's".into())), ..fenced().unwrap() };
-    assert_eq!(held(&world(LOST, |_| {}), Ok(unproven)), ["IdentityUnproven"]);
+    assert_eq!(blocked(&world(LOST, |_| {}), Ok(unproven)), ["IdentityUnproven"]);
     let cordons = |spec: &mut Value| spec["steps"] = json!([{ "cordon": {} }]);
     let only = remediation(&world(LOST, cordons), "n1", &fenced(), now()).unwrap();
-    assert_eq!((only.off, only.holds), (None, vec!["its policy has no powerCycle".to_owned()]));
+    assert_eq!((only.off, only.blockers), (None, vec!["its policy has no powerCycle".to_owned()]));
 }
 
 #[test]
