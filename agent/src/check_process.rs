@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub use check_kind::Settings;
 pub use children::Children;
 pub use flags::{Group, MonitorFlags, TrialFlags, WorkerFlags, WorkerGroup};
-pub use runner::{Pause, PauseError, PauseFile};
+pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::configured;
 
 pub(crate) use place::Place;

@@ -11,8 +11,8 @@ mod explain;
 mod failure;
 mod inject;
 mod out;
-mod pause;
 mod plugin;
+mod release;
 pub mod render;
 mod replay;
 mod report;
@@ -73,8 +73,8 @@ enum Command {
     Enroll(enroll::Enroll),
     Version(version::Version),
     Withdraw(withdraw::Withdraw),
-    Pause(pause::Pause),
-    Resume(pause::Resume),
+    Release(release::Release),
+    Reclaim(release::Reclaim),
     Plugin(plugin::Plugin),
     Completion(completion::Completion),
 }
@@ -120,8 +120,8 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
             Command::Enroll(enroll) => return enroll.run(out).await,
             Command::Version(version) => version.run(&client, out).await?,
             Command::Withdraw(withdraw) => withdraw.run(out).await?,
-            Command::Pause(pause) => pause.run(&client, out).await?,
-            Command::Resume(resume) => resume.run(&client, out)?,
+            Command::Release(release) => release.run(&client, out).await?,
+            Command::Reclaim(reclaim) => reclaim.run(&client, out)?,
             Command::Plugin(plugin) => plugin.run(out).await?,
             Command::Completion(completion) => completion.run(out)?,
         }

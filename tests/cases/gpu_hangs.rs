@@ -18,7 +18,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("waiting_for_events_that_hangs_is_survived", waiting_for_events_that_hangs_is_survived)
         .case_with(&[Need::LongSuite], "a_hang_in_any_call_is_unknown_and_back", a_hang_in_any_call_is_unknown_and_back)
         .case("a_driver_may_come_late_and_go", a_driver_may_come_late_and_go)
-        .case("a_pause_lets_go_of_the_library", a_pause_lets_go_of_the_library);
+        .case("a_release_closes_the_library", a_release_closes_the_library);
 }
 
 /// The messages of what is unknown.
@@ -100,17 +100,17 @@ fn a_driver_may_come_late_and_go() {
     assert!(agent.events("GpuMissing").is_empty() && problems(&agent, "GpuUnhealthy").is_empty());
 }
 
-fn a_pause_lets_go_of_the_library() {
+fn a_release_closes_the_library() {
     let gpus = Gpus::new(1, "ecc=0,0,0,0");
     let (agent, monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
-    assert_eq!(agent.nodewell(&["pause", "gpu", "--for", "10m"]).code, 0);
-    let paused = agent.wait_condition("GpuUnhealthy", "Unknown");
-    assert_eq!(paused.reason.as_str(), "MonitorPaused", "{}", paused.message);
+    assert_eq!(agent.nodewell(&["release", "gpu", "--for", "10m"]).code, 0);
+    let released = agent.wait_condition("GpuUnhealthy", "Unknown");
+    assert_eq!(released.reason.as_str(), "DevicesReleased", "{}", released.message);
     monitor.wait_released();
     gpus.add("fail all 15 0000:00:00.0");
     settled("no worker looks", || problems(&agent, "GpuUnhealthy"));
     assert!(monitor.workers().is_empty());
-    assert_eq!(agent.nodewell(&["resume", "gpu"]).code, 0);
+    assert_eq!(agent.nodewell(&["reclaim", "gpu"]).code, 0);
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus"]);
 }

@@ -13,7 +13,7 @@ mod bad_config;
 mod booted_service;
 mod certificate_rotates;
 mod check_process_hardware;
-mod check_process_pause;
+mod check_process_release;
 mod check_processes;
 mod clock;
 mod clock_jumps;
@@ -145,7 +145,7 @@ fn main() -> std::process::ExitCode {
         plugin_stock::list,
         reboot_is_judged::list,
         check_process_hardware::list,
-        check_process_pause::list,
+        check_process_release::list,
         check_processes::list,
         service_units::list,
         service_health::list,

@@ -205,7 +205,7 @@ impl GpuMonitor {
         Self { process: Process::start(&argv, &log).unwrap(), log }
     }
 
-    /// Its workers: one that asks, none during a pause.
+    /// Its workers: one that asks, none while the GPUs are released.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
         let pid = self.process.pid();

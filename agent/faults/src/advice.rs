@@ -13,7 +13,7 @@ pub fn of_gpus(action: Action) -> &'static str {
              vendor's diagnosis."
         }
         Action::ResetGpu => {
-            "Drain the pods that use GPUs, `nodewell pause gpu`, then `nvidia-smi --gpu-reset -i ADDRESS`; GPUs that are \
+            "Drain the pods that use GPUs, `nodewell release gpu`, then `nvidia-smi --gpu-reset -i ADDRESS`; GPUs that are \
              joined by switches are reset together (without -i). If the reset fails, drain the node and reboot it."
         }
         Action::Reboot => {

@@ -4,9 +4,9 @@
 mod drivers;
 pub(super) mod keeping;
 mod leftovers;
-mod pause;
 pub(super) mod poll_loop;
 mod process;
+mod release;
 pub(super) mod status_builder;
 mod worker_client;
 
@@ -29,9 +29,9 @@ use status_builder::StatusBuilder;
 use worker_client::WorkerClient;
 
 pub(crate) use drivers::GPU_DRIVERS;
-pub use pause::{Pause, PauseError, PauseFile};
+pub use release::{Release, ReleaseError, ReleaseFile};
 
-/// How often it looks whether it is to pause, whether a stuck reader is gone, whether a driver came or went.
+/// How often it looks whether its devices are released, whether a stuck reader is gone, whether a driver came or went.
 const TICK: Duration = Duration::from_secs(2);
 
 /// What a runner is made of.
@@ -57,8 +57,8 @@ pub(super) struct Runner<'a> {
     poll_loops: Vec<PollLoop>,
     status_builder: StatusBuilder<'a, CheckKind>,
     drivers: Drivers,
-    pauses: PauseFile,
-    paused: bool,
+    release_file: ReleaseFile,
+    is_released: bool,
     /// Whether everything was judged once.
     is_settled: bool,
 }
@@ -73,7 +73,7 @@ impl<'a> Runner<'a> {
         let wanted = plan.worker_group.checks().iter().filter(|check| check.is_enabled(&plan.worker_config.settings));
         let poll_loops = wanted.map(|check| plan.poll_loop(*check)).collect();
         let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
-        let pauses = PauseFile::of(&plan.socket, plan.group);
+        let release_file = ReleaseFile::of(&plan.socket, plan.group);
         Self {
             plan,
             words,
@@ -81,8 +81,8 @@ impl<'a> Runner<'a> {
             poll_loops,
             status_builder: StatusBuilder::new(link),
             drivers,
-            pauses,
-            paused: false,
+            release_file,
+            is_released: false,
             is_settled: false,
         }
     }
@@ -92,11 +92,11 @@ impl<'a> Runner<'a> {
         self.resume().await;
         loop {
             if self.tend().await == Tended::MustEnd {
-                self.release().await;
+                self.end_worker().await;
                 return self.status_builder.hold();
             }
             match self.next_due() {
-                Some((at, n)) if !self.paused && at <= Instant::now() => self.round(n).await,
+                Some((at, n)) if !self.is_released && at <= Instant::now() => self.round(n).await,
                 due => self.between(due.map(|(at, _)| at)).await,
             }
         }
@@ -130,10 +130,12 @@ impl<'a> Runner<'a> {
 
     async fn round(&mut self, n: usize) {
         let poll_loop = &mut self.poll_loops[n];
-        let pauses = &self.pauses;
-        let Some(findings) = poll_loop.round(&mut self.worker_client, || pauses.now().is_some()).await else { return };
+        let release_file = &self.release_file;
+        let Some(findings) = poll_loop.round(&mut self.worker_client, || release_file.now().is_some()).await else {
+            return;
+        };
         if poll_loop.is_absent && self.poll_loops.iter().all(|poll_loop| poll_loop.is_absent) {
-            self.worker_client.release(self.poll_loops[n].check).await;
+            self.worker_client.end(self.poll_loops[n].check).await;
         }
         let poll_loop = &mut self.poll_loops[n];
         self.status_builder.tell(poll_loop.check, findings, &poll_loop.rest).await;
@@ -144,9 +146,9 @@ impl<'a> Runner<'a> {
 
     /// Until the next round: what devices report by themselves, if they do.
     async fn between(&mut self, due: Option<Instant>) {
-        let due = due.filter(|_| !self.paused);
+        let due = due.filter(|_| !self.is_released);
         let pause = due.map_or(TICK, |at| at.saturating_duration_since(Instant::now()).min(TICK));
-        match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.paused) {
+        match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.is_released) {
             Some(poll_loop) => {
                 if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
                     self.status_builder.tell(poll_loop.check, findings, &poll_loop.rest).await;
@@ -157,7 +159,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Looks after the worker: pauses, drivers, those left over.
+    /// Looks after the worker: whether devices are released, drivers, stuck workers.
     async fn tend(&mut self) -> Tended {
         if self.worker_client.leftovers.reap() {
             self.hurry();
@@ -170,14 +172,14 @@ impl<'a> Runner<'a> {
             }
             Change::Came | Change::Went => {
                 tracing::info!("a GPU driver came or went; the GPUs are read again");
-                self.release().await;
+                self.end_worker().await;
                 self.hurry();
             }
         }
-        match self.pauses.now() {
-            Some(pause) => self.pause(&pause).await,
-            None if std::mem::take(&mut self.paused) => {
-                tracing::info!("goes on after a pause");
+        match self.release_file.now() {
+            Some(release) => self.release(&release).await,
+            None if std::mem::take(&mut self.is_released) => {
+                tracing::info!("reads its devices again");
                 self.hurry();
             }
             None => {}
@@ -185,18 +187,18 @@ impl<'a> Runner<'a> {
         Tended::GoesOn
     }
 
-    async fn pause(&mut self, pause: &Pause) {
-        if !std::mem::replace(&mut self.paused, true) {
-            tracing::info!(until = %pause.until, "paused");
-            self.release().await;
+    async fn release(&mut self, release: &Release) {
+        if !std::mem::replace(&mut self.is_released, true) {
+            tracing::info!(until = %release.until, "released");
+            self.end_worker().await;
         }
-        self.status_builder.pause(pause);
-        self.words.part(self.plan.worker_group.as_str(), pause.to_string());
+        self.status_builder.release(release);
+        self.words.part(self.plan.worker_group.as_str(), release.to_string());
     }
 
-    async fn release(&mut self) {
+    async fn end_worker(&mut self) {
         if let Some(poll_loop) = self.poll_loops.first() {
-            self.worker_client.release(poll_loop.check).await;
+            self.worker_client.end(poll_loop.check).await;
         }
     }
 

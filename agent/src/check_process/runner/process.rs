@@ -33,7 +33,7 @@ pub(in crate::check_process) trait Task {
 #[derive(Debug)]
 pub(in crate::check_process) struct OwnProgram {
     pub(in crate::check_process) worker_group: WorkerGroup,
-    /// The agent's: `nodewell pause` finds by it which agent a reader belongs to.
+    /// The agent's: `nodewell release` finds by it which agent a reader belongs to.
     pub(in crate::check_process) socket: PathBuf,
 }
 

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use nodewell_hardware::{Findings, Happening, State, Verdict};
 use nodewell_model::{Event, Inventory, Name};
 
-use super::{keeping::Said, pause::Pause, poll_loop::Rest};
+use super::{keeping::Said, poll_loop::Rest, release::Release};
 use crate::check_process::link::Link;
 
-use compose::{Since, compose, joined, paused};
+use compose::{Since, compose, joined, released};
 use ending::Endings;
 
 /// Reports all parts of what one problem daemon looks after.
@@ -21,7 +21,7 @@ pub(in crate::check_process) struct StatusBuilder<'a, K> {
     link: &'a Link,
     told: BTreeMap<K, Told>,
     endings: Endings,
-    pause: Option<Timestamp>,
+    released_until: Option<Timestamp>,
 }
 
 /// What was reported of one part.
@@ -36,7 +36,7 @@ type Spot = (Name, String);
 
 impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     pub(in crate::check_process) fn new(link: &'a Link) -> Self {
-        Self { link, told: BTreeMap::new(), endings: Endings::default(), pause: None }
+        Self { link, told: BTreeMap::new(), endings: Endings::default(), released_until: None }
     }
 
     /// What an earlier run reported, for the times in it. It is not reported again before the device was looked at.
@@ -66,7 +66,7 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
 
     /// Reports the state of a part, whole but for `rest`.
     pub(in crate::check_process) async fn tell(&mut self, part: K, findings: Findings, rest: &Rest) {
-        self.pause = None;
+        self.released_until = None;
         let Findings { verdicts, happenings, ended, inventory } = findings;
         self.conditions(part, verdicts, rest);
         self.happened(happenings).await;
@@ -75,12 +75,12 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     }
 
     /// No reader looks after what is known so far.
-    pub(in crate::check_process) fn pause(&mut self, pause: &Pause) {
-        if self.pause.replace(pause.until) == Some(pause.until) {
+    pub(in crate::check_process) fn release(&mut self, release: &Release) {
+        if self.released_until.replace(release.until) == Some(release.until) {
             return;
         }
         for spot in self.told.values().flat_map(|told| told.spots.keys()) {
-            self.link.set_all(spot, vec![paused(spot, pause)]);
+            self.link.set_all(spot, vec![released(spot, release)]);
         }
     }
 

@@ -173,7 +173,7 @@ impl WorkerClient {
     }
 
     /// Ends the worker, so that it holds nothing any more: no library, no device.
-    pub(super) async fn release(&mut self, check: CheckKind) {
+    pub(super) async fn end(&mut self, check: CheckKind) {
         let place = Place::of(check, &Ask::List);
         self.dismiss(&place, Timestamp::now()).await;
     }

@@ -153,7 +153,7 @@ async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life
     assert_eq!(heard.last(), [of("sda", "other")]);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), []);
-    worker_client.release(CheckKind::Disk).await;
+    worker_client.end(CheckKind::Disk).await;
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(heard.last(), [of("sda", "other")], "another one may know it");
 }

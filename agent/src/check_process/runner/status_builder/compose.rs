@@ -8,14 +8,14 @@ use nodewell_hardware::{Fault, State, Verdict};
 use nodewell_model::{Condition, ConditionStatus, Name};
 
 use super::Spot;
-use crate::check_process::runner::pause::Pause;
+use crate::check_process::runner::release::Release;
 
 /// Each reason that holds, and since when.
 pub(super) type Since = BTreeMap<Name, Timestamp>;
 
 /// Reported of a device that is well; people see the catalogue's text for the condition.
 const WELL: &str = "DeviceIsWell";
-const PAUSED: &str = "MonitorPaused";
+const RELEASED: &str = "DevicesReleased";
 
 /// One state for each spot: should two verdicts concern one, a fault is never lost.
 pub(super) fn joined(verdicts: Vec<Verdict>) -> BTreeMap<Spot, State> {
@@ -61,9 +61,9 @@ pub(super) fn compose(spot: &Spot, state: State, before: &Since) -> (Vec<Conditi
     (dated, since)
 }
 
-/// What is reported of `spot` during a pause.
-pub(super) fn paused(spot: &Spot, pause: &Pause) -> Condition {
-    plain(spot, (ConditionStatus::Unknown, Name::fixed(PAUSED)), pause.to_string())
+/// What is reported of `spot` while its device is released.
+pub(super) fn released(spot: &Spot, release: &Release) -> Condition {
+    plain(spot, (ConditionStatus::Unknown, Name::fixed(RELEASED)), release.to_string())
 }
 
 /// Whether nothing would be lost if it were forgotten.

@@ -178,7 +178,7 @@ async fn released_it_holds_no_worker() {
     let fake = Fake::new(|_| Act::Answer);
     let mut worker_client = worker_client_with(&fake);
     read(&mut worker_client, "sda", PLENTY).await;
-    worker_client.release(CheckKind::Disk).await;
+    worker_client.end(CheckKind::Disk).await;
     assert_eq!(fake.killed(), 1);
     assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
     assert_eq!(fake.started(), 2);

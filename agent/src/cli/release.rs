@@ -1,4 +1,4 @@
-//! `nodewell pause` and `nodewell resume`: a check process lets go of its devices, for a reset or another driver.
+//! `nodewell release` and `nodewell reclaim`: a check process lets go of its devices, for a reset or another driver.
 
 mod readers;
 
@@ -13,13 +13,13 @@ use super::{
     failure::{Failure, NO_PERMISSION, TEMPORARY, USAGE},
     out::Out,
 };
-use crate::check_process::{Group, PauseError, PauseFile};
+use crate::check_process::{Group, ReleaseError, ReleaseFile};
 
-/// A pause that the operator forgets to end does not blind the agent for longer.
+/// A release that the operator forgets to end does not blind the agent for longer.
 const LONGEST: Duration = Duration::from_hours(24);
 const LOOKS_APART: Duration = Duration::from_millis(100);
 
-/// What can be paused.
+/// What can be released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Devices {
     /// GPUs: their library is closed, so that they can be reset and their driver replaced
@@ -37,17 +37,17 @@ impl Devices {
     }
 }
 
-/// Let go of the GPUs (or disks) for a while, for a reset or another driver (root).
+/// Close the GPUs (or disks) for a while, for a reset or another driver (root).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sudo nodewell pause gpu
-  sudo nodewell pause gpu --for 1h && nvidia-smi --gpu-reset; nodewell resume gpu
+  sudo nodewell release gpu
+  sudo nodewell release gpu --for 1h && nvidia-smi --gpu-reset; nodewell reclaim gpu
 
 It returns once nothing of nodewell holds a device any more: exit code 75 if a
 reader hangs in the kernel, which only a reboot may help. Until the end of the
-pause what was known of the devices is Unknown, with the reason MonitorPaused.
-It ends by itself, and with a reboot; a restart of the agent does not end it.")]
-pub(super) struct Pause {
+release what was known of the devices is Unknown: DevicesReleased. It ends by
+itself, and with a reboot; a restart of the agent does not end it.")]
+pub(super) struct Release {
     /// What to let go of.
     #[arg(value_name = "DEVICES")]
     devices: Devices,
@@ -59,28 +59,28 @@ pub(super) struct Pause {
     wait: Duration,
 }
 
-/// End a pause.
+/// Read devices again before the end of their release (root).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sudo nodewell resume gpu")]
-pub(super) struct Resume {
-    /// What to look after again.
+  sudo nodewell reclaim gpu")]
+pub(super) struct Reclaim {
+    /// What to read again.
     #[arg(value_name = "DEVICES")]
     devices: Devices,
 }
 
-impl Pause {
+impl Release {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
         if self.length > LONGEST {
-            return Err(Failure::said(USAGE, "a pause is at most 24h long"));
+            return Err(Failure::said(USAGE, "a release is at most 24h long"));
         }
         let group = self.devices.group();
-        let pause = PauseFile::of(client.path(), group).write(self.length).map_err(denied)?;
-        self.released(client.path()).await?;
-        Ok(out.line(&format!("{}: {pause}; nothing of nodewell holds its devices", group.as_str()))?)
+        let release = ReleaseFile::of(client.path(), group).write(self.length).map_err(denied)?;
+        self.wait_for_readers(client.path()).await?;
+        Ok(out.line(&format!("{}: {release}; nothing of nodewell holds its devices", group.as_str()))?)
     }
 
-    async fn released(&self, socket: &Path) -> Result<(), Failure> {
+    async fn wait_for_readers(&self, socket: &Path) -> Result<(), Failure> {
         let give_up = Instant::now() + self.wait;
         let group = self.devices.group();
         loop {
@@ -90,8 +90,8 @@ impl Pause {
             }
             if Instant::now() >= give_up {
                 let message = format!(
-                    "the {} monitor is paused, but its readers are still there: {}; one that hangs in the kernel \
-                     holds its device until the kernel lets it go",
+                    "the devices of the check process `{}` are released, but its readers are still there: {}; one that \
+                     hangs in the kernel holds its device until the kernel lets it go",
                     group.as_str(),
                     left.join(", ")
                 );
@@ -102,15 +102,15 @@ impl Pause {
     }
 }
 
-impl Resume {
+impl Reclaim {
     pub(super) fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
         let group = self.devices.group();
-        let was_paused = PauseFile::of(client.path(), group).remove().map_err(denied)?;
-        let said = if was_paused { "goes on" } else { "was not paused" };
-        Ok(out.line(&format!("the {} monitor {said}", group.as_str()))?)
+        let was_released = ReleaseFile::of(client.path(), group).remove().map_err(denied)?;
+        let outcome = if was_released { "reads its devices again" } else { "had not released its devices" };
+        Ok(out.line(&format!("the check process `{}` {outcome}", group.as_str()))?)
     }
 }
 
-fn denied(error: PauseError) -> Failure {
+fn denied(error: ReleaseError) -> Failure {
     Failure::said(NO_PERMISSION, error.to_string())
 }

@@ -1,5 +1,5 @@
-//! `nodewell pause` and `nodewell resume`: a check process lets go of its devices until it is resumed, or until the
-//! time is over.
+//! `nodewell release` and `nodewell reclaim`: a check process lets go of its devices until they are reclaimed, or until
+//! the time is over.
 
 use std::{fs, path::Path};
 
@@ -7,15 +7,18 @@ use nodewell_tests::{agent::Plan, check_process::CheckProcess, cli::Outcome, sui
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
-        .behaviour("check-process-pause")
-        .case("a_paused_check_process_holds_no_worker", a_paused_check_process_holds_no_worker)
-        .case("a_pause_survives_restarts_and_ends_by_itself", a_pause_survives_restarts_and_ends_by_itself)
+        .behaviour("check-process-release")
+        .case(
+            "a_check_process_whose_devices_are_released_holds_no_worker",
+            a_check_process_whose_devices_are_released_holds_no_worker,
+        )
+        .case("a_release_survives_restarts_and_ends_by_itself", a_release_survives_restarts_and_ends_by_itself)
         .case("it_needs_no_agent", it_needs_no_agent)
         .case("wrong_words_are_told", wrong_words_are_told);
 }
 
 fn started(plan: &Plan) -> CheckProcess {
-    // Without an interval of its own a round of disks would come minutes after the pause.
+    // Without an interval of its own a round of disks would come minutes after the release.
     let nothing = plan.folder().join("nothing");
     CheckProcess::of(plan, "disk", &[("--sys", &nothing), ("--dev", &nothing), ("--interval", Path::new("500ms"))])
 }
@@ -30,46 +33,46 @@ fn done(outcome: &Outcome, words: &str) {
     assert!(outcome.stdout.contains(words), "{outcome:?}");
 }
 
-fn a_paused_check_process_holds_no_worker() {
+fn a_check_process_whose_devices_are_released_holds_no_worker() {
     let agent = Plan::default().start();
     let check_process = started(agent.plan());
     let first = check_process.worker();
-    done(&nodewell(agent.plan(), &["pause", "disk"]), "nothing of nodewell holds its devices");
+    done(&nodewell(agent.plan(), &["release", "disk"]), "nothing of nodewell holds its devices");
     assert!(!check_process.has_worker(), "it has let go before the command returned");
-    done(&nodewell(agent.plan(), &["resume", "disk"]), "goes on");
+    done(&nodewell(agent.plan(), &["reclaim", "disk"]), "reads its devices again");
     assert_ne!(check_process.worker(), first);
-    done(&nodewell(agent.plan(), &["resume", "disk"]), "was not paused");
+    done(&nodewell(agent.plan(), &["reclaim", "disk"]), "had not released its devices");
 }
 
-fn a_pause_survives_restarts_and_ends_by_itself() {
+fn a_release_survives_restarts_and_ends_by_itself() {
     let agent = Plan::default().start();
-    done(&nodewell(agent.plan(), &["pause", "disk", "--for", "3s"]), "paused until");
-    let file = agent.plan().folder().join("paused/disk");
+    done(&nodewell(agent.plan(), &["release", "disk", "--for", "3s"]), "released until");
+    let file = agent.plan().folder().join("released/disk");
     let mut check_process = started(agent.plan());
-    check_process.wait_said("paused", 1);
+    check_process.wait_said("released", 1);
     check_process.kill();
     let check_process = started(agent.plan());
     let _ = check_process.worker();
     assert!(file.exists(), "no reader ended it");
-    check_process.wait_said("goes on after a pause", 1);
+    check_process.wait_said("reads its devices again", 1);
 }
 
 fn it_needs_no_agent() {
     let plan = Plan::default();
     let check_process = started(&plan);
     let _ = check_process.worker();
-    done(&nodewell(&plan, &["pause", "disk"]), "nothing of nodewell holds its devices");
+    done(&nodewell(&plan, &["release", "disk"]), "nothing of nodewell holds its devices");
     assert!(!check_process.has_worker());
-    fs::remove_file(plan.folder().join("paused/disk")).unwrap();
+    fs::remove_file(plan.folder().join("released/disk")).unwrap();
     until("it works again", || check_process.has_worker().then_some(()));
 }
 
 fn wrong_words_are_told() {
     let plan = Plan::default();
-    assert_eq!(nodewell(&plan, &["pause", "disk", "--for", "25h"]).code, 64);
-    assert_eq!(nodewell(&plan, &["pause", "network"]).code, 64);
-    fs::write(plan.folder().join("paused"), "a file where the folder should be").unwrap();
-    let denied = nodewell(&plan, &["pause", "disk"]);
+    assert_eq!(nodewell(&plan, &["release", "disk", "--for", "25h"]).code, 64);
+    assert_eq!(nodewell(&plan, &["release", "network"]).code, 64);
+    fs::write(plan.folder().join("released"), "a file where the folder should be").unwrap();
+    let denied = nodewell(&plan, &["release", "disk"]);
     assert_eq!(denied.code, 77, "{denied:?}");
-    assert!(denied.stderr.contains("paused/disk"), "{denied:?}");
+    assert!(denied.stderr.contains("released/disk"), "{denied:?}");
 }

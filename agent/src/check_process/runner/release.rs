@@ -1,5 +1,5 @@
-//! `nodewell pause`: a file beside the agent's socket, which only the owner of that folder can make. It holds the end
-//! of the pause; a check process that starts in the meantime sees it too, and a reboot takes it away with the rest of
+//! `nodewell release`: a file beside the agent's socket, which only the owner of that folder can make. It holds the end
+//! of the release; a check process that starts in the meantime sees it too, and a reboot takes it away with the rest of
 //! `/run`.
 
 use std::{
@@ -25,45 +25,45 @@ const FILE_LIMIT_BYTES: u64 = 4096;
 
 /// The file of one group.
 #[derive(Debug, Clone)]
-pub struct PauseFile(PathBuf);
+pub struct ReleaseFile(PathBuf);
 
 /// What is in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pause {
-    /// By the clock that cannot be set: a pause ends in time whatever happens to the wall clock.
+pub struct Release {
+    /// By the clock that cannot be set: a release ends in time whatever happens to the wall clock.
     until_boottime_millis: u64,
     boot_id: String,
     /// For people.
     pub until: Timestamp,
 }
 
-/// Why a pause cannot be made or ended.
+/// Why a release cannot be made or ended.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {source}; only the agent's user or root can pause", path.display())]
-pub struct PauseError {
+#[error("cannot write {}: {source}; only the agent's user or root can release devices", path.display())]
+pub struct ReleaseError {
     path: PathBuf,
     source: io::Error,
 }
 
-impl PauseFile {
+impl ReleaseFile {
     /// Of the check process `group` whose agent listens on `socket`.
     #[must_use]
     pub fn of(socket: &Path, group: Group) -> Self {
-        Self(socket.with_file_name("paused").join(group.as_str()))
+        Self(socket.with_file_name("released").join(group.as_str()))
     }
 
     /// From now on, for so long.
-    pub fn write(&self, length: Duration) -> Result<Pause, PauseError> {
-        let pause = Pause::of(length);
-        self.put(&pause).map_err(|source| PauseError { path: self.0.clone(), source })?;
-        Ok(pause)
+    pub fn write(&self, length: Duration) -> Result<Release, ReleaseError> {
+        let release = Release::of(length);
+        self.put(&release).map_err(|source| ReleaseError { path: self.0.clone(), source })?;
+        Ok(release)
     }
 
-    /// Nothing here follows a link: the socket's folder may belong to the agent's user, and root pauses.
-    fn put(&self, pause: &Pause) -> io::Result<()> {
+    /// Nothing here follows a link: the socket's folder may belong to the agent's user, and root writes it.
+    fn put(&self, release: &Release) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o755).create(self.folder())?;
         let folder = self.open_folder()?;
-        // Whatever the umask of the user who pauses: the check process of GPUs is an ordinary user.
+        // Whatever the umask of the user who releases: the check process of GPUs is an ordinary user.
         folder.set_permissions(Permissions::from_mode(0o755))?;
         // By the folder that was looked at, whatever is in its place by now.
         let within = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
@@ -74,7 +74,7 @@ impl PauseFile {
         let mut to =
             OpenOptions::new().write(true).create_new(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&draft)?;
         to.set_permissions(Permissions::from_mode(0o644))?;
-        to.write_all(&serde_json::to_vec(pause).unwrap_or_default())?;
+        to.write_all(&serde_json::to_vec(release).unwrap_or_default())?;
         fs::rename(&draft, within.join(name))
     }
 
@@ -93,17 +93,17 @@ impl PauseFile {
     }
 
     /// Returns whether there was one.
-    pub fn remove(&self) -> Result<bool, PauseError> {
+    pub fn remove(&self) -> Result<bool, ReleaseError> {
         match fs::remove_file(&self.0) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(PauseError { path: self.0.clone(), source }),
+            Err(source) => Err(ReleaseError { path: self.0.clone(), source }),
         }
     }
 
-    /// The pause that holds now.
+    /// The release that holds now.
     #[must_use]
-    pub fn now(&self) -> Option<Pause> {
+    pub fn now(&self) -> Option<Release> {
         self.open_folder().ok()?;
         // A FIFO would be waited for.
         let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
@@ -111,7 +111,7 @@ impl PauseFile {
         file.metadata().ok().filter(|metadata| metadata.is_file() && is_trusted(metadata))?;
         let mut text = String::new();
         file.take(FILE_LIMIT_BYTES).read_to_string(&mut text).ok()?;
-        serde_json::from_str::<Pause>(&text).ok().filter(Pause::holds)
+        serde_json::from_str::<Release>(&text).ok().filter(Release::holds)
     }
 }
 
@@ -120,7 +120,7 @@ fn is_trusted(metadata: &Metadata) -> bool {
     metadata.uid() == 0 || metadata.uid() == nix::unistd::geteuid().as_raw()
 }
 
-impl Pause {
+impl Release {
     fn of(length: Duration) -> Self {
         let until = clock::boottime() + length;
         Self {
@@ -135,9 +135,9 @@ impl Pause {
     }
 }
 
-impl fmt::Display for Pause {
+impl fmt::Display for Release {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "paused until {} by `nodewell pause`", self.until.strftime("%F %T %Z"))
+        write!(to, "released until {} by `nodewell release`", self.until.strftime("%F %T %Z"))
     }
 }
 
@@ -149,37 +149,37 @@ fn boot_id() -> String {
 mod tests {
     use super::*;
 
-    fn file() -> (tempfile::TempDir, PauseFile) {
+    fn file() -> (tempfile::TempDir, ReleaseFile) {
         let folder = tempfile::tempdir().unwrap();
-        let file = PauseFile::of(&folder.path().join("socket"), Group::Gpu);
+        let file = ReleaseFile::of(&folder.path().join("socket"), Group::Gpu);
         (folder, file)
     }
 
     #[test]
-    fn a_pause_holds_until_it_is_removed() {
+    fn a_release_holds_until_it_is_removed() {
         let (_folder, file) = file();
         assert_eq!(file.now(), None);
-        let pause = file.write(Duration::from_secs(600)).unwrap();
-        assert_eq!(file.now(), Some(pause));
+        let release = file.write(Duration::from_secs(600)).unwrap();
+        assert_eq!(file.now(), Some(release));
         assert!(file.remove().unwrap());
         assert!(!file.remove().unwrap());
         assert_eq!(file.now(), None);
     }
 
     #[test]
-    fn a_pause_ends_by_itself_and_with_the_boot() {
+    fn a_release_ends_by_itself_and_with_the_boot() {
         let (_folder, file) = file();
         file.write(Duration::ZERO).unwrap();
         assert_eq!(file.now(), None);
-        let other = Pause { boot_id: "another".to_owned(), ..Pause::of(Duration::from_secs(600)) };
+        let other = Release { boot_id: "another".to_owned(), ..Release::of(Duration::from_secs(600)) };
         assert!(!other.holds());
     }
 
     #[test]
-    fn garbage_and_links_are_no_pause() {
+    fn garbage_and_links_are_no_release() {
         let (folder, file) = file();
-        let pause = file.write(Duration::from_secs(600)).unwrap();
-        let path = folder.path().join("paused/gpu");
+        let release = file.write(Duration::from_secs(600)).unwrap();
+        let path = folder.path().join("released/gpu");
         let elsewhere = folder.path().join("elsewhere");
         fs::rename(&path, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
@@ -189,22 +189,22 @@ mod tests {
             fs::write(&path, garbage).unwrap();
             assert_eq!(file.now(), None, "{garbage}");
         }
-        assert!(pause.holds());
+        assert!(release.holds());
     }
 
     #[test]
     fn a_folder_that_is_a_link_or_open_to_others_is_not_used() {
         let (folder, file) = file();
         let length = Duration::from_secs(600);
-        let paused = folder.path().join("paused");
+        let released = folder.path().join("released");
         let elsewhere = folder.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
-        std::os::unix::fs::symlink(&elsewhere, &paused).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &released).unwrap();
         assert!(file.write(length).is_err());
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
-        fs::remove_file(&paused).unwrap();
+        fs::remove_file(&released).unwrap();
         file.write(length).unwrap();
-        fs::set_permissions(&paused, Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(&released, Permissions::from_mode(0o777)).unwrap();
         assert_eq!(file.now(), None);
         assert!(file.write(length).unwrap_err().to_string().contains("others may write"));
     }
@@ -214,7 +214,7 @@ mod tests {
         let (folder, file) = file();
         file.write(Duration::ZERO).unwrap();
         let victim = folder.path().join("victim");
-        std::os::unix::fs::symlink(&victim, folder.path().join("paused/gpu.new")).unwrap();
+        std::os::unix::fs::symlink(&victim, folder.path().join("released/gpu.new")).unwrap();
         file.write(Duration::from_secs(600)).unwrap();
         assert!(!victim.exists() && file.now().is_some());
     }
