@@ -32,7 +32,7 @@ use crate::{
         outlet::{Outlet, Report},
     },
     readers::{ReaderSetup, Readers},
-    runtime::{Stop, Tasks, handed::Handed, notify, tasks::AtStop},
+    runtime::{Stop, Tasks, activation::Activated, notify, tasks::AtStop},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
 };
@@ -107,11 +107,11 @@ pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
 }
 
 /// Runs the agent until SIGTERM or SIGINT. Must run within a `LocalSet`.
-pub async fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> Result<(), Fatal> {
+pub async fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Result<(), Fatal> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut agent = Agent::start(flags, config, rules, handed).await?;
+    let mut agent = Agent::start(flags, config, rules, activated).await?;
     notify::ready();
     let outcome = loop {
         tokio::select! {
@@ -126,9 +126,9 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -
 }
 
 impl Agent {
-    async fn start(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> Result<Self, Fatal> {
+    async fn start(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Result<Self, Fatal> {
         let store = state::open(&config)?;
-        let kept = store.kept(&keeper::READ, state::KEPT_WITHIN).await;
+        let saved = store.load(&keeper::READ, state::LOAD_WITHIN).await;
         let (board, commands) = Board::with_store(&config.node_name, store);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
@@ -144,8 +144,8 @@ impl Agent {
             prover: Prover::new(roots),
             stats: board.stats().clone(),
             expectations: expectations.clone(),
-            kernel_log: handed.kernel_log.map(Arc::new),
-            places: kept.as_deref().map(keeper::places).unwrap_or_default(),
+            kernel_log: activated.kernel_log.map(Arc::new),
+            cursors: saved.as_deref().map(keeper::places).unwrap_or_default(),
         });
         let tasks = Tasks::new(Stop::new()?);
         let mut agent = Self {
@@ -164,8 +164,8 @@ impl Agent {
             socket_file: None,
             socket_end: None,
         };
-        agent.spawn_ledger((catalogue, kept), Ends { reports, commands, catalogues: new_catalogues });
-        agent.spawn_socket(handed.listener, expectations)?;
+        agent.spawn_ledger(catalogue, saved, Ends { reports, commands, catalogues: new_catalogues });
+        agent.spawn_socket(activated.listener, expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
         agent.spawn_exporters().await;
         agent.spawn_boot_monitor(outlet.clone());
@@ -175,7 +175,7 @@ impl Agent {
         Ok(agent)
     }
 
-    fn spawn_ledger(&mut self, (catalogue, kept): (Vec<ConditionSpec>, Option<Vec<Row>>), ends: Ends) {
+    fn spawn_ledger(&mut self, catalogue: Vec<ConditionSpec>, saved: Option<Vec<Row>>, ends: Ends) {
         let Ends { reports, commands, catalogues } = ends;
         let reported_subjects = self.config.socket_limits.subjects_per_daemon;
         let limits = nodewell_ledger::Limits { reported_subjects, ..nodewell_ledger::Limits::default() };
@@ -183,7 +183,7 @@ impl Agent {
         let delivers = Way::of(&self.config) != Way::Standalone;
         let keeper = Keeper::new(self.board.store().clone(), monitors, delivers);
         let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone(), keeper).with_limits(limits);
-        self.vital.spawn_local(task.resumed(kept).run(Inputs { reports, commands, catalogues }));
+        self.vital.spawn_local(task.resumed(saved).run(Inputs { reports, commands, catalogues }));
     }
 
     /// Reports how the previous boot ended; without a state directory nothing is known of it.
@@ -198,7 +198,7 @@ impl Agent {
             store: self.board.store().clone(),
             stop: self.tasks.stop().clone(),
         };
-        self.tasks.supervise(("boot-monitor", AtStop::Finish), move || monitor.clone().run());
+        self.tasks.supervise("boot-monitor", AtStop::Finish, move || monitor.clone().run());
     }
 
     /// Under a service manager they are services of their own.
@@ -219,7 +219,7 @@ impl Agent {
             };
             for (name, group) in CHECK_PROCESSES {
                 let children = children.clone();
-                self.tasks.supervise((name, AtStop::Finish), move || children.clone().keep(group));
+                self.tasks.supervise(name, AtStop::Finish, move || children.clone().keep(group));
             }
         }
     }
@@ -228,13 +228,13 @@ impl Agent {
     fn spawn_state_monitor(&mut self, outlet: &Outlet) {
         let Some(directory) = self.config.state_dir.clone() else { return };
         let (store, outlet) = (self.board.store().clone(), outlet.clone());
-        self.tasks.supervise(("agent-state", AtStop::Drop), move || {
+        self.tasks.supervise("agent-state", AtStop::Drop, move || {
             monitors::state::run(store.clone(), directory.clone(), outlet.clone())
         });
     }
 
-    fn spawn_socket(&mut self, handed: Option<OwnedFd>, expectations: Expectations) -> Result<(), Fatal> {
-        let listener = match Door::open(handed, &self.config.socket) {
+    fn spawn_socket(&mut self, activated: Option<OwnedFd>, expectations: Expectations) -> Result<(), Fatal> {
+        let listener = match Door::open(activated, &self.config.socket) {
             Ok(Door { listener, file }) => {
                 self.socket_file = file;
                 listener
@@ -265,7 +265,7 @@ impl Agent {
 
     async fn spawn_exporters(&mut self) {
         let board = self.board.clone();
-        self.tasks.supervise(("notify", AtStop::Drop), move || notify::run(board.clone()));
+        self.tasks.supervise("notify", AtStop::Drop, move || notify::run(board.clone()));
         self.spawn_people();
         let stats = self.spawn_apiserver();
         self.spawn_metrics(stats).await;
@@ -276,12 +276,12 @@ impl Agent {
         let board = self.board.clone();
         if libsystemd::logging::connected_to_journal() && exporters::journal::is_available() {
             let stop = self.tasks.stop().clone();
-            self.tasks.supervise(("journal", AtStop::Finish), move || {
+            self.tasks.supervise("journal", AtStop::Finish, move || {
                 let stop = stop.clone();
-                exporters::journal::run(board.clone(), async move { stop.said().await })
+                exporters::journal::run(board.clone(), async move { stop.requested().await })
             });
         } else {
-            self.tasks.supervise(("console", AtStop::Drop), move || exporters::console::run(board.clone()));
+            self.tasks.supervise("console", AtStop::Drop, move || exporters::console::run(board.clone()));
         }
     }
 
@@ -295,7 +295,7 @@ impl Agent {
         let memory = Memory::default();
         let ports = Ports { board: self.board.clone(), stats: stats.clone(), notices: None, memory };
         let stop = self.tasks.stop().clone();
-        self.tasks.supervise(("apiserver", AtStop::Finish), move || {
+        self.tasks.supervise("apiserver", AtStop::Finish, move || {
             cluster::export(way.clone(), settings.clone(), ports.clone(), stop.clone())
         });
         stats
@@ -369,7 +369,7 @@ impl Agent {
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
-        state::keep_everything(self.outlet, self.board.store(), SHUTDOWN_GRACE / 4).await;
+        state::save_everything(self.outlet, self.board.store(), SHUTDOWN_GRACE / 4).await;
         self.readers.leave_kernel_log();
         if let Some(file) = self.socket_file {
             file.remove();

@@ -66,7 +66,7 @@ struct Chosen {
 }
 
 fn choose(rules: &RuleSet, request: &InjectRequest) -> Result<Chosen, String> {
-    by_rule(rules, request).or_else(|told| decoded(rules, request).ok_or(told))
+    by_rule(rules, request).or_else(|error| decoded(rules, request).ok_or(error))
 }
 
 /// A kernel log rule of that reason with an example of one line; one that holds a condition is shown first.

@@ -126,9 +126,9 @@ impl LedgerTask {
                 for finding in found.findings {
                     self.take(Report::Finding(Box::new(finding)), now);
                 }
-                self.keeper.note_places(found.log, found.places);
+                self.keeper.note_places(found.log, found.cursors);
             }
-            Report::Settled(done) => {
+            Report::Drained(done) => {
                 // The caller may have given up.
                 let _ = done.send(());
             }

@@ -21,7 +21,7 @@ use crate::{
     config::Config,
     detectors::proof::Prover,
     monitors::{
-        log::{LogMonitor, Memory, Setup, daemon_reports, dead_reports, monitor_names, starting_reports},
+        log::{Checkpoint, LogMonitor, LogSetup, daemon_reports, dead_reports, monitor_names, starting_reports},
         outlet::{Outlet, Report},
     },
     runtime::{Stop, Tasks, stats::Stats, tasks::Ended},
@@ -41,7 +41,7 @@ pub struct Readers {
     stats: Stats,
     expectations: Expectations,
     kernel_log: Option<Arc<OwnedFd>>,
-    places: Places,
+    cursors: SavedCursors,
     started: jiff::Timestamp,
     running: Vec<Running>,
 }
@@ -49,7 +49,7 @@ pub struct Readers {
 struct Running {
     reader: Reader,
     stop: Stop,
-    memory: Memory,
+    checkpoint: Checkpoint,
     monitors: BTreeSet<Arc<str>>,
 }
 
@@ -64,16 +64,16 @@ pub struct ReaderSetup {
     /// The kernel log, if systemd has opened it for us.
     pub kernel_log: Option<Arc<OwnedFd>>,
     /// How far earlier runs of the agent have judged each log.
-    pub places: Places,
+    pub cursors: SavedCursors,
 }
 
 /// By the log's name in the store.
-pub type Places = BTreeMap<String, Vec<Origin>>;
+pub type SavedCursors = BTreeMap<String, Vec<Origin>>;
 
 impl Readers {
     #[must_use]
     pub fn new(setup: ReaderSetup) -> Self {
-        let ReaderSetup { config, rules, outlet, prover, stats, expectations, kernel_log, places } = setup;
+        let ReaderSetup { config, rules, outlet, prover, stats, expectations, kernel_log, cursors } = setup;
         Self {
             config,
             rules,
@@ -82,7 +82,7 @@ impl Readers {
             stats,
             expectations,
             kernel_log,
-            places,
+            cursors,
             started: jiff::Timestamp::now(),
             running: Vec::new(),
         }
@@ -94,16 +94,16 @@ impl Readers {
         let rules = Arc::clone(&self.rules.borrow());
         let wanted = wanted(&rules, &self.config);
         self.end_unwanted(&wanted);
-        // Before anything new speaks under the same name.
-        for source in self.announce(&rules, &wanted).await {
-            self.outlet.tell(Report::Retired(source)).await;
+        // Before a new monitor reports under the same name.
+        for source in self.report_running(&rules, &wanted).await {
+            self.outlet.send(Report::Retired(source)).await;
         }
         for reader in wanted {
             if self.running.iter().any(|running| running.reader == reader) {
                 continue;
             }
             for report in starting_reports(&rules, &reader) {
-                self.outlet.tell(Report::Daemon(Box::new(report))).await;
+                self.outlet.send(Report::Daemon(Box::new(report))).await;
             }
             self.start(reader, &rules, tasks)?;
         }
@@ -111,7 +111,7 @@ impl Readers {
     }
 
     /// Once no thread reads any more: leaves the kernel log that systemd shares with us at its end. Where the ring goes
-    /// past the place at which it was left, systemd takes that for an error of its socket unit.
+    /// past the record at which it was left, systemd takes that for an error of its socket unit.
     pub fn leave_kernel_log(&self) {
         if let Some(descriptor) = &self.kernel_log
             && let Err(error) = nix::unistd::lseek(descriptor, 0, nix::unistd::Whence::SeekEnd)
@@ -124,21 +124,21 @@ impl Readers {
         for running in self.running.iter().filter(|running| !wanted.contains(&running.reader)) {
             running.stop.set();
             // Another reader of the same log goes on from there.
-            self.places.insert(log_name(&running.reader).to_string(), running.memory.get().places);
+            self.cursors.insert(log_name(&running.reader).to_string(), running.checkpoint.cursors());
         }
     }
 
     /// Lets the monitors of the running readers report what they watch now; returns the names that are gone.
-    async fn announce(&mut self, rules: &RuleSet, wanted: &[Reader]) -> Vec<Arc<str>> {
+    async fn report_running(&mut self, rules: &RuleSet, wanted: &[Reader]) -> Vec<Arc<str>> {
         let stays: BTreeSet<_> = wanted.iter().flat_map(|reader| monitor_names(rules, reader).into_keys()).collect();
         let mut gone = BTreeSet::new();
         for running in &mut self.running {
             let now: BTreeSet<_> = monitor_names(rules, &running.reader).into_keys().collect();
             gone.extend(running.monitors.difference(&stays).cloned());
             running.monitors = now;
-            let state = running.memory.get().state.filter(|_| !running.stop.is_set());
+            let state = running.checkpoint.state().filter(|_| !running.stop.is_set());
             for report in state.iter().flat_map(|state| daemon_reports(rules, &running.reader, state)) {
-                self.outlet.tell(Report::Daemon(Box::new(report))).await;
+                self.outlet.send(Report::Daemon(Box::new(report))).await;
             }
         }
         self.running.retain(|running| !running.stop.is_set());
@@ -150,9 +150,9 @@ impl Readers {
         let Some(name) = monitors.first().cloned() else { return Ok(()) };
         let stats = self.stats.monitor(&name);
         monitors.iter().for_each(|monitor| self.stats.share(monitor, &stats));
-        let memory = Memory::default();
+        let checkpoint = Checkpoint::default();
         let log = log_name(&reader);
-        let setup = Setup {
+        let setup = LogSetup {
             rules: self.rules.clone(),
             reader: reader.clone(),
             prover: self.prover.clone(),
@@ -160,9 +160,9 @@ impl Readers {
             stats,
             started: self.started,
             lookback: lookback(&self.config, &reader),
-            kept: self.places.remove(&*log).unwrap_or_default(),
+            saved_cursors: self.cursors.remove(&*log).unwrap_or_default(),
             log,
-            memory: memory.clone(),
+            checkpoint: checkpoint.clone(),
         };
         let stop = Stop::new()?;
         let index = rules.readers.iter().position(|known| *known == reader).unwrap_or_default();
@@ -172,18 +172,18 @@ impl Readers {
             kernel_log: self.kernel_log.clone(),
             look_back: rules.longest_lookback(index, setup.lookback),
         };
-        let (work, ended) = (thread_body(opener, setup.clone()), mourn(setup));
-        tasks.supervise_thread((&name, stop.clone()), work, ended)?;
-        self.running.push(Running { reader, stop, memory, monitors });
+        let (work, ended) = (thread_body(opener, setup.clone()), report_death(setup));
+        tasks.supervise_thread(&name, stop.clone(), work, ended)?;
+        self.running.push(Running { reader, stop, checkpoint, monitors });
         Ok(())
     }
 }
 
 /// One run of a reader's thread; the next one goes on after the newest record that this one judged.
-fn thread_body(opener: Opener, setup: Setup) -> impl FnMut(&Stop) {
+fn thread_body(opener: Opener, setup: LogSetup) -> impl FnMut(&Stop) {
     move |stop| {
-        let remembered = setup.memory.get().places;
-        let after = if remembered.is_empty() { setup.kept.clone() } else { remembered };
+        let cursors = setup.checkpoint.cursors();
+        let after = if cursors.is_empty() { setup.saved_cursors.clone() } else { cursors };
         if let Some(source) = opener.open(&setup.reader, &after) {
             source.run(&mut LogMonitor::new(setup.clone()), stop);
         }
@@ -191,14 +191,14 @@ fn thread_body(opener: Opener, setup: Setup) -> impl FnMut(&Stop) {
 }
 
 /// What is reported when a reader's thread ends unasked.
-fn mourn(setup: Setup) -> impl FnMut(Ended) {
+fn report_death(setup: LogSetup) -> impl FnMut(Ended) {
     move |how| {
         tracing::error!(reader = ?setup.reader, ?how, "a source's thread ended unasked, will restart");
         let message = "its thread ended and is started again; see the agent's log";
-        // The rules are let go before anything waits: a reload changes them on the thread that empties the outlet.
+        // The borrow of the rules ends before anything waits: a reload changes them on the thread that empties the outlet.
         let reports = dead_reports(&setup.rules.borrow(), &setup.reader, message);
         for report in reports {
-            setup.outlet.send(Report::Daemon(Box::new(report)));
+            setup.outlet.blocking_send(Report::Daemon(Box::new(report)));
         }
     }
 }
@@ -274,7 +274,7 @@ impl Opener {
     }
 
     fn files(&self, reader: &FileReader, after: &[Origin]) -> Result<LogFiles, FileError> {
-        let cursor = |place: &Origin| match *place {
+        let cursor = |origin: &Origin| match *origin {
             Origin::File { device, inode, offset } => Some(FileCursor { device, inode, offset }),
             _ => None,
         };

@@ -1,8 +1,8 @@
 //! What every stage runs on: clocks, the stop signal, supervised tasks.
 
+pub mod activation;
 pub mod clock;
 pub mod crash;
-pub mod handed;
 pub mod notify;
 pub mod panics;
 pub mod stats;

@@ -30,9 +30,9 @@ pub trait Sink {
     fn known(&mut self, record: &Record<'_>) {
         let _ = record;
     }
-    /// Nothing more will be read from the log file of this place: it has gone, and was read to its end.
-    fn finished(&mut self, place: &Origin) {
-        let _ = place;
+    /// Nothing more will be read from the log file of this cursor: it has gone, and was read to its end.
+    fn finished(&mut self, cursor: &Origin) {
+        let _ = cursor;
     }
     /// A record was read that is not for the rules: of another facility, or not a record at all. It is counted.
     fn passed_over(&mut self);

@@ -7,7 +7,7 @@
 mod account;
 mod aside;
 mod database;
-mod failure;
+mod error;
 mod pending;
 mod schema;
 mod shared;
@@ -56,7 +56,7 @@ pub struct StoreState {
     /// Everything up to this ticket survives a crash.
     pub durable: Ticket,
     /// Why nothing is written just now.
-    pub trouble: Option<Trouble>,
+    pub save_error: Option<SaveError>,
     /// Grows when the file is not the one that was written before (removed under us, or given up on while too much
     /// waited): every owner puts all its rows again, by [`Store::put_all`].
     pub resets: u64,
@@ -66,14 +66,14 @@ pub struct StoreState {
 
 /// Why nothing can be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    /// One of [`Trouble::REASONS`].
+pub struct SaveError {
+    /// One of [`SaveError::REASONS`].
     pub reason: Name,
     /// What, where, and what to do.
     pub message: String,
 }
 
-impl Trouble {
+impl SaveError {
     /// Every reason there is.
     pub const REASONS: [&str; 6] =
         ["StateDiskFull", "StateReadOnly", "StateMissing", "StateHangs", "StateInUse", "StateUnwritable"];
@@ -155,9 +155,9 @@ impl Store {
     }
 
     /// The rows of `tables` as the file had them when it was opened; `None` if that is not known `within` so long, or
-    /// the file cannot be opened now: then [`Store::kept_at_last`] may return them later. A table that was asked for
+    /// the file cannot be opened now: then [`Store::load_when_opened`] may return them later. A table that was asked for
     /// before is answered with what is saved by now.
-    pub async fn kept(&self, tables: &[Table], within: Duration) -> Option<Vec<Row>> {
+    pub async fn load(&self, tables: &[Table], within: Duration) -> Option<Vec<Row>> {
         if !self.is_somewhere() {
             return Some(Vec::new());
         }
@@ -165,7 +165,7 @@ impl Store {
     }
 
     /// The same, however long it takes to open the file.
-    pub async fn kept_at_last(&self, tables: &[Table]) -> Vec<Row> {
+    pub async fn load_when_opened(&self, tables: &[Table]) -> Vec<Row> {
         match self.ask(tables, false).await {
             Some(rows) => rows,
             None => std::future::pending().await,
@@ -206,8 +206,8 @@ impl Store {
             return true;
         }
         self.shared.change(|account| account.hurry(Instant::now()));
-        let settled = states.wait_for(|state| state.durable >= ticket || state.trouble.is_some());
-        matches!(timeout(DURABLE_WITHIN, settled).await, Ok(Ok(state)) if state.durable >= ticket)
+        let durable = states.wait_for(|state| state.durable >= ticket || state.save_error.is_some());
+        matches!(timeout(DURABLE_WITHIN, durable).await, Ok(Ok(state)) if state.durable >= ticket)
     }
 
     /// More waits than may be held in memory: nothing should be taken on trust any more.
@@ -236,6 +236,6 @@ impl Store {
         let mut ended = self.shared.ended();
         self.shared.change(|account| account.end = account.end.or(Some(End::Flush)));
         let closed = timeout(within, ended.wait_for(|ended| *ended)).await.is_ok();
-        closed && self.shared.lock().is_settled()
+        closed && self.shared.lock().is_flushed()
     }
 }

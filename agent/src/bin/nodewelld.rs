@@ -14,7 +14,7 @@ use nodewell_agent::{
     identity::IdentityFlags,
     pstore_collector::{self, PstoreCollectorFlags},
     repair::{self, RepairFlags},
-    runtime::handed::Handed,
+    runtime::activation::Activated,
 };
 use nodewell_checks::systemd::{DEADLINE, Manager};
 use nodewell_client::Client;
@@ -29,7 +29,7 @@ const CONFIG: u8 = 78;
 
 fn main() -> ExitCode {
     // Before anything else opens a descriptor.
-    let handed = Handed::take();
+    let activated = Activated::take();
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
         Err(error) => {
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     };
     // A live table shares the terminal with us: only what an operator must act on may break into it.
     nodewell_journal::init("nodewelld", if std::io::stdout().is_terminal() { "error" } else { "info" });
-    handed.log_complaints();
+    activated.log_complaints();
     match flags.command {
         Some(Command::Monitor(flags)) => return monitor(flags),
         Some(Command::Worker(flags)) => return worker(&flags),
@@ -50,8 +50,8 @@ fn main() -> ExitCode {
         Some(Command::Repair(flags)) => return repair(flags),
         None => {}
     }
-    match settled(&flags) {
-        Ok((config, rules)) => run(flags, config, rules, handed),
+    match load(&flags) {
+        Ok((config, rules)) => run(flags, config, rules, activated),
         Err(mistakes) => mistaken(&mistakes),
     }
 }
@@ -145,7 +145,7 @@ fn print(lines: &[String]) {
 }
 
 /// Config and rules, or every error of both.
-fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
+fn load(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
     let (config, mut mistakes) = match Config::load(flags) {
         Ok(config) => (config, Vec::new()),
         Err(mistakes) => (Config::of_flags(flags), mistakes),
@@ -158,9 +158,9 @@ fn settled(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
     Err(mistakes)
 }
 
-fn run(flags: Flags, config: Config, rules: RuleSet, handed: Handed) -> ExitCode {
-    settle_memory();
-    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, handed)))
+fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> ExitCode {
+    prepare_memory();
+    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, activated)))
 }
 
 /// What runs on one thread, to its end.
@@ -176,7 +176,7 @@ fn started<E: std::error::Error>(work: impl FnOnce(&Runtime) -> Result<(), E>) -
 }
 
 /// One malloc arena before the first thread; and, where we may, no page of ours on a disk that could die.
-fn settle_memory() {
+fn prepare_memory() {
     // Only glibc has arenas.
     let _ = one_malloc_arena();
     // With a limit in force every later mapping past it would fail: then it is better not to lock at all.

@@ -71,7 +71,7 @@ impl Children {
             self.tell(group, &how, pause).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = self.stop.said() => {}
+                () = self.stop.requested() => {}
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -110,7 +110,7 @@ impl Children {
             tokio::select! {
                 // Only this task waits for it, so there is always an answer.
                 status = child.wait() => return Some(status.unwrap_or_default()),
-                () = self.stop.said() => break,
+                () = self.stop.requested() => break,
                 // Others have nothing to read again.
                 Ok(()) = self.reloads.changed(), if group == Group::Check => signal(&child, Signal::SIGHUP),
             }
@@ -126,7 +126,7 @@ impl Children {
         let (check_process, pause_secs) = (group.as_str(), pause.as_secs());
         tracing::error!(check_process, %how, pause_secs, "check process ended unasked, will restart");
         let message = format!("nodewelld monitor {check_process} ended ({how}); it is started again in {pause_secs} s");
-        self.outlet.tell(Report::Finding(Box::new(happened(message)))).await;
+        self.outlet.send(Report::Finding(Box::new(happened(message)))).await;
     }
 }
 

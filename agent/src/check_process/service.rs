@@ -15,7 +15,7 @@ async fn keep_line(words: Words) {
     let mut told = words.watch();
     loop {
         told.mark_unchanged();
-        notify::tell(&[NotifyState::Status(&words.line())]);
+        notify::notify(&[NotifyState::Status(&words.line())]);
         if told.changed().await.is_err() {
             return future::pending().await;
         }

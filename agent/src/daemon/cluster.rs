@@ -21,13 +21,13 @@ pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop)
     loop {
         let kubeconfig = tokio::select! {
             found = way.found() => found,
-            () = stop.said() => return,
+            () = stop.requested() => return,
         };
         let another = way.other_than(&kubeconfig);
         tokio::pin!(another);
         let ended = async {
             tokio::select! {
-                () = stop.said() => {}
+                () = stop.requested() => {}
                 () = &mut another => tracing::info!("another kubeconfig is the one to go by now"),
             }
         };

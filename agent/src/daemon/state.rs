@@ -11,9 +11,9 @@ use crate::{
 };
 
 /// How long the start waits for what an earlier run has saved: a disk that takes longer is failing.
-pub(super) const KEPT_WITHIN: Duration = Duration::from_secs(2);
+pub(super) const LOAD_WITHIN: Duration = Duration::from_secs(2);
 
-/// The store, if there is a place for it.
+/// The store, if there is a directory for it.
 pub(super) fn open(config: &Config) -> io::Result<Store> {
     let Some(directory) = config.state_dir.clone() else {
         tracing::info!("no state directory: what is known now is forgotten at the end; name one with --state-dir");
@@ -23,11 +23,11 @@ pub(super) fn open(config: &Config) -> io::Result<Store> {
 }
 
 /// The ledger receives what the sources reported last, and all of it is written to the disk.
-pub(super) async fn keep_everything(outlet: Option<Outlet>, store: &Store, grace: Duration) {
+pub(super) async fn save_everything(outlet: Option<Outlet>, store: &Store, grace: Duration) {
     if let Some(outlet) = outlet {
-        let (done, settled) = oneshot::channel();
-        outlet.tell(Report::Settled(done)).await;
-        let _ = timeout(grace, settled).await;
+        let (done, drained) = oneshot::channel();
+        outlet.send(Report::Drained(done)).await;
+        let _ = timeout(grace, drained).await;
     }
     if !store.close(grace).await {
         tracing::warn!("the last state was not saved in time");

@@ -12,7 +12,7 @@ use crate::sources::{
         Expectations,
         intake::Intake,
         parse,
-        stamp::{Arrival, Reading, Stamper},
+        stamp::{Arrival, ReadTime, Stamper},
     },
 };
 
@@ -63,7 +63,7 @@ pub fn kmsg(input: &[u8]) {
     let mut known = 0;
     for frame in &whole {
         let arrival = if known == 0 { Arrival::Woke } else { Arrival::Following };
-        let reading = Reading { wall: Timestamp::UNIX_EPOCH, monotonic: Duration::from_secs(100), arrival };
+        let reading = ReadTime { wall: Timestamp::UNIX_EPOCH, monotonic: Duration::from_secs(100), arrival };
         known += usize::from(intake.take(frame, reading, &mut count));
         assert!(parse(frame).is_none_or(|record| record.level < 8 && record.text.len() <= frame.len()));
     }

@@ -20,8 +20,8 @@ pub fn pstore(input: &[u8]) {
     let pstore = PstoreDumps::read(&both);
     let read_bytes: usize = pstore.dumps.iter().map(|dump| dump.text.len()).sum();
     assert!(read_bytes <= text.len(), "{read_bytes} bytes of {}", text.len());
-    let mark = Mark { boot_id: BootId::default(), stopped: false, alive: Timestamp::UNIX_EPOCH, told: Vec::new() };
-    let all = Mark::all_told(pstore.dumps.iter().map(|dump| dump.id));
+    let mark = Mark { boot_id: BootId::default(), stopped: false, alive: Timestamp::UNIX_EPOCH, reported: Vec::new() };
+    let all = Mark::ids(pstore.dumps.iter().map(|dump| dump.id));
     let evidence = |mark| Evidence {
         mark: Some(mark),
         pstore: pstore.clone(),
@@ -33,6 +33,6 @@ pub fn pstore(input: &[u8]) {
         assert!(finding.message.len() <= MESSAGE_LIMIT_BYTES && finding.time <= Timestamp::now());
     }
     let complete = all.len() == pstore.dumps.len();
-    let again = evidence(Mark { told: all, stopped: true, ..mark }).findings();
+    let again = evidence(Mark { reported: all, stopped: true, ..mark }).findings();
     assert!(again.is_empty() || !complete, "reported again: {again:?}");
 }

@@ -13,7 +13,7 @@ use nodewell_model::{EventRecord, Origin, Row, Table};
 use tokio::sync::watch;
 
 use crate::{
-    readers::Places,
+    readers::SavedCursors,
     runtime::clock,
     store::{Pace, Store, StoreState, Ticket},
 };
@@ -99,7 +99,7 @@ impl Keeper {
     /// The file could not be opened in time: what it has is loaded when it can be.
     pub(super) fn wait_for_rows(&mut self) {
         let store = self.store.clone();
-        self.late = Some(Box::pin(async move { store.kept_at_last(&READ).await }));
+        self.late = Some(Box::pin(async move { store.load_when_opened(&READ).await }));
     }
 
     /// Notes how far a log was judged.
@@ -195,7 +195,7 @@ impl Keeper {
 
 /// How far each log was read, by its rows. What is not understood is read from where a first start begins.
 #[must_use]
-pub fn places(rows: &[Row]) -> Places {
+pub fn places(rows: &[Row]) -> SavedCursors {
     let of_places = rows.iter().filter(|row| row.table == Table::Places);
     let place = |row: &Row| Some((row.key.clone(), serde_json::from_str(row.value.as_deref()?).ok()?));
     of_places.filter_map(place).collect()

@@ -50,24 +50,24 @@ pub struct BootMonitor {
 impl BootMonitor {
     /// Works until the stop. The disk is only touched on threads of its own: it may hang.
     pub async fn run(self) {
-        let Some(boot) = clock::boot_id() else { return self.stop.said().await };
+        let Some(boot) = clock::boot_id() else { return self.stop.requested().await };
         let stop = self.stop.clone();
-        let told = tokio::select! {
-            told = self.judge(boot) => told,
+        let reported = tokio::select! {
+            reported = self.judge(boot) => reported,
             // What was not fully reported is reported at the next start.
-            () = stop.said() => return,
+            () = stop.requested() => return,
         };
-        self.keep_note(boot, told).await;
+        self.maintain_mark(boot, reported).await;
     }
 
     /// Judges the boot before, if that was not done in this boot; returns the dumps that are known from now on.
     async fn judge(&self, boot: BootId) -> Vec<String> {
         let file = MarkFile::in_state(&self.state_dir);
         let mark = match on_disk(move || file.read()).await {
-            Some(Ok(Some(mark))) if mark.boot_id == boot => return mark.told,
+            Some(Ok(Some(mark))) if mark.boot_id == boot => return mark.reported,
             Some(Ok(mark)) => mark,
             Some(Err(error)) => {
-                tracing::warn!(%error, "the note on the last boot is unreadable: how it ended is not judged");
+                tracing::warn!(%error, "the mark of the last boot is unreadable: how it ended is not judged");
                 None
             }
             None => None,
@@ -75,8 +75,8 @@ impl BootMonitor {
         let evidence = self.evidence(mark).await;
         let findings = evidence.findings();
         tracing::info!(dumps = evidence.pstore.dumps.len(), findings = findings.len(), "judged the boot before");
-        self.tell(findings).await;
-        Mark::all_told(evidence.pstore.dumps.iter().map(|dump| dump.id))
+        self.report(findings).await;
+        Mark::ids(evidence.pstore.dumps.iter().map(|dump| dump.id))
     }
 
     async fn evidence(&self, mark: Option<Mark>) -> Evidence {
@@ -96,16 +96,16 @@ impl BootMonitor {
         let question = Question { directory, boot, library: JournalLibrary::NAME.to_owned() };
         let answer = on_disk(move || end_of(&question)).await?;
         answer.unwrap_or_else(|error| {
-            tracing::info!(%error, "the journal says nothing of the boot before");
+            tracing::info!(%error, "the end of the boot before cannot be read from the journal");
             None
         })
     }
 
     /// Reports them, and waits until they can no more be lost by a crash of ours: until then the note stays as it was.
-    async fn tell(&self, findings: Vec<Finding>) {
+    async fn report(&self, findings: Vec<Finding>) {
         let Some(last) = findings.last().map(|finding| finding.origin.clone()) else { return };
         for finding in findings {
-            self.outlet.tell(Report::Finding(Box::new(finding))).await;
+            self.outlet.send(Report::Finding(Box::new(finding))).await;
         }
         let taken = async {
             self.is_shown(&last).await;
@@ -131,21 +131,21 @@ impl BootMonitor {
     }
 
     /// Notes that we run, now and then that we still do, and at the stop that it was asked for.
-    async fn keep_note(&self, boot_id: BootId, told: Vec<String>) {
-        let mut mark = Mark { boot_id, stopped: false, alive: clock::now().wall, told };
-        let mut told_trouble = false;
+    async fn maintain_mark(&self, boot_id: BootId, reported: Vec<String>) {
+        let mut mark = Mark { boot_id, stopped: false, alive: clock::now().wall, reported };
+        let mut warned = false;
         loop {
             let failed = tokio::select! {
                 noted = self.note(mark.clone()) => noted.err(),
-                () = self.stop.said() => break,
+                () = self.stop.requested() => break,
             };
-            if let Some(error) = failed.as_ref().filter(|_| !told_trouble) {
+            if let Some(error) = failed.as_ref().filter(|_| !warned) {
                 tracing::warn!(%error, "the note for the next boot cannot be written; tried again every hour");
             }
-            told_trouble = failed.is_some();
+            warned = failed.is_some();
             tokio::select! {
                 () = time::sleep(NOTE_EVERY) => mark.alive = clock::now().wall,
-                () = self.stop.said() => break,
+                () = self.stop.requested() => break,
             }
         }
         let last = Mark { stopped: true, alive: clock::now().wall, ..mark };

@@ -8,7 +8,7 @@ use nodewell_ledger::{DaemonReport, Gap};
 use nodewell_model::{Finding, Origin};
 use tokio::sync::{mpsc, oneshot};
 
-use room::{Place, Room};
+use room::{Permit, Room};
 
 /// What a monitor sends to the ledger.
 #[derive(Debug)]
@@ -23,18 +23,18 @@ pub enum Report {
     /// This monitor exists no longer (its rules were reloaded away).
     Retired(Arc<str>),
     /// The ledger has received everything that was sent before once this is answered.
-    Settled(oneshot::Sender<()>),
+    Drained(oneshot::Sender<()>),
 }
 
-/// Findings of one log and the places behind the records that they are from.
+/// Findings of one log and the cursors of the records that they are from.
 #[derive(Debug)]
 pub struct Found {
     pub findings: Vec<Finding>,
     pub log: Arc<str>,
     /// The newest record that was judged, for each file of the log.
-    pub places: Vec<Origin>,
-    /// Given back when the ledger is done with the findings.
-    _place: Place,
+    pub cursors: Vec<Origin>,
+    /// Dropped when the ledger has applied the findings.
+    _permit: Permit,
 }
 
 /// How many reports, and how many findings in them, may wait for the ledger. Findings are merged before they wait, so
@@ -58,14 +58,14 @@ impl Outlet {
 
     /// From a thread: waits while the ledger is behind. An agent that is shutting down has no ledger any more, and then
     /// the report is dropped.
-    pub fn send(&self, report: Report) {
+    pub fn blocking_send(&self, report: Report) {
         let _ = self.reports.blocking_send(report);
     }
 
-    /// From a thread: findings with their places; waits while too many others wait.
-    pub fn send_found(&self, findings: Vec<Finding>, log: &Arc<str>, places: Vec<Origin>) {
-        let _place = self.room.take(findings.len());
-        self.send(Report::Found(Found { findings, log: Arc::clone(log), places, _place }));
+    /// From a thread: findings with their cursors; waits while too many others wait.
+    pub fn blocking_send_found(&self, findings: Vec<Finding>, log: &Arc<str>, cursors: Vec<Origin>) {
+        let _permit = self.room.acquire(findings.len());
+        self.blocking_send(Report::Found(Found { findings, log: Arc::clone(log), cursors, _permit }));
     }
 
     /// From a thread: `false` if `wanted` findings would have to wait right now.
@@ -75,7 +75,7 @@ impl Outlet {
     }
 
     /// From a task.
-    pub async fn tell(&self, report: Report) {
+    pub async fn send(&self, report: Report) {
         let _ = self.reports.send(report).await;
     }
 }

@@ -8,7 +8,7 @@ use nodewell_model::{Action, BootId, Finding, FindingKind, Guard, Name, Origin, 
 use crate::{
     monitors::outlet::{Outlet, Report},
     runtime::clock,
-    store::{Corruption, Store, StoreState, Trouble},
+    store::{Corruption, SaveError, Store, StoreState},
 };
 
 /// Its name among the monitors.
@@ -17,22 +17,22 @@ const CONDITION: &str = "AgentStateUnwritable";
 /// The first look at the file takes milliseconds; one that takes longer than this is reported by the store itself.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// Claims of an earlier run may come out of the file only after the condition was reported as healthy.
-const SAID_AGAIN_AFTER: Duration = Duration::from_secs(5);
+const REPEAT_AFTER: Duration = Duration::from_secs(5);
 
 /// Reports until it is dropped.
 pub async fn run(store: Store, directory: PathBuf, outlet: Outlet) {
     let mut monitor = StateMonitor::new(directory, outlet);
-    monitor.say(DaemonState::Starting).await;
+    monitor.report(DaemonState::Starting).await;
     let mut states = store.watch();
     // Before the file was tried nothing is known of it.
-    let _ = store.kept(&[], FIRST_LOOK).await;
-    monitor.say(DaemonState::Running).await;
+    let _ = store.load(&[], FIRST_LOOK).await;
+    monitor.report(DaemonState::Running).await;
     loop {
         let state = states.borrow_and_update().clone();
         monitor.look(&state).await;
         tokio::select! {
             Ok(()) = states.changed() => {}
-            () = tokio::time::sleep(SAID_AGAIN_AFTER), if monitor.once_more => monitor.all_is_well().await,
+            () = tokio::time::sleep(REPEAT_AFTER), if monitor.repeat_healthy => monitor.clear_all().await,
         }
     }
 }
@@ -44,10 +44,10 @@ struct StateMonitor {
     run: (BootId, u64),
     sequence: u64,
     /// What was reported last; at first nothing.
-    told: Option<Option<Trouble>>,
+    reported: Option<Option<SaveError>>,
     corruption: Option<Corruption>,
     /// The healthy state is to be reported again.
-    once_more: bool,
+    repeat_healthy: bool,
 }
 
 impl StateMonitor {
@@ -55,10 +55,10 @@ impl StateMonitor {
         let now = clock::now().wall.as_nanosecond();
         let run = (clock::boot_id().unwrap_or_default(), u64::try_from(now).unwrap_or_default());
         let directory = directory.display().to_string();
-        Self { outlet, directory, run, sequence: 0, told: None, corruption: None, once_more: false }
+        Self { outlet, directory, run, sequence: 0, reported: None, corruption: None, repeat_healthy: false }
     }
 
-    async fn say(&self, state: DaemonState) {
+    async fn report(&self, state: DaemonState) {
         let report = DaemonReport {
             name: Arc::from(NAME),
             state,
@@ -69,58 +69,58 @@ impl StateMonitor {
             records: 0,
             lost: 0,
         };
-        self.outlet.tell(Report::Daemon(Box::new(report))).await;
+        self.outlet.send(Report::Daemon(Box::new(report))).await;
     }
 
     async fn look(&mut self, state: &StoreState) {
         if state.corruption != self.corruption {
             self.corruption.clone_from(&state.corruption);
-            self.tell_corruption().await;
+            self.emit_corruption().await;
         }
-        if self.told.as_ref().is_some_and(|told| reason(told) == reason(&state.trouble)) {
+        if self.reported.as_ref().is_some_and(|reported| reason(reported) == reason(&state.save_error)) {
             return;
         }
-        self.told = Some(state.trouble.clone());
-        match &state.trouble {
-            Some(trouble) => self.raise(trouble).await,
-            None => self.all_is_well().await,
+        self.reported = Some(state.save_error.clone());
+        match &state.save_error {
+            Some(save_error) => self.raise(save_error).await,
+            None => self.clear_all().await,
         }
-        self.once_more = state.trouble.is_none();
+        self.repeat_healthy = state.save_error.is_none();
     }
 
     /// The new problem first: between two of them the condition is not healthy.
-    async fn raise(&mut self, trouble: &Trouble) {
-        let action = match trouble.reason.as_str() {
+    async fn raise(&mut self, save_error: &SaveError) {
+        let action = match save_error.reason.as_str() {
             "StateMissing" | "StateInUse" => Action::CheckConfiguration,
             _ => Action::CheckFilesystem,
         };
-        let raised = self.finding(FindingKind::Raise, trouble.reason.clone(), trouble.message.clone());
-        self.tell(Finding { action: Some(action), severity: Severity::Error, ..raised }).await;
-        self.clear_all_but(Some(&trouble.reason), "something else is in the way now").await;
+        let raised = self.finding(FindingKind::Raise, save_error.reason.clone(), save_error.message.clone());
+        self.send(Finding { action: Some(action), severity: Severity::Error, ..raised }).await;
+        self.clear_all_but(Some(&save_error.reason), "something else is in the way now").await;
     }
 
-    async fn all_is_well(&mut self) {
-        self.once_more = false;
-        self.clear_all_but(None, "state is kept again").await;
+    async fn clear_all(&mut self) {
+        self.repeat_healthy = false;
+        self.clear_all_but(None, "state is saved again").await;
     }
 
     /// What is not claimed needs no clear, and one more does nothing.
     async fn clear_all_but(&mut self, but: Option<&Name>, evidence: &str) {
-        for reason in Trouble::REASONS.into_iter().map(Name::fixed).filter(|reason| Some(reason) != but) {
+        for reason in SaveError::REASONS.into_iter().map(Name::fixed).filter(|reason| Some(reason) != but) {
             let cleared = self.finding(FindingKind::Clear, reason, evidence.to_owned());
-            self.tell(cleared).await;
+            self.send(cleared).await;
         }
     }
 
     /// An Event: the file is created again at once, nothing lasts but the loss.
-    async fn tell_corruption(&mut self) {
+    async fn emit_corruption(&mut self) {
         let Some(message) = self.corruption.as_ref().map(|corruption| corruption.message.clone()) else { return };
         let event = self.finding(FindingKind::Raise, Name::fixed("StateCorrupt"), message);
-        self.tell(Finding { condition: None, ..event }).await;
+        self.send(Finding { condition: None, ..event }).await;
     }
 
-    async fn tell(&self, finding: Finding) {
-        self.outlet.tell(Report::Finding(Box::new(finding))).await;
+    async fn send(&self, finding: Finding) {
+        self.outlet.send(Report::Finding(Box::new(finding))).await;
     }
 
     fn finding(&mut self, kind: FindingKind, reason: Name, message: String) -> Finding {
@@ -148,8 +148,8 @@ impl StateMonitor {
     }
 }
 
-fn reason(trouble: &Option<Trouble>) -> Option<&Name> {
-    trouble.as_ref().map(|trouble| &trouble.reason)
+fn reason(save_error: &Option<SaveError>) -> Option<&Name> {
+    save_error.as_ref().map(|save_error| &save_error.reason)
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn trouble_is_raised_and_taken_back_when_it_is_over() {
+    async fn a_save_error_is_raised_and_cleared_when_it_is_over() {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("lib/nodewell");
         let store = Store::open(StoreOptions { directory: directory.clone() }).unwrap();
@@ -202,8 +202,8 @@ mod tests {
         let (outlet, mut reports) = Outlet::channel();
         tokio::select! {
             () = run(store, directory.path().to_owned(), outlet) => unreachable!("it reports for ever"),
-            told = next(&mut reports, FindingKind::Raise, None) => {
-                assert_eq!((told.reason.as_str(), told.condition), ("StateCorrupt", None));
+            raised = next(&mut reports, FindingKind::Raise, None) => {
+                assert_eq!((raised.reason.as_str(), raised.condition), ("StateCorrupt", None));
             }
         }
     }

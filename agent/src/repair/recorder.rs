@@ -92,7 +92,7 @@ impl EventRecorder {
     }
 
     pub(super) fn status(&self, line: &str) {
-        notify::tell(&[NotifyState::Status(line)]);
+        notify::notify(&[NotifyState::Status(line)]);
     }
 
     /// The agent does not answer; logged once.

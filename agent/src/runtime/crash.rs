@@ -1,6 +1,6 @@
-//! Places where a test lets the process die as by `kill -9`. Programs that are built for use have none of this in them.
+//! Points at which a test lets the process die as by `kill -9`. Programs that are built for use have none of this in them.
 
-/// Every place, in the order of the data's path.
+/// Every point, in the order of the data's path.
 pub const POINTS: &[&str] = &[
     "store.before-open",
     "store.after-open",
@@ -11,7 +11,7 @@ pub const POINTS: &[&str] = &[
     "store.after-report",
     "store.before-aside",
     "store.before-close",
-    "exporter.after-take-in",
+    "exporter.after-load",
     "exporter.before-post",
     "exporter.after-post",
     "exporter.after-put",
@@ -64,7 +64,7 @@ mod armed {
         use super::*;
 
         #[test]
-        fn the_place_and_the_passing_are_read() {
+        fn the_point_and_its_count_are_read() {
             for (text, name, passing) in [("a.b", "a.b", 1), ("a.b:3", "a.b", 3)] {
                 let armed = parse(text).unwrap();
                 assert_eq!((armed.name.as_str(), armed.left.into_inner()), (name, passing));

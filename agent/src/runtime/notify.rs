@@ -14,7 +14,7 @@ use crate::board::Board;
 
 /// More names than this make a line too long to read.
 const NAMED: usize = 3;
-/// A node that flaps must not keep systemd busy.
+/// A node that flaps must not make systemd busy.
 const LINES_APART: Duration = Duration::from_millis(250);
 
 /// Whether a service manager started this process: it sets where it listens, or which start this is. The latter is
@@ -27,35 +27,35 @@ pub fn is_service() -> bool {
 
 /// Reports that the agent works. Without systemd there is no listener, and that is fine.
 pub fn ready() {
-    tell(&[NotifyState::Ready]);
+    notify(&[NotifyState::Ready]);
 }
 
 /// Reports that a reload began; [`ready`] ends it.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(_) => tell(&[NotifyState::Reloading]),
+        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Err(_) => notify(&[NotifyState::Reloading]),
     }
 }
 
 /// Reports that the agent stops because it was asked to.
 pub fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
 
 /// Keeps the status line true and the watchdog fed, until the task is dropped. It runs where the ledger runs: if the
 /// loop hangs, the watchdog is not fed.
 pub async fn run(board: Board) {
-    tokio::join!(keep_line(board), feed_watchdog());
+    tokio::join!(update_line(board), feed_watchdog());
 }
 
-async fn keep_line(board: Board) {
+async fn update_line(board: Board) {
     let mut view = board.watch();
     let mut last = String::new();
     loop {
         let summary = summary(&view.borrow_and_update());
         if summary != last {
-            tell(&[NotifyState::Status(&summary)]);
+            notify(&[NotifyState::Status(&summary)]);
             last = summary;
             tokio::time::sleep(LINES_APART).await;
         }
@@ -73,12 +73,12 @@ pub(crate) async fn feed_watchdog() {
     let mut due = interval_at(Instant::now() + half, half);
     loop {
         due.tick().await;
-        tell(&[NotifyState::Watchdog]);
+        notify(&[NotifyState::Watchdog]);
     }
 }
 
 /// Does nothing where no service manager listens.
-pub(crate) fn tell(states: &[NotifyState<'_>]) {
+pub(crate) fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "systemd was not notified");
     }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_says_what_is_wrong_who_cannot_see_and_whether_the_cluster_hears() {
+    fn the_line_names_the_problems_the_blind_monitors_and_the_state_of_the_api_server() {
         use ConditionStatus::{False, True, Unknown};
         let well = || vec![condition("A", False, 0)];
         assert_eq!(line(well(), ApiserverState::Disabled, 0), "no problem; standalone, no API server");

@@ -17,37 +17,37 @@ pub struct Stop(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    said: AtomicBool,
+    is_set: AtomicBool,
     event: EventFd,
-    heard: watch::Sender<bool>,
+    watchers: watch::Sender<bool>,
 }
 
 impl Stop {
     /// Fails only where the process has no descriptor left.
     pub fn new() -> std::io::Result<Self> {
         let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(Self(Arc::new(Inner { said: AtomicBool::new(false), event, heard: watch::Sender::new(false) })))
+        Ok(Self(Arc::new(Inner { is_set: AtomicBool::new(false), event, watchers: watch::Sender::new(false) })))
     }
 
     /// Sets it.
     pub fn set(&self) {
-        self.0.said.store(true, Ordering::Release);
+        self.0.is_set.store(true, Ordering::Release);
         // The counter can only overflow after 2^64 writes; readable it is in any case.
         let _ = self.0.event.write(1);
-        self.0.heard.send_replace(true);
+        self.0.watchers.send_replace(true);
     }
 
     /// Whether it was set.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        self.0.said.load(Ordering::Acquire)
+        self.0.is_set.load(Ordering::Acquire)
     }
 
     /// For tasks: returns once it was set.
-    pub async fn said(&self) {
-        let mut heard = self.0.heard.subscribe();
+    pub async fn requested(&self) {
+        let mut watched = self.0.watchers.subscribe();
         // The sender lives in `self`: waiting can only end with the signal.
-        let _ = heard.wait_for(|said| *said).await;
+        let _ = watched.wait_for(|is_set| *is_set).await;
     }
 
     /// Readable once it was set: for `poll(2)`.

@@ -71,7 +71,8 @@ impl Tasks {
     /// [`Tasks::drain`]); `ended` is called for every unasked end.
     pub fn supervise_thread(
         &mut self,
-        (name, stop): (&str, Stop),
+        name: &str,
+        stop: Stop,
         mut work: impl FnMut(&Stop) + Send + 'static,
         mut ended: impl FnMut(Ended) + Send + 'static,
     ) -> std::io::Result<()> {
@@ -98,7 +99,7 @@ impl Tasks {
     }
 
     /// Runs the future that `make` makes; one that ends before the stop is made again.
-    pub fn supervise<F>(&mut self, (name, at_stop): (&'static str, AtStop), mut make: impl FnMut() -> F + 'static)
+    pub fn supervise<F>(&mut self, name: &'static str, at_stop: AtStop, mut make: impl FnMut() -> F + 'static)
     where
         F: Future<Output = ()> + 'static,
     {
@@ -110,7 +111,7 @@ impl Tasks {
                 let mut run = tokio::task::spawn_local(make());
                 let ended = tokio::select! {
                     ended = &mut run => ended,
-                    () = stop.said() => {
+                    () = stop.requested() => {
                         if at_stop == AtStop::Drop {
                             run.abort();
                         }
@@ -168,15 +169,16 @@ mod tests {
     #[tokio::test]
     async fn a_thread_that_panics_is_reported_and_drained() {
         let mut tasks = Tasks::new(Stop::new().unwrap());
-        let (said, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         tasks
             .supervise_thread(
-                ("faulty", Stop::new().unwrap()),
+                "faulty",
+                Stop::new().unwrap(),
                 |_| panic!("on purpose"),
-                move |how| said.send(how).unwrap(),
+                move |how| sender.send(how).unwrap(),
             )
             .unwrap();
-        assert_eq!(heard.recv_timeout(Duration::from_secs(5)).unwrap(), Ended::Panicked);
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(5)).unwrap(), Ended::Panicked);
         assert_eq!(tasks.drain(Duration::from_secs(5)).await, Vec::<String>::new());
     }
 
@@ -187,13 +189,13 @@ mod tests {
             .run_until(async {
                 tokio::time::pause();
                 let mut tasks = Tasks::new(Stop::new().unwrap());
-                let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
-                tasks.supervise(("short", AtStop::Drop), move || {
-                    let said = said.clone();
-                    async move { said.send(()).unwrap() }
+                let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+                tasks.supervise("short", AtStop::Drop, move || {
+                    let sender = sender.clone();
+                    async move { sender.send(()).unwrap() }
                 });
-                heard.recv().await.unwrap();
-                heard.recv().await.unwrap();
+                receiver.recv().await.unwrap();
+                receiver.recv().await.unwrap();
                 tasks.drain(Duration::from_secs(100)).await;
             })
             .await;

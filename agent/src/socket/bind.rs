@@ -35,7 +35,7 @@ pub enum BindError {
     #[error("cannot listen on {}: {source}", path.display())]
     Listen { path: PathBuf, source: io::Error },
     #[error("cannot use the listening socket that systemd opened: {0}")]
-    Handed(io::Error),
+    Activated(io::Error),
     #[error("cannot open {} to everyone (mode 0666): {source}", path.display())]
     Mode { path: PathBuf, source: io::Error },
 }
@@ -50,8 +50,8 @@ pub struct Door {
 
 impl Door {
     /// Takes the listener of socket activation, or listens on `path`. Must be called within a tokio runtime.
-    pub fn open(handed: Option<OwnedFd>, path: &Path) -> Result<Self, BindError> {
-        match handed {
+    pub fn open(activated: Option<OwnedFd>, path: &Path) -> Result<Self, BindError> {
+        match activated {
             Some(descriptor) => Ok(Self { listener: adopt(descriptor, path)?, file: None }),
             None => Ok(Self { listener: bind(path)?, file: SocketFile::of(path) }),
         }
@@ -60,13 +60,13 @@ impl Door {
 
 fn adopt(descriptor: OwnedFd, wanted: &Path) -> Result<UnixListener, BindError> {
     let listener = StdListener::from(descriptor);
-    let address = listener.local_addr().map_err(BindError::Handed)?;
+    let address = listener.local_addr().map_err(BindError::Activated)?;
     if let Some(path) = address.as_pathname().filter(|path| *path != wanted) {
         let (is, wanted) = (path.display(), wanted.display());
         tracing::warn!(%is, %wanted, "the socket is where its systemd unit says (ListenStream=), not where the config does");
     }
-    listener.set_nonblocking(true).map_err(BindError::Handed)?;
-    UnixListener::from_std(listener).map_err(BindError::Handed)
+    listener.set_nonblocking(true).map_err(BindError::Activated)?;
+    UnixListener::from_std(listener).map_err(BindError::Activated)
 }
 
 /// Listens on `path`, with mode 0666: every process may read, and the kernel's credentials of each connect decide who
@@ -85,7 +85,7 @@ pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
     UnixListener::from_std(listener).map_err(listen)
 }
 
-/// The file of a socket that we made, known again by its inode: another agent may have put its own in that place.
+/// The file of a socket that we made, known again by its inode: another agent may have put its own at that path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketFile {
     path: PathBuf,

@@ -28,7 +28,7 @@ use self::{
 };
 use super::{
     Gap, Sink, Source, SourceState,
-    wait::{StateTeller, Woken, wait},
+    wait::{StateReporter, Woken, wait},
 };
 use crate::runtime::{Stop, clock};
 
@@ -36,7 +36,7 @@ use crate::runtime::{Stop, clock};
 const RESCAN: Duration = Duration::from_secs(30);
 const RESCAN_BLINDLY: Duration = Duration::from_secs(5);
 /// Writers go on with a rotated file until they are notified (`logrotate`'s postrotate).
-const DETACHED_KEPT: Duration = Duration::from_secs(60);
+const DETACHED_GRACE: Duration = Duration::from_secs(60);
 
 /// Reads the time out of what a Go layout's pattern captured.
 pub type TimeParser = Box<dyn Fn(&str) -> Option<Timestamp> + Send>;
@@ -95,7 +95,7 @@ pub struct LogFiles {
     scanned_at: Option<Duration>,
     /// The same by the clock that files have.
     looked_at: Option<SystemTime>,
-    state: StateTeller,
+    state: StateReporter,
 }
 
 impl LogFiles {
@@ -119,7 +119,7 @@ impl LogFiles {
             unreadable: None,
             scanned_at: None,
             looked_at: None,
-            state: StateTeller::default(),
+            state: StateReporter::default(),
         })
     }
 
@@ -152,7 +152,7 @@ impl LogFiles {
             // What went between finding and opening was made before this look: the next one looks as far back.
             self.looked_at = last_look.or(self.looked_at);
         }
-        self.tell_state(sink);
+        self.report_state(sink);
     }
 
     fn detach(&mut self, present: &HashSet<FileKey>, sink: &mut dyn Sink) {
@@ -167,11 +167,11 @@ impl LogFiles {
             }
         }
         self.tails.retain(|tail| {
-            let is_kept = tail.detached_at.is_none_or(|at| now < at + DETACHED_KEPT);
-            if !is_kept {
+            let stays = tail.detached_at.is_none_or(|at| now < at + DETACHED_GRACE);
+            if !stays {
                 sink.finished(&Origin::File { device: tail.key.device, inode: tail.key.inode, offset: 0 });
             }
-            is_kept
+            stays
         });
     }
 
@@ -233,7 +233,7 @@ impl LogFiles {
         }
     }
 
-    fn tell_state(&mut self, sink: &mut dyn Sink) {
+    fn report_state(&mut self, sink: &mut dyn Sink) {
         let state = if let Some(message) = &self.unreadable {
             SourceState::Blind { reason: Name::fixed("LogFileUnreadable"), message: message.clone() }
         } else if !self.tails.is_empty() {
@@ -245,7 +245,7 @@ impl LogFiles {
             let message = format!("{} must not be read; add the user to the group adm", self.patterns.join(" "));
             SourceState::Blind { reason: Name::fixed("PermissionDenied"), message }
         };
-        self.state.tell(state, sink);
+        self.state.report(state, sink);
     }
 
     /// Reads every file, each for one turn; true if one has more.
@@ -260,7 +260,7 @@ impl LogFiles {
         }
         if self.unreadable != unreadable {
             self.unreadable = unreadable;
-            self.tell_state(sink);
+            self.report_state(sink);
         }
         more
     }

@@ -42,7 +42,7 @@ pub(crate) struct Span {
     length: usize,
 }
 
-/// The bytes read and not yet handed out: at most [`FRAME_LIMIT_BYTES`] and one read.
+/// The bytes read and not yet returned: at most [`FRAME_LIMIT_BYTES`] and one read.
 #[derive(Debug)]
 pub(crate) struct Framer {
     buffer: Vec<u8>,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_megabyte_is_cut_and_its_neighbour_kept() {
+    fn a_line_of_a_megabyte_is_cut_and_its_neighbour_is_whole() {
         let mut long = vec![b'x'; 1 << 20];
         long.extend_from_slice(b"\nneighbour\n");
         let got = framed(Joining::Lines, &[b"before\n", &long], Flush::Quiet);
@@ -217,7 +217,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn lines_are_what_split_says_however_they_arrive(text in "[a-c\\n\\x00]{0,200}", cut in 0_usize..200) {
+        fn lines_are_what_split_returns_however_they_arrive(text in "[a-c\\n\\x00]{0,200}", cut in 0_usize..200) {
             let bytes = text.as_bytes();
             let (head, tail) = bytes.split_at(cut.min(bytes.len()));
             let framed = framed(Joining::Lines, &[head, tail], Flush::End);

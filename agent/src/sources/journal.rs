@@ -1,8 +1,8 @@
 //! The systemd journal, followed through rotation, vacuum and restarts of journald; the kernel's own lines are left to kmsg.
 
+mod directory;
 mod entry;
 mod numbers;
-mod place;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,12 +15,12 @@ use nodewell_sys::{
 };
 
 use self::{
+    directory::{JournalDirectory, Layout},
     entry::{FIELD_LIMIT_BYTES, Taken, show, take},
-    place::{Layout, Place},
 };
 use super::{
     Gap, Sink, Source, SourceState,
-    wait::{Backoff, StateTeller, Woken, wait},
+    wait::{Backoff, StateReporter, Woken, wait},
 };
 use crate::runtime::{Stop, clock};
 
@@ -70,9 +70,9 @@ impl Default for JournalOptions {
 /// The source.
 pub struct Journal {
     options: JournalOptions,
-    place: Place,
+    directory: JournalDirectory,
     library: Option<Arc<JournalLibrary>>,
-    state: StateTeller,
+    state: StateReporter,
     backoff: Backoff,
     text: Vec<u8>,
     /// The sink has seen entries of this run: it need not be shown what came before.
@@ -86,7 +86,7 @@ pub struct Journal {
 }
 
 /// Why following ended before it was stopped.
-enum Trouble {
+enum FollowError {
     Blind(SourceState),
     Failed(JournalError),
     /// The disk under a mapped file answered with errors: what was read from it is not to be trusted.
@@ -95,7 +95,7 @@ enum Trouble {
     Moved,
 }
 
-impl From<JournalError> for Trouble {
+impl From<JournalError> for FollowError {
     fn from(error: JournalError) -> Self {
         Self::Failed(error)
     }
@@ -105,10 +105,10 @@ impl Journal {
     #[must_use]
     pub fn new(options: JournalOptions) -> Self {
         Self {
-            place: Place::new(options.directory.as_deref()),
+            directory: JournalDirectory::new(options.directory.as_deref()),
             options,
             library: None,
-            state: StateTeller::default(),
+            state: StateReporter::default(),
             backoff: Backoff::default(),
             text: Vec::new(),
             has_shown: false,
@@ -119,22 +119,22 @@ impl Journal {
     }
 
     /// Opens the journal and reads it until `stop` or an error.
-    fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> Result<(), Trouble> {
-        let layout = self.place.layout();
+    fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> Result<(), FollowError> {
+        let layout = self.directory.layout();
         let mut reader = self.open()?;
         self.last = None;
         self.go_to_start(&mut reader, sink)?;
         self.has_shown = true;
-        self.state.tell(SourceState::Running, sink);
+        self.state.report(SourceState::Running, sink);
         while !stop.is_set() {
             if reader.step()? {
                 self.take(&mut reader, sink);
                 continue;
             }
             if bus_error::replaced_pages() > 0 {
-                return Err(Trouble::Disk);
+                return Err(FollowError::Disk);
             }
-            self.tell_skipped(sink);
+            self.report_skipped(sink);
             sink.idle();
             self.last = reader.cursor().ok().or(self.last.take());
             self.wait(&mut reader, &layout, (sink, stop))?;
@@ -142,14 +142,14 @@ impl Journal {
         Ok(())
     }
 
-    fn open(&mut self) -> Result<Reader, Trouble> {
+    fn open(&mut self) -> Result<Reader, FollowError> {
         let library = match &self.library {
             Some(library) => Arc::clone(library),
             None => Arc::new(JournalLibrary::load(&self.options.library)?),
         };
         self.library = Some(Arc::clone(&library));
-        if let Some(blind) = self.place.blindness() {
-            return Err(Trouble::Blind(blind));
+        if let Some(blind) = self.directory.blindness() {
+            return Err(FollowError::Blind(blind));
         }
         let mut reader = match &self.options.directory {
             None => Reader::open(library)?,
@@ -167,7 +167,7 @@ impl Journal {
         Ok(reader)
     }
 
-    fn go_to_start(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+    fn go_to_start(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         match self.options.start.clone() {
             JournalStart::Head => reader.seek_head()?,
             JournalStart::Since(time) => reader.seek_realtime(u64::try_from(time.as_microsecond()).unwrap_or(0))?,
@@ -188,7 +188,7 @@ impl Journal {
         reader.seek_head()
     }
 
-    fn go_behind(&mut self, cursor: &str, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+    fn go_behind(&mut self, cursor: &str, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         if let Err(error) = reader.seek_cursor(cursor) {
             // A cursor that is none (a damaged state file): what there is now is not read twice, and that is reported.
             self.lost(None, format!("the saved journal position is not understood ({error})"), sink);
@@ -199,7 +199,7 @@ impl Journal {
 
     /// If files come or go while nothing is left to read: vacuum takes the oldest, so what was read last shows whether
     /// it took more than that.
-    fn process(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+    fn process(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         if reader.process()? == Change::Files
             && let Some(last) = self.last.take()
         {
@@ -210,7 +210,7 @@ impl Journal {
     }
 
     /// Having sought `last`, stands on it, or takes what follows in its place; if nothing does yet, the next step finds it.
-    fn find(&mut self, last: String, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), Trouble> {
+    fn find(&mut self, last: String, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         let follows = reader.step()?;
         if follows && reader.is_at(&last)? {
             return if self.has_shown { Ok(()) } else { Ok(self.show_before(&last, reader, sink)?) };
@@ -240,7 +240,7 @@ impl Journal {
         Ok(())
     }
 
-    fn tell_vacuumed(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
+    fn report_vacuumed(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
         let Some(last) = self.vanished.take() else { return };
         let between = reader.cursor().ok().and_then(|here| numbers::between(&last, &here));
         if between != Some(0) {
@@ -250,7 +250,7 @@ impl Journal {
 
     /// An entry that cannot be read (a damaged file) is skipped and counted; its neighbours are read.
     fn take(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
-        self.tell_vacuumed(reader, sink);
+        self.report_vacuumed(reader, sink);
         match take(reader, &mut self.text, sink) {
             Ok(Taken::Passed(cursor)) => {
                 self.options.start = JournalStart::After(cursor);
@@ -261,7 +261,7 @@ impl Journal {
         }
     }
 
-    fn tell_skipped(&mut self, sink: &mut dyn Sink) {
+    fn report_skipped(&mut self, sink: &mut dyn Sink) {
         let skipped = std::mem::take(&mut self.skipped);
         if skipped > 0 {
             self.lost(Some(skipped), format!("{skipped} journal entries are damaged"), sink);
@@ -278,26 +278,26 @@ impl Journal {
         reader: &mut Reader,
         layout: &Layout,
         (sink, stop): (&mut dyn Sink, &Stop),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FollowError> {
         let deadline = reader.deadline()?.map(|at| at.saturating_sub(clock::monotonic()));
         let timeout = deadline.map_or(LAYOUT_CHECK, |deadline| deadline.min(LAYOUT_CHECK));
         match wait(stop, &[reader.fd()?], Some(timeout)) {
             Woken::Stopped => Ok(()),
-            Woken::TimedOut if self.place.layout() != *layout => Err(Trouble::Moved),
+            Woken::TimedOut if self.directory.layout() != *layout => Err(FollowError::Moved),
             // Back to the sink: a sign of life.
             Woken::TimedOut if deadline.is_none() => Ok(()),
             Woken::TimedOut | Woken::Ready => self.process(reader, sink),
         }
     }
 
-    fn blind(&self, trouble: Trouble) -> Option<SourceState> {
-        let (reason, message) = match trouble {
-            Trouble::Moved => return None,
-            Trouble::Blind(state) => return Some(state),
-            Trouble::Disk => {
+    fn blind(&self, error: FollowError) -> Option<SourceState> {
+        let (reason, message) = match error {
+            FollowError::Moved => return None,
+            FollowError::Blind(state) => return Some(state),
+            FollowError::Disk => {
                 ("JournalUnreadable", "the disk under the journal answers with errors; opened again later".to_owned())
             }
-            Trouble::Failed(error) => match error.errno() {
+            FollowError::Failed(error) => match error.errno() {
                 None => {
                     ("JournalUnavailable", format!("{error}; install systemd's library (libsystemd0, systemd-libs)"))
                 }
@@ -317,10 +317,10 @@ impl Source for Journal {
             tracing::warn!(%error, "a disk that dies under the journal will end the process");
         }
         while !stop.is_set() {
-            let Err(trouble) = self.follow(sink, stop) else { continue };
-            self.tell_skipped(sink);
-            let Some(blind) = self.blind(trouble) else { continue };
-            self.state.tell(blind, sink);
+            let Err(error) = self.follow(sink, stop) else { continue };
+            self.report_skipped(sink);
+            let Some(blind) = self.blind(error) else { continue };
+            self.state.report(blind, sink);
             sink.idle();
             wait(stop, &[], Some(self.backoff.pause()));
         }

@@ -19,7 +19,7 @@ use nodewell_model::{BootId, Name};
 use self::{
     device::{Device, Look},
     intake::Intake,
-    stamp::{Arrival, Reading, Stamper},
+    stamp::{Arrival, ReadTime, Stamper},
 };
 pub use self::{
     expect::{Expectations, INJECTION_MARK},
@@ -27,7 +27,7 @@ pub use self::{
 };
 use super::{
     Sink, Source, SourceState,
-    wait::{Backoff, SIGN_OF_LIFE, StateTeller, Woken, wait},
+    wait::{Backoff, SIGN_OF_LIFE, StateReporter, Woken, wait},
 };
 use crate::runtime::{Stop, clock};
 
@@ -81,7 +81,7 @@ pub struct Kmsg {
     input: KmsgInput,
     start: KmsgStart,
     intake: Intake,
-    state: StateTeller,
+    state: StateReporter,
     backoff: Backoff,
     /// The descriptor that we were given has failed: it is the path's turn.
     passes_over_descriptor: bool,
@@ -100,7 +100,7 @@ impl Kmsg {
             met_known: false,
             stamper: Stamper::default(),
         };
-        let (state, backoff) = (StateTeller::default(), Backoff::default());
+        let (state, backoff) = (StateReporter::default(), Backoff::default());
         Self { input: options.input, start: options.start, intake, state, backoff, passes_over_descriptor: false }
     }
 
@@ -108,7 +108,7 @@ impl Kmsg {
     fn follow(&mut self, sink: &mut dyn Sink, stop: &Stop) -> io::Result<()> {
         let mut device = self.open()?;
         self.go_to_start(&mut device)?;
-        self.state.tell(SourceState::Running, sink);
+        self.state.report(SourceState::Running, sink);
         let mut arrival = if device.is_ring() { Arrival::Backlog } else { Arrival::Woke };
         while !stop.is_set() {
             match device.look()? {
@@ -144,8 +144,8 @@ impl Kmsg {
     }
 
     fn take(&mut self, raw: &[u8], arrival: Arrival, sink: &mut dyn Sink) {
-        let reading = Reading { wall: Timestamp::now(), monotonic: clock::monotonic(), arrival };
-        if self.intake.take(raw, reading, sink) {
+        let read_at = ReadTime { wall: Timestamp::now(), monotonic: clock::monotonic(), arrival };
+        if self.intake.take(raw, read_at, sink) {
             self.backoff.reset();
         }
     }
@@ -195,7 +195,7 @@ impl Source for Kmsg {
         while !stop.is_set() {
             let Err(error) = self.follow(sink, stop) else { continue };
             let blind = self.blind(&error);
-            self.state.tell(blind, sink);
+            self.state.report(blind, sink);
             self.passes_over_descriptor = !self.passes_over_descriptor;
             sink.idle();
             wait(stop, &[], Some(self.backoff.pause()));

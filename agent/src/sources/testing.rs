@@ -17,7 +17,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A record, stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct RecordedLine {
     pub(crate) text: String,
     pub(crate) time: Timestamp,
     pub(crate) origin: Origin,
@@ -27,15 +27,15 @@ pub(crate) struct Kept {
 
 /// Everything a source reported.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Told {
-    pub(crate) records: Vec<Kept>,
+pub(crate) struct Recorded {
+    pub(crate) records: Vec<RecordedLine>,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) states: Vec<SourceState>,
     pub(crate) idles: u64,
     pub(crate) passed_over: u64,
 }
 
-impl Told {
+impl Recorded {
     pub(crate) fn texts(&self) -> Vec<&str> {
         self.records.iter().map(|record| record.text.as_str()).collect()
     }
@@ -57,19 +57,19 @@ impl Told {
     }
 }
 
-const FIELDS_KEPT: [&str; 6] = ["SUBSYSTEM", "DEVICE", "PRIORITY", "SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "_PID"];
+const RECORDED_FIELDS: [&str; 6] = ["SUBSYSTEM", "DEVICE", "PRIORITY", "SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "_PID"];
 
 #[derive(Default)]
 struct Shared {
-    told: Mutex<Told>,
+    seen: Mutex<Recorded>,
     changed: Condvar,
 }
 
 struct Remembering(Arc<Shared>);
 
 impl Remembering {
-    fn tell(&self, change: impl FnOnce(&mut Told)) {
-        change(&mut self.0.told.lock().unwrap());
+    fn record_with(&self, change: impl FnOnce(&mut Recorded)) {
+        change(&mut self.0.seen.lock().unwrap());
         self.0.changed.notify_all();
     }
 }
@@ -80,26 +80,26 @@ impl Sink for Remembering {
             let value = record.fields.field(name)?;
             Some((name, String::from_utf8_lossy(&value).into_owned()))
         };
-        let kept = Kept {
+        let line = RecordedLine {
             text: String::from_utf8_lossy(record.text).into_owned(),
             time: record.time,
             origin: record.origin.clone(),
             test: record.test,
-            fields: FIELDS_KEPT.into_iter().filter_map(field).collect(),
+            fields: RECORDED_FIELDS.into_iter().filter_map(field).collect(),
         };
-        self.tell(|told| told.records.push(kept));
+        self.record_with(|seen| seen.records.push(line));
     }
     fn passed_over(&mut self) {
-        self.tell(|told| told.passed_over += 1);
+        self.record_with(|seen| seen.passed_over += 1);
     }
     fn gap(&mut self, gap: Gap) {
-        self.tell(|told| told.gaps.push(gap));
+        self.record_with(|seen| seen.gaps.push(gap));
     }
     fn state(&mut self, state: SourceState) {
-        self.tell(|told| told.states.push(state));
+        self.record_with(|seen| seen.states.push(state));
     }
     fn idle(&mut self) {
-        self.tell(|told| told.idles += 1);
+        self.record_with(|seen| seen.idles += 1);
     }
 }
 
@@ -122,12 +122,12 @@ impl Running {
     ///
     /// # Panics
     /// If it is not within the deadline.
-    pub(crate) fn until(&self, good: impl Fn(&Told) -> bool) -> Told {
-        let told = self.shared.told.lock().unwrap();
-        let (told, timeout) = self.shared.changed.wait_timeout_while(told, DEADLINE, |told| !good(told)).unwrap();
-        let tail = told.records.iter().rev().take(3).map(Cow::Borrowed).collect::<Vec<_>>();
-        assert!(!timeout.timed_out(), "not within {DEADLINE:?}: states {:?}, newest {tail:?}", told.states);
-        told.clone()
+    pub(crate) fn until(&self, good: impl Fn(&Recorded) -> bool) -> Recorded {
+        let seen = self.shared.seen.lock().unwrap();
+        let (seen, timeout) = self.shared.changed.wait_timeout_while(seen, DEADLINE, |seen| !good(seen)).unwrap();
+        let tail = seen.records.iter().rev().take(3).map(Cow::Borrowed).collect::<Vec<_>>();
+        assert!(!timeout.timed_out(), "not within {DEADLINE:?}: states {:?}, newest {tail:?}", seen.states);
+        seen.clone()
     }
 }
 

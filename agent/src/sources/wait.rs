@@ -61,10 +61,10 @@ impl Backoff {
 
 /// Reports a state only when it is another one.
 #[derive(Debug, Default)]
-pub(crate) struct StateTeller(Option<SourceState>);
+pub(crate) struct StateReporter(Option<SourceState>);
 
-impl StateTeller {
-    pub(crate) fn tell(&mut self, state: SourceState, sink: &mut dyn Sink) {
+impl StateReporter {
+    pub(crate) fn report(&mut self, state: SourceState, sink: &mut dyn Sink) {
         if self.0.as_ref() != Some(&state) {
             sink.state(state.clone());
             self.0 = Some(state);

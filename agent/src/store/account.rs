@@ -9,16 +9,16 @@ use std::{
 use nodewell_model::{Row, Table};
 use tokio::sync::oneshot;
 
-use super::{Corruption, Pace, StoreState, StoreStats, Ticket, Trouble, pending::Pending};
+use super::{Corruption, Pace, SaveError, StoreState, StoreStats, Ticket, pending::Pending};
 
 /// [`Pace::Soon`].
 const SOON: Duration = Duration::from_millis(100);
 /// [`Pace::Lazily`].
 const LAZILY: Duration = Duration::from_secs(30 * 60);
 /// While nothing can be written: some thousand events with the longest messages, and every claim a node ever has.
-const LIMIT_IN_TROUBLE_BYTES: usize = 8 * 1024 * 1024;
+const LIMIT_WHILE_FAILING_BYTES: usize = 8 * 1024 * 1024;
 /// While the disk is only slow. It leaves room for what all owners put at once after a reset.
-const LIMIT_BYTES: usize = 4 * LIMIT_IN_TROUBLE_BYTES;
+const LIMIT_BYTES: usize = 4 * LIMIT_WHILE_FAILING_BYTES;
 /// A write on a busy disk takes less; a heartbeat to the API server takes more.
 const HANGS_AFTER: Duration = Duration::from_secs(2);
 /// After a reset nothing is written before every owner has put its rows again, but not for longer than this: an owner
@@ -61,7 +61,7 @@ pub(super) struct Account {
     owed: BTreeSet<Table>,
     owed_until: Option<Instant>,
     /// The error that there was when the disk stopped answering.
-    before_hang: Option<Trouble>,
+    before_hang: Option<SaveError>,
 }
 
 impl Account {
@@ -104,7 +104,7 @@ impl Account {
             Pace::Soon => now + SOON,
             Pace::Lazily => now + LAZILY,
         });
-        let limit = if self.state.trouble.is_some() { LIMIT_IN_TROUBLE_BYTES } else { LIMIT_BYTES };
+        let limit = if self.state.save_error.is_some() { LIMIT_WHILE_FAILING_BYTES } else { LIMIT_BYTES };
         if self.pending.bytes() > limit {
             self.give_up();
         }
@@ -121,7 +121,7 @@ impl Account {
     }
 
     /// Whether every ticket so far is durable.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_flushed(&self) -> bool {
         !self.full && self.pending.is_empty()
     }
 
@@ -143,25 +143,25 @@ impl Account {
 
     /// The disk has answered. Returns whether it had been reported to hang.
     pub(super) fn work_ended(&mut self) -> bool {
-        let hung = self.at_work.take().is_some_and(|(_, said)| said);
+        let hung = self.at_work.take().is_some_and(|(_, reported)| reported);
         if hung {
             // What was wrong before has not ended by an answer.
-            self.state.trouble = self.before_hang.take();
+            self.state.save_error = self.before_hang.take();
         }
         hung
     }
 
     /// When what is done now is to be reported to hang.
     pub(super) fn hangs_at(&self) -> Option<Instant> {
-        self.at_work.filter(|(_, said)| !said).map(|(since, _)| since + HANGS_AFTER)
+        self.at_work.filter(|(_, reported)| !reported).map(|(since, _)| since + HANGS_AFTER)
     }
 
     /// The disk does not answer.
     pub(super) fn hangs(&mut self, message: String) {
-        if let Some((_, said)) = &mut self.at_work {
-            *said = true;
-            self.before_hang = self.state.trouble.take();
-            self.fails(Trouble::new("StateHangs", message));
+        if let Some((_, reported)) = &mut self.at_work {
+            *reported = true;
+            self.before_hang = self.state.save_error.take();
+            self.fails(SaveError::new("StateHangs", message));
         }
     }
 
@@ -176,7 +176,7 @@ impl Account {
 
     /// The file can be written.
     pub(super) fn works(&mut self, now: Instant) {
-        self.state.trouble = None;
+        self.state.save_error = None;
         if mem::take(&mut self.full) {
             self.reset(now);
         }
@@ -194,9 +194,9 @@ impl Account {
         self.owed_until = Some(now + OWED_FOR);
     }
 
-    pub(super) fn fails(&mut self, trouble: Trouble) {
+    pub(super) fn fails(&mut self, save_error: SaveError) {
         self.stats.failures += 1;
-        self.state.trouble = Some(trouble);
+        self.state.save_error = Some(save_error);
     }
 
     pub(super) fn was_corrupt(&mut self, corruption: Corruption) {

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::database::{FILE, with_suffix};
 
 /// How many damaged files stay for people to look at.
-const KEPT: usize = 3;
+const LIMIT: usize = 3;
 /// What belongs to a database file.
 const PARTS: [&str; 3] = ["", "-wal", "-shm"];
 
@@ -31,11 +31,11 @@ fn forget_oldest(directory: &Path) -> io::Result<()> {
     let prefix = format!("{FILE}.corrupt-");
     let names = fs::read_dir(directory)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let is_file = |name: &String| name.starts_with(&prefix) && !name.ends_with("-wal") && !name.ends_with("-shm");
-    let mut kept: Vec<String> = names.filter(is_file).collect();
+    let mut damaged: Vec<String> = names.filter(is_file).collect();
     // The names sort as their times do.
-    kept.sort();
-    kept.truncate(kept.len().saturating_sub(KEPT));
-    for name in kept {
+    damaged.sort();
+    damaged.truncate(damaged.len().saturating_sub(LIMIT));
+    for name in damaged {
         for part in PARTS {
             let _ = fs::remove_file(with_suffix(&directory.join(&name), part));
         }

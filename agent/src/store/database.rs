@@ -10,7 +10,7 @@ use std::{
 use nodewell_model::{Row, Table};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
 
-use super::{failure::Failure, pending::Pending, schema};
+use super::{error::DatabaseError, pending::Pending, schema};
 use crate::runtime::crash;
 
 /// The file's name; its write-ahead log is the same with `-wal`.
@@ -51,14 +51,14 @@ type Identity = [Option<(u64, u64)>; 2];
 
 impl Database {
     /// Opens the file of `directory`; makes both if need be.
-    pub(super) fn open(directory: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(directory: &Path) -> Result<Self, DatabaseError> {
         let path = directory.join(FILE);
         crash::point("store.before-open");
         make(directory, &path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(&path, flags)?;
         if connection.is_readonly("main")? {
-            return Err(Failure::ReadOnly);
+            return Err(DatabaseError::ReadOnly);
         }
         // A caller that waits for us must not wait for another agent's lock.
         connection.busy_timeout(std::time::Duration::ZERO)?;
@@ -79,14 +79,14 @@ impl Database {
     }
 
     /// All rows of a table.
-    pub(super) fn rows(&self, table: Table) -> Result<Vec<Row>, Failure> {
+    pub(super) fn rows(&self, table: Table) -> Result<Vec<Row>, DatabaseError> {
         let mut select = self.connection.prepare(&format!("SELECT key, value FROM {}", table.as_str()))?;
         let rows = select.query_map([], |row| Ok(Row { table, key: row.get(0)?, value: Some(row.get(1)?) }))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Writes all of it or nothing; when it returns, it is on the disk.
-    pub(super) fn write(&mut self, batch: &Pending) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, batch: &Pending) -> Result<(), DatabaseError> {
         self.is_still_there()?;
         self.cut_log()?;
         crash::point("store.before-begin");
@@ -106,16 +106,16 @@ impl Database {
     }
 
     /// Writes something that changes nothing: only that shows whether the disk takes it.
-    pub(super) fn probe(&self) -> Result<(), Failure> {
+    pub(super) fn probe(&self) -> Result<(), DatabaseError> {
         Ok(self.connection.execute_batch(&format!("PRAGMA user_version = {}", schema::VERSION))?)
     }
 
     /// Whether what is open is still what the paths name.
-    pub(super) fn is_still_there(&mut self) -> Result<(), Failure> {
+    pub(super) fn is_still_there(&mut self) -> Result<(), DatabaseError> {
         let now = identity(&self.path);
         // The log is made by the first write.
         if now[0] != self.identity[0] || self.identity[1].is_some_and(|log| now[1] != Some(log)) {
-            return Err(Failure::Replaced);
+            return Err(DatabaseError::Replaced);
         }
         self.identity = now;
         Ok(())
@@ -123,7 +123,7 @@ impl Database {
 
     /// SQLite takes the log into the file by itself, but leaves its length, and is silent if it cannot: then the log
     /// would grow for ever, so this is done before a write, too.
-    fn cut_log(&self) -> Result<(), Failure> {
+    fn cut_log(&self) -> Result<(), DatabaseError> {
         let log = fs::metadata(with_suffix(&self.path, "-wal"));
         if log.is_ok_and(|log| log.len() > LOG_LIMIT_BYTES) {
             self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
@@ -132,7 +132,7 @@ impl Database {
     }
 
     /// Gives back what a burst needed.
-    fn shrink(&self) -> Result<(), Failure> {
+    fn shrink(&self) -> Result<(), DatabaseError> {
         let free: u32 = self.connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
         if free > FREE_PAGES_LIMIT {
             // A page for each step.
@@ -144,7 +144,7 @@ impl Database {
     }
 
     /// Takes the log into the file and closes both.
-    pub(super) fn close(self) -> Result<(), Failure> {
+    pub(super) fn close(self) -> Result<(), DatabaseError> {
         self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
         self.connection.close().map_err(|(_, error)| error.into())
     }
@@ -154,7 +154,7 @@ fn write_rows<'a>(
     transaction: &Transaction<'_>,
     table: Table,
     rows: impl Iterator<Item = (&'a str, Option<&'a str>)>,
-) -> Result<(), Failure> {
+) -> Result<(), DatabaseError> {
     let table = table.as_str();
     let mut upsert = transaction.prepare(&format!(
         "INSERT INTO {table} (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -170,9 +170,9 @@ fn write_rows<'a>(
 }
 
 /// SQLite's own look at the whole file; small files take a millisecond.
-fn check(connection: &Connection) -> Result<(), Failure> {
+fn check(connection: &Connection) -> Result<(), DatabaseError> {
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict == "ok" { Ok(()) } else { Err(Failure::Damaged(verdict)) }
+    if verdict == "ok" { Ok(()) } else { Err(DatabaseError::Damaged(verdict)) }
 }
 
 /// No other user may read the file: messages may name what a log should not have held.

@@ -69,7 +69,7 @@ impl Pending {
     }
 
     /// Older rows that could not be written: under the ones that came since.
-    pub(super) fn give_back(&mut self, older: Self) {
+    pub(super) fn put_back(&mut self, older: Self) {
         for (table, rows) in older.rows {
             if self.cleared.contains(&table) {
                 continue;

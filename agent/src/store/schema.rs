@@ -3,16 +3,16 @@
 use nodewell_model::Table;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::failure::Failure;
+use super::error::DatabaseError;
 
 /// `PRAGMA user_version` of the files written here. Every change of the tables adds a step to [`migrate`].
 pub(super) const VERSION: i64 = 1;
 
 /// Makes the file what this version writes. One that a newer version wrote is left alone.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), DatabaseError> {
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found > VERSION {
-        return Err(Failure::Newer { found, known: VERSION });
+        return Err(DatabaseError::Newer { found, known: VERSION });
     }
     if found == VERSION {
         return Ok(());

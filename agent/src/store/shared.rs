@@ -75,7 +75,7 @@ impl Shared {
     }
 
     /// Both threads end; the watcher is notified here.
-    pub(super) fn say_ended(&self) {
+    pub(super) fn mark_ended(&self) {
         self.lock().end = Some(End::Abandon);
         self.watcher.notify_one();
         self.ended.send_replace(true);

@@ -3,7 +3,7 @@
 mod account;
 mod crashes;
 mod damage;
-mod troubles;
+mod save_errors;
 
 use std::{path::Path, time::Duration};
 
@@ -26,8 +26,8 @@ fn gone(table: Table, key: &str) -> Row {
     Row { table, key: key.to_owned(), value: None }
 }
 
-async fn kept(store: &Store, table: Table) -> Vec<(String, String)> {
-    let rows = store.kept(&[table], LONG).await.expect("the file can be opened");
+async fn saved(store: &Store, table: Table) -> Vec<(String, String)> {
+    let rows = store.load(&[table], LONG).await.expect("the file can be opened");
     rows.into_iter().map(|row| (row.key, row.value.unwrap())).collect()
 }
 
@@ -53,15 +53,15 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 async fn what_was_put_is_there_after_a_clean_end() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    assert_eq!(kept(&store, Table::Claims).await, []);
+    assert_eq!(saved(&store, Table::Claims).await, []);
     store.put(vec![row(Table::Claims, "a", "1"), row(Table::Places, "a", "2")], Pace::Lazily);
     store.put(vec![row(Table::Claims, "b", "3"), gone(Table::Places, "a")], Pace::Soon);
     assert!(store.close(LONG).await);
     assert_eq!(std::fs::metadata(directory.path().join("state.db-wal")).unwrap().len(), 0, "all is in the file");
 
     let store = open(directory.path());
-    assert_eq!(kept(&store, Table::Claims).await, pairs(&[("a", "1"), ("b", "3")]));
-    assert_eq!(kept(&store, Table::Places).await, []);
+    assert_eq!(saved(&store, Table::Claims).await, pairs(&[("a", "1"), ("b", "3")]));
+    assert_eq!(saved(&store, Table::Places).await, []);
 }
 
 #[tokio::test]
@@ -72,16 +72,16 @@ async fn what_is_durable_survives_a_crash() {
     assert!(store.is_durable(ticket).await, "asking hurries");
     let after_crash = photograph(directory.path());
     let store = open(after_crash.path());
-    assert_eq!(kept(&store, Table::Claims).await, pairs(&[("a", "1")]));
+    assert_eq!(saved(&store, Table::Claims).await, pairs(&[("a", "1")]));
 }
 
 #[tokio::test]
-async fn who_asks_again_hears_what_is_kept_by_now() {
+async fn a_second_load_returns_what_is_saved_by_now() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    assert_eq!(kept(&store, Table::Events).await, []);
+    assert_eq!(saved(&store, Table::Events).await, []);
     store.put(vec![row(Table::Events, "1", "x")], Pace::Lazily);
-    assert_eq!(kept(&store, Table::Events).await, pairs(&[("1", "x")]));
+    assert_eq!(saved(&store, Table::Events).await, pairs(&[("1", "x")]));
 }
 
 #[tokio::test]
@@ -95,8 +95,8 @@ async fn all_rows_replace_what_was_there() {
     store.put(vec![row(Table::Claims, "newer", "3")], Pace::Lazily);
     assert!(store.close(LONG).await);
     let store = open(directory.path());
-    assert_eq!(kept(&store, Table::Claims).await, pairs(&[("new", "2"), ("newer", "3")]));
-    assert_eq!(kept(&store, Table::Totals).await, pairs(&[("t", "1")]));
+    assert_eq!(saved(&store, Table::Claims).await, pairs(&[("new", "2"), ("newer", "3")]));
+    assert_eq!(saved(&store, Table::Totals).await, pairs(&[("t", "1")]));
 }
 
 #[tokio::test]
@@ -117,10 +117,10 @@ async fn a_burst_leaves_no_long_log() {
 }
 
 #[tokio::test]
-async fn nowhere_keeps_nothing_and_stops_no_caller() {
+async fn nowhere_saves_nothing_and_stops_no_caller() {
     let store = Store::nowhere();
     assert!(!store.is_somewhere() && !store.is_full());
-    assert_eq!(kept(&store, Table::Claims).await, []);
+    assert_eq!(saved(&store, Table::Claims).await, []);
     assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
     assert_eq!(store.stats().waiting_rows, 0);
     assert!(store.close(LONG).await);

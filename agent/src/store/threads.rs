@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Trouble, account::End, shared::Shared, writer::Writer};
+use super::{SaveError, account::End, shared::Shared, writer::Writer};
 
 /// SQLite needs some ten KiB for our statements.
 const WRITER_STACK_BYTES: usize = 256 * 1024;
@@ -20,7 +20,7 @@ const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
 /// Starts both; they end with the store.
 pub(super) fn spawn(shared: &Arc<Shared>, directory: PathBuf) -> io::Result<()> {
     let message = format!(
-        "no state can be kept in {}: a write there does not return; look after its disk, nothing else waits for it",
+        "no state can be saved in {}: a write there does not return; look after its disk, nothing else waits for it",
         directory.display()
     );
     let watched = Arc::clone(shared);
@@ -39,14 +39,14 @@ fn write(shared: &Arc<Shared>, directory: &Path) {
         shared.change_and_show(|account| {
             account.work_ended();
             account.give_up();
-            account.fails(Trouble::new("StateUnwritable", FAULT.to_owned()));
+            account.fails(SaveError::new("StateUnwritable", FAULT.to_owned()));
         });
         sleep(PAUSE_AFTER_PANIC);
         if shared.lock().end == Some(End::Abandon) {
             break;
         }
     }
-    shared.say_ended();
+    shared.mark_ended();
 }
 
-const FAULT: &str = "the thread that keeps state has panicked; this is a fault of nodewell, please report it";
+const FAULT: &str = "the thread that saves state has panicked; this is a fault of nodewell, please report it";

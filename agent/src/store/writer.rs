@@ -16,7 +16,7 @@ use super::{
     account::{End, Request},
     aside,
     database::Database,
-    failure::{Failure, Kind},
+    error::{DatabaseError, ErrorKind},
     pending::Pending,
     shared::{Shared, Turn},
 };
@@ -77,12 +77,12 @@ impl Writer {
         let shared = Arc::clone(&self.shared);
         match shared.at_work(|| self.read_and_probe()) {
             Ok(database) => self.opened(database),
-            Err(failure) => self.failed(&failure),
+            Err(error) => self.failed(&error),
         }
     }
 
-    /// After a failure only a write shows whether the disk works again; at the start nothing is written.
-    fn read_and_probe(&mut self) -> Result<Database, Failure> {
+    /// After an error only a write shows whether the disk works again; at the start nothing is written.
+    fn read_and_probe(&mut self) -> Result<Database, DatabaseError> {
         let database = Database::open(&self.directory)?;
         if self.found.is_none() {
             self.found = Some(rows_of(&database)?);
@@ -97,7 +97,7 @@ impl Writer {
         let mark = database.mark().to_owned();
         let another = self.mark.replace(mark.clone()).is_some_and(|before| before != mark);
         if self.failures > 0 {
-            tracing::info!(directory = %self.directory.display(), "state is kept again");
+            tracing::info!(directory = %self.directory.display(), "state is saved again");
         }
         self.failures = 0;
         self.database = Some(database);
@@ -146,8 +146,8 @@ impl Writer {
         let read = self.shared.at_work(|| tables.iter().map(rows).collect::<Result<Vec<_>, _>>());
         match read {
             Ok(rows) => Some(rows.into_iter().flatten().collect()),
-            Err(failure) => {
-                self.failed(&failure);
+            Err(error) => {
+                self.failed(&error);
                 None
             }
         }
@@ -155,7 +155,7 @@ impl Writer {
 
     fn write(&mut self, batch: Pending) {
         let Some(database) = &mut self.database else {
-            return self.shared.change(|account| account.pending.give_back(batch));
+            return self.shared.change(|account| account.pending.put_back(batch));
         };
         match self.shared.at_work(|| database.write(&batch)) {
             Ok(()) => {
@@ -163,9 +163,9 @@ impl Writer {
                 self.shared.change_and_show(|account| account.committed(&batch, Instant::now()));
                 crash::point("store.after-report");
             }
-            Err(failure) => {
-                self.shared.change(|account| account.pending.give_back(batch));
-                self.failed(&failure);
+            Err(error) => {
+                self.shared.change(|account| account.pending.put_back(batch));
+                self.failed(&error);
             }
         }
     }
@@ -179,18 +179,18 @@ impl Writer {
                 self.shared.change_and_show(|account| account.works(Instant::now()))
             }
             Ok(()) => {}
-            Err(failure) => self.failed(&failure),
+            Err(error) => self.failed(&error),
         }
     }
 
     /// Closes the file and tries again: at once if that may help, else after a pause.
-    fn failed(&mut self, failure: &Failure) {
+    fn failed(&mut self, error: &DatabaseError) {
         self.database = None;
         self.failures += 1;
-        let mended = match failure.kind() {
-            Kind::Corrupt => self.move_aside(failure),
-            Kind::Replaced => true,
-            Kind::ReadOnly | Kind::Unwritable => {
+        let mended = match error.kind() {
+            ErrorKind::Corrupt => self.move_aside(error),
+            ErrorKind::Replaced => true,
+            ErrorKind::ReadOnly | ErrorKind::Unwritable => {
                 self.read_a_copy();
                 false
             }
@@ -199,29 +199,29 @@ impl Writer {
         let at_once = mended && self.failures == 1;
         self.retry = Instant::now() + if at_once { Duration::ZERO } else { pause(self.failures) };
         if !at_once {
-            self.tell(failure);
+            self.report(error);
             let patient = std::mem::take(&mut self.patient);
             self.answer(patient);
         }
     }
 
-    fn tell(&self, failure: &Failure) {
-        let trouble = failure.trouble(&self.directory);
-        let before = self.shared.lock().state.trouble.clone();
-        if before.is_none_or(|before| before.reason != trouble.reason) {
-            tracing::warn!(reason = %trouble.reason, "{}", trouble.message);
+    fn report(&self, error: &DatabaseError) {
+        let save_error = error.save_error(&self.directory);
+        let before = self.shared.lock().state.save_error.clone();
+        if before.is_none_or(|before| before.reason != save_error.reason) {
+            tracing::warn!(reason = %save_error.reason, "{}", save_error.message);
         }
-        self.shared.change_and_show(|account| account.fails(trouble));
+        self.shared.change_and_show(|account| account.fails(save_error));
     }
 
     /// Whether the damaged file is out of the way.
-    fn move_aside(&mut self, failure: &Failure) -> bool {
+    fn move_aside(&mut self, error: &DatabaseError) -> bool {
         crash::point("store.before-aside");
         let moved = self.shared.at_work(|| aside::move_aside(&self.directory, Timestamp::now()));
         let Ok(file) = moved else { return false };
         let message =
-            format!("the state in {} was damaged ({failure}); it is now {}", self.directory.display(), file.display());
-        tracing::warn!("{message}; what was kept there is lost");
+            format!("the state in {} was damaged ({error}); it is now {}", self.directory.display(), file.display());
+        tracing::warn!("{message}; what was saved there is lost");
         self.shared.change_and_show(|account| account.was_corrupt(Corruption { file, message }));
         true
     }
@@ -234,11 +234,11 @@ impl Writer {
         let read = || {
             let copy = aside::Copy::of(&self.directory)?;
             let database = Database::open(copy.directory())?;
-            Ok::<_, Failure>((rows_of(&database)?, database.mark().to_owned()))
+            Ok::<_, DatabaseError>((rows_of(&database)?, database.mark().to_owned()))
         };
         match self.shared.at_work(read) {
             Ok((found, mark)) => (self.found, self.mark) = (Some(found), Some(mark)),
-            Err(failure) => tracing::debug!(%failure, "nothing can be read from the state directory either"),
+            Err(error) => tracing::debug!(%error, "nothing can be read from the state directory either"),
         }
     }
 
@@ -252,14 +252,14 @@ impl Writer {
         }
         crash::point("store.before-close");
         if let Some(database) = self.database.take()
-            && let Err(failure) = self.shared.at_work(|| database.close())
+            && let Err(error) = self.shared.at_work(|| database.close())
         {
-            tracing::warn!(%failure, "the state file could not be closed well; nothing written is lost");
+            tracing::warn!(%error, "the state file could not be closed well; nothing written is lost");
         }
     }
 }
 
-fn rows_of(database: &Database) -> Result<Found, Failure> {
+fn rows_of(database: &Database) -> Result<Found, DatabaseError> {
     Table::ALL.into_iter().map(|table| Ok((table, database.rows(table)?))).collect()
 }
 

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_we_have_open_is_handed_down() {
+    fn nothing_that_we_have_open_is_inherited() {
         // Without O_CLOEXEC, as a library might open it.
         let leak = nix::fcntl::open("/dev/null", nix::fcntl::OFlag::O_RDONLY, nix::sys::stat::Mode::empty()).unwrap();
         let out = sh(&format!("test -e /proc/self/fd/{} && echo leaked; exit 0", leak.as_raw_fd()));

@@ -119,7 +119,7 @@ impl<'a> Events<'a> {
             let lost = self.keeper.book.take_in(Batch { records, is_log_full }, self.shared.clock.now());
             self.shared.stats.drop_events(lost);
             self.keeper.keep();
-            crash::point("exporter.after-take-in");
+            crash::point("exporter.after-load");
         }
         if before != self.keeper.book.cursor() {
             self.shared.health.undelivered(self.keeper.book.aggregate.waiting());

@@ -6,7 +6,7 @@ use crate::store::Store;
 pub(super) fn write(page: &mut Page, store: &Store) {
     let stats = store.stats();
     page.metric("nodewell_store_up", Kind::Gauge, "1 while what the agent knows is kept on the disk.");
-    let up = store.watch().borrow().trouble.is_none();
+    let up = store.watch().borrow().save_error.is_none();
     page.sample("nodewell_store_up", &[], f64::from(u8::from(up)));
     let counters = [
         ("nodewell_store_transactions_total", "Transactions that the disk has taken.", stats.transactions),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// What is longer was not written by us.
 const FILE_LIMIT_BYTES: u64 = 4096;
-/// Dumps that are known again: more than storage of firmware holds.
-pub const TOLD_LIMIT: usize = 32;
+/// Dumps that are not reported again: more than storage of firmware holds.
+pub const REPORTED_LIMIT: usize = 32;
 
 /// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct Mark {
     pub alive: Timestamp,
     /// Dumps that were there and judged, newest first; of 64 bits each.
     #[serde(default)]
-    pub told: Vec<String>,
+    pub reported: Vec<String>,
 }
 
 /// Where it is.
@@ -76,13 +76,13 @@ impl Mark {
     /// Whether the dump was judged before.
     #[must_use]
     pub fn knows(&self, dump: u64) -> bool {
-        self.told.contains(&hexadecimal(dump))
+        self.reported.contains(&hexadecimal(dump))
     }
 
     /// The dumps that are there now, newest first.
     #[must_use]
-    pub fn all_told(dumps: impl Iterator<Item = u64>) -> Vec<String> {
-        dumps.take(TOLD_LIMIT).map(hexadecimal).collect()
+    pub fn ids(dumps: impl Iterator<Item = u64>) -> Vec<String> {
+        dumps.take(REPORTED_LIMIT).map(hexadecimal).collect()
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
             boot_id: BootId::from_bytes([7; 16]),
             stopped: false,
             alive: "2026-11-20T01:02:03Z".parse().unwrap(),
-            told: Mark::all_told(0..100),
+            reported: Mark::ids(0..100),
         }
     }
 

@@ -47,14 +47,14 @@ pub fn panic_of(text: &[u8]) -> Option<Panic> {
     let at = lines.iter().position(|line| line.text.starts_with(PANIC))?;
     let cause = lines[..at].iter().rposition(|line| CAUSES.iter().any(|cause| line.text.starts_with(cause)));
     let story = &lines[cause.unwrap_or(at)..];
-    let place = story.iter().find_map(|line| Place::of(line.text)).unwrap_or_default();
+    let cpu_line = story.iter().find_map(|line| CpuLine::of(line.text)).unwrap_or_default();
     Some(Panic {
         line: cut(lines[at].text, LINE_LIMIT_BYTES),
         cause: cause.map(|cause| cut(lines[cause].text, CAUSE_LIMIT_BYTES)),
-        cpu: place.cpu.or_else(|| story.iter().find_map(|line| machine_check_cpu(line.text))),
-        task: place.task,
+        cpu: cpu_line.cpu.or_else(|| story.iter().find_map(|line| machine_check_cpu(line.text))),
+        task: cpu_line.task,
         module: story.iter().find_map(|line| module(line.text)),
-        kernel: place.kernel,
+        kernel: cpu_line.kernel,
         since_boot_secs: lines[at].secs,
     })
 }
@@ -108,13 +108,13 @@ fn is_time(word: &str) -> bool {
 
 /// `CPU: 0 PID: 95 Comm: sh Tainted: G           OE      6.1.0-56-amd64 #1  Debian` (`dump_stack_print_info`).
 #[derive(Default)]
-struct Place {
+struct CpuLine {
     cpu: Option<u32>,
     task: Option<String>,
     kernel: Option<String>,
 }
 
-impl Place {
+impl CpuLine {
     fn of(line: &str) -> Option<Self> {
         let rest = line.strip_prefix("CPU: ")?;
         let cpu = rest.split(' ').next()?.parse().ok()?;
@@ -139,12 +139,13 @@ fn module(line: &str) -> Option<String> {
         return None;
     }
     let (_, after) = line.split_once("+0x")?;
-    let (place, rest) = after.split_once(" [")?;
-    let is_place = place.contains("/0x") && place.bytes().all(|byte| byte.is_ascii_hexdigit() || b"/x".contains(&byte));
+    let (offset, rest) = after.split_once(" [")?;
+    let is_offset =
+        offset.contains("/0x") && offset.bytes().all(|byte| byte.is_ascii_hexdigit() || b"/x".contains(&byte));
     // Its build id may follow the name.
     let name = rest.split_once(']').map(|(name, _)| name.split(' ').next().unwrap_or(name))?;
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    (is_place && is_name).then(|| cut(name, 64))
+    (is_offset && is_name).then(|| cut(name, 64))
 }
 
 fn cut(text: &str, limit_bytes: usize) -> String {

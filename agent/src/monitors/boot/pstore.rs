@@ -22,7 +22,7 @@ const PARTS_LIMIT: usize = 4096;
 
 /// Why a record was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum DumpReason {
     Panic,
     Oops,
     /// A restart, a halt, or a reason that is not known here.
@@ -34,7 +34,7 @@ pub enum Why {
 /// One dump of the kernel's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dump {
-    pub why: Why,
+    pub reason: DumpReason,
     /// When it was written, where the record has it.
     pub time: Option<Timestamp>,
     pub text: Vec<u8>,
@@ -51,10 +51,10 @@ pub struct PstoreDumps {
     pub compressed: Vec<String>,
 }
 
-/// One part, with what its place shows of it.
+/// One part, with what its name shows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
-    why: Why,
+    reason: DumpReason,
     count: u32,
     number: u32,
     time: Option<Timestamp>,
@@ -84,17 +84,19 @@ impl PstoreDumps {
 fn take_parts(record_file: &RecordFile, time: Option<Timestamp>, parts: &mut Vec<Part>) {
     let file = RecordName::of_path(&record_file.path);
     let mut time_of_next = time;
-    let mut open: Option<Part> = file.console.then(|| Part::new((Why::Console, 0, 0), time));
+    let mut open: Option<Part> = file.console.then(|| Part::new(Header::none(DumpReason::Console), time));
     for line in record_file.text.split_inclusive(|&byte| byte == b'\n') {
-        if let Some(said) = header(line) {
+        if let Some(header) = Header::of(line) {
             open.take().into_iter().for_each(|part| add_part(part, parts));
-            open = Some(Part::new(said, time_of_next));
+            open = Some(Part::new(header, time_of_next));
         } else if let Some(named) = RecordName::of_line(line) {
             open.take().into_iter().for_each(|part| add_part(part, parts));
             time_of_next = named.time.or(time);
         } else {
             // A record that begins otherwise is of an unknown kind; its text counts.
-            open.get_or_insert_with(|| Part::new((Why::Other, 0, 0), time_of_next)).text.extend_from_slice(line);
+            open.get_or_insert_with(|| Part::new(Header::none(DumpReason::Other), time_of_next))
+                .text
+                .extend_from_slice(line);
         }
     }
     open.into_iter().for_each(|part| add_part(part, parts));
@@ -108,12 +110,13 @@ fn add_part(mut part: Part, parts: &mut Vec<Part>) {
 }
 
 impl Part {
-    fn new((why, count, number): (Why, u32, u32), time: Option<Timestamp>) -> Self {
-        Self { why, count, number, time, text: Vec::new() }
+    fn new(header: Header, time: Option<Timestamp>) -> Self {
+        let Header { reason, count, number } = header;
+        Self { reason, count, number, time, text: Vec::new() }
     }
 
     fn continues(&self, other: &Self) -> bool {
-        (self.why, self.count) == (other.why, other.count)
+        (self.reason, self.count) == (other.reason, other.count)
             && self.number != other.number
             && match (self.time, other.time) {
                 (Some(one), Some(other)) => one.duration_since(other).abs() <= SAME_DUMP,
@@ -123,19 +126,32 @@ impl Part {
     }
 }
 
-/// `Oops#1 Part2`.
-fn header(line: &[u8]) -> Option<(Why, u32, u32)> {
-    let line = std::str::from_utf8(line.trim_ascii_end()).ok().filter(|line| line.len() < 48)?;
-    let (why, rest) = line.split_once('#')?;
-    let (count, part) = rest.split_once(" Part")?;
-    let why = match why {
-        "Panic" => Why::Panic,
-        "Oops" => Why::Oops,
-        // `kmsg_dump_reason_str` and its older names.
-        "Emergency" | "Shutdown" | "Restart" | "Halt" | "Poweroff" | "Unknown" => Why::Other,
-        _ => return None,
-    };
-    Some((why, count.parse().ok()?, part.parse().ok()?))
+/// A record's first line: `Oops#1 Part2`.
+struct Header {
+    reason: DumpReason,
+    count: u32,
+    number: u32,
+}
+
+impl Header {
+    /// For a part without a header.
+    fn none(reason: DumpReason) -> Self {
+        Self { reason, count: 0, number: 0 }
+    }
+
+    fn of(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line.trim_ascii_end()).ok().filter(|line| line.len() < 48)?;
+        let (reason, rest) = line.split_once('#')?;
+        let (count, part) = rest.split_once(" Part")?;
+        let reason = match reason {
+            "Panic" => DumpReason::Panic,
+            "Oops" => DumpReason::Oops,
+            // `kmsg_dump_reason_str` and its older names.
+            "Emergency" | "Shutdown" | "Restart" | "Halt" | "Poweroff" | "Unknown" => DumpReason::Other,
+            _ => return None,
+        };
+        Some(Self { reason, count: count.parse().ok()?, number: part.parse().ok()? })
+    }
 }
 
 /// The dumps that `parts` make: each part once, the oldest text of a dump first.
@@ -143,8 +159,8 @@ fn put_together(mut parts: Vec<Part>) -> Vec<Dump> {
     let mut seen = BTreeSet::new();
     // A part is in a file of its own and in `dmesg.txt`; the one with a time stays.
     parts.sort_by_key(|part| part.time.is_none());
-    parts.retain(|part| seen.insert((part.why, part.count, part.number, stable_hash(&[&part.text]))));
-    parts.sort_by_key(|part| (part.time.is_none(), Reverse(part.time), part.why, part.count, Reverse(part.number)));
+    parts.retain(|part| seen.insert((part.reason, part.count, part.number, stable_hash(&[&part.text]))));
+    parts.sort_by_key(|part| (part.time.is_none(), Reverse(part.time), part.reason, part.count, Reverse(part.number)));
     let mut groups: Vec<Vec<Part>> = Vec::new();
     for part in parts {
         let fits = |group: &&mut Vec<Part>| {
@@ -160,10 +176,10 @@ fn put_together(mut parts: Vec<Part>) -> Vec<Dump> {
 
 fn dump_of(mut parts: Vec<Part>) -> Dump {
     parts.sort_by_key(|part| Reverse(part.number));
-    let why = parts.first().map_or(Why::Other, |part| part.why);
+    let reason = parts.first().map_or(DumpReason::Other, |part| part.reason);
     let time = parts.iter().filter_map(|part| part.time).max();
     let texts: Vec<Vec<u8>> = parts.into_iter().map(|part| part.text).collect();
-    Dump { why, time, id: stable_hash(&texts), text: texts.join(&b'\n') }
+    Dump { reason, time, id: stable_hash(&texts), text: texts.join(&b'\n') }
 }
 
 #[cfg(test)]

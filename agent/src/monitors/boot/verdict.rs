@@ -9,7 +9,7 @@ use super::{
     journal::JournalEnd,
     mark::Mark,
     panic::{last_lines, panic_of},
-    pstore::{Dump, PstoreDumps, Why},
+    pstore::{Dump, PstoreDumps, DumpReason},
 };
 
 /// The source that these findings name.
@@ -43,16 +43,17 @@ impl Evidence {
     /// The Events to report, in the order in which things happened.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
-        let mut panics: Vec<&Dump> = self.news().filter(|dump| dump.why == Why::Panic || has_panic(dump)).collect();
+        let mut panics: Vec<&Dump> =
+            self.news().filter(|dump| dump.reason == DumpReason::Panic || has_panic(dump)).collect();
         // A dump shows the panic better than a console does.
-        if panics.iter().any(|dump| dump.why != Why::Console) {
-            panics.retain(|dump| dump.why != Why::Console);
+        if panics.iter().any(|dump| dump.reason != DumpReason::Console) {
+            panics.retain(|dump| dump.reason != DumpReason::Console);
         }
         panics.truncate(PANICS_LIMIT);
-        let told = panics.iter().rev().map(|dump| self.panic(dump));
+        let reported = panics.iter().rev().map(|dump| self.panic(dump));
         let newest = panics.first().map(|dump| panic_text(dump));
         let unexpected = self.mark.as_ref().filter(|mark| self.was_unexpected(mark, newest.is_some()));
-        told.chain(unexpected.map(|mark| self.unexpected(mark, newest))).collect()
+        reported.chain(unexpected.map(|mark| self.unexpected(mark, newest))).collect()
     }
 
     /// When this boot began.
@@ -114,7 +115,7 @@ impl Evidence {
 
     /// What the kernel logged before it fell silent, where it left no panic.
     fn last_kernel_messages(&self) -> Option<String> {
-        let left = self.news().filter(|dump| dump.why != Why::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
+        let left = self.news().filter(|dump| dump.reason != DumpReason::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
         let logged = self.journal.iter().map(|end| end.kernel.clone());
         let lines = left.chain(logged).find(|lines| !lines.is_empty())?;
         Some(format!("the last kernel messages: {}", lines.join(" | ")))

@@ -1,10 +1,12 @@
 //! What a log monitor reports to the ledger, and when.
 
-use nodewell_model::{BootId, FindingKind, NoFields};
+use std::collections::BTreeMap;
+
+use nodewell_model::{BootId, FindingKind, Name, NoFields, view::DaemonState};
 use nodewell_rules::{LoadPlan, RulesFrom, load};
 use tokio::sync::mpsc;
 
-use super::*;
+use super::{daemons::TTL, *};
 use crate::{detectors::proof::HostRoots, runtime::stats::Stats};
 
 const RULES: &str = r#"
@@ -27,20 +29,20 @@ matches = ["test: fault"]
 ignores = ["a test: fault"]
 "#;
 
-/// A monitor, its channel, and the hands that keep both alive.
+/// A monitor, its channel, and what keeps both alive.
 struct Bench {
     monitor: Option<LogMonitor>,
     reports: mpsc::Receiver<Report>,
-    memory: Memory,
-    setup: Setup,
+    checkpoint: Checkpoint,
+    setup: LogSetup,
     _rules: watch::Sender<Arc<RuleSet>>,
 }
 
-fn bench(kept: Vec<Origin>) -> Bench {
-    bench_of(RULES, kept)
+fn bench(saved_cursors: Vec<Origin>) -> Bench {
+    bench_of(RULES, saved_cursors)
 }
 
-fn bench_of(rules: &str, kept: Vec<Origin>) -> Bench {
+fn bench_of(rules: &str, saved_cursors: Vec<Origin>) -> Bench {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("test.toml"), rules).unwrap();
     let rules = RulesFrom::Dirs(vec![folder.path().to_owned()]);
@@ -48,8 +50,8 @@ fn bench_of(rules: &str, kept: Vec<Origin>) -> Bench {
     assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
     let (sender, rules) = watch::channel(Arc::new(loaded.set));
     let (outlet, reports) = Outlet::channel();
-    let memory = Memory::default();
-    let setup = Setup {
+    let checkpoint = Checkpoint::default();
+    let setup = LogSetup {
         rules,
         reader: Reader::Kmsg,
         prover: Prover::new(HostRoots::default()),
@@ -58,10 +60,10 @@ fn bench_of(rules: &str, kept: Vec<Origin>) -> Bench {
         started: Timestamp::now(),
         lookback: Duration::from_secs(300),
         log: "kmsg".into(),
-        kept,
-        memory: memory.clone(),
+        saved_cursors,
+        checkpoint: checkpoint.clone(),
     };
-    Bench { monitor: Some(LogMonitor::new(setup.clone())), reports, memory, setup, _rules: sender }
+    Bench { monitor: Some(LogMonitor::new(setup.clone())), reports, checkpoint, setup, _rules: sender }
 }
 
 impl Bench {
@@ -69,8 +71,8 @@ impl Bench {
         self.monitor.as_mut().unwrap()
     }
 
-    /// What was reported since the last look: daemons' states, and findings with the places that came with them.
-    fn told(&mut self) -> (Vec<DaemonState>, Vec<(usize, Vec<Origin>)>) {
+    /// What was reported since the last look: daemons' states, and findings with the cursors that came with them.
+    fn reported(&mut self) -> (Vec<DaemonState>, Vec<(usize, Vec<Origin>)>) {
         let (mut states, mut found) = (Vec::new(), Vec::new());
         while let Ok(report) = self.reports.try_recv() {
             match report {
@@ -78,9 +80,9 @@ impl Bench {
                     assert_eq!(report.ttl, Some(TTL));
                     states.push(report.state);
                 }
-                Report::Found(told) => {
-                    assert!(told.findings.iter().all(|finding| finding.kind == FindingKind::Raise));
-                    found.push((told.findings.len(), told.places));
+                Report::Found(sent) => {
+                    assert!(sent.findings.iter().all(|finding| finding.kind == FindingKind::Raise));
+                    found.push((sent.findings.len(), sent.cursors));
                 }
                 other => panic!("{other:?}"),
             }
@@ -97,10 +99,10 @@ impl Bench {
     fn count(&mut self, counted: &mut Counted) -> u32 {
         let mut reports = 0;
         while let Ok(report) = self.reports.try_recv() {
-            let Report::Found(told) = report else { continue };
+            let Report::Found(sent) = report else { continue };
             reports += 1;
-            assert!(told.findings.len() <= 29, "{}", told.findings.len());
-            for finding in told.findings {
+            assert!(sent.findings.len() <= 29, "{}", sent.findings.len());
+            for finding in sent.findings {
                 *counted.entry((finding.reason, finding.subject)).or_default() += finding.count;
             }
         }
@@ -108,7 +110,7 @@ impl Bench {
     }
 }
 
-fn place(sequence: u64) -> Origin {
+fn cursor(sequence: u64) -> Origin {
     Origin::Kmsg { boot_id: BootId::default(), sequence }
 }
 
@@ -117,7 +119,7 @@ fn fault(sequence: u64) -> Record<'static> {
         time: Timestamp::now(),
         since_boot: None,
         boot_id: None,
-        origin: place(sequence),
+        origin: cursor(sequence),
         text: b"test: fault",
         fields: &NoFields,
         test: false,
@@ -129,18 +131,18 @@ fn a_source_runs_once_it_has_read_what_was_there() {
     let mut bench = bench(Vec::new());
     bench.monitor().state(SourceState::Running);
     bench.monitor().record(&fault(1));
-    assert_eq!(bench.told(), (Vec::new(), Vec::new()));
+    assert_eq!(bench.reported(), (Vec::new(), Vec::new()));
     bench.monitor().idle();
-    assert_eq!(bench.told().0, [DaemonState::Running]);
+    assert_eq!(bench.reported().0, [DaemonState::Running]);
 }
 
 #[test]
 fn a_source_that_never_pauses_is_not_waited_for() {
     let mut bench = bench(Vec::new());
     bench.monitor().state(SourceState::Running);
-    bench.monitor().begun_at = Duration::ZERO;
+    bench.monitor().health.begun_at = Duration::ZERO;
     (1..=u64::from(FLUSH_EVERY_RECORDS)).for_each(|n| bench.monitor().record(&fault(n)));
-    assert_eq!(bench.told().0, [DaemonState::Running]);
+    assert_eq!(bench.reported().0, [DaemonState::Running]);
 }
 
 #[test]
@@ -149,50 +151,50 @@ fn a_quiet_source_gives_signs_of_life() {
     bench.monitor().state(SourceState::Running);
     bench.monitor().idle();
     bench.monitor().idle();
-    assert_eq!(bench.told().0.len(), 1);
-    bench.monitor().heartbeat_at = Duration::ZERO;
+    assert_eq!(bench.reported().0.len(), 1);
+    bench.monitor().health.heartbeat_at = Duration::ZERO;
     bench.monitor().idle();
-    assert_eq!(bench.told().0, [DaemonState::Running]);
+    assert_eq!(bench.reported().0, [DaemonState::Running]);
 }
 
 #[test]
-fn findings_travel_with_the_place_behind_them_and_a_place_alone_rarely() {
+fn findings_travel_with_the_cursor_behind_them_and_a_cursor_alone_rarely() {
     let mut bench = bench(Vec::new());
     bench.monitor().record(&fault(1));
     bench.monitor().idle();
-    assert!(bench.told().1.is_empty(), "one fault is none, and its place alone may wait");
+    assert!(bench.reported().1.is_empty(), "one fault is none, and its cursor alone may wait");
     bench.monitor().record(&fault(2));
     bench.monitor().idle();
-    assert_eq!(bench.told().1, [(1, vec![place(2)])]);
-    bench.monitor().placed_at = Duration::ZERO;
+    assert_eq!(bench.reported().1, [(1, vec![cursor(2)])]);
+    bench.monitor().cursors_sent_at = Duration::ZERO;
     bench.monitor().record(&fault(3));
     bench.monitor = None;
-    assert_eq!(bench.told().1.last().unwrap().1, [place(3)], "the end reports it");
+    assert_eq!(bench.reported().1.last().unwrap().1, [cursor(3)], "the end of the thread sends it");
 }
 
 #[test]
-fn what_an_earlier_run_has_judged_is_shown_and_not_told() {
-    let mut bench = bench(vec![place(2)]);
+fn what_an_earlier_run_has_judged_is_recalled_and_not_reported() {
+    let mut bench = bench(vec![cursor(2)]);
     (1..=2).for_each(|n| bench.monitor().known(&fault(n)));
     bench.monitor().idle();
-    assert!(bench.told().1.is_empty());
+    assert!(bench.reported().1.is_empty());
     bench.monitor().record(&fault(3));
     bench.monitor().idle();
-    assert_eq!(bench.told().1, [(1, vec![place(3)])], "the count goes on where it was");
+    assert_eq!(bench.reported().1, [(1, vec![cursor(3)])], "the count goes on where it was");
 }
 
 #[test]
-fn what_a_thread_panicked_at_is_not_shown_to_the_next() {
-    let mut bench = bench(vec![place(1)]);
+fn what_a_thread_panicked_at_is_not_judged_by_the_next() {
+    let mut bench = bench(vec![cursor(1)]);
     bench.monitor().record(&fault(2));
     bench.monitor = None;
-    bench.told();
-    assert_eq!(bench.memory.get().places, [place(2)]);
+    bench.reported();
+    assert_eq!(bench.checkpoint.cursors(), [cursor(2)]);
     let mut next = LogMonitor::new(bench.setup.clone());
     next.known(&fault(2));
     next.record(&fault(3));
     next.idle();
-    assert!(bench.told().1.is_empty(), "one fault is none");
+    assert!(bench.reported().1.is_empty(), "one fault is none");
 }
 
 const GPU_RULES: &str = r#"

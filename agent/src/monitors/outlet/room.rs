@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// A number of places that threads wait for.
+/// A number of permits that threads wait for: a semaphore for threads.
 #[derive(Debug, Clone)]
 pub(super) struct Room(Arc<Inner>);
 
@@ -13,9 +13,9 @@ struct Inner {
     freed: Condvar,
 }
 
-/// So many places, until this is dropped.
+/// So many permits, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Permit {
     room: Room,
     size: usize,
 }
@@ -29,17 +29,17 @@ impl Room {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) >= wanted.min(self.0.limit)
     }
 
-    /// Waits for `wanted` places; a caller that wants more than there are gets all.
-    pub(super) fn take(&self, wanted: usize) -> Place {
+    /// Waits for `wanted` permits; a caller that wants more than there are gets all.
+    pub(super) fn acquire(&self, wanted: usize) -> Permit {
         let size = wanted.min(self.0.limit);
         let free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.0.freed.wait_while(free, |free| *free < size).unwrap_or_else(PoisonError::into_inner);
         *free -= size;
-        Place { room: self.clone(), size }
+        Permit { room: self.clone(), size }
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         *self.room.0.free.lock().unwrap_or_else(PoisonError::into_inner) += self.size;
         self.room.0.freed.notify_all();
@@ -51,16 +51,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_taken_and_given_back() {
+    fn permits_are_acquired_and_released() {
         let room = Room::new(10);
-        let (few, all) = (room.take(4), 6);
+        let (few, all) = (room.acquire(4), 6);
         assert!(room.has(all) && !room.has(all + 1) && !room.has(1000));
         drop(few);
-        let everything = room.take(1000);
+        let everything = room.acquire(1000);
         assert!(!room.has(1));
         let waiting = std::thread::spawn({
             let room = room.clone();
-            move || drop(room.take(3))
+            move || drop(room.acquire(3))
         });
         drop(everything);
         waiting.join().unwrap();

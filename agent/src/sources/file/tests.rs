@@ -7,7 +7,7 @@ use nodewell_rules::rule::TimestampFormat;
 use tempfile::TempDir;
 
 use super::*;
-use crate::sources::testing::{Running, Told};
+use crate::sources::testing::{Recorded, Running};
 
 struct Log {
     dir: TempDir,
@@ -37,7 +37,7 @@ impl Log {
     /// Following, at its end.
     fn follow(&self) -> Running {
         let running = self.start(TimestampFormat::None, FileStart::End, vec![]);
-        running.until(|told| told.running() && told.idles > 0);
+        running.until(|seen| seen.running() && seen.idles > 0);
         running
     }
 }
@@ -52,8 +52,8 @@ fn append(path: &Path, text: &str) {
     File::options().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-fn cursor(told: &Told, text: &str) -> FileCursor {
-    match told.records.iter().find(|record| record.text == text).unwrap().origin {
+fn cursor(seen: &Recorded, text: &str) -> FileCursor {
+    match seen.records.iter().find(|record| record.text == text).unwrap().origin {
         Origin::File { device, inode, offset } => FileCursor { device, inode, offset },
         ref other => panic!("{other:?}"),
     }
@@ -64,9 +64,9 @@ fn only_new_lines_count_and_they_know_where_they_are() {
     let log = Log::new("old 1\nold 2\n");
     let running = log.follow();
     log.append("new 1\nnew 2\n");
-    let told = running.until(|told| told.records.len() == 2);
-    assert_eq!(told.texts(), ["new 1", "new 2"]);
-    assert_eq!((cursor(&told, "new 1").offset, cursor(&told, "new 2").offset), (12, 18));
+    let seen = running.until(|seen| seen.records.len() == 2);
+    assert_eq!(seen.texts(), ["new 1", "new 2"]);
+    assert_eq!((cursor(&seen, "new 1").offset, cursor(&seen, "new 2").offset), (12, 18));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_line_that_was_unfinished_at_the_start_is_whole_when_it_ends() {
     let log = Log::new("old\nbegun ");
     let running = log.follow();
     log.append("and ended\n");
-    assert_eq!(running.until(|told| !told.records.is_empty()).texts(), ["begun and ended"]);
+    assert_eq!(running.until(|seen| !seen.records.is_empty()).texts(), ["begun and ended"]);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_last_line_without_a_newline_comes_when_it_is_quiet() {
     let log = Log::new("");
     let running = log.follow();
     log.append("no newline");
-    let told = running.until(|told| !told.records.is_empty());
-    assert_eq!(told.texts(), ["no newline"]);
+    let seen = running.until(|seen| !seen.records.is_empty());
+    assert_eq!(seen.texts(), ["no newline"]);
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_renamed_file_is_read_to_its_end_before_the_new_one() {
     log.append("1\n2 unterminated");
     fs::rename(&log.path, log.beside("app.log.1")).unwrap();
     log.append("3\n");
-    running.until(|told| told.texts() == ["1", "2 unterminated", "3"]);
+    running.until(|seen| seen.texts() == ["1", "2 unterminated", "3"]);
     // The writer has not been notified yet.
     append(&log.beside("app.log.1"), "4 to the old file\n");
     log.append("5\n");
-    let told = running.until(|told| told.records.len() == 5);
-    assert_eq!((told.gaps.len(), told.states.len()), (0, 1));
+    let seen = running.until(|seen| seen.records.len() == 5);
+    assert_eq!((seen.gaps.len(), seen.states.len()), (0, 1));
 }
 
 #[test]
@@ -106,12 +106,12 @@ fn a_file_that_is_renamed_within_the_glob_is_not_read_again() {
     let log = Log::new("");
     let glob = format!("{}*", log.path.display());
     let running = Running::start(source(&glob, TimestampFormat::None, FileStart::End, vec![]));
-    running.until(|told| told.running() && told.idles > 0);
+    running.until(|seen| seen.running() && seen.idles > 0);
     log.append("1\n");
-    running.until(|told| told.texts() == ["1"]);
+    running.until(|seen| seen.texts() == ["1"]);
     fs::rename(&log.path, log.beside("app.log.1")).unwrap();
     log.append("2\n");
-    running.until(|told| told.texts() == ["1", "2"]);
+    running.until(|seen| seen.texts() == ["1", "2"]);
 }
 
 #[test]
@@ -119,11 +119,11 @@ fn a_truncated_file_is_read_from_its_beginning() {
     let log = Log::new("");
     let running = log.follow();
     log.append("1\n2 longer than what follows\n");
-    running.until(|told| told.records.len() == 2);
+    running.until(|seen| seen.records.len() == 2);
     File::options().write(true).open(&log.path).unwrap().set_len(0).unwrap();
     log.append("3\n");
-    let told = running.until(|told| told.records.len() == 3);
-    assert_eq!(told.texts(), ["1", "2 longer than what follows", "3"]);
+    let seen = running.until(|seen| seen.records.len() == 3);
+    assert_eq!(seen.texts(), ["1", "2 longer than what follows", "3"]);
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn a_file_that_was_truncated_and_outgrew_its_old_self_is_a_gap() {
     let log = Log::new("");
     let running = log.follow();
     log.append("1 a\n");
-    running.until(|told| told.records.len() == 1);
+    running.until(|seen| seen.records.len() == 1);
     // One system call, so that the reader sees it only afterwards.
     let late = "2 something else, and longer than before\n";
     std::os::unix::fs::FileExt::write_all_at(&File::options().write(true).open(&log.path).unwrap(), late.as_bytes(), 0)
         .unwrap();
-    let told = running.until(|told| told.records.len() == 2);
-    assert_eq!((told.texts()[1], told.gaps.len()), (late.trim_end(), 1));
-    assert_eq!(told.gaps[0].lost, None);
+    let seen = running.until(|seen| seen.records.len() == 2);
+    assert_eq!((seen.texts()[1], seen.gaps.len()), (late.trim_end(), 1));
+    assert_eq!(seen.gaps[0].lost, None);
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn a_missing_file_is_blind_until_it_is_there_and_then_read_whole() {
     let path = dir.path().join("later/app.log");
     let glob = path.display().to_string();
     let running = Running::start(source(&glob, TimestampFormat::None, FileStart::End, vec![]));
-    let told = running.until(|told| told.idles > 0);
-    assert_eq!(told.blind(), Some("LogFileMissing"));
+    let seen = running.until(|seen| seen.idles > 0);
+    assert_eq!(seen.blind(), Some("LogFileMissing"));
     fs::create_dir(path.parent().unwrap()).unwrap();
     append(&path, "first\n");
-    let told = running.until(|told| told.running() && !told.records.is_empty());
-    assert_eq!(told.texts(), ["first"]);
+    let seen = running.until(|seen| seen.running() && !seen.records.is_empty());
+    assert_eq!(seen.texts(), ["first"]);
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn a_megabyte_nuls_and_bad_utf8_lose_no_neighbour() {
     log.append(&format!("before\n{}\n\0\0%s\n", "x".repeat(1 << 20)));
     let mut file = File::options().append(true).open(&log.path).unwrap();
     file.write_all(b"\xff\xfe\nafter\n").unwrap();
-    let told = running.until(|told| told.texts().last() == Some(&"after"));
-    let lengths: Vec<usize> = told.texts().iter().map(|text| text.chars().count()).collect();
+    let seen = running.until(|seen| seen.texts().last() == Some(&"after"));
+    let lengths: Vec<usize> = seen.texts().iter().map(|text| text.chars().count()).collect();
     assert_eq!(lengths, [6, 64 * 1024, 4, 2, 5]);
 }
 
@@ -172,43 +172,43 @@ fn a_lookback_reads_old_lines_by_their_time() {
     let log = Log::new("2026-01-01T00:00:00Z old\n2026-01-02T00:00:00Z in time\n  its second line\n");
     let since = FileStart::Since("2026-01-02T00:00:00Z".parse().unwrap());
     let running = log.start(TimestampFormat::Rfc3339, since, vec![]);
-    let told = running.until(|told| told.idles > 0);
-    assert_eq!(told.texts(), ["in time", "  its second line"]);
-    assert_eq!(told.records[1].time, told.records[0].time);
+    let seen = running.until(|seen| seen.idles > 0);
+    assert_eq!(seen.texts(), ["in time", "  its second line"]);
+    assert_eq!(seen.records[1].time, seen.records[0].time);
 }
 
 #[test]
 fn a_cursor_goes_on_behind_its_line_and_new_files_are_read_whole() {
     let log = Log::new("");
-    let told = {
+    let seen = {
         let running = log.follow();
         log.append("1\n2\n");
-        running.until(|told| told.records.len() == 2)
+        running.until(|seen| seen.records.len() == 2)
     };
-    let cursors = vec![cursor(&told, "1")];
+    let cursors = vec![cursor(&seen, "1")];
     log.append("3\n");
-    let again = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|told| told.idles > 0);
+    let again = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|seen| seen.idles > 0);
     assert_eq!((again.texts(), again.gaps.len()), (vec!["2", "3"], 0));
     fs::rename(&log.path, log.beside("app.log.1")).unwrap();
     log.append("4\n");
-    let rotated = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|told| told.idles > 0);
+    let rotated = log.start(TimestampFormat::None, FileStart::End, cursors.clone()).until(|seen| seen.idles > 0);
     assert_eq!((rotated.texts(), rotated.gaps.len()), (vec!["2", "3", "4"], 0));
-    // In another folder: kept alive, or the new file could get its inode.
+    // In another folder: the old file still exists, or the new file could get its inode.
     fs::create_dir(log.beside("away")).unwrap();
     fs::rename(log.beside("app.log.1"), log.beside("away/app.log.1")).unwrap();
-    let gone = log.start(TimestampFormat::None, FileStart::End, cursors).until(|told| told.idles > 0);
+    let gone = log.start(TimestampFormat::None, FileStart::End, cursors).until(|seen| seen.idles > 0);
     assert_eq!((gone.texts(), gone.gaps.len()), (vec!["4"], 1));
 }
 
 #[test]
 fn what_came_and_went_between_two_reads_comes_in_between() {
     let log = Log::new("");
-    let told = {
+    let seen = {
         let running = log.follow();
         log.append("1\n");
-        running.until(|told| told.records.len() == 1)
+        running.until(|seen| seen.records.len() == 1)
     };
-    let cursors = vec![cursor(&told, "1")];
+    let cursors = vec![cursor(&seen, "1")];
     fs::write(log.beside("app.log.7"), "long ago\n").unwrap();
     fs::write(log.beside("app.log-debug"), "another log\n").unwrap();
     let generations = ["2\n", "3\n", "4\n", "5\n", "6\n"];
@@ -224,7 +224,7 @@ fn what_came_and_went_between_two_reads_comes_in_between() {
         File::options().append(true).open(log.beside(name)).unwrap().set_modified(written).unwrap();
     }
     fs::rename(log.beside("app.log-3"), log.beside("app.log-3.gz")).unwrap();
-    let again = log.start(TimestampFormat::None, FileStart::End, cursors).until(|told| told.records.len() >= 4);
+    let again = log.start(TimestampFormat::None, FileStart::End, cursors).until(|seen| seen.records.len() >= 4);
     assert_eq!(again.texts(), ["2", "3", "5", "6"]);
     assert!(again.gaps.len() == 1 && again.gaps[0].message.contains("app.log-3.gz"), "{:?}", again.gaps);
 }
@@ -232,14 +232,14 @@ fn what_came_and_went_between_two_reads_comes_in_between() {
 #[test]
 fn a_file_that_shrank_before_it_was_read_is_a_gap() {
     let log = Log::new("");
-    let told = {
+    let seen = {
         let running = log.follow();
         log.append("a line\nanother line\n");
-        running.until(|told| told.records.len() == 2)
+        running.until(|seen| seen.records.len() == 2)
     };
     fs::write(&log.path, "new\n").unwrap();
-    let cursors = vec![cursor(&told, "another line")];
-    let again = log.start(TimestampFormat::None, FileStart::End, cursors).until(|told| told.idles > 0);
+    let cursors = vec![cursor(&seen, "another line")];
+    let again = log.start(TimestampFormat::None, FileStart::End, cursors).until(|seen| seen.idles > 0);
     assert_eq!((again.texts(), again.gaps.len()), (vec!["new"], 1));
 }
 
@@ -254,25 +254,25 @@ fn a_file_that_must_not_be_read_is_blind_until_it_may() {
     let log = Log::new("old\n");
     fs::set_permissions(&log.path, fs::Permissions::from_mode(0o000)).unwrap();
     let running = log.start(TimestampFormat::None, FileStart::End, vec![]);
-    assert_eq!(running.until(|told| told.idles > 0).blind(), Some("PermissionDenied"));
+    assert_eq!(running.until(|seen| seen.idles > 0).blind(), Some("PermissionDenied"));
     fs::set_permissions(&log.path, fs::Permissions::from_mode(0o600)).unwrap();
     // The folder changes, so it is looked at again.
     fs::write(log.beside("other"), "").unwrap();
-    running.until(|told| told.running());
+    running.until(|seen| seen.running());
     log.append("new\n");
-    assert_eq!(running.until(|told| !told.records.is_empty()).texts(), ["new"]);
+    assert_eq!(running.until(|seen| !seen.records.is_empty()).texts(), ["new"]);
 }
 
 #[test]
 fn a_file_that_answers_with_errors_is_blind() {
     // The kernel answers EIO to a read at address 0 of a process.
     let running = Running::start(source("/proc/self/mem", TimestampFormat::None, FileStart::End, vec![]));
-    let told = running.until(|told| told.idles > 0);
-    assert_eq!(told.blind(), Some("LogFileUnreadable"));
+    let seen = running.until(|seen| seen.idles > 0);
+    assert_eq!(seen.blind(), Some("LogFileUnreadable"));
 }
 
 #[test]
-fn mistakes_in_the_spec_are_told_before_reading() {
+fn errors_in_the_spec_are_reported_before_reading() {
     let reader = FileReader {
         name: "app".into(),
         paths: vec!["/x/[".into()],

@@ -92,8 +92,8 @@ impl Watch {
             if events.is_empty() {
                 break;
             }
-            let telling = |flags: AddWatchFlags| flags.contains(AddWatchFlags::IN_Q_OVERFLOW);
-            moved |= events.iter().any(|event| telling(event.mask) || self.folders.contains(&event.wd));
+            let concerns_us = |flags: AddWatchFlags| flags.contains(AddWatchFlags::IN_Q_OVERFLOW);
+            moved |= events.iter().any(|event| concerns_us(event.mask) || self.folders.contains(&event.wd));
         }
         moved
     }

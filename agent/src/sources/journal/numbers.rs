@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numberings_tell_nothing() {
+    fn other_numberings_show_nothing() {
         assert_eq!(between(&cursor("a1", "f"), &cursor("a2", "10")), None);
         assert_eq!(between(&cursor("a1", "f"), &cursor("a1", "f")), None);
         assert_eq!(between(&cursor("a1", "f"), "nonsense"), None);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::sources::testing::{Running, Told};
+use crate::sources::testing::{Recorded, Running};
 
 mod journald;
 
@@ -80,8 +80,8 @@ fn options(directory: &Path, start: JournalStart) -> JournalOptions {
     JournalOptions { directory: Some(directory.to_owned()), start, ..JournalOptions::default() }
 }
 
-fn cursor(told: &Told, text: &str) -> String {
-    let record = told.records.iter().find(|record| record.text == text).unwrap();
+fn cursor(seen: &Recorded, text: &str) -> String {
+    let record = seen.records.iter().find(|record| record.text == text).unwrap();
     match &record.origin {
         nodewell_model::Origin::Journal { cursor } => cursor.clone(),
         other => panic!("{other:?}"),
@@ -89,11 +89,11 @@ fn cursor(told: &Told, text: &str) -> String {
 }
 
 #[test]
-fn an_absent_library_is_blind_and_says_which() {
+fn an_absent_library_is_blind_and_named() {
     let options = JournalOptions { library: "libnodewell-absent.so.0".into(), ..JournalOptions::default() };
-    let told = Running::start(Journal::new(options)).until(|told| told.idles > 0);
-    assert_eq!(told.blind(), Some("JournalUnavailable"));
-    assert!(format!("{:?}", told.states).contains("libnodewell-absent.so.0"));
+    let seen = Running::start(Journal::new(options)).until(|seen| seen.idles > 0);
+    assert_eq!(seen.blind(), Some("JournalUnavailable"));
+    assert!(format!("{:?}", seen.states).contains("libnodewell-absent.so.0"));
 }
 
 #[test]
@@ -102,19 +102,19 @@ fn a_missing_journal_is_blind_until_it_appears() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().join("journal");
-    let running = Running::start(Journal::new(options(&place, JournalStart::Head)));
-    assert_eq!(running.until(|told| told.idles > 0).blind(), Some("JournalMissing"));
-    fs::create_dir(&place).unwrap();
-    running.until(|told| told.blind() == Some("JournalEmpty"));
-    written(&place.join("system.journal"), &entry(1, "there", &[]));
-    let told = running.until(|told| told.running() && !told.records.is_empty());
-    assert_eq!(told.texts(), ["there"]);
+    let directory = dir.path().join("journal");
+    let running = Running::start(Journal::new(options(&directory, JournalStart::Head)));
+    assert_eq!(running.until(|seen| seen.idles > 0).blind(), Some("JournalMissing"));
+    fs::create_dir(&directory).unwrap();
+    running.until(|seen| seen.blind() == Some("JournalEmpty"));
+    written(&directory.join("system.journal"), &entry(1, "there", &[]));
+    let seen = running.until(|seen| seen.running() && !seen.records.is_empty());
+    assert_eq!(seen.texts(), ["there"]);
 }
 
 #[test]
-fn entries_keep_their_time_and_fields_and_others_are_passed_over() {
-    if !usable("entries_keep_their_time_and_fields_and_others_are_passed_over") {
+fn entries_have_their_time_and_fields_and_others_are_passed_over() {
+    if !usable("entries_have_their_time_and_fields_and_others_are_passed_over") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -127,12 +127,12 @@ fn entries_keep_their_time_and_fields_and_others_are_passed_over() {
         entry(6, "last %s", &[]),
     ];
     written(&dir.path().join("system.journal"), &entries.concat());
-    let told = Running::start(Journal::new(options(dir.path(), JournalStart::Head))).until(|told| told.idles > 0);
-    let lengths: Vec<usize> = told.texts().iter().map(|text| text.len()).collect();
+    let seen = Running::start(Journal::new(options(dir.path(), JournalStart::Head))).until(|seen| seen.idles > 0);
+    let lengths: Vec<usize> = seen.texts().iter().map(|text| text.len()).collect();
     assert_eq!(lengths, [16, 15, FIELD_LIMIT_BYTES, 7]);
-    assert_eq!(told.records[0].time, Timestamp::from_second(1_700_000_001).unwrap());
-    assert_eq!(told.records[0].fields, [("SYSLOG_IDENTIFIER", "systemd".to_owned()), ("_PID", "1".to_owned())]);
-    assert_eq!(told.gaps, []);
+    assert_eq!(seen.records[0].time, Timestamp::from_second(1_700_000_001).unwrap());
+    assert_eq!(seen.records[0].fields, [("SYSLOG_IDENTIFIER", "systemd".to_owned()), ("_PID", "1".to_owned())]);
+    assert_eq!(seen.gaps, []);
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn matches_are_alternatives() {
     written(&dir.path().join("system.journal"), &entries.concat());
     let mut options = options(dir.path(), JournalStart::Head);
     options.matches = vec![("_PID".into(), "1".into()), ("UNIT".into(), "y".into())];
-    let told = Running::start(Journal::new(options)).until(|told| told.idles > 0);
-    assert_eq!(told.texts(), ["a", "c"]);
+    let seen = Running::start(Journal::new(options)).until(|seen| seen.idles > 0);
+    assert_eq!(seen.texts(), ["a", "c"]);
 }
 
 #[test]
@@ -158,16 +158,16 @@ fn new_entries_are_followed_through_a_rotation() {
     let file = dir.path().join("system.journal");
     written(&file, &entry(1, "old", &[]));
     let running = Running::start(Journal::new(options(dir.path(), JournalStart::Tail)));
-    running.until(|told| told.running() && told.idles > 0);
+    running.until(|seen| seen.running() && seen.idles > 0);
     written(&file, &entry(2, "new", &[]));
-    running.until(|told| told.texts() == ["new"]);
+    running.until(|seen| seen.texts() == ["new"]);
     fs::rename(&file, dir.path().join("system@1.journal")).unwrap();
     written(&file, &entry(3, "after rotation", &[]));
-    running.until(|told| told.texts() == ["new", "after rotation"]);
+    running.until(|seen| seen.texts() == ["new", "after rotation"]);
     fs::remove_file(dir.path().join("system@1.journal")).unwrap();
     written(&file, &entry(4, "after vacuum", &[]));
-    let told = running.until(|told| told.texts() == ["new", "after rotation", "after vacuum"]);
-    assert_eq!((told.states, told.gaps), (vec![SourceState::Running], vec![]));
+    let seen = running.until(|seen| seen.texts() == ["new", "after rotation", "after vacuum"]);
+    assert_eq!((seen.states, seen.gaps), (vec![SourceState::Running], vec![]));
 }
 
 #[test]
@@ -179,15 +179,15 @@ fn a_cursor_goes_on_behind_its_entry_and_a_vacuumed_one_is_a_gap() {
     let old = dir.path().join("system@1.journal");
     written(&old, &(entry(1, "a", &[]) + &entry(2, "b", &[])));
     written(&dir.path().join("system.journal"), &entry(3, "c", &[]));
-    let told = Running::start(Journal::new(options(dir.path(), JournalStart::Head))).until(|told| told.idles > 0);
-    let after = JournalStart::After(cursor(&told, "a"));
-    let again = Running::start(Journal::new(options(dir.path(), after.clone()))).until(|told| told.idles > 0);
+    let seen = Running::start(Journal::new(options(dir.path(), JournalStart::Head))).until(|seen| seen.idles > 0);
+    let after = JournalStart::After(cursor(&seen, "a"));
+    let again = Running::start(Journal::new(options(dir.path(), after.clone()))).until(|seen| seen.idles > 0);
     assert_eq!((again.texts(), again.gaps.len()), (vec!["b", "c"], 0));
     fs::remove_file(old).unwrap();
-    let vacuumed = Running::start(Journal::new(options(dir.path(), after))).until(|told| told.idles > 0);
+    let vacuumed = Running::start(Journal::new(options(dir.path(), after))).until(|seen| seen.idles > 0);
     assert_eq!((vacuumed.texts(), vacuumed.gaps.len()), (vec!["c"], 1));
     let nonsense = JournalStart::After("nonsense".into());
-    let lost = Running::start(Journal::new(options(dir.path(), nonsense))).until(|told| told.idles > 0);
+    let lost = Running::start(Journal::new(options(dir.path(), nonsense))).until(|seen| seen.idles > 0);
     assert_eq!((lost.texts().len(), lost.gaps.len()), (0, 1));
 }
 
@@ -200,8 +200,8 @@ fn a_time_is_a_start() {
     let entries = [entry(1, "before", &[]), entry(5, "at", &[]), entry(6, "after", &[])];
     written(&dir.path().join("system.journal"), &entries.concat());
     let since = JournalStart::Since(Timestamp::from_second(1_700_000_005).unwrap());
-    let told = Running::start(Journal::new(options(dir.path(), since))).until(|told| told.idles > 0);
-    assert_eq!(told.texts(), ["at", "after"]);
+    let seen = Running::start(Journal::new(options(dir.path(), since))).until(|seen| seen.idles > 0);
+    assert_eq!(seen.texts(), ["at", "after"]);
 }
 
 #[test]
@@ -220,6 +220,6 @@ fn a_damaged_file_neither_stops_nor_spins() {
     fs::write(&file, bytes).unwrap();
     written(&dir.path().join("system.journal"), &entry(1000, "the neighbour", &[]));
     let running = Running::start(Journal::new(options(dir.path(), JournalStart::Head)));
-    let told = running.until(|told| told.texts().contains(&"the neighbour") && told.idles > 0);
-    assert!(told.running() && told.idles < 10, "{} idles", told.idles);
+    let seen = running.until(|seen| seen.texts().contains(&"the neighbour") && seen.idles > 0);
+    assert!(seen.running() && seen.idles < 10, "{} idles", seen.idles);
 }

@@ -7,7 +7,7 @@ use nodewell_model::{BootId, Origin, Record};
 use super::{
     expect::Expectations,
     parse::{KmsgRecord, parse},
-    stamp::{Reading, Stamper},
+    stamp::{ReadTime, Stamper},
 };
 use crate::sources::{Gap, Sink};
 
@@ -50,7 +50,7 @@ impl Intake {
     }
 
     /// Judges one record; true if it was one.
-    pub(crate) fn take(&mut self, raw: &[u8], reading: Reading, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn take(&mut self, raw: &[u8], read_at: ReadTime, sink: &mut dyn Sink) -> bool {
         let Some(record) = parse(raw) else {
             sink.passed_over();
             return false;
@@ -58,31 +58,31 @@ impl Intake {
         if let Some(known) = self.known_through.filter(|known| record.sequence <= *known) {
             self.met_known |= record.sequence == known;
             if self.shows_known {
-                self.pass(&record, reading, Past::Known, sink);
+                self.pass(&record, read_at, Past::Known, sink);
             }
             return true;
         }
         self.known_through = None;
-        self.note_gap(record.sequence, reading, sink);
+        self.note_gap(record.sequence, read_at, sink);
         self.newest = Some(record.sequence);
-        self.pass(&record, reading, Past::New, sink);
+        self.pass(&record, read_at, Past::New, sink);
         true
     }
 
     /// Every record has a number, whatever its facility: what is missing between two was lost.
-    fn note_gap(&self, sequence: u64, reading: Reading, sink: &mut dyn Sink) {
+    fn note_gap(&self, sequence: u64, read_at: ReadTime, sink: &mut dyn Sink) {
         // A lower number than before is another ring (a saved log of two boots), not a loss.
         let expected = self.newest.and_then(|newest| newest.checked_add(1));
         let Some(lost) = expected.and_then(|expected| sequence.checked_sub(expected)).filter(|lost| *lost > 0) else {
             return;
         };
         let message = format!("{lost} kernel log records were overwritten before they could be read");
-        sink.gap(Gap { lost: Some(lost), time: reading.wall, message });
+        sink.gap(Gap { lost: Some(lost), time: read_at.wall, message });
     }
 
-    fn pass(&mut self, record: &KmsgRecord<'_>, reading: Reading, past: Past, sink: &mut dyn Sink) {
+    fn pass(&mut self, record: &KmsgRecord<'_>, read_at: ReadTime, past: Past, sink: &mut dyn Sink) {
         // From any writer: a record that woke us shows how far the kernel's clock is off.
-        let time = self.stamper.stamp(reading, record.since_boot);
+        let time = self.stamper.stamp(read_at, record.since_boot);
         let injected = if past == Past::New { self.injected(record) } else { None };
         if injected.is_none() && !self.facilities.contains(&record.facility) {
             if past == Past::New {

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused() {
+    fn what_is_no_record_is_rejected() {
         for raw in [
             &b""[..],
             b"6,1,2,-",

@@ -22,7 +22,7 @@ pub(crate) enum Arrival {
 
 /// The clocks at the moment of reading.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading {
+pub(crate) struct ReadTime {
     pub(crate) wall: Timestamp,
     pub(crate) monotonic: Duration,
     pub(crate) arrival: Arrival,
@@ -36,14 +36,14 @@ pub(crate) struct Stamper {
 
 impl Stamper {
     /// The wall time of a record that the kernel stamped `since_boot`; never after the reading.
-    pub(crate) fn stamp(&mut self, reading: Reading, since_boot: Duration) -> Timestamp {
-        let measured = signed(reading.monotonic).saturating_sub(signed(since_boot));
-        if reading.arrival == Arrival::Woke {
+    pub(crate) fn stamp(&mut self, read_at: ReadTime, since_boot: Duration) -> Timestamp {
+        let measured = signed(read_at.monotonic).saturating_sub(signed(since_boot));
+        if read_at.arrival == Arrival::Woke {
             self.skew = if measured.abs() < FRESH { SignedDuration::ZERO } else { measured };
         }
-        let skew = if reading.arrival == Arrival::Backlog { SignedDuration::ZERO } else { self.skew };
+        let skew = if read_at.arrival == Arrival::Backlog { SignedDuration::ZERO } else { self.skew };
         let age = measured.saturating_sub(skew).max(SignedDuration::ZERO);
-        reading.wall.saturating_sub(age).unwrap_or(Timestamp::UNIX_EPOCH)
+        read_at.wall.saturating_sub(age).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     fn ages(records: &[(Arrival, u64)]) -> Vec<i64> {
         let mut stamper = Stamper::default();
         let wall = Timestamp::from_second(NOW).unwrap();
-        let reading = |arrival| Reading { wall, monotonic: Duration::from_secs(100), arrival };
+        let reading = |arrival| ReadTime { wall, monotonic: Duration::from_secs(100), arrival };
         records
             .iter()
             .map(|(arrival, ms)| {

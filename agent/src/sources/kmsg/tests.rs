@@ -18,8 +18,8 @@ fn at(path: &Path) -> KmsgOptions {
     KmsgOptions { input: KmsgInput::Path(path.into()), ..KmsgOptions::default() }
 }
 
-/// As systemd passes it on: open, and at any place.
-fn handed(descriptor: impl Into<OwnedFd>, otherwise: &Path) -> KmsgInput {
+/// As socket activation passes it on: open, and at any position.
+fn activated(descriptor: impl Into<OwnedFd>, otherwise: &Path) -> KmsgInput {
     KmsgInput::Open { descriptor: Arc::new(descriptor.into()), otherwise: otherwise.to_owned() }
 }
 
@@ -37,13 +37,13 @@ fn a_file_is_read_and_followed() {
     let path = dir.path().join("kmsg");
     fs::write(&path, "3,7,1000,-;first\n SUBSYSTEM=block\n6,8,1001,-;second\n").unwrap();
     let running = Running::start(Kmsg::new(at(&path)));
-    let told = running.until(|told| told.records.len() == 2 && told.idles > 0);
-    assert_eq!(told.texts(), ["first", "second"]);
-    assert_eq!(told.records[0].fields, [("SUBSYSTEM", "block".to_owned()), ("PRIORITY", "3".to_owned())]);
+    let seen = running.until(|seen| seen.records.len() == 2 && seen.idles > 0);
+    assert_eq!(seen.texts(), ["first", "second"]);
+    assert_eq!(seen.records[0].fields, [("SUBSYSTEM", "block".to_owned()), ("PRIORITY", "3".to_owned())]);
     append(&path, "6,9,1002,-;third\n");
-    let told = running.until(|told| told.records.len() == 3);
-    assert_eq!(told.lost(), 0);
-    assert!(Timestamp::now().duration_since(told.records[2].time).as_secs() < 5, "stamped on reading");
+    let seen = running.until(|seen| seen.records.len() == 3);
+    assert_eq!(seen.lost(), 0);
+    assert!(Timestamp::now().duration_since(seen.records[2].time).as_secs() < 5, "stamped on reading");
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn missing_numbers_are_a_counted_gap_whatever_their_facility() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kmsg");
     fs::write(&path, "6,1,1,-;a\n14,2,2,-;user space\n6,6,3,-;b\n6,7,4,-;c\n6,0,1,-;another boot\n").unwrap();
-    let told = Running::start(Kmsg::new(at(&path))).until(|told| told.records.len() == 4);
-    assert_eq!(told.texts(), ["a", "b", "c", "another boot"]);
-    assert_eq!((told.gaps.len(), told.lost()), (1, 3));
-    assert_eq!(told.passed_over, 1);
+    let seen = Running::start(Kmsg::new(at(&path))).until(|seen| seen.records.len() == 4);
+    assert_eq!(seen.texts(), ["a", "b", "c", "another boot"]);
+    assert_eq!((seen.gaps.len(), seen.lost()), (1, 3));
+    assert_eq!(seen.passed_over, 1);
 }
 
 #[test]
@@ -63,11 +63,11 @@ fn a_fifo_outlives_its_writers() {
     let path = dir.path().join("kmsg");
     mkfifo(&path, Mode::S_IRWXU).unwrap();
     let running = Running::start(Kmsg::new(at(&path)));
-    running.until(|told| told.running());
+    running.until(|seen| seen.running());
     append(&path, "6,1,1,-;one\n");
-    running.until(|told| told.texts() == ["one"]);
+    running.until(|seen| seen.texts() == ["one"]);
     append(&path, "6,2,2,-;two\n");
-    running.until(|told| told.texts() == ["one", "two"]);
+    running.until(|seen| seen.texts() == ["one", "two"]);
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn a_line_of_a_megabyte_loses_no_neighbour() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kmsg");
     fs::write(&path, format!("6,1,1,-;a\n6,2,2,-;{}\ngarbage\n6,3,3,-;b\0%s\\xff\n", "x".repeat(1 << 20))).unwrap();
-    let told = Running::start(Kmsg::new(at(&path))).until(|told| told.records.len() == 3);
-    assert_eq!((told.texts()[0], told.texts()[2], told.lost()), ("a", "b\0%s\u{fffd}", 0));
+    let seen = Running::start(Kmsg::new(at(&path))).until(|seen| seen.records.len() == 3);
+    assert_eq!((seen.texts()[0], seen.texts()[2], seen.lost()), ("a", "b\0%s\u{fffd}", 0));
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn an_injected_record_is_heard_once_and_marked_as_a_test() {
     let running = Running::start(Kmsg::new(options));
     let line = "nodewell-inject n1: Oops: 0000 [#1]";
     append(&path, &format!("14,1,1,-;{line}\n14,2,2,-;{line}\n14,3,3,-;Oops: 0000 [#1]\n6,4,4,-;end\n"));
-    let told = running.until(|told| told.texts().last() == Some(&"end"));
-    assert_eq!(told.texts(), ["Oops: 0000 [#1]", "end"]);
-    assert_eq!(told.records.iter().map(|r| r.test).collect::<Vec<_>>(), [true, false]);
+    let seen = running.until(|seen| seen.texts().last() == Some(&"end"));
+    assert_eq!(seen.texts(), ["Oops: 0000 [#1]", "end"]);
+    assert_eq!(seen.records.iter().map(|r| r.test).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]
@@ -99,11 +99,11 @@ fn a_missing_log_is_blind_until_it_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kmsg");
     let running = Running::start(Kmsg::new(at(&path)));
-    let told = running.until(|told| !told.states.is_empty());
-    assert_eq!(told.blind(), Some("KmsgMissing"));
+    let seen = running.until(|seen| !seen.states.is_empty());
+    assert_eq!(seen.blind(), Some("KmsgMissing"));
     fs::write(&path, "6,1,1,-;there\n").unwrap();
-    let told = running.until(|told| told.running() && !told.records.is_empty());
-    assert_eq!(told.texts(), ["there"]);
+    let seen = running.until(|seen| seen.running() && !seen.records.is_empty());
+    assert_eq!(seen.texts(), ["there"]);
 }
 
 #[test]
@@ -115,19 +115,19 @@ fn a_log_that_must_not_be_read_is_blind() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kmsg");
     File::options().append(true).create(true).mode(0o000).open(&path).unwrap();
-    let told = Running::start(Kmsg::new(at(&path))).until(|told| told.idles > 0);
-    assert_eq!(told.blind(), Some("PermissionDenied"));
+    let seen = Running::start(Kmsg::new(at(&path))).until(|seen| seen.idles > 0);
+    assert_eq!(seen.blind(), Some("PermissionDenied"));
 }
 
 #[test]
 fn a_pipe_without_writers_is_blind() {
     let (reader, mut writer) = std::io::pipe().unwrap();
-    let options = KmsgOptions { input: handed(reader, &nowhere()), ..KmsgOptions::default() };
+    let options = KmsgOptions { input: activated(reader, &nowhere()), ..KmsgOptions::default() };
     let running = Running::start(Kmsg::new(options));
     writer.write_all(b"6,1,1,-;last words\n").unwrap();
     drop(writer);
-    let told = running.until(|told| told.blind() == Some("KmsgUnreadable"));
-    assert_eq!(told.texts(), ["last words"]);
+    let seen = running.until(|seen| seen.blind() == Some("KmsgUnreadable"));
+    assert_eq!(seen.texts(), ["last words"]);
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn a_descriptor_is_read_from_its_beginning_wherever_another_left_it() {
     file.read_to_end(&mut Vec::new()).unwrap();
     let shared = file.try_clone().unwrap();
     for reader in [file, shared] {
-        let options = KmsgOptions { input: handed(reader, &nowhere()), ..KmsgOptions::default() };
-        let told = Running::start(Kmsg::new(options)).until(|told| told.records.len() == 2);
-        assert_eq!((told.texts(), told.lost()), (vec!["first", "second"], 0));
+        let options = KmsgOptions { input: activated(reader, &nowhere()), ..KmsgOptions::default() };
+        let seen = Running::start(Kmsg::new(options)).until(|seen| seen.records.len() == 2);
+        assert_eq!((seen.texts(), seen.lost()), (vec!["first", "second"], 0));
     }
 }
 
@@ -151,9 +151,9 @@ fn a_descriptor_that_fails_gives_way_to_the_path() {
     let path = dir.path().join("kmsg");
     fs::write(&path, "6,1,1,-;by its path\n").unwrap();
     let folder = File::open(dir.path()).unwrap();
-    let options = KmsgOptions { input: handed(folder, &path), ..KmsgOptions::default() };
-    let told = Running::start(Kmsg::new(options)).until(|told| told.running() && !told.records.is_empty());
-    assert_eq!(told.texts(), ["by its path"]);
+    let options = KmsgOptions { input: activated(folder, &path), ..KmsgOptions::default() };
+    let seen = Running::start(Kmsg::new(options)).until(|seen| seen.running() && !seen.records.is_empty());
+    assert_eq!(seen.texts(), ["by its path"]);
 }
 
 /// The machine's kernel log, for one test at a time, with the kernel's limit on writers lifted and put back.
@@ -209,11 +209,11 @@ fn token() -> String {
 fn real_records_arrive_with_their_bytes_and_the_present_time() {
     let Some(kmsg) = RealKmsg::open("real_records_arrive_with_their_bytes_and_the_present_time") else { return };
     let running = Running::start(Kmsg::new(real(KmsgStart::End)));
-    running.until(|told| told.running() && told.idles > 0);
+    running.until(|seen| seen.running() && seen.idles > 0);
     let token = token();
     kmsg.write(&format!("{token} tab\tbackslash\\ äö %s"));
-    let told = running.until(|told| told.texts().iter().any(|text| text.starts_with(&token)));
-    let record = told.records.iter().find(|record| record.text.starts_with(&token)).unwrap();
+    let seen = running.until(|seen| seen.texts().iter().any(|text| text.starts_with(&token)));
+    let record = seen.records.iter().find(|record| record.text.starts_with(&token)).unwrap();
     assert_eq!(record.text, format!("{token} tab\tbackslash\\ äö %s"));
     let age = Timestamp::now().duration_since(record.time);
     assert!(age.as_secs() < 5 && !age.is_negative(), "{age:?}");
@@ -224,10 +224,10 @@ fn what_user_space_writes_is_not_taken_for_the_kernel() {
     let Some(kmsg) = RealKmsg::open("what_user_space_writes_is_not_taken_for_the_kernel") else { return };
     let source = Kmsg::new(KmsgOptions { start: KmsgStart::End, ..KmsgOptions::default() });
     let running = Running::start(source);
-    running.until(|told| told.running() && told.idles > 0);
+    running.until(|seen| seen.running() && seen.idles > 0);
     (&kmsg.device).write_all(b"<6>nodewell-test: claims to be the kernel\n").unwrap();
-    let told = running.until(|told| told.passed_over > 0 && told.idles > 1);
-    assert!(!told.texts().iter().any(|text| text.contains("claims to be the kernel")));
+    let seen = running.until(|seen| seen.passed_over > 0 && seen.idles > 1);
+    assert!(!seen.texts().iter().any(|text| text.contains("claims to be the kernel")));
 }
 
 #[test]
@@ -236,16 +236,16 @@ fn a_cursor_goes_on_behind_its_record() {
     let token = token();
     (0..3).for_each(|n| kmsg.write(&format!("{token} {n}")));
     let mine = |text: &&str| text.starts_with(&token);
-    let told = Running::start(Kmsg::new(real(KmsgStart::Oldest)))
-        .until(|told| told.texts().into_iter().filter(mine).count() == 3);
-    let first = told.records.iter().find(|record| record.text.starts_with(&token)).unwrap();
+    let seen = Running::start(Kmsg::new(real(KmsgStart::Oldest)))
+        .until(|seen| seen.texts().into_iter().filter(mine).count() == 3);
+    let first = seen.records.iter().find(|record| record.text.starts_with(&token)).unwrap();
     let nodewell_model::Origin::Kmsg { boot_id, sequence } = first.origin else { unreachable!() };
-    let input = handed(File::open("/dev/kmsg").unwrap(), &nowhere());
+    let input = activated(File::open("/dev/kmsg").unwrap(), &nowhere());
     let options = KmsgOptions { input, ..real(KmsgStart::After { boot_id, sequence }) };
-    let told = Running::start(Kmsg::new(options)).until(|told| told.idles > 0);
-    let seen: Vec<&str> = told.texts().into_iter().filter(mine).collect();
-    assert_eq!(seen, [format!("{token} 1"), format!("{token} 2")]);
-    assert_eq!(told.lost(), 0);
+    let seen = Running::start(Kmsg::new(options)).until(|seen| seen.idles > 0);
+    let texts: Vec<&str> = seen.texts().into_iter().filter(mine).collect();
+    assert_eq!(texts, [format!("{token} 1"), format!("{token} 2")]);
+    assert_eq!(seen.lost(), 0);
 }
 
 #[test]
@@ -261,15 +261,15 @@ fn an_overrun_ring_is_counted_to_the_last_record() {
     let facilities = (0..24).collect();
     let options = KmsgOptions { facilities, ..real(KmsgStart::After { boot_id, sequence }) };
     let running = Running::start(Kmsg::new(options));
-    let told = running.until(|told| told.texts().contains(&"nodewell-test: end of the flood"));
-    let last = told.records.iter().rfind(|record| record.text == "nodewell-test: end of the flood").unwrap();
+    let seen = running.until(|seen| seen.texts().contains(&"nodewell-test: end of the flood"));
+    let last = seen.records.iter().rfind(|record| record.text == "nodewell-test: end of the flood").unwrap();
     let nodewell_model::Origin::Kmsg { sequence: end, .. } = last.origin else { unreachable!() };
-    let seen = told
+    let read = seen
         .records
         .iter()
         .filter(|r| matches!(r.origin, nodewell_model::Origin::Kmsg { sequence, .. } if sequence <= end));
-    assert!(told.lost() > 0);
-    assert_eq!(told.lost() + seen.count() as u64, end - sequence);
+    assert!(seen.lost() > 0);
+    assert_eq!(seen.lost() + read.count() as u64, end - sequence);
 }
 
 #[test]

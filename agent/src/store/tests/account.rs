@@ -15,7 +15,7 @@ fn big(key: &str, bytes: usize) -> Vec<Row> {
     vec![row(Table::Events, key, &"x".repeat(bytes))]
 }
 
-fn in_trouble() -> Account {
+fn failing() -> Account {
     let mut account = Account::default();
     account.work_begins(Instant::now());
     account.hangs("a disk that hangs".to_owned());
@@ -44,7 +44,7 @@ fn rows_that_could_not_be_written_lie_under_newer_ones() {
     let bytes = batch.bytes();
     account.put(vec![row(Table::Claims, "a", "new")], Pace::Lazily, now);
     account.put_all(&[Table::Totals], Vec::new(), now);
-    account.pending.give_back(batch);
+    account.pending.put_back(batch);
     let rows: Vec<(Table, Vec<_>)> = account.pending.rows().map(|(table, rows)| (table, rows.collect())).collect();
     assert_eq!(rows, [(Table::Claims, vec![("a", Some("new")), ("b", Some("old"))])]);
     assert!(account.pending.cleared().contains(&Table::Totals));
@@ -65,13 +65,13 @@ fn the_same_row_again_takes_no_more_room() {
 }
 
 #[test]
-fn in_trouble_memory_is_bounded_and_nothing_is_half_kept() {
-    let (mut account, now) = (in_trouble(), Instant::now());
+fn while_nothing_can_be_saved_memory_is_bounded_and_no_put_is_saved_in_part() {
+    let (mut account, now) = (failing(), Instant::now());
     for number in 0..100 {
         account.put(big(&number.to_string(), MIB), Pace::Now, now);
         assert!(account.pending.bytes() <= 8 * MIB);
     }
-    assert!(account.is_full() && account.pending.is_empty() && !account.is_settled());
+    assert!(account.is_full() && account.pending.is_empty() && !account.is_flushed());
     account.work_ended();
     account.works(now);
     assert_eq!((account.state.resets, account.is_full()), (1, false));
@@ -107,11 +107,11 @@ fn only_a_disk_that_does_not_answer_hangs() {
     let mut account = Account::default();
     assert_eq!(account.hangs_at(), None);
     account.hangs("too late: it has answered".to_owned());
-    assert_eq!(account.state.trouble, None);
+    assert_eq!(account.state.save_error, None);
     account.work_begins(Instant::now());
     account.hangs("now".to_owned());
-    assert_eq!(account.state.trouble.as_ref().map(|trouble| trouble.reason.as_str()), Some("StateHangs"));
-    assert_eq!(account.hangs_at(), None, "it is said once");
+    assert_eq!(account.state.save_error.as_ref().map(|save_error| save_error.reason.as_str()), Some("StateHangs"));
+    assert_eq!(account.hangs_at(), None, "it is reported once");
     assert!(account.work_ended());
-    assert_eq!(account.state.trouble, None);
+    assert_eq!(account.state.save_error, None);
 }

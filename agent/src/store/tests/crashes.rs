@@ -17,7 +17,7 @@ enum Step {
     Put(Vec<Row>, Pace),
     PutAll(Vec<Table>, Vec<Row>),
     /// Waits until everything is durable.
-    Settle,
+    Flush,
     Crash,
     Close,
 }
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (rows(), pace).prop_map(|(rows, pace)| Step::Put(rows, pace)),
         1 => (tables, rows()).prop_map(|(tables, rows)| Step::PutAll(tables, rows)),
-        2 => Just(Step::Settle),
+        2 => Just(Step::Flush),
         2 => Just(Step::Crash),
         1 => Just(Step::Close),
     ]
@@ -54,7 +54,7 @@ fn apply(map: &mut Map, rows: &[Row]) {
 /// With the file made: a photograph of that moment could be of anything.
 async fn opened(directory: &Path) -> Store {
     let store = open(directory);
-    store.kept(&[], LONG).await.unwrap();
+    store.load(&[], LONG).await.unwrap();
     store
 }
 
@@ -79,7 +79,7 @@ async fn check(steps: Vec<Step>) {
                 last = store.put_all(&tables, rows);
                 states.push(now);
             }
-            Step::Settle => {
+            Step::Flush => {
                 assert!(last == 0 || store.is_durable(last).await);
                 states = vec![now];
             }
@@ -89,7 +89,7 @@ async fn check(steps: Vec<Step>) {
                 directory = after;
                 store = open(directory.path());
                 let found: Map = store
-                    .kept(&Table::ALL, LONG)
+                    .load(&Table::ALL, LONG)
                     .await
                     .unwrap()
                     .into_iter()

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::FileExt as _, path::Path};
 
 use nodewell_model::Table;
 
-use super::{super::Pace, LONG, kept, open, pairs, row, until};
+use super::{super::Pace, LONG, open, pairs, row, saved, until};
 
 async fn with_one_row(directory: &Path) {
     let store = open(directory);
@@ -23,9 +23,9 @@ fn moved_aside(directory: &Path) -> Vec<String> {
 /// What was damaged before the start costs what it held and nothing else.
 async fn starts_empty(directory: &Path) {
     let store = open(directory);
-    assert_eq!(kept(&store, Table::Claims).await, []);
+    assert_eq!(saved(&store, Table::Claims).await, []);
     let state = until(&store, |state| state.corruption.is_some()).await;
-    assert_eq!((state.trouble, state.resets), (None, 0));
+    assert_eq!((state.save_error, state.resets), (None, 0));
     assert_eq!(moved_aside(directory).len(), 1);
     let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Now);
     assert!(store.is_durable(ticket).await);
@@ -63,13 +63,13 @@ async fn an_empty_file_is_filled() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("state.db"), "").unwrap();
     let store = open(directory.path());
-    assert_eq!(kept(&store, Table::Claims).await, []);
+    assert_eq!(saved(&store, Table::Claims).await, []);
     assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
     assert_eq!(moved_aside(directory.path()), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn three_damaged_files_are_kept() {
+async fn three_damaged_files_stay() {
     let directory = tempfile::tempdir().unwrap();
     let mut newest = Vec::new();
     for _ in 0..5 {
@@ -90,10 +90,10 @@ async fn a_file_of_a_newer_version_is_left_alone() {
     rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     let before = fs::read(&path).unwrap();
     let store = open(directory.path());
-    assert_eq!(store.kept(&[Table::Claims], LONG).await, None, "and no caller waits for it");
-    let trouble = until(&store, |state| state.trouble.is_some()).await.trouble.unwrap();
-    assert_eq!(trouble.reason.as_str(), "StateUnwritable");
-    assert!(trouble.message.contains("newer nodewell"), "{}", trouble.message);
+    assert_eq!(store.load(&[Table::Claims], LONG).await, None, "and no caller waits for it");
+    let save_error = until(&store, |state| state.save_error.is_some()).await.save_error.unwrap();
+    assert_eq!(save_error.reason.as_str(), "StateUnwritable");
+    assert!(save_error.message.contains("newer nodewell"), "{}", save_error.message);
     assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
     assert!(!store.close(LONG).await);
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -108,11 +108,11 @@ async fn a_file_removed_under_us_is_made_again_and_filled_by_its_owners() {
     fs::remove_file(directory.path().join("state.db-wal")).unwrap();
     store.put(vec![row(Table::Claims, "b", "2")], Pace::Now);
     let state = until(&store, |state| state.resets == 1).await;
-    assert_eq!(state.trouble, None);
+    assert_eq!(state.save_error, None);
     let all = vec![row(Table::Claims, "a", "1"), row(Table::Claims, "b", "2")];
     assert!(store.is_durable(store.put_all(&[Table::Claims], all)).await);
     assert!(store.close(LONG).await);
-    assert_eq!(kept(&open(directory.path()), Table::Claims).await, pairs(&[("a", "1"), ("b", "2")]));
+    assert_eq!(saved(&open(directory.path()), Table::Claims).await, pairs(&[("a", "1"), ("b", "2")]));
 }
 
 #[tokio::test]

@@ -61,11 +61,11 @@ impl Keeper {
         if self.book.is_whole {
             return None;
         }
-        let rows = self.store.kept(&TABLES, PATIENCE).await;
+        let rows = self.store.load(&TABLES, PATIENCE).await;
         if rows.is_none() {
             tracing::warn!("the state is not readable yet; undelivered Events of an earlier run will be sent later");
             let store = self.store.clone();
-            self.late = Some(Box::pin(async move { store.kept_at_last(&TABLES).await }));
+            self.late = Some(Box::pin(async move { store.load_when_opened(&TABLES).await }));
         }
         rows
     }

@@ -99,5 +99,5 @@ async fn a_disk_that_takes_nothing_delays_no_event() {
     bench.board.events().extend([record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
     settled(&bench).await;
-    assert!(bench.board.store().watch().borrow().trouble.is_some());
+    assert!(bench.board.store().watch().borrow().save_error.is_some());
 }

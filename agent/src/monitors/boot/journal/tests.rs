@@ -44,13 +44,13 @@ fn an_end_in_the_middle_is_no_shutdown() {
 
 #[test]
 fn only_late_complaints_count() {
-    let said = |secs: i64, text: &str| Entry {
+    let entry = |secs: i64, text: &str| Entry {
         time: Timestamp::from_second(secs).unwrap(),
         complaint: Some(text.to_owned()),
         ..Entry::default()
     };
     let newest_first: Vec<Entry> =
-        [1000, 900, 800, 750, 100].into_iter().map(|secs| said(secs, &secs.to_string())).collect();
+        [1000, 900, 800, 750, 100].into_iter().map(|secs| entry(secs, &secs.to_string())).collect();
     assert_eq!(judge(&newest_first).unwrap().kernel, ["800", "900", "1000"]);
     assert_eq!(judge(&newest_first[3..]).unwrap().kernel, ["750"]);
 }

@@ -34,7 +34,7 @@ fn parts_are_put_together_oldest_lines_first() {
         ("dmesg-efi-176359212402001", "Panic#1 Part2\nsecond\n"),
     ]);
     assert_eq!(texts(&pstore), ["first\nsecond\nthird"]);
-    assert_eq!((pstore.dumps[0].why, seconds(&pstore.dumps[0])), (Why::Panic, Some(1_763_592_124)));
+    assert_eq!((pstore.dumps[0].why, seconds(&pstore.dumps[0])), (DumpReason::Panic, Some(1_763_592_124)));
 }
 
 #[test]
@@ -70,12 +70,12 @@ fn a_folder_of_systemd_pstore_is_one_dump_although_each_part_is_there_twice() {
 }
 
 #[test]
-fn erst_ids_say_the_time_also_where_systemd_cut_them() {
+fn erst_ids_carry_the_time_also_where_systemd_cut_them() {
     let text = "Panic#1 Part1\nx\n";
     for path in ["dmesg-erst-7574570504653111297", "7574570504653111297/dmesg.txt", "7574570504653/dmesg.txt"] {
         let pstore = archived(&[(path, text)]);
-        let told = seconds(&pstore.dumps[0]).unwrap();
-        assert!((told - 1_763_592_126).abs() < 5, "{path}: {told}");
+        let reported = seconds(&pstore.dumps[0]).unwrap();
+        assert!((reported - 1_763_592_126).abs() < 5, "{path}: {reported}");
     }
 }
 
@@ -94,13 +94,13 @@ fn a_compressed_record_is_named_and_not_guessed() {
 #[test]
 fn a_console_is_no_dump_and_its_text_is_whole() {
     let pstore = live(&[("console-ramoops-0", "[    1.0] one\n[    2.0] two\n")]);
-    assert_eq!((pstore.dumps[0].why, texts(&pstore)), (Why::Console, vec!["[    1.0] one\n[    2.0] two"]));
+    assert_eq!((pstore.dumps[0].why, texts(&pstore)), (DumpReason::Console, vec!["[    1.0] one\n[    2.0] two"]));
 }
 
 #[test]
 fn a_record_without_a_header_and_one_with_a_strange_one_are_of_the_kind_other() {
     let pstore = live(&[("dmesg-foo-1", "no header\n"), ("dmesg-foo-2", "Panic#x Party\nnor here\n")]);
-    assert!(pstore.dumps.iter().all(|dump| dump.why == Why::Other), "{pstore:?}");
+    assert!(pstore.dumps.iter().all(|dump| dump.reason == DumpReason::Other), "{pstore:?}");
     assert_eq!(pstore.dumps.len(), 2);
 }
 

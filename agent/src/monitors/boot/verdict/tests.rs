@@ -9,7 +9,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn mark(stopped: bool) -> Mark {
-    Mark { boot_id: BootId::from_bytes([1; 16]), stopped, alive: at("2026-11-20T10:00:00Z"), told: Vec::new() }
+    Mark { boot_id: BootId::from_bytes([1; 16]), stopped, alive: at("2026-11-20T10:00:00Z"), reported: Vec::new() }
 }
 
 /// A boot that began at 10:20.
@@ -23,8 +23,8 @@ fn evidence(mark: Option<Mark>) -> Evidence {
     }
 }
 
-fn dump(why: Why, time: Option<&str>, text: &str) -> Dump {
-    Dump { why, time: time.map(at), text: text.into(), id: nodewell_model::problem::stable_hash(&[text]) }
+fn dump(reason: DumpReason, time: Option<&str>, text: &str) -> Dump {
+    Dump { reason, time: time.map(at), text: text.into(), id: nodewell_model::problem::stable_hash(&[text]) }
 }
 
 fn with(dumps: Vec<Dump>, evidence: Evidence) -> Evidence {
@@ -40,7 +40,7 @@ fn reasons(evidence: &Evidence) -> Vec<String> {
 }
 
 #[test]
-fn a_first_start_says_nothing_of_a_boot_that_it_did_not_see() {
+fn a_first_start_reports_nothing_of_a_boot_that_it_did_not_see() {
     assert_eq!(reasons(&evidence(None)), [""; 0]);
 }
 
@@ -80,11 +80,11 @@ fn the_journal_overrules_the_agents_own_note() {
 }
 
 #[test]
-fn a_panic_is_told_with_its_time_and_explains_the_reboot() {
-    let panicked = dump(Why::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
+fn a_panic_is_reported_with_its_time_and_explains_the_reboot() {
+    let panicked = dump(DumpReason::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
     let findings = with(vec![panicked], evidence(Some(mark(false)))).findings();
-    let told: Vec<_> = findings.iter().map(|finding| (finding.reason.as_str(), finding.severity)).collect();
-    assert_eq!(told, [("KernelPanic", Severity::Critical), ("UnexpectedReboot", Severity::Error)]);
+    let reported: Vec<_> = findings.iter().map(|finding| (finding.reason.as_str(), finding.severity)).collect();
+    assert_eq!(reported, [("KernelPanic", Severity::Critical), ("UnexpectedReboot", Severity::Error)]);
     assert_eq!(findings[0].time, at("2026-11-20T10:18:00Z"));
     let line = "Kernel panic - not syncing: lab panic (12 s after boot)";
     assert_eq!(findings[0].message, format!("the previous boot ended in a panic: {line}"));
@@ -94,39 +94,39 @@ fn a_panic_is_told_with_its_time_and_explains_the_reboot() {
 
 #[test]
 fn a_panic_in_a_shutdown_is_a_panic_and_no_surprise() {
-    let panicked = dump(Why::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
+    let panicked = dump(DumpReason::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
     let journal = ended("2026-11-20T10:17:59Z", true, &[]);
     assert_eq!(reasons(&with(vec![panicked], Evidence { journal, ..evidence(Some(mark(true))) })), ["KernelPanic"]);
 }
 
 #[test]
 fn a_panic_without_a_journal_overrules_the_note_of_a_stop() {
-    let panicked = dump(Why::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
-    let told = reasons(&with(vec![panicked], evidence(Some(mark(true)))));
-    assert_eq!(told, ["KernelPanic", "UnexpectedReboot"]);
+    let panicked = dump(DumpReason::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
+    let reported = reasons(&with(vec![panicked], evidence(Some(mark(true)))));
+    assert_eq!(reported, ["KernelPanic", "UnexpectedReboot"]);
 }
 
 #[test]
-fn what_was_judged_before_and_what_is_old_is_not_told_again() {
-    let known = dump(Why::Panic, Some("2026-11-20T09:00:00Z"), PANIC);
-    let old = dump(Why::Panic, Some("2026-11-01T09:00:00Z"), "<0>[    1.0] Kernel panic - not syncing: old");
-    let told = Mark::all_told([known.id].into_iter());
-    let evidence = with(vec![known, old], evidence(Some(Mark { told, ..mark(true) })));
+fn what_was_judged_before_and_what_is_old_is_not_reported_again() {
+    let known = dump(DumpReason::Panic, Some("2026-11-20T09:00:00Z"), PANIC);
+    let old = dump(DumpReason::Panic, Some("2026-11-01T09:00:00Z"), "<0>[    1.0] Kernel panic - not syncing: old");
+    let reported = Mark::ids([known.id].into_iter());
+    let evidence = with(vec![known, old], evidence(Some(Mark { reported, ..mark(true) })));
     assert_eq!(reasons(&evidence), [""; 0]);
 }
 
 #[test]
-fn a_first_start_tells_a_fresh_panic_and_a_late_one_does_not() {
-    let panicked = dump(Why::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
+fn a_first_start_reports_a_fresh_panic_and_a_late_one_does_not() {
+    let panicked = dump(DumpReason::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
     let first = with(vec![panicked], evidence(None));
     assert_eq!(reasons(&first), ["KernelPanic"]);
     assert_eq!(reasons(&Evidence { up: Duration::from_hours(2), ..first }), [""; 0]);
 }
 
 #[test]
-fn panics_of_several_boots_are_told_in_their_order_and_the_newest_explains() {
+fn panics_of_several_boots_are_reported_in_their_order_and_the_newest_explains() {
     let text = |n: u32| format!("<0>[   12.5] Kernel panic - not syncing: number {n}");
-    let dumps = (0..12).rev().map(|n| dump(Why::Panic, Some(&format!("2026-11-20T10:{n:02}:00Z")), &text(n)));
+    let dumps = (0..12).rev().map(|n| dump(DumpReason::Panic, Some(&format!("2026-11-20T10:{n:02}:00Z")), &text(n)));
     let findings = with(dumps.collect(), evidence(Some(mark(false)))).findings();
     assert_eq!(findings.len(), 9);
     assert!(findings[0].message.contains("number 4") && findings[7].message.contains("number 11"));
@@ -137,7 +137,7 @@ fn panics_of_several_boots_are_told_in_their_order_and_the_newest_explains() {
 
 #[test]
 fn an_oops_alone_is_the_last_word_before_a_reset() {
-    let oops = dump(Why::Oops, Some("2026-11-20T10:18:00Z"), "<1>[    9.0] BUG: lab oops");
+    let oops = dump(DumpReason::Oops, Some("2026-11-20T10:18:00Z"), "<1>[    9.0] BUG: lab oops");
     let findings = with(vec![oops], evidence(Some(mark(false)))).findings();
     assert_eq!(findings.len(), 1);
     assert!(findings[0].message.ends_with("the last kernel messages: BUG: lab oops"), "{}", findings[0].message);
@@ -145,16 +145,16 @@ fn an_oops_alone_is_the_last_word_before_a_reset() {
 
 #[test]
 fn a_consoles_panic_counts_where_there_is_no_dump_of_it() {
-    let console = dump(Why::Console, Some("2026-11-20T10:18:00Z"), &format!("{PANIC}\n[   13.0] Rebooting"));
+    let console = dump(DumpReason::Console, Some("2026-11-20T10:18:00Z"), &format!("{PANIC}\n[   13.0] Rebooting"));
     let alone = with(vec![console.clone()], evidence(Some(mark(false))));
     assert_eq!(reasons(&alone), ["KernelPanic", "UnexpectedReboot"]);
-    let both = with(vec![dump(Why::Panic, None, PANIC), console], evidence(Some(mark(false))));
+    let both = with(vec![dump(DumpReason::Panic, None, PANIC), console], evidence(Some(mark(false))));
     assert_eq!(reasons(&both), ["KernelPanic", "UnexpectedReboot"]);
 }
 
 #[test]
-fn a_panic_whose_line_is_cut_off_and_a_compressed_record_are_said_to_be_so() {
-    let cut = dump(Why::Panic, Some("2026-11-20T10:18:00Z"), "<4>[   12.5]  do_exit+0x1/0x2");
+fn a_panic_whose_line_is_cut_off_and_a_compressed_record_are_reported_as_such() {
+    let cut = dump(DumpReason::Panic, Some("2026-11-20T10:18:00Z"), "<4>[   12.5]  do_exit+0x1/0x2");
     let mut evidence = with(vec![cut], evidence(Some(mark(false))));
     evidence.pstore.compressed = vec!["dmesg-efi-1.enc.z".to_owned()];
     let findings = evidence.findings();
@@ -164,7 +164,7 @@ fn a_panic_whose_line_is_cut_off_and_a_compressed_record_are_said_to_be_so() {
 
 #[test]
 fn the_same_evidence_has_the_same_origins() {
-    let panicked = dump(Why::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
+    let panicked = dump(DumpReason::Panic, Some("2026-11-20T10:18:00Z"), PANIC);
     let once = with(vec![panicked], evidence(Some(mark(false))));
     let again = Evidence { now: at("2026-11-20T10:25:00Z"), up: Duration::from_mins(5), ..once.clone() };
     assert_eq!(once.findings(), again.findings());

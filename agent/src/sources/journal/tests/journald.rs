@@ -51,12 +51,12 @@ impl Journald {
     }
 
     /// Its volatile journal, as seen from outside.
-    fn place(&self) -> PathBuf {
+    fn directory(&self) -> PathBuf {
         self.root.join("run/log/journal")
     }
 
     fn follow(&self) -> Running {
-        let mut options = options(&self.place(), JournalStart::Head);
+        let mut options = options(&self.directory(), JournalStart::Head);
         options.matches = vec![("SYSLOG_IDENTIFIER".into(), "nodewell-test".into())];
         Running::start(Journal::new(options))
     }
@@ -85,21 +85,21 @@ fn a_real_journald_is_followed_through_its_rotations() {
     let Some(journald) = Journald::start("a_real_journald_is_followed_through_its_rotations") else { return };
     // It is there a moment after its socket; until then the source is blind.
     let running = journald.follow();
-    running.until(|told| told.running());
+    running.until(|seen| seen.running());
     let mut expected = Vec::new();
     for round in 0..4 {
         for number in 0..50 {
             expected.push(format!("round {round} number {number}"));
             journald.log(expected.last().unwrap());
         }
-        running.until(|told| told.texts() == expected);
+        running.until(|seen| seen.texts() == expected);
         journald.signal(Signal::SIGUSR2);
     }
-    let told = running.until(|told| told.idles > 0);
-    assert_eq!(told.gaps, []);
-    assert!(told.running());
-    let fields = &told.records[0].fields;
+    let seen = running.until(|seen| seen.idles > 0);
+    assert_eq!(seen.gaps, []);
+    assert!(seen.running());
+    let fields = &seen.records[0].fields;
     assert!(fields.contains(&("_PID", std::process::id().to_string())), "{fields:?}");
-    let age = Timestamp::now().duration_since(told.records[199].time);
+    let age = Timestamp::now().duration_since(seen.records[199].time);
     assert!(age.as_secs() < 10 && !age.is_negative(), "{age:?}");
 }

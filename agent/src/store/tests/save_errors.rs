@@ -6,11 +6,11 @@ use nodewell_model::{Row, Table};
 
 use super::{
     super::{Pace, Store, shared::Shared},
-    LONG, kept, open, pairs, row, until,
+    LONG, open, pairs, row, saved, until,
 };
 
 async fn reason(store: &Store) -> String {
-    until(store, |state| state.trouble.is_some()).await.trouble.unwrap().reason.as_str().to_owned()
+    until(store, |state| state.save_error.is_some()).await.save_error.unwrap().reason.as_str().to_owned()
 }
 
 #[tokio::test]
@@ -18,16 +18,16 @@ async fn a_missing_directory_is_waited_for() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("lib/nodewell");
     let store = open(&directory);
-    assert_eq!(store.kept(&[Table::Claims], LONG).await, None, "no caller waits for it");
+    assert_eq!(store.load(&[Table::Claims], LONG).await, None, "no caller waits for it");
     assert_eq!(reason(&store).await, "StateMissing");
     let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Now);
     assert!(!store.is_durable(ticket).await);
     fs::create_dir_all(&directory).unwrap();
-    assert_eq!(store.kept_at_last(&[Table::Claims]).await, []);
-    let state = until(&store, |state| state.trouble.is_none() && state.durable >= ticket).await;
+    assert_eq!(store.load_when_opened(&[Table::Claims]).await, []);
+    let state = until(&store, |state| state.save_error.is_none() && state.durable >= ticket).await;
     assert_eq!(state.resets, 0, "nothing that was put is missing");
     assert!(store.close(LONG).await);
-    assert_eq!(kept(&open(&directory), Table::Claims).await, pairs(&[("a", "1")]));
+    assert_eq!(saved(&open(&directory), Table::Claims).await, pairs(&[("a", "1")]));
 }
 
 #[tokio::test]
@@ -36,21 +36,21 @@ async fn two_agents_never_share_a_file() {
     let first = open(directory.path());
     assert!(first.is_durable(first.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
     let second = open(directory.path());
-    assert_eq!(second.kept(&[Table::Claims], LONG).await, None);
+    assert_eq!(second.load(&[Table::Claims], LONG).await, None);
     assert_eq!(reason(&second).await, "StateInUse");
     assert!(first.is_durable(first.put(vec![row(Table::Claims, "b", "2")], Pace::Now)).await);
     assert!(first.close(LONG).await);
-    let rows = second.kept_at_last(&[Table::Claims]).await;
+    let rows = second.load_when_opened(&[Table::Claims]).await;
     assert_eq!(rows.len(), 2, "the second agent goes on where the first ended");
 }
 
 #[tokio::test]
-async fn a_file_that_is_full_says_so_and_recovers_by_deletes() {
+async fn a_file_that_is_full_is_reported_and_recovers_by_deletes() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let key = |number: usize| format!("{number:05}");
     let mut number = 0;
-    while store.watch().borrow().trouble.is_none() {
+    while store.watch().borrow().save_error.is_none() {
         let rows = (number..number + 1000).map(|number| row(Table::Events, &key(number), &"x".repeat(4000)));
         let ticket = store.put(rows.collect(), Pace::Now);
         number += 1000;
@@ -61,14 +61,14 @@ async fn a_file_that_is_full_says_so_and_recovers_by_deletes() {
     assert!(fs::metadata(directory.path().join("state.db")).unwrap().len() <= 64 * 1024 * 1024);
     let rows = (0..number).map(|number| Row { table: Table::Events, key: key(number), value: None });
     let ticket = store.put(rows.collect(), Pace::Now);
-    until(&store, |state| state.trouble.is_none() && state.durable >= ticket).await;
+    until(&store, |state| state.save_error.is_none() && state.durable >= ticket).await;
     assert!(store.close(LONG).await);
     let length = fs::metadata(directory.path().join("state.db")).unwrap().len();
     assert!(length < 2 * 1024 * 1024, "what a burst needed is given back: {length} bytes are left");
 }
 
 #[test]
-fn a_disk_that_does_not_answer_is_said_to_hang_until_it_does() {
+fn a_disk_that_does_not_answer_is_reported_to_hang_until_it_does() {
     let shared = std::sync::Arc::new(Shared::default());
     let (answer, disk) = mpsc::channel();
     let (writer, watcher) = (shared.clone(), shared.clone());
@@ -79,12 +79,12 @@ fn a_disk_that_does_not_answer_is_said_to_hang_until_it_does() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut states = shared.watch();
     runtime.block_on(async {
-        let hangs = states.wait_for(|state| state.trouble.is_some());
+        let hangs = states.wait_for(|state| state.save_error.is_some());
         tokio::time::timeout(LONG, hangs).await.unwrap().unwrap();
         answer.send(()).unwrap();
-        let answers = states.wait_for(|state| state.trouble.is_none());
+        let answers = states.wait_for(|state| state.save_error.is_none());
         tokio::time::timeout(Duration::from_secs(10), answers).await.unwrap().unwrap();
     });
-    shared.say_ended();
+    shared.mark_ended();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

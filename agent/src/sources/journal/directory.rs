@@ -17,7 +17,7 @@ const SYSTEM_ROOTS: [&str; 2] = ["/var/log/journal", "/run/log/journal"];
 
 /// The directories that may have journal files, directly or in a folder for each machine id.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct JournalDirectory {
     roots: Vec<PathBuf>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout(Vec<(u64, u64)>);
 
-impl Place {
+impl JournalDirectory {
     pub(crate) fn new(directory: Option<&Path>) -> Self {
         let roots = directory.map_or_else(|| SYSTEM_ROOTS.map(PathBuf::from).to_vec(), |one| vec![one.to_owned()]);
         Self { roots }
@@ -98,8 +98,8 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 mod tests {
     use super::*;
 
-    fn reason(place: &Place) -> Option<String> {
-        match place.blindness()? {
+    fn reason(directory: &JournalDirectory) -> Option<String> {
+        match directory.blindness()? {
             SourceState::Blind { reason, .. } => Some(reason.to_string()),
             SourceState::Running => None,
         }
@@ -109,13 +109,13 @@ mod tests {
     fn a_journal_is_missing_empty_or_there() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("journal");
-        let place = Place::new(Some(&root));
-        assert_eq!(reason(&place).as_deref(), Some("JournalMissing"));
-        let before = place.layout();
+        let directory = JournalDirectory::new(Some(&root));
+        assert_eq!(reason(&directory).as_deref(), Some("JournalMissing"));
+        let before = directory.layout();
         fs::create_dir_all(root.join("0123456789abcdef")).unwrap();
-        assert_eq!(reason(&place).as_deref(), Some("JournalEmpty"));
-        assert_ne!(place.layout(), before);
+        assert_eq!(reason(&directory).as_deref(), Some("JournalEmpty"));
+        assert_ne!(directory.layout(), before);
         fs::write(root.join("0123456789abcdef/system.journal"), "").unwrap();
-        assert_eq!(reason(&place), None);
+        assert_eq!(reason(&directory), None);
     }
 }

@@ -7,7 +7,7 @@ use nix::sys::{
     socket::{AddressFamily, SockaddrLike, SockaddrStorage, getsockname, getsockopt, sockopt},
     stat::{fstat, major, minor},
 };
-use nodewell_sys::handed::{HandedDescriptor, take_handed_descriptors};
+use nodewell_sys::activation::{ActivatedDescriptor, take_activated_descriptors};
 
 /// What the units in `systemd/` call them; the second is systemd's own choice where a unit names nothing.
 const LISTENER: [&str; 2] = ["socket", "nodewell.socket"];
@@ -19,7 +19,7 @@ const S_IFCHR: u32 = nix::libc::S_IFCHR;
 
 /// The descriptors of socket activation, as far as they are what their names claim.
 #[derive(Debug, Default)]
-pub struct Handed {
+pub struct Activated {
     /// A listening Unix socket. A client that connects while no agent runs waits in its queue.
     pub listener: Option<OwnedFd>,
     /// The kernel log. The service manager keeps it open too: its position is whatever an agent before us left.
@@ -28,16 +28,16 @@ pub struct Handed {
     complaints: Vec<String>,
 }
 
-impl Handed {
+impl Activated {
     /// Takes everything. Must be the first thing that `main` does.
     #[must_use]
     pub fn take() -> Self {
-        let mut handed = Self::default();
-        match take_handed_descriptors() {
-            Ok(descriptors) => descriptors.into_iter().for_each(|one| handed.sort_in(one)),
-            Err(error) => handed.complaints.push(format!("the descriptors from systemd cannot be taken: {error}")),
+        let mut activated = Self::default();
+        match take_activated_descriptors() {
+            Ok(descriptors) => descriptors.into_iter().for_each(|one| activated.sort_in(one)),
+            Err(error) => activated.complaints.push(format!("the descriptors from systemd cannot be taken: {error}")),
         }
-        handed
+        activated
     }
 
     /// Logs what was of no use. The agent opens such things itself, where it may.
@@ -45,7 +45,7 @@ impl Handed {
         self.complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     }
 
-    fn sort_in(&mut self, HandedDescriptor { name, descriptor }: HandedDescriptor) {
+    fn sort_in(&mut self, ActivatedDescriptor { name, descriptor }: ActivatedDescriptor) {
         let fits = |names: [&str; 2]| names.contains(&name.as_str());
         if fits(LISTENER) && self.listener.is_none() && is_unix_listener(&descriptor) {
             self.listener = Some(descriptor);
@@ -81,12 +81,12 @@ mod tests {
 
     use super::*;
 
-    fn sorted(given: Vec<(&str, OwnedFd)>) -> Handed {
-        let mut handed = Handed::default();
+    fn sorted(given: Vec<(&str, OwnedFd)>) -> Activated {
+        let mut activated = Activated::default();
         for (name, descriptor) in given {
-            handed.sort_in(HandedDescriptor { name: name.to_owned(), descriptor });
+            activated.sort_in(ActivatedDescriptor { name: name.to_owned(), descriptor });
         }
-        handed
+        activated
     }
 
     #[test]
@@ -124,8 +124,8 @@ mod tests {
     fn the_first_of_two_is_taken() {
         let folder = tempfile::tempdir().unwrap();
         let bind = |name: &str| OwnedFd::from(UnixListener::bind(folder.path().join(name)).unwrap());
-        let handed = sorted(vec![("socket", bind("a")), ("nodewell.socket", bind("b"))]);
-        assert!(handed.listener.is_some());
-        assert_eq!(handed.complaints.len(), 1);
+        let activated = sorted(vec![("socket", bind("a")), ("nodewell.socket", bind("b"))]);
+        assert!(activated.listener.is_some());
+        assert_eq!(activated.complaints.len(), 1);
     }
 }

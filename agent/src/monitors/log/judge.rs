@@ -1,0 +1,108 @@
+//! Record → findings: the rules of one reader, and the host's evidence on what they found.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_faults::Branch;
+use nodewell_model::{Finding, Record};
+use nodewell_rules::{Detector, Reader, RuleSet};
+use tokio::sync::watch;
+
+use super::LogSetup;
+use crate::{detectors::proof::Prover, monitors::coalesce::Coalescer};
+
+/// Judges the records of one source by the rules in force.
+pub(super) struct Judge {
+    rules: watch::Receiver<Arc<RuleSet>>,
+    reader: Reader,
+    started: Timestamp,
+    lookback: Duration,
+    prover: Prover,
+    /// `None` if a reload left the reader no rules.
+    detector: Option<Detector>,
+    found: Vec<Finding>,
+    /// What was there at the start has been read.
+    caught_up: bool,
+}
+
+impl Judge {
+    pub(super) fn new(setup: &LogSetup) -> Self {
+        let mut judge = Self {
+            rules: setup.rules.clone(),
+            reader: setup.reader.clone(),
+            started: started(setup),
+            lookback: setup.lookback,
+            prover: setup.prover.clone(),
+            detector: None,
+            found: Vec::new(),
+            caught_up: false,
+        };
+        judge.load_rules();
+        judge
+    }
+
+    /// `false` after a reload that left the reader none.
+    pub(super) fn has_rules(&self) -> bool {
+        self.detector.is_some()
+    }
+
+    /// A reload takes effect at the next record.
+    pub(super) fn follow_reload(&mut self) {
+        if self.rules.has_changed().unwrap_or(false) {
+            self.load_rules();
+            self.forget_the_start();
+        }
+    }
+
+    /// Adds what the record shows to `waiting`.
+    pub(super) fn judge(&mut self, record: &Record<'_>, waiting: &mut Coalescer) {
+        if let Some(detector) = &mut self.detector {
+            detector.push(record, &mut self.found);
+        }
+        let found = self.found.drain(..).filter_map(|finding| self.prover.prove(finding));
+        found.for_each(|proven| waiting.add(proven));
+    }
+
+    /// Counts a record that an earlier run of the agent has judged.
+    pub(super) fn recall(&mut self, record: &Record<'_>) {
+        if let Some(detector) = &mut self.detector {
+            detector.push(record, &mut self.found);
+            self.found.clear();
+        }
+    }
+
+    /// What was there at the start has been read.
+    pub(super) fn catch_up(&mut self) {
+        self.caught_up = true;
+        self.forget_the_start();
+    }
+
+    fn load_rules(&mut self) {
+        let rules = Arc::clone(&self.rules.borrow_and_update());
+        self.detector = rules.readers.iter().position(|reader| *reader == self.reader).and_then(|reader| {
+            Detector::new(rules, reader)
+                .map(|detector| detector.with_start(self.started, self.lookback).with_driver(nvidia_branch()))
+                .inspect_err(|mistakes| {
+                    mistakes.iter().for_each(|mistake| tracing::error!(%mistake, "a rule cannot be run"));
+                })
+                .ok()
+        });
+    }
+
+    fn forget_the_start(&mut self) {
+        if let Some(detector) = self.detector.as_mut().filter(|_| self.caught_up) {
+            detector.caught_up();
+        }
+    }
+}
+
+/// The branch of NVIDIA's driver if it is loaded: its own line, which names it too, may have left the log long ago.
+fn nvidia_branch() -> Option<Branch> {
+    let version = std::fs::read_to_string("/sys/module/nvidia/version").ok()?;
+    Branch::of_version(&version)
+}
+
+/// What was written while the agent was away is news, however old it is; what was there before its first start is not.
+fn started(setup: &LogSetup) -> Timestamp {
+    if setup.saved_cursors.is_empty() { setup.started } else { Timestamp::MIN }
+}
