@@ -34,7 +34,7 @@ fn parts_are_put_together_oldest_lines_first() {
         ("dmesg-efi-176359212402001", "Panic#1 Part2\nsecond\n"),
     ]);
     assert_eq!(texts(&pstore), ["first\nsecond\nthird"]);
-    assert_eq!((pstore.dumps[0].why, seconds(&pstore.dumps[0])), (DumpReason::Panic, Some(1_763_592_124)));
+    assert_eq!((pstore.dumps[0].reason, seconds(&pstore.dumps[0])), (DumpReason::Panic, Some(1_763_592_124)));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_compressed_record_is_named_and_not_guessed() {
 #[test]
 fn a_console_is_no_dump_and_its_text_is_whole() {
     let pstore = live(&[("console-ramoops-0", "[    1.0] one\n[    2.0] two\n")]);
-    assert_eq!((pstore.dumps[0].why, texts(&pstore)), (DumpReason::Console, vec!["[    1.0] one\n[    2.0] two"]));
+    assert_eq!((pstore.dumps[0].reason, texts(&pstore)), (DumpReason::Console, vec!["[    1.0] one\n[    2.0] two"]));
 }
 
 #[test]
