@@ -9,7 +9,7 @@ use super::{
     journal::JournalEnd,
     mark::Mark,
     panic::{last_lines, panic_of},
-    pstore::{Dump, PstoreDumps, DumpReason},
+    pstore::{Dump, DumpReason, PstoreDumps},
 };
 
 /// The source that these findings name.
@@ -115,7 +115,8 @@ impl Evidence {
 
     /// What the kernel logged before it fell silent, where it left no panic.
     fn last_kernel_messages(&self) -> Option<String> {
-        let left = self.news().filter(|dump| dump.reason != DumpReason::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
+        let left =
+            self.news().filter(|dump| dump.reason != DumpReason::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
         let logged = self.journal.iter().map(|end| end.kernel.clone());
         let lines = left.chain(logged).find(|lines| !lines.is_empty())?;
         Some(format!("the last kernel messages: {}", lines.join(" | ")))
