@@ -20,7 +20,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{Condition, Event, Inventory, Name};
+use nodewell_model::{Condition, Event, Inventory, Name, SubjectKey};
 use tokio::{
     sync::Notify,
     task::JoinHandle,
@@ -108,14 +108,14 @@ impl Reporter {
         if conditions.is_empty() {
             return self.forget(condition, subject);
         }
-        self.shared.lock().set_all((condition, subject), conditions, Instant::now());
+        self.shared.lock().set_all(SubjectKey::new(condition, subject), conditions, Instant::now());
         self.shared.news.notify_one();
     }
 
     /// `subject` is not looked after any more: what was reported of it is over. With the last subject of a type, or
     /// without a subject, the type is not looked after any more either, and not published for this daemon's sake.
     pub fn forget(&self, condition: Name, subject: Option<String>) {
-        self.shared.lock().forget(&(condition, subject), Timestamp::now(), Instant::now());
+        self.shared.lock().forget(&SubjectKey::new(condition, subject), Timestamp::now(), Instant::now());
         self.shared.news.notify_one();
     }
 

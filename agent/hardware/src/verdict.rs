@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use nodewell_faults::reason;
-use nodewell_model::{Action, Inventory, Name, Severity};
+use nodewell_model::{Action, Inventory, Name, Severity, SubjectKey};
 
 /// The whole account of one check.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,6 +24,13 @@ pub struct Verdict {
     /// Empty where the condition is the node's as a whole.
     pub subject: String,
     pub state: State,
+}
+
+impl Verdict {
+    #[must_use]
+    pub fn new(key: SubjectKey, state: State) -> Self {
+        Self { condition: key.condition, subject: key.subject.unwrap_or_default(), state }
+    }
 }
 
 /// How a device is.

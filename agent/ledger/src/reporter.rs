@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{Inventory, Name, ProblemKey};
+use nodewell_model::{Inventory, Name, ProblemKey, SubjectKey};
 use serde::{Deserialize, Serialize};
 
 /// Ids remembered for each daemon: more than a client has on their way at once, little enough for hundreds of daemons.
@@ -26,11 +26,8 @@ pub enum OnStale {
     Clear,
 }
 
-/// A condition type and a subject: for these a daemon has one status, and if that is True, one or more reasons.
-pub(crate) type Spot = (Name, Option<String>);
-
 /// Reasons by what they are about.
-pub(crate) type Held = BTreeMap<Spot, BTreeSet<Name>>;
+pub(crate) type Held = BTreeMap<SubjectKey, BTreeSet<Name>>;
 
 /// The part of a daemon that only external ones have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -42,7 +39,7 @@ pub(crate) struct Reporter {
     /// The devices that it counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) inventory: Vec<Inventory>,
-    /// The reasons it claims for each spot, one at least: the same claims as on the pages, found by subject.
+    /// The reasons it claims for each subject, one at least: the same claims as on the pages, found by subject.
     #[serde(skip)]
     pub(crate) held: Held,
 }
@@ -50,7 +47,7 @@ pub(crate) struct Reporter {
 /// One `Unknown` of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unsure {
-    pub(crate) spot: Spot,
+    pub(crate) subject: SubjectKey,
     pub(crate) since: Timestamp,
     pub(crate) reason: Name,
     pub(crate) message: String,
@@ -75,42 +72,46 @@ impl Ids {
 }
 
 impl Reporter {
-    /// Every spot of which it reports something.
-    pub(crate) fn spots(&self) -> impl Iterator<Item = &Spot> {
-        let only_unsure = self.unsure.iter().map(|unsure| &unsure.spot).filter(|spot| !self.held.contains_key(spot));
+    /// Every subject of which it reports something.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &SubjectKey> {
+        let only_unsure =
+            self.unsure.iter().map(|unsure| &unsure.subject).filter(|subject| !self.held.contains_key(subject));
         self.held.keys().chain(only_unsure)
     }
 
     /// How much that is: each reason counts.
     pub(crate) fn spoken_of(&self) -> usize {
-        let reasons = |spot| self.held.get(spot).map_or(1, BTreeSet::len);
-        self.spots().map(reasons).sum()
+        let reasons = |subject| self.held.get(subject).map_or(1, BTreeSet::len);
+        self.subjects().map(reasons).sum()
     }
 
-    /// Its spots of `condition`.
-    pub(crate) fn spots_of(&self, condition: &Name) -> Vec<Spot> {
-        self.spots().filter(|(name, _)| name == condition).cloned().collect()
+    /// Its subjects of `condition`.
+    pub(crate) fn subjects_of(&self, condition: &Name) -> Vec<SubjectKey> {
+        self.subjects().filter(|subject| subject.condition == *condition).cloned().collect()
     }
 
-    /// Its claims on `spot`.
-    pub(crate) fn keys(&self, spot: &Spot) -> Vec<ProblemKey> {
-        self.held.get(spot).into_iter().flatten().map(|reason| key(spot, reason)).collect()
+    /// Its claims on `subject`.
+    pub(crate) fn keys(&self, subject: &SubjectKey) -> Vec<ProblemKey> {
+        self.held.get(subject).into_iter().flatten().map(|reason| subject.problem(reason.clone())).collect()
     }
 
     /// Everything that it claims.
     pub(crate) fn all_keys(&self) -> Vec<ProblemKey> {
-        self.held.iter().flat_map(|(spot, reasons)| reasons.iter().map(|reason| key(spot, reason))).collect()
+        self.held
+            .iter()
+            .flat_map(|(subject, reasons)| reasons.iter().map(|reason| subject.problem(reason.clone())))
+            .collect()
     }
 
     /// It claims `key`.
     pub(crate) fn hold(&mut self, key: &ProblemKey) {
-        let spot = (key.condition.clone(), key.subject.clone());
-        self.held.entry(spot).or_default().insert(key.reason.clone());
+        let subject = key.subject_key();
+        self.held.entry(subject).or_default().insert(key.reason.clone());
     }
 
     /// Records that the daemon reports it as unknown; returns whether that is new.
     pub(crate) fn doubt(&mut self, unsure: Unsure) -> bool {
-        let Some(known) = self.unsure.iter_mut().find(|known| known.spot == unsure.spot) else {
+        let Some(known) = self.unsure.iter_mut().find(|known| known.subject == unsure.subject) else {
             self.unsure.push(unsure);
             return true;
         };
@@ -120,42 +121,40 @@ impl Reporter {
     }
 
     /// The daemon can report it again; returns whether it could not.
-    pub(crate) fn settle(&mut self, spot: &Spot) -> bool {
+    pub(crate) fn settle(&mut self, subject: &SubjectKey) -> bool {
         let before = self.unsure.len();
-        self.unsure.retain(|unsure| unsure.spot != *spot);
+        self.unsure.retain(|unsure| unsure.subject != *subject);
         before != self.unsure.len()
     }
 
     /// Forgets doubts that the one about the type of `whole` stands for; returns whether there were any.
-    pub(crate) fn take_in(&mut self, whole: &Spot, named: &BTreeSet<Spot>) -> bool {
+    pub(crate) fn take_in(&mut self, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) -> bool {
         let (before, held) = (self.unsure.len(), &self.held);
-        let is_meant = |spot: &Spot| spot.0 == whole.0 && spot.1.is_some() && !named.contains(spot);
-        self.unsure.retain(|unsure| !is_meant(&unsure.spot) || held.contains_key(&unsure.spot));
+        let is_meant = |subject: &SubjectKey| {
+            subject.condition == whole.condition && subject.subject.is_some() && !named.contains(subject)
+        };
+        self.unsure.retain(|unsure| !is_meant(&unsure.subject) || held.contains_key(&unsure.subject));
         before != self.unsure.len()
     }
 
     /// Why the daemon reports `condition` as unknown, if it does.
     pub(crate) fn doubt_of(&self, condition: &Name) -> Option<&Unsure> {
-        self.unsure.iter().find(|unsure| unsure.spot.0 == *condition)
+        self.unsure.iter().find(|unsure| unsure.subject.condition == *condition)
     }
 
     /// Since when the daemon has not known whether `key` is still there.
     pub(crate) fn unsure_since(&self, key: &ProblemKey) -> Option<Timestamp> {
-        let of = |unsure: &&Unsure| unsure.spot.0 == key.condition && unsure.spot.1 == key.subject;
+        let of = |unsure: &&Unsure| unsure.subject.condition == key.condition && unsure.subject.subject == key.subject;
         self.unsure.iter().find(of).map(|unsure| unsure.since)
     }
 
     /// The claim on `key` is gone, whatever ended it.
     pub(crate) fn lost(&mut self, key: &ProblemKey) {
-        let spot = (key.condition.clone(), key.subject.clone());
-        let Some(reasons) = self.held.get_mut(&spot) else { return };
+        let subject = key.subject_key();
+        let Some(reasons) = self.held.get_mut(&subject) else { return };
         reasons.remove(&key.reason);
         if reasons.is_empty() {
-            self.held.remove(&spot);
+            self.held.remove(&subject);
         }
     }
-}
-
-fn key(spot: &Spot, reason: &Name) -> ProblemKey {
-    ProblemKey { condition: spot.0.clone(), reason: reason.clone(), subject: spot.1.clone() }
 }

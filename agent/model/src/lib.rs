@@ -28,7 +28,7 @@ pub use inventory::Inventory;
 pub use kept::{Row, Table};
 pub use name::{Name, NameError};
 pub use origin::{BootId, Origin};
-pub use problem::{ProblemId, ProblemKey};
+pub use problem::{ProblemId, ProblemKey, SubjectKey};
 pub use record::{NoFields, Record, RecordFields};
 pub use severity::Severity;
 pub use status::{Condition, ConditionStatus, Event, Status};

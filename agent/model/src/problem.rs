@@ -1,10 +1,19 @@
-//! A problem's identity: condition, reason and subject, and the stable id made from them.
+//! The identity of what is reported: a condition type with its subject, a problem with its reason too, and the stable id
+//! of a problem.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Name;
+
+/// A condition type and a subject of it: what has one status of a daemon, and one or more reasons if that is True.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SubjectKey {
+    pub condition: Name,
+    /// `None`: the type as a whole.
+    pub subject: Option<String>,
+}
 
 /// What makes two findings the same problem.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,7 +27,49 @@ pub struct ProblemKey {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProblemId(u64);
 
+impl SubjectKey {
+    #[must_use]
+    pub fn new(condition: Name, subject: Option<String>) -> Self {
+        Self { condition, subject }
+    }
+
+    /// As a verdict has it: an empty `subject` is the type as a whole.
+    #[must_use]
+    pub fn of(condition: Name, subject: String) -> Self {
+        Self { condition, subject: Some(subject).filter(|subject| !subject.is_empty()) }
+    }
+
+    /// The type as a whole.
+    #[must_use]
+    pub fn whole(condition: Name) -> Self {
+        Self { condition, subject: None }
+    }
+
+    /// Its problem for `reason`.
+    #[must_use]
+    pub fn problem(&self, reason: Name) -> ProblemKey {
+        ProblemKey { condition: self.condition.clone(), reason, subject: self.subject.clone() }
+    }
+
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.subject.is_none()
+    }
+
+    /// Whether `other` is this key, or of the type that a key without a subject stands for.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        other == self || (self.is_whole() && other.condition == self.condition)
+    }
+}
+
 impl ProblemKey {
+    /// What has the problem.
+    #[must_use]
+    pub fn subject_key(&self) -> SubjectKey {
+        SubjectKey { condition: self.condition.clone(), subject: self.subject.clone() }
+    }
+
     /// FNV-1a over the three parts, each ended by a NUL: stable by definition, not by a hasher's grace.
     #[must_use]
     pub fn id(&self) -> ProblemId {

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Action, Inventory, Name, Severity};
+use crate::{Action, Inventory, Name, Severity, SubjectKey};
 
 /// One report of a problem daemon. Without events and conditions it is a heartbeat.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -79,6 +79,14 @@ pub enum ConditionStatus {
     False,
     /// No daemon that can judge it is looking.
     Unknown,
+}
+
+impl Condition {
+    /// What it is about.
+    #[must_use]
+    pub fn subject_key(&self) -> SubjectKey {
+        SubjectKey { condition: self.condition.clone(), subject: self.subject.clone() }
+    }
 }
 
 impl ConditionStatus {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use nodewell_client::ClientError;
 use nodewell_model::{
-    Event, Name, Severity,
+    Event, Name, Severity, SubjectKey,
     api::{ClearRequest, ConditionProblem, Seen},
     view::ProblemView,
 };
@@ -115,7 +115,7 @@ impl FilesystemCheck {
             if let Verdict::Over(evidence) = self.judge(link, (&watched, &told), &mut readings) {
                 // Its heartbeat shall not claim again what is over; if it is not, its next round reports it.
                 if let Some((mounts, subject)) = mounts.zip(watched.subject.clone()) {
-                    mounts.forget(&(watched.condition.clone(), subject));
+                    mounts.forget(&SubjectKey::of(watched.condition.clone(), subject));
                 }
                 self.end(link, (&watched, told), evidence).await;
             }

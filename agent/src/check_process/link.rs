@@ -5,7 +5,7 @@ use std::{cell::Cell, collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
 use nodewell_model::{
-    Condition, Event, Inventory, Name,
+    Condition, Event, Inventory, Name, SubjectKey,
     api::{ClearRequest, ClearedView, ConditionProblem},
     view::{DaemonState, DaemonView},
 };
@@ -125,13 +125,13 @@ impl Link {
     }
 
     /// Reports how a device is.
-    pub(super) fn set_all(&self, (condition, subject): &(Name, String), conditions: Vec<Condition>) {
-        self.reporter.set_all(condition.clone(), (!subject.is_empty()).then(|| subject.clone()), conditions);
+    pub(super) fn set_all(&self, key: &SubjectKey, conditions: Vec<Condition>) {
+        self.reporter.set_all(key.condition.clone(), key.subject.clone(), conditions);
     }
 
     /// A device is there no more.
-    pub(super) fn forget(&self, (condition, subject): &(Name, String)) {
-        self.reporter.forget(condition.clone(), (!subject.is_empty()).then(|| subject.clone()));
+    pub(super) fn forget(&self, key: &SubjectKey) {
+        self.reporter.forget(key.condition.clone(), key.subject.clone());
     }
 
     /// How many devices there are.

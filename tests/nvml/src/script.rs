@@ -30,8 +30,8 @@ pub(crate) struct Script {
     pub(crate) driver: String,
     pub(crate) library: String,
     pub(crate) gpus: Vec<Gpu>,
-    fails: Vec<(Spot, Code)>,
-    hangs: Vec<Spot>,
+    fails: Vec<(CallMatch, Code)>,
+    hangs: Vec<CallMatch>,
     /// Each with how often it happened.
     pub(crate) events: Vec<(String, u64, usize)>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Gpu {
 
 /// A call, about one device or any.
 #[derive(Debug)]
-struct Spot {
+struct CallMatch {
     call: String,
     address: Option<String>,
 }
@@ -85,9 +85,9 @@ impl Script {
             ["library", version] => self.library = (*version).to_owned(),
             ["gpu", address, values @ ..] => self.gpus.push(Gpu::new(address, values)),
             ["fail", call, code, address @ ..] => {
-                self.fails.push((Spot::new(call, address), code.parse().unwrap_or(SUCCESS)));
+                self.fails.push((CallMatch::new(call, address), code.parse().unwrap_or(SUCCESS)));
             }
-            ["hang", call, address @ ..] => self.hangs.push(Spot::new(call, address)),
+            ["hang", call, address @ ..] => self.hangs.push(CallMatch::new(call, address)),
             ["event", address, xid, times @ ..] => {
                 let times = times.first().and_then(|times| times.parse().ok()).unwrap_or(1);
                 self.events.push(((*address).to_owned(), xid.parse().unwrap_or(0), times));
@@ -101,11 +101,11 @@ impl Script {
     }
 
     pub(crate) fn failure(&self, call: &str, address: Option<&str>) -> Option<Code> {
-        self.fails.iter().find(|(spot, _)| spot.is_at(call, address)).map(|(_, code)| *code)
+        self.fails.iter().find(|(one, _)| one.is_at(call, address)).map(|(_, code)| *code)
     }
 
     pub(crate) fn hangs(&self, call: &str, address: Option<&str>) -> bool {
-        self.hangs.iter().any(|spot| spot.is_at(call, address))
+        self.hangs.iter().any(|one| one.is_at(call, address))
     }
 }
 
@@ -130,7 +130,7 @@ impl Gpu {
     }
 }
 
-impl Spot {
+impl CallMatch {
     fn new(call: &str, address: &[&str]) -> Self {
         Self { call: call.to_owned(), address: address.first().map(|&address| address.to_owned()) }
     }

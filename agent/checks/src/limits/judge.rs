@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use nodewell_hardware::{
     Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, Verdict, lasting::Patience, unknown,
 };
-use nodewell_model::Inventory;
+use nodewell_model::{Inventory, SubjectKey};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use self::{
-    gauge::{Gauges, Signs, Spot},
+    gauge::{Gauges, Signs, subject_key},
     leaks::Leaks,
     levels::Rates,
     pods::Pods,
@@ -140,12 +140,12 @@ impl LimitsJudge {
     fn verdicts(&self, now: &Now) -> Vec<Verdict> {
         let days = self.settings.certificate_days;
         let files = || certificates::verdicts(&self.files.certificates, days, now.wall);
-        let certificates = || certificates::spots(&self.files.certificates);
-        let kernel = || self.kernel.spots().into_iter().chain(KERNELS.map(|condition| Spot::new(condition, "")));
+        let certificates = || certificates::keys(&self.files.certificates);
+        let kernel = || self.kernel.keys().into_iter().chain(KERNELS.map(|condition| subject_key(condition, "")));
         let parts = [
             self.of_part(KERNEL, || self.kernel.verdicts(), || kernel().collect()),
-            self.of_part(CGROUPS, || self.cgroups.verdicts(), || self.cgroups.spots()),
-            self.of_part(TASKS, || self.tasks.verdicts(), || self.tasks.spots()),
+            self.of_part(CGROUPS, || self.cgroups.verdicts(), || self.cgroups.keys()),
+            self.of_part(TASKS, || self.tasks.verdicts(), || self.tasks.keys()),
             self.of_part(FILES, files, certificates),
             if self.settings.leaks { self.leaks.verdicts() } else { Vec::new() },
         ];
@@ -156,11 +156,11 @@ impl LimitsJudge {
         &self,
         part: &str,
         verdicts: impl FnOnce() -> Vec<Verdict>,
-        spots: impl FnOnce() -> Vec<Spot>,
+        keys: impl FnOnce() -> Vec<SubjectKey>,
     ) -> Vec<Verdict> {
         match self.listing.as_ref().or(self.poll_errors.get(part)) {
             None => verdicts(),
-            Some(error) => spots().iter().map(|spot| spot.verdict(unknown(error))).collect(),
+            Some(error) => keys().into_iter().map(|key| Verdict::new(key, unknown(error))).collect(),
         }
     }
 

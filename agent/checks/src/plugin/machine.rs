@@ -1,6 +1,6 @@
 //! From results to what a daemon reports: problems that begin and end, what is unknown, Events. Pure.
 
-mod spot;
+mod subject;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -9,22 +9,19 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_hardware::{Happening, Verdict};
-use nodewell_model::Name;
+use nodewell_model::SubjectKey;
 use nodewell_rules::plugin::PluginMonitor;
 
 use super::said::Said;
-use spot::state;
+use subject::state;
 use task::TaskState;
-
-/// A condition and a subject; empty for the node as a whole.
-type Spot = (Name, String);
 
 /// What is known of all tasks of one daemon.
 #[derive(Debug)]
 pub struct Machine {
     tasks: Vec<TaskState>,
     /// The tasks of each.
-    spots: BTreeMap<Spot, Vec<usize>>,
+    subjects: BTreeMap<SubjectKey, Vec<usize>>,
 }
 
 /// When a result came, by a clock for durations and one for people.
@@ -53,32 +50,31 @@ impl Machine {
             .iter()
             .flat_map(|monitor| monitor.tasks.iter().map(move |task| TaskState::new(monitor, task.clone())))
             .collect();
-        let mut spots: BTreeMap<Spot, Vec<usize>> = BTreeMap::new();
+        let mut subjects: BTreeMap<SubjectKey, Vec<usize>> = BTreeMap::new();
         for (number, task) in tasks.iter().enumerate() {
-            if let Some(spot) = task.spot() {
-                spots.entry(spot).or_default().push(number);
+            if let Some(key) = task.subject_key() {
+                subjects.entry(key).or_default().push(number);
             }
         }
-        Self { tasks, spots }
+        Self { tasks, subjects }
     }
 
     /// Adds the result of a run of `task`.
     pub fn hear(&mut self, task: usize, said: Said, now: Now) -> Option<Account> {
         let heard = self.tasks.get_mut(task)?;
         let happenings = heard.hear(said, now);
-        let spot = heard.spot();
-        Some(Account { verdict: spot.and_then(|spot| self.verdict(spot)), happenings, is_whole: self.is_whole() })
+        let key = heard.subject_key();
+        Some(Account { verdict: key.and_then(|key| self.verdict(key)), happenings, is_whole: self.is_whole() })
     }
 
-    fn verdict(&self, spot: Spot) -> Option<(usize, Verdict)> {
-        let tasks = self.spots.get(&spot)?;
+    fn verdict(&self, key: SubjectKey) -> Option<(usize, Verdict)> {
+        let tasks = self.subjects.get(&key)?;
         let state = state(tasks.iter().map(|task| &self.tasks[*task]))?;
-        let number = self.spots.range(..&spot).count();
-        let (condition, subject) = spot;
-        Some((number, Verdict { condition, subject, state }))
+        let number = self.subjects.range(..&key).count();
+        Some((number, Verdict::new(key, state)))
     }
 
     fn is_whole(&self) -> bool {
-        self.spots.values().flatten().all(|task| self.tasks[*task].was_heard())
+        self.subjects.values().flatten().all(|task| self.tasks[*task].was_heard())
     }
 }

@@ -37,8 +37,8 @@ impl Composer {
         self.report.inventory = inventory;
     }
 
-    /// Takes as many as fit, all of one spot or none; gives back the others. With short messages, if whole ones are too
-    /// much.
+    /// Takes as many as fit, all of one subject or none; gives back the others. With short messages, if whole ones are
+    /// too much.
     pub(super) fn add_all(&mut self, mut changed: Changed) -> Changed {
         if self.bytes + changed.values().map(|group| size_of_all(group)).sum::<usize>() > BODY_LIMIT_BYTES {
             let shorten = |one: &mut Condition| one.message = cut(&one.message, SHORT_MESSAGE_BYTES).to_owned();

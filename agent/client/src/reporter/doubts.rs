@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_model::{Condition, ConditionStatus, Name};
+use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
 
 use super::{
     compose::{BODY_LIMIT_BYTES, short_size},
-    states::{Changed, Spot},
+    states::Changed,
 };
 
 /// As many types, subjects and reasons the agent holds of one daemon, if its configuration sets nothing else.
@@ -20,7 +20,7 @@ const SURELY_FIT: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sum {
     pub(super) word: Condition,
-    subjects: BTreeSet<Spot>,
+    subjects: BTreeSet<SubjectKey>,
 }
 
 /// Everything that is wrong, as it is reported: which doubts are summed up, and whether all of it fits into one report.
@@ -33,7 +33,7 @@ pub(super) struct Summing {
 impl Summing {
     /// Sums up doubts, most numerous first, until no more than `room` is reported, as the agent counts it: each reason,
     /// also those that are `claimed` of a subject in doubt.
-    pub(super) fn of(bad: &Changed, claimed: &BTreeMap<Spot, usize>, room: usize) -> Self {
+    pub(super) fn of(bad: &Changed, claimed: &BTreeMap<SubjectKey, usize>, room: usize) -> Self {
         let mut left = doubts(bad);
         let mut summing = Self::default();
         loop {
@@ -52,20 +52,20 @@ impl Summing {
         }
     }
 
-    /// Whether an entry for its type stands for the doubt about `spot`.
-    pub(super) fn has(&self, spot: &Spot) -> bool {
-        self.sums.get(&spot.0).is_some_and(|sum| sum.subjects.contains(spot))
+    /// Whether an entry for its type stands for the doubt about `key`.
+    pub(super) fn has(&self, key: &SubjectKey) -> bool {
+        self.sums.get(&key.condition).is_some_and(|sum| sum.subjects.contains(key))
     }
 
     /// What is reported of what is wrong.
     pub(super) fn told(&self, bad: &Changed) -> Changed {
-        let apart = bad.iter().filter(|(spot, _)| !self.has(spot)).map(|(spot, said)| (spot.clone(), said.clone()));
-        let words = self.sums.iter().map(|(name, sum)| ((name.clone(), None), vec![sum.word.clone()]));
+        let apart = bad.iter().filter(|(key, _)| !self.has(key)).map(|(key, said)| (key.clone(), said.clone()));
+        let words = self.sums.iter().map(|(name, sum)| (SubjectKey::whole(name.clone()), vec![sum.word.clone()]));
         apart.chain(words).collect()
     }
 
-    fn weight(&self, bad: &Changed, claimed: &BTreeMap<Spot, usize>) -> usize {
-        let of = |spot: &Spot| claimed.get(spot).copied().unwrap_or(usize::from(!self.has(spot)));
+    fn weight(&self, bad: &Changed, claimed: &BTreeMap<SubjectKey, usize>) -> usize {
+        let of = |key: &SubjectKey| claimed.get(key).copied().unwrap_or(usize::from(!self.has(key)));
         bad.keys().map(of).sum::<usize>() + self.sums.len()
     }
 
@@ -76,8 +76,7 @@ impl Summing {
 
 impl Sum {
     fn of(doubts: &[&Condition]) -> Option<Self> {
-        let spot = |doubt: &Condition| (doubt.condition.clone(), doubt.subject.clone());
-        let subjects = doubts.iter().map(|doubt| spot(doubt)).collect();
+        let subjects = doubts.iter().map(|doubt| doubt.subject_key()).collect();
         Some(Self { word: word(doubts)?, subjects })
     }
 }
@@ -85,12 +84,12 @@ impl Sum {
 /// By type, but where something is reported of the type itself: nothing stands beside that.
 fn doubts(bad: &Changed) -> BTreeMap<&Name, Vec<&Condition>> {
     let mut doubts: BTreeMap<&Name, Vec<&Condition>> = BTreeMap::new();
-    for ((name, subject), said) in bad {
-        if let ([one], Some(_)) = (said.as_slice(), subject)
+    for (key, said) in bad.iter().filter(|(key, _)| !key.is_whole()) {
+        if let [one] = said.as_slice()
             && one.status == ConditionStatus::Unknown
-            && !bad.contains_key(&(name.clone(), None))
+            && !bad.contains_key(&SubjectKey::whole(key.condition.clone()))
         {
-            doubts.entry(name).or_default().push(one);
+            doubts.entry(&key.condition).or_default().push(one);
         }
     }
     doubts

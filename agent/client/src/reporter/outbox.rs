@@ -4,14 +4,14 @@
 use std::{collections::VecDeque, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{Condition, Event, Inventory, Status, api::AcceptedView};
+use nodewell_model::{Condition, Event, Inventory, Status, SubjectKey, api::AcceptedView};
 use tokio::time::Instant;
 
 use super::{
     ReporterSettings,
     compose::Composer,
     ids::Ids,
-    states::{Changed, Forgotten, Spot, States},
+    states::{Changed, Forgotten, States},
 };
 use crate::{ClientError, random};
 
@@ -111,14 +111,14 @@ impl Outbox {
         }
     }
 
-    pub(super) fn set_all(&mut self, spot: Spot, conditions: Vec<Condition>, now: Instant) {
-        if self.states.set(spot, conditions) {
+    pub(super) fn set_all(&mut self, key: SubjectKey, conditions: Vec<Condition>, now: Instant) {
+        if self.states.set(key, conditions) {
             self.waiting_since.get_or_insert(now);
         }
     }
 
-    pub(super) fn forget(&mut self, spot: &Spot, wall: Timestamp, now: Instant) {
-        match self.states.forget(spot, wall) {
+    pub(super) fn forget(&mut self, key: &SubjectKey, wall: Timestamp, now: Instant) {
+        match self.states.forget(key, wall) {
             Forgotten::Nothing => return,
             Forgotten::Subject => {}
             // Only a full report shows that the daemon does not look after a type any more.

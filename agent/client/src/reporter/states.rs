@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use nodewell_model::{Condition, ConditionStatus, Name};
+use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
 
 use super::doubts::{SPOKEN_LIMIT, Summing};
 
-/// What a condition is about.
-pub(super) type Spot = (Name, Option<String>);
-/// What is to be sent, all entries of a spot together: they are a set that replaces the one before.
-pub(super) type Changed = BTreeMap<Spot, Vec<Condition>>;
+/// What is to be sent, all entries of a subject together: they are a set that replaces the one before.
+pub(super) type Changed = BTreeMap<SubjectKey, Vec<Condition>>;
 
 /// Every condition of one daemon.
 #[derive(Debug)]
@@ -18,15 +16,15 @@ pub(super) struct States {
     /// What is worth sending again: everything that is True or Unknown.
     bad: Changed,
     /// What is well.
-    well: BTreeSet<Spot>,
+    well: BTreeSet<SubjectKey>,
     /// The last entry of each type that was about nothing being wrong: a full report names every type with it.
     calm: BTreeMap<Name, Condition>,
     /// What the agent does not know yet.
     pub(super) changed: Changed,
     /// Ends that the agent may not have heard, until a full report is taken: each one that knows their type names them.
     unheard: Changed,
-    /// How many reasons the agent holds of each spot, also of one that is unknown by now.
-    claimed: BTreeMap<Spot, usize>,
+    /// How many reasons the agent holds of each subject, also of one that is unknown by now.
+    claimed: BTreeMap<SubjectKey, usize>,
     summing: Summing,
     /// How much the agent holds of this daemon, as far as is known.
     room: usize,
@@ -49,61 +47,61 @@ pub(super) enum Forgotten {
 }
 
 impl States {
-    /// Sets the last entries of `spot`; returns whether they are news.
-    pub(super) fn set(&mut self, spot: Spot, conditions: Vec<Condition>) -> bool {
-        let said = agreed(&spot, conditions);
+    /// Sets the last entries of `key`; returns whether they are news.
+    pub(super) fn set(&mut self, key: SubjectKey, conditions: Vec<Condition>) -> bool {
+        let said = agreed(&key, conditions);
         match said.as_slice() {
             [] => return false,
-            [one] if one.status == ConditionStatus::False => return self.set_well(spot, one.clone()),
+            [one] if one.status == ConditionStatus::False => return self.set_well(key, one.clone()),
             _ => {}
         }
-        self.well.remove(&spot);
+        self.well.remove(&key);
         if said.iter().any(|one| one.status == ConditionStatus::True) {
-            self.claimed.insert(spot.clone(), said.len());
+            self.claimed.insert(key.clone(), said.len());
         }
-        if self.bad.insert(spot.clone(), said.clone()).as_ref() == Some(&said) {
+        if self.bad.insert(key.clone(), said.clone()).as_ref() == Some(&said) {
             return false;
         }
-        self.changed.insert(spot, said);
+        self.changed.insert(key, said);
         true
     }
 
     /// Messages on what is well may differ each time, with a temperature in them: that alone is no news.
-    fn set_well(&mut self, spot: Spot, condition: Condition) -> bool {
-        self.calm.insert(spot.0.clone(), Condition { subject: None, ..condition.clone() });
-        let ended = self.end(&spot, |spot, _| Condition { subject: spot.1.clone(), ..condition.clone() });
-        if spot.1.is_none() {
-            self.well.retain(|other| other.0 != spot.0);
+    fn set_well(&mut self, key: SubjectKey, condition: Condition) -> bool {
+        self.calm.insert(key.condition.clone(), Condition { subject: None, ..condition.clone() });
+        let ended = self.end(&key, |key, _| Condition { subject: key.subject.clone(), ..condition.clone() });
+        if key.is_whole() {
+            self.well.retain(|other| other.condition != key.condition);
         }
-        if !self.well.insert(spot.clone()) && !ended {
+        if !self.well.insert(key.clone()) && !ended {
             return false;
         }
-        self.changed.insert(spot, vec![condition]);
+        self.changed.insert(key, vec![condition]);
         true
     }
 
-    /// `spot` is not reported any more; without a subject, nothing of its type.
-    pub(super) fn forget(&mut self, spot: &Spot, time: Timestamp) -> Forgotten {
-        if !self.spots().any(|other| is_meant(spot, other)) {
+    /// `key` is not reported any more; without a subject, nothing of its type.
+    pub(super) fn forget(&mut self, key: &SubjectKey, time: Timestamp) -> Forgotten {
+        if !self.keys().any(|other| key.covers(other)) {
             return Forgotten::Nothing;
         }
-        self.end(spot, |_, last| over(last, time));
-        self.well.retain(|other| !is_meant(spot, other));
-        if self.spots().any(|other| other.0 == spot.0) {
+        self.end(key, |_, last| over(last, time));
+        self.well.retain(|other| !key.covers(other));
+        if self.keys().any(|other| other.condition == key.condition) {
             return Forgotten::Subject;
         }
-        self.calm.remove(&spot.0);
+        self.calm.remove(&key.condition);
         Forgotten::Type
     }
 
-    /// Whatever the agent may hold of `spot` is over, with these messages: also what ended a moment ago, which it may
+    /// Whatever the agent may hold of `key` is over, with these messages: also what ended a moment ago, which it may
     /// not have received. Each is named, because another entry for the whole type may follow before this one is sent.
     /// Returns whether there was anything.
-    fn end(&mut self, spot: &Spot, words: impl Fn(&Spot, &Condition) -> Condition) -> bool {
-        self.claimed.retain(|other, _| !is_meant(spot, other));
-        let bad = self.bad.extract_if(.., |other, _| is_meant(spot, other));
+    fn end(&mut self, key: &SubjectKey, words: impl Fn(&SubjectKey, &Condition) -> Condition) -> bool {
+        self.claimed.retain(|other, _| !key.covers(other));
+        let bad = self.bad.extract_if(.., |other, _| key.covers(other));
         let mut held: Changed = bad.collect();
-        let unsaid = self.changed.iter().filter(|(other, _)| is_meant(spot, other));
+        let unsaid = self.changed.iter().filter(|(other, _)| key.covers(other));
         unsaid.for_each(|(other, said)| _ = held.entry(other.clone()).or_insert_with(|| said.clone()));
         for (other, said) in &held {
             self.changed.insert(other.clone(), said.first().map(|last| words(other, last)).into_iter().collect());
@@ -111,7 +109,7 @@ impl States {
         !held.is_empty()
     }
 
-    fn spots(&self) -> impl Iterator<Item = &Spot> {
+    fn keys(&self) -> impl Iterator<Item = &SubjectKey> {
         self.bad.keys().chain(&self.well)
     }
 
@@ -123,7 +121,7 @@ impl States {
     /// The agent will never take a report with these.
     pub(super) fn refused(&mut self, conditions: &[Condition]) {
         for end in conditions.iter().filter(|one| one.status == ConditionStatus::False) {
-            self.unheard.insert((end.condition.clone(), end.subject.clone()), vec![end.clone()]);
+            self.unheard.insert(end.subject_key(), vec![end.clone()]);
         }
     }
 
@@ -135,7 +133,7 @@ impl States {
     /// Sums up what would be too much to report one by one; returns whether it is reported in another way than before.
     pub(super) fn sum_up(&mut self) -> bool {
         let summing = Summing::of(&self.bad, &self.claimed, self.room);
-        self.changed.retain(|spot, _| !(summing.has(spot) && self.bad.contains_key(spot)));
+        self.changed.retain(|key, _| !(summing.has(key) && self.bad.contains_key(key)));
         let before = std::mem::replace(&mut self.summing, summing);
         before.sums != self.summing.sums
     }
@@ -159,34 +157,29 @@ impl States {
     pub(super) fn owes_wrong(&self) -> bool {
         self.changed
             .keys()
-            .any(|spot| self.bad.contains_key(spot) || (spot.1.is_none() && self.summing.sums.contains_key(&spot.0)))
+            .any(|key| self.bad.contains_key(key) || (key.is_whole() && self.summing.sums.contains_key(&key.condition)))
     }
 
     /// Reports everything that is so, in a full report. Ends are among it: a doubt about a whole type would retain what
     /// is not named. A type that nothing is known of any more is not.
     pub(super) fn say_everything(&mut self) {
         let unsaid = std::mem::take(&mut self.changed);
-        self.unheard.extend(unsaid.into_iter().filter(|(spot, _)| !self.bad.contains_key(spot)));
-        let types: BTreeSet<&Name> = self.spots().map(|(name, _)| name).collect();
-        let ends = self.unheard.iter().filter(|((name, _), _)| types.contains(name));
-        let ends = ends.map(|(spot, said)| (spot.clone(), said.clone()));
-        let of_bad: BTreeSet<&Name> = self.bad.keys().map(|(name, _)| name).collect();
+        self.unheard.extend(unsaid.into_iter().filter(|(key, _)| !self.bad.contains_key(key)));
+        let types: BTreeSet<&Name> = self.keys().map(|key| &key.condition).collect();
+        let ends = self.unheard.iter().filter(|(key, _)| types.contains(&key.condition));
+        let ends = ends.map(|(key, said)| (key.clone(), said.clone()));
+        let of_bad: BTreeSet<&Name> = self.bad.keys().map(|key| &key.condition).collect();
         let calm = self.calm.iter().filter(|(name, _)| !of_bad.contains(name));
-        let calm = calm.map(|(name, condition)| ((name.clone(), None), vec![condition.clone()]));
+        let calm = calm.map(|(name, condition)| (SubjectKey::whole(name.clone()), vec![condition.clone()]));
         self.changed = ends.chain(calm).chain(self.summing.told(&self.bad)).collect();
     }
 }
 
-/// Whether `other` is `spot`, or of the type that `spot` without a subject stands for.
-fn is_meant(spot: &Spot, other: &Spot) -> bool {
-    other == spot || (spot.1.is_none() && other.0 == spot.0)
-}
-
-/// Entries that one report may have side by side: of `spot`, and either faults of different reasons or one other entry.
-fn agreed(spot: &Spot, conditions: Vec<Condition>) -> Vec<Condition> {
-    let of_spot = |one| Condition { condition: spot.0.clone(), subject: spot.1.clone(), ..one };
+/// Entries that one report may have side by side: of `key`, and either faults of different reasons or one other entry.
+fn agreed(key: &SubjectKey, conditions: Vec<Condition>) -> Vec<Condition> {
+    let of_key = |one| Condition { condition: key.condition.clone(), subject: key.subject.clone(), ..one };
     let (faults, others): (Vec<_>, Vec<_>) =
-        conditions.into_iter().map(of_spot).partition(|one| one.status == ConditionStatus::True);
+        conditions.into_iter().map(of_key).partition(|one| one.status == ConditionStatus::True);
     if faults.is_empty() {
         return others.into_iter().next_back().into_iter().collect();
     }

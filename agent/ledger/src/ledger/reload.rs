@@ -66,7 +66,7 @@ impl Ledger {
     /// Doubts about conditions that are not there any more.
     pub(crate) fn forget_doubts(&mut self) {
         for reporter in self.daemons.values_mut().filter_map(|daemon| daemon.reporter.as_mut()) {
-            reporter.unsure.retain(|unsure| self.pages.contains_key(&unsure.spot.0));
+            reporter.unsure.retain(|unsure| self.pages.contains_key(&unsure.subject.condition));
         }
     }
 

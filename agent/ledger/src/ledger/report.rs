@@ -14,17 +14,11 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_model::{
-    Condition, ConditionStatus, Event, Finding, FindingKind, Guard, Origin, ProblemKey, Status, text,
+    Condition, ConditionStatus, Event, Finding, FindingKind, Guard, Origin, ProblemKey, Status, SubjectKey, text,
 };
 
 use super::{Ledger, ReportRefusal};
-use crate::{
-    Now, OnStale,
-    claim::Claimant,
-    events::Ending,
-    page::Cause,
-    reporter::{Spot, Unsure},
-};
+use crate::{Now, OnStale, claim::Claimant, events::Ending, page::Cause, reporter::Unsure};
 
 /// One report on its way into the ledger: its sender, its id and its time.
 struct Word<'a> {
@@ -70,7 +64,7 @@ impl Ledger {
         let unsettled = self.hear(&word, &status, on_stale);
         let named = named(&status);
         events.iter().enumerate().for_each(|(n, event)| self.report_event(&word, n, event));
-        by_spot(conditions).iter().for_each(|(spot, said)| self.report_spot(&word, spot, said, &named));
+        by_subject(conditions).iter().for_each(|(subject, said)| self.report_subject(&word, subject, said, &named));
         self.take_inventory(&word, &status);
         if status.full {
             self.withdraw_unnamed(&word, &named);
@@ -110,36 +104,42 @@ impl Ledger {
         self.happened(&finding);
     }
 
-    /// All that the report contains of `spot`: one status, or several faults.
-    fn report_spot(&mut self, word: &Word<'_>, spot: &Spot, said: &[Entry<'_>], named: &BTreeSet<Spot>) {
+    /// All that the report contains of `subject`: one status, or several faults.
+    fn report_subject(
+        &mut self,
+        word: &Word<'_>,
+        subject: &SubjectKey,
+        said: &[Entry<'_>],
+        named: &BTreeSet<SubjectKey>,
+    ) {
         let [(n, condition), ..] = *said else { return };
         match condition.status {
-            ConditionStatus::True => self.report_faults(word, spot, said),
+            ConditionStatus::True => self.report_faults(word, subject, said),
             ConditionStatus::False => {
-                let spots = self.spots_meant(word, spot, named);
-                spots.iter().for_each(|spot| self.report_false(word, (n, condition), spot));
+                let subjects = self.covered(word, subject, named);
+                subjects.iter().for_each(|subject| self.report_false(word, (n, condition), subject));
             }
             ConditionStatus::Unknown => {
-                self.take_in_doubts(word, spot, named);
-                let mut spots = self.spots_meant(word, spot, named);
-                spots.push(spot.clone());
-                self.report_unknown(word, condition, spots);
+                self.take_in_doubts(word, subject, named);
+                let mut subjects = self.covered(word, subject, named);
+                subjects.push(subject.clone());
+                self.report_unknown(word, condition, subjects);
             }
         }
     }
 
-    /// The spots that the daemon reports and `spot` stands for: itself, or every unnamed one of its type.
-    fn spots_meant(&self, word: &Word<'_>, spot: &Spot, named: &BTreeSet<Spot>) -> Vec<Spot> {
+    /// The subjects that the daemon reports and `subject` stands for: itself, or every unnamed one of its type.
+    fn covered(&self, word: &Word<'_>, subject: &SubjectKey, named: &BTreeSet<SubjectKey>) -> Vec<SubjectKey> {
         let Some(reporter) = self.reporter(&word.daemon) else { return Vec::new() };
-        let mut spots = reporter.spots_of(&spot.0);
-        spots.retain(|other| other == spot || (spot.1.is_none() && !named.contains(other)));
-        spots
+        let mut subjects = reporter.subjects_of(&subject.condition);
+        subjects.retain(|other| other == subject || (subject.is_whole() && !named.contains(other)));
+        subjects
     }
 
-    fn report_false(&mut self, word: &Word<'_>, (n, condition): Entry<'_>, spot: &Spot) {
-        self.trust_again(word, spot);
+    fn report_false(&mut self, word: &Word<'_>, (n, condition): Entry<'_>, subject: &SubjectKey) {
+        self.trust_again(word, subject);
         let message = text::message(condition.message.as_bytes());
-        for key in self.keys_of(word, spot) {
+        for key in self.keys_of(word, subject) {
             self.end_by_report(word, n, &key, (condition.transition, &message));
         }
     }
@@ -155,14 +155,14 @@ impl Ledger {
         self.withdraw(key, &word.claimant(), &ending);
     }
 
-    fn keys_of(&self, word: &Word<'_>, spot: &Spot) -> Vec<ProblemKey> {
-        self.reporter(&word.daemon).map(|reporter| reporter.keys(spot)).unwrap_or_default()
+    fn keys_of(&self, word: &Word<'_>, subject: &SubjectKey) -> Vec<ProblemKey> {
+        self.reporter(&word.daemon).map(|reporter| reporter.keys(subject)).unwrap_or_default()
     }
 
     /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it shows
     /// since when they are unconfirmed.
-    fn take_in_doubts(&mut self, word: &Word<'_>, whole: &Spot, named: &BTreeSet<Spot>) {
-        if whole.1.is_some() {
+    fn take_in_doubts(&mut self, word: &Word<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) {
+        if whole.subject.is_some() {
             return;
         }
         let Some(reporter) = self.reporter_mut(&word.daemon) else { return };
@@ -171,23 +171,23 @@ impl Ledger {
         }
     }
 
-    fn report_unknown(&mut self, word: &Word<'_>, condition: &Condition, spots: Vec<Spot>) {
+    fn report_unknown(&mut self, word: &Word<'_>, condition: &Condition, subjects: Vec<SubjectKey>) {
         let since = condition.transition.min(word.now.wall);
         let message = text::message(condition.message.as_bytes());
         let Some(reporter) = self.reporter_mut(&word.daemon) else { return };
-        let doubt = |spot| Unsure { spot, since, reason: condition.reason.clone(), message: message.clone() };
-        let news = spots.into_iter().filter(|spot| reporter.doubt(doubt(spot.clone()))).count();
+        let doubt = |subject| Unsure { subject, since, reason: condition.reason.clone(), message: message.clone() };
+        let news = subjects.into_iter().filter(|subject| reporter.doubt(doubt(subject.clone()))).count();
         if news > 0 {
             self.dirty.daemon(&word.daemon);
             self.settle_one(&condition.condition, since);
         }
     }
 
-    /// The daemon can report the state of `spot` again.
-    fn trust_again(&mut self, word: &Word<'_>, spot: &Spot) {
-        if self.reporter_mut(&word.daemon).is_some_and(|reporter| reporter.settle(spot)) {
+    /// The daemon can report the state of `subject` again.
+    fn trust_again(&mut self, word: &Word<'_>, subject: &SubjectKey) {
+        if self.reporter_mut(&word.daemon).is_some_and(|reporter| reporter.settle(subject)) {
             self.dirty.daemon(&word.daemon);
-            self.settle_one(&spot.0, word.now.wall);
+            self.settle_one(&subject.condition, word.now.wall);
         }
     }
 
@@ -210,15 +210,20 @@ impl Ledger {
     }
 
     /// What a full report does not name is over. A doubt about a whole type names all its subjects.
-    fn withdraw_unnamed(&mut self, word: &Word<'_>, named: &BTreeSet<Spot>) {
+    fn withdraw_unnamed(&mut self, word: &Word<'_>, named: &BTreeSet<SubjectKey>) {
         let Some(reporter) = self.reporter(&word.daemon) else { return };
-        let doubted = |spot: &Spot| reporter.unsure.iter().any(|unsure| unsure.spot == (spot.0.clone(), None));
-        let is_named = |spot: &Spot| named.contains(spot) || (doubted(spot) && named.contains(&(spot.0.clone(), None)));
-        let unnamed: Vec<Spot> = reporter.spots().filter(|spot| !is_named(spot)).cloned().collect();
+        let doubted = |subject: &SubjectKey| {
+            reporter.unsure.iter().any(|unsure| unsure.subject == SubjectKey::whole(subject.condition.clone()))
+        };
+        let is_named = |subject: &SubjectKey| {
+            named.contains(subject)
+                || (doubted(subject) && named.contains(&SubjectKey::whole(subject.condition.clone())))
+        };
+        let unnamed: Vec<SubjectKey> = reporter.subjects().filter(|subject| !is_named(subject)).cloned().collect();
         let ending = self.conclusion(&word.daemon, "its full report does not name it any more", word.now);
-        for spot in unnamed {
-            self.trust_again(word, &spot);
-            self.keys_of(word, &spot).iter().for_each(|key| _ = self.withdraw(key, &word.claimant(), &ending));
+        for subject in unnamed {
+            self.trust_again(word, &subject);
+            self.keys_of(word, &subject).iter().for_each(|key| _ = self.withdraw(key, &word.claimant(), &ending));
         }
     }
 
@@ -231,25 +236,21 @@ impl Ledger {
     }
 }
 
-fn spot_of(condition: &Condition) -> Spot {
-    (condition.condition.clone(), condition.subject.clone())
+fn named(status: &Status) -> BTreeSet<SubjectKey> {
+    status.conditions.iter().map(Condition::subject_key).collect()
 }
 
-fn named(status: &Status) -> BTreeSet<Spot> {
-    status.conditions.iter().map(spot_of).collect()
-}
-
-/// What a report contains of each spot, by the spot that it names first.
-fn by_spot(conditions: &[Condition]) -> Vec<(Spot, Vec<Entry<'_>>)> {
-    let mut spots: Vec<(Spot, Vec<Entry<'_>>)> = Vec::new();
+/// What a report contains of each subject, by the subject that it names first.
+fn by_subject(conditions: &[Condition]) -> Vec<(SubjectKey, Vec<Entry<'_>>)> {
+    let mut subjects: Vec<(SubjectKey, Vec<Entry<'_>>)> = Vec::new();
     let mut places = BTreeMap::new();
     for (n, condition) in conditions.iter().enumerate() {
-        let spot = spot_of(condition);
-        let place = *places.entry(spot.clone()).or_insert(spots.len());
-        if place == spots.len() {
-            spots.push((spot, Vec::new()));
+        let subject = condition.subject_key();
+        let place = *places.entry(subject.clone()).or_insert(subjects.len());
+        if place == subjects.len() {
+            subjects.push((subject, Vec::new()));
         }
-        spots[place].1.push((n, condition));
+        subjects[place].1.push((n, condition));
     }
-    spots
+    subjects
 }

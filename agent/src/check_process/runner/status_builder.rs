@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use nodewell_hardware::{Findings, Happening, State, Verdict};
-use nodewell_model::{Event, Inventory, Name};
+use nodewell_model::{Event, Inventory, Name, SubjectKey};
 
 use super::{keeping::Said, poll_loop::Rest, release::Release};
 use crate::check_process::link::Link;
@@ -27,12 +27,9 @@ pub(in crate::check_process) struct StatusBuilder<'a, K> {
 /// What was reported of one part.
 #[derive(Debug, Default)]
 struct Told {
-    spots: BTreeMap<Spot, Since>,
+    subjects: BTreeMap<SubjectKey, Since>,
     inventory: Vec<Inventory>,
 }
-
-/// A condition and a device.
-type Spot = (Name, String);
 
 impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     pub(in crate::check_process) fn new(link: &'a Link) -> Self {
@@ -43,7 +40,7 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     pub(in crate::check_process) fn resume(&mut self, part: K, said: Vec<Said>) {
         let told = self.told.entry(part).or_default();
         for Said { condition, subject, reason, since } in said {
-            told.spots.entry((condition, subject)).or_default().insert(reason, since);
+            told.subjects.entry(SubjectKey::of(condition, subject)).or_default().insert(reason, since);
         }
         // A stop before the first round must withdraw nothing either.
         self.note_held();
@@ -51,17 +48,17 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
 
     /// What is reported now, for a later run.
     pub(in crate::check_process) fn said(&self, part: K) -> Vec<Said> {
-        let spots = self.told.get(&part).into_iter().flat_map(|told| &told.spots);
-        let of_spot = |((condition, subject), since): (&Spot, &Since)| {
+        let subjects = self.told.get(&part).into_iter().flat_map(|told| &told.subjects);
+        let of_key = |(key, since): (&SubjectKey, &Since)| {
             let said = |(reason, since): (&Name, &Timestamp)| Said {
-                condition: condition.clone(),
-                subject: subject.clone(),
+                condition: key.condition.clone(),
+                subject: key.subject.clone().unwrap_or_default(),
                 reason: reason.clone(),
                 since: *since,
             };
             since.iter().map(said).collect::<Vec<_>>()
         };
-        spots.flat_map(of_spot).collect()
+        subjects.flat_map(of_key).collect()
     }
 
     /// Reports the state of a part, whole but for `rest`.
@@ -79,8 +76,8 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
         if self.released_until.replace(release.until) == Some(release.until) {
             return;
         }
-        for spot in self.told.values().flat_map(|told| told.spots.keys()) {
-            self.link.set_all(spot, vec![released(spot, release)]);
+        for key in self.told.values().flat_map(|told| told.subjects.keys()) {
+            self.link.set_all(key, vec![released(key, release)]);
         }
     }
 
@@ -92,32 +89,33 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     fn conditions(&mut self, part: K, verdicts: Vec<Verdict>, rest: &Rest) {
         let told = self.told.entry(part).or_default();
         let verdicts = joined(verdicts);
-        let gone: BTreeSet<Spot> = told.spots.keys().filter(|spot| !verdicts.contains_key(spot)).cloned().collect();
-        for (spot, state) in verdicts {
-            self.say(part, spot, state);
+        let gone: BTreeSet<SubjectKey> =
+            told.subjects.keys().filter(|key| !verdicts.contains_key(key)).cloned().collect();
+        for (key, state) in verdicts {
+            self.say(part, key, state);
         }
-        for spot in gone {
+        for key in gone {
             match rest {
-                Rest::None => self.forget(part, &spot),
+                Rest::None => self.forget(part, &key),
                 // What an earlier run reported of it, the agent still has.
                 Rest::Some => {}
-                Rest::All(trouble) => self.say(part, spot, nodewell_hardware::unknown(trouble)),
+                Rest::All(trouble) => self.say(part, key, nodewell_hardware::unknown(trouble)),
             }
         }
         self.note_held();
     }
 
-    fn say(&mut self, part: K, spot: Spot, state: State) {
+    fn say(&mut self, part: K, key: SubjectKey, state: State) {
         let told = self.told.entry(part).or_default();
-        let before = told.spots.remove(&spot).unwrap_or_default();
-        let (conditions, since) = compose(&spot, state, &before);
-        self.link.set_all(&spot, conditions);
-        told.spots.insert(spot, since);
+        let before = told.subjects.remove(&key).unwrap_or_default();
+        let (conditions, since) = compose(&key, state, &before);
+        self.link.set_all(&key, conditions);
+        told.subjects.insert(key, since);
     }
 
-    fn forget(&mut self, part: K, spot: &Spot) {
-        self.told.entry(part).or_default().spots.remove(spot);
-        self.link.forget(spot);
+    fn forget(&mut self, part: K, key: &SubjectKey) {
+        self.told.entry(part).or_default().subjects.remove(key);
+        self.link.forget(key);
     }
 
     /// A stop from now on withdraws nothing.
@@ -126,7 +124,7 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     }
 
     fn note_held(&self) {
-        let mut all = self.told.values().flat_map(|told| told.spots.values());
+        let mut all = self.told.values().flat_map(|told| told.subjects.values());
         self.link.holds(all.any(|since| !compose::is_well(since)));
     }
 

@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_hardware::{Fault, State, Verdict};
+use nodewell_model::SubjectKey;
 
-use super::gauge::Spot;
+use super::gauge::subject_key;
 use crate::limits::reading::Dates;
 
 const CONDITION: &str = "CertificateExpiring";
@@ -15,16 +16,17 @@ const LEFT: i64 = 12;
 
 /// How each certificate is; where there is none, nothing expires.
 pub(super) fn verdicts(certificates: &BTreeMap<String, Dates>, days: u32, now: Timestamp) -> Vec<Verdict> {
-    let whole = Spot::new(CONDITION, "").verdict(State::Healthy { message: "none of them ends soon".to_owned() });
+    let whole =
+        Verdict::new(subject_key(CONDITION, ""), State::Healthy { message: "none of them ends soon".to_owned() });
     let verdict =
-        |(path, dates): (&String, &Dates)| Spot::new(CONDITION, path.clone()).verdict(state(*dates, days, now));
+        |(path, dates): (&String, &Dates)| Verdict::new(subject_key(CONDITION, path.clone()), state(*dates, days, now));
     std::iter::once(whole).chain(certificates.iter().map(verdict)).collect()
 }
 
 /// What the verdicts are about, for the report on files that cannot be read.
-pub(super) fn spots(certificates: &BTreeMap<String, Dates>) -> Vec<Spot> {
+pub(super) fn keys(certificates: &BTreeMap<String, Dates>) -> Vec<SubjectKey> {
     let paths = certificates.keys().map(String::as_str);
-    std::iter::once("").chain(paths).map(|subject| Spot::new(CONDITION, subject)).collect()
+    std::iter::once("").chain(paths).map(|subject| subject_key(CONDITION, subject)).collect()
 }
 
 fn state(dates: Dates, days: u32, now: Timestamp) -> State {

@@ -6,13 +6,13 @@ use nodewell_hardware::{
     Fault, State, Verdict,
     lasting::{Lasting, Patience},
 };
-use nodewell_model::Name;
+use nodewell_model::{Name, SubjectKey};
 use serde::{Deserialize, Serialize};
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measure {
-    pub(super) spot: Spot,
+    pub(super) key: SubjectKey,
     pub(super) reason: &'static str,
     pub(super) value: f64,
     /// At this or above it is a problem, below the second it is none.
@@ -20,13 +20,6 @@ pub(super) struct Measure {
     pub(super) message: String,
     /// What it is if it is none.
     pub(super) healthy: &'static str,
-}
-
-/// What a verdict is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spot {
-    pub(super) condition: &'static str,
-    pub(super) subject: String,
 }
 
 /// All figures of one part, as they were last read.
@@ -53,27 +46,27 @@ impl Gauges {
     pub(super) fn take(&mut self, measures: Vec<Measure>, now: Duration, patience: Patience) {
         let before = std::mem::take(&mut self.signs.0);
         for measure in &measures {
-            let mut sign = before.get(&measure.key()).cloned().unwrap_or_default();
+            let mut sign = before.get(&measure.sign()).cloned().unwrap_or_default();
             let (high, low) = measure.levels;
             let level = if sign.holds() { low } else { high };
             sign.observe(measure.value >= level, now, patience);
             if !sign.is_nothing() {
-                self.signs.0.insert(measure.key(), sign);
+                self.signs.0.insert(measure.sign(), sign);
             }
         }
         self.last = measures;
     }
 
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        self.last.iter().map(|measure| measure.spot.verdict(self.state(measure))).collect()
+        self.last.iter().map(|measure| Verdict::new(measure.key.clone(), self.state(measure))).collect()
     }
 
-    pub(super) fn spots(&self) -> Vec<Spot> {
-        self.last.iter().map(|measure| measure.spot.clone()).collect()
+    pub(super) fn keys(&self) -> Vec<SubjectKey> {
+        self.last.iter().map(|measure| measure.key.clone()).collect()
     }
 
     fn state(&self, measure: &Measure) -> State {
-        match self.signs.0.get(&measure.key()).is_some_and(Lasting::holds) {
+        match self.signs.0.get(&measure.sign()).is_some_and(Lasting::holds) {
             true => State::Faulty(vec![Fault::new(measure.reason, measure.message.clone())]),
             false => State::Healthy { message: measure.healthy.to_owned() },
         }
@@ -81,19 +74,14 @@ impl Gauges {
 }
 
 impl Measure {
-    fn key(&self) -> String {
-        format!("{} {}", self.reason, self.spot.subject)
+    fn sign(&self) -> String {
+        format!("{} {}", self.reason, self.key.subject.as_deref().unwrap_or_default())
     }
 }
 
-impl Spot {
-    pub(super) fn new(condition: &'static str, subject: impl Into<String>) -> Self {
-        Self { condition, subject: subject.into() }
-    }
-
-    pub(super) fn verdict(&self, state: State) -> Verdict {
-        Verdict { condition: Name::fixed(self.condition), subject: self.subject.clone(), state }
-    }
+/// What a verdict is about; an empty `subject` is the node.
+pub(super) fn subject_key(condition: &'static str, subject: impl Into<String>) -> SubjectKey {
+    SubjectKey::of(Name::fixed(condition), subject.into())
 }
 
 #[cfg(test)]
@@ -106,7 +94,7 @@ mod tests {
 
     fn measure(value: f64) -> Measure {
         Measure {
-            spot: Spot::new("ResourceExhausted", "conntrack"),
+            key: subject_key("ResourceExhausted", "conntrack"),
             reason: "ConntrackFull",
             value,
             levels: (90.0, 80.0),

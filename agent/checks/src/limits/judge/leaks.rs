@@ -7,7 +7,7 @@ use nodewell_hardware::{Fault, State, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    gauge::Spot,
+    gauge::subject_key,
     trend::{Day, Trend},
 };
 use crate::limits::reading::{Daemon, KernelReading, Memory, TaskId};
@@ -117,11 +117,11 @@ impl Leaks {
 
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
         let healthy = State::Healthy { message: "nothing grows without end".to_owned() };
-        let whole = Spot::new(CONDITION, "").verdict(healthy);
+        let whole = Verdict::new(subject_key(CONDITION, ""), healthy);
         let leaks = self.series.iter().filter_map(|(subject, series)| {
             let leak = series.leak.as_ref()?;
             let fault = Fault::new(leak.kind.reason(), leak.message.clone());
-            Some(Spot::new(CONDITION, subject.clone()).verdict(State::Faulty(vec![fault])))
+            Some(Verdict::new(subject_key(CONDITION, subject.clone()), State::Faulty(vec![fault])))
         });
         std::iter::once(whole).chain(leaks).collect()
     }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use nodewell_hardware::growth::{Growth, Start, Window};
+use nodewell_model::SubjectKey;
 
-use super::gauge::{Measure, Spot};
+use super::gauge::{Measure, subject_key};
 use crate::{
     limits::reading::{CgroupsReading, ConntrackCounts, KernelReading, Level, Pressure, Swap},
     settings::{Levels, LimitsSettings},
@@ -60,18 +61,18 @@ pub(super) fn of_cgroups(reading: &CgroupsReading, settings: &LimitsSettings) ->
 fn share(level: Level, subject: &str, reason: &'static str, levels: Levels) -> Measure {
     let value = percent(level);
     let message = format!("{} of {} are in use, {value:.0} %", level.used, level.max);
-    measure(Spot::new(EXHAUSTED, subject), reason, (value, levels), message, ROOM)
+    measure(subject_key(EXHAUSTED, subject), reason, (value, levels), message, ROOM)
 }
 
 fn measure(
-    spot: Spot,
+    key: SubjectKey,
     reason: &'static str,
     (value, levels): (f64, Levels),
     message: String,
     healthy: &'static str,
 ) -> Measure {
     let levels = (f64::from(levels.high), f64::from(levels.low));
-    Measure { spot, reason, value, levels, message, healthy }
+    Measure { key, reason, value, levels, message, healthy }
 }
 
 /// Exact enough for a percentage.
@@ -83,13 +84,13 @@ fn percent(level: Level) -> f64 {
 fn memory(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
     let message = format!("for {value:.0} % of the last five minutes no task went on for want of memory");
-    measure(Spot::new("MemoryPressureHigh", ""), "TasksWaitForMemory", (value, levels), message, "tasks get memory")
+    measure(subject_key("MemoryPressureHigh", ""), "TasksWaitForMemory", (value, levels), message, "tasks get memory")
 }
 
 fn io(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
     let message = format!("for {value:.0} % of the last five minutes no task went on for want of a disk");
-    measure(Spot::new("IoPressureHigh", ""), "TasksWaitForIo", (value, levels), message, "disks keep up")
+    measure(subject_key("IoPressureHigh", ""), "TasksWaitForIo", (value, levels), message, "disks keep up")
 }
 
 /// As high as the pressure shows, and no higher than the queues show.
@@ -100,7 +101,7 @@ fn cpu(pressure: Pressure, reading: &KernelReading, levels: Levels) -> Measure {
     let message = format!(
         "for {some:.0} % of the last five minutes some task waited for a CPU, and {queue:.0} tasks for each CPU ran or waited"
     );
-    measure(Spot::new("CpuPressureHigh", ""), "TasksWaitForCpu", (value, levels), message, "CPUs keep up")
+    measure(subject_key("CpuPressureHigh", ""), "TasksWaitForCpu", (value, levels), message, "CPUs keep up")
 }
 
 impl Rates {
@@ -112,24 +113,24 @@ impl Rates {
         let message =
             format!("{drops} packets were thrown away within ten minutes; {races} connections could not be entered");
         let value = f64::from(u32::try_from(drops).unwrap_or(u32::MAX));
-        measure(Spot::new(EXHAUSTED, "conntrack"), "ConntrackDropping", (value, levels), message, ROOM)
+        measure(subject_key(EXHAUSTED, "conntrack"), "ConntrackDropping", (value, levels), message, ROOM)
     }
 
     /// Pages that go out once are room well used; those that come back at the same time are the storm.
     fn swapping(&mut self, swap: Swap, now: Duration, levels: Levels) -> Measure {
-        let spot = Spot::new("MemoryPressureHigh", "swap");
+        let key = subject_key("MemoryPressureHigh", "swap");
         let healthy = "little goes to swap and back";
         let Some((then, before)) = self.swap.replace((now, swap)) else {
             // One reading is no rate: nothing begins by it, and nothing that an earlier run reported ends.
             let between = f64::from(levels.low).min(f64::from(levels.high) - 0.5);
             let message = "pages went to swap and came back before this was started".to_owned();
-            return measure(spot, "SwapStorm", (between, levels), message, healthy);
+            return measure(key, "SwapStorm", (between, levels), message, healthy);
         };
         let elapsed = now.saturating_sub(then);
         let in_ = per_second(before.pages_in, swap.pages_in, elapsed);
         let out = per_second(before.pages_out, swap.pages_out, elapsed);
         let message = format!("{out:.0} pages a second go to swap and {in_:.0} come back");
-        measure(spot, "SwapStorm", (in_.min(out), levels), message, healthy)
+        measure(key, "SwapStorm", (in_.min(out), levels), message, healthy)
     }
 }
 

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_hardware::{Fault, State, Verdict};
+use nodewell_model::SubjectKey;
 use serde::{Deserialize, Serialize};
 
-use super::gauge::Spot;
+use super::gauge::subject_key;
 use crate::{
     limits::reading::{Blocked, Scan, TaskId, Zombie},
     settings::{Levels, LimitsSettings},
@@ -77,20 +78,20 @@ impl Tasks {
         is_many.then(|| format!("{} tasks have not moved between two looks: {}", still.len(), kinds(&still)))
     }
 
-    pub(super) fn spots(&self) -> Vec<Spot> {
+    pub(super) fn keys(&self) -> Vec<SubjectKey> {
         let parents = self.told.zombies.keys().map(String::as_str);
         let blocked = self.told.blocked.iter().map(|_| BLOCKED);
-        std::iter::once("").chain(parents).chain(blocked).map(|subject| Spot::new(CONDITION, subject)).collect()
+        std::iter::once("").chain(parents).chain(blocked).map(|subject| subject_key(CONDITION, subject)).collect()
     }
 
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
         let healthy = State::Healthy { message: "few tasks wait, and the dead are buried".to_owned() };
         let faulty = |subject: &str, reason, message: &str| {
-            Spot::new(CONDITION, subject).verdict(State::Faulty(vec![Fault::new(reason, message)]))
+            Verdict::new(subject_key(CONDITION, subject), State::Faulty(vec![Fault::new(reason, message)]))
         };
         let zombies = self.told.zombies.iter().map(|(parent, message)| faulty(parent, "ZombieTasks", message));
         let blocked = self.told.blocked.iter().map(|message| faulty(BLOCKED, "BlockedTasks", message));
-        std::iter::once(Spot::new(CONDITION, "").verdict(healthy)).chain(zombies).chain(blocked).collect()
+        std::iter::once(Verdict::new(subject_key(CONDITION, ""), healthy)).chain(zombies).chain(blocked).collect()
     }
 }
 

@@ -32,7 +32,7 @@ fn conntrack(used: u64) -> KernelReading {
     KernelReading { conntrack: Some(Level { used, max: 100 }), taints: Some(0), ..KernelReading::default() }
 }
 
-/// What is reported of a spot; `None` if nothing.
+/// What is reported of a subject; `None` if nothing.
 fn status(findings: &Findings, condition: &str, subject: &str) -> Option<ConditionStatus> {
     let is_it = |verdict: &&Verdict| verdict.condition.as_str() == condition && verdict.subject == subject;
     findings.verdicts.iter().find(is_it).map(|verdict| match verdict.state {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_hardware::{Fault, Happening};
-use nodewell_model::{Name, Severity};
+use nodewell_model::{Name, Severity, SubjectKey};
 use nodewell_rules::plugin::{PluginMonitor, PluginTask};
 
 use super::Now;
@@ -64,8 +64,8 @@ impl TaskState {
     }
 
     /// The condition that it is about, if any.
-    pub(super) fn spot(&self) -> Option<(Name, String)> {
-        Some((self.task.condition.clone()?, self.task.subject.clone().unwrap_or_default()))
+    pub(super) fn subject_key(&self) -> Option<SubjectKey> {
+        Some(SubjectKey::of(self.task.condition.clone()?, self.task.subject.clone().unwrap_or_default()))
     }
 
     pub(super) fn was_heard(&self) -> bool {

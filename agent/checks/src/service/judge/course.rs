@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_hardware::{Fault, Happening, State, Verdict};
-use nodewell_model::{Action, Name, Severity};
+use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -210,22 +210,20 @@ impl Course {
         if let Kind::Restarts(condition, _) = self.check.kind {
             return self.frequent(condition).into_iter().collect();
         }
-        let (condition, subject) = self.spot();
-        let own = self.streak.standing().map(|standing| verdict(condition, subject, standing));
+        let own = self.streak.standing().map(|standing| verdict(self.subject_key(), standing));
         let network = self.network.standing().filter(|_| self.history.network_was_ready);
-        let spot = (Name::fixed("NetworkUnhealthy"), NETWORK.to_owned());
-        own.into_iter().chain(network.map(|standing| verdict(spot.0, spot.1, standing))).collect()
+        let key = SubjectKey::new(Name::fixed("NetworkUnhealthy"), Some(NETWORK.to_owned()));
+        own.into_iter().chain(network.map(|standing| verdict(key, standing))).collect()
     }
 
-    fn spot(&self) -> (Name, String) {
-        let node = String::new();
+    fn subject_key(&self) -> SubjectKey {
         match &self.check.kind {
-            Kind::Kubelet => (Name::fixed("KubeletUnhealthy"), node),
-            Kind::KubeProxy => (Name::fixed("KubeProxyUnhealthy"), node),
-            Kind::Runtime | Kind::Docker => (Name::fixed("ContainerRuntimeUnhealthy"), node),
-            Kind::Restarts(condition, _) => (Name::fixed(condition), node),
-            Kind::Own { condition, .. } => (condition.clone(), self.check.name.clone()),
-            Kind::Configured { condition, subject, .. } => (condition.clone(), subject.clone()),
+            Kind::Kubelet => SubjectKey::whole(Name::fixed("KubeletUnhealthy")),
+            Kind::KubeProxy => SubjectKey::whole(Name::fixed("KubeProxyUnhealthy")),
+            Kind::Runtime | Kind::Docker => SubjectKey::whole(Name::fixed("ContainerRuntimeUnhealthy")),
+            Kind::Restarts(condition, _) => SubjectKey::whole(Name::fixed(condition)),
+            Kind::Own { condition, .. } => SubjectKey::of(condition.clone(), self.check.name.clone()),
+            Kind::Configured { condition, subject, .. } => SubjectKey::of(condition.clone(), subject.clone()),
         }
     }
 
@@ -253,11 +251,11 @@ impl Course {
     }
 }
 
-fn verdict(condition: Name, subject: String, standing: &Standing) -> Verdict {
+fn verdict(key: SubjectKey, standing: &Standing) -> Verdict {
     let state = match standing.clone() {
         Standing::Up { words } => State::Healthy { message: words },
         Standing::Down(fault) => State::Faulty(vec![fault]),
         Standing::Unknown { reason, message } => State::Unknown { reason, message },
     };
-    Verdict { condition, subject, state }
+    Verdict::new(key, state)
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use nodewell_ledger::{Ledger, Now, OnStale};
-use nodewell_model::{ConditionSpec, Inventory, Status, api::AcceptedView};
+use nodewell_model::{ConditionSpec, Inventory, Status, SubjectKey, api::AcceptedView};
 use proptest::prelude::*;
 use tokio::time::Instant;
 
@@ -19,8 +19,6 @@ use crate::{ClientError, ReporterSettings};
 
 const TYPES: [&str; 2] = ["FanProblem", "RaidProblem"];
 const REASONS: [&str; 3] = ["RaidDegraded", "RaidSlow", "RaidWorn"];
-
-type Spot = (Name, Option<String>);
 
 /// One thing that the daemon reports, or that becomes of its next report.
 #[derive(Debug, Clone)]
@@ -44,25 +42,25 @@ enum Fate {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let spot = || (0_usize..2, prop::option::weighted(0.8, 0_u8..3));
+    let key = || (0_usize..2, prop::option::weighted(0.8, 0_u8..3));
     let fates = [Fate::Taken, Fate::Unanswered, Fate::NotArrived, Fate::Refused, Fate::TakenByAnother];
     let step = prop_oneof![
-        4 => (spot(), prop::collection::btree_set(0_usize..3, 1..4)).prop_map(|((t, s), set)| Step::Faults(t, s, set)),
-        3 => (spot(), prop::bool::weighted(0.3)).prop_map(|((t, s), unknown)| Step::Word(t, s, unknown)),
-        2 => spot().prop_map(|(t, s)| Step::Forget(t, s)),
+        4 => (key(), prop::collection::btree_set(0_usize..3, 1..4)).prop_map(|((t, s), set)| Step::Faults(t, s, set)),
+        3 => (key(), prop::bool::weighted(0.3)).prop_map(|((t, s), unknown)| Step::Word(t, s, unknown)),
+        2 => key().prop_map(|(t, s)| Step::Forget(t, s)),
         1 => (0_u32..3).prop_map(Step::Count),
         5 => prop::sample::select(fates.to_vec()).prop_map(Step::Send),
     ];
     prop::collection::vec(step, 1..40)
 }
 
-fn spot(condition: usize, subject: Option<u8>) -> Spot {
-    (Name::fixed(TYPES[condition]), subject.map(|n| format!("md{n}")))
+fn key(condition: usize, subject: Option<u8>) -> SubjectKey {
+    SubjectKey::new(Name::fixed(TYPES[condition]), subject.map(|n| format!("md{n}")))
 }
 
-fn word((condition, subject): &Spot, status: ConditionStatus, reason: &'static str) -> Condition {
-    let (condition, reason) = (condition.clone(), Name::fixed(reason));
-    Condition { condition, reason, subject: subject.clone(), ..super::condition(None, status) }
+fn word(key: &SubjectKey, status: ConditionStatus, reason: &'static str) -> Condition {
+    let SubjectKey { condition, subject } = key.clone();
+    Condition { condition, reason: Name::fixed(reason), subject, ..super::condition(None, status) }
 }
 
 fn disks(total: u32) -> Vec<Inventory> {
@@ -72,9 +70,9 @@ fn disks(total: u32) -> Vec<Inventory> {
 /// The daemon's last reports: reasons of what is wrong; none where it is well, or unknown.
 #[derive(Debug, Default)]
 struct Said {
-    faults: BTreeMap<Spot, BTreeSet<&'static str>>,
-    unknown: BTreeSet<Spot>,
-    well: BTreeSet<Spot>,
+    faults: BTreeMap<SubjectKey, BTreeSet<&'static str>>,
+    unknown: BTreeSet<SubjectKey>,
+    well: BTreeSet<SubjectKey>,
     disks: Option<u32>,
 }
 
@@ -82,16 +80,16 @@ impl Said {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Faults(condition, subject, reasons) => {
-                let spot = self.clear(*condition, *subject, false);
-                self.faults.insert(spot, reasons.iter().map(|n| REASONS[*n]).collect());
+                let key = self.clear(*condition, *subject, false);
+                self.faults.insert(key, reasons.iter().map(|n| REASONS[*n]).collect());
             }
             Step::Word(condition, subject, true) => {
-                let spot = self.clear(*condition, *subject, false);
-                self.unknown.insert(spot);
+                let key = self.clear(*condition, *subject, false);
+                self.unknown.insert(key);
             }
             Step::Word(condition, subject, false) => {
-                let spot = self.clear(*condition, *subject, true);
-                self.well.insert(spot);
+                let key = self.clear(*condition, *subject, true);
+                self.well.insert(key);
             }
             Step::Forget(condition, subject) => drop(self.clear(*condition, *subject, true)),
             Step::Count(total) => self.disks = Some(*total),
@@ -99,35 +97,35 @@ impl Said {
         }
     }
 
-    /// Nothing is known of the spot; with `whole`, one without a subject stands for its type.
-    fn clear(&mut self, condition: usize, subject: Option<u8>, whole: bool) -> Spot {
-        let spot = spot(condition, subject);
-        let over = |other: &Spot| *other == spot || (whole && spot.1.is_none() && other.0 == spot.0);
+    /// Nothing is known of the subject; with `whole`, one without a subject stands for its type.
+    fn clear(&mut self, condition: usize, subject: Option<u8>, whole: bool) -> SubjectKey {
+        let key = key(condition, subject);
+        let over = |other: &SubjectKey| *other == key || (whole && key.is_whole() && other.condition == key.condition);
         self.faults.retain(|other, _| !over(other));
         self.unknown.retain(|other| !over(other));
         self.well.retain(|other| !over(other));
-        spot
+        key
     }
 
     fn types(&self) -> BTreeSet<Name> {
-        let spots = self.faults.keys().chain(&self.unknown).chain(&self.well);
-        spots.map(|(condition, _)| condition.clone()).collect()
+        let keys = self.faults.keys().chain(&self.unknown).chain(&self.well);
+        keys.map(|key| key.condition.clone()).collect()
     }
 }
 
 fn say(outbox: &mut Outbox, step: &Step, now: Instant) {
     match step {
         Step::Faults(condition, subject, reasons) => {
-            let spot = spot(*condition, *subject);
-            let faults = reasons.iter().map(|n| word(&spot, ConditionStatus::True, REASONS[*n])).collect();
-            outbox.set_all(spot, faults, now);
+            let key = key(*condition, *subject);
+            let faults = reasons.iter().map(|n| word(&key, ConditionStatus::True, REASONS[*n])).collect();
+            outbox.set_all(key, faults, now);
         }
         Step::Word(condition, subject, unknown) => {
-            let spot = spot(*condition, *subject);
+            let key = key(*condition, *subject);
             let status = if *unknown { ConditionStatus::Unknown } else { ConditionStatus::False };
-            outbox.set_all(spot.clone(), vec![word(&spot, status, "RaidSeen")], now);
+            outbox.set_all(key.clone(), vec![word(&key, status, "RaidSeen")], now);
         }
-        Step::Forget(condition, subject) => outbox.forget(&spot(*condition, *subject), wall(), now),
+        Step::Forget(condition, subject) => outbox.forget(&key(*condition, *subject), wall(), now),
         Step::Count(total) => outbox.inventory(disks(*total), now),
         Step::Send(_) => {}
     }
@@ -179,15 +177,15 @@ impl World {
     }
 
     /// What the ledger holds, but for what the daemon reports as unknown: there an older verdict may stand.
-    fn faults(&mut self, unknown: &BTreeSet<Spot>) -> BTreeMap<Spot, BTreeSet<String>> {
-        let mut faults: BTreeMap<Spot, BTreeSet<String>> = BTreeMap::new();
+    fn faults(&mut self, unknown: &BTreeSet<SubjectKey>) -> BTreeMap<SubjectKey, BTreeSet<String>> {
+        let mut faults: BTreeMap<SubjectKey, BTreeSet<String>> = BTreeMap::new();
         for view in self.ledger.conditions() {
             for problem in view.problems {
-                let spot = (view.condition.clone(), problem.subject);
-                faults.entry(spot).or_default().insert(problem.reason.to_string());
+                let key = SubjectKey::new(view.condition.clone(), problem.subject);
+                faults.entry(key).or_default().insert(problem.reason.to_string());
             }
         }
-        faults.retain(|spot, _| !unknown.contains(spot));
+        faults.retain(|key, _| !unknown.contains(key));
         faults
     }
 }
@@ -221,8 +219,8 @@ proptest! {
         for _ in 0..6 {
             world.send(&mut outbox, Fate::Taken);
         }
-        let expected: BTreeMap<Spot, BTreeSet<String>> = said.faults.iter()
-            .map(|(spot, reasons)| (spot.clone(), reasons.iter().map(|reason| (*reason).to_owned()).collect()))
+        let expected: BTreeMap<SubjectKey, BTreeSet<String>> = said.faults.iter()
+            .map(|(key, reasons)| (key.clone(), reasons.iter().map(|reason| (*reason).to_owned()).collect()))
             .collect();
         prop_assert_eq!(world.faults(&said.unknown), expected);
         let shown: BTreeSet<Name> = world.ledger.conditions().into_iter().map(|view| view.condition).collect();

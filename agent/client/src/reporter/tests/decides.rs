@@ -17,7 +17,7 @@ pub(super) fn outbox() -> Outbox {
 }
 
 pub(super) fn set(outbox: &mut Outbox, condition: Condition) {
-    outbox.set_all((condition.condition.clone(), condition.subject.clone()), vec![condition], Instant::now());
+    outbox.set_all(condition.subject_key(), vec![condition], Instant::now());
 }
 
 /// What is sent when its time has come.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_model::{Inventory, Status};
+use nodewell_model::{Inventory, Status, SubjectKey};
 use tokio::time::{Instant, advance};
 
 use super::{
@@ -21,12 +21,12 @@ fn well(subject: &str) -> Condition {
 }
 
 fn set_all(outbox: &mut Outbox, subject: &str, conditions: Vec<Condition>) {
-    outbox.set_all((Name::fixed("RaidProblem"), Some(subject.to_owned())), conditions, Instant::now());
+    outbox.set_all(SubjectKey::of(Name::fixed("RaidProblem"), subject.to_owned()), conditions, Instant::now());
 }
 
 fn forget(outbox: &mut Outbox, subject: Option<&str>) {
     let wall = "2026-11-21T03:00:00Z".parse().unwrap();
-    outbox.forget(&(Name::fixed("RaidProblem"), subject.map(str::to_owned)), wall, Instant::now());
+    outbox.forget(&SubjectKey::new(Name::fixed("RaidProblem"), subject.map(str::to_owned)), wall, Instant::now());
 }
 
 fn is_quiet(outbox: &mut Outbox) -> bool {

@@ -865,11 +865,11 @@ proptest! {
             let round = Round { now: now.clone(), listed, answers: vec![(ONE.to_owned(), Ok(reading))] };
             let findings = [judge.judge(round), judge.news(vec![json!({"device": ONE, "xid": xid, "times": xid})], &now)];
             for findings in findings {
-                let mut spots: Vec<_> =
+                let mut keys: Vec<_> =
                     findings.verdicts.iter().map(|verdict| (verdict.condition.clone(), verdict.subject.clone())).collect();
-                spots.sort();
-                spots.dedup();
-                prop_assert_eq!(spots.len(), findings.verdicts.len());
+                keys.sort();
+                keys.dedup();
+                prop_assert_eq!(keys.len(), findings.verdicts.len());
                 for verdict in &findings.verdicts {
                     prop_assert!(!matches!(&verdict.state, State::Faulty(faults) if faults.is_empty()));
                 }

@@ -7,13 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status};
+use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status, SubjectKey};
 
-use super::{super::Ledger, ReportRefusal, by_spot, named, roster::principal, spot_of};
+use super::{super::Ledger, ReportRefusal, by_subject, named, roster::principal};
 use crate::{
     Refusal,
     page::Page,
-    reporter::{Held, Reporter, Spot},
+    reporter::{Held, Reporter},
 };
 
 /// What the ledger would hold with the batch so far.
@@ -43,7 +43,7 @@ impl Ledger {
             for (n, condition) in status.conditions.iter().enumerate() {
                 self.admit_condition(&mut draft, name, condition).map_err(|why| refusal(Some(n), why))?;
             }
-            self.admit_spots(&mut draft, name, status).map_err(|why| refusal(None, why))?;
+            self.admit_subjects(&mut draft, name, status).map_err(|why| refusal(None, why))?;
         }
         Ok(())
     }
@@ -76,8 +76,7 @@ impl Ledger {
         let Some(page) = self.pages.get(&condition.condition) else {
             return Err(Refusal::UnknownCondition(condition.condition.clone()));
         };
-        let (condition_type, subject) = spot_of(condition);
-        let key = ProblemKey { condition: condition_type, reason: condition.reason.clone(), subject };
+        let key = condition.subject_key().problem(condition.reason.clone());
         if condition.status != ConditionStatus::True || claims(page, &key, name) {
             return Ok(());
         }
@@ -107,7 +106,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn admit_spots<'a>(&self, draft: &mut Draft<'a>, name: &'a Arc<str>, status: &Status) -> Result<(), Refusal> {
+    fn admit_subjects<'a>(&self, draft: &mut Draft<'a>, name: &'a Arc<str>, status: &Status) -> Result<(), Refusal> {
         let limit = self.limits.reported_subjects;
         let known = self.reporter(name).map_or(0, Reporter::spoken_of);
         // Far from the limit, as nearly always, there is nothing to look at.
@@ -123,39 +122,41 @@ impl Ledger {
 
 /// Everything that a daemon reports; what it only doubts has no reason.
 fn all(reporter: &Reporter) -> Held {
-    let doubted = reporter.unsure.iter().map(|unsure| (unsure.spot.clone(), BTreeSet::new()));
-    let held = reporter.held.iter().map(|(spot, reasons)| (spot.clone(), reasons.clone()));
+    let doubted = reporter.unsure.iter().map(|unsure| (unsure.subject.clone(), BTreeSet::new()));
+    let held = reporter.held.iter().map(|(subject, reasons)| (subject.clone(), reasons.clone()));
     doubted.chain(held).collect()
 }
 
 /// What its daemon reports after `status`.
 fn speak(spoken: &mut Held, status: &Status) {
     let named = named(status);
-    for (spot, said) in by_spot(&status.conditions) {
+    for (subject, said) in by_subject(&status.conditions) {
         let Some((_, first)) = said.first() else { continue };
         match first.status {
             ConditionStatus::True => {
-                spoken.insert(spot, said.iter().map(|(_, fault)| fault.reason.clone()).collect());
+                spoken.insert(subject, said.iter().map(|(_, fault)| fault.reason.clone()).collect());
             }
             ConditionStatus::Unknown => {
-                if spot.1.is_none() {
-                    let stays = |other: &Spot| other.0 != spot.0 || named.contains(other);
+                if subject.is_whole() {
+                    let stays = |other: &SubjectKey| other.condition != subject.condition || named.contains(other);
                     spoken.retain(|other, reasons| !reasons.is_empty() || stays(other));
                 }
-                spoken.entry(spot).or_default();
+                spoken.entry(subject).or_default();
             }
-            ConditionStatus::False if spot.1.is_some() => _ = spoken.remove(&spot),
+            ConditionStatus::False if subject.subject.is_some() => _ = spoken.remove(&subject),
             ConditionStatus::False => {
-                spoken.retain(|other, _| *other != spot && (other.0 != spot.0 || named.contains(other)));
+                spoken.retain(|other, _| {
+                    *other != subject && (other.condition != subject.condition || named.contains(other))
+                });
             }
         }
     }
     if status.full {
-        let doubted = |spot: &Spot| {
-            let whole = |other: &Condition| other.condition == spot.0 && other.subject.is_none();
+        let doubted = |subject: &SubjectKey| {
+            let whole = |other: &Condition| other.condition == subject.condition && other.subject.is_none();
             status.conditions.iter().any(|other| whole(other) && other.status == ConditionStatus::Unknown)
         };
-        spoken.retain(|spot, _| named.contains(spot) || doubted(spot));
+        spoken.retain(|subject, _| named.contains(subject) || doubted(subject));
     }
     if status.last {
         spoken.clear();

@@ -4,22 +4,21 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use nodewell_model::{Finding, FindingKind, Guard, ProblemKey, Severity, text};
+use nodewell_model::{Finding, FindingKind, Guard, ProblemKey, Severity, SubjectKey, text};
 
 use super::{super::Ledger, Entry, Word};
 use crate::{
     claim::{Lasting, Restated, Restatement},
     page::Cause,
-    reporter::Spot,
 };
 
 impl Ledger {
-    pub(super) fn report_faults(&mut self, word: &Word<'_>, spot: &Spot, faults: &[Entry<'_>]) {
-        self.trust_again(word, spot);
-        let before = self.keys_of(word, spot);
+    pub(super) fn report_faults(&mut self, word: &Word<'_>, subject: &SubjectKey, faults: &[Entry<'_>]) {
+        self.trust_again(word, subject);
+        let before = self.keys_of(word, subject);
         // The new ones first: the condition stays True in between.
         for entry in faults {
-            let key = key_of(spot, *entry);
+            let key = subject.problem(entry.1.reason.clone());
             if before.contains(&key) {
                 self.restate(word, *entry, &key);
             } else {
@@ -110,8 +109,4 @@ impl Ledger {
         }
         self.changed();
     }
-}
-
-fn key_of(spot: &Spot, (_, fault): Entry<'_>) -> ProblemKey {
-    ProblemKey { condition: spot.0.clone(), reason: fault.reason.clone(), subject: spot.1.clone() }
 }

@@ -61,7 +61,7 @@ fn inventory() -> impl Strategy<Value = Vec<Inventory>> {
     })
 }
 
-/// What is reported of one spot: False, Unknown, or True for some reasons.
+/// What is reported of one subject: False, Unknown, or True for some reasons.
 type Said = (u8, BTreeMap<usize, Word>);
 /// Transition and message.
 type Word = (i64, usize);

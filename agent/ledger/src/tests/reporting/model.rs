@@ -1,26 +1,20 @@
-//! Daemons as one would write them down: for each spot and reason the last report, every question answered by looking
-//! at everything.
+//! Daemons as one would write them down: for each subject and reason the last report, every question answered by
+//! looking at everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_model::{Condition, Inventory, Status};
+use nodewell_model::{Condition, Inventory, Status, SubjectKey};
 
 use super::super::*;
-
-type Spot = (Name, Option<String>);
-
-fn spot(condition: &Condition) -> Spot {
-    (condition.condition.clone(), condition.subject.clone())
-}
 
 /// A claim: transition, count, message.
 type Claim = (Timestamp, u64, String);
 
-/// A daemon as one would write it down: for each spot and reason the last report.
+/// A daemon as one would write it down: for each subject and reason the last report.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    claims: BTreeMap<(Spot, Name), Claim>,
-    doubts: BTreeSet<Spot>,
+    claims: BTreeMap<(SubjectKey, Name), Claim>,
+    doubts: BTreeSet<SubjectKey>,
     watches: BTreeSet<Name>,
     inventory: Vec<Inventory>,
     silent: bool,
@@ -64,12 +58,13 @@ impl Model {
     }
 
     pub(super) fn status(&self, condition: &Name) -> Option<ConditionStatus> {
-        if self.daemons.values().any(|known| known.claims.keys().any(|(spot, _)| spot.0 == *condition)) {
+        if self.daemons.values().any(|known| known.claims.keys().any(|(subject, _)| subject.condition == *condition)) {
             return Some(ConditionStatus::True);
         }
         let mut watching = self.daemons.values().filter(|known| known.watches.contains(condition)).peekable();
         watching.peek()?;
-        let blind = watching.any(|known| known.silent || known.doubts.iter().any(|(name, _)| name == condition));
+        let blind =
+            watching.any(|known| known.silent || known.doubts.iter().any(|doubt| doubt.condition == *condition));
         Some(if blind { ConditionStatus::Unknown } else { ConditionStatus::False })
     }
 
@@ -77,10 +72,13 @@ impl Model {
     pub(super) fn problems(&self, condition: &Name) -> BTreeMap<(Name, Option<String>), (u64, bool)> {
         let mut problems = BTreeMap::new();
         for known in self.daemons.values() {
-            for ((spot, reason), (_, count, _)) in known.claims.iter().filter(|((spot, _), _)| spot.0 == *condition) {
-                let (total, unconfirmed) = problems.entry((reason.clone(), spot.1.clone())).or_insert((0, true));
+            for ((subject, reason), (_, count, _)) in
+                known.claims.iter().filter(|((subject, _), _)| subject.condition == *condition)
+            {
+                let (total, unconfirmed) =
+                    problems.entry((reason.clone(), subject.subject.clone())).or_insert((0, true));
                 *total += count;
-                *unconfirmed &= known.silent || known.doubts.contains(spot);
+                *unconfirmed &= known.silent || known.doubts.contains(subject);
             }
         }
         problems
@@ -89,8 +87,8 @@ impl Model {
     /// What any daemon reports of each problem.
     pub(super) fn messages(&self) -> BTreeSet<(Name, Name, Option<String>, String)> {
         let claims = self.daemons.values().flat_map(|known| &known.claims);
-        let told = |((spot, reason), (_, _, message)): (&(Spot, Name), &Claim)| {
-            (spot.0.clone(), reason.clone(), spot.1.clone(), message.clone())
+        let told = |((subject, reason), (_, _, message)): (&(SubjectKey, Name), &Claim)| {
+            (subject.condition.clone(), reason.clone(), subject.subject.clone(), message.clone())
         };
         claims.map(told).collect()
     }
@@ -111,10 +109,11 @@ impl Model {
 
 impl Known {
     fn speak(&mut self, status: &Status) {
-        let named: BTreeSet<Spot> = status.conditions.iter().map(spot).collect();
-        let all: BTreeSet<Spot> = self.claims.keys().map(|(spot, _)| spot).chain(&self.doubts).cloned().collect();
+        let named: BTreeSet<SubjectKey> = status.conditions.iter().map(Condition::subject_key).collect();
+        let all: BTreeSet<SubjectKey> =
+            self.claims.keys().map(|(subject, _)| subject).chain(&self.doubts).cloned().collect();
         let before = std::mem::take(&mut self.claims);
-        self.claims = before.iter().filter(|((spot, _), _)| !is_true(status, spot)).map(clone).collect();
+        self.claims = before.iter().filter(|((subject, _), _)| !is_true(status, subject)).map(clone).collect();
         if status.full {
             self.watches.clear();
         }
@@ -123,40 +122,44 @@ impl Known {
         }
         for condition in &status.conditions {
             self.watches.insert(condition.condition.clone());
-            let own = spot(condition);
-            let others = all.iter().filter(|other| other.0 == own.0 && own.1.is_none() && !named.contains(*other));
-            let meant: BTreeSet<Spot> = others.cloned().chain([own.clone()]).collect();
+            let own = condition.subject_key();
+            let others = all
+                .iter()
+                .filter(|other| other.condition == own.condition && own.is_whole() && !named.contains(*other));
+            let meant: BTreeSet<SubjectKey> = others.cloned().chain([own.clone()]).collect();
             match condition.status {
                 ConditionStatus::True => self.claim(own, condition, &before),
                 ConditionStatus::False => {
-                    self.claims.retain(|(spot, _), _| !meant.contains(spot));
-                    self.doubts.retain(|spot| !meant.contains(spot));
+                    self.claims.retain(|(subject, _), _| !meant.contains(subject));
+                    self.doubts.retain(|subject| !meant.contains(subject));
                 }
                 ConditionStatus::Unknown => self.doubts.extend(meant),
             }
         }
         if status.full {
-            let whole = |spot: &Spot| {
+            let whole = |subject: &SubjectKey| {
                 status.conditions.iter().any(|one| {
-                    one.status == ConditionStatus::Unknown && one.subject.is_none() && one.condition == spot.0
+                    one.status == ConditionStatus::Unknown
+                        && one.subject.is_none()
+                        && one.condition == subject.condition
                 })
             };
-            self.claims.retain(|(spot, _), _| named.contains(spot) || whole(spot));
-            self.doubts.retain(|spot| named.contains(spot) || whole(spot));
+            self.claims.retain(|(subject, _), _| named.contains(subject) || whole(subject));
+            self.doubts.retain(|subject| named.contains(subject) || whole(subject));
         }
     }
 
-    fn claim(&mut self, spot: Spot, condition: &Condition, before: &BTreeMap<(Spot, Name), Claim>) {
-        self.doubts.remove(&spot);
-        let key = (spot, condition.reason.clone());
+    fn claim(&mut self, subject: SubjectKey, condition: &Condition, before: &BTreeMap<(SubjectKey, Name), Claim>) {
+        self.doubts.remove(&subject);
+        let key = (subject, condition.reason.clone());
         let count = before.get(&key).map_or(1, |known| known.1 + u64::from(known.0 != condition.transition));
         self.claims.insert(key, (condition.transition, count, condition.message.clone()));
     }
 }
 
-/// Whether the report contains faults of `spot`: they are all there are.
-fn is_true(status: &Status, of: &Spot) -> bool {
-    status.conditions.iter().any(|one| spot(one) == *of && one.status == ConditionStatus::True)
+/// Whether the report contains faults of `subject`: they are all there are.
+fn is_true(status: &Status, of: &SubjectKey) -> bool {
+    status.conditions.iter().any(|one| one.subject_key() == *of && one.status == ConditionStatus::True)
 }
 
 fn clone<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use nodewell_hardware::{Fault, State, Verdict};
-use nodewell_model::{Condition, ConditionStatus, Name};
+use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
 
-use super::Spot;
 use crate::check_process::runner::release::Release;
 
 /// Each reason that holds, and since when.
@@ -17,16 +16,16 @@ pub(super) type Since = BTreeMap<Name, Timestamp>;
 const WELL: &str = "DeviceIsWell";
 const RELEASED: &str = "DevicesReleased";
 
-/// One state for each spot: should two verdicts concern one, a fault is never lost.
-pub(super) fn joined(verdicts: Vec<Verdict>) -> BTreeMap<Spot, State> {
-    let mut states: BTreeMap<Spot, State> = BTreeMap::new();
+/// One state for each subject: should two verdicts concern one, a fault is never lost.
+pub(super) fn joined(verdicts: Vec<Verdict>) -> BTreeMap<SubjectKey, State> {
+    let mut states: BTreeMap<SubjectKey, State> = BTreeMap::new();
     for Verdict { condition, subject, state } in verdicts {
-        let spot = (condition, subject);
-        let joined = match states.remove(&spot) {
+        let key = SubjectKey::of(condition, subject);
+        let joined = match states.remove(&key) {
             Some(before) => worse(before, state),
             None => state,
         };
-        states.insert(spot, joined);
+        states.insert(key, joined);
     }
     states
 }
@@ -43,12 +42,12 @@ fn worse(one: State, other: State) -> State {
     }
 }
 
-/// What is reported of `spot`; what held before holds since then.
-pub(super) fn compose(spot: &Spot, state: State, before: &Since) -> (Vec<Condition>, Since) {
+/// What is reported of `key`; what held before holds since then.
+pub(super) fn compose(key: &SubjectKey, state: State, before: &Since) -> (Vec<Condition>, Since) {
     let conditions = match state {
-        State::Healthy { message } => vec![plain(spot, (ConditionStatus::False, Name::fixed(WELL)), message)],
-        State::Unknown { reason, message } => vec![plain(spot, (ConditionStatus::Unknown, reason), message)],
-        State::Faulty(faults) => faults.into_iter().map(|fault| faulty(spot, fault, before)).collect(),
+        State::Healthy { message } => vec![plain(key, (ConditionStatus::False, Name::fixed(WELL)), message)],
+        State::Unknown { reason, message } => vec![plain(key, (ConditionStatus::Unknown, reason), message)],
+        State::Faulty(faults) => faults.into_iter().map(|fault| faulty(key, fault, before)).collect(),
     };
     let held = |condition: &Condition| before.get(&condition.reason).copied().unwrap_or(condition.transition);
     let dated: Vec<Condition> =
@@ -61,9 +60,9 @@ pub(super) fn compose(spot: &Spot, state: State, before: &Since) -> (Vec<Conditi
     (dated, since)
 }
 
-/// What is reported of `spot` while its device is released.
-pub(super) fn released(spot: &Spot, release: &Release) -> Condition {
-    plain(spot, (ConditionStatus::Unknown, Name::fixed(RELEASED)), release.to_string())
+/// What is reported of `key` while its device is released.
+pub(super) fn released(key: &SubjectKey, release: &Release) -> Condition {
+    plain(key, (ConditionStatus::Unknown, Name::fixed(RELEASED)), release.to_string())
 }
 
 /// Whether nothing would be lost if it were forgotten.
@@ -71,28 +70,23 @@ pub(super) fn is_well(since: &Since) -> bool {
     since.keys().all(|reason| reason.as_str() == WELL)
 }
 
-fn plain(spot: &Spot, (status, reason): (ConditionStatus, Name), message: String) -> Condition {
+fn plain(key: &SubjectKey, (status, reason): (ConditionStatus, Name), message: String) -> Condition {
     Condition {
-        condition: spot.0.clone(),
+        condition: key.condition.clone(),
         status,
         transition: Timestamp::now(),
         reason,
         message,
-        subject: subject(&spot.1),
+        subject: key.subject.clone(),
         severity: None,
         action: None,
     }
 }
 
-/// A condition of the node as a whole has none.
-pub(super) fn subject(name: &str) -> Option<String> {
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
-fn faulty(spot: &Spot, fault: Fault, before: &Since) -> Condition {
+fn faulty(key: &SubjectKey, fault: Fault, before: &Since) -> Condition {
     let Fault { reason, severity, action, message, since } = fault;
     let held = before.get(&reason).copied();
-    let condition = plain(spot, (ConditionStatus::True, reason), message);
+    let condition = plain(key, (ConditionStatus::True, reason), message);
     let transition = held.or(since).unwrap_or(condition.transition);
     Condition { transition, severity: Some(severity), action, ..condition }
 }
@@ -103,8 +97,8 @@ mod tests {
 
     use super::*;
 
-    fn spot() -> Spot {
-        (Name::fixed("DiskUnhealthy"), "nvme0".to_owned())
+    fn key() -> SubjectKey {
+        SubjectKey::of(Name::fixed("DiskUnhealthy"), "nvme0".to_owned())
     }
 
     fn fault(reason: &'static str, since: Option<Timestamp>) -> Fault {
@@ -113,7 +107,7 @@ mod tests {
     }
 
     fn verdict(state: State) -> Verdict {
-        Verdict { condition: spot().0, subject: spot().1, state }
+        Verdict::new(key(), state)
     }
 
     fn well() -> State {
@@ -127,26 +121,26 @@ mod tests {
     #[test]
     fn what_holds_keeps_its_time_and_what_is_new_has_its_own() {
         let began: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let (first, since) = compose(&spot(), State::Faulty(vec![fault("A", Some(began))]), &Since::new());
+        let (first, since) = compose(&key(), State::Faulty(vec![fault("A", Some(began))]), &Since::new());
         assert_eq!(first[0].transition, began);
-        let (second, since) = compose(&spot(), State::Faulty(vec![fault("B", None), fault("A", None)]), &since);
+        let (second, since) = compose(&key(), State::Faulty(vec![fault("B", None), fault("A", None)]), &since);
         assert_eq!(second[1].transition, began);
         assert!(second[0].transition > began);
         assert_eq!(since.len(), 2);
-        let (_, since) = compose(&spot(), unknown(), &since);
-        let (after, since) = compose(&spot(), State::Faulty(vec![fault("A", None)]), &since);
+        let (_, since) = compose(&key(), unknown(), &since);
+        let (after, since) = compose(&key(), State::Faulty(vec![fault("A", None)]), &since);
         assert_eq!((after[0].transition, since.len()), (began, 1), "it was unknown in between");
-        let (third, since) = compose(&spot(), well(), &since);
+        let (third, since) = compose(&key(), well(), &since);
         assert_eq!((third[0].status, third.len()), (ConditionStatus::False, 1));
         assert!(is_well(&since));
-        let (again, _) = compose(&spot(), well(), &since);
+        let (again, _) = compose(&key(), well(), &since);
         assert_eq!(again[0].transition, third[0].transition);
     }
 
     #[test]
-    fn two_verdicts_on_one_spot_lose_no_fault() {
+    fn two_verdicts_on_one_subject_lose_no_fault() {
         let faulty = || State::Faulty(vec![fault("A", None)]);
-        let of = |states: [State; 2]| joined(states.map(verdict).to_vec()).remove(&spot()).unwrap();
+        let of = |states: [State; 2]| joined(states.map(verdict).to_vec()).remove(&key()).unwrap();
         assert_eq!(of([well(), faulty()]), faulty());
         assert_eq!(of([faulty(), unknown()]), faulty());
         assert_eq!(of([unknown(), well()]), unknown());

@@ -84,7 +84,7 @@ fn cgroups_are_named() {
     let measures = of_cgroups(&CgroupsReading { tasks, ..Default::default() }, &settings());
     let measure = named(&measures, "CgroupPidsExhausted");
     assert_eq!(
-        (measure.spot.subject.as_str(), measure.message.as_str()),
+        (measure.key.subject.as_deref().unwrap_or_default(), measure.message.as_str()),
         ("pids of kubepods.slice", "95 of 100 are in use, 95 %")
     );
 }
