@@ -30,5 +30,8 @@ pub async fn approver(
 /// Approves in each term of ours; never returns. Without an approver a person approves.
 pub async fn run(approver: Option<Approver<SigningRequests>>, term: Term, clock: Clock, tally: &Tally) {
     let Some(mut approver) = approver else { return std::future::pending().await };
-    in_each(term, clock, async |life| approver.run(|| clock.now(), life, |now| tally.enrolment(now)).await).await;
+    in_each(term, clock, async |lease_deadline| {
+        approver.run(|| clock.now(), lease_deadline, |now| tally.enrolment(now)).await
+    })
+    .await;
 }

@@ -17,11 +17,11 @@ use nodewell_power::{
     runner::Runner,
 };
 use nodewell_reconcile::{
+    cache::{Cache, Limits},
     clock::Clock,
-    conduct,
+    executor,
     leader::{Term, Terms},
     serve::Replica,
-    world::{Limits, World},
 };
 
 use crate::{
@@ -75,7 +75,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     let requests = Arc::new(Requests::default());
     let cluster = Arc::new(cluster(&config, Arc::clone(&requests)).await?);
     let clock = cluster.clock();
-    let world = World::new(clock, Limits::default());
+    let cache = Cache::new(clock, Limits::default());
     let approver = match &config.approver {
         Some(own) => Some(approver::approver(own, Arc::clone(&requests)).await.map_err(Fatal::Approver)?),
         None => None,
@@ -84,21 +84,21 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     let runner = runner(clock)?;
     let plugins = Plugins::load(&config.fencing.plugins, &runner).await?;
     let reaper = reaper(&config, &plugins).map_err(Fatal::NodeReaper)?;
-    let power = Reaping::new(power(&config, &cluster)?, plugins, runner, world.clone());
+    let power = Reaping::new(power(&config, &cluster)?, plugins, runner, cache.clone());
     let host = host_name(&config);
-    world.set_host(|view| view.node.clone_from(&config.node_name));
+    cache.set_host(|view| view.node.clone_from(&config.node_name));
     let state = epochs::folder();
-    state.iter().for_each(|folder| epochs::load(folder, &world));
-    config.claims_namespace.iter().for_each(|namespace| world.set_claims(claims::unread(namespace)));
+    state.iter().for_each(|folder| epochs::load(folder, &cache));
+    config.claims_namespace.iter().for_each(|namespace| cache.set_claims(claims::unread(namespace)));
     tracing::info!(host, dry_run = config.dry_run, namespace = config.namespace, "started");
-    serve_metrics(&config, &world, requests, &tally).await;
+    serve_metrics(&config, &cache, requests, &tally).await;
     let replica = Replica {
         cluster: &*cluster,
         power: &power,
         prober: &host::Kubelets,
-        world: &world,
+        cache: &cache,
         clock,
-        settings: conduct::Settings { dry_run: config.dry_run, ..conduct::Settings::default() },
+        settings: executor::Settings { dry_run: config.dry_run, ..executor::Settings::default() },
         terms: terms(&config, &host),
         host,
     };
@@ -108,40 +108,40 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         notify::stopping();
         tracing::info!("stopping");
     };
-    let feed = Feeding::new(world.clone(), reaper.clone());
+    let feed = Feeding::new(cache.clone(), reaper.clone());
     let beside = async |term: Term| {
         let silent = async {
             if config.liveness {
-                agents::look_after(&cluster, &world, term.clone(), &tally).await;
+                agents::look_after(&cluster, &cache, term.clone(), &tally).await;
             }
         };
-        let ready = readiness::look_after(power.inner(), &cluster, &world, term.clone());
-        let claimed = claims::look_after(&cluster, &world, term.clone(), config.dry_run);
-        let policies = policies::look_after(&cluster, &world, term.clone());
+        let ready = readiness::look_after(power.inner(), &cluster, &cache, term.clone());
+        let claimed = claims::look_after(&cluster, &cache, term.clone(), config.dry_run);
+        let policies = policies::look_after(&cluster, &cache, term.clone());
         tokio::join!(silent, ready, claimed, policies, approver::run(approver, term.clone(), clock, &tally));
     };
     tokio::select! {
         () = replica.run_beside(told, beside) => {}
         () = watch::run(cluster.wire(), feed, clock, &config.namespace) => {}
-        () = host::watch_switch(&*cluster, &world) => {}
-        () = host::probe(&config.probes, &world) => {}
-        () = etcd::ask(config.etcd.as_ref(), &world) => {}
-        never = wiring::survey(power.inner(), &world) => match never {},
-        () = notify::run(&world, config.dry_run) => {}
-        () = epochs::keep(state, &world) => {}
-        () = guard(reaper.as_ref(), &world, clock) => {}
-        _ = kdump::run(config.kdump_listen, &world, clock, &tally) => {}
+        () = host::watch_switch(&*cluster, &cache) => {}
+        () = host::probe(&config.probes, &cache) => {}
+        () = etcd::ask(config.etcd.as_ref(), &cache) => {}
+        never = wiring::survey(power.inner(), &cache) => match never {},
+        () = notify::run(&cache, config.dry_run) => {}
+        () = epochs::keep(state, &cache) => {}
+        () = guard(reaper.as_ref(), &cache, clock) => {}
+        _ = kdump::run(config.kdump_listen, &cache, clock, &tally) => {}
     }
     tracing::info!("stopped");
     Ok(())
 }
 
 /// A taken port is logged, and stops nothing.
-async fn serve_metrics(config: &Config, world: &World, requests: Arc<Requests>, tally: &Arc<Tally>) {
+async fn serve_metrics(config: &Config, cache: &Cache, requests: Arc<Requests>, tally: &Arc<Tally>) {
     let Some(address) = config.metrics_listen else { return };
     let node_reaper = config.node_reaper_config.is_some();
-    let (world, tally) = (world.clone(), Arc::clone(tally));
-    let shown = metrics::Shown { world, requests, tally, dry_run: config.dry_run, node_reaper };
+    let (cache, tally) = (cache.clone(), Arc::clone(tally));
+    let shown = metrics::Shown { cache, requests, tally, dry_run: config.dry_run, node_reaper };
     match metrics::bind(address).await {
         Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, shown))),
         Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be had"),
@@ -167,9 +167,9 @@ fn reaper(config: &Config, plugins: &Plugins) -> Result<Option<Reaper>, Vec<Mist
     Reaper::new(read.config, !plugins.is_empty()).map(Some)
 }
 
-async fn guard(reaper: Option<&Reaper>, world: &World, clock: Clock) {
+async fn guard(reaper: Option<&Reaper>, cache: &Cache, clock: Clock) {
     match reaper {
-        Some(reaper) => reaper.guard(world, clock).await,
+        Some(reaper) => reaper.guard(cache, clock).await,
         None => std::future::pending().await,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, future::Future};
 
-pub use nodewell_reconcile::world::{NodeEvent, Source};
-use nodewell_reconcile::{cluster::LeaseKind, world::World};
+pub use nodewell_reconcile::cache::{NodeEvent, Source};
+use nodewell_reconcile::{cache::Cache, cluster::LeaseKind};
 use nodewell_remediation::{
     api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
@@ -52,7 +52,7 @@ pub trait Feed: Clone + 'static {
     fn lost(&self, source: Source);
 }
 
-impl Feed for World {
+impl Feed for Cache {
     fn apply_node(&self, node: Node) {
         self.apply_node(node);
     }

@@ -4,7 +4,7 @@
 use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
 use nodewell_power::kdump::{Addresses, Listener, Packet};
-use nodewell_reconcile::{clock::Clock, world::World};
+use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_remediation::time::Moment;
 use tokio::time::sleep;
 
@@ -32,9 +32,9 @@ pub struct Counts {
 }
 
 /// Listens at `address` for as long as it is polled. An address that cannot be had is logged, and stops nothing.
-pub async fn run(address: Option<SocketAddr>, world: &World, clock: Clock, tally: &Tally) -> Infallible {
+pub async fn run(address: Option<SocketAddr>, cache: &Cache, clock: Clock, tally: &Tally) -> Infallible {
     let Some(address) = address else { return std::future::pending().await };
-    let mut ear = Ear::new(world.clone(), clock);
+    let mut ear = Ear::new(cache.clone(), clock);
     loop {
         match Listener::bind(address).await {
             Ok(listener) => {
@@ -67,7 +67,7 @@ pub async fn listen(listener: &Listener, ear: &mut Ear, tally: &Tally) -> std::i
 /// Sorts what comes, and reports nodes to the cache.
 #[derive(Debug)]
 pub struct Ear {
-    world: World,
+    cache: Cache,
     clock: Clock,
     addresses: Addresses,
     looked_up: Option<Moment>,
@@ -78,9 +78,9 @@ pub struct Ear {
 
 impl Ear {
     #[must_use]
-    pub fn new(world: World, clock: Clock) -> Self {
+    pub fn new(cache: Cache, clock: Clock) -> Self {
         let (addresses, counts) = (Addresses::default(), Counts::default());
-        Self { world, clock, addresses, looked_up: None, counts, told: None }
+        Self { cache, clock, addresses, looked_up: None, counts, told: None }
     }
 
     /// What came so far.
@@ -98,7 +98,7 @@ impl Ear {
         }
         self.look_up(now);
         let nodes = self.addresses.nodes(packet.from);
-        nodes.iter().for_each(|node| self.world.dumps(node));
+        nodes.iter().for_each(|node| self.cache.dumps(node));
         if nodes.is_empty() {
             self.counts.of_strangers += 1;
             return self.complain(packet, now);
@@ -110,7 +110,7 @@ impl Ear {
     fn look_up(&mut self, now: Moment) {
         if self.looked_up.is_none_or(|at| now.since(at) >= ADDRESSES) {
             self.looked_up = Some(now);
-            self.addresses = self.world.with(|snapshot| Addresses::of(snapshot.nodes.values()));
+            self.addresses = self.cache.with(|snapshot| Addresses::of(snapshot.nodes.values()));
         }
     }
 

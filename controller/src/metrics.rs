@@ -11,7 +11,7 @@ use std::{convert::Infallible, net::SocketAddr, rc::Rc, sync::Arc, time::Duratio
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use nodewell_reconcile::world::World;
+use nodewell_reconcile::cache::Cache;
 use tokio::{net::TcpListener, sync::Semaphore};
 
 use crate::{kube::Requests, tally::Tally};
@@ -25,7 +25,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// What the pages are made from.
 #[derive(Debug, Clone)]
 pub struct Shown {
-    pub world: World,
+    pub cache: Cache,
     pub requests: Arc<Requests>,
     pub tally: Arc<Tally>,
     pub dry_run: bool,
@@ -90,7 +90,7 @@ fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
 
 /// Ready is who sees the whole cluster, leader or not.
 fn readiness(shown: &Shown) -> (StatusCode, &'static str, String) {
-    if shown.world.with(|snapshot| snapshot.host.informed) {
+    if shown.cache.with(|snapshot| snapshot.host.informed) {
         return (StatusCode::OK, "text/plain", "ok\n".to_owned());
     }
     (StatusCode::SERVICE_UNAVAILABLE, "text/plain", "the watches are not complete\n".to_owned())

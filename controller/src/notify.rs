@@ -2,7 +2,7 @@
 
 use std::{future, time::Duration};
 
-use nodewell_reconcile::world::World;
+use nodewell_reconcile::cache::Cache;
 use nodewell_remediation::api::fence::Phase;
 use sd_notify::NotifyState;
 use tokio::time::{Instant, interval_at};
@@ -19,14 +19,14 @@ pub(crate) fn stopping() {
 }
 
 /// Updates the line and feeds the watchdog where the loop runs: if that hangs, feeding stops. Never returns.
-pub(crate) async fn run(world: &World, dry_run: bool) {
-    tokio::join!(keep_line(world, dry_run), feed_watchdog());
+pub(crate) async fn run(cache: &Cache, dry_run: bool) {
+    tokio::join!(keep_line(cache, dry_run), feed_watchdog());
 }
 
-async fn keep_line(world: &World, dry_run: bool) {
+async fn keep_line(cache: &Cache, dry_run: bool) {
     let mut last = String::new();
     loop {
-        let line = line(world, dry_run);
+        let line = line(cache, dry_run);
         if line != last {
             tell(&[NotifyState::Status(&line)]);
             last = line;
@@ -52,8 +52,8 @@ fn tell(states: &[NotifyState<'_>]) {
     }
 }
 
-fn line(world: &World, dry_run: bool) -> String {
-    world.with(|snapshot| {
+fn line(cache: &Cache, dry_run: bool) -> String {
+    cache.with(|snapshot| {
         let role = match (dry_run, snapshot.epoch, snapshot.host.informed) {
             (_, _, false) => "waiting for the API server",
             (true, ..) => "dry run",
@@ -73,15 +73,15 @@ fn line(world: &World, dry_run: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_reconcile::{clock::Clock, world::Limits};
+    use nodewell_reconcile::{cache::Limits, clock::Clock};
 
     use super::*;
 
     #[tokio::test]
     async fn the_line_says_who_leads_and_what_stops() {
-        let world = World::new(Clock::system(|| Duration::ZERO), Limits::default());
-        assert_eq!(line(&world, true), "waiting for the API server");
-        world.set_stopped(Some("rack 4".into()));
-        assert!(line(&world, false).ends_with("; stopped: rack 4"));
+        let cache = Cache::new(Clock::system(|| Duration::ZERO), Limits::default());
+        assert_eq!(line(&cache, true), "waiting for the API server");
+        cache.set_stopped(Some("rack 4".into()));
+        assert!(line(&cache, false).ends_with("; stopped: rack 4"));
     }
 }

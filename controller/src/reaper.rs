@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_reconcile::{clock::Clock, world::World};
+use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_remediation::{
     api::policy::Mode,
     policy::Policy,
@@ -111,7 +111,7 @@ impl Reaper {
 
     /// Looks again and again, and logs what has changed; never returns. While the watches are not complete nothing is
     /// begun anyway.
-    pub async fn guard(&self, world: &World, clock: Clock) {
+    pub async fn guard(&self, cache: &Cache, clock: Clock) {
         let mut last = None;
         loop {
             let now = clock.now();
@@ -120,7 +120,7 @@ impl Reaper {
                 self.put(snapshot);
                 refusals
             };
-            let refusals = world.with(|snapshot| snapshot.host.informed.then(|| look(snapshot)));
+            let refusals = cache.with(|snapshot| snapshot.host.informed.then(|| look(snapshot)));
             if refusals.is_some() && refusals != last {
                 self.tell(refusals.as_deref().unwrap_or_default());
                 last = refusals;

@@ -4,7 +4,7 @@
 use nix::sys::signal::Signal;
 use nodewell_tests::{
     cluster::Cluster,
-    controller_hosts::{self, Scene},
+    controller_hosts::{self, Scenario},
     suite::{Need, Suite},
 };
 
@@ -21,84 +21,89 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// The leader's agent is at the gate before it asks the BMC for `action`.
-fn catch_at(scene: &Scene<'_>, leader: usize, action: &str) {
-    let agents = scene.host(leader).agents();
+fn catch_at(scenario: &Scenario<'_>, leader: usize, action: &str) {
+    let agents = scenario.host(leader).agents();
     let before = agents.begun(action);
     agents.close(action);
-    scene.lose();
+    scenario.lose();
     if action == "on" {
-        scene.mend_when_off();
+        scenario.mend_when_off();
     }
-    scene.until(&format!("the agent is about to turn it {action}"), |_| agents.begun(action) > before);
+    scenario.until(&format!("the agent is about to turn it {action}"), |_| agents.begun(action) > before);
 }
 
 fn a_killed_leader(cluster: &Cluster) {
-    let mut scene = Scene::start(cluster, 50);
+    let mut scenario = Scenario::start(cluster, 50);
     for (round, action) in (1..).zip(["off", "on"]) {
-        let leader = scene.leader().unwrap();
-        if !scene.has_pod() {
-            scene.lost.node.run_pod(cluster, "db-0");
+        let leader = scenario.leader().unwrap();
+        if !scenario.has_pod() {
+            scenario.lost.node.run_pod(cluster, "db-0");
         }
-        let passed = scene.host(leader).agents().passed(action);
-        catch_at(&scene, leader, action);
-        scene.kill(leader);
-        scene.wait_leader(1 - leader);
+        let passed = scenario.host(leader).agents().passed(action);
+        catch_at(&scenario, leader, action);
+        scenario.kill(leader);
+        scenario.wait_leader(1 - leader);
         // Its agent has gone with it.
-        scene.host(leader).agents().open(action);
-        scene.start_again(leader);
+        scenario.host(leader).agents().open(action);
+        scenario.start_again(leader);
         if action == "off" {
-            scene.mend_when_off();
+            scenario.mend_when_off();
         }
-        scene.wait_recovered();
-        assert_eq!(scene.host(leader).agents().passed(action), passed, "killed at {action}\n{}", scene.told());
-        assert_eq!((scene.acts("off"), scene.acts("on")), (round, round), "killed at {action}\n{}", scene.told());
+        scenario.wait_recovered();
+        assert_eq!(scenario.host(leader).agents().passed(action), passed, "killed at {action}\n{}", scenario.told());
+        assert_eq!(
+            (scenario.acts("off"), scenario.acts("on")),
+            (round, round),
+            "killed at {action}\n{}",
+            scenario.told()
+        );
     }
 }
 
 /// What the first host's agents did, from the moment at which they were caught: nothing to the machine; and how often
 /// they asked it, until the term was over.
-fn assert_idle_since(scene: &Scene<'_>, asked: usize) {
-    let agents = scene.host(0).agents();
-    assert_eq!(agents.passed("off"), 0, "{}", scene.told());
-    assert_eq!(agents.begun("on"), 0, "{}", scene.told());
-    assert_eq!(agents.begun("status"), asked, "{}", scene.told());
-    assert_eq!((scene.acts("off"), scene.acts("on")), (1, 1), "{}", scene.told());
+fn assert_idle_since(scenario: &Scenario<'_>, asked: usize) {
+    let agents = scenario.host(0).agents();
+    assert_eq!(agents.passed("off"), 0, "{}", scenario.told());
+    assert_eq!(agents.begun("on"), 0, "{}", scenario.told());
+    assert_eq!(agents.begun("status"), asked, "{}", scenario.told());
+    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.told());
 }
 
 fn a_stopped_leader(cluster: &Cluster) {
-    let scene = Scene::start(cluster, 53);
-    catch_at(&scene, 0, "off");
-    scene.controller(0).signal(Signal::SIGSTOP);
-    scene.wait_leader(1);
+    let scenario = Scenario::start(cluster, 53);
+    catch_at(&scenario, 0, "off");
+    scenario.controller(0).signal(Signal::SIGSTOP);
+    scenario.wait_leader(1);
     // The agent's keeper has ended it by the Lease's own time: no agent goes through.
-    scene.host(0).agents().open("off");
-    scene.controller(0).signal(Signal::SIGCONT);
-    wait_stepped_down(&scene);
-    let asked = scene.host(0).agents().begun("status");
-    scene.mend_when_off();
-    scene.wait_recovered();
-    assert_idle_since(&scene, asked);
+    scenario.host(0).agents().open("off");
+    scenario.controller(0).signal(Signal::SIGCONT);
+    wait_stepped_down(&scenario);
+    let asked = scenario.host(0).agents().begun("status");
+    scenario.mend_when_off();
+    scenario.wait_recovered();
+    assert_idle_since(&scenario, asked);
 }
 
 fn a_leader_cut_off_the_api(cluster: &Cluster) {
-    let scene = Scene::start(cluster, 56);
+    let scenario = Scenario::start(cluster, 56);
     // One host alone is no second witness: the cluster itself has to give the node up.
     let _controllers = cluster.as_real().start_controllers("node-lifecycle-controller");
-    catch_at(&scene, 0, "off");
-    scene.host(0).cut_api();
-    wait_stepped_down(&scene);
-    scene.host(0).agents().open("off");
-    let asked = scene.host(0).agents().begun("status");
-    scene.wait_leader(1);
-    scene.mend_when_off();
-    scene.wait_recovered();
-    assert_idle_since(&scene, asked);
-    scene.host(0).join_api();
-    scene.until("it sees the cluster again", |scene| scene.controller(0).is_ready());
-    assert_eq!(scene.leader(), Some(1), "{}", scene.told());
-    assert_idle_since(&scene, asked);
+    catch_at(&scenario, 0, "off");
+    scenario.host(0).cut_api();
+    wait_stepped_down(&scenario);
+    scenario.host(0).agents().open("off");
+    let asked = scenario.host(0).agents().begun("status");
+    scenario.wait_leader(1);
+    scenario.mend_when_off();
+    scenario.wait_recovered();
+    assert_idle_since(&scenario, asked);
+    scenario.host(0).join_api();
+    scenario.until("it sees the cluster again", |scenario| scenario.controller(0).is_ready());
+    assert_eq!(scenario.leader(), Some(1), "{}", scenario.told());
+    assert_idle_since(&scenario, asked);
 }
 
-fn wait_stepped_down(scene: &Scene<'_>) {
-    scene.until("its term is over, and it knows", |scene| scene.controller(0).log().contains("leads no more"));
+fn wait_stepped_down(scenario: &Scenario<'_>) {
+    scenario.until("its term is over, and it knows", |scenario| scenario.controller(0).log().contains("leads no more"));
 }

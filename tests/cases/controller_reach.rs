@@ -7,7 +7,7 @@ use std::time::Duration;
 use nodewell_tests::{
     cluster::{Call, Cluster},
     controller::fence,
-    controller_hosts::{self, LOST, Scene},
+    controller_hosts::{self, LOST, Scenario},
     suite::{Need, Suite},
 };
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .real_with(NEEDS, "hosts_that_see_nothing_are_no_witnesses", hosts_that_see_nothing);
 }
 
-fn is_ready(scene: &Scene<'_>) -> bool {
-    let node = scene.node();
+fn is_ready(scenario: &Scenario<'_>) -> bool {
+    let node = scenario.node();
     let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
@@ -38,36 +38,36 @@ fn seconds_after(text: &str, words: &str) -> Option<u64> {
 }
 
 fn a_node_that_neither_host_reaches(cluster: &Cluster) {
-    let scene = Scene::start(cluster, 60);
-    scene.lose();
-    scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
-    assert!(is_ready(&scene), "{}", scene.told());
+    let scenario = Scenario::start(cluster, 60);
+    scenario.lose();
+    scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
+    assert!(is_ready(&scenario), "{}", scenario.told());
     let journal = fence(cluster, LOST).unwrap()["status"]["journal"].to_string();
     assert!(journal.contains("unreachable from 2 hosts"), "{journal}");
     let silence = seconds_after(&journal, "Leases silent for ").unwrap();
     assert!((15..50).contains(&silence), "{silence} s in {journal}");
-    scene.mend_when_off();
-    scene.wait_recovered();
-    assert_eq!((scene.acts("off"), scene.acts("on")), (1, 1), "{}", scene.told());
+    scenario.mend_when_off();
+    scenario.wait_recovered();
+    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.told());
 }
 
 fn a_node_that_one_host_reaches(cluster: &Cluster) {
-    let scene = Scene::start(cluster, 63);
-    scene.lost.node.hang(true);
+    let scenario = Scenario::start(cluster, 63);
+    scenario.lost.node.hang(true);
     for cut_off in [1, 0] {
-        scene.host(cut_off).loses(scene.address());
+        scenario.host(cut_off).loses(scenario.address());
         let is_long = |said: Option<Option<u64>>| said.flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS);
-        scene.until("it has said so for long enough", |scene| is_long(scene.says(cut_off)));
-        assert_eq!(scene.says(1 - cut_off), Some(None), "{}", scene.told());
-        scene.until("the record is blocked", |scene| scene.blocked_by().contains("EvidenceTooYoung"));
-        scene.stays_untouched(Duration::from_secs(10));
-        scene.host(cut_off).finds(scene.address());
-        scene.until("it reaches it again", |scene| scene.says(cut_off) == Some(None));
+        scenario.until("it has said so for long enough", |scenario| is_long(scenario.says(cut_off)));
+        assert_eq!(scenario.says(1 - cut_off), Some(None), "{}", scenario.told());
+        scenario.until("the record is blocked", |scenario| scenario.blocked_by().contains("EvidenceTooYoung"));
+        scenario.stays_untouched(Duration::from_secs(10));
+        scenario.host(cut_off).finds(scenario.address());
+        scenario.until("it reaches it again", |scenario| scenario.says(cut_off) == Some(None));
     }
     // The same silence, and now no host reaches it.
-    scene.lose();
-    scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
-    assert!(is_ready(&scene), "{}", scene.told());
+    scenario.lose();
+    scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
+    assert!(is_ready(&scenario), "{}", scenario.told());
 }
 
 /// A report of a host that died long ago.
@@ -86,31 +86,31 @@ fn leave_old_word(cluster: &Cluster) {
 }
 
 fn hosts_that_see_nothing(cluster: &Cluster) {
-    let scene = Scene::start(cluster, 66);
+    let scenario = Scenario::start(cluster, 66);
     leave_old_word(cluster);
-    let nodes = scene.network.all_nodes();
+    let nodes = scenario.network.all_nodes();
     // A blind leader does not even open a record: it goes blind with one open.
-    scene.lost.node.hang(true);
-    scene.until("the record is blocked", |scene| scene.blocked_by().contains("EvidenceTooYoung"));
+    scenario.lost.node.hang(true);
+    scenario.until("the record is blocked", |scenario| scenario.blocked_by().contains("EvidenceTooYoung"));
     // Their uplinks to the nodes; the API server and the BMCs are reached another way.
     for host in [0, 1] {
-        nodes.iter().for_each(|part| scene.host(host).loses(part));
+        nodes.iter().for_each(|part| scenario.host(host).loses(part));
     }
-    scene.until("its own eyes are suspected", |scene| scene.blocked_by().contains("SelfSuspicion"));
-    scene.lose();
-    scene.stays_untouched(FAR);
-    assert_eq!((scene.says(0).flatten(), scene.says(1).flatten()), (None, None), "{}", scene.told());
+    scenario.until("its own eyes are suspected", |scenario| scenario.blocked_by().contains("SelfSuspicion"));
+    scenario.lose();
+    scenario.stays_untouched(FAR);
+    assert_eq!((scenario.says(0).flatten(), scenario.says(1).flatten()), (None, None), "{}", scenario.told());
     // The leader sees again. The other host is blind still, and a third one is dead: neither is a second witness.
-    nodes.iter().for_each(|part| scene.host(0).finds(part));
-    scene.until("it is blocked for another reason", |scene| {
-        scene.blocked_by().contains("EvidenceTooYoung") && !scene.blocked_by().contains("SelfSuspicion")
+    nodes.iter().for_each(|part| scenario.host(0).finds(part));
+    scenario.until("it is blocked for another reason", |scenario| {
+        scenario.blocked_by().contains("EvidenceTooYoung") && !scenario.blocked_by().contains("SelfSuspicion")
     });
-    scene.until("the leader has said so for long", |scene| {
-        scene.says(0).flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS)
+    scenario.until("the leader has said so for long", |scenario| {
+        scenario.says(0).flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS)
     });
-    scene.stays_untouched(FAR);
-    assert!(scene.blocked_by().contains("EvidenceTooYoung"), "{}", scene.told());
-    nodes.iter().for_each(|part| scene.host(1).finds(part));
-    scene.until("it is turned off", |scene| !scene.lost.bmc.is_on());
-    assert!(is_ready(&scene), "{}", scene.told());
+    scenario.stays_untouched(FAR);
+    assert!(scenario.blocked_by().contains("EvidenceTooYoung"), "{}", scenario.told());
+    nodes.iter().for_each(|part| scenario.host(1).finds(part));
+    scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
+    assert!(is_ready(&scenario), "{}", scenario.told());
 }

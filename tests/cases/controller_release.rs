@@ -32,14 +32,14 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// A node with a pod, under a policy and a controller that knows its BMC.
-struct Scene<'a> {
+struct Scenario<'a> {
     cluster: &'a Cluster,
     fenced: Fenced,
     controller: Controller,
     _well: Fenced,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Scenario<'a> {
     fn start(cluster: &'a Cluster) -> Self {
         apply_manifests(cluster);
         let fenced = Fenced::start(cluster, "released", 60, &[(ZONE, "a")]);
@@ -87,24 +87,24 @@ fn print_step(what: &str, change: &Change, from: &Change) {
 
 fn the_release_is_meant_and_the_power_read_before_the_taint(cluster: &Cluster) {
     let _controllers = cluster.as_real().start_controllers(ACTING);
-    let scene = Scene::start(cluster);
-    let node = scene.watch("/api/v1/nodes", "released");
-    let record = scene.watch(FENCES, "released");
-    let pod = scene.watch(PODS, "db-0");
-    scene.fenced.kill();
+    let scenario = Scenario::start(cluster);
+    let node = scenario.watch("/api/v1/nodes", "released");
+    let record = scenario.watch(FENCES, "released");
+    let pod = scenario.watch(PODS, "db-0");
+    scenario.fenced.kill();
     let killed = Timestamp::now();
-    let tainted = scene.first(&node, "the taint is there", is_tainted);
-    let meant = scene.first(&record, "the release is meant", means_release);
-    let gone = scene.first(&pod, "the pod is gone", |change| change.is_gone);
-    let ending = scene.first(&pod, "the pod was asked to end", |change| {
+    let tainted = scenario.first(&node, "the taint is there", is_tainted);
+    let meant = scenario.first(&record, "the release is meant", means_release);
+    let gone = scenario.first(&pod, "the pod is gone", |change| change.is_gone);
+    let ending = scenario.first(&pod, "the pod was asked to end", |change| {
         change.is_gone || !change.object["metadata"]["deletionTimestamp"].is_null()
     });
     print_step("release meant in the NodeFence", &meant, &tainted);
     print_step("out-of-service taint on the Node", &tainted, &tainted);
     print_step("pod asked to end", &ending, &tainted);
     print_step("pod gone", &gone, &tainted);
-    let read = scene.asked_between(killed, tainted.at);
-    let asked = scene.asked_between(tainted.at, gone.at);
+    let read = scenario.asked_between(killed, tainted.at);
+    let asked = scenario.asked_between(tainted.at, gone.at);
     eprintln!("    asked of the BMC before the taint, in s since its machine died: {read:.2?}");
     eprintln!("    asked of it between the taint and the pod's end, in s since the taint: {asked:.2?}");
     let order = [meant.version, tainted.version, ending.version];

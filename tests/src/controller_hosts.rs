@@ -2,7 +2,7 @@
 //! and its own way to the API server, on one network with the nodes and their BMCs.
 
 mod agents;
-mod scene;
+mod scenario;
 
 use std::{
     ffi::OsString,
@@ -22,7 +22,7 @@ use tokio::{
 
 pub use self::{
     agents::Agents,
-    scene::{LOST, Scene},
+    scenario::{LOST, Scenario},
 };
 use crate::{
     cluster::Cluster,

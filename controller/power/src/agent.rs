@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
     action::Failed,
     method::{Act, Agent, Call},
@@ -95,10 +95,16 @@ impl Agents {
     ///
     /// # Errors
     /// [`Failed::NotBegun`] only if nothing was executed.
-    pub async fn act(&self, call: &Call, act: Act, options: &Options, life: &Lifeline) -> Result<(), Failed> {
+    pub async fn act(
+        &self,
+        call: &Call,
+        act: Act,
+        options: &Options,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<(), Failed> {
         let run = self.run(call, act, options).map_err(Failed::NotBegun)?;
         let named = |text: &str| format!("{} ({}) {}: {text}", call.name, call.agent, act.word());
-        let report = match self.runner.run(run, Some(life)).await {
+        let report = match self.runner.run(run, Some(lease_deadline)).await {
             Ok(report) => report,
             Err(NoReport::NotStarted(why)) => return Err(Failed::NotBegun(named(&why))),
             Err(error @ NoReport::Lost(_)) => return Err(Failed::InDoubt(named(&error.to_string()))),
@@ -110,7 +116,7 @@ impl Agents {
             Ending::Exited(_) => Err(Failed::Refused(named(&said))),
             Ending::TimedOut => Err(Failed::Timeout(call.longest)),
             Ending::NotStarted(why) => Err(Failed::NotBegun(named(&why))),
-            Ending::Signalled(_) | Ending::Lifeline | Ending::Immortal => Err(Failed::InDoubt(named(&said))),
+            Ending::Signalled(_) | Ending::LeaseDeadline | Ending::Immortal => Err(Failed::InDoubt(named(&said))),
         }
     }
 
@@ -178,7 +184,7 @@ fn complaint(report: &Report, secrets: &[String]) -> String {
         Ending::Exited(status) => format!("exit status {status}"),
         Ending::Signalled(signal) => format!("ended by signal {signal}"),
         Ending::TimedOut => "no end within its time; it was ended".to_owned(),
-        Ending::Lifeline => "ended, because the leader's time was over".to_owned(),
+        Ending::LeaseDeadline => "ended, because the leader's time was over".to_owned(),
         Ending::NotStarted(why) => format!("not started: {why}"),
         Ending::Immortal => "it cannot be killed: it waits in the kernel".to_owned(),
     };

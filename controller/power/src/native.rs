@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_reconcile::{cluster::Configuration, lifeline::Lifeline, power::Power};
+use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline, power::Power};
 use nodewell_remediation::{
     action::Failed,
     api::fence::Blocker,
@@ -166,7 +166,7 @@ impl<C: Configuration> NativePower<C> {
         &self,
         (node, storage): (&Node, Option<&str>),
         act: Act,
-        life: &Lifeline,
+        lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
         let ready = self.proven(node, Duration::ZERO).await.map_err(not_begun)?;
         if ready.storage_only.as_deref() != storage {
@@ -174,8 +174,8 @@ impl<C: Configuration> NativePower<C> {
         }
         let mut done = Vec::new();
         for call in ready.power(act) {
-            if let Err(failed) = self.run((&ready.node, call), act, life).await {
-                return Err(self.half_done(&ready, (call, act, failed), &done, life).await);
+            if let Err(failed) = self.run((&ready.node, call), act, lease_deadline).await {
+                return Err(self.half_done(&ready, (call, act, failed), &done, lease_deadline).await);
             }
             done.push(call.name.clone());
         }
@@ -187,9 +187,9 @@ impl<C: Configuration> NativePower<C> {
         Ok(done)
     }
 
-    async fn run(&self, (node, call): (&str, &Call), act: Act, life: &Lifeline) -> Result<(), Failed> {
+    async fn run(&self, (node, call): (&str, &Call), act: Act, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         let options = secret::options(&*self.cluster, (node, call)).await.map_err(Failed::NotBegun)?;
-        self.agents.act(call, act, &options, life).await
+        self.agents.act(call, act, &options, lease_deadline).await
     }
 
     /// The state that each method reports, all of them merged, and the first complaint.
@@ -303,15 +303,25 @@ impl<C: Configuration> Power for NativePower<C> {
         }
     }
 
-    async fn off(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.act((node, storage), Act::Off, life).await
+    async fn off(
+        &self,
+        node: &Node,
+        storage: Option<&str>,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<Vec<String>, Failed> {
+        self.act((node, storage), Act::Off, lease_deadline).await
     }
 
-    async fn on(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.act((node, storage), Act::On, life).await
+    async fn on(
+        &self,
+        node: &Node,
+        storage: Option<&str>,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<Vec<String>, Failed> {
+        self.act((node, storage), Act::On, lease_deadline).await
     }
 
-    async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {
+    async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         let ready = self.ready(node, Duration::ZERO).await.map_err(not_begun)?;
         // The machine's identity is not checked for these.
         ready.accepted().map_err(|unpinned| Failed::NotBegun(unpinned.to_string()))?;
@@ -320,15 +330,15 @@ impl<C: Configuration> Power for NativePower<C> {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);
             let call = ready.calls.get(name).ok_or_else(missing)?;
             let act = if call.acts.contains(&Act::Off) { Act::Off } else { Act::On };
-            self.run((&ready.node, call), act, life).await.map_err(|failed| begun(failed, &done))?;
+            self.run((&ready.node, call), act, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
             done.push(name.clone());
         }
         Ok(())
     }
 
-    async fn reap(&self, node: &Node, life: &Lifeline) -> Result<(), Failed> {
+    async fn reap(&self, node: &Node, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         match &self.settings.provider {
-            Some(provider) => provider.reap(node, &self.runner, life).await,
+            Some(provider) => provider.reap(node, &self.runner, lease_deadline).await,
             None => Err(Failed::NotBegun("no provider's plug-in is configured".to_owned())),
         }
     }

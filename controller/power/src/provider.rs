@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{action::Failed, facts::Node};
 use serde_json::json;
 use tokio::time::sleep;
@@ -51,32 +51,34 @@ impl Provider {
     ///
     /// # Errors
     /// [`Failed::NotBegun`] before `reap` was called; [`Failed::Refused`] if it refused; else the outcome is unknown.
-    pub async fn reap(&self, node: &Node, runner: &Runner, life: &Lifeline) -> Result<(), Failed> {
+    pub async fn reap(&self, node: &Node, runner: &Runner, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         self.is_for(node, runner).await.map_err(Failed::NotBegun)?;
         if self.is_gone(node, runner).await.map_err(Failed::NotBegun)? {
             return Ok(());
         }
-        let report = match self.call("reap", node, runner, Some(life)).await {
+        let report = match self.call("reap", node, runner, Some(lease_deadline)).await {
             Ok(report) => report,
             Err(Trouble::NotBegun(why)) => return Err(Failed::NotBegun(why)),
             Err(Trouble::Lost(why)) => return Err(Failed::InDoubt(why)),
         };
         match report.ending {
-            Ending::Exited(0) => self.wait(node, runner, life).await,
+            Ending::Exited(0) => self.wait(node, runner, lease_deadline).await,
             Ending::Exited(_) => Err(Failed::Refused(self.complaint("reap", &report))),
             Ending::NotStarted(why) => Err(Failed::NotBegun(why)),
             _ => Err(Failed::InDoubt(self.complaint("reap", &report))),
         }
     }
 
-    async fn wait(&self, node: &Node, runner: &Runner, life: &Lifeline) -> Result<(), Failed> {
+    async fn wait(&self, node: &Node, runner: &Runner, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         let give_up = runner.now().plus(self.patience);
         loop {
             match self.is_gone(node, runner).await {
                 Ok(true) => return Ok(()),
                 Err(why) if runner.now() >= give_up => return Err(Failed::InDoubt(why)),
                 Ok(false) if runner.now() >= give_up => return Err(Failed::Timeout(self.patience)),
-                _ if !life.holds(runner.now()) => return Err(Failed::InDoubt("the leader's time was over".to_owned())),
+                _ if !lease_deadline.is_ahead(runner.now()) => {
+                    return Err(Failed::InDoubt("the leader's time was over".to_owned()));
+                }
                 _ => sleep(ASK_EVERY).await,
             }
         }
@@ -106,8 +108,14 @@ impl Provider {
         self.call(word, node, runner, None).await.map_err(|(Trouble::NotBegun(why) | Trouble::Lost(why))| why)
     }
 
-    async fn call(&self, word: &str, node: &Node, runner: &Runner, life: Option<&Lifeline>) -> Result<Report, Trouble> {
-        self.run(word, node_json(node), DEADLINE, runner, life).await
+    async fn call(
+        &self,
+        word: &str,
+        node: &Node,
+        runner: &Runner,
+        lease_deadline: Option<&LeaseDeadline>,
+    ) -> Result<Report, Trouble> {
+        self.run(word, node_json(node), DEADLINE, runner, lease_deadline).await
     }
 
     async fn run(
@@ -116,7 +124,7 @@ impl Provider {
         stdin: String,
         deadline: Duration,
         runner: &Runner,
-        life: Option<&Lifeline>,
+        lease_deadline: Option<&LeaseDeadline>,
     ) -> Result<Report, Trouble> {
         let refused = |refused| Trouble::NotBegun(format!("the plug-in is not run: {refused}"));
         program::check(&self.path).map_err(refused)?;
@@ -128,7 +136,7 @@ impl Provider {
             deadline,
             limit_bytes: OUTPUT_BYTES,
         };
-        runner.run(run, life).await.map_err(|error| match error {
+        runner.run(run, lease_deadline).await.map_err(|error| match error {
             NoReport::NotStarted(why) => Trouble::NotBegun(why),
             NoReport::Lost(why) => Trouble::Lost(why),
         })

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
-use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::time::Moment;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -85,22 +85,25 @@ impl Runner {
     ///
     /// # Errors
     /// Nothing was started, or its end is unknown.
-    pub async fn run(&self, run: Run, life: Option<&Lifeline>) -> Result<Report, NoReport> {
-        if life.is_some_and(|life| !life.holds(self.now())) {
+    pub async fn run(&self, run: Run, lease_deadline: Option<&LeaseDeadline>) -> Result<Report, NoReport> {
+        if lease_deadline.is_some_and(|lease_deadline| !lease_deadline.is_ahead(self.now())) {
             return Err(NoReport::NotStarted("the leader's time is over".to_owned()));
         }
-        let permit =
-            if life.is_none() { Some(self.reads.acquire().await.map_err(|error| lost(&error))?) } else { None };
+        let permit = if lease_deadline.is_none() {
+            Some(self.reads.acquire().await.map_err(|error| lost(&error))?)
+        } else {
+            None
+        };
         let (patience, limit) = (run.deadline + MARGIN, run.limit_bytes * REPORT_FACTOR + REPORT_BASE);
         let mut child = self.spawn()?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(NoReport::NotStarted("no pipes".to_owned()));
         };
-        let mut line = serde_json::to_string(&self.job(run, life)).map_err(|error| lost(&error))?;
+        let mut line = serde_json::to_string(&self.job(run, lease_deadline)).map_err(|error| lost(&error))?;
         line.push('\n');
         let written = timeout(MARGIN, stdin.write_all(line.as_bytes())).await;
         written.map_err(|_| NoReport::Lost("its keeper does not listen".to_owned()))?.map_err(|error| lost(&error))?;
-        let text = timeout(patience, self.attend(stdin, stdout, limit, life.cloned())).await;
+        let text = timeout(patience, self.attend(stdin, stdout, limit, lease_deadline.cloned())).await;
         let text =
             text.map_err(|_| NoReport::Lost(format!("no word within {patience:?}")))?.map_err(|error| lost(&error))?;
         let reaped = timeout(MARGIN, child.wait()).await;
@@ -115,12 +118,12 @@ impl Runner {
         command.spawn().map_err(|error| NoReport::NotStarted(format!("{}: {error}", self.keeper.display())))
     }
 
-    fn job(&self, run: Run, life: Option<&Lifeline>) -> Job {
+    fn job(&self, run: Run, lease_deadline: Option<&LeaseDeadline>) -> Job {
         let mut env = run.env;
         env.insert("LANG".to_owned(), "C".to_owned());
         env.insert("PATH".to_owned(), PATH.to_owned());
         Job {
-            until_millis: life.map_or(u64::MAX, |life| self.until_millis(life)),
+            until_millis: lease_deadline.map_or(u64::MAX, |lease_deadline| self.until_millis(lease_deadline)),
             program: run.program,
             args: run.args,
             env,
@@ -132,9 +135,9 @@ impl Runner {
     }
 
     /// The clocks are read in this order so that a pause between the two makes it earlier, never later.
-    fn until_millis(&self, life: &Lifeline) -> u64 {
+    fn until_millis(&self, lease_deadline: &LeaseDeadline) -> u64 {
         let boottime = boottime_millis();
-        let left = life.until().since(self.now());
+        let left = lease_deadline.until().since(self.now());
         boottime.saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
     }
 
@@ -144,7 +147,7 @@ impl Runner {
         stdin: ChildStdin,
         mut stdout: ChildStdout,
         limit: usize,
-        mut life: Option<Lifeline>,
+        mut lease_deadline: Option<LeaseDeadline>,
     ) -> std::io::Result<String> {
         let (mut text, mut stdin) = (Vec::new(), Some(stdin));
         let mut buffer = vec![0; 16 * 1024];
@@ -155,8 +158,8 @@ impl Runner {
                     count if text.len() + count > limit => return Err(std::io::Error::other("its report is too long")),
                     count => text.extend_from_slice(&buffer[..count]),
                 },
-                moved = moved(&mut life), if stdin.is_some() => {
-                    let word = life.as_ref().filter(|_| moved).map(|life| format!("until {}\n", self.until_millis(life)));
+                moved = moved(&mut lease_deadline), if stdin.is_some() => {
+                    let word = lease_deadline.as_ref().filter(|_| moved).map(|lease_deadline| format!("until {}\n", self.until_millis(lease_deadline)));
                     match (word, stdin.as_mut()) {
                         // A keeper that does not listen any more is about to report.
                         (Some(word), Some(pipe)) => drop(pipe.write_all(word.as_bytes()).await),
@@ -170,9 +173,9 @@ impl Runner {
     }
 }
 
-async fn moved(life: &mut Option<Lifeline>) -> bool {
-    match life {
-        Some(life) => life.moved().await,
+async fn moved(lease_deadline: &mut Option<LeaseDeadline>) -> bool {
+    match lease_deadline {
+        Some(lease_deadline) => lease_deadline.moved().await,
         None => std::future::pending().await,
     }
 }

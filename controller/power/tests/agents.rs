@@ -27,7 +27,7 @@ async fn an_agent_gets_its_options_on_stdin_and_nothing_else() {
         "fence_test",
         "cat > $0.stdin; env | sort > $0.env; echo $# > $0.count; ps -o sid= -p $$ > $0.sid; echo $$ > $0.pid",
     );
-    agents(&bench).act(&call(30), Act::Off, &options(), &bench.life(60)).await.unwrap();
+    agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
     assert_eq!(bench.read("fence_test.stdin"), "action=off\nip=1.2.3.4\npassword=hunter2-secret\n");
     assert_eq!(bench.read("fence_test.count").trim(), "0");
     assert_eq!(bench.read("fence_test.sid").trim(), bench.read("fence_test.pid").trim(), "a session of its own");
@@ -65,7 +65,7 @@ async fn a_password_that_an_agent_prints_is_not_told() {
     ] {
         let bench = Bench::new();
         bench.script("fence_test", script);
-        let failed = agents(&bench).act(&call(30), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+        let failed = agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
         let Failed::Refused(told) = failed else { panic!("{failed:?}") };
         assert!(!told.contains("hunter2") && told.contains("[removed]"), "{told}");
     }
@@ -83,7 +83,7 @@ async fn one_that_hangs_is_ended_with_all_that_it_has_started() {
     let bench = Bench::new();
     bench.script("fence_test", "setsid sleep 600 & echo $! > $0.far; sleep 600 & echo $! > $0.near; wait");
     let begun = Instant::now();
-    let failed = agents(&bench).act(&call(3), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+    let failed = agents(&bench).act(&call(3), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
     assert_eq!(failed, Failed::Timeout(Duration::from_secs(3)));
     assert!(begun.elapsed() < Duration::from_secs(60), "the call waited for what sleeps");
     assert!(bench.is_dead("fence_test.near") && bench.is_dead("fence_test.far"));
@@ -93,7 +93,7 @@ async fn one_that_hangs_is_ended_with_all_that_it_has_started() {
 async fn one_that_ignores_being_asked_to_end_is_killed() {
     let bench = Bench::new();
     bench.script("fence_test", "trap '' TERM; echo $$ > $0.pid; while :; do sleep 1; done");
-    let failed = agents(&bench).act(&call(3), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+    let failed = agents(&bench).act(&call(3), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
     assert_eq!(failed, Failed::Timeout(Duration::from_secs(3)));
     assert!(bench.is_dead("fence_test.pid"));
 }
@@ -102,7 +102,7 @@ async fn one_that_ignores_being_asked_to_end_is_killed() {
 async fn what_it_leaves_behind_ends_with_it() {
     let bench = Bench::new();
     bench.script("fence_test", "setsid sh -c 'sleep 600' >/dev/null 2>&1 & echo $! > $0.far; exit 0");
-    agents(&bench).act(&call(30), Act::Off, &options(), &bench.life(60)).await.unwrap();
+    agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
     assert!(bench.is_dead("fence_test.far"));
 }
 
@@ -110,7 +110,8 @@ async fn what_it_leaves_behind_ends_with_it() {
 async fn one_that_is_not_there_or_writable_by_others_is_not_begun() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
-    let act = async || agents(&bench).act(&call(30), Act::Off, &options(), &bench.life(60)).await.unwrap_err();
+    let act =
+        async || agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(act().await, Failed::NotBegun(_)));
     bench.script("fence_test", "exit 0");
     fs::set_permissions(bench.path().join("fence_test"), fs::Permissions::from_mode(0o777)).unwrap();
@@ -124,7 +125,7 @@ async fn a_line_end_in_a_secret_is_not_another_option() {
     bench.script("fence_test", "exit 0");
     let mut options = options();
     options.values.insert("password".into(), "a\naction=on".into());
-    let failed = agents(&bench).act(&call(30), Act::Off, &options, &bench.life(60)).await.unwrap_err();
+    let failed = agents(&bench).act(&call(30), Act::Off, &options, &bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(failed, Failed::NotBegun(_)));
 }
 
@@ -133,23 +134,26 @@ async fn an_agent_ends_when_the_leaders_time_does() {
     let bench = Bench::new();
     let watch = "while :; do read up rest < /proc/uptime; echo $up > $0.lived; sleep 0.1; done";
     bench.script("fence_test", &format!("trap '' TERM; echo $$ > $0.pid; {watch}"));
-    let life = bench.life(4);
-    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &life).await.unwrap_err();
+    let lease_deadline = bench.lease_deadline(4);
+    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &lease_deadline).await.unwrap_err();
     assert!(matches!(failed, Failed::InDoubt(_)), "{failed:?}");
     assert!(bench.is_dead("fence_test.pid"));
     // By its own report: what could not run did nothing.
     let lived: f64 = bench.read("fence_test.lived").trim().parse().unwrap();
-    assert!(lived < life.until().0.as_secs_f64() + 2.0, "it lived until {lived}, its leader's time was {life:?}");
+    assert!(
+        lived < lease_deadline.until().0.as_secs_f64() + 2.0,
+        "it lived until {lived}, its leader's time was {life:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_renewal_lets_it_go_on() {
     let bench = Bench::new();
     bench.script("fence_test", "echo $$ > $0.pid; until [ -e $0.over ]; do sleep 0.1; done; exit 0");
-    let (sender, life) = bench.renewed(4);
-    let (first, agents) = (life.until(), agents(&bench));
+    let (sender, lease_deadline) = bench.renewed(4);
+    let (first, agents) = (lease_deadline.until(), agents(&bench));
     let (call, options) = (call(120), options());
-    let act = agents.act(&call, Act::Off, &options, &life);
+    let act = agents.act(&call, Act::Off, &options, &lease_deadline);
     let renew = async {
         until(|| bench.has("fence_test.pid")).await;
         sender.send(bench.now().plus(Duration::from_secs(60))).unwrap();
@@ -166,8 +170,8 @@ async fn a_term_that_is_over_begins_nothing_and_ends_what_runs() {
     bench.script("fence_test", "echo $$ > $0.pid; exec sleep 600");
     let agents = agents(&bench);
     let (call, options) = (call(60), options());
-    let (sender, life) = bench.renewed(60);
-    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &life));
+    let (sender, lease_deadline) = bench.renewed(60);
+    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &lease_deadline));
     tokio::select! {
         done = &mut act => panic!("{done:?}"),
         () = until(|| bench.has("fence_test.pid")) => {}
@@ -175,7 +179,7 @@ async fn a_term_that_is_over_begins_nothing_and_ends_what_runs() {
     drop(sender);
     assert!(matches!(act.await, Err(Failed::InDoubt(_))));
     assert!(bench.is_dead("fence_test.pid"));
-    assert!(matches!(agents.act(&call, Act::Off, &options, &life).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(agents.act(&call, Act::Off, &options, &lease_deadline).await, Err(Failed::NotBegun(_))));
 }
 
 #[tokio::test]
@@ -183,8 +187,8 @@ async fn a_future_that_is_dropped_takes_its_agent_along() {
     let bench = Bench::new();
     bench.script("fence_test", "setsid sleep 600 & echo $! > $0.far; echo $$ > $0.pid; wait");
     let agents = agents(&bench);
-    let (call, options, life) = (call(60), options(), bench.life(60));
-    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &life));
+    let (call, options, lease_deadline) = (call(60), options(), bench.lease_deadline(60));
+    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &lease_deadline));
     tokio::select! {
         done = &mut act => panic!("{done:?}"),
         () = until(|| bench.has("fence_test.pid")) => {}
@@ -200,10 +204,10 @@ async fn one_that_eats_memory_or_fills_a_disk_is_stopped_by_its_limits() {
         "fence_test",
         "exec python3 -c 'b = bytearray(3 << 30); b[::4096] = b\"x\" * len(b[::4096]); print(1)'",
     );
-    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &bench.life(90)).await.unwrap_err();
+    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &bench.lease_deadline(90)).await.unwrap_err();
     assert!(matches!(&failed, Failed::Refused(why) if why.contains("MemoryError")), "{failed:?}");
     bench.script("fence_test", "head -c 100000000 /dev/zero > $0.big; stat -c %s $0.big > $0.size; exit 0");
-    agents(&bench).act(&call(60), Act::Off, &options(), &bench.life(90)).await.unwrap();
+    agents(&bench).act(&call(60), Act::Off, &options(), &bench.lease_deadline(90)).await.unwrap();
     assert_eq!(bench.read("fence_test.size").trim(), (64 * 1024 * 1024).to_string());
 }
 
@@ -214,7 +218,7 @@ async fn all_that_it_starts_has_its_limits_and_goes_first_when_memory_is_short()
         "fence_test",
         "setsid bash -c 'ulimit -c; ulimit -t; ulimit -n; ulimit -u; cat /proc/self/oom_score_adj' > $0.limits; exit 0",
     );
-    agents(&bench).act(&call(20), Act::Off, &options(), &bench.life(60)).await.unwrap();
+    agents(&bench).act(&call(20), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
     let limits = bench.read("fence_test.limits");
     let most = [0, 1800, 1024, 512];
     let said: Vec<u64> = limits.lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect();

@@ -10,7 +10,7 @@ use std::{
 };
 
 use nodewell_power::{keeper::boottime_millis, runner::Runner};
-use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
     method::{Act, Call, Claim},
     time::Moment,
@@ -64,15 +64,15 @@ impl Bench {
     }
 
     /// A leader's time of so many seconds, which is not renewed.
-    pub(crate) fn life(&self, secs: u64) -> Lifeline {
-        let (sender, life) = self.renewed(secs);
+    pub(crate) fn lease_deadline(&self, secs: u64) -> LeaseDeadline {
+        let (sender, lease_deadline) = self.renewed(secs);
         self.held.borrow_mut().push(sender);
-        life
+        lease_deadline
     }
 
-    pub(crate) fn renewed(&self, secs: u64) -> (watch::Sender<Moment>, Lifeline) {
+    pub(crate) fn renewed(&self, secs: u64) -> (watch::Sender<Moment>, LeaseDeadline) {
         let (sender, until) = watch::channel(self.now().plus(Duration::from_secs(secs)));
-        (sender, Lifeline::new(1, until))
+        (sender, LeaseDeadline::new(1, until))
     }
 }
 

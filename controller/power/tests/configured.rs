@@ -84,12 +84,12 @@ async fn a_node_on_two_supplies_is_off_when_both_are() {
     let plan = room.power.plan(&node).await.unwrap();
     assert_eq!((plan.identity, plan.longest), (Some(Ok(())), Duration::from_secs(100)));
     assert_eq!(room.power.read(&node, None).await, PowerState::On);
-    assert_eq!(room.power.off(&node, None, &room.bench.life(60)).await.unwrap(), ["pdu1", "pdu2"]);
+    assert_eq!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap(), ["pdu1", "pdu2"]);
     assert_eq!(room.bench.read("orders"), "off 1 word-1234\noff 2 none\n");
     assert_eq!(room.power.read(&node, None).await, PowerState::Off);
     std::fs::write(room.bench.path().join("plug2"), "on\n").unwrap();
     assert_eq!(room.power.read(&node, None).await, PowerState::On, "one supply is enough to run");
-    room.power.on(&node, None, &room.bench.life(60)).await.unwrap();
+    room.power.on(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!(room.power.read(&node, None).await, PowerState::On);
 }
 
@@ -99,7 +99,7 @@ async fn without_a_configuration_there_is_no_method() {
     let node = node("n1", "");
     assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
     assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
-    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     let told = room.power.preflight(&node).await;
     assert_eq!((told.status, told.reason), (Truth::Unknown, "NoMethods"));
 }
@@ -111,7 +111,7 @@ async fn an_api_server_that_is_down_permits_nothing() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     *room.cluster.down.lock().unwrap() = true;
-    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.bench.read("orders"), "");
 }
 
@@ -122,7 +122,7 @@ async fn a_configuration_edited_in_between_is_read_again_before_an_act() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     room.cluster.map("fence-config-n1", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1\nmethd=x");
-    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(&failed, Failed::NotBegun(why) if why.contains("no option methd")), "{failed:?}");
     assert_eq!(room.bench.read("orders"), "");
 }
@@ -140,7 +140,7 @@ async fn two_nodes_on_one_plug_are_refused_both() {
         let told = told.message;
         assert!(told.contains("n1") && told.contains("n2") && told.contains("on one plug"), "{told}");
     }
-    assert!(matches!(room.power.off(&one, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&one, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     room.power.keep_only(|name| name == "n1");
     room.power.plan(&one).await.unwrap();
 }
@@ -154,7 +154,7 @@ async fn an_agent_that_cannot_be_asked_who_it_is_needs_a_word_for_it() {
     let node = node("n1", "00112233-4455-6677-8899-aabbccddeeff");
     let plan = room.power.plan(&node).await.unwrap();
     assert!(plan.identity.unwrap().unwrap_err().contains("identity=configured"));
-    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.power.preflight(&node).await.reason, "IdentityUnproven");
     assert_eq!(room.bench.read("orders"), "");
 }
@@ -183,7 +183,7 @@ async fn a_second_supply_that_fails_leaves_it_in_doubt() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     room.cluster.secret_of("secret-fence-method-pdu2-n1", "passwort", "fine-word");
-    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(!matches!(failed, Failed::Refused(_)), "{failed:?}");
     assert_eq!(room.power.preflight(&node).await.status, Truth::False);
 }
@@ -198,9 +198,9 @@ async fn methods_of_isolation_turn_off_and_those_of_recovery_on() {
         let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured");
         room.cluster.map(map, &format!("fence-method-{name}"), &text);
     }
-    let (node, life) = (node("n1", ""), room.bench.life(60));
+    let (node, lease_deadline) = (node("n1", ""), room.bench.lease_deadline(60));
     let plan = room.power.plan(&node).await.unwrap();
-    room.power.methods(&node, &plan.isolation, &life).await.unwrap();
-    room.power.methods(&node, &plan.recovery, &life).await.unwrap();
+    room.power.methods(&node, &plan.isolation, &lease_deadline).await.unwrap();
+    room.power.methods(&node, &plan.recovery, &lease_deadline).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 3 none\non 4 none\n");
 }

@@ -17,7 +17,7 @@ fn stuck() -> Room {
 }
 
 async fn off(room: &Room) -> String {
-    match room.power.off(&node("n1", ""), None, &room.bench.life(60)).await.unwrap_err() {
+    match room.power.off(&node("n1", ""), None, &room.bench.lease_deadline(60)).await.unwrap_err() {
         Failed::InDoubt(why) | Failed::Refused(why) => why,
         other => panic!("{other:?}"),
     }

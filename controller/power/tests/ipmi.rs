@@ -71,9 +71,9 @@ async fn off_and_on() {
     assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
     assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
-    assert_eq!(room.power.off(&node, None, &room.bench.life(60)).await.unwrap(), ["bmc"]);
+    assert_eq!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap(), ["bmc"]);
     assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (false, PowerState::Off));
-    room.power.on(&node, None, &room.bench.life(60)).await.unwrap();
+    room.power.on(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
     bmc.order("0");
     assert_eq!(room.power.read(&node, None).await, PowerState::Off, "another client turned it off");
@@ -94,7 +94,7 @@ async fn wrong_password() {
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
-    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(&failed, Failed::Refused(why) if !why.contains("not-the-word")), "{failed:?}");
     assert!(bmc.is_on());
 }
@@ -109,7 +109,7 @@ async fn closed_port() {
 async fn ignores_off() {
     let (room, bmc) = (room(), machine(Manner::Ignores));
     let node = room.behind("n1", &bmc.options());
-    let failed = room.power.off(&node, None, &room.bench.life(60)).await.unwrap_err();
+    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
     assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
 }
@@ -119,7 +119,7 @@ async fn mismatch() {
     let node = room.behind("n1", &bmc.options());
     let told = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
     assert!(!told.contains("IdentityUnproven") && told.contains(SYSTEM_UUID), "{told}");
-    assert!(matches!(room.power.off(&node, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.power.read(&node, None).await, PowerState::Unknown, "nothing of it is believed");
     assert!(bmc.is_on() && !bmc.orders().iter().any(|order| order.starts_with("set")));
 }
@@ -151,7 +151,7 @@ async fn shared() {
     for node in [&two, &one] {
         assert!(room.power.plan(node).await.unwrap_err().message.contains("on one plug"));
     }
-    assert!(matches!(room.power.off(&one, None, &room.bench.life(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(room.power.off(&one, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     assert!(bmc.is_on());
 }
 

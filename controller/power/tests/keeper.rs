@@ -62,7 +62,7 @@ async fn a_controller_that_is_stopped_does_not_keep_its_agent_alive() {
     let told: Report = serde_json::from_str(&bench.read("report")).unwrap();
     controller.kill().unwrap();
     controller.wait().unwrap();
-    assert_eq!(told.ending, Ending::Lifeline);
+    assert_eq!(told.ending, Ending::LeaseDeadline);
 }
 
 #[tokio::test]

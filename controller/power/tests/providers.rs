@@ -13,7 +13,7 @@ async fn reap(script: &str) -> (Result<(), Failed>, Bench) {
     let provider = Provider { path: bench.path().join("plugin"), patience: Duration::from_secs(1) };
     let mut node = node("n1", "");
     node.provider_id = "aws:///zone/i-1".into();
-    let done = provider.reap(&node, &bench.runner(), &bench.life(60)).await;
+    let done = provider.reap(&node, &bench.runner(), &bench.lease_deadline(60)).await;
     (done, bench)
 }
 

@@ -52,15 +52,15 @@ const TABLE: &str = "/srv/data 10.0.1.11(rw,sync)\n/srv/data 10.0.1.12(rw,sync)\
 #[tokio::test]
 async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
     let room = room(TABLE);
-    let (node, life) = (node("worker-1", ""), room.bench.life(60));
+    let (node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
     let plan = room.power.plan(&node).await.unwrap();
     assert_eq!((plan.storage_only.as_deref(), plan.identity), (Some("nfs-data"), Some(Ok(()))));
     assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::On);
-    assert_eq!(room.power.off(&node, Some("nfs-data"), &life).await.unwrap(), ["nfs"]);
+    assert_eq!(room.power.off(&node, Some("nfs-data"), &lease_deadline).await.unwrap(), ["nfs"]);
     assert_eq!(room.bench.read("table"), "/srv/data 10.0.1.12(rw,sync)\n/srv/other 10.0.1.11(rw)\n");
     assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::Off);
     assert!(room.bench.read("calls").contains("-u 10.0.1.11:/srv/data\n-f\n"));
-    room.power.on(&node, Some("nfs-data"), &life).await.unwrap();
+    room.power.on(&node, Some("nfs-data"), &lease_deadline).await.unwrap();
     assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::On);
     assert!(room.bench.read("table").contains("/srv/data 10.0.1.11(rw,sync,no_subtree_check)\n"));
 }
@@ -69,11 +69,11 @@ async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
 #[tokio::test]
 async fn a_storage_is_no_word_of_the_machine_nor_of_another_storage() {
     let room = room(TABLE);
-    let (node, life) = (node("worker-1", ""), room.bench.life(60));
+    let (node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
     for other in [None, Some("san")] {
         assert_eq!(room.power.read(&node, other).await, PowerState::Unknown, "{other:?}");
-        assert!(matches!(room.power.off(&node, other, &life).await, Err(Failed::NotBegun(_))), "{other:?}");
-        assert!(matches!(room.power.on(&node, other, &life).await, Err(Failed::NotBegun(_))), "{other:?}");
+        assert!(matches!(room.power.off(&node, other, &lease_deadline).await, Err(Failed::NotBegun(_))), "{other:?}");
+        assert!(matches!(room.power.on(&node, other, &lease_deadline).await, Err(Failed::NotBegun(_))), "{other:?}");
     }
     assert_eq!(room.bench.read("table"), TABLE);
 }
@@ -86,7 +86,10 @@ async fn an_export_for_a_whole_network_cuts_no_node_off_and_is_reported() {
         let refusal = room.power.preflight(&node).await;
         assert_eq!((refusal.status, refusal.reason), (Truth::False, "NoAnswer"), "{client}");
         assert!(refusal.message.contains("more than single nodes"), "{client}: {refusal:?}");
-        assert!(matches!(room.power.off(&node, Some("nfs-data"), &room.bench.life(60)).await, Err(Failed::Refused(_))));
+        assert!(matches!(
+            room.power.off(&node, Some("nfs-data"), &room.bench.lease_deadline(60)).await,
+            Err(Failed::Refused(_))
+        ));
         assert!(room.bench.read("table").contains("/srv/data 10.0.1.11("), "{client}");
     }
 }
@@ -105,17 +108,17 @@ async fn a_storage_without_a_way_back_is_not_waited_for() {
     let agent = room.bench.read("fence_nfs_export");
     let on_target = agent.replace(r#"<action name="on"/>"#, r#"<action name="on" on_target="1"/>"#);
     fs::write(room.bench.path().join("fence_nfs_export"), on_target).unwrap();
-    let (node, life) = (node("worker-1", ""), room.bench.life(60));
-    room.power.off(&node, Some("nfs-data"), &life).await.unwrap();
+    let (node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
+    room.power.off(&node, Some("nfs-data"), &lease_deadline).await.unwrap();
     let before = room.bench.read("table");
-    assert_eq!(room.power.on(&node, Some("nfs-data"), &life).await.unwrap(), Vec::<String>::new());
+    assert_eq!(room.power.on(&node, Some("nfs-data"), &lease_deadline).await.unwrap(), Vec::<String>::new());
     assert_eq!(room.bench.read("table"), before);
     room.cluster.map(
         "fence-config-worker-1",
         "fence-method-nfs",
         "agent_name=fence_nfs_export\nplug=a\nexport=b\nidentity=configured",
     );
-    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, Some("nfs-data"), &life).await else {
+    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, Some("nfs-data"), &lease_deadline).await else {
         panic!("power has to be turned on")
     };
     assert!(refusal.contains("cannot do on") || refusal.contains("add storage="), "{refusal}");

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_bmc::{Conduct, PASSWORD, Redfish};
+use nodewell_bmc::{Behavior, PASSWORD, Redfish};
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
@@ -35,8 +35,8 @@ pub(crate) const CASES: Cases = &[
     ("a_bmc_that_hangs_in_its_answer_is_unknown", || run(hangs())),
     ("an_order_whose_answer_never_ends_is_in_doubt_and_read_again", || run(hangs_at_orders())),
     ("a_bmc_that_answers_late_is_waited_for", || run(late())),
-    ("a_system_that_ignores_off_stays_on", || run(unmoved(Conduct::Ignores))),
-    ("an_account_that_may_not_order_turns_nothing_off", || run(unmoved(Conduct::Forbids))),
+    ("a_system_that_ignores_off_stays_on", || run(unmoved(Behavior::Ignores))),
+    ("an_account_that_may_not_order_turns_nothing_off", || run(unmoved(Behavior::Forbids))),
     ("a_bmc_that_lies_is_seen_while_the_node_is_ready_or_a_second_method_disagrees", || run(lies())),
     ("two_nodes_on_one_system_are_refused_whatever_plug_says", || run(shared())),
 ];
@@ -73,7 +73,7 @@ impl Room {
     }
 
     async fn off(&self, node: &Node) -> Result<Vec<String>, Failed> {
-        self.power.off(node, None, &self.bench.life(180)).await
+        self.power.off(node, None, &self.bench.lease_deadline(180)).await
     }
 
     /// Why it may not be fenced.
@@ -115,7 +115,7 @@ async fn off_and_on() {
     assert_eq!([room.power.read(&node, None).await, room.power.read(&node, None).await], [PowerState::Off; 2]);
     room.off(&node).await.unwrap();
     assert_eq!(bmc.orders(), 1, "what is off is not ordered off again");
-    room.power.on(&node, None, &room.bench.life(180)).await.unwrap();
+    room.power.on(&node, None, &room.bench.lease_deadline(180)).await.unwrap();
     assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
     assert!(bmc.boot(UUID) != boot && bmc.orders() == 2);
     bmc.order(UUID, "0");
@@ -204,17 +204,17 @@ async fn self_signed() {
 
 async fn hangs() {
     let (room, bmc) = (room(), bmc());
-    bmc.conduct(Conduct::Hangs);
+    bmc.behave(Behavior::Hangs);
     let node = room.behind("n1", &bmc, UUID, "power-timeout=2");
     let told = room.refusal(&node).await;
     assert!(told.contains("no answer within"), "{told}");
     // What was proven before does not help: the agent hangs as well, and has its time.
-    bmc.conduct(Conduct::Obeys);
+    bmc.behave(Behavior::Obeys);
     assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
-    bmc.conduct(Conduct::Hangs);
+    bmc.behave(Behavior::Hangs);
     let told = room.refusal(&node).await;
     assert!(told.contains("NoAnswer") && told.contains("no end within its time"), "{told}");
-    bmc.conduct(Conduct::Obeys);
+    bmc.behave(Behavior::Obeys);
     assert_eq!(room.power.read(&node, None).await, PowerState::On);
 }
 
@@ -222,24 +222,24 @@ async fn hangs_at_orders() {
     let (room, bmc) = (room(), bmc());
     let node = room.behind("n1", &bmc, UUID, "power-timeout=2");
     room.power.plan(&node).await.unwrap();
-    bmc.conduct(Conduct::HangsAtOrders);
+    bmc.behave(Behavior::HangsAtOrders);
     assert_eq!(room.off(&node).await.unwrap_err(), Failed::Timeout(Duration::from_secs(14)));
     assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On), "what it is decides");
 }
 
 async fn late() {
     let (room, bmc) = (room(), bmc());
-    bmc.conduct(Conduct::Late);
+    bmc.behave(Behavior::Late);
     let node = room.behind("n1", &bmc, UUID, "power-timeout=60");
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
     room.off(&node).await.unwrap();
     assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (false, PowerState::Off));
 }
 
-async fn unmoved(conduct: Conduct) {
+async fn unmoved(behavior: Behavior) {
     let (room, bmc) = (room(), bmc());
     let node = room.behind("n1", &bmc, UUID, "power-timeout=3");
-    bmc.conduct(conduct);
+    bmc.behave(behavior);
     let failed = room.off(&node).await.unwrap_err();
     assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
     assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
@@ -250,7 +250,7 @@ async fn unmoved(conduct: Conduct) {
 async fn lies() {
     let (room, bmc, honest) = (room(), bmc(), bmc());
     let mut node = room.behind("n1", &bmc, UUID, "");
-    bmc.conduct(Conduct::Lies);
+    bmc.behave(Behavior::Lies);
     node.conditions.push(ready());
     assert!(room.refusal(&node).await.starts_with("ReadsOff"));
     node.conditions.clear();
@@ -262,7 +262,7 @@ async fn lies() {
     let steps = format!("power_management=bmc second\nsystem_uuid={UUID}");
     room.cluster.map("fence-config-n1", "config.properties", &steps);
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
-    honest.conduct(Conduct::Ignores);
+    honest.behave(Behavior::Ignores);
     assert!(room.off(&node).await.is_err());
     room.power.keep_only(|_| false);
     assert_eq!(room.power.read(&node, None).await, PowerState::On, "off is what all say");

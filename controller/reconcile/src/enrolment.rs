@@ -12,7 +12,7 @@ use nodewell_remediation::{
 };
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{failure::Failure, lifeline::Lifeline};
+use crate::{failure::Failure, lease_deadline::LeaseDeadline};
 
 /// Signing requests, as far as the approver needs them.
 pub trait Requests {
@@ -76,22 +76,22 @@ impl<R: Requests> Approver<R> {
     }
 
     /// Goes on until the term is over. `on_round` is called at each round's end.
-    pub async fn run(&mut self, clock: impl Fn() -> Now, mut life: Lifeline, on_round: impl Fn(&Self)) {
+    pub async fn run(&mut self, clock: impl Fn() -> Now, mut lease_deadline: LeaseDeadline, on_round: impl Fn(&Self)) {
         let mut rounds = interval(ROUND);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while life.holds(clock().moment) {
+        while lease_deadline.is_ahead(clock().moment) {
             tokio::select! {
                 _ = rounds.tick() => {
-                    self.round(&clock, &life).await;
+                    self.round(&clock, &lease_deadline).await;
                     on_round(self);
                 }
-                alive = life.moved() => if !alive { return },
+                alive = lease_deadline.moved() => if !alive { return },
             }
         }
     }
 
     /// Looks at all requests once.
-    pub async fn round(&mut self, clock: &impl Fn() -> Now, life: &Lifeline) {
+    pub async fn round(&mut self, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
         let all = match self.requests.all().await {
             Ok(all) => all,
             Err(failure) => return self.blind(&failure),
@@ -100,7 +100,7 @@ impl<R: Requests> Approver<R> {
         self.left.retain(|uid, _| all.iter().any(|request| request.uid == *uid && !request.decided));
         let mut decided = 0;
         for request in &all {
-            if decided == MOST_A_ROUND || !life.holds(clock().moment) {
+            if decided == MOST_A_ROUND || !lease_deadline.is_ahead(clock().moment) {
                 return;
             }
             decided += usize::from(self.decide(request).await);

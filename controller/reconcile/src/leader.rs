@@ -17,11 +17,11 @@ use nodewell_remediation::time::Moment;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
+    cache::Cache,
     clock::Clock,
     cluster::{Election, Leadership},
     failure::Failure,
-    lifeline::Lifeline,
-    world::World,
+    lease_deadline::LeaseDeadline,
 };
 
 /// The same three numbers as everywhere in Kubernetes, and the margin below the first.
@@ -60,14 +60,14 @@ const LOOKS_IN_A_TERM: u32 = 3;
 const SKIPPED: u64 = 1000;
 
 /// The present term; nothing while another one leads.
-pub type Term = watch::Receiver<Option<Lifeline>>;
+pub type Term = watch::Receiver<Option<LeaseDeadline>>;
 
 /// Does `work` in each term of ours, and waits for the next; never returns. `work` ends with its term.
-pub async fn in_each(mut term: Term, clock: Clock, mut work: impl AsyncFnMut(Lifeline)) {
+pub async fn in_each(mut term: Term, clock: Clock, mut work: impl AsyncFnMut(LeaseDeadline)) {
     loop {
-        let life = term.borrow_and_update().clone();
-        if let Some(life) = life.filter(|life| life.holds(clock.moment())) {
-            work(life).await;
+        let lease_deadline = term.borrow_and_update().clone();
+        if let Some(lease_deadline) = lease_deadline.filter(|lease_deadline| lease_deadline.is_ahead(clock.moment())) {
+            work(lease_deadline).await;
         } else if term.changed().await.is_err() {
             return std::future::pending().await;
         }
@@ -78,10 +78,10 @@ pub async fn in_each(mut term: Term, clock: Clock, mut work: impl AsyncFnMut(Lif
 #[derive(Debug)]
 pub struct Candidate<'a, C> {
     cluster: &'a C,
-    world: World,
+    cache: Cache,
     clock: Clock,
     terms: Terms,
-    term: watch::Sender<Option<Lifeline>>,
+    term: watch::Sender<Option<LeaseDeadline>>,
     seen: Option<Seen>,
     held: Option<Held>,
     /// The newest version of the Lease that we read or wrote.
@@ -114,11 +114,11 @@ struct Held {
 
 impl<'a, C: Election> Candidate<'a, C> {
     #[must_use]
-    pub fn new(cluster: &'a C, world: World, clock: Clock, terms: Terms) -> (Self, Term) {
+    pub fn new(cluster: &'a C, cache: Cache, clock: Clock, terms: Terms) -> (Self, Term) {
         let (term, receiver) = watch::channel(None);
-        let set_backs = world.hear_of_set_backs();
+        let set_backs = cache.hear_of_set_backs();
         let (seen, held, told) = (None, None, None);
-        (Self { cluster, world, clock, terms, term, seen, held, newest: 0, set_backs, passed: 0, told }, receiver)
+        (Self { cluster, cache, clock, terms, term, seen, held, newest: 0, set_backs, passed: 0, told }, receiver)
     }
 
     /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, or else the lease deadline.
@@ -150,7 +150,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     pub async fn resign(&mut self) {
         let Some(held) = self.end("resigned") else { return };
         let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
-        ledger::write(self.world.left(), &mut given);
+        ledger::write(self.cache.left(), &mut given);
         if let Err(failure) = self.write(&given).await {
             tracing::warn!(%failure, "the Lease could not be given back; the next leader waits for its end");
         }
@@ -182,12 +182,12 @@ impl<'a, C: Election> Candidate<'a, C> {
 
     /// It is a Lease of before the store went back: what stands in it was so once, and another one may lead.
     fn is_past(&self, lease: &Leadership) -> bool {
-        self.is_set_back() || lease.transitions < *self.world.epochs().borrow()
+        self.is_set_back() || lease.transitions < *self.cache.epochs().borrow()
     }
 
     async fn take(&mut self, before: Leadership) {
         // A re-created Lease would count from the start, and a term must never have the number of an older one.
-        let Some(known) = self.world.newest_epoch() else { return };
+        let Some(known) = self.cache.newest_epoch() else { return };
         let wall = Some(self.clock.wall());
         let skipped = if self.is_set_back() { SKIPPED } else { 0 };
         let transitions = before.transitions.max(known) + skipped + 1;
@@ -205,11 +205,11 @@ impl<'a, C: Election> Candidate<'a, C> {
                 self.passed = set_backs;
                 // Unchanged for so long before our own eyes: its content is that much older, at least.
                 let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
-                self.world.inherit(ledger::read(&lease), elapsed);
+                self.cache.inherit(ledger::read(&lease), elapsed);
                 self.begin(lease, sent);
             }
             Err(failure @ Failure::NoAnswer(_)) => {
-                self.world.saw_epoch(transitions);
+                self.cache.saw_epoch(transitions);
                 self.trouble("it could not be taken", &failure);
             }
             // A lost answer may have made us the holder. Nothing begins on that: the Lease then runs out like another's.
@@ -236,7 +236,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         let (sender, receiver) = watch::channel(until);
         (self.seen, self.told) = (None, None);
         self.held = Some(Held { lease, sent, until: sender });
-        self.term.send_replace(Some(Lifeline::new(epoch, receiver)));
+        self.term.send_replace(Some(LeaseDeadline::new(epoch, receiver)));
         tracing::info!(epoch, identity = self.terms.identity, "leads");
     }
 
@@ -247,7 +247,7 @@ impl<'a, C: Election> Candidate<'a, C> {
             return;
         }
         let mut next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
-        ledger::write(self.world.left(), &mut next);
+        ledger::write(self.cache.left(), &mut next);
         let sent = self.clock.moment();
         match self.write(&next).await {
             Ok(lease) => self.renewed(lease, sent),
@@ -335,11 +335,11 @@ impl<'a, C: Election> Candidate<'a, C> {
     /// Each answer follows the one before: an older version than that is of a store that went back.
     fn remember(&mut self, lease: &Leadership) {
         // A term that is newer than all we know of began since: the store went back before it.
-        if !lease.holder.is_empty() && lease.transitions > *self.world.epochs().borrow() {
+        if !lease.holder.is_empty() && lease.transitions > *self.cache.epochs().borrow() {
             self.passed = *self.set_backs.borrow();
         }
-        self.world.saw_epoch(lease.transitions);
-        self.world.compare_lease(self.newest, &lease.resource_version);
+        self.cache.saw_epoch(lease.transitions);
+        self.cache.compare_lease(self.newest, &lease.resource_version);
         self.newest = lease.resource_version.parse().unwrap_or_default();
     }
 

@@ -3,16 +3,16 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod cache;
 pub mod clock;
 pub mod cluster;
-pub mod conduct;
 pub mod drain;
 pub mod enrolment;
+pub mod executor;
 pub mod failure;
 pub mod leader;
-pub mod lifeline;
+pub mod lease_deadline;
 pub mod liveness;
 pub mod power;
 pub mod reach;
 pub mod serve;
-pub mod world;

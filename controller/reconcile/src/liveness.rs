@@ -17,7 +17,7 @@ use nodewell_remediation::{
 };
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::{failure::Failure, lifeline::Lifeline};
+use crate::{failure::Failure, lease_deadline::LeaseDeadline};
 
 /// The API server, as far as agents' conditions need it.
 pub trait Conditions {
@@ -93,24 +93,24 @@ impl<C: Conditions> Liveness<C> {
         &mut self,
         snapshot: impl Fn() -> Snapshot,
         clock: impl Fn() -> Now,
-        mut life: Lifeline,
+        mut lease_deadline: LeaseDeadline,
         on_round: impl Fn(&Self),
     ) {
         let mut rounds = interval(self.pace.round);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while life.holds(clock().moment) {
+        while lease_deadline.is_ahead(clock().moment) {
             tokio::select! {
                 _ = rounds.tick() => {
-                    self.round(&snapshot(), &clock, &life).await;
+                    self.round(&snapshot(), &clock, &lease_deadline).await;
                     on_round(self);
                 }
-                alive = life.moved() => if !alive { return },
+                alive = lease_deadline.moved() => if !alive { return },
             }
         }
     }
 
     /// Looks at all nodes once, and does what is to be done at each.
-    pub async fn round(&mut self, snapshot: &Snapshot, clock: &impl Fn() -> Now, life: &Lifeline) {
+    pub async fn round(&mut self, snapshot: &Snapshot, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
         let now = clock();
         self.memory = std::mem::take(&mut self.memory).observe(snapshot, now);
         let Survey { silent, blocked } = survey(snapshot, &self.memory, &self.patience, now);
@@ -119,10 +119,10 @@ impl<C: Conditions> Liveness<C> {
             if at > 0 {
                 sleep(self.pace.node).await;
             }
-            if !life.holds(clock().moment) {
+            if !lease_deadline.is_ahead(clock().moment) {
                 return;
             }
-            self.attend(silence, clock, life).await;
+            self.attend(silence, clock, lease_deadline).await;
         }
     }
 
@@ -136,8 +136,8 @@ impl<C: Conditions> Liveness<C> {
         self.blocked = blocked;
     }
 
-    async fn attend(&mut self, silence: &Silence, clock: &impl Fn() -> Now, life: &Lifeline) {
-        match self.look(silence, clock, life).await {
+    async fn attend(&mut self, silence: &Silence, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
+        match self.look(silence, clock, lease_deadline).await {
             Ok(rest) => self.memory.rest(&silence.node, clock().moment.plus(rest)),
             Err(failure) => self.failed(silence, &failure, clock()),
         }
@@ -148,7 +148,7 @@ impl<C: Conditions> Liveness<C> {
         &mut self,
         silence: &Silence,
         clock: &impl Fn() -> Now,
-        life: &Lifeline,
+        lease_deadline: &LeaseDeadline,
     ) -> Result<Duration, Failure> {
         let node = &silence.node;
         let Some(evidence) = self.conditions.read(node).await? else { return Ok(self.pace.again) };
@@ -161,7 +161,7 @@ impl<C: Conditions> Liveness<C> {
             return Ok(self.patience.rest);
         };
         // The read may have taken long.
-        if !life.holds(now.moment) {
+        if !lease_deadline.is_ahead(now.moment) {
             return Ok(self.pace.again);
         }
         self.conditions.apply(node, &evidence.status, set).await?;

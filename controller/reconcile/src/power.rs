@@ -9,7 +9,7 @@ use nodewell_remediation::{
     snapshot::{FencePlan, PowerState},
 };
 
-use crate::lifeline::Lifeline;
+use crate::lease_deadline::LeaseDeadline;
 
 /// What acts on machines. `storage` names the storage that a record cuts, and is nothing for the whole machine: methods
 /// that are configured otherwise by now are neither asked nor used, since the switch of a storage proves nothing of a
@@ -25,16 +25,21 @@ pub trait Power {
         &self,
         node: &Node,
         storage: Option<&str>,
-        life: &Lifeline,
+        lease_deadline: &LeaseDeadline,
     ) -> impl Future<Output = Result<Vec<String>, Failed>>;
     fn on(
         &self,
         node: &Node,
         storage: Option<&str>,
-        life: &Lifeline,
+        lease_deadline: &LeaseDeadline,
     ) -> impl Future<Output = Result<Vec<String>, Failed>>;
     /// Methods of the isolation and recovery steps that are not built in.
-    fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> impl Future<Output = Result<(), Failed>>;
+    fn methods(
+        &self,
+        node: &Node,
+        names: &[String],
+        lease_deadline: &LeaseDeadline,
+    ) -> impl Future<Output = Result<(), Failed>>;
     /// The provider's plug-in; Ok when it is known to be gone.
-    fn reap(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<(), Failed>>;
+    fn reap(&self, node: &Node, lease_deadline: &LeaseDeadline) -> impl Future<Output = Result<(), Failed>>;
 }

@@ -18,10 +18,10 @@ use nodewell_remediation::{
 };
 
 use crate::{
+    cache::Cache,
     clock::Clock,
     cluster::{Hosts, ReachReport},
     failure::Failure,
-    world::World,
 };
 
 /// Between two rounds; with the sample it is a few dozen connections.
@@ -77,7 +77,7 @@ impl Heard {
 pub struct Neighbours<'a, C, P> {
     pub cluster: &'a C,
     pub prober: &'a P,
-    pub world: &'a World,
+    pub cache: &'a Cache,
     pub clock: Clock,
     /// This host's name among the others.
     pub host: String,
@@ -96,8 +96,8 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
     }
 
     async fn round(&self, reach: &mut Reach) {
-        let suspects = self.world.with(|snapshot| suspects(snapshot, self.clock.moment()));
-        let sample = self.world.with(|snapshot| sample(snapshot, &suspects, &mut reach.after));
+        let suspects = self.cache.with(|snapshot| suspects(snapshot, self.clock.moment()));
+        let sample = self.cache.with(|snapshot| sample(snapshot, &suspects, &mut reach.after));
         let answers = self.try_all(&suspects).await;
         let others = self.try_all(&sample).await;
         let had_any = !reach.found.is_empty();
@@ -113,7 +113,7 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
 
     /// The probes configured for this host do not answer, or too few nodes do: its own network is the first suspect.
     fn is_blind(&self, sample: &[(String, bool)]) -> bool {
-        !sees(sample) || self.world.with(|snapshot| !snapshot.host.unreachable.is_empty())
+        !sees(sample) || self.cache.with(|snapshot| !snapshot.host.unreachable.is_empty())
     }
 
     async fn try_all(&self, nodes: &[Node]) -> Vec<(String, bool)> {
@@ -138,14 +138,14 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
     fn show(&self, reach: &mut Reach, sample: &[(String, bool)]) {
         let reached = sample.iter().filter(|(_, reached)| *reached).count();
         let tried = (!sample.is_empty()).then_some((reached, sample.len()));
-        self.world.set_host(|host| host.reachable_nodes = tried);
+        self.cache.set_host(|host| host.reachable_nodes = tried);
         let words = reach.words(&self.host, self.clock.moment());
         let before = std::mem::replace(&mut reach.shown, words.keys().cloned().collect());
         for node in before.iter().filter(|node| !words.contains_key(*node)) {
-            self.world.gather(node, |case| case.reach.clear());
+            self.cache.gather(node, |gathered| gathered.reach.clear());
         }
         for (node, words) in words {
-            self.world.gather(&node, |case| case.reach = words);
+            self.cache.gather(&node, |gathered| gathered.reach = words);
         }
     }
 }

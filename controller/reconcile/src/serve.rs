@@ -1,17 +1,17 @@
-//! One replica: it stands for election, looks around, and conducts while it leads.
+//! One replica: it stands for election, looks around, and performs decisions while it leads.
 
 use std::{future::Future, time::Duration};
 
 use tokio::time::timeout;
 
 use crate::{
+    cache::Cache,
     clock::Clock,
     cluster::{Cluster, Election},
-    conduct::{Conductor, Settings},
+    executor::{Executor, Settings},
     leader::{Candidate, Term, Terms},
     power::Power,
     reach::{Neighbours, Prober},
-    world::World,
 };
 
 /// Giving the Lease back is a courtesy: the next leader would wait 15 s otherwise.
@@ -23,7 +23,7 @@ pub struct Replica<'a, C, P, R> {
     pub cluster: &'a C,
     pub power: &'a P,
     pub prober: &'a R,
-    pub world: &'a World,
+    pub cache: &'a Cache,
     pub clock: Clock,
     pub settings: Settings,
     pub terms: Terms,
@@ -43,18 +43,18 @@ impl<C: Cluster, P: Power, R: Prober> Replica<'_, C, P, R> {
         stop: impl Future<Output = ()>,
         beside: impl FnOnce(Term) -> F,
     ) {
-        let Self { cluster, power, prober, world, clock, settings, terms, host } = self;
+        let Self { cluster, power, prober, cache, clock, settings, terms, host } = self;
         let dry_run = settings.dry_run;
-        let (mut candidate, term) = Candidate::new(cluster, world.clone(), clock, terms);
+        let (mut candidate, term) = Candidate::new(cluster, cache.clone(), clock, terms);
         {
-            let conductor = Conductor::new(cluster, power, world, clock, settings);
-            let neighbours = Neighbours { cluster, prober, world, clock, host, dry_run };
+            let executor = Executor::new(cluster, power, cache, clock, settings);
+            let neighbours = Neighbours { cluster, prober, cache, clock, host, dry_run };
             let beside = beside(term.clone());
             tokio::select! {
                 biased;
                 () = stop => {}
                 () = stand(&mut candidate, dry_run) => {}
-                () = conductor.run(term) => {}
+                () = executor.run(term) => {}
                 () = neighbours.run() => {}
                 () = beside => {}
             }

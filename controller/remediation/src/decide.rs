@@ -23,8 +23,8 @@ use self::{judged::Judged, tellings::Tellings};
 use crate::{
     action::{Action, Tell},
     api::fence::Blocker,
-    fence::{self, Case, Next, revival::Revival},
-    guard::{self, Scene, history::History, tally::Tally, weather::Weather},
+    fence::{self, FenceInput, Next, revival::Revival},
+    guard::{self, EvaluationInput, history::History, storm::StormState, tally::Tally},
     snapshot::Snapshot,
     time::{Moment, Now},
     verdict::Verdict,
@@ -39,7 +39,7 @@ const BEAT: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     judged: BTreeMap<String, Judged>,
-    weather: BTreeMap<String, Weather>,
+    storms: BTreeMap<String, StormState>,
     history: History,
     /// When records were first seen as they are: phase by node.
     entered: BTreeMap<String, records::Entered>,
@@ -85,16 +85,16 @@ pub fn decide(snapshot: &Snapshot, memory: Memory, now: Now) -> Decision {
 }
 
 /// The next step of one record; the automaton, or a test's.
-type Automaton = fn(&Case<'_>) -> Next;
+type Automaton = fn(&FenceInput<'_>) -> Next;
 
 fn decide_by(automaton: Automaton, snapshot: &Snapshot, mut memory: Memory, now: Now) -> Decision {
     judged::judge_all(&mut memory.judged, snapshot, now);
     let mut history = std::mem::take(&mut memory.history);
     history.forget(snapshot, now.moment);
     history.learn(snapshot, now);
-    let weather = weather(snapshot, &mut memory, now);
-    let scene = Scene { snapshot, now, tally: Tally::new(snapshot, now.moment), history, weather };
-    let mut pass = Pass { automaton, scene, memory, decision: Decision::default(), verdicts: BTreeMap::new() };
+    let storms = storms(snapshot, &mut memory, now);
+    let input = EvaluationInput { snapshot, now, tally: Tally::new(snapshot, now.moment), history, storms };
+    let mut pass = Pass { automaton, input, memory, decision: Decision::default(), verdicts: BTreeMap::new() };
     records::decide(&mut pass);
     candidates::decide(&mut pass);
     pass.finish()
@@ -103,7 +103,7 @@ fn decide_by(automaton: Automaton, snapshot: &Snapshot, mut memory: Memory, now:
 /// What one pass makes.
 struct Pass<'a> {
     automaton: Automaton,
-    scene: Scene<'a>,
+    input: EvaluationInput<'a>,
     memory: Memory,
     decision: Decision,
     verdicts: BTreeMap<&'a str, Verdict>,
@@ -112,21 +112,21 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// Nothing leaves the controller.
     fn is_idle(&self) -> bool {
-        !guard::general(self.scene.snapshot).is_empty()
+        !guard::general(self.input.snapshot).is_empty()
     }
 
     fn wake(&mut self, at: Moment) {
         // Not the present instant again: that would spin.
-        let at = at.max(self.scene.now.moment.plus(Duration::from_millis(10)));
+        let at = at.max(self.input.now.moment.plus(Duration::from_millis(10)));
         self.decision.wake = Some(self.decision.wake.map_or(at, |earlier| earlier.min(at)));
     }
 
     fn finish(mut self) -> Decision {
         let blocked = self.verdicts.values().any(|verdict| !verdict.blockers.is_empty());
-        if blocked || self.scene.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
-            self.wake(self.scene.now.moment.plus(BEAT));
+        if blocked || self.input.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
+            self.wake(self.input.now.moment.plus(BEAT));
         }
-        self.memory.history = self.scene.history;
+        self.memory.history = self.input.history;
         self.decision.memory = self.memory;
         self.decision.verdicts = self.verdicts.into_values().collect();
         self.decision
@@ -134,23 +134,23 @@ impl Pass<'_> {
 }
 
 /// Storms of each policy: of the nodes that are not Ready, and of those that it is true of.
-fn weather(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String, Vec<Blocker>> {
+fn storms(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String, Vec<Blocker>> {
     let unready: BTreeSet<_> =
         snapshot.nodes.values().filter(|node| !node.is_ready()).map(|node| node.name.as_str()).collect();
     let total = snapshot.nodes.len();
-    memory.weather.retain(|name, weather| {
+    memory.storms.retain(|name, state| {
         let is_read = snapshot.policies.iter().any(|policy| policy.name == *name);
         if !is_read {
-            weather.observe_unasked(unready.clone(), total, &snapshot.host, now.moment);
+            state.observe_unasked(unready.clone(), total, &snapshot.host, now.moment);
         }
-        weather.is_remembered(is_read || snapshot.unreadable_policies.contains_key(name), now.moment)
+        state.is_remembered(is_read || snapshot.unreadable_policies.contains_key(name), now.moment)
     });
     let mut blockers = BTreeMap::new();
     for policy in &snapshot.policies {
         let matched = memory.judged.get(&policy.name).into_iter().flat_map(Judged::true_of);
         let unwell = matched.chain(unready.iter().copied()).collect();
-        let weather = memory.weather.entry(policy.name.clone()).or_default();
-        let storm = weather.observe(&policy.storm, unwell, total, &snapshot.host, now.moment);
+        let state = memory.storms.entry(policy.name.clone()).or_default();
+        let storm = state.observe(&policy.storm, unwell, total, &snapshot.host, now.moment);
         blockers.insert(policy.name.clone(), storm);
     }
     blockers

@@ -38,7 +38,7 @@ use crate::{
 
 /// All that the automaton looks at. It does not know other nodes: what they forbid is in `permits`.
 #[derive(Debug, Clone)]
-pub struct Case<'a> {
+pub struct FenceInput<'a> {
     pub fence: &'a NodeFence,
     /// The Node of the record's name, which may be another one (its UID differs then).
     pub node: Option<&'a Node>,
@@ -112,13 +112,13 @@ pub enum Next {
 /// act, by this epoch, and meant it a moment ago. A caller that performs it and cannot store its outcome does not
 /// perform it again: the intent grows old, and then the first thing is to ask for the power's state.
 #[must_use]
-pub fn next(case: &Case<'_>) -> Next {
-    let standstill = blockers::standstill(case);
+pub fn next(input: &FenceInput<'_>) -> Next {
+    let standstill = blockers::standstill(input);
     if !standstill.is_empty() {
         return Next::Wait { until: None, blockers: standstill };
     }
-    let next = interrupt::check(case).unwrap_or_else(|| phase(case));
-    match (next, interrupt::well_at(case)) {
+    let next = interrupt::check(input).unwrap_or_else(|| phase(input));
+    match (next, interrupt::well_at(input)) {
         (Next::Wait { until, blockers }, Some(well)) => {
             Next::Wait { until: Some(until.map_or(well, |at| at.min(well))), blockers }
         }
@@ -131,28 +131,28 @@ pub(crate) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
     begin::opened(fence, at)
 }
 
-fn phase(case: &Case<'_>) -> Next {
-    if let Some(next) = power::methods_changed(case) {
+fn phase(input: &FenceInput<'_>) -> Next {
+    if let Some(next) = power::methods_changed(input) {
         return next;
     }
-    match case.fence.status.phase {
-        Phase::Pending => begin::pending(case),
-        Phase::Isolating => begin::isolating(case),
-        Phase::Draining => begin::draining(case),
-        Phase::Waiting => begin::waiting(case),
-        Phase::Guarded => power::guarded(case),
-        Phase::KdumpWait => power::kdump_wait(case),
-        Phase::PoweringOff => power::powering_off(case),
-        Phase::Reaping => power::reaping(case),
-        Phase::OffConfirmed => release::off_confirmed(case),
-        Phase::PodsReleased => release::pods_released(case),
-        Phase::PoweringOn => restore::powering_on(case),
-        Phase::AwaitReady => restore::await_ready(case),
-        Phase::Recovering => recover::recovering(case),
-        Phase::Closed => recover::closed(case),
-        Phase::InDoubt => doubt::in_doubt(case),
-        Phase::Failed => doubt::failed(case),
-        Phase::Quarantined => doubt::quarantined(case),
+    match input.fence.status.phase {
+        Phase::Pending => begin::pending(input),
+        Phase::Isolating => begin::isolating(input),
+        Phase::Draining => begin::draining(input),
+        Phase::Waiting => begin::waiting(input),
+        Phase::Guarded => power::guarded(input),
+        Phase::KdumpWait => power::kdump_wait(input),
+        Phase::PoweringOff => power::powering_off(input),
+        Phase::Reaping => power::reaping(input),
+        Phase::OffConfirmed => release::off_confirmed(input),
+        Phase::PodsReleased => release::pods_released(input),
+        Phase::PoweringOn => restore::powering_on(input),
+        Phase::AwaitReady => restore::await_ready(input),
+        Phase::Recovering => recover::recovering(input),
+        Phase::Closed => recover::closed(input),
+        Phase::InDoubt => doubt::in_doubt(input),
+        Phase::Failed => doubt::failed(input),
+        Phase::Quarantined => doubt::quarantined(input),
     }
 }
 

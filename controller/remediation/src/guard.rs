@@ -10,9 +10,9 @@ pub(crate) mod life;
 mod node;
 pub mod reason;
 pub(crate) mod stage;
+pub(crate) mod storm;
 pub(crate) mod tally;
 mod times;
-pub(crate) mod weather;
 
 use std::collections::BTreeMap;
 
@@ -40,13 +40,13 @@ use crate::{
 };
 
 /// The whole of one pass: what is out, what was given out, which storms there are.
-pub(crate) struct Scene<'a> {
+pub(crate) struct EvaluationInput<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) now: Now,
     pub(crate) tally: Tally<'a>,
     pub(crate) history: History,
     /// What blocks by each policy's storms.
-    pub(crate) weather: BTreeMap<String, Vec<Blocker>>,
+    pub(crate) storms: BTreeMap<String, Vec<Blocker>>,
 }
 
 /// One node that a policy asks something for.
@@ -66,14 +66,14 @@ pub(crate) struct Subject<'a> {
 }
 
 /// The answers of all guards for one node.
-pub(crate) fn permits(scene: &Scene<'_>, subject: &Subject<'_>) -> Permits {
-    let always = always(scene, subject);
+pub(crate) fn permits(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Permits {
+    let always = always(input, subject);
     let list = |grade| {
         let mut blockers = always.clone();
         if subject.fence.is_some_and(|fence| stage::is_under_way(fence, grade)) {
-            blockers.extend(times::pods(scene, subject, grade));
+            blockers.extend(times::pods(input, subject, grade));
         } else {
-            blockers.extend(before(scene, subject, grade));
+            blockers.extend(before(input, subject, grade));
         }
         blockers
     };
@@ -81,15 +81,15 @@ pub(crate) fn permits(scene: &Scene<'_>, subject: &Subject<'_>) -> Permits {
 }
 
 /// What stops even an act that has begun.
-fn always(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
-    let mut blockers = general(scene.snapshot);
+fn always(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
+    let mut blockers = general(input.snapshot);
     if let Some(problem) = subject.unreadable {
         let text = format!("policy {}: {problem}; nothing harsher is done until it can be read", subject.policy.name);
         blockers.push(Blocker::new(POLICY_UNREADABLE, text));
     } else {
         blockers.extend(observes(subject.policy));
     }
-    blockers.extend(node::blockers(scene, subject));
+    blockers.extend(node::blockers(input, subject));
     blockers
 }
 
@@ -133,7 +133,7 @@ fn why_not_informed(snapshot: &Snapshot) -> String {
 }
 
 /// What stops an act that has not begun.
-fn before(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
+fn before(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
     let policy = subject.policy;
     let mut blockers = Vec::new();
     if policy.mode == Mode::Paused && subject.fence.is_none() {
@@ -153,17 +153,17 @@ fn before(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker
         );
         blockers.push(Blocker::new(EVENTS_NOT_TRUSTED, text));
     }
-    blockers.extend(scene.weather.get(&policy.name).into_iter().flatten().cloned());
-    blockers.extend(times::new_node(scene, subject));
-    blockers.extend(node::control_plane(scene, subject, grade));
-    blockers.extend(budgets::blockers(scene, subject, grade));
-    blockers.extend(times::rate(scene, subject, grade));
+    blockers.extend(input.storms.get(&policy.name).into_iter().flatten().cloned());
+    blockers.extend(times::new_node(input, subject));
+    blockers.extend(node::control_plane(input, subject, grade));
+    blockers.extend(budgets::blockers(input, subject, grade));
+    blockers.extend(times::rate(input, subject, grade));
     if grade != Grade::Isolate {
-        blockers.extend(times::pods(scene, subject, grade));
+        blockers.extend(times::pods(input, subject, grade));
     }
     if grade == Grade::Power {
-        blockers.extend(times::restarts(scene, subject));
-        blockers.extend(node::ready(scene, subject));
+        blockers.extend(times::restarts(input, subject));
+        blockers.extend(node::ready(input, subject));
     }
     blockers
 }

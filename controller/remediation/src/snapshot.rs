@@ -27,7 +27,7 @@ pub struct Snapshot {
     /// Policies that cannot: name and what is wrong. They block what is under way by them.
     pub unreadable_policies: BTreeMap<String, String>,
     /// What was asked about single nodes that are in hand.
-    pub cases: BTreeMap<String, Gathered>,
+    pub gathered: BTreeMap<String, Gathered>,
     /// Nodes with an action under way: nothing else is given out for them.
     pub busy: BTreeSet<String>,
     /// Events on Nodes that the API server still has: node → reason → their sum. Only if a policy asks for Events.

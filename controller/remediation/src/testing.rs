@@ -1,4 +1,4 @@
-//! Worlds for tests.
+//! Snapshots for tests.
 
 use std::time::Duration;
 

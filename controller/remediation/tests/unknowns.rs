@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Crates, and which of their modules.
-const WATCHED: [(&str, &[&str]); 2] = [("remediation", &["guard", "fence", "decide"]), ("reconcile", &["conduct"])];
+const WATCHED: [(&str, &[&str]); 2] = [("remediation", &["guard", "fence", "decide"]), ("reconcile", &["executor"])];
 /// A value where there was none, a failure that becomes nothing, an answer for all variants that are not named.
 const DEFAULTS: [&str; 6] = ["map_or", "unwrap_or", "is_none_or(", ".ok()", "matches!(", "else { return "];
 /// The message that asks for what stands beside an occurrence.

@@ -1,10 +1,10 @@
 //! Silent agents, looked after while this controller leads.
 
 use nodewell_reconcile::{
+    cache::Cache,
     clock::Clock,
     leader::{Term, in_each},
     liveness::{Liveness, Pace},
-    world::World,
 };
 use nodewell_remediation::{liveness::Patience, snapshot::Snapshot};
 
@@ -14,12 +14,14 @@ use crate::{
 };
 
 /// In each term of ours; never returns.
-pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term, tally: &Tally) {
+pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term, tally: &Tally) {
     let clock: Clock = cluster.clock();
     let mut liveness = Liveness::new(AgentConditions::new(cluster), Patience::default(), Pace::default());
-    let snapshot = || world.with(|snapshot| seen(snapshot));
-    in_each(term, clock, async |life| liveness.run(snapshot, || clock.now(), life, |now| tally.liveness(now)).await)
-        .await;
+    let snapshot = || cache.with(|snapshot| seen(snapshot));
+    in_each(term, clock, async |lease_deadline| {
+        liveness.run(snapshot, || clock.now(), lease_deadline, |now| tally.liveness(now)).await
+    })
+    .await;
 }
 
 /// What silence is judged by, and not the whole of a large cluster.

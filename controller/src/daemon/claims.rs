@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_reconcile::{clock::Clock, cluster::Records, failure::Failure, leader::Term, world::World};
+use nodewell_reconcile::{cache::Cache, clock::Clock, cluster::Records, failure::Failure, leader::Term};
 use nodewell_remediation::{
     api::fence::{NodeFence, Phase},
     snapshot::Claims,
@@ -29,7 +29,7 @@ pub(super) fn unread(namespace: &str) -> Claims {
 }
 
 /// Never returns.
-pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term, dry_run: bool) {
+pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term, dry_run: bool) {
     let Some(namespace) = cluster.settings().claims.clone() else { return std::future::pending().await };
     let (mut told, mut known) = (String::new(), false);
     loop {
@@ -37,7 +37,7 @@ pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term,
         let news = match seen(&read, &namespace, known, cluster.clock().wall()) {
             Some(claims) => {
                 let news = claims.unreadable.clone().or_else(|| unsaid(&read, &namespace));
-                world.set_claims(claims);
+                cache.set_claims(claims);
                 news
             }
             None => None,
@@ -47,7 +47,7 @@ pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term,
             && !dry_run
             && leads(&term, cluster.clock())
         {
-            keep(cluster, world, book, &namespace).await;
+            keep(cluster, cache, book, &namespace).await;
         }
         tell(&mut told, news.unwrap_or_default());
         sleep(if matches!(read, Read::Nobody) { SELDOM } else { APART }).await;
@@ -96,13 +96,13 @@ pub(crate) fn unseen(namespace: &str, failure: &Failure) -> String {
 }
 
 fn leads(term: &Term, clock: Clock) -> bool {
-    term.borrow().as_ref().is_some_and(|life| life.holds(clock.moment()))
+    term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(clock.moment()))
 }
 
 /// Nodes in hand, and the UIDs of their Nodes. What was given up is a person's, who may want another operator's help.
-fn in_hand(world: &World) -> Option<BTreeMap<String, Option<String>>> {
+fn in_hand(cache: &Cache) -> Option<BTreeMap<String, Option<String>>> {
     let is_in_hand = |fence: &NodeFence| !matches!(fence.status.phase, Phase::Closed | Phase::Quarantined);
-    world.with(|snapshot| {
+    cache.with(|snapshot| {
         let fences = snapshot.fences.iter().filter(|(_, fence)| is_in_hand(fence));
         let mut nodes: BTreeMap<_, _> =
             fences.map(|(name, fence)| (name.clone(), Some(fence.spec.node_uid.clone()))).collect();
@@ -114,8 +114,8 @@ fn in_hand(world: &World) -> Option<BTreeMap<String, Option<String>>> {
 }
 
 /// Takes and renews Leases of nodes in hand, and gives back those of others.
-async fn keep(cluster: &KubeCluster, world: &World, book: &Book, namespace: &str) {
-    let (Some(nodes), now) = (in_hand(world), cluster.clock().wall()) else { return };
+async fn keep(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str) {
+    let (Some(nodes), now) = (in_hand(cache), cluster.clock().wall()) else { return };
     let standings: BTreeMap<&str, Standing> = book.standings(now).collect();
     for (node, uid) in nodes.iter().filter_map(|(node, uid)| Some((node, uid.as_ref()?))) {
         let due = match standings.get(node.as_str()) {

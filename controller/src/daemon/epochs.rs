@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_reconcile::world::World;
+use nodewell_reconcile::cache::Cache;
 
 const FILE: &str = "newest-epoch";
 
@@ -19,10 +19,10 @@ pub(super) fn folder() -> Option<PathBuf> {
     std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute())
 }
 
-/// Gives `world` what an earlier run has seen. To be called before the controller stands for election.
-pub(super) fn load(folder: &Path, world: &World) {
+/// Gives `cache` what an earlier run has seen. To be called before the controller stands for election.
+pub(super) fn load(folder: &Path, cache: &Cache) {
     match read(folder) {
-        Ok(Some(epoch)) => world.saw_epoch(epoch),
+        Ok(Some(epoch)) => cache.saw_epoch(epoch),
         Ok(None) => {}
         Err(error) => {
             let what =
@@ -33,9 +33,9 @@ pub(super) fn load(folder: &Path, world: &World) {
 }
 
 /// Writes it down as it grows; never returns.
-pub(super) async fn keep(folder: Option<PathBuf>, world: &World) {
+pub(super) async fn keep(folder: Option<PathBuf>, cache: &Cache) {
     let Some(folder) = folder else { return std::future::pending().await };
-    let (mut epochs, mut is_told) = (world.epochs(), false);
+    let (mut epochs, mut is_told) = (cache.epochs(), false);
     loop {
         let epoch = *epochs.borrow_and_update();
         let place = folder.clone();
@@ -75,18 +75,18 @@ fn write(folder: &Path, epoch: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use nodewell_reconcile::{clock::Clock, world::Limits};
+    use nodewell_reconcile::{cache::Limits, clock::Clock};
 
     use super::*;
 
-    fn world() -> World {
-        World::new(Clock::counted(Timestamp::UNIX_EPOCH), Limits::default())
+    fn cache() -> Cache {
+        Cache::new(Clock::counted(Timestamp::UNIX_EPOCH), Limits::default())
     }
 
     #[tokio::test]
     async fn the_next_run_knows_the_newest_term() {
         let folder = tempfile::tempdir().unwrap();
-        let first = world();
+        let first = cache();
         load(folder.path(), &first);
         assert_eq!(*first.epochs().borrow(), 0);
         first.saw_epoch(7);
@@ -99,7 +99,7 @@ mod tests {
             () = keep(Some(folder.path().to_owned()), &first) => {}
             written = tokio::time::timeout(std::time::Duration::from_secs(10), written) => written.unwrap(),
         }
-        let second = world();
+        let second = cache();
         load(folder.path(), &second);
         assert_eq!(*second.epochs().borrow(), 7);
         write(folder.path(), 3).unwrap();

@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::future::{join_all, try_join_all};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use nodewell_reconcile::world::World;
+use nodewell_reconcile::cache::Cache;
 use nodewell_remediation::snapshot::Quorum;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -41,7 +41,7 @@ struct Word {
 type Places = BTreeMap<String, bool>;
 
 /// Updates the quorum in the cache; never returns.
-pub(super) async fn ask(etcd: Option<&Etcd>, world: &World) {
+pub(super) async fn ask(etcd: Option<&Etcd>, cache: &Cache) {
     let Some(etcd) = etcd else { return std::future::pending().await };
     let mut last = None;
     loop {
@@ -54,7 +54,7 @@ pub(super) async fn ask(etcd: Option<&Etcd>, world: &World) {
             }
             last = Some(answer);
         }
-        world.set_etcd(quorum, places);
+        cache.set_etcd(quorum, places);
         sleep(APART).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_reconcile::{cluster::Configuration, reach::Prober, world::World};
+use nodewell_reconcile::{cache::Cache, cluster::Configuration, reach::Prober};
 use nodewell_remediation::facts::Node;
 use tokio::{
     net::TcpStream,
@@ -41,7 +41,7 @@ async fn answers<A: tokio::net::ToSocketAddrs>(address: &A) -> bool {
 }
 
 /// Tries the configured addresses that this host must be able to reach; never returns.
-pub(super) async fn probe(addresses: &[String], world: &World) {
+pub(super) async fn probe(addresses: &[String], cache: &Cache) {
     loop {
         let mut unreachable = Vec::new();
         for address in addresses {
@@ -49,17 +49,17 @@ pub(super) async fn probe(addresses: &[String], world: &World) {
                 unreachable.push(address.clone());
             }
         }
-        let before = world.with(|snapshot| snapshot.host.unreachable.clone());
+        let before = cache.with(|snapshot| snapshot.host.unreachable.clone());
         if before != unreachable {
             tracing::warn!(unreachable = ?unreachable, "what this host can reach has changed");
         }
-        world.set_host(|host| host.unreachable = unreachable);
+        cache.set_host(|host| host.unreachable = unreachable);
         sleep(PROBES_APART).await;
     }
 }
 
 /// Updates the kill switch in the cache; never returns. What cannot be read stops.
-pub(super) async fn watch_switch<C: Configuration>(cluster: &C, world: &World) {
+pub(super) async fn watch_switch<C: Configuration>(cluster: &C, cache: &Cache) {
     let mut last = None;
     loop {
         let unread = |failure| Some(format!("the kill switch cannot be read: {failure}"));
@@ -71,7 +71,7 @@ pub(super) async fn watch_switch<C: Configuration>(cluster: &C, world: &World) {
             }
             last.clone_from(&stopped);
         }
-        world.set_stopped(stopped);
+        cache.set_stopped(stopped);
         sleep(SWITCH_APART).await;
     }
 }

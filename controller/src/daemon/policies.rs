@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_reconcile::{failure::Failure, leader::Term, world::World};
+use nodewell_reconcile::{cache::Cache, failure::Failure, leader::Term};
 use nodewell_remediation::{
     api::{GROUP, VERSION},
     snapshot::Snapshot,
@@ -28,18 +28,18 @@ struct Word {
 }
 
 /// While `term` is ours; a dry run has none, and writes nothing. Never returns.
-pub(super) async fn look_after(cluster: &KubeCluster, world: &World, term: Term) -> Infallible {
+pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term) -> Infallible {
     let clock = cluster.clock();
     let mut told: BTreeMap<String, Word> = BTreeMap::new();
     loop {
         sleep(APART).await;
-        if !term.borrow().as_ref().is_some_and(|life| life.holds(clock.moment())) {
+        if !term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(clock.moment())) {
             told.clear();
             continue;
         }
-        let words = world.with(|snapshot| snapshot.host.informed.then(|| known(snapshot)));
+        let words = cache.with(|snapshot| snapshot.host.informed.then(|| known(snapshot)));
         let Some(mut words) = words else { continue };
-        count(&mut words, &world.verdicts());
+        count(&mut words, &cache.verdicts());
         told.retain(|name, _| words.contains_key(name));
         for (name, word) in words {
             if told.get(&name) == Some(&word) {

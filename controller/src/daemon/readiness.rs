@@ -4,7 +4,7 @@ mod rounds;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight};
-use nodewell_reconcile::{clock::Clock, leader::Term, world::World};
+use nodewell_reconcile::{cache::Cache, clock::Clock, leader::Term};
 use nodewell_remediation::facts::{Condition, FENCE_READY, Node, Truth};
 use serde_json::{Value, json};
 
@@ -19,15 +19,15 @@ const MESSAGE_CHARS: usize = 256;
 pub(super) async fn look_after(
     power: &NativePower<KubeCluster>,
     cluster: &KubeCluster,
-    world: &World,
+    cache: &Cache,
     term: Term,
 ) -> std::convert::Infallible {
     let clock = cluster.clock();
-    rounds::run(&Asker { power, cluster }, world, clock, || leads(&term, clock)).await
+    rounds::run(&Asker { power, cluster }, cache, clock, || leads(&term, clock)).await
 }
 
 fn leads(term: &Term, clock: Clock) -> bool {
-    term.borrow().as_ref().is_some_and(|life| life.holds(clock.moment()))
+    term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(clock.moment()))
 }
 
 struct Asker<'a> {

@@ -4,7 +4,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use nodewell_power::native::NativePower;
-use nodewell_reconcile::world::World;
+use nodewell_reconcile::cache::Cache;
 use tokio::time::sleep;
 
 use crate::kube::KubeCluster;
@@ -13,10 +13,10 @@ use crate::kube::KubeCluster;
 const TICK: Duration = Duration::from_secs(1);
 
 /// Reads the ConfigMaps of every node once, and now and then again; never returns.
-pub(super) async fn survey(power: &NativePower<KubeCluster>, world: &World) -> Infallible {
+pub(super) async fn survey(power: &NativePower<KubeCluster>, cache: &Cache) -> Infallible {
     loop {
         // Who is not informed does not know which nodes there are, and turns none off.
-        let unread = world.with(|snapshot| snapshot.host.informed.then(|| power.unread(snapshot.nodes.values())));
+        let unread = cache.with(|snapshot| snapshot.host.informed.then(|| power.unread(snapshot.nodes.values())));
         power.survey(unread.unwrap_or_default()).await;
         sleep(TICK).await;
     }

@@ -1,6 +1,6 @@
 //! What this program decided and did, and how long it took.
 
-use nodewell_reconcile::world::{Acts, World};
+use nodewell_reconcile::cache::{Acts, Cache};
 
 use super::page::{Kind, Page};
 
@@ -8,13 +8,13 @@ use super::page::{Kind, Page};
 const ALERTED: [&str; 4] = ["power_off", "power_on", "release", "reap"];
 const ENDS: [&str; 4] = ["done", "refused", "in_doubt", "timeout"];
 
-pub(super) fn show(page: &mut Page, world: &World) {
-    figures(page, world);
-    spans(page, world);
+pub(super) fn show(page: &mut Page, cache: &Cache) {
+    figures(page, cache);
+    spans(page, cache);
 }
 
-fn figures(page: &mut Page, world: &World) {
-    let figures = world.figures();
+fn figures(page: &mut Page, cache: &Cache) {
+    let figures = cache.figures();
     const DECISIONS: &str = "Decisions of the whole cluster, in seconds.";
     page.metric("nodewell_controller_decision_duration_seconds", Kind::Histogram, DECISIONS)
         .histogram(&[], &figures.decisions);
@@ -38,8 +38,8 @@ fn figures(page: &mut Page, world: &World) {
 }
 
 /// A name for each span, so that the help names what ends it.
-fn spans(page: &mut Page, world: &World) {
-    let spans = world.spans();
+fn spans(page: &mut Page, cache: &Cache) {
+    let spans = cache.spans();
     const CORDONED: &str = "Seconds from a policy being true of a node to the node being cordoned.";
     page.metric("nodewell_controller_cause_to_cordoned_seconds", Kind::Histogram, CORDONED)
         .histogram(&[], &spans.cordoned);

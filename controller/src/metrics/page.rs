@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fmt::Write as _};
 
-use nodewell_reconcile::world::Histogram;
+use nodewell_reconcile::cache::Histogram;
 
 /// A page in the making.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_reconcile::world::Counts;
+use nodewell_reconcile::cache::Counts;
 use nodewell_remediation::{reaper, snapshot::Snapshot, verdict::Verdict};
 
 use super::{
@@ -16,23 +16,23 @@ const STORM: [&str; 2] = ["Storm", "StormCooldown"];
 
 pub(super) fn text(shown: &Shown) -> String {
     let mut page = Page::default();
-    shown.world.with(|snapshot| {
+    shown.cache.with(|snapshot| {
         leader(&mut page, snapshot, shown.dry_run);
         fences(&mut page, snapshot);
         fenceable::show(&mut page, snapshot);
         agents::silent(&mut page, snapshot);
     });
     cache(&mut page, shown);
-    let verdicts = shown.world.verdicts();
+    let verdicts = shown.cache.verdicts();
     blockers(&mut page, &verdicts);
-    let leads = shown.world.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
+    let leads = shown.cache.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
     let told = shown.tally.told();
     agents::done(&mut page, &told, leads);
     crash_dumps(&mut page, told.dumps);
-    done::show(&mut page, &shown.world);
+    done::show(&mut page, &shown.cache);
     requests(&mut page, shown);
     if shown.node_reaper {
-        node_reaper(&mut page, shown.world.counts(reaper::POLICY_NAME));
+        node_reaper(&mut page, shown.cache.counts(reaper::POLICY_NAME));
     }
     page.into_text()
 }
@@ -40,7 +40,7 @@ pub(super) fn text(shown: &Shown) -> String {
 fn cache(page: &mut Page, shown: &Shown) {
     const HELP: &str = "Caches thrown away because the API server's store went back, as after a restore of etcd.";
     page.metric("nodewell_controller_cache_resets_total", Kind::Counter, HELP);
-    for (source, count) in shown.world.resets() {
+    for (source, count) in shown.cache.resets() {
         page.sample(&[("source", source)], count);
     }
 }

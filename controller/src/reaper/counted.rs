@@ -1,7 +1,7 @@
 //! Power as it is, but for reaps: those go to the plug-in of the node's type, and are counted.
 
 use nodewell_power::runner::Runner;
-use nodewell_reconcile::{lifeline::Lifeline, power::Power, world::World};
+use nodewell_reconcile::{cache::Cache, lease_deadline::LeaseDeadline, power::Power};
 use nodewell_remediation::{
     action::Failed,
     api::fence::Blocker,
@@ -17,13 +17,13 @@ pub struct Reaping<P> {
     power: P,
     plugins: Plugins,
     runner: Runner,
-    world: World,
+    cache: Cache,
 }
 
 impl<P> Reaping<P> {
     #[must_use]
-    pub fn new(power: P, plugins: Plugins, runner: Runner, world: World) -> Self {
-        Self { power, plugins, runner, world }
+    pub fn new(power: P, plugins: Plugins, runner: Runner, cache: Cache) -> Self {
+        Self { power, plugins, runner, cache }
     }
 
     /// What does everything but reaps.
@@ -32,16 +32,16 @@ impl<P> Reaping<P> {
         &self.power
     }
 
-    async fn give_back(&self, node: &Node, life: &Lifeline) -> Result<(), Failed> {
+    async fn give_back(&self, node: &Node, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         // Refused, not NotBegun: that would be tried every second for ever, and only a person can mend it.
         let provider = self.plugins.of(node).map_err(Failed::Refused)?;
-        provider.reap(node, &self.runner, life).await
+        provider.reap(node, &self.runner, lease_deadline).await
     }
 
     /// The policy of the node's record.
     fn count(&self, node: &Node, outcome: &Result<(), Failed>) {
-        let by = self.world.with(|snapshot| snapshot.fences.get(&node.name).map(|fence| fence.spec.policy.clone()));
-        self.world.count(&by.unwrap_or_default(), |counts| {
+        let by = self.cache.with(|snapshot| snapshot.fences.get(&node.name).map(|fence| fence.spec.policy.clone()));
+        self.cache.count(&by.unwrap_or_default(), |counts| {
             counts.reaps += 1;
             counts.reaps_failed += u64::from(outcome.is_err());
         });
@@ -57,20 +57,30 @@ impl<P: Power> Power for Reaping<P> {
         self.power.read(node, storage).await
     }
 
-    async fn off(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.power.off(node, storage, life).await
+    async fn off(
+        &self,
+        node: &Node,
+        storage: Option<&str>,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<Vec<String>, Failed> {
+        self.power.off(node, storage, lease_deadline).await
     }
 
-    async fn on(&self, node: &Node, storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.power.on(node, storage, life).await
+    async fn on(
+        &self,
+        node: &Node,
+        storage: Option<&str>,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<Vec<String>, Failed> {
+        self.power.on(node, storage, lease_deadline).await
     }
 
-    async fn methods(&self, node: &Node, names: &[String], life: &Lifeline) -> Result<(), Failed> {
-        self.power.methods(node, names, life).await
+    async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+        self.power.methods(node, names, lease_deadline).await
     }
 
-    async fn reap(&self, node: &Node, life: &Lifeline) -> Result<(), Failed> {
-        let outcome = self.give_back(node, life).await;
+    async fn reap(&self, node: &Node, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+        let outcome = self.give_back(node, lease_deadline).await;
         self.count(node, &outcome);
         outcome
     }

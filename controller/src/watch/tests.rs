@@ -14,7 +14,7 @@ use std::{
 use hyper::{Request, Response};
 use jiff::Timestamp;
 use kube::{Client, client::Body};
-use nodewell_reconcile::world::{Limits, World};
+use nodewell_reconcile::cache::{Cache, Limits};
 
 use super::*;
 
@@ -37,16 +37,16 @@ fn server(watch: &'static str) -> (Wire, Arc<AtomicUsize>) {
 async fn after_two_seconds(watch: &'static str) -> (usize, bool) {
     let (wire, opened) = server(watch);
     let clock = Clock::counted(Timestamp::UNIX_EPOCH);
-    let world = World::new(clock, Limits::default());
+    let cache = Cache::new(clock, Limits::default());
     for source in [Source::KubeletLeases, Source::Fences, Source::Policies] {
-        world.listed(source, &BTreeSet::new());
+        cache.listed(source, &BTreeSet::new());
     }
     let way = Way { wire: &wire, silence: RefCell::default() };
     tokio::select! {
-        () = follow(&way, world.clone(), "/api/v1/nodes".to_owned(), Nodes::new(world.clone(), clock)) => {}
+        () = follow(&way, cache.clone(), "/api/v1/nodes".to_owned(), Nodes::new(cache.clone(), clock)) => {}
         () = sleep(Duration::from_millis(1900)) => {}
     }
-    (opened.load(Ordering::Relaxed), world.with(|snapshot| snapshot.host.informed))
+    (opened.load(Ordering::Relaxed), cache.with(|snapshot| snapshot.host.informed))
 }
 
 #[tokio::test(start_paused = true)]

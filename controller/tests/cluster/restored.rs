@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use nodewell_reconcile::{
+    cache::{Cache, Limits},
     cluster::{Marks, Nodes, Records},
-    world::{Limits, World},
 };
 use nodewell_remediation::snapshot::Snapshot;
 
@@ -18,13 +18,13 @@ cases![a_restored_etcd_is_followed,];
 /// A restarted API server is busy at first, and a watch that hangs is given up after 90 s.
 const FOLLOWED: Duration = Duration::from_secs(150);
 
-async fn wait(world: &World, what: &str, is_so: impl Fn(&Snapshot) -> bool) {
+async fn wait(cache: &Cache, what: &str, is_so: impl Fn(&Snapshot) -> bool) {
     let so = async {
-        while !world.with(|snapshot| is_so(snapshot)) {
+        while !cache.with(|snapshot| is_so(snapshot)) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let seen = || world.with(|snapshot| format!("{:?} {:?}", snapshot.nodes, snapshot.fences));
+    let seen = || cache.with(|snapshot| format!("{:?} {:?}", snapshot.nodes, snapshot.fences));
     assert!(tokio::time::timeout(FOLLOWED, so).await.is_ok(), "not {what}: {}", seen());
 }
 
@@ -34,37 +34,37 @@ async fn a_restored_etcd_is_followed(_: Arc<Server>) {
     let uid = make_node(&server, "restored").await;
     server.back_up();
     let cluster = server.cluster("controller").await;
-    let world = World::new(clock(), Limits::default());
-    let (wire, feed) = (cluster.wire().clone(), world.clone());
+    let cache = Cache::new(clock(), Limits::default());
+    let (wire, feed) = (cluster.wire().clone(), cache.clone());
     let watches = tokio::task::spawn_local(async move {
         nodewell_controller::watch::run(&wire, feed, clock(), "nodewell").await;
     });
-    wait(&world, "listed", |snapshot| snapshot.nodes.contains_key("restored")).await;
+    wait(&cache, "listed", |snapshot| snapshot.nodes.contains_key("restored")).await;
     cluster.open(&fence("restored")).await.unwrap();
     cluster.cordon("restored", &uid, "p").await.unwrap();
     // More than a starting API server writes itself: versions of the restored store are older for a while.
     for number in 0..200 {
         make_node(&server, &format!("lost-{number}")).await;
     }
-    wait(&world, "up to date", |snapshot| {
+    wait(&cache, "up to date", |snapshot| {
         snapshot.nodes.contains_key("lost-199")
             && snapshot.nodes["restored"].unschedulable
             && snapshot.fences.contains_key("restored")
     })
     .await;
-    assert_eq!(world.set_backs(), 0);
+    assert_eq!(cache.set_backs(), 0);
 
     server.restore();
-    wait(&world, "what the backup says", |snapshot| {
+    wait(&cache, "what the backup says", |snapshot| {
         snapshot.nodes.len() == 1 && !snapshot.nodes["restored"].unschedulable && snapshot.fences.is_empty()
     })
     .await;
-    assert_eq!(world.set_backs(), 1);
-    wait(&world, "whole again", |snapshot| snapshot.host.unread.is_none()).await;
+    assert_eq!(cache.set_backs(), 1);
+    wait(&cache, "whole again", |snapshot| snapshot.host.unread.is_none()).await;
     // Versions that were given before the restore are given again, and each change counts.
     let opened = cluster.open(&fence("restored")).await.unwrap();
     cluster.cordon("restored", &uid, "p").await.unwrap();
-    wait(&world, "the change after it", |snapshot| {
+    wait(&cache, "the change after it", |snapshot| {
         snapshot.nodes["restored"].unschedulable
             && snapshot.fences.get("restored").is_some_and(|fence| fence.metadata.uid == opened.metadata.uid)
     })

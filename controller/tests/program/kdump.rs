@@ -21,9 +21,9 @@ use nodewell_controller::{
 };
 use nodewell_power::kdump::Listener;
 use nodewell_reconcile::{
+    cache::{Cache, Limits, Source},
     clock::Clock,
     cluster::LeaseKind,
-    world::{Limits, Source, World},
 };
 use nodewell_remediation::{
     action::{Action, IrreversibleOp, Op},
@@ -77,15 +77,15 @@ fn node(name: &str, address: &str, ready: Truth) -> Node {
 }
 
 /// Ten nodes; `n0` at 127.0.0.1 is dead, and its record waits for nothing but the power to be cut.
-fn world(clock: Clock) -> World {
-    let world = World::new(clock, Limits::default());
+fn cache(clock: Clock) -> Cache {
+    let cache = Cache::new(clock, Limits::default());
     let policy = json!({ "metadata": { "name": "p" }, "spec": {
         "when": "conditions.Ready.status != 'True'", "mode": "Enforce", "steps": [{ "powerCycle": { "kdumpWait": format!("{WAIT_SECS}s") } }],
     } });
-    world.apply_policy(&serde_json::from_value(policy).unwrap());
+    cache.apply_policy(&serde_json::from_value(policy).unwrap());
     for number in 0..10 {
         let ready = if number == 0 { Truth::Unknown } else { Truth::True };
-        world.apply_node(node(&format!("n{number}"), &format!("127.0.0.{}", number + 1), ready));
+        cache.apply_node(node(&format!("n{number}"), &format!("127.0.0.{}", number + 1), ready));
     }
     let record = json!({
         "metadata": { "name": "n0", "uid": "f", "resourceVersion": "1" },
@@ -93,12 +93,12 @@ fn world(clock: Clock) -> World {
             "steps": [{ "powerCycle": { "kdumpWait": format!("{WAIT_SECS}s") } }] },
         "status": { "phase": "Guarded", "epoch": 1, "bootID": "boot-n0" },
     });
-    world.apply_fence(serde_json::from_value(record).unwrap());
-    world
+    cache.apply_fence(serde_json::from_value(record).unwrap());
+    cache
 }
 
 /// Every node renews but `n0`; its BMC reports On, and is its own.
-fn look_around(world: &World, clock: Clock) {
+fn look_around(cache: &Cache, clock: Clock) {
     let now = clock.moment();
     for number in 0..10 {
         let renewed = if number == 0 { 0 } else { i64::try_from(now.0.as_millis()).unwrap() };
@@ -110,46 +110,46 @@ fn look_around(world: &World, clock: Clock) {
             duration: Duration::from_secs(40),
             seen: now,
         };
-        world.apply_lease(LeaseKind::Kubelet, &format!("n{number}"), lease);
+        cache.apply_lease(LeaseKind::Kubelet, &format!("n{number}"), lease);
     }
     let (names, n0): (BTreeSet<String>, _) = ((0..10).map(|number| format!("n{number}")).collect(), ["n0".to_owned()]);
-    world.listed(Source::Nodes, &names);
-    world.listed(Source::KubeletLeases, &names);
-    world.listed(Source::Fences, &n0.into());
-    world.listed(Source::Policies, &["p".to_owned()].into());
-    world.with(|snapshot| snapshot.epoch = 1);
-    world.gather("n0", |case| {
+    cache.listed(Source::Nodes, &names);
+    cache.listed(Source::KubeletLeases, &names);
+    cache.listed(Source::Fences, &n0.into());
+    cache.listed(Source::Policies, &["p".to_owned()].into());
+    cache.with(|snapshot| snapshot.epoch = 1);
+    cache.gather("n0", |gathered| {
         let plan = FencePlan {
             power_management: vec!["ipmi".into()],
             longest: Duration::from_secs(1),
             identity: Some(Ok(())),
             ..FencePlan::default()
         };
-        case.methods = Some(Ok(plan));
-        case.power = vec![PowerReading { at: now, state: PowerState::On }];
-        case.pods = Some((now, Vec::new()));
-        case.attachments = Some((now, Vec::new()));
+        gathered.methods = Some(Ok(plan));
+        gathered.power = vec![PowerReading { at: now, state: PowerState::On }];
+        gathered.pods = Some((now, Vec::new()));
+        gathered.attachments = Some((now, Vec::new()));
     });
 }
 
 /// What is decided for `n0`, with what it writes into the record stored.
 struct Judge {
-    world: World,
+    cache: Cache,
     clock: Clock,
     memory: Memory,
 }
 
 impl Judge {
     fn new(clock: Clock) -> Self {
-        Self { world: world(clock), clock, memory: Memory::default() }
+        Self { cache: cache(clock), clock, memory: Memory::default() }
     }
 
     /// Decides until nothing more is written: the phase of the record, and what blocks it.
     fn settle(&mut self) -> (Phase, Option<String>) {
-        look_around(&self.world, self.clock);
+        look_around(&self.cache, self.clock);
         for _ in 0..10 {
             let memory = std::mem::take(&mut self.memory);
-            let decision = self.world.with(|snapshot| decide(snapshot, memory, self.clock.now()));
+            let decision = self.cache.with(|snapshot| decide(snapshot, memory, self.clock.now()));
             self.memory = decision.memory;
             let saved = decision.actions.into_iter().find_map(|action| match action {
                 Action::Save { fence, .. } => Some(*fence),
@@ -159,7 +159,7 @@ impl Judge {
             let Some(saved) = saved else { break };
             self.store(saved);
         }
-        self.world.with(|snapshot| {
+        self.cache.with(|snapshot| {
             let status = &snapshot.fences["n0"].status;
             (status.phase, status.blocked_by.as_ref().map(|blocker| blocker.reason.clone()))
         })
@@ -168,7 +168,7 @@ impl Judge {
     fn store(&self, mut fence: NodeFence) {
         let version: u64 = fence.metadata.resource_version.parse().unwrap();
         fence.metadata.resource_version = (version + 1).to_string();
-        self.world.apply_fence(fence);
+        self.cache.apply_fence(fence);
     }
 }
 
@@ -185,10 +185,10 @@ impl Drop for Hears {
     }
 }
 
-async fn hear(world: &World, clock: Clock) -> Hears {
+async fn hear(cache: &Cache, clock: Clock) -> Hears {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let (to, tally) = (listener.address().unwrap(), Arc::new(Tally::default()));
-    let (mut ear, told) = (Ear::new(world.clone(), clock), Arc::clone(&tally));
+    let (mut ear, told) = (Ear::new(cache.clone(), clock), Arc::clone(&tally));
     let task = tokio::task::spawn(async move { drop(listen(&listener, &mut ear, &told).await) });
     Hears { to, tally, task }
 }
@@ -214,7 +214,7 @@ async fn about_to_be_cut() -> (MutexGuard<'static, ()>, Judge, Hears) {
     let turn = TURN.lock().await;
     let clock = clock();
     let mut judge = Judge::new(clock);
-    let hears = hear(&judge.world, clock).await;
+    let hears = hear(&judge.cache, clock).await;
     judge.settle();
     pass(55);
     (turn, judge, hears)
@@ -269,7 +269,7 @@ async fn what_is_no_message_of_a_node_delays_nothing_and_is_counted() {
     hears.counted((1, 1, wrong.len() as u64)).await;
     assert_eq!(judge.settle(), (Phase::PoweringOff, None), "only n1 said that it dumps");
     let shown = metrics::Shown {
-        world: judge.world.clone(),
+        cache: judge.cache.clone(),
         requests: Arc::default(),
         tally: Arc::clone(&hears.tally),
         dry_run: false,
@@ -286,7 +286,7 @@ async fn a_flood_leaves_other_nodes_their_turn_and_the_next_message_is_heard() {
     let _turn = TURN.lock().await;
     let clock = clock();
     let judge = Judge::new(clock);
-    let hears = hear(&judge.world, clock).await;
+    let hears = hear(&judge.cache, clock).await;
     let to = hears.to;
     let flood = tokio::task::spawn_blocking(move || {
         let sender = UdpSocket::bind("127.0.0.98:0").unwrap();

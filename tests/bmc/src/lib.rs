@@ -17,7 +17,7 @@ use std::{
 
 use machine::Machine;
 use nodewell_kit::{free_port, write_program};
-pub use redfish::{Conduct, Redfish, missing as missing_redfish};
+pub use redfish::{Behavior, Redfish, missing as missing_redfish};
 
 /// What the BMC's user is called and knows.
 pub const USER: &str = "lab";

@@ -20,7 +20,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// How it takes orders and questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conduct {
+pub enum Behavior {
     Obeys,
     /// It takes an order, and the machine stays as it is.
     Ignores,
@@ -83,9 +83,9 @@ impl Redfish {
     }
 
     /// How it does from now on.
-    pub fn conduct(&self, conduct: Conduct) {
+    pub fn behave(&self, behavior: Behavior) {
         let (new, place) = (self.folder.path().join("manner.new"), self.folder.path().join("manner"));
-        fs::write(&new, word(conduct)).unwrap();
+        fs::write(&new, word(behavior)).unwrap();
         fs::rename(new, place).unwrap();
     }
 
@@ -157,15 +157,15 @@ impl Drop for Redfish {
     }
 }
 
-fn word(conduct: Conduct) -> &'static str {
-    match conduct {
-        Conduct::Obeys => "obeys",
-        Conduct::Ignores => "ignores",
-        Conduct::Lies => "lies",
-        Conduct::Late => "late",
-        Conduct::Hangs => "hangs",
-        Conduct::HangsAtOrders => "hangs-at-orders",
-        Conduct::Forbids => "forbids",
+fn word(behavior: Behavior) -> &'static str {
+    match behavior {
+        Behavior::Obeys => "obeys",
+        Behavior::Ignores => "ignores",
+        Behavior::Lies => "lies",
+        Behavior::Late => "late",
+        Behavior::Hangs => "hangs",
+        Behavior::HangsAtOrders => "hangs-at-orders",
+        Behavior::Forbids => "forbids",
     }
 }
 
@@ -182,7 +182,7 @@ fn write(folder: &Path) {
     fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
     fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
     fs::write(folder.join("account"), format!("{USER}:{PASSWORD}")).unwrap();
-    fs::write(folder.join("manner"), word(Conduct::Obeys)).unwrap();
+    fs::write(folder.join("manner"), word(Behavior::Obeys)).unwrap();
     fs::write(folder.join("emulator.py"), EMULATOR).unwrap();
 }
 

@@ -19,7 +19,7 @@ use nodewell_remediation::{
 use tokio::time::sleep;
 
 use crate::{
-    scene::{Kind, Mutation},
+    scenario::{Kind, Mutation},
     truth::{Shared, Truth},
 };
 
@@ -93,8 +93,8 @@ impl SimCluster {
         let mut truth = self.truth.borrow_mut();
         truth.steps += 1;
         let doomed = std::mem::take(&mut truth.replicas[self.replica].doomed);
-        let rate = match truth.scene.kind {
-            _ if truth.now() > Moment(truth.scene.trouble) => 0,
+        let rate = match truth.scenario.kind {
+            _ if truth.now() > Moment(truth.scenario.trouble) => 0,
             Kind::Plain | Kind::Large => 0,
             Kind::Mixed => 4,
             Kind::Wild => 20,
@@ -132,7 +132,7 @@ impl Nodes for SimCluster {
     async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
         self.call(|truth| {
             let mut node = truth.store.nodes.get(name).map(|node| (**node).clone());
-            if truth.scene.mutation == Mutation::DeafToSkip {
+            if truth.scenario.mutation == Mutation::DeafToSkip {
                 node.iter_mut().for_each(|node| drop(node.annotations.remove(SKIP_REMEDIATION)));
             }
             Ok(node)
@@ -142,7 +142,7 @@ impl Nodes for SimCluster {
 
     async fn lease(&self, kind: LeaseKind, node: &str) -> Result<Option<LeaseView>, Failure> {
         self.call(|truth| {
-            if truth.scene.mutation == Mutation::SeesDead && node == crate::replica::UNSEEN {
+            if truth.scenario.mutation == Mutation::SeesDead && node == crate::replica::UNSEEN {
                 return Ok(truth.store.first_leases.get(node).cloned());
             }
             let now = truth.now();
@@ -239,7 +239,7 @@ impl Pods for SimCluster {
 impl Records for SimCluster {
     async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
         self.call(|truth| {
-            if truth.scene.mutation == Mutation::ClingsToCopies && truth.store.set_back > 0 {
+            if truth.scenario.mutation == Mutation::ClingsToCopies && truth.store.set_back > 0 {
                 return Err(Failure::NoAnswer("a copy is known".into()));
             }
             Ok(truth.store.fences.get(name).cloned())
@@ -271,7 +271,7 @@ impl Configuration for SimCluster {
 
     async fn stopped(&self) -> Result<Option<String>, Failure> {
         self.call(|truth| {
-            let deaf = truth.scene.mutation == Mutation::DeafToStop;
+            let deaf = truth.scenario.mutation == Mutation::DeafToStop;
             Ok(truth.store.stopped.filter(|_| !deaf).map(|_| "a person said so".to_owned()))
         })
         .await

@@ -4,7 +4,7 @@ mod process;
 
 use std::{future::Future, time::Duration};
 
-use nodewell_reconcile::{lifeline::Lifeline, power::Power, reach::Prober};
+use nodewell_reconcile::{lease_deadline::LeaseDeadline, power::Power, reach::Prober};
 use nodewell_remediation::{
     action::Failed,
     api::fence::Blocker,
@@ -14,7 +14,7 @@ use nodewell_remediation::{
 use tokio::time::sleep;
 
 use crate::{
-    scene::{Mutation, Theme},
+    scenario::{Mutation, Theme},
     truth::{Manner, Provider, SAN, Shared, Truth},
 };
 
@@ -51,7 +51,7 @@ impl SimPower {
     }
 
     fn mutation(&self) -> Mutation {
-        self.truth.borrow().scene.mutation
+        self.truth.borrow().scenario.mutation
     }
 
     /// What an agent does once it runs.
@@ -135,20 +135,20 @@ impl SimPower {
     }
 
     fn cuts_storage(&self) -> bool {
-        self.truth.borrow().scene.theme == Theme::Storage
+        self.truth.borrow().scenario.theme == Theme::Storage
     }
 }
 
 impl Truth {
     /// What is answered when the power of a node is asked for.
     fn read_power(&mut self, name: &str) -> PowerState {
-        let (now, storage) = (self.now(), self.scene.theme == Theme::Storage);
+        let (now, storage) = (self.now(), self.scenario.theme == Theme::Storage);
         let cached = self.oracle.said_off.get(name).is_some_and(|at| now.since(*at) < CACHED);
-        if cached && self.scene.mutation == Mutation::CachesReadings {
+        if cached && self.scenario.mutation == Mutation::CachesReadings {
             return PowerState::Off;
         }
         let says = self.machines.get_mut(name).map_or(PowerState::Unknown, |machine| machine.says(storage, now));
-        let state = if self.scene.mutation == Mutation::FalseOff { PowerState::Off } else { says };
+        let state = if self.scenario.mutation == Mutation::FalseOff { PowerState::Off } else { says };
         self.power_was_read(name, state);
         state
     }
@@ -180,20 +180,30 @@ impl Power for SimPower {
         self.truth.borrow_mut().read_power(&node.name)
     }
 
-    async fn off(&self, node: &Node, _storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.run(node, Act::Off, life).await.map(|()| vec!["ipmi".into()])
+    async fn off(
+        &self,
+        node: &Node,
+        _storage: Option<&str>,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<Vec<String>, Failed> {
+        self.run(node, Act::Off, lease_deadline).await.map(|()| vec!["ipmi".into()])
     }
 
-    async fn on(&self, node: &Node, _storage: Option<&str>, life: &Lifeline) -> Result<Vec<String>, Failed> {
-        self.run(node, Act::On, life).await.map(|()| vec!["ipmi".into()])
+    async fn on(
+        &self,
+        node: &Node,
+        _storage: Option<&str>,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<Vec<String>, Failed> {
+        self.run(node, Act::On, lease_deadline).await.map(|()| vec!["ipmi".into()])
     }
 
-    async fn methods(&self, _node: &Node, _names: &[String], _life: &Lifeline) -> Result<(), Failed> {
+    async fn methods(&self, _node: &Node, _names: &[String], _life: &LeaseDeadline) -> Result<(), Failed> {
         Err(Failed::Refused("there are none".into()))
     }
 
-    fn reap(&self, node: &Node, life: &Lifeline) -> impl Future<Output = Result<(), Failed>> {
-        self.run(node, Act::Reap, life)
+    fn reap(&self, node: &Node, lease_deadline: &LeaseDeadline) -> impl Future<Output = Result<(), Failed>> {
+        self.run(node, Act::Reap, lease_deadline)
     }
 }
 

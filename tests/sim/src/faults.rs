@@ -10,7 +10,7 @@ use nodewell_remediation::time::Moment;
 
 use crate::{
     random::Random,
-    scene::{Kind, Scene, Steps, Theme},
+    scenario::{Kind, Scenario, Steps, Theme},
     truth::Manner,
 };
 
@@ -112,29 +112,29 @@ const EDITS: [Edit; 8] = [
 
 /// The whole plan, in the order of time.
 #[must_use]
-pub fn plan(scene: &Scene) -> Vec<(Moment, Fault)> {
-    let mut random = Random::new(scene.seed ^ 0xFA17);
-    let mut plan = match scene.kind {
-        _ if !scene.plot.is_empty() => told(&scene.plot),
+pub fn plan(scenario: &Scenario) -> Vec<(Moment, Fault)> {
+    let mut random = Random::new(scenario.seed ^ 0xFA17);
+    let mut plan = match scenario.kind {
+        _ if !scenario.plot.is_empty() => told(&scenario.plot),
         Kind::Plain => vec![(Moment(PLAIN_AT), Fault::PowerLoss("n-0004".into()))],
         Kind::Large => vec![
             (Moment(Duration::from_secs(20)), Fault::PowerLoss("n-0004".into())),
             (Moment(Duration::from_secs(60)), Fault::ZoneCut("z-1".into())),
         ],
-        Kind::Mixed => several(scene, &mut random, 10),
-        Kind::Wild => several(scene, &mut random, 40),
+        Kind::Mixed => several(scenario, &mut random, 10),
+        Kind::Wild => several(scenario, &mut random, 40),
     };
-    plan.extend(store_back(scene));
-    plan.push((Moment(scene.trouble), Fault::Mend));
-    plan.push((Moment(scene.trouble + Duration::from_secs(120)), Fault::Restore));
+    plan.extend(store_back(scenario));
+    plan.push((Moment(scenario.trouble), Fault::Mend));
+    plan.push((Moment(scenario.trouble + Duration::from_secs(120)), Fault::Restore));
     plan.sort_by_key(|(at, _)| *at);
     plan
 }
 
 /// In one of ten seeds; by dice of its own, so that all else of a seed is as it was.
-fn store_back(scene: &Scene) -> Option<(Moment, Fault)> {
-    let mut random = Random::new(scene.seed ^ 0xE7CD);
-    let is_rare = matches!(scene.kind, Kind::Mixed | Kind::Wild) && scene.plot.is_empty() && random.chance(100);
+fn store_back(scenario: &Scenario) -> Option<(Moment, Fault)> {
+    let mut random = Random::new(scenario.seed ^ 0xE7CD);
+    let is_rare = matches!(scenario.kind, Kind::Mixed | Kind::Wild) && scenario.plot.is_empty() && random.chance(100);
     let away = if random.chance(300) { Duration::ZERO } else { random.secs(1, 30) };
     let fault = Fault::StoreBack(random.secs(3, 120), away);
     is_rare.then(|| (Moment(random.millis(60_000, 180_000)), fault))
@@ -144,31 +144,31 @@ fn told(plot: &[(u64, Fault)]) -> Vec<(Moment, Fault)> {
     plot.iter().map(|(secs, fault)| (Moment(Duration::from_secs(*secs)), fault.clone())).collect()
 }
 
-fn several(scene: &Scene, random: &mut Random, most: u64) -> Vec<(Moment, Fault)> {
-    let end = scene.trouble.as_millis().try_into().unwrap_or(180_000);
+fn several(scenario: &Scenario, random: &mut Random, most: u64) -> Vec<(Moment, Fault)> {
+    let end = scenario.trouble.as_millis().try_into().unwrap_or(180_000);
     let count = random.between(2, most);
-    let alone = (0..count).map(|_| (Moment(random.millis(20_000, end)), one(scene, random))).collect();
-    [alone, stories::plot(scene)].concat()
+    let alone = (0..count).map(|_| (Moment(random.millis(20_000, end)), one(scenario, random))).collect();
+    [alone, stories::plot(scenario)].concat()
 }
 
 /// Half of them are what the seed is about.
-fn one(scene: &Scene, random: &mut Random) -> Fault {
-    let node = node(scene, random);
+fn one(scenario: &Scenario, random: &mut Random) -> Fault {
+    let node = node(scenario, random);
     let themed = random.chance(500);
-    match (scene.theme, random.below(4)) {
+    match (scenario.theme, random.below(4)) {
         (Theme::Drains, _) if themed => Fault::FallsIll(node),
-        (Theme::ControlPlane, kind) if themed => control_plane(scene, random, kind),
+        (Theme::ControlPlane, kind) if themed => control_plane(scenario, random, kind),
         (Theme::Provider, 0..=2) if themed => Fault::FallsIll(node),
         (Theme::People, 0) if themed => Fault::Edit(pick(&EDITS, random)),
         (Theme::People, 1..) if themed => Fault::Person(pick(&PERSONS, random), node),
         (Theme::Storage, 0) if themed => Fault::Person(Person::Reboots, node),
         (Theme::Storage, 1 | 2) if themed => Fault::Person(Person::DeletesRecord, node),
-        _ => anything(scene, random, node),
+        _ => anything(scenario, random, node),
     }
 }
 
-fn control_plane(scene: &Scene, random: &mut Random, kind: u64) -> Fault {
-    let host = format!("cp-{}", random.below(scene.control_planes as u64));
+fn control_plane(scenario: &Scenario, random: &mut Random, kind: u64) -> Fault {
+    let host = format!("cp-{}", random.below(scenario.control_planes as u64));
     match kind {
         0 => Fault::EtcdStops(host),
         1 => Fault::PowerLoss(host),
@@ -178,8 +178,8 @@ fn control_plane(scene: &Scene, random: &mut Random, kind: u64) -> Fault {
     }
 }
 
-fn node(scene: &Scene, random: &mut Random) -> String {
-    let number = scene.control_planes as u64 + random.below(scene.nodes as u64);
+fn node(scenario: &Scenario, random: &mut Random) -> String {
+    let number = scenario.control_planes as u64 + random.below(scenario.nodes as u64);
     format!("n-{number:04}")
 }
 
@@ -188,9 +188,9 @@ fn pick<T: Copy>(of: &[T], random: &mut Random) -> T {
     of[place]
 }
 
-fn anything(scene: &Scene, random: &mut Random, node: String) -> Fault {
-    let zone = format!("z-{}", random.below(scene.zones as u64));
-    let replica = usize::try_from(random.below(scene.replicas as u64)).unwrap_or(0);
+fn anything(scenario: &Scenario, random: &mut Random, node: String) -> Fault {
+    let zone = format!("z-{}", random.below(scenario.zones as u64));
+    let replica = usize::try_from(random.below(scenario.replicas as u64)).unwrap_or(0);
     match random.below(44) {
         0..=4 => Fault::PowerLoss(node),
         5..=7 => Fault::Hang(node),

@@ -8,7 +8,7 @@
 //! | I13 the right pods, I14 drains | [`pods`]; I13 also in [`taint`] |
 //! | I3 two writers, I12 marks, I17 liveness | [`state`] |
 //! | I5 two leaders | [`acts`]: every write and every agent, and what lands late; [`restored`]: one number, one leader |
-//! | I9 cooldown | [`weather`] |
+//! | I9 cooldown | [`storm`] |
 //! | I10 what is missing, I16 what cannot be read | [`monotone`], beside real decisions; I16 also in [`acts`] and [`taint`] |
 //! | I11 stop, skip, abort, pause | [`acts`], [`pods`], [`records`], [`taint`] |
 //! | I15 dry run | every write |
@@ -33,14 +33,14 @@ mod rate;
 mod records;
 mod restored;
 mod state;
+mod storm;
 mod taint;
-mod weather;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::time::Moment;
 
-use self::{liars::Shown, rate::Gone, weather::Storm};
+use self::{liars::Shown, rate::Gone, storm::Storm};
 
 /// What the oracles remember, and what they found.
 #[derive(Debug, Default)]

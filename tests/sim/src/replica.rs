@@ -12,12 +12,12 @@ use std::{
 
 use jiff::SignedDuration;
 use nodewell_reconcile::{
+    cache::{Cache, Limits, Source},
     clock::Clock,
     cluster::LeaseKind,
-    conduct::Settings,
+    executor::Settings,
     leader::Terms,
     serve::Replica,
-    world::{Limits, Source, World},
 };
 use nodewell_remediation::{
     api::policy::Mode,
@@ -33,7 +33,7 @@ use crate::{
     api::SimCluster,
     bmc::SimPower,
     oracle::monotone,
-    scene::{Mutation, POLICY, Theme},
+    scenario::{Mutation, POLICY, Theme},
     truth::{Change, Policy, Shared},
 };
 
@@ -60,18 +60,18 @@ pub async fn lives(truth: Shared, number: usize, clock: Clock) {
 }
 
 async fn start(truth: Shared, number: usize, life: u32, clock: Clock) {
-    let world = World::new(clock, Limits::default());
+    let cache = Cache::new(clock, Limits::default());
     let cluster = SimCluster { truth: truth.clone(), replica: number };
     let power = SimPower { truth: truth.clone(), replica: number };
-    let scene = truth.borrow().scene.clone();
-    let dry_run = scene.dry_run && scene.mutation != Mutation::WritesInDryRun;
+    let scenario = truth.borrow().scenario.clone();
+    let dry_run = scenario.dry_run && scenario.mutation != Mutation::WritesInDryRun;
     let settings = Settings { dry_run, decide: monotone::judged, ..Settings::default() };
-    world.set_host(|host| host.node = truth.borrow().host_of(number));
+    cache.set_host(|host| host.node = truth.borrow().host_of(number));
     let replica = Replica {
         cluster: &cluster,
         power: &power,
         prober: &power,
-        world: &world,
+        cache: &cache,
         clock,
         settings,
         terms: Terms::new(format!("replica-{number}-{life}")),
@@ -79,29 +79,29 @@ async fn start(truth: Shared, number: usize, life: u32, clock: Clock) {
     };
     tokio::select! {
         biased;
-        () = remember_epochs(&truth, number, &world) => {}
-        () = watch(&truth, number, &world, clock) => {}
-        () = ask_etcd(&truth, number, &world) => {}
+        () = remember_epochs(&truth, number, &cache) => {}
+        () = watch(&truth, number, &cache, clock) => {}
+        () = ask_etcd(&truth, number, &cache) => {}
         () = replica.run(std::future::pending()) => {}
     }
 }
 
 /// Asks every member how it is, every 10 s, as the controller does.
-async fn ask_etcd(truth: &Shared, number: usize, world: &World) {
+async fn ask_etcd(truth: &Shared, number: usize, cache: &Cache) {
     loop {
-        let total = truth.borrow().scene.control_planes;
-        let blind = truth.borrow().scene.mutation == Mutation::BlindToQuorum;
+        let total = truth.borrow().scenario.control_planes;
+        let blind = truth.borrow().scenario.mutation == Mutation::BlindToQuorum;
         let (now, cut) = (truth.borrow().now(), truth.borrow().is_cut(number));
         let healthy = if blind { total } else { truth.borrow().members(now).len() };
-        world.set_etcd(if cut { Quorum::Unknown } else { Quorum::Members { healthy, total } }, BTreeMap::new());
-        let themed = truth.borrow().scene.theme == Theme::ControlPlane;
+        cache.set_etcd(if cut { Quorum::Unknown } else { Quorum::Members { healthy, total } }, BTreeMap::new());
+        let themed = truth.borrow().scenario.theme == Theme::ControlPlane;
         sleep(if themed { Duration::from_secs(10) } else { Duration::from_secs(3600) }).await;
     }
 }
 
 /// A list, and then every change in its order, a little late.
-async fn watch(truth: &Shared, number: usize, world: &World, clock: Clock) {
-    let mut cursor = begin(truth, number, (world, clock));
+async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
+    let mut cursor = begin(truth, number, (cache, clock));
     let mut store = Lineage::of(truth);
     loop {
         sleep(Duration::from_millis(200)).await;
@@ -111,9 +111,9 @@ async fn watch(truth: &Shared, number: usize, world: &World, clock: Clock) {
             continue;
         }
         if store.is_another(truth) {
-            hang(truth, world).await;
+            hang(truth, cache).await;
             store = Lineage::of(truth);
-            cursor = relist(truth, number, (world, clock)).await;
+            cursor = relist(truth, number, (cache, clock)).await;
         }
         let mut batch = Vec::new();
         while let Some((at, change)) = truth.borrow().store.changes.get(cursor) {
@@ -123,10 +123,10 @@ async fn watch(truth: &Shared, number: usize, world: &World, clock: Clock) {
             batch.push(change.clone());
             cursor += 1;
         }
-        let mutation = truth.borrow().scene.mutation;
-        batch.iter().for_each(|change| apply((world, clock), change, mutation));
+        let mutation = truth.borrow().scenario.mutation;
+        batch.iter().for_each(|change| apply((cache, clock), change, mutation));
         for source in [Source::Nodes, Source::Fences, Source::Policies] {
-            world.heard(source);
+            cache.heard(source);
         }
         batch.iter().for_each(|change| know(truth, number, change));
         truth.borrow_mut().replicas[number].informed = Moment(now.0.saturating_sub(lag));
@@ -134,9 +134,9 @@ async fn watch(truth: &Shared, number: usize, world: &World, clock: Clock) {
 }
 
 /// In the state directory, which no restore of etcd takes back.
-async fn remember_epochs(truth: &Shared, number: usize, world: &World) {
-    world.saw_epoch(truth.borrow().replicas[number].epoch_file);
-    let mut epochs = world.epochs();
+async fn remember_epochs(truth: &Shared, number: usize, cache: &Cache) {
+    cache.saw_epoch(truth.borrow().replicas[number].epoch_file);
+    let mut epochs = cache.epochs();
     while epochs.changed().await.is_ok() {
         truth.borrow_mut().replicas[number].epoch_file = *epochs.borrow();
     }
@@ -157,46 +157,46 @@ pub(crate) fn know(truth: &Shared, number: usize, change: &Change) {
     seen.paused = (mode == Some(Mode::Paused)).then(|| seen.paused.unwrap_or(now));
 }
 
-pub(crate) fn apply((world, clock): (&World, Clock), change: &Change, mutation: Mutation) {
+pub(crate) fn apply((cache, clock): (&Cache, Clock), change: &Change, mutation: Mutation) {
     match change {
         Change::Node(node) if mutation == Mutation::SeesDead && node.name == UNSEEN => {
             let mut node = (**node).clone();
             node.conditions.iter_mut().for_each(|condition| condition.status = Truth::Unknown);
-            world.apply_node(node);
+            cache.apply_node(node);
         }
-        Change::Node(node) => world.apply_node((**node).clone()),
+        Change::Node(node) => cache.apply_node((**node).clone()),
         Change::NodeGone(name) => {
-            world.remove_node(name);
-            world.remove_lease(LeaseKind::Kubelet, name);
+            cache.remove_node(name);
+            cache.remove_lease(LeaseKind::Kubelet, name);
         }
-        Change::Lease(name, _) if mutation == Mutation::SeesDead && name == UNSEEN && knows(world, name) => {}
+        Change::Lease(name, _) if mutation == Mutation::SeesDead && name == UNSEEN && knows(cache, name) => {}
         Change::Lease(name, lease) if mutation == Mutation::JudgesByWallClock && is_old(lease, clock) => {
-            if !knows(world, name) {
-                world.apply_lease(LeaseKind::Kubelet, name, lease.clone());
+            if !knows(cache, name) {
+                cache.apply_lease(LeaseKind::Kubelet, name, lease.clone());
             }
         }
         Change::Lease(name, lease) => {
-            world.apply_lease(LeaseKind::Kubelet, name, lease.clone());
-            world.heard(Source::KubeletLeases);
+            cache.apply_lease(LeaseKind::Kubelet, name, lease.clone());
+            cache.heard(Source::KubeletLeases);
         }
-        Change::Fence(fence) => world.apply_fence((**fence).clone()),
-        Change::FenceGone(name, uid) => world.remove_fence(name, uid),
-        Change::Policy(policy) => apply_policy(world, policy, mutation),
+        Change::Fence(fence) => cache.apply_fence((**fence).clone()),
+        Change::FenceGone(name, uid) => cache.remove_fence(name, uid),
+        Change::Policy(policy) => apply_policy(cache, policy, mutation),
         Change::Stopped(stopped) => {
             let seen = *stopped && mutation != Mutation::DeafToStop;
-            world.set_stopped(seen.then(|| "a person said so".to_owned()));
+            cache.set_stopped(seen.then(|| "a person said so".to_owned()));
         }
     }
 }
 
-fn apply_policy(world: &World, policy: &Policy, mutation: Mutation) {
+fn apply_policy(cache: &Cache, policy: &Policy, mutation: Mutation) {
     let keeps = mutation == Mutation::TakesBrokenPolicy;
     match policy {
         Policy::Said(policy) if keeps && Compiled::compile(policy).is_err() => {}
-        Policy::Said(policy) => world.apply_policy(policy),
+        Policy::Said(policy) => cache.apply_policy(policy),
         Policy::Garbled | Policy::Gone if keeps => {}
-        Policy::Garbled => world.apply_unreadable_policy(POLICY, "it is garbled".into()),
-        Policy::Gone => world.remove_policy(POLICY),
+        Policy::Garbled => cache.apply_unreadable_policy(POLICY, "it is garbled".into()),
+        Policy::Gone => cache.remove_policy(POLICY),
     }
 }
 
@@ -205,8 +205,8 @@ fn is_old(lease: &LeaseView, clock: Clock) -> bool {
     lease.renewed.is_some_and(|renewed| clock.wall().duration_since(renewed) > SignedDuration::from_secs(40))
 }
 
-fn knows(world: &World, name: &str) -> bool {
-    world.with(|snapshot| snapshot.kubelet_leases.contains_key(name))
+fn knows(cache: &Cache, name: &str) -> bool {
+    cache.with(|snapshot| snapshot.kubelet_leases.contains_key(name))
 }
 
 /// A process that can be stopped: nothing of it runs until it goes on, and the clocks do.

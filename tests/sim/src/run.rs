@@ -10,7 +10,7 @@ use crate::{
     faults,
     oracle::monotone,
     replica::lives,
-    scene::Scene,
+    scenario::Scenario,
     tally::Tally,
     truth::{Shared, Truth},
 };
@@ -21,7 +21,7 @@ const BEGINNING: i64 = 1_767_225_600;
 /// What came of a seed.
 #[derive(Debug, Clone)]
 pub struct Report {
-    pub scene: Scene,
+    pub scenario: Scenario,
     pub violations: Vec<String>,
     pub trace: Vec<String>,
     pub steps: u64,
@@ -40,50 +40,50 @@ impl Report {
         let last = self.trace.len().saturating_sub(250);
         format!(
             "seed {}: {:?}\n{}\n{}\nAgain: NODEWELL_SIM_FIRST_SEED={} NODEWELL_SIM_SEEDS=1 cargo test -p nodewell-sim sim",
-            self.scene.seed,
-            self.scene,
+            self.scenario.seed,
+            self.scenario,
             self.trace[last..].join("\n"),
             self.violations.join("\n"),
-            self.scene.seed,
+            self.scenario.seed,
         )
     }
 }
 
-/// Plays a scene. The same scene gives the same report, to the last line.
+/// Plays a scenario. The same scenario gives the same report, to the last line.
 ///
 /// # Panics
 /// If the machine has no threads left for a runtime.
 #[must_use]
-pub fn play(scene: Scene) -> Report {
+pub fn play(scenario: Scenario) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime without I/O needs nothing of the machine");
     let local = LocalSet::new();
-    local.block_on(&runtime, story(scene))
+    local.block_on(&runtime, story(scenario))
 }
 
-async fn story(scene: Scene) -> Report {
+async fn story(scenario: Scenario) -> Report {
     let wall = Timestamp::constant(BEGINNING, 0);
-    let truth: Shared = Rc::new(RefCell::new(Truth::new(scene.clone(), Clock::counted(wall))));
-    monotone::begin(&scene);
+    let truth: Shared = Rc::new(RefCell::new(Truth::new(scenario.clone(), Clock::counted(wall))));
+    monotone::begin(&scenario);
     truth.borrow_mut().spoil();
     truth.borrow_mut().tick();
-    let replicas: Vec<_> = (0..scene.replicas)
+    let replicas: Vec<_> = (0..scenario.replicas)
         .map(|number| {
-            let skew = SignedDuration::from_secs(scene.skew.get(number).copied().unwrap_or_default());
+            let skew = SignedDuration::from_secs(scenario.skew.get(number).copied().unwrap_or_default());
             let clock = Clock::counted(wall.checked_add(skew).unwrap_or(wall));
             tokio::task::spawn_local(lives(truth.clone(), number, clock))
         })
         .collect();
-    pass(&truth, &scene).await;
+    pass(&truth, &scenario).await;
     replicas.iter().for_each(tokio::task::JoinHandle::abort);
-    report(&truth.borrow(), scene)
+    report(&truth.borrow(), scenario)
 }
 
-async fn pass(truth: &Shared, scene: &Scene) {
-    let mut plan = faults::plan(scene).into_iter().peekable();
+async fn pass(truth: &Shared, scenario: &Scenario) {
+    let mut plan = faults::plan(scenario).into_iter().peekable();
     loop {
         sleep(Duration::from_millis(500)).await;
         let mut truth = truth.borrow_mut();
@@ -102,11 +102,11 @@ async fn pass(truth: &Shared, scene: &Scene) {
     }
 }
 
-fn report(truth: &Truth, scene: Scene) -> Report {
+fn report(truth: &Truth, scenario: Scenario) -> Report {
     let mut tally = truth.tally.clone();
-    (0..monotone::asked()).for_each(|_| tally.count("world decisions-asked-again"));
+    (0..monotone::asked()).for_each(|_| tally.count("cluster decisions-asked-again"));
     Report {
-        scene,
+        scenario,
         violations: truth.oracle.violations.clone(),
         trace: truth.trace.clone(),
         steps: truth.steps,

@@ -32,7 +32,7 @@ pub use self::{
 use crate::{
     oracle::{Oracle, monotone},
     random::Random,
-    scene::{Scene, Theme},
+    scenario::{Scenario, Theme},
     tally::Tally,
 };
 
@@ -40,7 +40,7 @@ pub type Shared = Rc<RefCell<Truth>>;
 
 #[derive(Debug)]
 pub struct Truth {
-    pub scene: Scene,
+    pub scenario: Scenario,
     pub clock: Clock,
     pub random: Random,
     pub machines: BTreeMap<String, Machine>,
@@ -90,9 +90,9 @@ pub struct Replica {
 
 impl Truth {
     #[must_use]
-    pub fn new(scene: Scene, clock: Clock) -> Self {
+    pub fn new(scenario: Scenario, clock: Clock) -> Self {
         let mut truth = Self {
-            random: Random::new(scene.seed),
+            random: Random::new(scenario.seed),
             machines: BTreeMap::new(),
             store: Store::default(),
             etcd: Etcd::default(),
@@ -101,11 +101,11 @@ impl Truth {
             backups: Backups::default(),
             blind_until: Moment::default(),
             tally: Tally::default(),
-            replicas: (0..scene.replicas).map(|_| Replica::default()).collect(),
+            replicas: (0..scenario.replicas).map(|_| Replica::default()).collect(),
             oracle: Oracle::default(),
             trace: Vec::new(),
             steps: 0,
-            scene,
+            scenario,
             clock,
         };
         truth.populate();
@@ -153,7 +153,7 @@ impl Truth {
 
     /// A program ends with the power of its host.
     fn lose_hosts(&self) {
-        if self.scene.theme == Theme::ControlPlane {
+        if self.scenario.theme == Theme::ControlPlane {
             let hosts = self.machines.values().zip(&self.replicas);
             hosts.filter(|(machine, _)| !machine.on).for_each(|(_, replica)| replica.dead.notify_one());
         }

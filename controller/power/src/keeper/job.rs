@@ -38,7 +38,7 @@ pub enum Ending {
     /// Its own time was over.
     TimedOut,
     /// The leader's time was over, or the controller has gone.
-    Lifeline,
+    LeaseDeadline,
     /// Nothing was executed; why.
     NotStarted(String),
     /// It would not even be killed (it waits in the kernel): it may still do something.

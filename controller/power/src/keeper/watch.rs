@@ -104,7 +104,7 @@ async fn until_its_end(child: &mut Child, pid: Pid, times: &mut Times, mut words
             line = words.next_line() => match line {
                 Ok(Some(line)) => times.heard(&line),
                 // The controller has gone, or has given it up.
-                _ => return kill(child, pid, asked.unwrap_or(Ending::Lifeline)).await,
+                _ => return kill(child, pid, asked.unwrap_or(Ending::LeaseDeadline)).await,
             },
             status = child.wait() => return match (asked, status) {
                 (Some(ending), _) => Ended::ByUs(ending),
@@ -154,7 +154,7 @@ impl Times {
     fn over(&self, later: u64) -> Option<Ending> {
         let now = boottime_millis();
         if now.saturating_add(GRACE_MILLIS) >= self.until.saturating_add(later) {
-            return Some(Ending::Lifeline);
+            return Some(Ending::LeaseDeadline);
         }
         (now >= self.deadline.saturating_add(later)).then_some(Ending::TimedOut)
     }

@@ -1,6 +1,6 @@
 //! A machine with several supplies of which only some were turned off.
 
-use nodewell_reconcile::{cluster::Configuration, lifeline::Lifeline};
+use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
 use nodewell_remediation::{
     action::Failed,
     method::{Act, Call, Plug, Ready},
@@ -18,7 +18,7 @@ impl<C: Configuration> NativePower<C> {
         ready: &Ready,
         (call, act, failed): (&Call, Act, Failed),
         done: &[String],
-        life: &Lifeline,
+        lease_deadline: &LeaseDeadline,
     ) -> Failed {
         let untouched = matches!(failed, Failed::NotBegun(_));
         let failed = begun(failed, done);
@@ -27,7 +27,7 @@ impl<C: Configuration> NativePower<C> {
         }
         let mut undone = Vec::new();
         for call in done.iter().filter_map(|name| ready.calls.get(name)) {
-            undone.push(match self.on_again(ready, call, life).await {
+            undone.push(match self.on_again(ready, call, lease_deadline).await {
                 Ok(()) => format!("{} was turned on again", call.name),
                 Err(why) => format!("{} stays off: {}", call.name, words(why)),
             });
@@ -41,10 +41,10 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// By the method itself, or by the one that turns the same plug on.
-    async fn on_again(&self, ready: &Ready, off: &Call, life: &Lifeline) -> Result<(), Failed> {
+    async fn on_again(&self, ready: &Ready, off: &Call, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         let mut candidates = ready.power(Act::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
         let missing = || Failed::NotBegun("no method turns it on".to_owned());
-        self.run((&ready.node, candidates.next().ok_or_else(missing)?), Act::On, life).await
+        self.run((&ready.node, candidates.next().ok_or_else(missing)?), Act::On, lease_deadline).await
     }
 }
 

@@ -77,34 +77,34 @@ fn clock() -> impl Fn() -> Now {
     move || Now { moment: Moment(start.elapsed()), wall: jiff::Timestamp::UNIX_EPOCH }
 }
 
-fn life(until: u64) -> (watch::Sender<Moment>, Lifeline) {
+fn lease_deadline(until: u64) -> (watch::Sender<Moment>, LeaseDeadline) {
     let (sender, receiver) = watch::channel(Moment(Duration::from_secs(until)));
-    (sender, Lifeline::new(1, receiver))
+    (sender, LeaseDeadline::new(1, receiver))
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_fits_is_approved_once_and_what_does_not_waits_for_a_person() {
     let double = Double::of(vec![request("n1", "n1"), request("n2", "n3")]);
-    let (_keep, life) = life(60);
+    let (_keep, lease_deadline) = lease_deadline(60);
     let mut approver = Approver::new(double.clone(), Rule::default());
-    approver.round(&clock(), &life).await;
-    approver.round(&clock(), &life).await;
+    approver.round(&clock(), &lease_deadline).await;
+    approver.round(&clock(), &lease_deadline).await;
     let message = "asked by system:node:n1, for node n1 and nothing else".to_owned();
     assert_eq!(*double.decisions.borrow(), [("nodewell-n1-0".to_owned(), "approved", message)]);
     let waiting: Vec<&str> = approver.waiting().map(|(_, refusal)| refusal.reason()).collect();
     assert_eq!(waiting, ["AnotherNode"]);
     assert_eq!(*approver.refused(), [("AnotherNode", 1)].into(), "once");
     double.all.borrow_mut().clear();
-    approver.round(&clock(), &life).await;
+    approver.round(&clock(), &lease_deadline).await;
     assert_eq!(approver.waiting().count(), 0, "it was collected");
 }
 
 #[tokio::test(start_paused = true)]
 async fn forgeries_are_denied_only_if_the_operator_says_so() {
     let double = Double::of(vec![request("n2", "n3")]);
-    let (_keep, life) = life(60);
+    let (_keep, lease_deadline) = lease_deadline(60);
     let mut approver = Approver::new(double.clone(), Rule { deny_forged: true, ..Rule::default() });
-    approver.round(&clock(), &life).await;
+    approver.round(&clock(), &lease_deadline).await;
     assert_eq!(double.decisions.borrow()[0].1, "denied");
     assert_eq!(approver.counts(), Counts { denied: 1, ..Counts::default() });
 }
@@ -112,14 +112,14 @@ async fn forgeries_are_denied_only_if_the_operator_says_so() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_decision_is_tried_again_and_a_lost_race_is_no_failure() {
     let double = Double::of(vec![request("n1", "n1")]);
-    let (_keep, life) = life(60);
+    let (_keep, lease_deadline) = lease_deadline(60);
     let mut approver = Approver::new(double.clone(), Rule::default());
     *double.failure.borrow_mut() = Some(Failure::Conflict("changed".into()));
-    approver.round(&clock(), &life).await;
+    approver.round(&clock(), &lease_deadline).await;
     assert_eq!(approver.counts(), Counts::default());
     *double.failure.borrow_mut() = Some(Failure::NoAnswer("timeout".into()));
-    approver.round(&clock(), &life).await;
-    approver.round(&clock(), &life).await;
+    approver.round(&clock(), &lease_deadline).await;
+    approver.round(&clock(), &lease_deadline).await;
     assert_eq!(approver.counts(), Counts { approved: 1, failures: 1, ..Counts::default() });
 }
 
@@ -127,12 +127,12 @@ async fn a_failed_decision_is_tried_again_and_a_lost_race_is_no_failure() {
 async fn a_flood_is_taken_in_portions_until_the_term_is_over() {
     let all = (0..120).map(|number| request(&format!("n{number}"), &format!("n{number}"))).collect();
     let double = Double::of(all);
-    let (_keep, lifeline) = life(7);
+    let (_keep, lease_deadline) = lease_deadline(7);
     let mut approver = Approver::new(double.clone(), Rule::default());
-    let run = approver.run(clock(), lifeline, |_| {});
+    let run = approver.run(clock(), lease_deadline, |_| {});
     assert!(tokio::time::timeout(Duration::from_secs(60), run).await.is_ok(), "it ends with the term");
     assert_eq!(double.decisions.borrow().len(), 100, "at 0 and 5 s");
-    let (_keep, over) = life(0);
+    let (_keep, over) = lease_deadline(0);
     approver.round(&clock(), &over).await;
     assert_eq!(double.decisions.borrow().len(), 100);
 }

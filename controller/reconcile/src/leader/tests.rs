@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use nodewell_remediation::api::fence::NodeFence;
 
 use super::*;
-use crate::world::{Limits, Source};
+use crate::cache::{Limits, Source};
 
 /// Only the Lease; everything else is not asked for by an election.
 #[derive(Debug, Clone, Default)]
@@ -48,10 +48,10 @@ impl Election for OneLease {
 }
 
 /// A cache that has listed its records: there are none.
-fn informed(clock: Clock) -> World {
-    let world = World::new(clock, Limits::default());
-    world.listed(Source::Fences, &Default::default());
-    world
+fn informed(clock: Clock) -> Cache {
+    let cache = Cache::new(clock, Limits::default());
+    cache.listed(Source::Fences, &Default::default());
+    cache
 }
 
 fn candidate<'a>(cluster: &'a OneLease, name: &str, wall: i64) -> (Candidate<'a, OneLease>, Term) {
@@ -64,7 +64,7 @@ async fn run_for(candidate: &mut Candidate<'_, OneLease>, secs: u64) {
 }
 
 fn leads(term: &Term) -> Option<u64> {
-    term.borrow().as_ref().map(|life| life.epoch)
+    term.borrow().as_ref().map(|lease_deadline| lease_deadline.epoch)
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,18 +91,18 @@ async fn anothers_lease_runs_out_by_our_own_watch_whatever_the_clocks_say() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lifeline_ends_before_another_can_begin() {
+async fn the_lease_deadline_ends_before_another_can_begin() {
     let cluster = OneLease::default();
     let (mut one, first) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;
-    let life = first.borrow().clone().expect("it leads");
+    let lease_deadline = first.borrow().clone().expect("it leads");
     let clock = one.clock;
     // It is stopped here and renews no more.
     let (mut two, second) = candidate(&cluster, "two", 0);
     while leads(&second).is_none() {
         run_for(&mut two, 1).await;
     }
-    assert!(!life.holds(clock.moment()), "two would lead");
+    assert!(!lease_deadline.is_ahead(clock.moment()), "two would lead");
     run_for(&mut one, 3).await;
     assert_eq!(leads(&first), None, "it went on and noticed");
 }
@@ -151,7 +151,7 @@ async fn a_lease_made_again_does_not_count_from_the_start() {
     let mut fence = NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
     fence.metadata.name = "a".into();
     fence.status.epoch = 7;
-    one.world.apply_fence(fence);
+    one.cache.apply_fence(fence);
     run_for(&mut one, 18).await;
     assert_eq!(leads(&term), Some(8));
 }
@@ -166,20 +166,20 @@ async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_tha
     let cluster = OneLease::default();
     let (mut one, _) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;
-    one.world.leave(a_ledger(30));
+    one.cache.leave(a_ledger(30));
     run_for(&mut one, 3).await;
     // It ends without a message. The next one's clock is years ahead, and it waits for its own 15 s.
     let (mut two, term) = candidate(&cluster, "two", 1_000_000_000);
     run_for(&mut two, 18).await;
     assert_eq!(leads(&term), Some(2));
-    let found = serde_json::to_value(two.world.inherited()).unwrap();
+    let found = serde_json::to_value(two.cache.inherited()).unwrap();
     let age = found["pods"][0]["age"].as_u64().unwrap();
     assert!((45..=48).contains(&age), "{found}");
     // Until it has decided something itself, it hands on what it found.
     two.resign().await;
     let (mut three, term) = candidate(&cluster, "three", 0);
     run_for(&mut three, 1).await;
-    assert_eq!((leads(&term), three.world.inherited()), (Some(3), a_ledger(30)));
+    assert_eq!((leads(&term), three.cache.inherited()), (Some(3), a_ledger(30)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -191,5 +191,5 @@ async fn a_ledger_that_cannot_be_read_is_not_an_empty_one() {
     cluster.0.borrow_mut().version = 1;
     let (mut one, term) = candidate(&cluster, "one", 0);
     run_for(&mut one, 1).await;
-    assert_eq!((leads(&term), one.world.inherited()), (Some(1), nodewell_remediation::decide::Ledger::lost()));
+    assert_eq!((leads(&term), one.cache.inherited()), (Some(1), nodewell_remediation::decide::Ledger::lost()));
 }

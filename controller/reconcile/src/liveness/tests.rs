@@ -147,9 +147,9 @@ fn clock() -> impl Fn() -> Now {
     }
 }
 
-fn life(until: u64) -> (watch::Sender<Moment>, Lifeline) {
+fn lease_deadline(until: u64) -> (watch::Sender<Moment>, LeaseDeadline) {
     let (sender, receiver) = watch::channel(Moment(Duration::from_secs(until)));
-    (sender, Lifeline::new(3, receiver))
+    (sender, LeaseDeadline::new(3, receiver))
 }
 
 fn reconciler(double: &Double) -> Liveness<Double> {
@@ -164,10 +164,10 @@ fn one_of_three() -> Snapshot {
 #[tokio::test(start_paused = true)]
 async fn a_silent_agents_conditions_become_unknown_once() {
     let double = Double::new(3);
-    let (_keep, life) = life(9_999);
+    let (_keep, lease_deadline) = lease_deadline(9_999);
     let (clock, mut reconciler) = (clock(), reconciler(&double));
-    reconciler.round(&one_of_three(), &clock, &life).await;
-    reconciler.round(&one_of_three(), &clock, &life).await;
+    reconciler.round(&one_of_three(), &clock, &lease_deadline).await;
+    reconciler.round(&one_of_three(), &clock, &lease_deadline).await;
     assert_eq!(double.status("n1"), "Unknown");
     assert_eq!(double.status("n2"), "True");
     assert_eq!(double.on("n1", |server| (server.version, server.told.clone())), (2, vec!["AgentSilent".to_owned()]));
@@ -178,9 +178,9 @@ async fn a_silent_agents_conditions_become_unknown_once() {
 async fn an_agent_that_returns_between_read_and_write_wins() {
     let double = Double::new(3);
     double.on("n1", |server| server.between = Some(Server::agent_returns));
-    let (_keep, life) = life(9_999);
+    let (_keep, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
-    reconciler.round(&one_of_three(), &clock(), &life).await;
+    reconciler.round(&one_of_three(), &clock(), &lease_deadline).await;
     assert_eq!(double.status("n1"), "False", "its own word");
     assert_eq!(reconciler.counts(), Counts { conflicts: 1, ..Counts::default() });
     assert!(double.on("n1", |server| server.told.is_empty()));
@@ -190,9 +190,9 @@ async fn an_agent_that_returns_between_read_and_write_wins() {
 async fn an_agent_that_returned_before_the_read_is_not_written_over() {
     let double = Double::new(3);
     double.on("n1", Server::agent_returns);
-    let (_keep, life) = life(9_999);
+    let (_keep, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
-    reconciler.round(&one_of_three(), &clock(), &life).await;
+    reconciler.round(&one_of_three(), &clock(), &lease_deadline).await;
     assert_eq!(double.status("n1"), "False");
     assert_eq!(reconciler.counts(), Counts::default());
 }
@@ -200,9 +200,9 @@ async fn an_agent_that_returned_before_the_read_is_not_written_over() {
 #[tokio::test(start_paused = true)]
 async fn a_returned_agent_takes_everything_back_and_may_fall_silent_again() {
     let double = Double::new(3);
-    let (_keep, life) = life(9_999);
+    let (_keep, lease_deadline) = lease_deadline(9_999);
     let (clock, mut reconciler) = (clock(), reconciler(&double));
-    reconciler.round(&one_of_three(), &clock, &life).await;
+    reconciler.round(&one_of_three(), &clock, &lease_deadline).await;
     double.on("n1", Server::agent_returns);
     assert_eq!(double.status("n1"), "False");
     // Its heartbeat is seen, and then nothing for a day.
@@ -213,8 +213,8 @@ async fn a_returned_agent_takes_everything_back_and_may_fall_silent_again() {
     for number in 2..=3 {
         later.agent_leases.get_mut(&format!("n{number}")).unwrap().seen = clock().moment;
     }
-    let (_keep, life) = self::life(999_999);
-    reconciler.round(&later, &clock, &life).await;
+    let (_keep, lease_deadline) = self::lease_deadline(999_999);
+    reconciler.round(&later, &clock, &lease_deadline).await;
     assert_eq!(double.status("n1"), "Unknown");
     assert_eq!(reconciler.counts().silenced, 2);
 }
@@ -222,11 +222,11 @@ async fn a_returned_agent_takes_everything_back_and_may_fall_silent_again() {
 #[tokio::test(start_paused = true)]
 async fn many_are_written_one_after_the_other() {
     let double = Double::new(50);
-    let (_keep, life) = life(9_999);
+    let (_keep, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
     let some = snapshot(50, &|number| if number <= 20 { 0 } else { 290 });
     let start = Instant::now();
-    reconciler.round(&some, &clock(), &life).await;
+    reconciler.round(&some, &clock(), &lease_deadline).await;
     assert_eq!(reconciler.counts().silenced, 20);
     assert_eq!(start.elapsed(), Duration::from_millis(19 * 200));
 }
@@ -235,9 +235,9 @@ async fn many_are_written_one_after_the_other() {
 async fn more_than_half_at_once_is_blocked_and_nothing_is_even_read() {
     let double = Double::new(4);
     double.on("n1", |server| server.broken = Some(Failure::NoAnswer("it was asked".into())));
-    let (_keep, life) = life(9_999);
+    let (_keep, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
-    reconciler.round(&snapshot(4, &|number| if number <= 3 { 0 } else { 290 }), &clock(), &life).await;
+    reconciler.round(&snapshot(4, &|number| if number <= 3 { 0 } else { 290 }), &clock(), &lease_deadline).await;
     assert!(reconciler.blocked().unwrap().starts_with("3 of 4 agents went silent"));
     assert_eq!(reconciler.counts(), Counts::default());
 }
@@ -246,44 +246,45 @@ async fn more_than_half_at_once_is_blocked_and_nothing_is_even_read() {
 async fn a_failure_is_tried_again_after_a_minute_and_the_others_go_on() {
     let double = Double::new(5);
     double.on("n1", |server| server.broken = Some(Failure::NoAnswer("timeout".into())));
-    let (_keep, life) = life(9_999);
+    let (_keep, lease_deadline) = lease_deadline(9_999);
     let (clock, mut reconciler) = (clock(), reconciler(&double));
     let two = snapshot(5, &|number| if number <= 2 { 0 } else { 290 });
-    reconciler.round(&two, &clock, &life).await;
+    reconciler.round(&two, &clock, &lease_deadline).await;
     assert_eq!((double.status("n1"), double.status("n2")), ("True".into(), "Unknown".into()));
     double.on("n1", |server| server.broken = None);
-    reconciler.round(&two, &clock, &life).await;
+    reconciler.round(&two, &clock, &lease_deadline).await;
     assert_eq!(double.status("n1"), "True", "not at once");
     tokio::time::advance(Duration::from_mins(1)).await;
-    reconciler.round(&two, &clock, &life).await;
+    reconciler.round(&two, &clock, &lease_deadline).await;
     assert_eq!(double.status("n1"), "Unknown");
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_written_after_the_term() {
     let double = Double::new(3);
-    let (_keep, over) = life(300);
+    let (_keep, over) = lease_deadline(300);
     let mut reconciler = reconciler(&double);
     reconciler.round(&one_of_three(), &clock(), &over).await;
     assert_eq!(double.status("n1"), "True");
 
-    let (keep, life) = life(9_999);
+    let (keep, lease_deadline) = lease_deadline(9_999);
     drop(keep);
-    reconciler.run(one_of_three, clock(), life, |_| {}).await;
+    reconciler.run(one_of_three, clock(), lease_deadline, |_| {}).await;
     assert_eq!(double.status("n1"), "True", "it ends, and does nothing more");
 }
 
 #[tokio::test(start_paused = true)]
 async fn it_runs_until_the_term_ends() {
     let double = Double::new(3);
-    let (keep, life) = life(9_999);
+    let (keep, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
     let end = async move {
         tokio::time::sleep(Duration::from_secs(25)).await;
         drop(keep);
     };
     let told = RefCell::new(Vec::new());
-    let run = reconciler.run(one_of_three, clock(), life, |now| told.borrow_mut().push(now.counts().silenced));
+    let run =
+        reconciler.run(one_of_three, clock(), lease_deadline, |now| told.borrow_mut().push(now.counts().silenced));
     tokio::join!(run, end);
     assert_eq!(double.status("n1"), "Unknown");
     assert_eq!(double.on("n1", |server| server.applied.len()), 1);

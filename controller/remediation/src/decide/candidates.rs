@@ -36,10 +36,10 @@ struct Words<'a> {
 }
 
 pub(super) fn decide(pass: &mut Pass<'_>) {
-    let snapshot = pass.scene.snapshot;
+    let snapshot = pass.input.snapshot;
     let mut words = words(pass);
     let orphans = std::mem::take(&mut pass.memory.orphans);
-    pass.memory.tellings.forget(pass.scene.now.moment);
+    pass.memory.tellings.forget(pass.input.now.moment);
     for (name, node) in &snapshot.nodes {
         if snapshot.fences.contains_key(name) {
             continue;
@@ -55,7 +55,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
 
 fn words<'a>(pass: &Pass<'a>) -> BTreeMap<String, Words<'a>> {
     let mut all: BTreeMap<String, Words<'a>> = BTreeMap::new();
-    for policy in &pass.scene.snapshot.policies {
+    for policy in &pass.input.snapshot.policies {
         let judged = pass.memory.judged.get(&policy.name);
         for (name, answer) in judged.into_iter().flat_map(Judged::conspicuous) {
             all.entry(name.to_owned()).or_default().hear(policy, answer);
@@ -105,7 +105,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>)
 
 /// What blocks it, if that is news; the inputs are written only then.
 fn tell(pass: &mut Pass<'_>, of: (&Node, &Verdict), cause: impl FnOnce(&Pass<'_>) -> String) {
-    let now = pass.scene.now.moment;
+    let now = pass.input.now.moment;
     let mut tellings = std::mem::take(&mut pass.memory.tellings);
     let told = tellings.news(of, || cause(pass), now);
     pass.memory.tellings = tellings;
@@ -124,19 +124,19 @@ struct Candidate<'a> {
 /// Against the first step; later ones are asked for when their time comes.
 fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocker> {
     let policy = subject.policy;
-    let permits = guard::permits(&pass.scene, subject);
+    let permits = guard::permits(&pass.input, subject);
     let mut blockers = match policy.steps.first().map_or(Grade::Power, grade) {
         Grade::Isolate => permits.isolate,
         Grade::Drain => permits.drain,
         Grade::Power => permits.power,
     };
-    let held = pass.scene.now.moment.since(since);
+    let held = pass.input.now.moment.since(since);
     if held < policy.held_for {
         let held = show(Duration::from_secs(held.as_secs()));
         let text = format!("policy {} is true for {held}, spec.for is {}", policy.name, show(policy.held_for));
         blockers.push(Blocker::new(EVIDENCE_TOO_YOUNG, text));
     }
-    if pass.scene.snapshot.busy.contains(subject.name) {
+    if pass.input.snapshot.busy.contains(subject.name) {
         blockers.push(Blocker::new(BUSY, "a step is under way"));
     }
     blockers
@@ -144,13 +144,13 @@ fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocke
 
 fn give<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {
     let grade = if begins_harshly(&policy.steps) { Grade::Power } else { Grade::Isolate };
-    let now = pass.scene.now.moment;
-    pass.scene.tally.give(name, &policy.name, grade);
-    pass.scene.history.give(&policy.name, name, "", grade, now);
+    let now = pass.input.now.moment;
+    pass.input.tally.give(name, &policy.name, grade);
+    pass.input.history.give(&policy.name, name, "", grade, now);
 }
 
 fn open(pass: &mut Pass<'_>, candidate: Candidate<'_>) {
-    let fence = fence::opened(record(pass, candidate), pass.scene.now.wall);
+    let fence = fence::opened(record(pass, candidate), pass.input.now.wall);
     pass.decision.actions.push(Action::Open(Box::new(fence)));
 }
 
@@ -167,12 +167,12 @@ fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
             abort: false,
         },
         status: NodeFenceStatus {
-            since: Some(pass.scene.now.wall),
-            epoch: pass.scene.snapshot.epoch,
+            since: Some(pass.input.now.wall),
+            epoch: pass.input.snapshot.epoch,
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
             ours: orphans::marks(node, &policy.name),
-            earlier_cycles: pass.scene.history.cycles_of(name),
+            earlier_cycles: pass.input.history.cycles_of(name),
             ..NodeFenceStatus::default()
         },
     }
@@ -180,13 +180,13 @@ fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
 
 /// The inputs of the decision, in one line.
 fn cause(pass: &Pass<'_>, candidate: Candidate<'_>) -> String {
-    let now = pass.scene.now.moment;
+    let now = pass.input.now.moment;
     let ago = |since: Moment| show(Duration::from_secs(now.since(since).as_secs()));
     let ready = candidate.node.condition("Ready").map_or_else(
         || "no Ready condition".to_owned(),
         |ready| format!("Ready={} ({}) for {}", ready.status, ready.reason, ago(ready.seen)),
     );
-    let lease = pass.scene.snapshot.kubelet_leases.get(candidate.name);
+    let lease = pass.input.snapshot.kubelet_leases.get(candidate.name);
     let lease =
         lease.map_or_else(|| "no kubelet Lease".to_owned(), |lease| format!("kubelet Lease {} old", ago(lease.seen)));
     format!("`{}` true for {}; {ready}, {lease}", candidate.policy.when.source(), ago(candidate.since))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Memory;
 pub use crate::guard::history::{Cycles, Ledger, moment as cycle_moment};
 use crate::{
-    guard::{history::History, weather::Weather},
+    guard::{history::History, storm::StormState},
     snapshot::Snapshot,
     time::Now,
 };
@@ -14,16 +14,16 @@ impl Memory {
     /// What the next leader has to know, in case there is one.
     #[must_use]
     pub fn ledger(&self, snapshot: &Snapshot, now: Now) -> Ledger {
-        let storms = self.weather.iter().map(|(policy, weather)| (policy.clone(), weather.past(now.moment)));
+        let storms = self.storms.iter().map(|(policy, state)| (policy.clone(), state.past(now.moment)));
         self.history.ledger(snapshot, now).with_storms(storms.collect())
     }
 
     /// As the leader before left it.
     #[must_use]
     pub fn inherited(ledger: &Ledger, now: Now) -> Self {
-        let weather = ledger.storms.iter();
-        let weather = weather.map(|(policy, past)| (policy.clone(), Weather::inherited(past, now.moment))).collect();
-        Self { history: History::inherited(ledger, now), weather, ..Self::default() }
+        let storms = ledger.storms.iter();
+        let storms = storms.map(|(policy, past)| (policy.clone(), StormState::inherited(past, now.moment))).collect();
+        Self { history: History::inherited(ledger, now), storms, ..Self::default() }
     }
 
     /// And what this replica saw itself: power cycles, by node, of records that are gone.

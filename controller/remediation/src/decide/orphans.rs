@@ -38,10 +38,10 @@ pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) 
     if !is_marked || !is_alive(pass, node) || is_blocked(pass, node) {
         return;
     }
-    let now = pass.scene.now.moment;
+    let now = pass.input.now.moment;
     let since = since.unwrap_or(now);
     pass.memory.orphans.insert(node.name.clone(), since);
-    let asker = asker(&pass.scene.snapshot.policies, node);
+    let asker = asker(&pass.input.snapshot.policies, node);
     let span = asker.map_or_else(|| Policy::default().healthy_for, |policy| policy.healthy_for);
     if now.since(since) < span {
         return pass.wake(since.plus(span));
@@ -52,13 +52,13 @@ pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) 
 
 /// Ready, and its Lease was renewed before our eyes: the boot that was to end is over, or never was to.
 fn is_alive(pass: &Pass<'_>, node: &Node) -> bool {
-    let lease = pass.scene.snapshot.kubelet_leases.get(&node.name);
-    node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.scene.now.moment) < kubelet::LIVES)
+    let lease = pass.input.snapshot.kubelet_leases.get(&node.name);
+    node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.input.now.moment) < kubelet::LIVES)
 }
 
 /// What a policy that cannot be read wanted of it is not known.
 fn is_blocked(pass: &Pass<'_>, node: &Node) -> bool {
-    let snapshot = pass.scene.snapshot;
+    let snapshot = pass.input.snapshot;
     let unreadable = match cordoned_by(node) {
         Some(by) => snapshot.unreadable_policies.contains_key(by),
         // A taint does not name its policy: it may be any of those.
@@ -88,12 +88,12 @@ fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
     NodeFence {
         metadata: Meta { name: node.name.clone(), ..Meta::default() },
         status: NodeFenceStatus {
-            since: Some(pass.scene.now.wall),
-            epoch: pass.scene.snapshot.epoch,
+            since: Some(pass.input.now.wall),
+            epoch: pass.input.snapshot.epoch,
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
             ours: marks(node, &policy),
-            earlier_cycles: pass.scene.history.cycles_of(&node.name),
+            earlier_cycles: pass.input.history.cycles_of(&node.name),
             ..NodeFenceStatus::default()
         },
         spec: NodeFenceSpec {

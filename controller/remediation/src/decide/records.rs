@@ -10,7 +10,7 @@ use crate::{
         fence::{Blocker, Irreversible, NodeFence, Phase},
         policy::Mode,
     },
-    fence::{Case, Next, Wanted, revival::Revival},
+    fence::{FenceInput, Next, Wanted, revival::Revival},
     guard::{
         self, Subject,
         history::moment,
@@ -46,7 +46,7 @@ pub(super) fn as_told(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered
 /// Those that have something in hand come first, then by name: no record that waits for a place waits for one behind
 /// it.
 pub(super) fn decide(pass: &mut Pass<'_>) {
-    let snapshot = pass.scene.snapshot;
+    let snapshot = pass.input.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
     pass.memory.revivals = revivals(pass);
     let by_hand = Policy { mode: Mode::Enforce, ..Policy::default() };
@@ -54,16 +54,16 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
         snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, Grade::Power));
     for (name, fence) in begun.into_iter().chain(waiting) {
         one(pass, name, fence, &by_hand);
-        pass.scene.tally.reserve(name, fence);
+        pass.input.tally.reserve(name, fence);
     }
 }
 
 fn revivals(pass: &Pass<'_>) -> BTreeMap<String, Revival> {
-    let snapshot = pass.scene.snapshot;
+    let snapshot = pass.input.snapshot;
     let seen = |name: &String| (snapshot.nodes.get(name), snapshot.kubelet_leases.get(name));
     let observe = |(name, fence)| {
         let before = pass.memory.revivals.get(name);
-        let revival = Revival::observe(before, fence, seen(name), pass.scene.now.moment)?;
+        let revival = Revival::observe(before, fence, seen(name), pass.input.now.moment)?;
         Some((name.clone(), revival))
     };
     snapshot.fences.iter().filter_map(observe).collect()
@@ -74,7 +74,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &P
     let asked = Asked::of(pass, name, fence, by_hand);
     let subject = Subject {
         name,
-        node: pass.scene.snapshot.nodes.get(name).filter(|node| node.uid == fence.spec.node_uid),
+        node: pass.input.snapshot.nodes.get(name).filter(|node| node.uid == fence.spec.node_uid),
         fence: Some(fence),
         policy: &asked.policy,
         unreadable: asked.unreadable.as_deref(),
@@ -83,7 +83,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &P
     };
     let mut verdict = begin_verdict(name, fence);
     verdict.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
-    if pass.scene.snapshot.busy.contains(name) {
+    if pass.input.snapshot.busy.contains(name) {
         verdict.blockers.push(Blocker::new(BUSY, "a step is under way"));
     } else {
         let next = next(pass, &subject, &asked, entered);
@@ -104,7 +104,7 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn of(pass: &Pass<'a>, name: &str, fence: &NodeFence, by_hand: &Policy) -> Self {
-        let (snapshot, wanted) = (pass.scene.snapshot, &fence.spec.policy);
+        let (snapshot, wanted) = (pass.input.snapshot, &fence.spec.policy);
         let known = snapshot.policies.iter().find(|policy| policy.name == *wanted);
         let answer = pass.memory.judged.get(wanted).and_then(|judged| judged.of(name)).cloned();
         let limits = || Cow::Owned(Policy { name: wanted.clone(), ..by_hand.clone() });
@@ -128,27 +128,27 @@ impl<'a> Asked<'a> {
 }
 
 fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Moment) -> Next {
-    let (snapshot, name) = (pass.scene.snapshot, subject.name);
+    let (snapshot, name) = (pass.input.snapshot, subject.name);
     let Some(fence) = subject.fence else { return Next::Wait { until: None, blockers: Vec::new() } };
-    (pass.automaton)(&Case {
+    (pass.automaton)(&FenceInput {
         fence,
         node: snapshot.nodes.get(name),
         kubelet_lease: snapshot.kubelet_leases.get(name),
         agent_lease: snapshot.agent_leases.get(name),
-        gathered: snapshot.cases.get(name).unwrap_or(&Gathered::default()),
+        gathered: snapshot.gathered.get(name).unwrap_or(&Gathered::default()),
         policy: asked.is_known.then_some(&*asked.policy),
         wanted: asked.wanted(fence),
-        permits: &guard::permits(&pass.scene, subject),
+        permits: &guard::permits(&pass.input, subject),
         entered,
         revival: pass.memory.revivals.get(name),
         epoch: snapshot.epoch,
-        now: pass.scene.now,
+        now: pass.input.now,
     })
 }
 
 /// Its timers count from here; another record of the name, another phase or step restarts them.
 fn enter(pass: &mut Pass<'_>, name: &str, fence: &NodeFence) -> Moment {
-    let now = pass.scene.now.moment;
+    let now = pass.input.now.moment;
     let seen = Entered {
         uid: fence.metadata.uid.clone(),
         phase: fence.status.phase,
@@ -188,7 +188,7 @@ fn begin_verdict(name: &str, fence: &NodeFence) -> Verdict {
 fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Verdict) {
     match next {
         Next::Act(_) if pass.is_idle() || is_left_alone(subject) => {
-            verdict.blockers.extend(guard::permits(&pass.scene, subject).power);
+            verdict.blockers.extend(guard::permits(&pass.input, subject).power);
         }
         Next::Act(action) => {
             count(pass, subject, &action);
@@ -209,18 +209,18 @@ fn is_left_alone(subject: &Subject<'_>) -> bool {
 
 /// What is given out counts for every node after it.
 fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
-    let Some((name, fence)) = pass.scene.snapshot.fences.get_key_value(subject.name) else { return };
-    let now = pass.scene.now.moment;
+    let Some((name, fence)) = pass.input.snapshot.fences.get_key_value(subject.name) else { return };
+    let now = pass.input.now.moment;
     let policy = &fence.spec.policy;
     if let Some(grade) = grade_of(action) {
-        pass.scene.tally.give(name, policy, grade);
-        pass.scene.history.give(policy, name, &fence.metadata.uid, grade, now);
+        pass.input.tally.give(name, policy, grade);
+        pass.input.history.give(policy, name, &fence.metadata.uid, grade, now);
     }
     if moves_pods(action) {
         // Those that DaemonSets own go with the taint, too. Pods that were not counted use up the whole rate.
-        let read = pass.scene.snapshot.cases.get(name).and_then(|case| case.pods.as_ref());
+        let read = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
         let pods = read.map_or(subject.policy.pods.count as usize, |(_, pods)| pods.len());
-        pass.scene.history.give_pods(policy, name, pods, now);
+        pass.input.history.give_pods(policy, name, pods, now);
     }
 }
 

@@ -58,7 +58,7 @@ fn policy(name: &str, steps: Vec<StepSpec>) -> Policy {
 }
 
 /// Ten nodes of which the first `dead` are dead, and these policies.
-fn world(dead: usize, policies: Vec<Policy>) -> Snapshot {
+fn snapshot_of(dead: usize, policies: Vec<Policy>) -> Snapshot {
     let mut snapshot = Snapshot { epoch: 1, policies, ..Snapshot::default() };
     snapshot.host.informed = true;
     for name in (0..10).map(|number| format!("n{number}")) {
@@ -69,24 +69,24 @@ fn world(dead: usize, policies: Vec<Policy>) -> Snapshot {
 }
 
 /// Takes the step if the guards allow it.
-fn greedy(case: &Case<'_>) -> Next {
-    let Some(step) = case.fence.spec.steps.get(case.fence.status.policy_step) else {
+fn greedy(input: &FenceInput<'_>) -> Next {
+    let Some(step) = input.fence.spec.steps.get(input.fence.status.policy_step) else {
         return Next::Wait { until: None, blockers: Vec::new() };
     };
     let (blockers, op) = match grade(step) {
-        Grade::Isolate => (&case.permits.isolate, Op::Reversible(ReversibleOp::Cordon)),
-        Grade::Drain => (&case.permits.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
-        Grade::Power => (&case.permits.power, Op::Irreversible(IrreversibleOp::PowerOff)),
+        Grade::Isolate => (&input.permits.isolate, Op::Reversible(ReversibleOp::Cordon)),
+        Grade::Drain => (&input.permits.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
+        Grade::Power => (&input.permits.power, Op::Irreversible(IrreversibleOp::PowerOff)),
     };
-    if !blockers.is_empty() || case.wanted != Wanted::Yes {
+    if !blockers.is_empty() || input.wanted != Wanted::Yes {
         return Next::Wait { until: None, blockers: blockers.clone() };
     }
-    let mut fence = Box::new(case.fence.clone());
+    let mut fence = Box::new(input.fence.clone());
     if matches!(op, Op::Reversible(_)) {
         return Next::Act(Action::Perform { fence, op });
     }
     fence.status.phase = Phase::PoweringOff;
-    fence.status.intent = Some(Intent { act: Irreversible::PowerOff, epoch: case.epoch, at: case.now.wall, pods: 0 });
+    fence.status.intent = Some(Intent { act: Irreversible::PowerOff, epoch: input.epoch, at: input.now.wall, pods: 0 });
     Next::Act(Action::Save { fence, why: Telling::normal("Intent", "") })
 }
 
@@ -125,8 +125,8 @@ fn store(snapshot: &mut Snapshot, decision: &Decision, second: i64) {
             let mut fence: NodeFence = (**fence).clone();
             fence.metadata.uid = format!("fence-{}", fence.metadata.name);
             fence.metadata.creation_timestamp = Some(wall(second));
-            let case = snapshot.cases.entry(fence.metadata.name.clone()).or_default();
-            case.pods = Some((at(second.unsigned_abs()), Vec::new()));
+            let gathered = snapshot.gathered.entry(fence.metadata.name.clone()).or_default();
+            gathered.pods = Some((at(second.unsigned_abs()), Vec::new()));
             snapshot.fences.insert(fence.metadata.name.clone(), fence);
         }
     }
@@ -134,7 +134,7 @@ fn store(snapshot: &mut Snapshot, decision: &Decision, second: i64) {
 
 #[test]
 fn a_dead_node_gets_a_record_that_says_why() {
-    let snapshot = world(1, vec![policy("p", vec![cordon(), power_cycle()])]);
+    let snapshot = snapshot_of(1, vec![policy("p", vec![cordon(), power_cycle()])]);
     let decision = run(&snapshot, Memory::default(), 1000);
     let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
     assert_eq!((fence.spec.node_name.as_str(), fence.spec.node_uid.as_str()), ("n0", "uid-n0"));
@@ -160,7 +160,7 @@ fn nothing_is_opened_where_nothing_may_be_done() {
         ("KillSwitch", |snapshot| snapshot.stopped = Some("a file".into())),
     ];
     for (word, change) in cases {
-        let mut snapshot = world(1, vec![policy("p", vec![cordon()])]);
+        let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon()])]);
         change(&mut snapshot);
         let decision = run(&snapshot, Memory::default(), 1000);
         assert_eq!(decision.actions, [], "{word}");
@@ -172,7 +172,7 @@ fn nothing_is_opened_where_nothing_may_be_done() {
 fn a_dry_run_says_what_a_run_would_do() {
     let mut policy = policy("p", vec![cordon()]);
     policy.cordon_budget.at_once = Some(1);
-    let mut snapshot = world(2, vec![policy]);
+    let mut snapshot = snapshot_of(2, vec![policy]);
     snapshot.dry_run = true;
     for second in 1000..1003 {
         let decision = run(&snapshot, Memory::default(), second);
@@ -184,7 +184,8 @@ fn a_dry_run_says_what_a_run_would_do() {
 
 #[test]
 fn evidence_has_to_hold_without_a_break() {
-    let mut snapshot = world(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
+    let mut snapshot =
+        snapshot_of(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
     assert_eq!(reasons(&first, "n0"), ["EvidenceTooYoung"]);
     assert_eq!(first.wake, Some(at(1001)));
@@ -203,7 +204,8 @@ fn evidence_has_to_hold_without_a_break() {
 
 #[test]
 fn another_predicate_or_another_node_begins_again() {
-    let mut snapshot = world(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
+    let mut snapshot =
+        snapshot_of(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
     let mut edited = snapshot.clone();
     edited.policies[0].when = Predicate::Cel(cel::Expression::compile("!(node.ready)").unwrap());
@@ -215,7 +217,7 @@ fn another_predicate_or_another_node_begins_again() {
 #[test]
 fn the_first_policy_by_name_has_the_say() {
     let first = Policy { mode: Mode::Observe, ..policy("a", vec![cordon()]) };
-    let snapshot = world(1, vec![first, policy("b", vec![cordon()])]);
+    let snapshot = snapshot_of(1, vec![first, policy("b", vec![cordon()])]);
     let decision = run(&snapshot, Memory::default(), 1000);
     assert_eq!(decision.actions, []);
     let verdict = &decision.verdicts[0];
@@ -234,7 +236,7 @@ impl Judge for Fails {
 #[test]
 fn an_error_blocks_its_node_and_no_other() {
     let broken = Policy { when: Predicate::Other(Arc::new(Fails)), ..policy("a", vec![cordon()]) };
-    let snapshot = world(2, vec![broken, policy("b", vec![cordon()])]);
+    let snapshot = snapshot_of(2, vec![broken, policy("b", vec![cordon()])]);
     let decision = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&decision), ["n1"]);
     assert_eq!(reasons(&decision, "n0"), ["PredicateError"]);
@@ -244,7 +246,7 @@ fn an_error_blocks_its_node_and_no_other() {
 #[test]
 fn a_storm_opens_nothing_and_goes_on_with_nothing_new() {
     let storm = Storm { unhealthy: Quota::Percent(30), ..policy("p", vec![]).storm };
-    let mut snapshot = world(2, vec![Policy { storm, ..policy("p", vec![cordon(), power_cycle()]) }]);
+    let mut snapshot = snapshot_of(2, vec![Policy { storm, ..policy("p", vec![cordon(), power_cycle()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&first), ["n0", "n1"]);
     store(&mut snapshot, &first, 1000);
@@ -260,8 +262,8 @@ fn a_storm_opens_nothing_and_goes_on_with_nothing_new() {
 #[test]
 fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
     let storm = Storm { unhealthy: Quota::Percent(10), ..policy("p", vec![]).storm };
-    let whole = world(1, vec![Policy { storm, ..policy("p", vec![cordon()]) }]);
-    let stormy = world(2, whole.policies.clone());
+    let whole = snapshot_of(1, vec![Policy { storm, ..policy("p", vec![cordon()]) }]);
+    let stormy = snapshot_of(2, whole.policies.clone());
     let spoilt = |snapshot: &Snapshot| Snapshot {
         policies: Vec::new(),
         unreadable_policies: [("p".to_owned(), "spec.when: Syntax error".to_owned())].into(),
@@ -271,7 +273,7 @@ fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
     type Spoil<'a> = &'a dyn Fn(&Snapshot) -> Snapshot;
     for spoil in [&spoilt as Spoil<'_>, &gone] {
         // It was there before a storm that came and went without it.
-        let before = run(&world(0, whole.policies.clone()), Memory::default(), 1000);
+        let before = run(&snapshot_of(0, whole.policies.clone()), Memory::default(), 1000);
         let during = run(&spoil(&stormy), before.memory, 1010);
         let after = run(&spoil(&whole), during.memory, 1020);
         let mended = run(&whole, after.memory, 1030);
@@ -287,7 +289,7 @@ fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
 
 #[test]
 fn storms_of_a_policy_that_stays_away_are_forgotten() {
-    let whole = world(1, vec![policy("p", vec![cordon()])]);
+    let whole = snapshot_of(1, vec![policy("p", vec![cordon()])]);
     let gone = Snapshot { policies: Vec::new(), ..whole.clone() };
     let unreadable = [("p".to_owned(), "spec.when: Syntax error".to_owned())].into();
     let spoilt = Snapshot { unreadable_policies: unreadable, ..gone.clone() };
@@ -295,8 +297,8 @@ fn storms_of_a_policy_that_stays_away_are_forgotten() {
     for (there, days) in [(&gone, false), (&spoilt, true)] {
         let memory = run(&whole, Memory::default(), 1000).memory;
         let memory = run(there, run(there, memory, 1001).memory, 1000 + day).memory;
-        assert!(memory.weather.contains_key("p"));
-        assert_eq!(run(there, memory, 1001 + day).memory.weather.contains_key("p"), days);
+        assert!(memory.storms.contains_key("p"));
+        assert_eq!(run(there, memory, 1001 + day).memory.storms.contains_key("p"), days);
     }
 }
 
@@ -304,7 +306,7 @@ fn storms_of_a_policy_that_stays_away_are_forgotten() {
 fn one_hundred_and_fifty_cordons_need_one_pass() {
     let mut policy = policy("p", vec![cordon()]);
     (policy.cordon_budget.cluster, policy.cordon_budget.zone) = (Quota::Percent(10), Quota::Percent(100));
-    let mut snapshot = world(0, vec![policy]);
+    let mut snapshot = snapshot_of(0, vec![policy]);
     snapshot.nodes = (0..1500).map(|number| format!("n{number:04}")).map(|name| (name.clone(), node(&name))).collect();
     snapshot.nodes.values_mut().take(150).for_each(kill);
     assert_eq!(opened(&run(&snapshot, Memory::default(), 1000)).len(), 150);
@@ -314,7 +316,7 @@ fn one_hundred_and_fifty_cordons_need_one_pass() {
 
 #[test]
 fn a_record_goes_on_by_its_policy_and_no_other() {
-    let mut snapshot = world(1, vec![policy("p", vec![cordon(), power_cycle()])]);
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon(), power_cycle()])]);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
     let go_on = |snapshot: &Snapshot| run(snapshot, first.memory.clone(), 1010);
@@ -340,7 +342,7 @@ fn a_record_goes_on_by_its_policy_and_no_other() {
 
 #[test]
 fn nothing_is_given_out_for_a_busy_or_skipped_node() {
-    let mut snapshot = world(1, vec![policy("p", vec![cordon()])]);
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon()])]);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
     let mut busy = snapshot.clone();
@@ -356,7 +358,7 @@ fn nothing_is_given_out_for_a_busy_or_skipped_node() {
 
 #[test]
 fn what_is_needed_of_a_node_is_asked_for() {
-    let mut snapshot = world(1, vec![policy("p", vec![cordon(), power_cycle()])]);
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon(), power_cycle()])]);
     let first = run(&snapshot, Memory::default(), 1000);
     assert!(first.wants.is_empty(), "nothing before a record is open");
     store(&mut snapshot, &first, 1000);
@@ -371,10 +373,10 @@ fn what_is_needed_of_a_node_is_asked_for() {
 
 #[test]
 fn a_phase_is_entered_when_it_is_first_seen() {
-    fn wait(case: &Case<'_>) -> Next {
-        Next::Wait { until: Some(case.entered.plus(Duration::from_secs(60))), blockers: Vec::new() }
+    fn wait(input: &FenceInput<'_>) -> Next {
+        Next::Wait { until: Some(input.entered.plus(Duration::from_secs(60))), blockers: Vec::new() }
     }
-    let mut snapshot = world(1, vec![policy("p", vec![cordon()])]);
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon()])]);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
     let wake = |snapshot: &Snapshot, memory: Memory, second| decide_by(wait, snapshot, memory, now(second));
@@ -388,7 +390,7 @@ fn a_phase_is_entered_when_it_is_first_seen() {
 
 #[test]
 fn a_well_cluster_sleeps() {
-    assert_eq!(run(&world(0, vec![policy("p", vec![cordon()])]), Memory::default(), 1000).wake, None);
+    assert_eq!(run(&snapshot_of(0, vec![policy("p", vec![cordon()])]), Memory::default(), 1000).wake, None);
 }
 
 #[test]
@@ -396,7 +398,7 @@ fn the_shipped_policy_for_dead_nodes_waits_for_the_lease_only() {
     let text = include_str!("../../../../docs/examples/policies/dead-nodes.yaml");
     let mut shipped: RemediationPolicy = serde_saphyr::from_str(text).unwrap();
     shipped.spec.mode = Mode::Enforce;
-    let mut snapshot = world(0, vec![Policy::compile(&shipped).unwrap()]);
+    let mut snapshot = snapshot_of(0, vec![Policy::compile(&shipped).unwrap()]);
     snapshot.nodes = (0..100).map(|number| format!("n{number:03}")).map(|name| (name.clone(), node(&name))).collect();
     let lease = |second| crate::facts::LeaseView {
         resource_version: String::new(),

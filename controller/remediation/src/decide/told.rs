@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{Memory, judged, records};
 use crate::{
     facts::{Node, Truth},
-    guard::weather::Weather,
+    guard::storm::StormState,
     policy::{Policy, selector},
     snapshot::{EventsSeen, Snapshot},
     time::{Moment, Now},
@@ -29,7 +29,7 @@ impl Memory {
                 let onset = node.condition("Ready").map_or(now.moment, |ready| ready.seen);
                 unwell.entry(&node.name).and_modify(|since| *since = onset.min(*since)).or_insert(onset);
             }
-            memory.weather.insert(policy.name.clone(), Weather::as_told(&policy.storm, &unwell, now.moment));
+            memory.storms.insert(policy.name.clone(), StormState::as_told(&policy.storm, &unwell, now.moment));
             memory.judged.insert(policy.name.clone(), judged);
         }
         memory

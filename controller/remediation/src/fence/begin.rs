@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    Case, Next, Wanted,
+    FenceInput, Next, Wanted,
     blockers::{pause, wait},
     interrupt::{own_node, without_policy},
     record::{Draft, act},
@@ -29,12 +29,12 @@ pub(super) const LAST_WAIT: Duration = Duration::from_secs(300);
 pub(super) const RESTARTS: u32 = 5;
 
 /// Remembers what the node was before the first act.
-pub(super) fn pending(case: &Case<'_>) -> Next {
-    let blockers = unwanted(case);
+pub(super) fn pending(input: &FenceInput<'_>) -> Next {
+    let blockers = unwanted(input);
     if !blockers.is_empty() {
-        return wait(case, blockers, None);
+        return wait(input, blockers, None);
     }
-    enter_step(case, 0, Draft::of(case), "opened")
+    enter_step(input, 0, Draft::of(input), "opened")
 }
 
 /// A record that is about to be opened begins with its first step at once: that is one write less before a node that is
@@ -46,17 +46,17 @@ pub(super) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
 }
 
 /// Goes to the step `index`, or waits after the last one.
-pub(super) fn enter_step(case: &Case<'_>, index: usize, mut draft: Draft, why: &str) -> Next {
-    let Some(step) = steps::at(case.fence, index) else {
-        let last = case.fence.spec.steps.len().saturating_sub(1);
+pub(super) fn enter_step(input: &FenceInput<'_>, index: usize, mut draft: Draft, why: &str) -> Next {
+    let Some(step) = steps::at(input.fence, index) else {
+        let last = input.fence.spec.steps.len().saturating_sub(1);
         return draft.with(|status| status.policy_step = last).enter(Phase::Waiting, "every step was taken").save();
     };
     let phase = match step {
         Ok(step) => step.phase(),
-        Err(blocker) => return wait(case, vec![blocker], None),
+        Err(blocker) => return wait(input, vec![blocker], None),
     };
     let status = draft.status();
-    if let Some(node) = own_node(case).filter(|_| status.off.is_none()) {
+    if let Some(node) = own_node(input).filter(|_| status.off.is_none()) {
         status.boot_id.clone_from(&node.boot_id);
         status.system_uuid.clone_from(&node.system_uuid);
     }
@@ -64,14 +64,14 @@ pub(super) fn enter_step(case: &Case<'_>, index: usize, mut draft: Draft, why: &
 }
 
 /// What speaks against going on at all.
-pub(super) fn unwanted(case: &Case<'_>) -> Vec<Blocker> {
+pub(super) fn unwanted(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = Vec::new();
-    if without_policy(case) {
+    if without_policy(input) {
         let message =
-            format!("policy {:?} is gone or cannot be read; mend it or abort this record", case.fence.spec.policy);
+            format!("policy {:?} is gone or cannot be read; mend it or abort this record", input.fence.spec.policy);
         blockers.push(Blocker::new(POLICY_UNREADABLE, message));
     }
-    match case.wanted {
+    match input.wanted {
         Wanted::Yes => {}
         Wanted::No { .. } => {
             blockers.push(Blocker::new(PREDICATE_FALSE, "the policy's predicate is true of it no more"))
@@ -81,149 +81,149 @@ pub(super) fn unwanted(case: &Case<'_>) -> Vec<Blocker> {
     blockers
 }
 
-pub(super) fn isolating(case: &Case<'_>) -> Next {
-    match steps::current(case.fence) {
-        Some(Ok(PolicyStep::Taint(step))) => tainting(case, step),
-        Some(Ok(PolicyStep::Cordon)) => cordoning(case),
-        Some(Err(blocker)) => wait(case, vec![blocker], None),
+pub(super) fn isolating(input: &FenceInput<'_>) -> Next {
+    match steps::current(input.fence) {
+        Some(Ok(PolicyStep::Taint(step))) => tainting(input, step),
+        Some(Ok(PolicyStep::Cordon)) => cordoning(input),
+        Some(Err(blocker)) => wait(input, vec![blocker], None),
         Some(Ok(PolicyStep::Drain(_) | PolicyStep::Power { .. } | PolicyStep::Reap { .. })) | None => {
-            enter_step(case, case.fence.status.policy_step, Draft::of(case), "this step is another one")
+            enter_step(input, input.fence.status.policy_step, Draft::of(input), "this step is another one")
         }
     }
 }
 
 /// The taint is remembered as ours before it is set, so that it is not forgotten whatever happens in between.
-fn tainting(case: &Case<'_>, step: &TaintStep) -> Next {
+fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
     let taint = steps::taint(step);
-    let there = own_node(case).is_some_and(|node| has(&node.taints, &taint));
-    let ours = has(&case.fence.status.ours.taints, &taint);
+    let there = own_node(input).is_some_and(|node| has(&node.taints, &taint));
+    let ours = has(&input.fence.status.ours.taints, &taint);
     if there {
         let why = if ours { "tainted" } else { "another client's taint was there" };
-        return step_done(case, Draft::of(case), why);
+        return step_done(input, Draft::of(input), why);
     }
-    let blockers = isolation_blockers(case);
+    let blockers = isolation_blockers(input);
     if !blockers.is_empty() {
-        return wait(case, blockers, None);
+        return wait(input, blockers, None);
     }
     if ours {
-        return back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Taint(taint)));
+        return back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Taint(taint)));
     }
     let text = format!("taint {}", taint.key);
-    Draft::of(case).note("TaintMeant", text).with(|status| status.ours.taints.push(taint)).save()
+    Draft::of(input).note("TaintMeant", text).with(|status| status.ours.taints.push(taint)).save()
 }
 
 /// The cordon carries our mark, which is memory enough.
-fn cordoning(case: &Case<'_>) -> Next {
-    if case.fence.status.ours.cordon && own_node(case).is_some_and(|node| node.unschedulable) {
-        return step_done(case, Draft::of(case), "cordoned");
+fn cordoning(input: &FenceInput<'_>) -> Next {
+    if input.fence.status.ours.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
+        return step_done(input, Draft::of(input), "cordoned");
     }
-    let blockers = isolation_blockers(case);
+    let blockers = isolation_blockers(input);
     if !blockers.is_empty() {
-        return wait(case, blockers, None);
+        return wait(input, blockers, None);
     }
-    back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Cordon))
+    back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Cordon))
 }
 
-fn isolation_blockers(case: &Case<'_>) -> Vec<Blocker> {
-    let mut blockers = unwanted(case);
-    blockers.extend(case.permits.isolate.iter().cloned());
+fn isolation_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
+    let mut blockers = unwanted(input);
+    blockers.extend(input.permits.isolate.iter().cloned());
     blockers
 }
 
 /// Between two tries of a step that failed and can be tried again at will.
-pub(super) fn back_off(case: &Case<'_>) -> Option<Next> {
-    let status = &case.fence.status;
+pub(super) fn back_off(input: &FenceInput<'_>) -> Option<Next> {
+    let status = &input.fence.status;
     let tried = status.tried.filter(|_| status.failures > 0)?;
-    let by_wall = Duration::try_from(case.now.wall.duration_since(tried));
+    let by_wall = Duration::try_from(input.now.wall.duration_since(tried));
     let since = match by_wall {
-        Ok(since) if status.epoch == case.epoch => since,
+        Ok(since) if status.epoch == input.epoch => since,
         // Another leader's clock says nothing of ours, nor does ours that was set back since.
-        Ok(_) | Err(_) => case.now.moment.since(case.entered),
+        Ok(_) | Err(_) => input.now.moment.since(input.entered),
     };
     let left = super::doubt::delay(status.failures).checked_sub(since).filter(|left| !left.is_zero())?;
-    Some(pause(case, case.now.moment.plus(left)))
+    Some(pause(input, input.now.moment.plus(left)))
 }
 
 /// What is left of the drain's time: the wall clock counts too, so that a new leader does not begin it again.
-pub(super) fn draining(case: &Case<'_>) -> Next {
-    let step = match steps::current(case.fence) {
+pub(super) fn draining(input: &FenceInput<'_>) -> Next {
+    let step = match steps::current(input.fence) {
         Some(Ok(PolicyStep::Drain(step))) => step,
-        Some(Err(blocker)) => return wait(case, vec![blocker], None),
+        Some(Err(blocker)) => return wait(input, vec![blocker], None),
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Power { .. } | PolicyStep::Reap { .. }))
         | None => {
-            return enter_step(case, case.fence.status.policy_step, Draft::of(case), "this step is another one");
+            return enter_step(input, input.fence.status.policy_step, Draft::of(input), "this step is another one");
         }
     };
-    if case.fence.status.drain.is_some() {
-        return step_done(case, Draft::of(case), "drain ended");
+    if input.fence.status.drain.is_some() {
+        return step_done(input, Draft::of(input), "drain ended");
     }
-    let mut blockers = unwanted(case);
-    blockers.extend(case.permits.drain.iter().cloned());
+    let mut blockers = unwanted(input);
+    blockers.extend(input.permits.drain.iter().cloned());
     if !blockers.is_empty() {
-        return wait(case, blockers, None);
+        return wait(input, blockers, None);
     }
-    match remaining(case, step) {
-        Err(blocker) => wait(case, vec![blocker], None),
-        Ok(Some(rules)) => back_off(case).unwrap_or_else(|| act(case, ReversibleOp::Drain(rules))),
+    match remaining(input, step) {
+        Err(blocker) => wait(input, vec![blocker], None),
+        Ok(Some(rules)) => back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Drain(rules))),
         Ok(None) => {
             let report = DrainReport { done: false, refused_evictions: vec!["no time is left".into()], left: 0 };
-            step_done(case, Draft::of(case).with(|status| status.drain = Some(report)), "the drain's time is over")
+            step_done(input, Draft::of(input).with(|status| status.drain = Some(report)), "the drain's time is over")
         }
     }
 }
 
-fn remaining(case: &Case<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Blocker> {
+fn remaining(input: &FenceInput<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Blocker> {
     let mut rules = steps::drain_rules(step)?;
-    let written = case.fence.status.since.map(|since| case.now.wall.duration_since(since));
+    let written = input.fence.status.since.map(|since| input.now.wall.duration_since(since));
     let written = written.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default();
-    let elapsed = written.max(case.now.moment.since(case.entered));
+    let elapsed = written.max(input.now.moment.since(input.entered));
     rules.timeout = rules.timeout.saturating_sub(elapsed);
     Ok((!rules.timeout.is_zero()).then_some(rules))
 }
 
 /// On to the wait after this step, or to the next one.
-pub(super) fn step_done(case: &Case<'_>, draft: Draft, why: &str) -> Next {
-    match steps::then_wait(case.fence) {
-        Err(blocker) => wait(case, vec![blocker], None),
-        Ok(span) if span.is_zero() => enter_step(case, case.fence.status.policy_step + 1, draft, why),
+pub(super) fn step_done(input: &FenceInput<'_>, draft: Draft, why: &str) -> Next {
+    match steps::then_wait(input.fence) {
+        Err(blocker) => wait(input, vec![blocker], None),
+        Ok(span) if span.is_zero() => enter_step(input, input.fence.status.policy_step + 1, draft, why),
         Ok(_) => draft.enter(Phase::Waiting, why).save(),
     }
 }
 
 /// The wait counts from when this controller saw it begin: a new leader waits longer, never shorter.
-pub(super) fn waiting(case: &Case<'_>) -> Next {
-    let status = &case.fence.status;
-    let span = match steps::then_wait(case.fence) {
+pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
+    let status = &input.fence.status;
+    let span = match steps::then_wait(input.fence) {
         Ok(span) => span,
-        Err(blocker) => return wait(case, vec![blocker], None),
+        Err(blocker) => return wait(input, vec![blocker], None),
     };
-    let is_last = status.policy_step + 1 >= case.fence.spec.steps.len();
-    let until = case.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
-    let mut blockers = unwanted(case);
-    if case.now.moment < until {
+    let is_last = status.policy_step + 1 >= input.fence.spec.steps.len();
+    let until = input.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
+    let mut blockers = unwanted(input);
+    if input.now.moment < until {
         // Nothing is begun meanwhile. That its policy has to be mended is reported all the same; a predicate may err on
         // and off.
         blockers.retain(|blocker| blocker.reason == POLICY_UNREADABLE);
-        return wait(case, blockers, Some(until.since(case.now.moment)));
+        return wait(input, blockers, Some(until.since(input.now.moment)));
     }
     if !blockers.is_empty() {
-        return wait(case, blockers, None);
+        return wait(input, blockers, None);
     }
-    if is_last { again(case) } else { enter_step(case, status.policy_step + 1, Draft::of(case), "still not well") }
+    if is_last { again(input) } else { enter_step(input, status.policy_step + 1, Draft::of(input), "still not well") }
 }
 
 /// After a power cycle that did not help for long the steps are begun again, a few times.
-fn again(case: &Case<'_>) -> Next {
-    let status = &case.fence.status;
-    if status.cycles.is_empty() || !steps::cuts_power(case.fence) {
+fn again(input: &FenceInput<'_>) -> Next {
+    let status = &input.fence.status;
+    if status.cycles.is_empty() || !steps::cuts_power(input.fence) {
         let message = "every step was taken and the node is not well; it waits for a person";
-        return wait(case, vec![Blocker::new("StepsExhausted", message)], None);
+        return wait(input, vec![Blocker::new("StepsExhausted", message)], None);
     }
     if status.restarts >= RESTARTS {
         let message = format!("all steps, taken {RESTARTS} times, did not help; look at the machine");
-        return Draft::of(case).quarantine(Blocker::new(RESTART_LIMIT, message)).save();
+        return Draft::of(input).quarantine(Blocker::new(RESTART_LIMIT, message)).save();
     }
-    let fresh = Draft::of(case).with(|status| {
+    let fresh = Draft::of(input).with(|status| {
         status.restarts += 1;
         status.policy_step = 0;
         status.drain = None;
@@ -239,7 +239,7 @@ pub(super) fn has(taints: &[Taint], taint: &Taint) -> bool {
 }
 
 /// When `span` after this phase was entered is over; nothing if it is.
-pub(super) fn left(case: &Case<'_>, span: Duration) -> Option<Moment> {
-    let until = case.entered.plus(span);
-    (case.now.moment < until).then_some(until)
+pub(super) fn left(input: &FenceInput<'_>, span: Duration) -> Option<Moment> {
+    let until = input.entered.plus(span);
+    (input.now.moment < until).then_some(until)
 }

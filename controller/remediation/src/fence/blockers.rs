@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Case, Next, record::Draft};
+use super::{FenceInput, Next, record::Draft};
 use crate::{
     api::fence::{Blocker, NodeFenceStatus},
     guard::reason::{
@@ -27,31 +27,31 @@ const UNDOING: [&str; 5] = [NOT_LEADING, DRY_RUN, NOT_INFORMED, KILL_SWITCH, REM
 /// What forbids to release the pods of a node that is off: the node is lost already, whatever budgets say.
 const RELEASE: [&str; 4] = [POD_RATE, PODS_UNKNOWN, OBSERVE, SELF_SUSPICION];
 
-pub(super) fn standstill(case: &Case<'_>) -> Vec<Blocker> {
-    let mut blockers = among(case, &STANDSTILL);
-    if case.epoch == 0 && blockers.is_empty() {
+pub(super) fn standstill(input: &FenceInput<'_>) -> Vec<Blocker> {
+    let mut blockers = among(input, &STANDSTILL);
+    if input.epoch == 0 && blockers.is_empty() {
         blockers.push(Blocker::new(NOT_LEADING, "another controller leads; ask that one"));
     }
     blockers
 }
 
 /// For power on: only what forbids everything.
-pub(super) fn absolute(case: &Case<'_>) -> Vec<Blocker> {
-    among(case, &ABSOLUTE)
+pub(super) fn absolute(input: &FenceInput<'_>) -> Vec<Blocker> {
+    among(input, &ABSOLUTE)
 }
 
-pub(super) fn undoing(case: &Case<'_>) -> Vec<Blocker> {
-    among(case, &UNDOING)
+pub(super) fn undoing(input: &FenceInput<'_>) -> Vec<Blocker> {
+    among(input, &UNDOING)
 }
 
-pub(super) fn release(case: &Case<'_>) -> Vec<Blocker> {
-    let mut blockers = absolute(case);
-    blockers.extend(case.permits.power.iter().filter(|blocker| RELEASE.contains(&blocker.reason.as_str())).cloned());
+pub(super) fn release(input: &FenceInput<'_>) -> Vec<Blocker> {
+    let mut blockers = absolute(input);
+    blockers.extend(input.permits.power.iter().filter(|blocker| RELEASE.contains(&blocker.reason.as_str())).cloned());
     blockers
 }
 
-fn among(case: &Case<'_>, reasons: &[&str]) -> Vec<Blocker> {
-    let permits = case.permits;
+fn among(input: &FenceInput<'_>, reasons: &[&str]) -> Vec<Blocker> {
+    let permits = input.permits;
     let all = permits.isolate.iter().chain(&permits.drain).chain(&permits.power);
     let mut blockers: Vec<Blocker> =
         all.filter(|blocker| reasons.contains(&blocker.reason.as_str())).cloned().collect();
@@ -78,23 +78,23 @@ const REWORD: Duration = Duration::from_secs(10);
 
 /// Waits. The blockers go into the record, and are reported, when their reasons change. For other text in their
 /// messages they are only written again, and for other numbers not more often than once a minute.
-pub(super) fn wait(case: &Case<'_>, blockers: Vec<Blocker>, until: Option<Duration>) -> Next {
+pub(super) fn wait(input: &FenceInput<'_>, blockers: Vec<Blocker>, until: Option<Duration>) -> Next {
     let timed =
         blockers.iter().any(|blocker| TIMED.contains(&blocker.reason.as_str())).then_some(Duration::from_secs(1));
-    let until = until.or(timed).map(|span| case.now.moment.plus(span));
+    let until = until.or(timed).map(|span| input.now.moment.plus(span));
     let written = joined(&blockers);
-    let now = case.now.wall;
+    let now = input.now.wall;
     let blocker = |status: &mut NodeFenceStatus| {
         status.blocked_at = written.as_ref().map(|_| now);
         status.blocked_by.clone_from(&written);
     };
-    if reasons(case.fence.status.blocked_by.as_ref()) == reasons(written.as_ref()) {
-        let is_old = is_old(&case.fence.status, written.as_ref(), now);
-        return if is_old { Draft::of(case).with(blocker).save() } else { Next::Wait { until, blockers } };
+    if reasons(input.fence.status.blocked_by.as_ref()) == reasons(written.as_ref()) {
+        let is_old = is_old(&input.fence.status, written.as_ref(), now);
+        return if is_old { Draft::of(input).with(blocker).save() } else { Next::Wait { until, blockers } };
     }
     let draft = match &written {
-        Some(blocker) => Draft::of(case).warn("Blocked", blocker.message.clone()),
-        None => Draft::of(case).note("Unblocked", "nothing blocks it any more"),
+        Some(blocker) => Draft::of(input).warn("Blocked", blocker.message.clone()),
+        None => Draft::of(input).note("Unblocked", "nothing blocks it any more"),
     };
     draft.with(blocker).save()
 }
@@ -111,8 +111,8 @@ fn is_old(status: &NodeFenceStatus, written: Option<&Blocker>, now: Timestamp) -
 }
 
 /// Waits for nothing that a person could mend.
-pub(super) fn pause(case: &Case<'_>, until: Moment) -> Next {
-    wait(case, Vec::new(), Some(until.since(case.now.moment)))
+pub(super) fn pause(input: &FenceInput<'_>, until: Moment) -> Next {
+    wait(input, Vec::new(), Some(until.since(input.now.moment)))
 }
 
 /// Several blockers in the record's one `blockedBy`: the first one's reason, a line for each.

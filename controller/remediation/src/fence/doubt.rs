@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Case, Next,
+    FenceInput, Next,
     begin::{back_off, enter_step},
     blockers::wait,
     power,
@@ -32,43 +32,43 @@ pub(super) fn delay(failures: u32) -> Duration {
 }
 
 /// A question does no harm: it is asked until it is answered.
-pub(super) fn in_doubt(case: &Case<'_>) -> Next {
-    back_off(case).unwrap_or_else(|| act(case, ReversibleOp::ReadPower { times: READS }))
+pub(super) fn in_doubt(input: &FenceInput<'_>) -> Next {
+    back_off(input).unwrap_or_else(|| act(input, ReversibleOp::ReadPower { times: READS }))
 }
 
-pub(super) fn failed(case: &Case<'_>) -> Next {
-    let status = &case.fence.status;
+pub(super) fn failed(input: &FenceInput<'_>) -> Next {
+    let status = &input.fence.status;
     if status.failures >= ATTEMPTS {
         let message = format!("{ATTEMPTS} tries failed; look at the journal of this record, then at the machine");
-        return Draft::of(case).quarantine(Blocker::new("Attempts", message)).save();
+        return Draft::of(input).quarantine(Blocker::new("Attempts", message)).save();
     }
-    if let Some(next) = power::unconfirmed_taint(case).or_else(|| back_off(case)) {
+    if let Some(next) = power::unconfirmed_taint(input).or_else(|| back_off(input)) {
         return next;
     }
-    match steps::current(case.fence) {
+    match steps::current(input.fence) {
         Some(Ok(PolicyStep::Power { .. } | PolicyStep::Reap { .. })) => {
-            Draft::of(case).enter(Phase::Guarded, "tried again").save()
+            Draft::of(input).enter(Phase::Guarded, "tried again").save()
         }
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => {
-            enter_step(case, status.policy_step, Draft::of(case), "tried again")
+            enter_step(input, status.policy_step, Draft::of(input), "tried again")
         }
     }
 }
 
 /// A person deletes the record, or asks for another try with a value that was not there before.
-pub(super) fn quarantined(case: &Case<'_>) -> Next {
-    let asked = case.fence.metadata.annotations.get(RETRY).filter(|value| !value.is_empty());
-    let Some(value) = asked.filter(|value| **value != case.fence.status.retried) else {
-        let blockers = case.fence.status.blocked_by.clone().into_iter().collect();
+pub(super) fn quarantined(input: &FenceInput<'_>) -> Next {
+    let asked = input.fence.metadata.annotations.get(RETRY).filter(|value| !value.is_empty());
+    let Some(value) = asked.filter(|value| **value != input.fence.status.retried) else {
+        let blockers = input.fence.status.blocked_by.clone().into_iter().collect();
         return wait_as_stored(blockers);
     };
-    let draft = Draft::of(case).with(|status| {
+    let draft = Draft::of(input).with(|status| {
         status.retried.clone_from(value);
         status.failures = 0;
         status.restarts = 0;
         status.tried = None;
     });
-    let by = case.fence.metadata.asked_by();
+    let by = input.fence.metadata.asked_by();
     draft.enter(Phase::InDoubt, format!("a person asked for another try: {value}; {by}")).save()
 }
 
@@ -77,6 +77,6 @@ fn wait_as_stored(blockers: Vec<Blocker>) -> Next {
 }
 
 /// What stays as it is until a person comes.
-pub(super) fn blocked(case: &Case<'_>, reason: &str, message: &str) -> Next {
-    wait(case, vec![Blocker::new(reason, message)], None)
+pub(super) fn blocked(input: &FenceInput<'_>, reason: &str, message: &str) -> Next {
+    wait(input, vec![Blocker::new(reason, message)], None)
 }

@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::Case;
+use super::FenceInput;
 use crate::{
     api::fence::{Blocker, DrainReport},
     facts::{Effect, Node, Taint, kubelet},
@@ -57,82 +57,82 @@ pub fn sentence(witnesses: &[Witness]) -> String {
 }
 
 /// The witnesses by which the node's power may be cut; or what is missing.
-pub fn may_power_off(case: &Case<'_>) -> Result<Vec<Witness>, Blocker> {
-    if drained(case) && is_shut(case) {
+pub fn may_power_off(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
+    if drained(input) && is_shut(input) {
         return Ok(vec![Witness::Drained]);
     }
-    let Some(silence) = silence(case) else {
+    let Some(silence) = silence(input) else {
         return Err(young("the kubelet's Lease cannot be read; look at kube-node-lease"));
     };
-    if silence >= kubelet::GIVEN_UP && case.node.is_some_and(Node::is_not_ready) {
-        return Ok(witnesses(case, silence));
+    if silence >= kubelet::GIVEN_UP && input.node.is_some_and(Node::is_not_ready) {
+        return Ok(witnesses(input, silence));
     }
-    match fast(case, silence) {
+    match fast(input, silence) {
         Some(witnesses) => Ok(witnesses),
-        None => Err(missing(case, silence)),
+        None => Err(missing(input, silence)),
     }
 }
 
 /// The BMC reports Off without an act of ours, and the Leases agree.
 #[must_use]
-pub fn is_off(case: &Case<'_>) -> Option<Vec<Witness>> {
-    let silence = silence(case)?;
-    let enough = case.policy.and_then(|policy| policy.fast).map_or(kubelet::GIVEN_UP, |fast| fast.silent_for);
-    bmc_off(case)?;
-    (silence >= enough).then(|| witnesses(case, silence))
+pub fn is_off(input: &FenceInput<'_>) -> Option<Vec<Witness>> {
+    let silence = silence(input)?;
+    let enough = input.policy.and_then(|policy| policy.fast).map_or(kubelet::GIVEN_UP, |fast| fast.silent_for);
+    bmc_off(input)?;
+    (silence >= enough).then(|| witnesses(input, silence))
 }
 
-fn drained(case: &Case<'_>) -> bool {
-    case.fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
+fn drained(input: &FenceInput<'_>) -> bool {
+    input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
 }
 
 /// Nothing new comes onto it: a drain is worth nothing on a node that another actor has uncordoned since.
-fn is_shut(case: &Case<'_>) -> bool {
-    let ours = &case.fence.status.ours.taints;
+fn is_shut(input: &FenceInput<'_>) -> bool {
+    let ours = &input.fence.status.ours.taints;
     let shuts = |taint: &Taint| taint.effect != Effect::PreferNoSchedule && ours.contains(taint);
-    case.node.is_some_and(|node| node.unschedulable || node.taints.iter().any(shuts))
+    input.node.is_some_and(|node| node.unschedulable || node.taints.iter().any(shuts))
 }
 
 /// The kubelet's silence; the agent's Lease can only shorten it while it is young enough to speak for the path.
-fn silence(case: &Case<'_>) -> Option<Duration> {
-    let silent = case.kubelet_lease?.stale_for(case.now.moment);
-    let agent = case.agent_lease.map(|lease| lease.stale_for(case.now.moment));
+fn silence(input: &FenceInput<'_>) -> Option<Duration> {
+    let silent = input.kubelet_lease?.stale_for(input.now.moment);
+    let agent = input.agent_lease.map(|lease| lease.stale_for(input.now.moment));
     Some(if silent >= kubelet::GIVEN_UP { silent } else { agent.map_or(silent, |agent| agent.min(silent)) })
 }
 
-fn fast(case: &Case<'_>, silence: Duration) -> Option<Vec<Witness>> {
-    let fast = case.policy?.fast?;
+fn fast(input: &FenceInput<'_>, silence: Duration) -> Option<Vec<Witness>> {
+    let fast = input.policy?.fast?;
     let hosts = usize::try_from(fast.unreachable_from).ok()?.max(HOSTS);
-    let (unreachable, _) = unreachable(case)?;
-    (silence >= fast.silent_for && unreachable >= hosts).then(|| witnesses(case, silence))
+    let (unreachable, _) = unreachable(input)?;
+    (silence >= fast.silent_for && unreachable >= hosts).then(|| witnesses(input, silence))
 }
 
 /// How many hosts cannot reach it, and for how long at least; nothing as soon as one can.
-fn unreachable(case: &Case<'_>) -> Option<(usize, Duration)> {
-    let since: Option<Vec<Moment>> = case.gathered.reach.values().copied().collect();
-    let ages = since?.into_iter().map(|since| case.now.moment.since(since));
+fn unreachable(input: &FenceInput<'_>) -> Option<(usize, Duration)> {
+    let since: Option<Vec<Moment>> = input.gathered.reach.values().copied().collect();
+    let ages = since?.into_iter().map(|since| input.now.moment.since(since));
     let counted: Vec<Duration> = ages.filter(|age| *age >= UNREACHABLE_FOR).collect();
     Some((counted.len(), counted.into_iter().min()?))
 }
 
 /// Since when it reports Off without a break: two readings apart, all after the last sign of life, the newest still
 /// young.
-fn bmc_off(case: &Case<'_>) -> Option<Duration> {
-    let readings = &case.gathered.power;
+fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
+    let readings = &input.gathered.power;
     let newest = readings.last()?.at;
-    let alive = case.kubelet_lease?.seen;
+    let alive = input.kubelet_lease?.seen;
     let tail = readings.iter().rev().take_while(|reading| reading.state == PowerState::Off && reading.at > alive);
     let oldest = tail.last()?.at;
-    let counts = newest.since(oldest) >= APART && case.now.moment.since(newest) <= READING_LASTS;
-    counts.then(|| case.now.moment.since(oldest))
+    let counts = newest.since(oldest) >= APART && input.now.moment.since(newest) <= READING_LASTS;
+    counts.then(|| input.now.moment.since(oldest))
 }
 
-fn witnesses(case: &Case<'_>, silence: Duration) -> Vec<Witness> {
+fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
     let mut witnesses = vec![Witness::Silence(silence)];
-    witnesses.extend(bmc_off(case).map(Witness::BmcOff));
-    let unreachable = unreachable(case).filter(|(hosts, _)| *hosts > 0);
+    witnesses.extend(bmc_off(input).map(Witness::BmcOff));
+    let unreachable = unreachable(input).filter(|(hosts, _)| *hosts > 0);
     witnesses.extend(unreachable.map(|(hosts, for_at_least)| Witness::Unreachable { hosts, for_at_least }));
-    if case.agent_lease.is_some_and(|lease| lease.holder.is_empty()) {
+    if input.agent_lease.is_some_and(|lease| lease.holder.is_empty()) {
         witnesses.push(Witness::Goodbye);
     }
     witnesses
@@ -142,21 +142,21 @@ fn young(message: &str) -> Blocker {
     Blocker::new(EVIDENCE_TOO_YOUNG, message)
 }
 
-fn missing(case: &Case<'_>, silence: Duration) -> Blocker {
-    if drained(case) && silence < kubelet::GIVEN_UP {
+fn missing(input: &FenceInput<'_>, silence: Duration) -> Blocker {
+    if drained(input) && silence < kubelet::GIVEN_UP {
         return Blocker::new(
             "NotCordoned",
             "it was drained and is open to new pods; cordon it, best by a step before the drain",
         );
     }
-    if case.node.is_some_and(Node::is_ready) && silence < kubelet::GIVEN_UP {
+    if input.node.is_some_and(Node::is_ready) && silence < kubelet::GIVEN_UP {
         let message = "the node is Ready and was not drained; a drain step before this one would allow it";
         return Blocker::new(NODE_READY, message);
     }
-    let sentence = sentence(&witnesses(case, silence));
+    let sentence = sentence(&witnesses(input, silence));
     if silence >= kubelet::GIVEN_UP {
         let ready =
-            if case.node.is_some_and(Node::is_ready) { "Ready is still True" } else { "it has no condition Ready" };
+            if input.node.is_some_and(Node::is_ready) { "Ready is still True" } else { "it has no condition Ready" };
         let who = "the node lifecycle controller (kube-controller-manager) has not given it up";
         return young(&format!("{sentence}, but {ready}: {who}"));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{Case, Next, Wanted, record::Draft};
+use super::{FenceInput, Next, Wanted, record::Draft};
 use crate::{
     api::fence::{Blocker, Intent, Irreversible, Phase},
     facts::{Node, kubelet},
@@ -17,36 +17,36 @@ use crate::{
 const INTENT_LASTS: SignedDuration = SignedDuration::from_secs(10);
 
 /// The first that applies.
-pub(super) fn check(case: &Case<'_>) -> Option<Next> {
-    match case.fence.status.phase {
+pub(super) fn check(input: &FenceInput<'_>) -> Option<Next> {
+    match input.fence.status.phase {
         Phase::Closed => return None,
-        Phase::Quarantined => return given_up_and_gone(case),
+        Phase::Quarantined => return given_up_and_gone(input),
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::Guarded | Phase::KdumpWait => {}
         Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => {}
         Phase::Reaping | Phase::Recovering | Phase::InDoubt | Phase::Failed => {}
     }
-    gone(case)
-        .or_else(|| false_confirmation(case))
-        .or_else(|| returned(case))
-        .or_else(|| old_intent(case))
-        .or_else(|| aborted(case))
-        .or_else(|| well(case))
+    gone(input)
+        .or_else(|| false_confirmation(input))
+        .or_else(|| returned(input))
+        .or_else(|| old_intent(input))
+        .or_else(|| aborted(input))
+        .or_else(|| well(input))
 }
 
 /// The Node this record was opened for.
-pub(super) fn own_node<'a>(case: &Case<'a>) -> Option<&'a Node> {
-    case.node.filter(|node| node.uid == case.fence.spec.node_uid)
+pub(super) fn own_node<'a>(input: &FenceInput<'a>) -> Option<&'a Node> {
+    input.node.filter(|node| node.uid == input.fence.spec.node_uid)
 }
 
 /// A machine whose power is, or may be, off has to be looked at by a person when its Node is gone.
-fn gone(case: &Case<'_>) -> Option<Next> {
-    if own_node(case).is_some() {
+fn gone(input: &FenceInput<'_>) -> Option<Next> {
+    if own_node(input).is_some() {
         return None;
     }
-    let status = &case.fence.status;
+    let status = &input.fence.status;
     let powerless = status.off.is_some() && !matches!(status.phase, Phase::AwaitReady | Phase::Recovering);
     let meant = status.intent.as_ref().is_some_and(|intent| intent.act != Irreversible::Reap);
-    let draft = Draft::of(case);
+    let draft = Draft::of(input);
     if powerless || meant {
         let message = "the Node is gone while its machine is, or may be, off; turn it on or take it out of service";
         return Some(draft.settle().quarantine(Blocker::new(NODE_GONE, message)).save());
@@ -56,23 +56,23 @@ fn gone(case: &Case<'_>) -> Option<Next> {
 
 /// A person took the node away instead of mending it: nothing is waited for any more. Only a machine that was left off
 /// is still remembered.
-fn given_up_and_gone(case: &Case<'_>) -> Option<Next> {
-    let status = &case.fence.status;
+fn given_up_and_gone(input: &FenceInput<'_>) -> Option<Next> {
+    let status = &input.fence.status;
     let left_off =
         status.off.is_some() || status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == NODE_GONE);
-    (own_node(case).is_none() && !left_off)
-        .then(|| Draft::of(case).enter(Phase::Closed, "the Node that was given up is gone").save())
+    (own_node(input).is_none() && !left_off)
+        .then(|| Draft::of(input).enter(Phase::Closed, "the Node that was given up is gone").save())
 }
 
 /// It lives on with the boot that was confirmed to have ended: its BMC lies, or is another machine's.
-fn false_confirmation(case: &Case<'_>) -> Option<Next> {
-    if case.fence.status.giving_up.is_some() || !case.revival?.is_proven(case, own_node(case)?) {
+fn false_confirmation(input: &FenceInput<'_>) -> Option<Next> {
+    if input.fence.status.giving_up.is_some() || !input.revival?.is_proven(input, own_node(input)?) {
         return None;
     }
     let message =
         "the node is Ready with the boot that its BMC said had ended; do not trust this BMC, look at its wiring";
     let blocker = Blocker::new("FalseConfirmation", message);
-    let draft = Draft::of(case).settle().enter(Phase::Recovering, blocker.message.clone());
+    let draft = Draft::of(input).settle().enter(Phase::Recovering, blocker.message.clone());
     let draft = draft.warn("FalseConfirmation", message).with(|status| {
         status.giving_up = Some(blocker);
         status.off = None;
@@ -82,47 +82,47 @@ fn false_confirmation(case: &Case<'_>) -> Option<Next> {
 }
 
 /// Another actor turned it on again, and it came up: the pods of its old boot are gone for certain.
-fn returned(case: &Case<'_>) -> Option<Next> {
+fn returned(input: &FenceInput<'_>) -> Option<Next> {
     let phases = [Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
-    let status = &case.fence.status;
-    if !phases.contains(&status.phase) || status.storage_only.is_some() || !ready_anew(case) {
+    let status = &input.fence.status;
+    if !phases.contains(&status.phase) || status.storage_only.is_some() || !ready_anew(input) {
         return None;
     }
     let why = "the node is Ready with a new boot id";
-    Some(Draft::of(case).settle().enter(Phase::Recovering, why).save())
+    Some(Draft::of(input).settle().enter(Phase::Recovering, why).save())
 }
 
 /// Booted again, and its Lease was seen to be renewed since this phase began: it is no late report.
-pub(super) fn ready_anew(case: &Case<'_>) -> bool {
-    case.kubelet_lease.is_some_and(|lease| lease.seen > case.entered) && booted_anew(case)
+pub(super) fn ready_anew(input: &FenceInput<'_>) -> bool {
+    input.kubelet_lease.is_some_and(|lease| lease.seen > input.entered) && booted_anew(input)
 }
 
 /// Ready, its Lease alive, and booted since its power was cut.
-pub(super) fn booted_anew(case: &Case<'_>) -> bool {
-    let alive = case.kubelet_lease.is_some_and(|lease| lease.stale_for(case.now.moment) < kubelet::LIVES);
-    own_node(case).is_some_and(|node| alive && node.is_ready() && new_boot(case, node))
+pub(super) fn booted_anew(input: &FenceInput<'_>) -> bool {
+    let alive = input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) < kubelet::LIVES);
+    own_node(input).is_some_and(|node| alive && node.is_ready() && new_boot(input, node))
 }
 
-pub(super) fn new_boot(case: &Case<'_>, node: &Node) -> bool {
-    let status = &case.fence.status;
+pub(super) fn new_boot(input: &FenceInput<'_>, node: &Node) -> bool {
+    let status = &input.fence.status;
     let old = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
     !old.is_empty() && !node.boot_id.is_empty() && *old != node.boot_id
 }
 
 /// An intent that this leader did not just write: whether the act was begun is unknown.
-fn old_intent(case: &Case<'_>) -> Option<Next> {
-    let status = &case.fence.status;
+fn old_intent(input: &FenceInput<'_>) -> Option<Next> {
+    let status = &input.fence.status;
     let intent = status.intent.as_ref()?;
-    if status.phase == Phase::InDoubt || (is_young(case, intent) && belongs(intent.act, status.phase)) {
+    if status.phase == Phase::InDoubt || (is_young(input, intent) && belongs(intent.act, status.phase)) {
         return None;
     }
     let why = format!("{:?} was meant by epoch {} and its end is not known", intent.act, intent.epoch);
-    Some(Draft::of(case).enter(Phase::InDoubt, why).save())
+    Some(Draft::of(input).enter(Phase::InDoubt, why).save())
 }
 
-fn is_young(case: &Case<'_>, intent: &Intent) -> bool {
-    let age = case.now.wall.duration_since(intent.at);
-    intent.epoch == case.epoch && !age.is_negative() && age <= INTENT_LASTS
+fn is_young(input: &FenceInput<'_>, intent: &Intent) -> bool {
+    let age = input.now.wall.duration_since(intent.at);
+    intent.epoch == input.epoch && !age.is_negative() && age <= INTENT_LASTS
 }
 
 fn belongs(act: Irreversible, phase: Phase) -> bool {
@@ -136,13 +136,13 @@ fn belongs(act: Irreversible, phase: Phase) -> bool {
 }
 
 /// A person aborted it. What was begun is taken back as far as it is safe.
-fn aborted(case: &Case<'_>) -> Option<Next> {
-    if !case.fence.spec.abort || case.fence.status.giving_up.is_some() {
+fn aborted(input: &FenceInput<'_>) -> Option<Next> {
+    if !input.fence.spec.abort || input.fence.status.giving_up.is_some() {
         return None;
     }
-    let (phase, why) = match case.fence.status.phase {
+    let (phase, why) = match input.fence.status.phase {
         Phase::PoweringOff | Phase::Reaping => (Phase::InDoubt, "aborted while an act was meant"),
-        Phase::OffConfirmed | Phase::PodsReleased if case.fence.status.intent.is_some() => {
+        Phase::OffConfirmed | Phase::PodsReleased if input.fence.status.intent.is_some() => {
             (Phase::InDoubt, "aborted while a release was meant")
         }
         Phase::OffConfirmed | Phase::PodsReleased => (Phase::PoweringOn, "aborted; power on takes it back"),
@@ -151,40 +151,40 @@ fn aborted(case: &Case<'_>) -> Option<Next> {
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => (Phase::Recovering, "aborted"),
         Phase::Guarded | Phase::KdumpWait | Phase::Failed => (Phase::Recovering, "aborted"),
     };
-    let by = case.fence.metadata.asked_by();
-    Some(Draft::of(case).enter(phase, format!("{why}; {by}")).save())
+    let by = input.fence.metadata.asked_by();
+    Some(Draft::of(input).enter(phase, format!("{why}; {by}")).save())
 }
 
 /// The node needs no more remediation, and that for long enough.
-fn well(case: &Case<'_>) -> Option<Next> {
-    let phase = match case.fence.status.phase {
+fn well(input: &FenceInput<'_>) -> Option<Next> {
+    let phase = match input.fence.status.phase {
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => Phase::Recovering,
         Phase::Guarded | Phase::KdumpWait | Phase::Failed => Phase::Recovering,
         Phase::PoweringOff | Phase::Reaping => Phase::InDoubt,
         Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => return None,
         Phase::Recovering | Phase::InDoubt | Phase::Closed | Phase::Quarantined => return None,
     };
-    is_well(case).then(|| Draft::of(case).enter(phase, "the node has been well long enough").save())
+    is_well(input).then(|| Draft::of(input).enter(phase, "the node has been well long enough").save())
 }
 
-pub(super) fn is_well(case: &Case<'_>) -> bool {
-    let Wanted::No { since } = case.wanted else { return false };
-    case.now.moment.since(since) >= healthy_for(case)
+pub(super) fn is_well(input: &FenceInput<'_>) -> bool {
+    let Wanted::No { since } = input.wanted else { return false };
+    input.now.moment.since(since) >= healthy_for(input)
 }
 
 /// Of a policy that is gone the default: what it asked for is not known, and was not nothing.
-pub(super) fn healthy_for(case: &Case<'_>) -> Duration {
-    case.policy.map_or_else(|| Policy::default().healthy_for, |policy| policy.healthy_for)
+pub(super) fn healthy_for(input: &FenceInput<'_>) -> Duration {
+    input.policy.map_or_else(|| Policy::default().healthy_for, |policy| policy.healthy_for)
 }
 
 /// When it will have been well for long enough, if that is yet to come.
-pub(super) fn well_at(case: &Case<'_>) -> Option<Moment> {
-    let Wanted::No { since } = case.wanted else { return None };
-    let at = since.plus(healthy_for(case));
-    (at > case.now.moment).then_some(at)
+pub(super) fn well_at(input: &FenceInput<'_>) -> Option<Moment> {
+    let Wanted::No { since } = input.wanted else { return None };
+    let at = since.plus(healthy_for(input));
+    (at > input.now.moment).then_some(at)
 }
 
 /// The policy that asked for it is gone or cannot be read. A record without one was a person's wish.
-pub(super) fn without_policy(case: &Case<'_>) -> bool {
-    case.policy.is_none() && !case.fence.spec.policy.is_empty()
+pub(super) fn without_policy(input: &FenceInput<'_>) -> bool {
+    input.policy.is_none() && !input.fence.spec.policy.is_empty()
 }

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::{Case, Next, proposal};
+use super::{FenceInput, Next, proposal};
 use crate::{
     action::{Action, Op, Telling},
     api::fence::{Blocker, Entry, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
@@ -26,8 +26,8 @@ impl Draft {
         Self { fence, at, tellings: Vec::new() }
     }
 
-    pub(super) fn of(case: &Case<'_>) -> Self {
-        Self::new(case.fence, case.epoch, case.now.wall)
+    pub(super) fn of(input: &FenceInput<'_>) -> Self {
+        Self::new(input.fence, input.epoch, input.now.wall)
     }
 
     pub(super) fn status(&mut self) -> &mut NodeFenceStatus {
@@ -197,6 +197,6 @@ fn joined(tellings: Vec<Telling>) -> Telling {
 }
 
 /// This now, for the record as it is stored.
-pub(super) fn act(case: &Case<'_>, op: impl Into<Op>) -> Next {
-    Next::Act(Action::Perform { fence: Box::new(case.fence.clone()), op: op.into() })
+pub(super) fn act(input: &FenceInput<'_>, op: impl Into<Op>) -> Next {
+    Next::Act(Action::Perform { fence: Box::new(input.fence.clone()), op: op.into() })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::{
-    Case, Next,
+    FenceInput, Next,
     begin::{back_off, has},
     blockers::{self, wait},
     doubt::{READS, blocked},
@@ -36,15 +36,15 @@ pub fn out_of_service() -> Taint {
     Taint { key: OUT_OF_SERVICE.into(), value: OUT_OF_SERVICE_BY.into(), effect: Effect::NoExecute }
 }
 
-pub(super) fn off_confirmed(case: &Case<'_>) -> Next {
-    let Some(off) = &case.fence.status.off else {
-        return Draft::of(case).enter(Phase::InDoubt, "the confirmation is missing").save();
+pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
+    let Some(off) = &input.fence.status.off else {
+        return Draft::of(input).enter(Phase::InDoubt, "the confirmation is missing").save();
     };
-    if let Some(next) = on_again(case) {
+    if let Some(next) = on_again(input) {
         return next;
     }
-    match steps::current(case.fence) {
-        Some(Ok(PolicyStep::Power { releases: true, .. })) if !without_policy(case) => prepare(case, off),
+    match steps::current(input.fence) {
+        Some(Ok(PolicyStep::Power { releases: true, .. })) if !without_policy(input) => prepare(input, off),
         Some(
             Ok(
                 PolicyStep::Power { .. }
@@ -55,40 +55,40 @@ pub(super) fn off_confirmed(case: &Case<'_>) -> Next {
             )
             | Err(_),
         )
-        | None => Draft::of(case).enter(Phase::PoweringOn, "nothing is to be released").save(),
+        | None => Draft::of(input).enter(Phase::PoweringOn, "nothing is to be released").save(),
     }
 }
 
 /// Everything that a release needs comes before it is meant: nothing stops it once the Node is tainted. Kubernetes itself
 /// deletes every pod that does not tolerate the taint, and asks no disruption budget.
-fn prepare(case: &Case<'_>, off: &Confirmation) -> Next {
-    let blockers = release_blockers(case);
+fn prepare(input: &FenceInput<'_>, off: &Confirmation) -> Next {
+    let blockers = release_blockers(input);
     if !blockers.is_empty() {
-        return wait(case, blockers, None);
+        return wait(input, blockers, None);
     }
-    let Some(pods) = pods(case) else { return pods_unknown(case) };
-    if let Some(next) = booted_since(case).or_else(|| another_boot(case)).or_else(|| back_off(case)) {
+    let Some(pods) = pods(input) else { return pods_unknown(input) };
+    if let Some(next) = booted_since(input).or_else(|| another_boot(input)).or_else(|| back_off(input)) {
         return next;
     }
     // Those that are gone were let go by another actor, and are marked as released all the same.
-    if case.fence.status.storage_only.is_some() && pods.is_empty() && case.fence.status.storage_pods.is_empty() {
-        return nothing_left(case);
+    if input.fence.status.storage_only.is_some() && pods.is_empty() && input.fence.status.storage_pods.is_empty() {
+        return nothing_left(input);
     }
-    match is_recent(case, off) && off.reads >= READS {
-        true => counted(case).map_or_else(|| pods_unknown(case), |count| mean_release(case, count)),
-        false => act(case, ReversibleOp::ReadPower { times: READS }),
+    match is_recent(input, off) && off.reads >= READS {
+        true => counted(input).map_or_else(|| pods_unknown(input), |count| mean_release(input, count)),
+        false => act(input, ReversibleOp::ReadPower { times: READS }),
     }
 }
 
-fn is_recent(case: &Case<'_>, off: &Confirmation) -> bool {
-    let age = case.now.wall.duration_since(off.at);
-    off.epoch == case.epoch && !age.is_negative() && age <= CONFIRMED_LASTS
+fn is_recent(input: &FenceInput<'_>, off: &Confirmation) -> bool {
+    let age = input.now.wall.duration_since(off.at);
+    off.epoch == input.epoch && !age.is_negative() && age <= CONFIRMED_LASTS
 }
 
 /// Its Node reports Ready with the boot that ended, and there is no Lease to show that this is only an old report.
-fn release_blockers(case: &Case<'_>) -> Vec<Blocker> {
-    let mut blockers = blockers::release(case);
-    if case.kubelet_lease.is_none() && own_node(case).is_some_and(crate::facts::Node::is_ready) {
+fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
+    let mut blockers = blockers::release(input);
+    if input.kubelet_lease.is_none() && own_node(input).is_some_and(crate::facts::Node::is_ready) {
         blockers.push(Blocker::new(
             NODE_READY,
             "the Node says Ready and its Lease cannot be read; look at kube-node-lease",
@@ -97,22 +97,22 @@ fn release_blockers(case: &Case<'_>) -> Vec<Blocker> {
     blockers
 }
 
-fn says_on(case: &Case<'_>) -> bool {
-    let since = |at| at > case.entered || is_newer(case, at);
-    let asked = case.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
-    asked || case.gathered.on_heard.is_some_and(since)
+fn says_on(input: &FenceInput<'_>) -> bool {
+    let since = |at| at > input.entered || is_newer(input, at);
+    let asked = input.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
+    asked || input.gathered.on_heard.is_some_and(since)
 }
 
 /// It was asked for after Off was read, however long that took to be written.
-fn is_newer(case: &Case<'_>, asked: Moment) -> bool {
-    let Some(off) = case.fence.status.off.as_ref().filter(|off| off.epoch == case.epoch) else { return false };
-    case.now.wall.checked_sub(case.now.moment.since(asked)).is_ok_and(|asked| asked > off.at)
+fn is_newer(input: &FenceInput<'_>, asked: Moment) -> bool {
+    let Some(off) = input.fence.status.off.as_ref().filter(|off| off.epoch == input.epoch) else { return false };
+    input.now.wall.checked_sub(input.now.moment.since(asked)).is_ok_and(|asked| asked > off.at)
 }
 
 /// Its BMC reports On since: the proof is void, and it has to be fenced again.
-fn on_again(case: &Case<'_>) -> Option<Next> {
-    says_on(case).then(|| {
-        let draft = Draft::of(case).with(|status| {
+fn on_again(input: &FenceInput<'_>) -> Option<Next> {
+    says_on(input).then(|| {
+        let draft = Draft::of(input).with(|status| {
             status.off = None;
             status.out_of_service = false;
         });
@@ -121,62 +121,64 @@ fn on_again(case: &Case<'_>) -> Option<Next> {
 }
 
 /// It was left off, with its pods gone, for a person to turn on: this is what was asked for, and no reason to cut it again.
-fn turned_on(case: &Case<'_>) -> Option<Next> {
-    let leaves_off = matches!(steps::current(case.fence), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
-    (leaves_off && says_on(case))
-        .then(|| Draft::of(case).enter(Phase::AwaitReady, "it was left off and its power is On again").save())
+fn turned_on(input: &FenceInput<'_>) -> Option<Next> {
+    let leaves_off = matches!(steps::current(input.fence), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
+    (leaves_off && says_on(input))
+        .then(|| Draft::of(input).enter(Phase::AwaitReady, "it was left off and its power is On again").save())
 }
 
 /// Nothing was released yet, or another actor took the out-of-service taint away: everything is asked again before it
 /// is set.
-fn untainted(case: &Case<'_>) -> Option<Next> {
-    let status = &case.fence.status;
-    let taken = own_node(case).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none());
+fn untainted(input: &FenceInput<'_>) -> Option<Next> {
+    let status = &input.fence.status;
+    let taken = own_node(input).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none());
     let missing = !status.out_of_service || taken;
     (status.storage_only.is_none() && missing).then(|| {
-        let draft = Draft::of(case).with(|status| status.out_of_service = false);
+        let draft = Draft::of(input).with(|status| status.out_of_service = false);
         draft.enter(Phase::OffConfirmed, "the Node does not carry the out-of-service taint").save()
     })
 }
 
-pub(super) fn pods_released(case: &Case<'_>) -> Next {
-    if case.fence.status.intent.is_some() {
-        return release(case);
+pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
+    if input.fence.status.intent.is_some() {
+        return release(input);
     }
-    if let Some(next) = turned_on(case).or_else(|| on_again(case)).or_else(|| untainted(case)) {
+    if let Some(next) = turned_on(input).or_else(|| on_again(input)).or_else(|| untainted(input)) {
         return next;
     }
-    if without_policy(case) {
-        return Draft::of(case).enter(Phase::PoweringOn, "the policy is gone; nothing more is released").save();
+    if without_policy(input) {
+        return Draft::of(input).enter(Phase::PoweringOn, "the policy is gone; nothing more is released").save();
     }
-    match pods(case) {
-        None => pods_unknown(case),
-        Some(pods) if pods.is_empty() => nothing_left(case),
-        Some(_) => Draft::of(case).enter(Phase::OffConfirmed, "pods are left; Off is read again before they go").save(),
+    match pods(input) {
+        None => pods_unknown(input),
+        Some(pods) if pods.is_empty() => nothing_left(input),
+        Some(_) => {
+            Draft::of(input).enter(Phase::OffConfirmed, "pods are left; Off is read again before they go").save()
+        }
     }
 }
 
 /// It is meant, by this leader and a moment ago.
-fn release(case: &Case<'_>) -> Next {
-    let Some(pods) = pods(case) else { return pods_unknown(case) };
-    if release_blockers(case).is_empty() {
-        return act(case, IrreversibleOp::Release { pods });
+fn release(input: &FenceInput<'_>) -> Next {
+    let Some(pods) = pods(input) else { return pods_unknown(input) };
+    if release_blockers(input).is_empty() {
+        return act(input, IrreversibleOp::Release { pods });
     }
-    Draft::of(case).enter(Phase::InDoubt, "the guards allow the release no more").save()
+    Draft::of(input).enter(Phase::InDoubt, "the guards allow the release no more").save()
 }
 
-pub(super) fn pods_unknown(case: &Case<'_>) -> Next {
+pub(super) fn pods_unknown(input: &FenceInput<'_>) -> Next {
     let blockers = vec![Blocker::new(PODS_UNKNOWN, "the node's pods cannot be listed right now")];
-    wait(case, blockers, Some(Duration::from_secs(1)))
+    wait(input, blockers, Some(Duration::from_secs(1)))
 }
 
 /// The Node names another boot than the one that was confirmed to have ended, or names one where none was known: it
 /// booted right before its power was cut, or was turned on since. Nothing is known of that boot; it is fenced again,
 /// and may well be off already.
-fn another_boot(case: &Case<'_>) -> Option<Next> {
-    let known = case.fence.status.off.as_ref().map(|off| &off.boot_id);
-    own_node(case).filter(|node| !node.boot_id.is_empty() && known != Some(&node.boot_id))?;
-    let draft = Draft::of(case).with(|status| {
+fn another_boot(input: &FenceInput<'_>) -> Option<Next> {
+    let known = input.fence.status.off.as_ref().map(|off| &off.boot_id);
+    own_node(input).filter(|node| !node.boot_id.is_empty() && known != Some(&node.boot_id))?;
+    let draft = Draft::of(input).with(|status| {
         status.off = None;
         status.out_of_service = false;
     });
@@ -186,17 +188,17 @@ fn another_boot(case: &Case<'_>) -> Option<Next> {
 /// A node that is cut off one storage may have booted before the cut and have reported it after the cut: what was
 /// running when the storage went is of this boot then. Its pods stay its own, or nothing could distinguish it from a
 /// boot that began after a release, and it is given its storage back.
-fn booted_since(case: &Case<'_>) -> Option<Next> {
-    let booted = own_node(case).is_some_and(|node| new_boot(case, node));
-    (case.fence.status.storage_only.is_some() && booted).then(|| {
+fn booted_since(input: &FenceInput<'_>) -> Option<Next> {
+    let booted = own_node(input).is_some_and(|node| new_boot(input, node));
+    (input.fence.status.storage_only.is_some() && booted).then(|| {
         let why = "it has booted since its power off was meant; nothing more is released";
-        Draft::of(case).enter(Phase::PoweringOn, why).save()
+        Draft::of(input).enter(Phase::PoweringOn, why).save()
     })
 }
 
 /// The taint is remembered as ours before it is set, so that it is not forgotten whatever happens in between.
-fn mean_release(case: &Case<'_>, count: usize) -> Next {
-    let draft = Draft::of(case).intend_release(count).with(|status| {
+fn mean_release(input: &FenceInput<'_>, count: usize) -> Next {
+    let draft = Draft::of(input).intend_release(count).with(|status| {
         status.release_begun = true;
         let taint = out_of_service();
         if status.storage_only.is_some() {
@@ -212,10 +214,10 @@ fn mean_release(case: &Case<'_>, count: usize) -> Next {
 
 /// How many pods go: of a node that loses its power all that do not tolerate the taint, whatever owns them. Nothing if
 /// they were not counted.
-fn counted(case: &Case<'_>) -> Option<usize> {
-    let (_, pods) = case.gathered.pods.as_ref()?;
-    let here = pods.iter().filter(|pod| pod.node == case.fence.spec.node_name);
-    Some(here.filter(|pod| goes(pod, case.fence.status.storage_only.as_deref())).count())
+fn counted(input: &FenceInput<'_>) -> Option<usize> {
+    let (_, pods) = input.gathered.pods.as_ref()?;
+    let here = pods.iter().filter(|pod| pod.node == input.fence.spec.node_name);
+    Some(here.filter(|pod| goes(pod, input.fence.status.storage_only.as_deref())).count())
 }
 
 /// By the taint, or because we delete it although it tolerates that.
@@ -224,38 +226,38 @@ pub fn goes(pod: &Pod, storage: Option<&str>) -> bool {
     is_released(pod, storage) || storage.is_none() && pod.goes_with(&out_of_service())
 }
 
-fn nothing_left(case: &Case<'_>) -> Next {
-    match steps::current(case.fence) {
-        Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off && case.fence.status.intent.is_none() => {
-            left_off(case)
+fn nothing_left(input: &FenceInput<'_>) -> Next {
+    match steps::current(input.fence) {
+        Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off && input.fence.status.intent.is_none() => {
+            left_off(input)
         }
         _ => {
-            let draft = Draft::of(case).with(|status| status.intent = None);
+            let draft = Draft::of(input).with(|status| status.intent = None);
             draft.enter(Phase::PoweringOn, "no pod is left to release").save()
         }
     }
 }
 
-pub(super) fn left_off(case: &Case<'_>) -> Next {
+pub(super) fn left_off(input: &FenceInput<'_>) -> Next {
     blocked(
-        case,
+        input,
         "LeftOff",
         "the policy leaves it off for a person; turn it on, or abort this record to have it turned on",
     )
 }
 
 /// The pods to be released, each by its UID; nothing if they are not known.
-fn pods(case: &Case<'_>) -> Option<Vec<PodRef>> {
-    let storage = case.fence.status.storage_only.as_deref();
-    let ours = recent_pods(case)?.iter();
-    let ours = ours.filter(|pod| pod.node == case.fence.spec.node_name && is_released(pod, storage));
+fn pods(input: &FenceInput<'_>) -> Option<Vec<PodRef>> {
+    let storage = input.fence.status.storage_only.as_deref();
+    let ours = recent_pods(input)?.iter();
+    let ours = ours.filter(|pod| pod.node == input.fence.spec.node_name && is_released(pod, storage));
     Some(ours.map(|pod| pod.at.clone()).collect())
 }
 
 /// Those that were listed a moment ago.
-pub(super) fn recent_pods<'a>(case: &Case<'a>) -> Option<&'a [Pod]> {
-    let (at, pods) = case.gathered.pods.as_ref()?;
-    (case.now.moment.since(*at) <= PODS_LAST).then_some(pods)
+pub(super) fn recent_pods<'a>(input: &FenceInput<'a>) -> Option<&'a [Pod]> {
+    let (at, pods) = input.gathered.pods.as_ref()?;
+    (input.now.moment.since(*at) <= PODS_LAST).then_some(pods)
 }
 
 /// Static pods and those of a DaemonSet would only come back to the same node. One that is deleted already and has

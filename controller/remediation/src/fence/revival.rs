@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::Case;
+use super::FenceInput;
 use crate::{
     api::fence::NodeFence,
     facts::{LeaseView, Node, kubelet},
@@ -63,11 +63,11 @@ impl Revival {
     /// The boot that ended writes its Node, or is Ready, and renews its Lease. A new boot renews, too, and may do so
     /// before the Node names it: so either the Node was written since, or such a boot would have named itself by now.
     #[must_use]
-    pub(super) fn is_proven(&self, case: &Case<'_>, node: &Node) -> bool {
-        let now = case.now.moment;
+    pub(super) fn is_proven(&self, input: &FenceInput<'_>, node: &Node) -> bool {
+        let now = input.now.moment;
         let was_written = self.was_written(node);
         let same = node.boot_id == self.boot_id && (node.is_ready() || was_written);
-        let Some((lease, first)) = case.kubelet_lease.zip(self.renewed).filter(|_| same) else { return false };
+        let Some((lease, first)) = input.kubelet_lease.zip(self.renewed).filter(|_| same) else { return false };
         let alive = lease.stale_for(now) < kubelet::LIVES;
         alive && self.is_no_late_word(lease, first) && (was_written || now.since(first) >= SAYS_BOOT)
     }
@@ -87,11 +87,11 @@ impl Revival {
 /// Its kubelet has renewed its Lease since its power was about to be cut, and in time: some boot lives, and it is known
 /// within seconds which. A new leader sees that at once.
 #[must_use]
-pub(super) fn is_suspected(case: &Case<'_>) -> bool {
-    let status = &case.fence.status;
+pub(super) fn is_suspected(input: &FenceInput<'_>) -> bool {
+    let status = &input.fence.status;
     let speaks =
-        |lease: &LeaseView| lease.renewed != status.lease_renewed && lease.stale_for(case.now.moment) < kubelet::LATE;
-    status.storage_only.is_none() && case.kubelet_lease.is_some_and(speaks)
+        |lease: &LeaseView| lease.renewed != status.lease_renewed && lease.stale_for(input.now.moment) < kubelet::LATE;
+    status.storage_only.is_none() && input.kubelet_lease.is_some_and(speaks)
 }
 
 fn heartbeat(node: &Node) -> Option<Timestamp> {

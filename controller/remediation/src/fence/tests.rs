@@ -1,9 +1,10 @@
-//! A world of one node for the automaton, and what must hold in it.
+//! A fixture of one node for the automaton, and what must hold in it.
 
 mod course;
 mod cycles;
 mod edges;
 mod evidence;
+mod fixture;
 mod foreign;
 mod hands;
 mod hostile;
@@ -13,4 +14,3 @@ mod reasons;
 mod single;
 mod unread;
 mod walk;
-mod world;

@@ -11,7 +11,7 @@
 //! Either way no more than U + D are out of service by our acts. [`super::life`] decides who is dead.
 
 use super::{
-    Scene, Subject,
+    EvaluationInput, Subject,
     reason::{AT_ONCE, BUDGET_CLUSTER, BUDGET_TOPOLOGY, BUDGET_ZONE},
     stage::Grade,
     tally::{self, Share, Tally},
@@ -32,9 +32,9 @@ pub(super) fn of(policy: &Policy, grade: Grade) -> (&Budget, &'static str) {
     }
 }
 
-pub(super) fn blockers(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
+pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
     let (budget, field) = of(subject.policy, grade);
-    let question = Question { scene, subject, grade, budget, field };
+    let question = Question { input, subject, grade, budget, field };
     let mut blockers: Vec<_> = question.cluster().into_iter().collect();
     blockers.extend(subject.node.into_iter().flat_map(|node| question.domains(node)));
     blockers.extend(question.at_once());
@@ -43,7 +43,7 @@ pub(super) fn blockers(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -
 
 /// One node, and the budget of the act that is asked for.
 struct Question<'a> {
-    scene: &'a Scene<'a>,
+    input: &'a EvaluationInput<'a>,
     subject: &'a Subject<'a>,
     grade: Grade,
     budget: &'a Budget,
@@ -52,7 +52,7 @@ struct Question<'a> {
 
 impl Question<'_> {
     fn cluster(&self) -> Option<Blocker> {
-        let share = self.scene.tally.cluster(self.subject.name, self.grade);
+        let share = self.input.tally.cluster(self.subject.name, self.grade);
         let limit = Limit { living: self.budget.cluster.of(share.total), dead: self.budget.dead.of(share.total) };
         let text = self.over(limit, share)?;
         let field = self.field;
@@ -76,16 +76,16 @@ impl Question<'_> {
 
     /// As many dead ones as of the living, and no more than of the whole cluster.
     fn domain(&self, node: &Node, label: &str, quota: Quota) -> Option<String> {
-        let share = self.scene.tally.domain(node, label, self.grade);
+        let share = self.input.tally.domain(node, label, self.grade);
         let living = quota.of(share.total);
-        let dead = living.min(self.budget.dead.of(self.scene.snapshot.nodes.len()));
+        let dead = living.min(self.budget.dead.of(self.input.snapshot.nodes.len()));
         self.over(Limit { living, dead }, share)
     }
 
     /// What one more would make, if that is too many. Where it is unknown whether it lives, both rules have to allow
     /// it: less knowledge never allows more.
     fn over(&self, limit: Limit, share: Share) -> Option<String> {
-        let (tally, name) = (&self.scene.tally, self.subject.name);
+        let (tally, name) = (&self.input.tally, self.subject.name);
         match (tally.is_dead(name), tally.is_unknown(name)) {
             (true, _) => over_dead(limit, share),
             (false, true) => over_living(limit, share).or_else(|| over_dead(limit, share)),
@@ -96,9 +96,9 @@ impl Question<'_> {
     fn at_once(&self) -> Option<Blocker> {
         let most = self.budget.at_once?;
         let Subject { name, policy, .. } = self.subject;
-        let others = self.scene.tally.in_hand(&policy.name, self.grade, name);
+        let others = self.input.tally.in_hand(&policy.name, self.grade, name);
         (others >= most as usize).then(|| {
-            let (field, lives) = (self.field, if self.scene.tally.is_dead(name) { "dead" } else { "living" });
+            let (field, lives) = (self.field, if self.input.tally.is_dead(name) { "dead" } else { "living" });
             let text =
                 format!("policy {} has {others} other {lives} nodes in hand, {field}.atOnce is {most}", policy.name);
             Blocker::new(AT_ONCE, text)

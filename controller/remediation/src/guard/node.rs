@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Scene, Subject,
+    EvaluationInput, Subject,
     reason::{
         ABORTED, AUTOSCALER, CLAIMED_BY_PEER, CONTROL_PLANE, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY,
         OWN_HOST, REMEDIATION_SKIPPED,
@@ -29,16 +29,16 @@ const PEERS: [&str; 4] = [
 ];
 
 /// Blockers that stop even what has begun.
-pub(super) fn blockers(scene: &Scene<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
+pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
     let mut blockers: Vec<_> =
-        skipped(subject).into_iter().chain(aborted(subject)).chain(own_host(scene, subject)).collect();
+        skipped(subject).into_iter().chain(aborted(subject)).chain(own_host(input, subject)).collect();
     let Some(node) = subject.node else {
         let text = format!("Node {} is gone, or another one has its name", subject.name);
         blockers.push(Blocker::new(NODE_GONE, text));
         return blockers;
     };
     blockers.extend(claimed(node));
-    blockers.extend(claim(&scene.snapshot.claims, subject.name));
+    blockers.extend(claim(&input.snapshot.claims, subject.name));
     blockers
 }
 
@@ -63,8 +63,8 @@ fn aborted(subject: &Subject<'_>) -> Option<Blocker> {
     abort.then(|| Blocker::new(ABORTED, "a person aborted this record; delete it to begin again"))
 }
 
-fn own_host(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
-    let own = scene.snapshot.host.node.as_deref() == Some(subject.name);
+fn own_host(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
+    let own = input.snapshot.host.node.as_deref() == Some(subject.name);
     own.then(|| Blocker::new(OWN_HOST, "this controller runs on it; another replica has to act"))
 }
 
@@ -90,7 +90,7 @@ fn peers(node: &Node) -> Option<Blocker> {
 }
 
 /// One control-plane node at a time, and only while etcd keeps its quorum without it.
-pub(super) fn control_plane(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
+pub(super) fn control_plane(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
     if !subject.node.is_some_and(Node::is_control_plane) {
         return Vec::new();
     }
@@ -99,7 +99,7 @@ pub(super) fn control_plane(scene: &Scene<'_>, subject: &Subject<'_>, grade: Gra
             format!("a control-plane node, and policy {} is not for those (spec.controlPlane)", subject.policy.name);
         return vec![Blocker::new(CONTROL_PLANE, text)];
     }
-    let others = scene.tally.control_plane_out(subject.name);
+    let others = input.tally.control_plane_out(subject.name);
     let mut blockers = Vec::new();
     if !others.is_empty() {
         let text = format!("{} other control-plane nodes are out of service: {}", others.len(), others.join(", "));
@@ -107,8 +107,8 @@ pub(super) fn control_plane(scene: &Scene<'_>, subject: &Subject<'_>, grade: Gra
     }
     // To cordon one takes nothing from etcd.
     if grade != Grade::Isolate {
-        let lost = subject.node.is_none_or(|node| takes_a_member(&scene.snapshot.etcd_members, node));
-        blockers.extend(quorum(scene.snapshot.etcd, lost));
+        let lost = subject.node.is_none_or(|node| takes_a_member(&input.snapshot.etcd_members, node));
+        blockers.extend(quorum(input.snapshot.etcd, lost));
     }
     blockers
 }
@@ -137,23 +137,23 @@ fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Blocker> {
 
 /// Power ends what runs on a node. On one that is Ready that is only right after a drain; a reap may be asked for even
 /// after one that failed.
-pub(super) fn ready(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
+pub(super) fn ready(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let drain = subject.fence.and_then(|fence| fence.status.drain.as_ref());
     let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.policy_step));
     let reaps = step.and_then(|step| step.reap.as_ref()).is_some_and(|reap| reap.even_if_drain_failed);
     let drained = drain.is_some_and(|drain| drain.emptied() || reaps);
-    (is_alive(scene, subject) && !drained)
+    (is_alive(input, subject) && !drained)
         .then(|| Blocker::new(NODE_READY, "the node is Ready and not drained; power would end what runs on it"))
 }
 
 /// Ready, and its kubelet still renews its Lease. Silence counts from what the policy sets, or from the Lease's own
 /// time; without a Lease the condition alone is believed.
-fn is_alive(scene: &Scene<'_>, subject: &Subject<'_>) -> bool {
-    let lease = scene.snapshot.kubelet_leases.get(subject.name);
+fn is_alive(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> bool {
+    let lease = input.snapshot.kubelet_leases.get(subject.name);
     let silent = lease.is_some_and(|lease| {
         // A shorter Lease would not make silence mean more.
         let after = subject.policy.fast.map_or(lease.duration.max(kubelet::LEASE), |fast| fast.silent_for);
-        lease.stale_for(scene.now.moment) >= after
+        lease.stale_for(input.now.moment) >= after
     });
     subject.node.is_some_and(Node::is_ready) && !silent
 }

@@ -1,4 +1,4 @@
-//! Each guard, with a world in which it blocks and one in which it does not.
+//! Each guard, with a cluster in which it blocks and one in which it does not.
 
 mod budget;
 mod dead;
@@ -23,37 +23,37 @@ use crate::{
     testing::{at, node, now, set_condition, wall},
 };
 
-/// A world in which nothing speaks against anything: ten nodes, `n0` dead, a policy with wide limits.
-struct World {
+/// A cluster in which nothing speaks against anything: ten nodes, `n0` dead, a policy with wide limits.
+struct Fixture {
     snapshot: Snapshot,
     policy: Policy,
     fence: Option<NodeFence>,
     history: History,
-    weather: Vec<Blocker>,
+    storms: Vec<Blocker>,
     unreadable: Option<&'static str>,
     error: Option<&'static str>,
     by_events_alone: bool,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let mut snapshot = Snapshot { epoch: 1, ..Snapshot::default() };
         snapshot.host.informed = true;
         snapshot.nodes = (0..10).map(|number| format!("n{number}")).map(|name| (name.clone(), node(&name))).collect();
         let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..wide() };
-        let (history, weather) = (History::default(), Vec::new());
-        let mut world = Self {
+        let (history, storms) = (History::default(), Vec::new());
+        let mut fixture = Self {
             snapshot,
             policy,
             fence: None,
             history,
-            weather,
+            storms,
             unreadable: None,
             error: None,
             by_events_alone: false,
         };
-        kill(world.node());
-        world
+        kill(fixture.node());
+        fixture
     }
 
     fn node(&mut self) -> &mut Node {
@@ -64,7 +64,7 @@ impl World {
     fn open(&mut self, phase: Phase) -> &mut NodeFence {
         let fence = record("n0", phase);
         self.snapshot.fences.insert("n0".into(), fence.clone());
-        self.snapshot.cases.entry("n0".into()).or_default().pods = Some((at(999), Vec::new()));
+        self.snapshot.gathered.entry("n0".into()).or_default().pods = Some((at(999), Vec::new()));
         self.fence.insert(fence)
     }
 
@@ -74,9 +74,14 @@ impl World {
         fence.into_iter().for_each(|(stored, fence)| stored.clone_from(fence));
         let (snapshot, now) = (&self.snapshot, now(1000));
         self.history.learn(snapshot, now);
-        let weather = [("p".to_owned(), self.weather.clone())].into();
-        let scene =
-            Scene { snapshot, now, tally: Tally::new(snapshot, now.moment), history: self.history.clone(), weather };
+        let storms = [("p".to_owned(), self.storms.clone())].into();
+        let input = EvaluationInput {
+            snapshot,
+            now,
+            tally: Tally::new(snapshot, now.moment),
+            history: self.history.clone(),
+            storms,
+        };
         let uid = self.fence.as_ref().map_or("uid-n0", |fence| &fence.spec.node_uid);
         let subject = Subject {
             name: "n0",
@@ -87,7 +92,7 @@ impl World {
             error: self.error,
             by_events_alone: self.by_events_alone,
         };
-        permits(&scene, &subject)
+        permits(&input, &subject)
     }
 }
 
@@ -133,105 +138,105 @@ fn reasons(blockers: &[Blocker]) -> Vec<&str> {
 
 #[test]
 fn nothing_blocks_a_dead_node_in_a_calm_cluster() {
-    assert_eq!(World::new().permits(), Permits::default());
+    assert_eq!(Fixture::new().permits(), Permits::default());
 }
 
-/// What a change of the world makes the guards answer to isolate, drain and power.
+/// What a change of the cluster makes the guards answer to isolate, drain and power.
 #[test]
 fn each_guard_blocks_with_its_own_reason() {
-    type Change = fn(&mut World);
+    type Change = fn(&mut Fixture);
     let all = [true; 3];
     let harsh = [false, true, true];
     let power = [false, false, true];
     let cases: [(&str, [bool; 3], Change); 34] = [
-        ("NotLeading", all, |world| world.snapshot.epoch = 0),
-        ("DryRun", all, |world| world.snapshot.dry_run = true),
-        ("KillSwitch", all, |world| world.snapshot.stopped = Some("/etc/nodewell/pause".into())),
-        ("NotInformed", all, |world| world.snapshot.host.informed = false),
-        ("Observe", all, |world| world.policy.mode = Mode::Observe),
-        ("Paused", all, |world| world.policy.mode = Mode::Paused),
-        ("PolicyUnreadable", all, |world| world.unreadable = Some("line 3")),
-        ("PredicateError", all, |world| world.error = Some("no such key")),
-        ("RemediationSkipped", all, |world| {
-            drop(world.node().annotations.insert(api::SKIP_REMEDIATION.into(), "tea".into()))
+        ("NotLeading", all, |fixture| fixture.snapshot.epoch = 0),
+        ("DryRun", all, |fixture| fixture.snapshot.dry_run = true),
+        ("KillSwitch", all, |fixture| fixture.snapshot.stopped = Some("/etc/nodewell/pause".into())),
+        ("NotInformed", all, |fixture| fixture.snapshot.host.informed = false),
+        ("Observe", all, |fixture| fixture.policy.mode = Mode::Observe),
+        ("Paused", all, |fixture| fixture.policy.mode = Mode::Paused),
+        ("PolicyUnreadable", all, |fixture| fixture.unreadable = Some("line 3")),
+        ("PredicateError", all, |fixture| fixture.error = Some("no such key")),
+        ("RemediationSkipped", all, |fixture| {
+            drop(fixture.node().annotations.insert(api::SKIP_REMEDIATION.into(), "tea".into()))
         }),
-        ("RemediationSkipped", all, |world| {
-            drop(world.open(Phase::Pending).metadata.annotations.insert(api::SKIP_REMEDIATION.into(), "tea".into()));
+        ("RemediationSkipped", all, |fixture| {
+            drop(fixture.open(Phase::Pending).metadata.annotations.insert(api::SKIP_REMEDIATION.into(), "tea".into()));
         }),
-        ("Aborted", all, |world| world.open(Phase::Pending).spec.abort = true),
-        ("NodeGone", all, |world| world.open(Phase::Pending).spec.node_uid = "another".into()),
-        ("OwnHost", all, |world| world.snapshot.host.node = Some("n0".into())),
-        ("Autoscaler", all, |world| taint(world, "ToBeDeletedByClusterAutoscaler")),
-        ("Autoscaler", all, |world| taint(world, "karpenter.sh/disrupted")),
-        ("Autoscaler", all, |world| world.node().deleting = true),
-        ("ClaimedByPeer", all, |world| label(world, "remediation.medik8s.io/exclude-from-remediation", "true")),
-        ("ClaimedByPeer", all, |world| annotate(world, "cluster.x-k8s.io/skip-remediation")),
-        ("ClaimedByPeer", all, |world| annotate(world, "cluster.x-k8s.io/paused")),
-        ("ClaimedByPeer", all, |world| annotate(world, "weave.works/kured-reboot-in-progress")),
-        ("ClaimedByPeer", all, |world| drop(world.snapshot.claims.held.insert("n0".into(), "held by nhc".into()))),
-        ("ClaimedByPeer", all, |world| world.snapshot.claims.unreadable = Some("forbidden".into())),
-        ("NewNode", all, |world| world.node().created = wall(800)),
-        ("NewNode", all, |world| world.node().created = wall(5000)),
-        ("Storm", all, |world| world.weather = vec![Blocker::new(reason::STORM, "")]),
-        ("ControlPlane", all, |world| label(world, CONTROL_PLANE[0], "")),
-        ("ControlPlane", all, |world| {
-            control_plane(world, Quorum::Members { healthy: 3, total: 3 });
-            let other = world.snapshot.nodes.get_mut("n1").unwrap();
+        ("Aborted", all, |fixture| fixture.open(Phase::Pending).spec.abort = true),
+        ("NodeGone", all, |fixture| fixture.open(Phase::Pending).spec.node_uid = "another".into()),
+        ("OwnHost", all, |fixture| fixture.snapshot.host.node = Some("n0".into())),
+        ("Autoscaler", all, |fixture| taint(fixture, "ToBeDeletedByClusterAutoscaler")),
+        ("Autoscaler", all, |fixture| taint(fixture, "karpenter.sh/disrupted")),
+        ("Autoscaler", all, |fixture| fixture.node().deleting = true),
+        ("ClaimedByPeer", all, |fixture| label(fixture, "remediation.medik8s.io/exclude-from-remediation", "true")),
+        ("ClaimedByPeer", all, |fixture| annotate(fixture, "cluster.x-k8s.io/skip-remediation")),
+        ("ClaimedByPeer", all, |fixture| annotate(fixture, "cluster.x-k8s.io/paused")),
+        ("ClaimedByPeer", all, |fixture| annotate(fixture, "weave.works/kured-reboot-in-progress")),
+        ("ClaimedByPeer", all, |fixture| drop(fixture.snapshot.claims.held.insert("n0".into(), "held by nhc".into()))),
+        ("ClaimedByPeer", all, |fixture| fixture.snapshot.claims.unreadable = Some("forbidden".into())),
+        ("NewNode", all, |fixture| fixture.node().created = wall(800)),
+        ("NewNode", all, |fixture| fixture.node().created = wall(5000)),
+        ("Storm", all, |fixture| fixture.storms = vec![Blocker::new(reason::STORM, "")]),
+        ("ControlPlane", all, |fixture| label(fixture, CONTROL_PLANE[0], "")),
+        ("ControlPlane", all, |fixture| {
+            control_plane(fixture, Quorum::Members { healthy: 3, total: 3 });
+            let other = fixture.snapshot.nodes.get_mut("n1").unwrap();
             other.labels.insert(CONTROL_PLANE[0].into(), String::new());
             kill(other);
         }),
-        ("EtcdUnknown", harsh, |world| control_plane(world, Quorum::Unknown)),
-        ("EtcdQuorum", harsh, |world| control_plane(world, Quorum::Members { healthy: 2, total: 3 })),
-        ("EtcdQuorum", harsh, |world| control_plane(world, Quorum::Members { healthy: 0, total: 0 })),
-        ("PodRate", harsh, |world| {
-            world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
-            world.history.give_pods("p", "n5", 10, at(990));
+        ("EtcdUnknown", harsh, |fixture| control_plane(fixture, Quorum::Unknown)),
+        ("EtcdQuorum", harsh, |fixture| control_plane(fixture, Quorum::Members { healthy: 2, total: 3 })),
+        ("EtcdQuorum", harsh, |fixture| control_plane(fixture, Quorum::Members { healthy: 0, total: 0 })),
+        ("PodRate", harsh, |fixture| {
+            fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+            fixture.history.give_pods("p", "n5", 10, at(990));
         }),
-        ("PodsUnknown", harsh, |world| {
-            world.open(Phase::Waiting);
-            world.snapshot.cases.clear();
+        ("PodsUnknown", harsh, |fixture| {
+            fixture.open(Phase::Waiting);
+            fixture.snapshot.gathered.clear();
         }),
-        ("RestartLimit", power, |world| world.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
-        ("NodeReady", power, |world| set_condition(world.node(), "Ready", Truth::True, "", at(0))),
+        ("RestartLimit", power, |fixture| fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
+        ("NodeReady", power, |fixture| set_condition(fixture.node(), "Ready", Truth::True, "", at(0))),
     ];
     for (word, grades, change) in cases {
-        let mut world = World::new();
-        change(&mut world);
-        let permits = world.permits();
+        let mut fixture = Fixture::new();
+        change(&mut fixture);
+        let permits = fixture.permits();
         let said = [&permits.isolate, &permits.drain, &permits.power].map(|blockers| reasons(blockers).contains(&word));
         assert_eq!(said, grades, "{word}: {permits:?}");
         assert_eq!(permits.power.len(), 1, "{word} alone: {permits:?}");
     }
 }
 
-fn taint(world: &mut World, key: &str) {
-    world.node().taints.push(Taint { key: key.into(), value: String::new(), effect: Effect::NoSchedule });
+fn taint(fixture: &mut Fixture, key: &str) {
+    fixture.node().taints.push(Taint { key: key.into(), value: String::new(), effect: Effect::NoSchedule });
 }
 
-fn label(world: &mut World, key: &str, value: &str) {
-    world.node().labels.insert(key.into(), value.into());
+fn label(fixture: &mut Fixture, key: &str, value: &str) {
+    fixture.node().labels.insert(key.into(), value.into());
 }
 
-fn annotate(world: &mut World, key: &str) {
-    world.node().annotations.insert(key.into(), String::new());
+fn annotate(fixture: &mut Fixture, key: &str) {
+    fixture.node().annotations.insert(key.into(), String::new());
 }
 
-fn control_plane(world: &mut World, etcd: Quorum) {
-    label(world, CONTROL_PLANE[0], "");
-    world.policy.control_plane = ControlPlane::OneAtATime;
-    world.snapshot.etcd = etcd;
+fn control_plane(fixture: &mut Fixture, etcd: Quorum) {
+    label(fixture, CONTROL_PLANE[0], "");
+    fixture.policy.control_plane = ControlPlane::OneAtATime;
+    fixture.snapshot.etcd = etcd;
 }
 
 #[test]
 fn all_guards_are_listed_not_only_the_first() {
-    let mut world = World::new();
-    world.snapshot.dry_run = true;
-    world.snapshot.stopped = Some("a file".into());
-    world.policy.mode = Mode::Observe;
-    world.policy.budget.cluster = Quota::Count(0);
-    label(&mut world, CONTROL_PLANE[1], "");
-    annotate(&mut world, api::SKIP_REMEDIATION);
-    let power = world.permits().power;
+    let mut fixture = Fixture::new();
+    fixture.snapshot.dry_run = true;
+    fixture.snapshot.stopped = Some("a file".into());
+    fixture.policy.mode = Mode::Observe;
+    fixture.policy.budget.cluster = Quota::Count(0);
+    label(&mut fixture, CONTROL_PLANE[1], "");
+    annotate(&mut fixture, api::SKIP_REMEDIATION);
+    let power = fixture.permits().power;
     assert_eq!(
         reasons(&power),
         ["DryRun", "KillSwitch", "Observe", "RemediationSkipped", "ControlPlane", "BudgetCluster"]
@@ -240,19 +245,19 @@ fn all_guards_are_listed_not_only_the_first() {
 
 #[test]
 fn a_quorum_that_survives_lets_one_go() {
-    let mut world = World::new();
-    control_plane(&mut world, Quorum::Members { healthy: 3, total: 3 });
-    assert_eq!(world.permits(), Permits::default());
+    let mut fixture = Fixture::new();
+    control_plane(&mut fixture, Quorum::Members { healthy: 3, total: 3 });
+    assert_eq!(fixture.permits(), Permits::default());
 }
 
 #[test]
 fn a_dead_member_of_three_may_go_where_it_is_known_to_be_the_dead_one() {
     let two_of_three = |members: &[(&str, bool)], addresses: &[&str]| {
-        let mut world = World::new();
-        control_plane(&mut world, Quorum::Members { healthy: 2, total: 3 });
-        world.snapshot.etcd_members = members.iter().map(|(at, healthy)| ((*at).to_owned(), *healthy)).collect();
-        world.node().addresses = addresses.iter().map(|at| (*at).to_owned()).collect();
-        reasons(&world.permits().power).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        let mut fixture = Fixture::new();
+        control_plane(&mut fixture, Quorum::Members { healthy: 2, total: 3 });
+        fixture.snapshot.etcd_members = members.iter().map(|(at, healthy)| ((*at).to_owned(), *healthy)).collect();
+        fixture.node().addresses = addresses.iter().map(|at| (*at).to_owned()).collect();
+        reasons(&fixture.permits().power).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let members = [("10.0.0.1", true), ("10.0.0.2", true), ("10.0.0.3", false)];
     assert_eq!(two_of_three(&members, &["10.0.0.3", "cp-3"]), Vec::<String>::new());
@@ -269,38 +274,38 @@ fn a_dead_member_of_three_may_go_where_it_is_known_to_be_the_dead_one() {
 
 #[test]
 fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
-    let mut world = World::new();
-    world.weather = vec![Blocker::new(reason::STORM, "")];
-    world.policy.budget.cluster = Quota::Count(0);
-    world.policy.mode = Mode::Paused;
+    let mut fixture = Fixture::new();
+    fixture.storms = vec![Blocker::new(reason::STORM, "")];
+    fixture.policy.budget.cluster = Quota::Count(0);
+    fixture.policy.mode = Mode::Paused;
     for phase in [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::AwaitReady] {
-        world.open(phase);
-        assert_eq!(world.permits(), Permits::default(), "{phase:?}");
+        fixture.open(phase);
+        assert_eq!(fixture.permits(), Permits::default(), "{phase:?}");
     }
     for phase in [Phase::Pending, Phase::Isolating, Phase::Waiting, Phase::Guarded, Phase::Failed] {
-        world.open(phase);
-        assert_eq!(reasons(&world.permits().power), ["Storm", "BudgetCluster"], "{phase:?}");
+        fixture.open(phase);
+        assert_eq!(reasons(&fixture.permits().power), ["Storm", "BudgetCluster"], "{phase:?}");
     }
-    world.open(Phase::OffConfirmed);
-    world.snapshot.stopped = Some("a file".into());
-    assert_eq!(reasons(&world.permits().power), ["KillSwitch"]);
+    fixture.open(Phase::OffConfirmed);
+    fixture.snapshot.stopped = Some("a file".into());
+    assert_eq!(reasons(&fixture.permits().power), ["KillSwitch"]);
 }
 
 #[test]
 fn a_ready_node_is_powered_only_after_a_whole_drain() {
-    let mut world = World::new();
-    set_condition(world.node(), "Ready", Truth::True, "", at(0));
+    let mut fixture = Fixture::new();
+    set_condition(fixture.node(), "Ready", Truth::True, "", at(0));
     for (done, blocked) in [(false, true), (true, false)] {
-        world.open(Phase::Waiting).status.drain = Some(DrainReport { done, refused_evictions: Vec::new(), left: 0 });
-        assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), blocked);
+        fixture.open(Phase::Waiting).status.drain = Some(DrainReport { done, refused_evictions: Vec::new(), left: 0 });
+        assert_eq!(reasons(&fixture.permits().power).contains(&"NodeReady"), blocked);
     }
 }
 
 #[test]
 fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
     for (fast, stale, blocked) in [(true, 14, true), (true, 15, false), (false, 39, true), (false, 40, false)] {
-        let mut world = World::new();
-        set_condition(world.node(), "Ready", Truth::True, "", at(0));
+        let mut fixture = Fixture::new();
+        set_condition(fixture.node(), "Ready", Truth::True, "", at(0));
         let seen = at(1000 - stale);
         let lease = LeaseView {
             resource_version: String::new(),
@@ -309,80 +314,80 @@ fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
             duration: Duration::from_secs(10),
             seen,
         };
-        world.snapshot.kubelet_leases.insert("n0".into(), lease);
-        world.policy.fast = fast.then_some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 });
-        assert_eq!(reasons(&world.permits().power).contains(&"NodeReady"), blocked, "{fast} {stale}");
+        fixture.snapshot.kubelet_leases.insert("n0".into(), lease);
+        fixture.policy.fast = fast.then_some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 });
+        assert_eq!(reasons(&fixture.permits().power).contains(&"NodeReady"), blocked, "{fast} {stale}");
     }
 }
 
 #[test]
 fn old_restarts_and_pods_are_forgotten() {
-    let mut world = World::new();
-    world.policy.restarts = Rate { count: 2, within: Duration::from_secs(400) };
-    world.open(Phase::Waiting).status.cycles = vec![wall(100), wall(900)];
-    world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
-    world.history.give_pods("p", "n5", 10, at(900));
-    assert_eq!(world.permits(), Permits::default());
+    let mut fixture = Fixture::new();
+    fixture.policy.restarts = Rate { count: 2, within: Duration::from_secs(400) };
+    fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(900)];
+    fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    fixture.history.give_pods("p", "n5", 10, at(900));
+    assert_eq!(fixture.permits(), Permits::default());
 }
 
 /// 8 of 10 went; this node has 5, and the list of them fails.
 #[test]
 fn pods_that_could_not_be_listed_are_not_none() {
-    let mut world = World::new();
-    world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
-    world.history.give_pods("p", "n5", 8, at(990));
-    world.open(Phase::OffConfirmed);
-    let pods = |world: &mut World, pods| world.snapshot.cases.get_mut("n0").unwrap().pods = pods;
-    pods(&mut world, Some((at(999), vec![crate::facts::Pod::default(); 5])));
-    assert_eq!(reasons(&world.permits().power), ["PodRate"]);
-    pods(&mut world, None);
-    assert_eq!(reasons(&world.permits().power), ["PodsUnknown"]);
-    pods(&mut world, Some((at(999), vec![crate::facts::Pod::default(); 2])));
-    assert_eq!(world.permits(), Permits::default());
+    let mut fixture = Fixture::new();
+    fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    fixture.history.give_pods("p", "n5", 8, at(990));
+    fixture.open(Phase::OffConfirmed);
+    let pods = |fixture: &mut Fixture, pods| fixture.snapshot.gathered.get_mut("n0").unwrap().pods = pods;
+    pods(&mut fixture, Some((at(999), vec![crate::facts::Pod::default(); 5])));
+    assert_eq!(reasons(&fixture.permits().power), ["PodRate"]);
+    pods(&mut fixture, None);
+    assert_eq!(reasons(&fixture.permits().power), ["PodsUnknown"]);
+    pods(&mut fixture, Some((at(999), vec![crate::facts::Pod::default(); 2])));
+    assert_eq!(fixture.permits(), Permits::default());
 }
 
 #[test]
 fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
-    let mut world = World::new();
-    world.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
-    world.open(Phase::OffConfirmed);
-    world.snapshot.cases.get_mut("n0").unwrap().pods = Some((at(999), vec![crate::facts::Pod::default(); 50]));
-    assert_eq!(world.permits(), Permits::default());
-    world.history.give_pods("p", "n5", 1, at(990));
-    assert_eq!(reasons(&world.permits().power), ["PodRate"]);
+    let mut fixture = Fixture::new();
+    fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    fixture.open(Phase::OffConfirmed);
+    fixture.snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(999), vec![crate::facts::Pod::default(); 50]));
+    assert_eq!(fixture.permits(), Permits::default());
+    fixture.history.give_pods("p", "n5", 1, at(990));
+    assert_eq!(reasons(&fixture.permits().power), ["PodRate"]);
 }
 
 #[test]
 fn a_power_off_whose_record_was_deleted_counts() {
-    let mut world = World::new();
-    world.policy.restarts = Rate { count: 1, within: Duration::from_secs(400) };
+    let mut fixture = Fixture::new();
+    fixture.policy.restarts = Rate { count: 1, within: Duration::from_secs(400) };
     let meant = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
-    world.open(Phase::PoweringOff).status.intent = Some(meant);
-    world.permits();
-    assert_eq!(world.history.cycles_of("n0"), [], "its own record says it");
-    world.fence = None;
-    world.snapshot.fences.clear();
-    assert_eq!(reasons(&world.permits().power), ["RestartLimit"]);
+    fixture.open(Phase::PoweringOff).status.intent = Some(meant);
+    fixture.permits();
+    assert_eq!(fixture.history.cycles_of("n0"), [], "its own record says it");
+    fixture.fence = None;
+    fixture.snapshot.fences.clear();
+    assert_eq!(reasons(&fixture.permits().power), ["RestartLimit"]);
 }
 
 #[test]
 fn restarts_of_closed_records_are_remembered() {
-    let mut world = World::new();
-    let status = &mut world.open(Phase::Waiting).status;
+    let mut fixture = Fixture::new();
+    let status = &mut fixture.open(Phase::Waiting).status;
     (status.earlier_cycles, status.cycles) = (vec![wall(500)], vec![wall(900)]);
-    world.permits();
-    world.fence = None;
-    world.snapshot.fences.clear();
-    assert_eq!(reasons(&world.permits().power), ["RestartLimit"]);
+    fixture.permits();
+    fixture.fence = None;
+    fixture.snapshot.fences.clear();
+    assert_eq!(reasons(&fixture.permits().power), ["RestartLimit"]);
 }
 
 #[test]
 fn every_message_has_its_numbers() {
-    let mut world = World::new();
-    world.policy.budget.cluster = Quota::Percent(20);
-    kill(world.snapshot.nodes.get_mut("n1").unwrap());
-    kill(world.snapshot.nodes.get_mut("n2").unwrap());
-    let power = world.permits().power;
+    let mut fixture = Fixture::new();
+    fixture.policy.budget.cluster = Quota::Percent(20);
+    kill(fixture.snapshot.nodes.get_mut("n1").unwrap());
+    kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
+    let power = fixture.permits().power;
     assert_eq!(power.len(), 1);
     assert_eq!(
         power[0].message,

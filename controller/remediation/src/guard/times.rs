@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Scene, Subject, budgets,
+    EvaluationInput, Subject, budgets,
     reason::{NEW_NODE, POD_RATE, PODS_UNKNOWN, RATE, RESTART_LIMIT},
     stage::{Grade, has_begun},
 };
@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// By the wall clock: nothing else is known of a Node's beginning. One from the future is new.
-pub(super) fn new_node(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
+pub(super) fn new_node(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let (node, grace) = (subject.node?, subject.policy.new_node_grace);
-    let age = Duration::try_from(scene.now.wall.duration_since(node.created)).unwrap_or_default();
+    let age = Duration::try_from(input.now.wall.duration_since(node.created)).unwrap_or_default();
     (age < grace).then(|| {
         let age = show(Duration::from_secs(age.as_secs()));
         Blocker::new(NEW_NODE, format!("the node is {age} old, spec.newNodeGrace is {}", show(grace)))
@@ -23,14 +23,14 @@ pub(super) fn new_node(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Block
 }
 
 /// A node in hand is not taken again.
-pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
+pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
     if subject.fence.is_some_and(|fence| has_begun(fence, grade)) {
         return None;
     }
     let (budget, field) = budgets::of(subject.policy, grade);
     let rate = budget.rate?;
     let policy = &subject.policy.name;
-    let taken = scene.history.taken(policy, grade, subject.name, rate.within, scene.now.moment);
+    let taken = input.history.taken(policy, grade, subject.name, rate.within, input.now.moment);
     (taken >= rate.count as usize).then(|| {
         let text = format!(
             "policy {policy} took {taken} nodes in hand within {}, {field}.rate is {}",
@@ -43,13 +43,13 @@ pub(super) fn rate(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
 
 /// Pods of this node that would be evicted or released now. Of a node that a record has in hand they are read, and pods
 /// that could not be counted are not none. A node whose pods alone are more than the rate goes when no other's went.
-pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
+pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
     if grade == Grade::Isolate {
         return None;
     }
     let (policy, rate) = (subject.policy, subject.policy.pods);
-    let given = scene.history.pods(&policy.name, rate, subject.name, scene.now.moment);
-    let read = scene.snapshot.cases.get(subject.name).and_then(|case| case.pods.as_ref());
+    let given = input.history.pods(&policy.name, rate, subject.name, input.now.moment);
+    let read = input.snapshot.gathered.get(subject.name).and_then(|gathered| gathered.pods.as_ref());
     let here = match (read, subject.fence) {
         (Some((_, pods)), _) => pods.len(),
         // Before there is a record they are not asked for, and to open one moves none.
@@ -70,9 +70,9 @@ pub(super) fn pods(scene: &Scene<'_>, subject: &Subject<'_>, grade: Grade) -> Op
     })
 }
 
-pub(super) fn restarts(scene: &Scene<'_>, subject: &Subject<'_>) -> Option<Blocker> {
+pub(super) fn restarts(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let rate = subject.policy.restarts;
-    let cycles = scene.history.cycles(subject.name, rate.within, scene.now);
+    let cycles = input.history.cycles(subject.name, rate.within, input.now);
     (cycles >= rate.count as usize).then(|| {
         let text = format!(
             "it was power-cycled {cycles} times within {}, spec.restarts is {}; look at the machine",

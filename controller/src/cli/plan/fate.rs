@@ -38,8 +38,8 @@ pub(super) async fn of(
     let pods = cluster.pods_and_claims_on(&node.name).await.map_err(|failure| format!("its pods: {failure}"))?;
     let settings = settings(cluster.wire()).await;
     let plan = fencing(cluster, config, snapshot, node).await;
-    let world = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
-    let remediation = remediation(&world, &node.name, &plan, now);
+    let as_configured = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
+    let remediation = remediation(&as_configured, &node.name, &plan, now);
     let around = Surroundings::of(&node.name, snapshot);
     Ok(foretell(&node.name, &pods, (settings, &around), remediation.as_ref()))
 }

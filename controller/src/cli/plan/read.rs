@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use k8s_openapi::api::{coordination::v1::Lease, core::v1 as core};
-use nodewell_reconcile::{cluster::Configuration, world::NodeEvents};
+use nodewell_reconcile::{cache::NodeEvents, cluster::Configuration};
 use nodewell_remediation::{
     api::{GROUP, VERSION, fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},

@@ -55,11 +55,11 @@ fn failed(snapshot: &Snapshot, before: &Node, now: Moment) -> Snapshot {
         let key = "node.kubernetes.io/unreachable".to_owned();
         node.taints.push(Taint { key, value: String::new(), effect });
     }
-    let mut world = silent(snapshot, &node.name, since);
-    world.fences.remove(&node.name);
-    world.busy.remove(&node.name);
-    world.nodes.insert(node.name.clone(), node);
-    world
+    let mut supposed = silent(snapshot, &node.name, since);
+    supposed.fences.remove(&node.name);
+    supposed.busy.remove(&node.name);
+    supposed.nodes.insert(node.name.clone(), node);
+    supposed
 }
 
 /// As the node lifecycle controller writes it.
@@ -78,7 +78,7 @@ fn unknown(since: Moment) -> Condition {
 
 /// The cache in which its Leases were not renewed since then.
 fn silent(snapshot: &Snapshot, node: &str, since: Moment) -> Snapshot {
-    let mut world = snapshot.clone();
+    let mut supposed = snapshot.clone();
     let none = LeaseView {
         resource_version: String::new(),
         holder: node.to_owned(),
@@ -86,16 +86,16 @@ fn silent(snapshot: &Snapshot, node: &str, since: Moment) -> Snapshot {
         duration: Duration::from_secs(40),
         seen: since,
     };
-    world.kubelet_leases.entry(node.to_owned()).or_insert(none).seen = since;
-    if let Some(lease) = world.agent_leases.get_mut(node) {
+    supposed.kubelet_leases.entry(node.to_owned()).or_insert(none).seen = since;
+    if let Some(lease) = supposed.agent_leases.get_mut(node) {
         lease.seen = since;
     }
-    world
+    supposed
 }
 
-fn is_true_of(policy: &Policy, world: &Snapshot, name: &str, now: Now) -> bool {
-    let Some(node) = world.nodes.get(name) else { return false };
-    selector::matches(&policy.selector, &node.labels) && policy.when.judge(node, world, now) == Ok(true)
+fn is_true_of(policy: &Policy, snapshot: &Snapshot, name: &str, now: Now) -> bool {
+    let Some(node) = snapshot.nodes.get(name) else { return false };
+    selector::matches(&policy.selector, &node.labels) && policy.when.judge(node, snapshot, now) == Ok(true)
 }
 
 /// Whether it is true by the Lease's silence alone, before Ready is Unknown.
@@ -122,14 +122,14 @@ fn span(span: &Span) -> Duration {
 }
 
 /// What speaks against the power cycle as things stand; time alone does not.
-fn blockers(mut world: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<String> {
+fn blockers(mut snapshot: Snapshot, policy: &Policy, name: &str, now: Now) -> Vec<String> {
     let mut alone = policy.clone();
     if let Some(cycle) = cycles(policy) {
         // The first step's guards are those that are shown.
         alone.steps = vec![cycle.clone()];
     }
-    world.policies = vec![alone];
-    let decision = decide::decide(&world, Memory::as_told(&world, now), now);
+    snapshot.policies = vec![alone];
+    let decision = decide::decide(&snapshot, Memory::as_told(&snapshot, now), now);
     let verdict = decision.verdicts.into_iter().find(|verdict| verdict.node == name);
     let mut blockers: Vec<String> =
         verdict.into_iter().flat_map(|verdict| verdict.blockers).map(|blocker| blocker.reason).collect();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use nodewell_reconcile::{clock::Clock, world::World};
+use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_remediation::{facts::Node, snapshot::Snapshot, time::Moment};
 use tokio::time::sleep;
 
@@ -84,13 +84,13 @@ impl Rounds {
 }
 
 /// While `leads`; never returns.
-pub(super) async fn run<A: Asker>(asker: &A, world: &World, clock: Clock, leads: impl Fn() -> bool) -> ! {
+pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, leads: impl Fn() -> bool) -> ! {
     let (mut rounds, mut under_way) = (Rounds::default(), FuturesUnordered::new());
     loop {
         let (mut due, mut wanted) = (VecDeque::new(), false);
         if leads() {
-            wanted = world.with(|snapshot| is_wanted(snapshot));
-            due = world.with(|snapshot| {
+            wanted = cache.with(|snapshot| is_wanted(snapshot));
+            due = cache.with(|snapshot| {
                 asker.keep_only(|name| snapshot.nodes.contains_key(name));
                 rounds.0.retain(|name, _| snapshot.nodes.contains_key(name));
                 rounds.due(snapshot, wanted, clock.moment())
@@ -127,7 +127,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     use jiff::Timestamp;
-    use nodewell_reconcile::world::Limits;
+    use nodewell_reconcile::cache::Limits;
     use serde_json::json;
 
     use super::*;
@@ -161,26 +161,26 @@ mod tests {
         }
     }
 
-    fn add(world: &World, name: &str, uid: &str) {
+    fn add(cache: &Cache, name: &str, uid: &str) {
         let raw = json!({ "metadata": { "name": name, "uid": uid } });
-        world.apply_node(convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap());
+        cache.apply_node(convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap());
     }
 
-    async fn with(story: impl AsyncFnOnce(&Double, &World, &Cell<bool>)) {
+    async fn with(story: impl AsyncFnOnce(&Double, &Cache, &Cell<bool>)) {
         let clock = Clock::counted(Timestamp::UNIX_EPOCH);
-        let world = World::new(clock, Limits::default());
+        let cache = Cache::new(clock, Limits::default());
         let (double, leads) = (Double::default(), Cell::new(true));
         tokio::select! {
-            _ = run(&double, &world, clock, || leads.get()) => {}
-            () = story(&double, &world, &leads) => {}
+            _ = run(&double, &cache, clock, || leads.get()) => {}
+            () = story(&double, &cache, &leads) => {}
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_dead_bmc_delays_no_other_node() {
-        with(async |double, world, _| {
-            (0..4).for_each(|at| add(world, &format!("dead-{at}"), "u"));
-            (0..200).for_each(|at| add(world, &format!("n-{at}"), "u"));
+        with(async |double, cache, _| {
+            (0..4).for_each(|at| add(cache, &format!("dead-{at}"), "u"));
+            (0..200).for_each(|at| add(cache, &format!("n-{at}"), "u"));
             // Five looks, the first of them perhaps before the nodes were there.
             sleep(Duration::from_secs(6)).await;
             assert_eq!(double.asked.borrow().len(), 200, "{:?}", double.asked.borrow());
@@ -193,11 +193,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_new_node_comes_first_and_one_that_could_not_be_fenced_sooner_again() {
-        with(async |double, world, _| {
-            ["good", "dead"].into_iter().for_each(|name| add(world, name, "u"));
+        with(async |double, cache, _| {
+            ["good", "dead"].into_iter().for_each(|name| add(cache, name, "u"));
             sleep(Duration::from_secs(75)).await;
             assert_eq!((double.times("good"), double.times("dead")), (1, 2));
-            add(world, "good", "another");
+            add(cache, "good", "another");
             sleep(Duration::from_secs(3)).await;
             assert_eq!(double.times("good"), 2, "another Node of the name");
             sleep(ROUND).await;
@@ -208,9 +208,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_new_term_asks_all_again_and_between_terms_no_node_is_asked() {
-        with(async |double, world, leads| {
+        with(async |double, cache, leads| {
             leads.set(false);
-            add(world, "n", "u");
+            add(cache, "n", "u");
             sleep(Duration::from_secs(5)).await;
             assert_eq!(double.times("n"), 0);
             leads.set(true);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
-use nodewell_reconcile::world::NodeEvent;
+use nodewell_reconcile::cache::NodeEvent;
 
 /// Nothing if it is about something else. The latest of its times counts, among them that of its making: that one is the API
 /// server's own. `now` for one that has none.

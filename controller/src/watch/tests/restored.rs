@@ -84,24 +84,24 @@ fn restored(answer: Answer) -> (Wire, Arc<AtomicUsize>) {
 }
 
 /// The lists after so many seconds, and the version of the node that is known then.
-async fn after(secs: u64, answer: Answer, beside: impl AsyncFnOnce(&World)) -> (usize, String) {
+async fn after(secs: u64, answer: Answer, beside: impl AsyncFnOnce(&Cache)) -> (usize, String) {
     let (wire, lists) = restored(answer);
     let clock = Clock::counted(Timestamp::UNIX_EPOCH);
-    let world = World::new(clock, Limits::default());
+    let cache = Cache::new(clock, Limits::default());
     let way = Way { wire: &wire, silence: RefCell::default() };
     let story = async {
-        beside(&world).await;
+        beside(&cache).await;
         sleep(Duration::from_secs(secs)).await;
     };
     tokio::select! {
-        () = follow(&way, world.clone(), "/api/v1/nodes".to_owned(), Nodes::new(world.clone(), clock)) => {}
+        () = follow(&way, cache.clone(), "/api/v1/nodes".to_owned(), Nodes::new(cache.clone(), clock)) => {}
         () = story => {}
     }
-    let known = world.with(|snapshot| snapshot.nodes["a"].resource_version.clone());
+    let known = cache.with(|snapshot| snapshot.nodes["a"].resource_version.clone());
     (lists.load(Ordering::Relaxed), known)
 }
 
-async fn nothing(_: &World) {}
+async fn nothing(_: &Cache) {}
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_says_nothing_is_listed_again_and_the_list_is_the_truth() {
@@ -135,10 +135,10 @@ async fn a_watch_that_ends_before_its_time_is_listed_again_and_one_in_time_goes_
 
 #[tokio::test(start_paused = true)]
 async fn what_another_source_shows_lists_this_one_too() {
-    let shows = async |world: &World| {
+    let shows = async |cache: &Cache| {
         sleep(Duration::from_secs(10)).await;
-        world.ask_list(Source::Fences, "70");
-        world.list_began(Source::Fences, "40");
+        cache.ask_list(Source::Fences, "70");
+        cache.list_began(Source::Fences, "40");
     };
     assert_eq!(after(2, Answer::Hangs, shows).await, (2, "35".to_owned()));
 }

@@ -12,7 +12,7 @@ use nodewell_remediation::{
     facts::{Deletion, Effect, Node, Pod, PodRef, Taint},
 };
 
-use crate::{scene::Mutation, truth::Truth};
+use crate::{scenario::Mutation, truth::Truth};
 
 type Written<T> = Result<T, Failure>;
 
@@ -43,7 +43,7 @@ impl Truth {
         let intent = next.status.intent.as_ref().map(|intent| (intent.act, intent.epoch));
         self.audit(replica, &format!("record of {}: {was:?} → {is:?} {intent:?} {blocker}", next.spec.node_name));
         let saved = self.store.put_fence(next, self.now());
-        if self.scene.mutation == Mutation::TaintsFirst {
+        if self.scenario.mutation == Mutation::TaintsFirst {
             self.taint_early(replica, &saved)?;
         }
         Ok(saved)
@@ -146,7 +146,7 @@ impl Truth {
         self.check_uid(at)?;
         if self.store.nodes[at.0].unschedulable {
             let ours = self.bears_mark(at.0, by) && !self.store.scheduled_by_hand.contains(at.0);
-            return Ok(ours || self.scene.mutation == Mutation::UncordonsAnybody);
+            return Ok(ours || self.scenario.mutation == Mutation::UncordonsAnybody);
         }
         self.count("act cordon");
         self.audit(replica, &format!("cordons {}", at.0));
@@ -166,7 +166,7 @@ impl Truth {
     /// Our mark goes in any case; the cordon with it, unless a person has set it again.
     pub(super) fn uncordon(&mut self, replica: usize, at: (&str, &str), by: &str) -> Written<bool> {
         self.check_uid(at)?;
-        let anybodys = self.scene.mutation == Mutation::UncordonsAnybody;
+        let anybodys = self.scenario.mutation == Mutation::UncordonsAnybody;
         if !self.bears_mark(at.0, by) && !anybodys {
             return Ok(false);
         }
@@ -197,7 +197,7 @@ impl Truth {
     }
 
     fn stands_for(&self, pod: &PodRef) -> Option<&Pod> {
-        let by_name = self.scene.mutation == Mutation::NamesOnly;
+        let by_name = self.scenario.mutation == Mutation::NamesOnly;
         self.store.pods.get(&pod.name).filter(|stored| by_name || stored.at.uid == pod.uid)
     }
 
@@ -218,7 +218,7 @@ impl Truth {
     }
 
     pub(super) fn report_reach(&mut self, report: &ReachReport) -> Written<()> {
-        if self.scene.dry_run {
+        if self.scenario.dry_run {
             self.violate("I15", "a dry run reported what it reaches");
         }
         self.store.reach.insert(report.host.clone(), report.clone());
@@ -227,7 +227,7 @@ impl Truth {
 
     pub(super) fn leadership_as_seen(&self) -> Option<Leadership> {
         let mut lease = self.store.leadership.clone()?;
-        if self.scene.mutation == Mutation::LeadsForEver {
+        if self.scenario.mutation == Mutation::LeadsForEver {
             lease.holder.clear();
         }
         Some(lease)
@@ -235,11 +235,11 @@ impl Truth {
 
     pub(super) fn lead(&mut self, replica: usize, lease: &Leadership) -> Written<Leadership> {
         let version = self.store.leadership.as_ref().map_or("", |stored| stored.resource_version.as_str());
-        let ignored = self.scene.mutation == Mutation::LeadsForEver;
+        let ignored = self.scenario.mutation == Mutation::LeadsForEver;
         if !ignored && version != lease.resource_version {
             return Err(Failure::Conflict("another version".into()));
         }
-        if self.scene.dry_run {
+        if self.scenario.dry_run {
             self.violate("I15", "a dry run wrote the leader's Lease");
         }
         let is_new = self.store.leadership.as_ref().is_none_or(|stored| stored.transitions != lease.transitions);

@@ -1,11 +1,11 @@
 //! An agent's process, and the keeper that ends it with the term at the latest.
 
-use nodewell_reconcile::lifeline::Lifeline;
+use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{action::Failed, facts::Node, time::Moment};
 use tokio::time::sleep;
 
 use super::{Act, SimPower};
-use crate::{oracle::Agent, scene::Mutation, truth::Shared};
+use crate::{oracle::Agent, scenario::Mutation, truth::Shared};
 
 /// An agent's process, which ends when this is dropped.
 struct Process {
@@ -24,10 +24,11 @@ impl Act {
 }
 
 impl Process {
-    fn begin(power: &SimPower, node: &Node, act: Act, life: &Lifeline) -> Self {
-        let until = life.until();
+    fn begin(power: &SimPower, node: &Node, act: Act, lease_deadline: &LeaseDeadline) -> Self {
+        let until = lease_deadline.until();
         let number = power.truth.borrow_mut().oracle.next_agent();
-        let agent = Agent { number, node: node.name.clone(), replica: power.replica, epoch: life.epoch, until };
+        let agent =
+            Agent { number, node: node.name.clone(), replica: power.replica, epoch: lease_deadline.epoch, until };
         power.truth.borrow_mut().agent_begins(&agent, act.name());
         Self { truth: power.truth.clone(), agent }
     }
@@ -47,23 +48,23 @@ impl Drop for Process {
 }
 
 impl SimPower {
-    pub(super) async fn run(&self, node: &Node, act: Act, life: &Lifeline) -> Result<(), Failed> {
-        if !life.holds(self.truth.borrow().now()) {
+    pub(super) async fn run(&self, node: &Node, act: Act, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+        if !lease_deadline.is_ahead(self.truth.borrow().now()) {
             return Err(Failed::NotBegun("the term is over".into()));
         }
-        let process = Process::begin(self, node, act, life);
+        let process = Process::begin(self, node, act, lease_deadline);
         if self.mutation() == Mutation::OutlivesTerm {
             return self.run_for_ever(node, act, process).await;
         }
-        let mut life = life.clone();
-        let work = self.work(node, act, life.epoch);
+        let mut lease_deadline = lease_deadline.clone();
+        let work = self.work(node, act, lease_deadline.epoch);
         tokio::pin!(work);
         loop {
-            let (now, until) = (self.truth.borrow().now(), life.until());
+            let (now, until) = (self.truth.borrow().now(), lease_deadline.until());
             process.prolong(until);
             tokio::select! {
                 biased;
-                moved = life.moved() => if !moved { return Err(Failed::InDoubt("the term ended".into())) },
+                moved = lease_deadline.moved() => if !moved { return Err(Failed::InDoubt("the term ended".into())) },
                 () = sleep(until.since(now)) => return Err(Failed::InDoubt("the term ended".into())),
                 done = &mut work => return done,
             }

@@ -5,19 +5,19 @@ use nodewell_remediation::api::SKIP_REMEDIATION;
 use super::{Fault, stories::liar};
 use crate::{
     random::Random,
-    scene::{Kind, Theme},
+    scenario::{Kind, Theme},
     truth::{Machine, Manner, Provider, Truth},
 };
 
 impl Truth {
     /// BMCs and the provider have their ways from the start.
     pub fn spoil(&mut self) {
-        let rate = match self.scene.kind {
+        let rate = match self.scenario.kind {
             Kind::Plain | Kind::Large => 0,
             Kind::Mixed => 150,
             Kind::Wild => 400,
         };
-        let mut random = Random::new(self.scene.seed ^ 0xB3C);
+        let mut random = Random::new(self.scenario.seed ^ 0xB3C);
         for machine in self.machines.values_mut() {
             if random.chance(rate) {
                 machine.bmc.manner = manner(&mut random);
@@ -112,7 +112,7 @@ impl Truth {
     fn restore(&mut self) {
         let fences = &self.store.fences;
         let lies_off = |machine: &&Machine| {
-            let left_off = self.scene.leave_off || self.scene.theme == Theme::Provider;
+            let left_off = self.scenario.leave_off || self.scenario.theme == Theme::Provider;
             !machine.on && (left_off || !fences.contains_key(&machine.name))
         };
         let off: Vec<String> = self.machines.values().filter(lies_off).map(|machine| machine.name.clone()).collect();

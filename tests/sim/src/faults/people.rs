@@ -52,7 +52,7 @@ impl Truth {
         let waits =
             |fence: &&NodeFence| fence.status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == LEFT_CUT);
         let name = self.store.fences.values().find(waits).map(|fence| fence.spec.node_name.clone())?;
-        self.count("world left-cut record deleted");
+        self.count("cluster left-cut record deleted");
         Some(name)
     }
 
@@ -135,7 +135,7 @@ impl Truth {
         let at = self.now().plus(self.random.secs(2, 20));
         let mid_drain = self.store.fences.get(name).is_some_and(|fence| fence.status.phase == Phase::Draining);
         if mid_drain {
-            self.count("world deleted mid-drain");
+            self.count("cluster deleted mid-drain");
         }
         self.delete_node(name);
         if let Some(machine) = self.machines.get_mut(name) {
@@ -174,7 +174,7 @@ impl Truth {
 
     pub(super) fn edit_policy(&mut self, edit: Edit) {
         let now = self.now();
-        let mut policy = self.scene.policy();
+        let mut policy = self.scenario.policy();
         let stored = match edit {
             Edit::Garbles => Policy::Garbled,
             Edit::Deletes => Policy::Gone,
@@ -186,7 +186,7 @@ impl Truth {
         self.store.set_policy(stored, now);
     }
 
-    /// No edit allows more than the scene's own policy does.
+    /// No edit allows more than the scenario's own policy does.
     fn reword(&self, policy: &mut RemediationPolicy, edit: Edit) {
         let spec = &mut policy.spec;
         match edit {
@@ -198,7 +198,7 @@ impl Truth {
                     budget.max_unavailable = Some(Amount::Count(1));
                 }
             }
-            Edit::Steps(steps) => spec.steps = self.scene.step_specs(steps),
+            Edit::Steps(steps) => spec.steps = self.scenario.step_specs(steps),
             Edit::Garbles | Edit::Deletes | Edit::Mends => {}
         }
     }

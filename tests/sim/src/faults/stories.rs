@@ -7,31 +7,31 @@ use nodewell_remediation::time::Moment;
 use super::{Fault, Person};
 use crate::{
     random::Random,
-    scene::{Scene, Theme},
+    scenario::{Scenario, Theme},
     truth::Manner,
 };
 
 type Plot = Vec<(Moment, Fault)>;
 
 /// Beside what the seed chooses otherwise, and without a change to that.
-pub(super) fn plot(scene: &Scene) -> Plot {
-    let mut random = Random::new(scene.seed ^ 0x570B);
-    match scene.theme {
-        Theme::Power | Theme::People | Theme::Drains if random.chance(500) => lie(scene, &mut random),
-        Theme::Storage if random.chance(800) => forgotten(scene, &mut random),
+pub(super) fn plot(scenario: &Scenario) -> Plot {
+    let mut random = Random::new(scenario.seed ^ 0x570B);
+    match scenario.theme {
+        Theme::Power | Theme::People | Theme::Drains if random.chance(500) => lie(scenario, &mut random),
+        Theme::Storage if random.chance(800) => forgotten(scenario, &mut random),
         _ => Plot::new(),
     }
 }
 
 /// A machine is silent for long enough to be fenced, its BMC lies about it, and it wakes about when its pods are released.
-fn lie(scene: &Scene, random: &mut Random) -> Plot {
-    let node = super::node(scene, random);
+fn lie(scenario: &Scenario, random: &mut Random) -> Plot {
+    let node = super::node(scenario, random);
     let began = random.millis(20_000, 30_000);
-    let woke = if scene.fast { random.millis(25_000, 90_000) } else { random.millis(100_000, 150_000) };
+    let woke = if scenario.fast { random.millis(25_000, 90_000) } else { random.millis(100_000, 150_000) };
     let manner = liar(random);
     let (falls_silent, wakes) = match random.below(3) {
         0 => (Fault::Cut(node.clone()), Fault::Heal(node.clone())),
-        1 if scene.theme == Theme::Drains => (Fault::FallsIll(node.clone()), Fault::Wake(node.clone())),
+        1 if scenario.theme == Theme::Drains => (Fault::FallsIll(node.clone()), Fault::Wake(node.clone())),
         _ => (Fault::Hang(node.clone()), Fault::Wake(node.clone())),
     };
     let at = |after: Duration| Moment(began + after);
@@ -48,10 +48,10 @@ pub(super) fn liar(random: &mut Random) -> Manner {
 }
 
 /// A node that lives is cut off its storage, its pods are released, and a person deletes the record that states so.
-fn forgotten(scene: &Scene, random: &mut Random) -> Plot {
-    let node = super::node(scene, random);
+fn forgotten(scenario: &Scenario, random: &mut Random) -> Plot {
+    let node = super::node(scenario, random);
     let began = random.millis(20_000, 24_000);
-    let deleted = if scene.fast { random.millis(35_000, 90_000) } else { random.millis(112_000, 135_000) };
+    let deleted = if scenario.fast { random.millis(35_000, 90_000) } else { random.millis(112_000, 135_000) };
     let healed = deleted + random.millis(5_000, 40_000);
     vec![
         (Moment(began), Fault::Cut(node.clone())),

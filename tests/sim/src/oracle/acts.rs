@@ -6,7 +6,7 @@ use nodewell_remediation::{api::fence::NodeFence, snapshot::PowerState};
 
 use super::Agent;
 use crate::{
-    scene::{MOST_CYCLES, MOST_DOWN},
+    scenario::{MOST_CYCLES, MOST_DOWN},
     truth::Truth,
 };
 
@@ -19,7 +19,7 @@ const DECIDED: Duration = Duration::from_secs(4);
 
 impl Truth {
     pub fn violate(&mut self, invariant: &str, what: impl AsRef<str>) {
-        if self.scene.judged.is_some_and(|judged| judged != invariant) {
+        if self.scenario.judged.is_some_and(|judged| judged != invariant) {
             return;
         }
         let line = format!("VIOLATION {invariant}: {}", what.as_ref());
@@ -31,7 +31,7 @@ impl Truth {
     pub fn audit(&mut self, replica: usize, what: &str) {
         self.oracle.mutations += 1;
         self.note(format!("replica {replica}: {what}"));
-        if self.scene.dry_run {
+        if self.scenario.dry_run {
             self.violate("I15", format!("a dry run wrote: {what}"));
         }
     }
@@ -64,7 +64,7 @@ impl Truth {
             self.on_begins(&node);
         } else {
             self.check_policy(agent.replica, &format!("{act} of {node}"), DECIDED);
-            self.check_weather(agent.replica, &format!("{act} of {node}"), true);
+            self.check_storm(agent.replica, &format!("{act} of {node}"), true);
             self.check_alive(&node, act);
             self.check_budget(&node);
         }
@@ -116,7 +116,7 @@ impl Truth {
         if self.host_of(agent.replica).is_some_and(|host| host == name) {
             self.violate("I8", format!("{act} of {name} by the replica that runs there"));
         }
-        if !self.scene.fences_control_plane {
+        if !self.scenario.fences_control_plane {
             self.violate("I8", format!("{act} of control-plane node {name}"));
         }
         if act == "on" {
@@ -160,7 +160,7 @@ impl Truth {
         let drain = self.store.fences.get(name).and_then(|fence| fence.status.drain.as_ref());
         let ready = self.store.nodes.get(name).is_some_and(|node| node.is_ready());
         // By the policy's choice a provider replaces a node that itself reports that it is not well.
-        let chosen = act == "reap" && self.scene.even_if_drain_failed && drain.is_some() && !ready;
+        let chosen = act == "reap" && self.scenario.even_if_drain_failed && drain.is_some() && !ready;
         let drained = drain.is_some_and(|drain| drain.done) || chosen;
         // What came after the last look at its Lease no replica could know.
         let looked = self.oracle.looked.get(name).copied();
@@ -178,10 +178,10 @@ impl Truth {
         let down: BTreeSet<&String> = self.oracle.down.keys().collect();
         let zone = |name: &str| self.machines.get(name).map(|machine| machine.zone.clone());
         let beside = down.iter().filter(|other| zone(other) == zone(name)).count();
-        if down.len() > self.scene.most_down() {
+        if down.len() > self.scenario.most_down() {
             let text = format!("{} nodes are down by us: {down:?}", down.len());
             self.violate("I1", text);
-        } else if beside > self.scene.most_down_in_zone() {
+        } else if beside > self.scenario.most_down_in_zone() {
             let text = format!("{beside} nodes of one zone are down by us: {down:?}");
             self.violate("I1", text);
         }
@@ -202,7 +202,7 @@ impl Truth {
             .collect();
         let others = unwell.iter().filter(|other| other.as_str() != name).count();
         let is_unwell = unwell.iter().any(|other| other.as_str() == name);
-        if others + 1 > if is_unwell { MOST_DOWN } else { self.scene.most_down() } {
+        if others + 1 > if is_unwell { MOST_DOWN } else { self.scenario.most_down() } {
             let text = format!("off of {name} while {others} others are unwell: {unwell:?}");
             self.violate("I9", text);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_remediation::snapshot::PowerState;
 
 use crate::{
-    scene::SILENT_FOR,
+    scenario::SILENT_FOR,
     truth::{Excuse, Truth},
 };
 
@@ -15,7 +15,7 @@ const GIVEN_UP: Duration = Duration::from_secs(50);
 impl Truth {
     /// The silence that the policy asks for before a node's power is cut, or its BMC's report believed.
     pub(super) fn silence_asked(&self) -> Duration {
-        if self.scene.fast { SILENT_FOR } else { GIVEN_UP }
+        if self.scenario.fast { SILENT_FOR } else { GIVEN_UP }
     }
 
     /// Off is confirmed, and the machine runs. That is excused if its BMC reported nothing else since the last order,
@@ -25,7 +25,7 @@ impl Truth {
         let Some(machine) = self.machines.get_mut(name) else { return };
         if machine.on && machine.has_liar() && twice && now.since(machine.renewed) >= asked {
             machine.excuse = Some(Excuse::Lied { woke: None, said_on: None });
-            self.count("world lies believed");
+            self.count("cluster lies believed");
         }
     }
 

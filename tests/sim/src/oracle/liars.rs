@@ -36,7 +36,7 @@ impl Truth {
         self.oracle.shown.retain(|name, (key, _)| showing.iter().any(|(other, shown)| other == name && shown == key));
         for (name, key) in showing {
             if !self.oracle.shown.contains_key(&name) {
-                self.count("world liars found");
+                self.count("cluster liars found");
             }
             let (_, since) = *self.oracle.shown.entry(name.clone()).or_insert_with(|| (key, now));
             if now.since(since) > SAID {
@@ -83,7 +83,7 @@ impl Truth {
         let holder = &lease.holder;
         let number: usize = holder.strip_prefix("replica-")?.split('-').next()?.parse().ok()?;
         let replica = self.replicas.get(number)?;
-        let well = !self.is_cut(number) && replica.frozen <= now && replica.deaf <= now && !self.scene.dry_run;
+        let well = !self.is_cut(number) && replica.frozen <= now && replica.deaf <= now && !self.scenario.dry_run;
         // A replica that does not renew leads no more, although the Lease names it.
         let renews = self.oracle.led.is_some_and(|(leader, at)| leader == number && now.since(at) < INFORMED);
         let name = format!("{holder} in term {}", lease.transitions);

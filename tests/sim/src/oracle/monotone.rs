@@ -17,7 +17,7 @@ use nodewell_remediation::{
 
 use crate::{
     random::Random,
-    scene::{Kind, Mutation, Scene},
+    scenario::{Kind, Mutation, Scenario},
 };
 
 /// So many decisions are asked again, of a thousand in which anything is under way; more where this is what is tried.
@@ -37,14 +37,14 @@ thread_local! {
 }
 
 /// A story begins on this thread.
-pub fn begin(scene: &Scene) {
-    let rate = match scene.judged {
-        _ if scene.kind == Kind::Large => 0,
+pub fn begin(scenario: &Scenario) {
+    let rate = match scenario.judged {
+        _ if scenario.kind == Kind::Large => 0,
         Some("I10") => TRIED,
         _ => RATE,
     };
-    let random = Random::new(scene.seed ^ 0x1010);
-    let judge = Judge { mutation: scene.mutation, rate, random, found: Vec::new(), asked: 0 };
+    let random = Random::new(scenario.seed ^ 0x1010);
+    let judge = Judge { mutation: scenario.mutation, rate, random, found: Vec::new(), asked: 0 };
     JUDGE.with(|place| *place.borrow_mut() = Some(judge));
 }
 
@@ -95,16 +95,16 @@ impl Judge {
 
     /// Takes something away, and returns which invariant covers that.
     fn impoverish(&mut self, snapshot: &mut Snapshot, name: &str) -> &'static str {
-        let case = snapshot.cases.entry(name.to_owned()).or_default();
+        let gathered = snapshot.gathered.entry(name.to_owned()).or_default();
         match self.random.below(15) {
             0 => drop(snapshot.kubelet_leases.remove(name)),
-            1 => case.power.clear(),
-            2 => case.methods = None,
-            3 => case.methods = Some(Err(Blocker::new("FenceNotReady", "made up"))),
-            4 => case.pods = None,
-            5 => case.attachments = None,
-            6 => case.reach.clear(),
-            7 => *case = Default::default(),
+            1 => gathered.power.clear(),
+            2 => gathered.methods = None,
+            3 => gathered.methods = Some(Err(Blocker::new("FenceNotReady", "made up"))),
+            4 => gathered.pods = None,
+            5 => gathered.attachments = None,
+            6 => gathered.reach.clear(),
+            7 => *gathered = Default::default(),
             8 => drop(snapshot.nodes.remove(name)),
             9 => snapshot.nodes.values_mut().filter(|node| node.name == name).for_each(|node| node.conditions.clear()),
             10 => snapshot.etcd = Quorum::Unknown,

@@ -10,7 +10,7 @@ use nodewell_remediation::{
 
 use super::acts::STOP;
 use crate::{
-    scene::DRAIN,
+    scenario::DRAIN,
     truth::{Truth, uses_san},
 };
 
@@ -26,7 +26,7 @@ impl Truth {
     pub fn drain_calls(&mut self, replica: usize, pod: &PodRef, evicts: bool) {
         let now = self.now();
         self.count(if evicts { "act drain-evicts" } else { "act drain-deletes" });
-        if !evicts && !self.scene.forces {
+        if !evicts && !self.scenario.forces {
             self.violate("I14", format!("pod {} is deleted where the budgets should be asked", pod.name));
         }
         let stored = self.store.pods.get(&pod.name).filter(|stored| stored.at == *pod);
@@ -43,7 +43,7 @@ impl Truth {
     /// With clocks that differ no replica can know how long another leader drained: then each has the whole time once.
     fn drain_began(&self, fence: &NodeFence, replica: usize) -> Option<Moment> {
         let began = self.oracle.drains.get(&fence.metadata.uid).copied()?;
-        if self.scene.skew == [0; 3] {
+        if self.scenario.skew == [0; 3] {
             return Some(began);
         }
         // By a clock that cannot be compared it counts from when its leader could see it.

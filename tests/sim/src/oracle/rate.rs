@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_remediation::time::Moment;
 
-use crate::{scene::PODS_WITHIN, truth::Truth};
+use crate::{scenario::PODS_WITHIN, truth::Truth};
 
 /// From the decision, which the controller counts by, to what is done.
 const DECIDED: Duration = Duration::from_secs(15);
@@ -29,7 +29,7 @@ impl Truth {
         self.oracle.released += new.len() as u64;
         self.oracle.released_at.get_or_insert(now);
         self.oracle.gone.extend(new.into_iter().map(|uid| Gone { at: now, node: node.to_owned(), uid }));
-        let Some(most) = self.scene.most_pods else { return };
+        let Some(most) = self.scenario.most_pods else { return };
         let window = PODS_WITHIN.saturating_sub(DECIDED);
         let recent = self.oracle.gone.iter().filter(|gone| now.since(gone.at) < window);
         let (here, others): (Vec<_>, Vec<_>) = recent.partition(|gone| gone.node == node);

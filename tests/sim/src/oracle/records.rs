@@ -19,15 +19,15 @@ const CIRCLES: u32 = 8;
 impl Truth {
     pub fn opened(&mut self, replica: usize, fence: &NodeFence) {
         let (now, name) = (self.now(), fence.spec.node_name.clone());
-        if name.starts_with("cp-") && !self.scene.fences_control_plane {
+        if name.starts_with("cp-") && !self.scenario.fences_control_plane {
             self.violate("I8", format!("a record of control-plane node {name}"));
         }
         if Self::only_takes_back(fence) {
-            self.count("world marks taken back");
+            self.count("cluster marks taken back");
             return;
         }
         self.check_policy(replica, &format!("a record of {name} opened"), WRITTEN);
-        self.check_weather(replica, &format!("a record of {name} opened"), false);
+        self.check_storm(replica, &format!("a record of {name} opened"), false);
         if self.replicas[replica].paused.is_some_and(|since| now.since(since) > WRITTEN) {
             self.violate("I11", format!("a record of {name} opened although its policy is paused"));
         }
@@ -66,7 +66,7 @@ impl Truth {
         if phase == Phase::Draining {
             self.oracle.drains.insert(uid.to_owned(), now);
         }
-        if phase != Phase::InDoubt || now.0 < self.scene.trouble + Duration::from_secs(60) {
+        if phase != Phase::InDoubt || now.0 < self.scenario.trouble + Duration::from_secs(60) {
             return;
         }
         let circles = self.oracle.circles.entry(uid.to_owned()).or_default();

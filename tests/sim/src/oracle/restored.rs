@@ -37,7 +37,7 @@ impl Truth {
     /// goes by a dead copy.
     pub(crate) fn refused(&mut self, fence: &NodeFence) {
         let now = self.now();
-        if now.0 < self.scene.trouble + CALM {
+        if now.0 < self.scenario.trouble + CALM {
             return;
         }
         let name = &fence.spec.node_name;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_remediation::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDIATION_TAINT};
 
-use crate::{scene::Kind, truth::Truth};
+use crate::{scenario::Kind, truth::Truth};
 
 /// Marks that no policy would set any more wait for the default `healthyFor` (5 min), and a story ends sooner than that
 /// after its faults: one with such marks goes on until their time is over.
@@ -19,7 +19,7 @@ impl Truth {
         self.oracle.agents.retain(|agent| agent.until > now);
         self.check_returned();
         self.check_instances();
-        self.watch_weather();
+        self.watch_storm();
         self.watch_liars();
     }
 
@@ -49,13 +49,13 @@ impl Truth {
     }
 
     pub fn is_over(&self) -> bool {
-        let (now, end) = (self.now(), self.scene.end);
+        let (now, end) = (self.now(), self.scenario.end);
         now.0 >= end && (now.0 >= end + ORPHANS || !self.has_marks_of_no_policy())
     }
 
     /// Without a record, and of an older wording of the policy: an edit changed its steps, and another one took that back.
     fn has_marks_of_no_policy(&self) -> bool {
-        let steps = self.scene.step_specs(self.scene.steps);
+        let steps = self.scenario.step_specs(self.scenario.steps);
         let taints = steps.iter().any(|step| step.taint.is_some());
         let cycles = steps.iter().any(|step| step.power_cycle.is_some());
         self.store.nodes.values().filter(|node| !self.store.fences.contains_key(&node.name)).any(|node| {
@@ -82,13 +82,13 @@ impl Truth {
         for text in left {
             self.violate("I12", text);
         }
-        if self.scene.kind == Kind::Plain && !self.scene.dry_run {
+        if self.scenario.kind == Kind::Plain && !self.scenario.dry_run {
             self.check_liveness();
         }
     }
 
     fn check_liveness(&mut self) {
-        let bound = if self.scene.fast { FAST_RELEASE } else { RELEASE };
+        let bound = if self.scenario.fast { FAST_RELEASE } else { RELEASE };
         let failed = crate::faults::PLAIN_AT;
         match self.oracle.released_at {
             Some(at) if at.0.saturating_sub(failed) <= bound => {}

@@ -12,7 +12,7 @@ use nodewell_remediation::{
 };
 
 use super::pods::MEANT;
-use crate::{scene::Theme, truth::Truth};
+use crate::{scenario::Theme, truth::Truth};
 
 /// Two readings nearer than this to each other are one.
 const APART: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ impl Truth {
         let text = format!("out-of-service taint on {name}, where {running:?} run");
         if !running.is_empty() {
             self.violate("I2", text);
-        } else if machine.on && self.scene.theme == Theme::Storage {
+        } else if machine.on && self.scenario.theme == Theme::Storage {
             self.violate("I2", format!("out-of-service taint on {name}, which is only cut off its storage"));
         }
         uids

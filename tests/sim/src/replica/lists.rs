@@ -3,15 +3,15 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use nodewell_reconcile::{
+    cache::{Cache, Source},
     clock::Clock,
     cluster::LeaseKind,
-    world::{Source, World},
 };
 use tokio::time::{sleep, timeout};
 
 use super::{apply, know};
 use crate::{
-    scene::{Mutation, POLICY},
+    scenario::{Mutation, POLICY},
     truth::{Change, Shared},
 };
 
@@ -35,15 +35,15 @@ impl Lineage {
 
 /// Half of the watches break with the API server. The others were opened again from a version that the restored store has
 /// not come to: they hang until they are given up, or until something else shows what happened.
-pub(super) async fn hang(truth: &Shared, world: &World) {
+pub(super) async fn hang(truth: &Shared, cache: &Cache) {
     if truth.borrow_mut().random.chance(500) {
         // Only the first one that has to be listed is waited for: then all have to be.
-        let _ = timeout(SILENCE, world.relist_wanted(Source::Fences)).await;
+        let _ = timeout(SILENCE, cache.relist_wanted(Source::Fences)).await;
     }
 }
 
 /// All lists at once, as a program begins.
-pub(super) fn begin(truth: &Shared, number: usize, to: (&World, Clock)) -> usize {
+pub(super) fn begin(truth: &Shared, number: usize, to: (&Cache, Clock)) -> usize {
     for source in SOURCES {
         to.0.ask_list(source, "");
         take(truth, number, to, source);
@@ -53,13 +53,13 @@ pub(super) fn begin(truth: &Shared, number: usize, to: (&World, Clock)) -> usize
 }
 
 /// The switch has a watch of its own, and is listed with it.
-fn take_stop(truth: &Shared, to: (&World, Clock)) {
-    let (changes, mutation) = (truth.borrow().list(), truth.borrow().scene.mutation);
+fn take_stop(truth: &Shared, to: (&Cache, Clock)) {
+    let (changes, mutation) = (truth.borrow().list(), truth.borrow().scenario.mutation);
     changes.iter().filter(|change| matches!(change, Change::Stopped(_))).for_each(|change| apply(to, change, mutation));
 }
 
 /// One list after the other, each at its own time, until all are complete. What changes meanwhile comes by the watches.
-pub(super) async fn relist(truth: &Shared, number: usize, to: (&World, Clock)) -> usize {
+pub(super) async fn relist(truth: &Shared, number: usize, to: (&Cache, Clock)) -> usize {
     let cursor = truth.borrow().store.changes.len();
     take_stop(truth, to);
     let first = truth.borrow_mut().random.below(SOURCES.len() as u64);
@@ -82,8 +82,8 @@ pub(super) async fn relist(truth: &Shared, number: usize, to: (&World, Clock)) -
 }
 
 /// The answer to a list, as it is at this instant.
-fn take(truth: &Shared, number: usize, to: (&World, Clock), source: Source) {
-    let (changes, mutation) = (truth.borrow().list(), truth.borrow().scene.mutation);
+fn take(truth: &Shared, number: usize, to: (&Cache, Clock), source: Source) {
+    let (changes, mutation) = (truth.borrow().list(), truth.borrow().scenario.mutation);
     if mutation != Mutation::ClingsToCopies {
         to.0.list_began(source, &truth.borrow().store.version.to_string());
     }
@@ -110,7 +110,7 @@ fn of(change: &Change) -> Option<Source> {
     }
 }
 
-fn list(to: (&World, Clock), change: &Change, mutation: Mutation) {
+fn list(to: (&Cache, Clock), change: &Change, mutation: Mutation) {
     match change {
         change if mutation == Mutation::ClingsToCopies => apply(to, change, mutation),
         Change::Node(node) if mutation != Mutation::SeesDead => to.0.list_node((**node).clone()),

@@ -17,21 +17,21 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 impl Truth {
     pub(super) fn populate(&mut self) {
-        for number in 0..self.scene.nodes + self.scene.control_planes {
+        for number in 0..self.scenario.nodes + self.scenario.control_planes {
             self.add_machine(number);
         }
-        for number in 0..self.scene.pods {
+        for number in 0..self.scenario.pods {
             self.make_pod(&format!("web-{number}"));
         }
-        self.store.policy = Policy::Said(Rc::new(self.scene.policy()));
+        self.store.policy = Policy::Said(Rc::new(self.scenario.policy()));
     }
 
     fn add_machine(&mut self, number: usize) {
-        let is_control_plane = number < self.scene.control_planes;
+        let is_control_plane = number < self.scenario.control_planes;
         let name = if is_control_plane { format!("cp-{number}") } else { format!("n-{number:04}") };
         let machine = Machine {
             name: name.clone(),
-            zone: format!("z-{}", number % self.scene.zones),
+            zone: format!("z-{}", number % self.scenario.zones),
             on: true,
             boots: 1,
             booted: Moment::default(),
@@ -134,7 +134,7 @@ impl Truth {
         let node = node(machine, wall);
         self.bind_again(&node);
         self.store.add_node(node, now);
-        self.count("world registered again");
+        self.count("cluster registered again");
         self.note(format!("{name}: registered again"));
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use nodewell_remediation::time::Moment;
 
 use super::{Machine, Truth};
-use crate::scene::Theme;
+use crate::scenario::Theme;
 
 #[derive(Debug, Default)]
 pub struct Etcd {
@@ -20,7 +20,7 @@ impl Truth {
     /// Members that answer, by their hosts.
     #[must_use]
     pub fn members(&self, now: Moment) -> Vec<&str> {
-        let hosts = self.machines.values().take(self.scene.control_planes);
+        let hosts = self.machines.values().take(self.scenario.control_planes);
         let answers = |machine: &&Machine| machine.answers(now) && !self.etcd.stopped.contains(&machine.name);
         hosts.filter(answers).map(|machine| machine.name.as_str()).collect()
     }
@@ -28,12 +28,12 @@ impl Truth {
     /// Elsewhere than in its own theme control-plane hosts never fail.
     #[must_use]
     pub fn has_quorum(&self, now: Moment) -> bool {
-        self.scene.theme != Theme::ControlPlane || self.members(now).len() >= self.quorum()
+        self.scenario.theme != Theme::ControlPlane || self.members(now).len() >= self.quorum()
     }
 
     #[must_use]
     pub fn quorum(&self) -> usize {
-        self.scene.control_planes / 2 + 1
+        self.scenario.control_planes / 2 + 1
     }
 
     pub(super) fn run_etcd(&mut self) {
@@ -54,7 +54,7 @@ impl Truth {
     /// The host of a replica, where replicas run on control-plane hosts.
     #[must_use]
     pub fn host_of(&self, replica: usize) -> Option<String> {
-        (self.scene.theme == Theme::ControlPlane).then(|| format!("cp-{replica}"))
+        (self.scenario.theme == Theme::ControlPlane).then(|| format!("cp-{replica}"))
     }
 
     #[must_use]

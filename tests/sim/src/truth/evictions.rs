@@ -39,7 +39,7 @@ impl Truth {
             pod.deleting = Some(Deletion { at, grace: pod.grace });
             count += 1;
         }
-        (0..count).for_each(|_| self.count("world evicted by the taint"));
+        (0..count).for_each(|_| self.count("cluster evicted by the taint"));
     }
 
     /// Every 20 s: pods that are ending on a Node that is out of service and not Ready, and pods of Nodes that are gone. They
@@ -58,7 +58,7 @@ impl Truth {
         let left: Vec<Pod> = self.store.pods.values().filter(is_left).cloned().collect();
         for pod in left {
             let orphaned = !self.store.nodes.contains_key(&pod.node);
-            self.count(if orphaned { "world orphan collected" } else { "world collected out of service" });
+            self.count(if orphaned { "cluster orphan collected" } else { "cluster collected out of service" });
             self.note(format!("pod {} of {} is deleted by the garbage collector", pod.at.name, pod.node));
             self.collected(&pod);
             self.store.pods.remove(&pod.at.name);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use nodewell_remediation::{snapshot::PowerState, time::Moment};
 
 use super::Truth;
-use crate::scene::Theme;
+use crate::scenario::Theme;
 
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -201,7 +201,7 @@ impl Truth {
 
     /// A BMC, or a switch of the storage, carries out its order.
     pub fn turn(&mut self, name: &str, on: bool) {
-        if self.scene.theme != Theme::Storage {
+        if self.scenario.theme != Theme::Storage {
             return self.switch(name, on, "its BMC");
         }
         if let Some(machine) = self.machines.get_mut(name) {

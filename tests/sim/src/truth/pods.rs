@@ -11,7 +11,7 @@ use nodewell_remediation::{
 };
 
 use super::Truth;
-use crate::scene::Theme;
+use crate::scenario::Theme;
 
 /// A volume of a node that is gone is detached by force after so long.
 const FORCE_DETACH: Duration = Duration::from_secs(360);
@@ -36,10 +36,10 @@ pub fn uses_san(identity: &str) -> bool {
 impl Truth {
     /// The StatefulSet controller: each identity has one pod, and a new one only when the old object is gone.
     pub(super) fn remake_pods(&mut self) {
-        if self.store.pods.len() == self.scene.pods {
+        if self.store.pods.len() == self.scenario.pods {
             return;
         }
-        let missing: Vec<String> = (0..self.scene.pods)
+        let missing: Vec<String> = (0..self.scenario.pods)
             .map(|number| format!("web-{number}"))
             .filter(|name| !self.store.pods.contains_key(name))
             .collect();
@@ -66,7 +66,7 @@ impl Truth {
     }
 
     fn pod(&self, name: &str, uid: &str, node: &str) -> Pod {
-        let cuttable = self.scene.theme == Theme::Storage && uses_san(name);
+        let cuttable = self.scenario.theme == Theme::Storage && uses_san(name);
         let claim = Claim {
             name: format!("data-{name}"),
             one_node_only: Some(true),
@@ -90,12 +90,12 @@ impl Truth {
         let group = group(pod);
         let most_missing = match group {
             2 => 1,
-            3 if self.scene.never_allows => 0,
+            3 if self.scenario.never_allows => 0,
             _ => return None,
         };
         let pods: Vec<&Pod> = self.store.pods.values().filter(|other| self::group(&other.at.name) == group).collect();
         let serving = pods.iter().filter(|pod| pod.ready && pod.deleting.is_none()).count();
-        let wanted = (0..self.scene.pods as u64).filter(|number| number % 4 == group).count();
+        let wanted = (0..self.scenario.pods as u64).filter(|number| number % 4 == group).count();
         let allowed = i64::try_from(serving).unwrap_or(0) + most_missing - i64::try_from(wanted).unwrap_or(0);
         Some(Budget {
             namespace: "default".into(),

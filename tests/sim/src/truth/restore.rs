@@ -19,7 +19,7 @@ use nodewell_remediation::{
 };
 
 use super::Truth;
-use crate::scene::Kind;
+use crate::scenario::Kind;
 
 /// Between two backups, and how many are stored.
 const EVERY: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ impl Truth {
     pub(super) fn back_up(&mut self) {
         let now = self.now();
         let is_due = self.backups.0.back().is_none_or(|last| now.since(last.at) >= EVERY);
-        if !is_due || self.scene.kind == Kind::Large {
+        if !is_due || self.scenario.kind == Kind::Large {
             return;
         }
         let store = &self.store;

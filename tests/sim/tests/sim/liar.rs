@@ -5,15 +5,15 @@ use std::time::Duration;
 use nodewell_sim::{
     faults::{Fault, PLAIN_AT},
     run::play,
-    scene::{Kind, Scene, Steps, Theme},
+    scenario::{Kind, Scenario, Steps, Theme},
 };
 
 /// Under the default budgets, which let one node of the cluster be out of service: `n-0005` reports that it is ill,
 /// from the beginning to the end, and is cordoned for it; then `n-0004` dies. I17 asks that its pods are released in
 /// time, and I1 that no more than one living and one dead node are down by the controller.
-fn one_lies_and_one_dies(seed: u64) -> Scene {
+fn one_lies_and_one_dies(seed: u64) -> Scenario {
     let plot = vec![(5, Fault::FallsIll("n-0005".into())), (PLAIN_AT.as_secs(), Fault::PowerLoss("n-0004".into()))];
-    Scene {
+    Scenario {
         kind: Kind::Plain,
         theme: Theme::Power,
         steps: Steps::CordonPowerCycle,
@@ -23,7 +23,7 @@ fn one_lies_and_one_dies(seed: u64) -> Scene {
         dry_run: false,
         trouble: Duration::from_secs(300),
         plot,
-        ..Scene::of(seed)
+        ..Scenario::of(seed)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{ops::Range, time::Duration};
 use nodewell_sim::{
     faults::{Edit, Fault, Person},
     run::play,
-    scene::{Kind, Mutation, Scene, Steps, Theme},
+    scenario::{Kind, Mutation, Scenario, Steps, Theme},
     truth::Manner,
 };
 
@@ -17,29 +17,29 @@ const SEEDS: Range<u64> = 1..37;
 /// Where a crash has to meet one act in its second, it takes a hundred.
 const MANY_SEEDS: Range<u64> = 1..201;
 
-fn staged(scene: Scene, theme: Theme, steps: Steps, plot: Plot) -> Scene {
-    Scene { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..scene }
+fn staged(scenario: Scenario, theme: Theme, steps: Steps, plot: Plot) -> Scenario {
+    Scenario { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..scenario }
 }
 
 /// A plot about machines and their power.
-fn power(plot: Plot) -> impl Fn(Scene) -> Scene {
-    move |scene| staged(scene, Theme::Power, Steps::CordonPowerCycle, plot.clone())
+fn power(plot: Plot) -> impl Fn(Scenario) -> Scenario {
+    move |scenario| staged(scenario, Theme::Power, Steps::CordonPowerCycle, plot.clone())
 }
 
-fn drains(plot: Plot) -> impl Fn(Scene) -> Scene {
-    move |scene| Scene {
+fn drains(plot: Plot) -> impl Fn(Scenario) -> Scenario {
+    move |scenario| Scenario {
         never_allows: true,
         forces: false,
-        ..staged(scene, Theme::Drains, Steps::DrainReboot, plot.clone())
+        ..staged(scenario, Theme::Drains, Steps::DrainReboot, plot.clone())
     }
 }
 
 /// Three hosts with etcd.
-fn hosts(fences_control_plane: bool, plot: Plot) -> impl Fn(Scene) -> Scene {
-    move |scene| Scene {
+fn hosts(fences_control_plane: bool, plot: Plot) -> impl Fn(Scenario) -> Scenario {
+    move |scenario| Scenario {
         fences_control_plane,
         control_planes: 3,
-        ..staged(scene, Theme::ControlPlane, Steps::CordonPowerCycle, plot.clone())
+        ..staged(scenario, Theme::ControlPlane, Steps::CordonPowerCycle, plot.clone())
     }
 }
 
@@ -72,17 +72,17 @@ fn storm() -> Plot {
 fn first_noticed(
     mutation: Mutation,
     invariant: &'static str,
-    stage: impl Fn(Scene) -> Scene,
+    stage: impl Fn(Scenario) -> Scenario,
     mut seeds: Range<u64>,
 ) -> Option<u64> {
     seeds.find(|seed| {
-        let scene = Scene { mutation, judged: Some(invariant), ..stage(Scene::of(*seed)) };
-        scene.kind != Kind::Large && !play(scene).violations.is_empty()
+        let scenario = Scenario { mutation, judged: Some(invariant), ..stage(Scenario::of(*seed)) };
+        scenario.kind != Kind::Large && !play(scenario).violations.is_empty()
     })
 }
 
 #[track_caller]
-fn assert_noticed(mutation: Mutation, invariant: &'static str, stage: impl Fn(Scene) -> Scene) {
+fn assert_noticed(mutation: Mutation, invariant: &'static str, stage: impl Fn(Scenario) -> Scenario) {
     assert_noticed_within(SEEDS, mutation, invariant, stage);
 }
 
@@ -91,7 +91,7 @@ fn assert_noticed_within(
     seeds: Range<u64>,
     mutation: Mutation,
     invariant: &'static str,
-    stage: impl Fn(Scene) -> Scene,
+    stage: impl Fn(Scenario) -> Scenario,
 ) {
     let noticed = first_noticed(mutation, invariant, stage, seeds);
     eprintln!("{invariant} {mutation:?}: noticed by seed {noticed:?}");
@@ -109,7 +109,7 @@ fn sim_i1_notices_a_policy_without_budgets() {
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i1_notices_pods_that_are_not_counted() {
     let several = power([(40, 4), (50, 5), (60, 6)].map(|(at, number)| (at, Fault::PowerLoss(node(number)))).to_vec());
-    let counted = |scene| Scene { pods: 40, most_pods: Some(1), fast: true, ..several(scene) };
+    let counted = |scenario| Scenario { pods: 40, most_pods: Some(1), fast: true, ..several(scenario) };
     assert_noticed(Mutation::NoPodRate, "I1", counted);
 }
 
@@ -169,7 +169,7 @@ fn sim_i6_notices_an_act_repeated_without_a_question() {
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i7_notices_power_cycles_without_a_limit() {
     let breaks = power(vec![(30, Fault::Breaks(node(4)))]);
-    let longer = |scene| Scene { trouble: Duration::from_secs(440), ..breaks(scene) };
+    let longer = |scenario| Scenario { trouble: Duration::from_secs(440), ..breaks(scenario) };
     assert_noticed(Mutation::NoRestartLimit, "I7", longer);
 }
 
@@ -201,7 +201,7 @@ fn sim_i9_notices_acts_right_after_a_storm() {
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i10_notices_a_missing_lease_taken_for_an_old_one() {
-    assert_noticed(Mutation::MissingMeansDead, "I10", |scene| Scene { dry_run: false, ..scene });
+    assert_noticed(Mutation::MissingMeansDead, "I10", |scenario| Scenario { dry_run: false, ..scenario });
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn sim_i12_notices_a_persons_cordon_taken_away() {
 fn sim_i13_notices_pods_deleted_by_their_names() {
     let lost = |number: u64| (30 + 20 * (number - 3), Fault::PowerLoss(node(number)));
     let plot: Plot = (3..9).map(lost).collect();
-    let wild = move |scene| Scene { kind: Kind::Wild, pods: 40, ..power(plot.clone())(scene) };
+    let wild = move |scenario| Scenario { kind: Kind::Wild, pods: 40, ..power(plot.clone())(scenario) };
     assert_noticed(Mutation::NamesOnly, "I13", wild);
 }
 
@@ -262,7 +262,7 @@ fn sim_i14_notices_deletions_around_the_budgets() {
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i15_notices_a_dry_run_that_is_none() {
     let dry = power(vec![hangs(40)]);
-    assert_noticed(Mutation::WritesInDryRun, "I15", |scene| Scene { dry_run: true, ..dry(scene) });
+    assert_noticed(Mutation::WritesInDryRun, "I15", |scenario| Scenario { dry_run: true, ..dry(scenario) });
 }
 
 #[test]
@@ -274,8 +274,9 @@ fn sim_i16_notices_a_broken_policy_that_stays_in_force() {
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i17_notices_a_policy_that_never_acts() {
-    let plain = |scene| Scene { kind: Kind::Plain, theme: Theme::Power, steps: Steps::CordonPowerCycle, ..scene };
-    assert_noticed(Mutation::Sluggish, "I17", |scene| Scene { dry_run: false, ..plain(scene) });
+    let plain =
+        |scenario| Scenario { kind: Kind::Plain, theme: Theme::Power, steps: Steps::CordonPowerCycle, ..scenario };
+    assert_noticed(Mutation::Sluggish, "I17", |scenario| Scenario { dry_run: false, ..plain(scenario) });
 }
 
 /// The record goes back to before its power cycle, while its node stays down for good.
@@ -297,12 +298,12 @@ fn sim_i18_notices_guards_passed_over() {
 fn sim_i21_notices_a_liar_that_is_trusted() {
     let plot = vec![(20, Fault::Lies(node(4), Manner::SaysOff)), hangs(30), (120, Fault::Wake(node(4)))];
     let fast = power(plot);
-    assert_noticed(Mutation::TrustsLiars, "I21", |scene| Scene { fast: true, most_pods: None, ..fast(scene) });
+    assert_noticed(Mutation::TrustsLiars, "I21", |scenario| Scenario { fast: true, most_pods: None, ..fast(scenario) });
 }
 
-/// What differs in the deeds of a scene when its replicas' clocks do; nothing if nothing does.
-fn under_other_clocks(scene: &Scene) -> Option<String> {
-    let skewed = |skew| play(Scene { skew, judged: Some("none"), ..scene.clone() }).deeds;
+/// What differs in the deeds of a scenario when its replicas' clocks do; nothing if nothing does.
+fn under_other_clocks(scenario: &Scenario) -> Option<String> {
+    let skewed = |skew| play(Scenario { skew, judged: Some("none"), ..scenario.clone() }).deeds;
     let agreed = skewed([0; 3]);
     [[-600, -600, -600], [900, 900, 900], [300, -300, 600]].into_iter().find_map(|skew| {
         let deeds = skewed(skew);
@@ -315,16 +316,16 @@ fn under_other_clocks(scene: &Scene) -> Option<String> {
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i20_other_clocks_do_the_same_deeds() {
     for seed in [0, 10, 20] {
-        assert_eq!(under_other_clocks(&Scene::of(seed)), None, "seed {seed}");
+        assert_eq!(under_other_clocks(&Scenario::of(seed)), None, "seed {seed}");
     }
     for seed in [1, 2] {
-        assert_eq!(under_other_clocks(&power(storm())(Scene::of(seed))), None, "seed {seed}, in a storm");
+        assert_eq!(under_other_clocks(&power(storm())(Scenario::of(seed))), None, "seed {seed}, in a storm");
     }
 }
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i20_notices_leases_judged_by_the_wall_clock() {
-    let judged = |seed| under_other_clocks(&Scene { mutation: Mutation::JudgesByWallClock, ..Scene::of(seed) });
+    let judged = |seed| under_other_clocks(&Scenario { mutation: Mutation::JudgesByWallClock, ..Scenario::of(seed) });
     assert!([0, 10, 20].into_iter().any(|seed| judged(seed).is_some()));
 }

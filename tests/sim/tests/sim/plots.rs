@@ -6,7 +6,7 @@ use std::time::Duration;
 use nodewell_sim::{
     faults::{Fault, Person},
     run::{Report, play},
-    scene::{Kind, Scene, Steps, Theme},
+    scenario::{Kind, Scenario, Steps, Theme},
     truth::Manner,
 };
 
@@ -19,19 +19,20 @@ fn n4() -> String {
 }
 
 /// Fast, so that a story has time for what comes after the release.
-fn staged(seed: u64, theme: Theme, steps: Steps, plot: Plot) -> Scene {
-    let scene = Scene { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..Scene::of(seed) };
-    Scene { nodes: 12, pods: 24, fast: true, most_pods: None, ..scene }
+fn staged(seed: u64, theme: Theme, steps: Steps, plot: Plot) -> Scenario {
+    let scenario =
+        Scenario { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..Scenario::of(seed) };
+    Scenario { nodes: 12, pods: 24, fast: true, most_pods: None, ..scenario }
 }
 
 /// Every seed is quiet, and `happens` in one of them.
 #[track_caller]
-fn assert_quiet(happens: &str, scene: impl Fn(u64) -> Scene) {
+fn assert_quiet(happens: &str, scenario: impl Fn(u64) -> Scenario) {
     let judged = std::env::var("NODEWELL_SIM_JUDGED").ok().map(|invariant| &*invariant.leak());
-    let reports: Vec<Report> = SEEDS.map(|seed| play(Scene { judged, ..scene(seed) })).collect();
+    let reports: Vec<Report> = SEEDS.map(|seed| play(Scenario { judged, ..scenario(seed) })).collect();
     let found: Vec<String> = reports
         .iter()
-        .filter_map(|report| Some(format!("{} {}", report.scene.seed, report.violations.first()?)))
+        .filter_map(|report| Some(format!("{} {}", report.scenario.seed, report.violations.first()?)))
         .collect();
     let count: u64 = reports.iter().map(|report| report.tally.of(happens)).sum();
     eprintln!("{happens}: {count} in {} stories, {} of them broken", reports.len(), found.len());
@@ -45,7 +46,7 @@ fn assert_quiet(happens: &str, scene: impl Fn(u64) -> Scene) {
 }
 
 /// The network of a node is cut, its storage is cut off, its pods are released, and a person deletes the record.
-fn forgotten(healed: u64) -> impl Fn(u64) -> Scene {
+fn forgotten(healed: u64) -> impl Fn(u64) -> Scenario {
     move |seed| {
         let plot = vec![
             (30, Fault::Cut(n4())),
@@ -58,16 +59,16 @@ fn forgotten(healed: u64) -> impl Fn(u64) -> Scene {
 
 #[test]
 fn sim_a_deleted_record_gives_no_storage_back_to_a_node_that_is_silent() {
-    assert_quiet("world left-cut record deleted", forgotten(175));
+    assert_quiet("cluster left-cut record deleted", forgotten(175));
 }
 
 #[test]
 fn sim_a_deleted_record_gives_no_storage_back_to_a_node_that_lives() {
-    assert_quiet("world left-cut record deleted", forgotten(104));
+    assert_quiet("cluster left-cut record deleted", forgotten(104));
 }
 
 /// A machine hangs, its BMC lies, and it wakes about when its pods are gone, or while it is to be turned on.
-fn wakes(manner: Manner) -> impl Fn(u64) -> Scene {
+fn wakes(manner: Manner) -> impl Fn(u64) -> Scenario {
     move |seed| {
         let woke = 66 + 4 * seed;
         let plot = vec![(20, Fault::Lies(n4(), manner)), (30, Fault::Hang(n4())), (woke, Fault::Wake(n4()))];
@@ -77,16 +78,16 @@ fn wakes(manner: Manner) -> impl Fn(u64) -> Scene {
 
 #[test]
 fn sim_a_bmc_that_said_off_and_lied_gets_no_more_orders() {
-    assert_quiet("world liars found", wakes(Manner::SaysOff));
+    assert_quiet("cluster liars found", wakes(Manner::SaysOff));
 }
 
 #[test]
 fn sim_a_bmc_that_fails_slowly_and_lied_gets_no_more_orders() {
-    assert_quiet("world liars found", wakes(Manner::StuckOff));
+    assert_quiet("cluster liars found", wakes(Manner::StuckOff));
 }
 
 /// The machine is ill and reports; it is drained, and its BMC reports Off and On by turns.
-fn flaps(span: u64) -> impl Fn(u64) -> Scene {
+fn flaps(span: u64) -> impl Fn(u64) -> Scenario {
     move |seed| {
         let manner = Manner::Flaps(Duration::from_secs(span));
         let plot = vec![(20, Fault::Lies(n4(), manner)), (30, Fault::FallsIll(n4()))];
@@ -106,5 +107,5 @@ fn sim_a_bmc_that_says_on_every_few_seconds_gets_no_live_machine_tainted() {
 
 #[test]
 fn sim_a_bmc_that_flaps_gets_no_machine_tainted_that_wakes() {
-    assert_quiet("world lies believed", wakes(Manner::Flaps(Duration::from_secs(5))));
+    assert_quiet("cluster lies believed", wakes(Manner::Flaps(Duration::from_secs(5))));
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use nodewell_sim::{
     run::{Report, play},
-    scene::{Kind, Scene},
+    scenario::{Kind, Scenario},
     tally::Tally,
 };
 
@@ -55,13 +55,13 @@ fn play_all(seeds: Range<u64>) -> Vec<Report> {
         let parts: Vec<_> = (0..threads).map(|number| scope.spawn(move || part(number))).collect();
         parts.into_iter().flat_map(|part| part.join().expect("a story does not panic")).collect()
     });
-    reports.sort_by_key(|report| report.scene.seed);
+    reports.sort_by_key(|report| report.scenario.seed);
     reports
 }
 
 fn tell(seed: u64) -> Report {
     let judged = std::env::var("NODEWELL_SIM_JUDGED").ok().map(|invariant| &*invariant.leak());
-    let mut report = play(Scene { judged, ..Scene::of(seed) });
+    let mut report = play(Scenario { judged, ..Scenario::of(seed) });
     if std::env::var_os("NODEWELL_SIM_TRACE").is_some() {
         eprintln!("{}", report.replay());
     }
@@ -73,19 +73,19 @@ fn tell(seed: u64) -> Report {
 
 fn describe(failed: &[Report]) -> String {
     let others: Vec<String> =
-        failed.iter().map(|report| format!("{} {}", report.scene.seed, report.violations[0])).collect();
+        failed.iter().map(|report| format!("{} {}", report.scenario.seed, report.violations[0])).collect();
     format!("{} seeds failed:\n{}\nThe first of them:\n{}", failed.len(), others.join("\n"), failed[0].replay())
 }
 
 #[test]
 fn sim_a_seed_is_the_same_story_each_time() {
     for seed in [1, 3] {
-        let (once, again) = (play(Scene::of(seed)), play(Scene::of(seed)));
+        let (once, again) = (play(Scenario::of(seed)), play(Scenario::of(seed)));
         assert_eq!(once.trace, again.trace, "seed {seed}");
     }
 }
 
 #[test]
 fn sim_large_stories_are_among_the_default_seeds() {
-    assert!((0..SEEDS).any(|seed| Scene::of(seed).kind == Kind::Large));
+    assert!((0..SEEDS).any(|seed| Scenario::of(seed).kind == Kind::Large));
 }

@@ -43,11 +43,11 @@ pub(super) struct Double {
     /// The receiver of a message never returns.
     deaf: bool,
     node_becomes: Option<(Duration, Option<&'static str>)>,
-    world: RefCell<World>,
+    cache: RefCell<Cache>,
 }
 
 #[derive(Default)]
-struct World {
+struct Cache {
     /// With the time at which each comes.
     pods: Vec<(Duration, Pod)>,
     gone_at: BTreeMap<String, Duration>,
@@ -95,7 +95,7 @@ impl Double {
             budgets: Vec::new(),
             node_becomes: None,
             deaf: false,
-            world: RefCell::new(World { pods, ..World::default() }),
+            cache: RefCell::new(Cache { pods, ..Cache::default() }),
         }
     }
 
@@ -118,7 +118,7 @@ impl Double {
     }
 
     pub(super) fn arrives(self, after: Duration, pod: Pod) -> Self {
-        self.world.borrow_mut().pods.push((after, pod));
+        self.cache.borrow_mut().pods.push((after, pod));
         self
     }
 
@@ -150,7 +150,7 @@ impl Double {
 
     /// When each call was begun, and what it was.
     pub(super) fn calls(&self) -> Vec<(Duration, String)> {
-        self.world.borrow().calls.clone()
+        self.cache.borrow().calls.clone()
     }
 
     pub(super) fn named(&self, verb: &str) -> Vec<String> {
@@ -163,11 +163,11 @@ impl Double {
     }
 
     pub(super) fn uids(&self, verb: &str) -> Vec<String> {
-        self.world.borrow().uids.iter().filter(|(of, _)| of == verb).map(|(_, uid)| uid.clone()).collect()
+        self.cache.borrow().uids.iter().filter(|(of, _)| of == verb).map(|(_, uid)| uid.clone()).collect()
     }
 
     pub(super) fn most_in_flight(&self) -> usize {
-        self.world.borrow().most_in_flight
+        self.cache.borrow().most_in_flight
     }
 
     pub(super) fn left(&self) -> Vec<String> {
@@ -175,23 +175,23 @@ impl Double {
     }
 
     fn there(&self) -> Vec<Pod> {
-        let (now, world) = (self.elapsed(), self.world.borrow());
+        let (now, cache) = (self.elapsed(), self.cache.borrow());
         let is_there = |(comes, pod): &&(Duration, Pod)| {
-            *comes <= now && world.gone_at.get(&pod.at.uid).is_none_or(|gone| *gone > now)
+            *comes <= now && cache.gone_at.get(&pod.at.uid).is_none_or(|gone| *gone > now)
         };
-        world.pods.iter().filter(is_there).map(|(_, pod)| pod.clone()).collect()
+        cache.pods.iter().filter(is_there).map(|(_, pod)| pod.clone()).collect()
     }
 
     fn record(&self, call: String) {
-        self.world.borrow_mut().calls.push((self.elapsed(), call));
+        self.cache.borrow_mut().calls.push((self.elapsed(), call));
     }
 
     async fn act(&self, verb: &str, acts: &Acts, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
         let before = self.named(&format!("{verb} {}", pod.name)).len();
         let grace = grace.map(|grace| format!(" grace {}", grace.as_secs())).unwrap_or_default();
         self.record(format!("{verb} {}{grace}", pod.name));
-        self.world.borrow_mut().uids.push((verb.to_owned(), pod.uid.clone()));
-        let _flight = Flight::begin(&self.world);
+        self.cache.borrow_mut().uids.push((verb.to_owned(), pod.uid.clone()));
+        let _flight = Flight::begin(&self.cache);
         match acts(&pod.name, before) {
             Does::Accept => Ok(()),
             Does::End(after) => self.end(pod, after),
@@ -208,23 +208,23 @@ impl Double {
 
     fn end(&self, pod: &PodRef, after: Duration) -> Result<(), Failure> {
         let now = self.now();
-        let mut world = self.world.borrow_mut();
-        world.gone_at.insert(pod.uid.clone(), now.moment.0.saturating_add(after));
+        let mut cache = self.cache.borrow_mut();
+        cache.gone_at.insert(pod.uid.clone(), now.moment.0.saturating_add(after));
         let deletion = Deletion { at: now.wall + Duration::from_secs(30), grace: Duration::from_secs(30) };
-        world.pods.iter_mut().filter(|(_, one)| one.at == *pod).for_each(|(_, one)| one.deleting = Some(deletion));
+        cache.pods.iter_mut().filter(|(_, one)| one.at == *pod).for_each(|(_, one)| one.deleting = Some(deletion));
         Ok(())
     }
 }
 
 /// A call under way, also when it is dropped.
-struct Flight<'a>(&'a RefCell<World>);
+struct Flight<'a>(&'a RefCell<Cache>);
 
 impl<'a> Flight<'a> {
-    fn begin(world: &'a RefCell<World>) -> Self {
-        let mut inner = world.borrow_mut();
+    fn begin(cache: &'a RefCell<Cache>) -> Self {
+        let mut inner = cache.borrow_mut();
         inner.in_flight += 1;
         inner.most_in_flight = inner.most_in_flight.max(inner.in_flight);
-        Self(world)
+        Self(cache)
     }
 }
 
@@ -255,8 +255,8 @@ impl Nodes for Double {
 impl Pods for Double {
     async fn pods_on(&self, _node: &str) -> Result<Vec<Pod>, Failure> {
         self.record("list".into());
-        let nth = self.world.borrow().lists;
-        self.world.borrow_mut().lists += 1;
+        let nth = self.cache.borrow().lists;
+        self.cache.borrow_mut().lists += 1;
         match (self.list)(nth) {
             Does::Answer(failure) => Err(failure),
             Does::Hang => pending().await,

@@ -11,9 +11,9 @@ fn set_back(cluster: &OneLease, to: &Leadership) {
 
 /// As its watches do when the store went back; no replica leads before.
 fn list_again(candidate: &Candidate<'_, OneLease>) {
-    candidate.world.ask_list(Source::Fences, "");
-    candidate.world.list_began(Source::Fences, "1");
-    candidate.world.listed(Source::Fences, &Default::default());
+    candidate.cache.ask_list(Source::Fences, "");
+    candidate.cache.list_began(Source::Fences, "1");
+    candidate.cache.listed(Source::Fences, &Default::default());
 }
 
 fn stored(cluster: &OneLease) -> Leadership {
@@ -60,10 +60,10 @@ async fn what_a_watch_shows_of_the_store_ends_the_term_at_once() {
     let cluster = OneLease::default();
     let (mut one, term) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;
-    let world = one.world.clone();
+    let cache = one.cache.clone();
     let shown = async {
-        world.ask_list(Source::Nodes, "9");
-        world.list_began(Source::Nodes, "7");
+        cache.ask_list(Source::Nodes, "9");
+        cache.list_began(Source::Nodes, "7");
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(leads(&term), None);
     };
@@ -88,7 +88,7 @@ async fn a_lease_that_was_given_back_in_a_backup_is_not_taken_at_once() {
     run_for(&mut one, 3).await;
     list_again(&one);
     run_for(&mut one, 9).await;
-    assert_eq!(leads(&first), None, "two may act until its lifeline ends");
+    assert_eq!(leads(&first), None, "two may act until its lease deadline");
     run_for(&mut one, 8).await;
     assert!(leads(&first).is_some());
 }
@@ -100,7 +100,7 @@ async fn what_an_earlier_run_has_seen_counts() {
     run_for(&mut one, 18).await;
     one.resign().await;
     let (mut two, term) = candidate(&cluster, "two", 0);
-    two.world.saw_epoch(9);
+    two.cache.saw_epoch(9);
     run_for(&mut two, 10).await;
     assert_eq!(leads(&term), None, "a Lease that is behind may be a backup's");
     run_for(&mut two, 8).await;

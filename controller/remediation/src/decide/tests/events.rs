@@ -15,7 +15,7 @@ fn events(count: u64) -> EventsSeen {
 fn told_of(when: &str) -> Snapshot {
     let mut policy = policy("p", vec![cordon(), power_cycle()]);
     policy.when = Predicate::Cel(cel::Expression::compile(when).unwrap());
-    let mut snapshot = world(0, vec![policy]);
+    let mut snapshot = snapshot_of(0, vec![policy]);
     snapshot.events.insert("n0".into(), [("DiskFell".to_owned(), events(3))].into());
     snapshot
 }

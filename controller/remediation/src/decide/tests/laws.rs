@@ -11,7 +11,7 @@ use crate::facts::ZONE;
 type Fate = (bool, u8, u8, usize);
 
 fn random(fates: &[Fate], policy: Policy) -> Snapshot {
-    let mut snapshot = world(0, vec![policy]);
+    let mut snapshot = snapshot_of(0, vec![policy]);
     snapshot.nodes.clear();
     for (number, (dead, zone, state, step)) in fates.iter().enumerate() {
         let name = format!("n{number:03}");
@@ -172,7 +172,7 @@ fn five_thousand_nodes_and_three_policies_take_milliseconds() {
         let when = Predicate::Cel(cel::Expression::compile(source).unwrap());
         Policy { when, ..policy(&format!("p{number}"), vec![cordon(), power_cycle()]) }
     });
-    let mut snapshot = world(0, policies.collect());
+    let mut snapshot = snapshot_of(0, policies.collect());
     for name in (0..5000).map(|number| format!("n{number:04}")) {
         let mut node = node(&name);
         (0..20).for_each(|number| drop(node.labels.insert(format!("label-{number}"), "value".into())));

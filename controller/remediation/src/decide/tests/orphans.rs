@@ -19,7 +19,7 @@ fn renew(snapshot: &mut Snapshot, second: u64) {
 
 /// One node in service again that still bears everything of ours, under a policy that wants 5 minutes of health.
 fn marked(cordoned_by: &str) -> Snapshot {
-    let mut snapshot = world(0, vec![policy("p", vec![cordon(), power_cycle()])]);
+    let mut snapshot = snapshot_of(0, vec![policy("p", vec![cordon(), power_cycle()])]);
     let node = snapshot.nodes.get_mut("n0").unwrap();
     node.unschedulable = true;
     node.annotations.insert(CORDONED_BY.into(), cordoned_by.into());

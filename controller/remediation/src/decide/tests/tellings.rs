@@ -11,7 +11,7 @@ fn told(decision: &Decision) -> Vec<(&str, &str)> {
 fn narrow() -> Snapshot {
     let mut policy = policy("p", vec![cordon()]);
     policy.cordon_budget.at_once = Some(1);
-    world(2, vec![policy])
+    snapshot_of(2, vec![policy])
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn other_reasons_are_news_but_not_before_ten_minutes() {
 
 #[test]
 fn who_only_observes_warns_of_nothing() {
-    let snapshot = world(1, vec![Policy { mode: Mode::Observe, ..policy("p", vec![cordon()]) }]);
+    let snapshot = snapshot_of(1, vec![Policy { mode: Mode::Observe, ..policy("p", vec![cordon()]) }]);
     let decision = run(&snapshot, Memory::default(), 1000);
     assert!(!decision.tellings[0].telling.warning, "{:?}", decision.tellings);
 }
@@ -72,7 +72,7 @@ fn nothing_is_told_in_a_dry_run_or_without_the_lead_or_of_time_alone() {
 
 #[test]
 fn a_storm_is_no_flood_of_events() {
-    let mut snapshot = world(0, vec![policy("p", vec![cordon()])]);
+    let mut snapshot = snapshot_of(0, vec![policy("p", vec![cordon()])]);
     snapshot.policies[0].storm.unhealthy = Quota::Percent(30);
     snapshot.nodes = (0..5000).map(|number| format!("n{number:04}")).map(|name| (name.clone(), node(&name))).collect();
     snapshot.nodes.values_mut().take(2000).for_each(kill);
@@ -89,6 +89,6 @@ fn a_storm_is_no_flood_of_events() {
 #[test]
 fn a_predicate_that_fails_is_told_too() {
     let broken = Policy { when: Predicate::Other(Arc::new(Fails)), ..policy("a", vec![cordon()]) };
-    let decision = run(&world(1, vec![broken]), Memory::default(), 1000);
+    let decision = run(&snapshot_of(1, vec![broken]), Memory::default(), 1000);
     assert_eq!(told(&decision), [("n0", "PredicateError: policy a: no such key")]);
 }

@@ -25,7 +25,7 @@ fn silent_since(second: u64) -> LeaseView {
 
 #[test]
 fn a_failure_of_before_is_as_old_as_its_condition() {
-    let snapshot = world(1, vec![patient("!node.ready")]);
+    let snapshot = snapshot_of(1, vec![patient("!node.ready")]);
     assert_eq!(reasons(&plan(&snapshot, 1199), "n0"), ["EvidenceTooYoung"]);
     assert_eq!(opened(&plan(&snapshot, 1200)), ["n0"], "it is not Ready since 900");
     let memory = Memory::as_told(&snapshot, now(1200));
@@ -35,7 +35,7 @@ fn a_failure_of_before_is_as_old_as_its_condition() {
 
 #[test]
 fn a_silence_is_as_old_as_it_is_too_long() {
-    let mut snapshot = world(0, vec![patient("lease.age > duration('40s')")]);
+    let mut snapshot = snapshot_of(0, vec![patient("lease.age > duration('40s')")]);
     snapshot.kubelet_leases.insert("n0".into(), silent_since(1000));
     for name in (1..10).map(|number| format!("n{number}")) {
         snapshot.kubelet_leases.insert(name, silent_since(1335));
@@ -46,7 +46,7 @@ fn a_silence_is_as_old_as_it_is_too_long() {
 
 #[test]
 fn of_two_conditions_the_later_one_counts() {
-    let mut snapshot = world(1, vec![patient("!node.ready && conditions.Gpu.status == 'False'")]);
+    let mut snapshot = snapshot_of(1, vec![patient("!node.ready && conditions.Gpu.status == 'False'")]);
     set_condition(snapshot.nodes.get_mut("n0").unwrap(), "Gpu", Truth::False, "", at(1100));
     assert_eq!(reasons(&plan(&snapshot, 1399), "n0"), ["EvidenceTooYoung"]);
     assert_eq!(opened(&plan(&snapshot, 1400)), ["n0"]);
@@ -54,7 +54,7 @@ fn of_two_conditions_the_later_one_counts() {
 
 #[test]
 fn a_storm_of_long_ago_is_over_and_one_of_now_is_not() {
-    let mut snapshot = world(6, vec![policy("p", vec![cordon()])]);
+    let mut snapshot = snapshot_of(6, vec![policy("p", vec![cordon()])]);
     snapshot.policies[0].storm.rate = Rate { count: 5, within: Duration::from_secs(600) };
     snapshot.policies[0].storm.cooldown = Duration::from_secs(900);
     for (second, expected) in [(1000, vec!["Storm"]), (1499, vec!["Storm"]), (1500, vec!["StormCooldown"])] {
@@ -66,7 +66,7 @@ fn a_storm_of_long_ago_is_over_and_one_of_now_is_not() {
 
 #[test]
 fn who_watched_all_along_says_the_same() {
-    let mut snapshot = world(6, vec![patient("!node.ready")]);
+    let mut snapshot = snapshot_of(6, vec![patient("!node.ready")]);
     snapshot.policies[0].storm.rate = Rate { count: 5, within: Duration::from_secs(120) };
     snapshot.policies[0].storm.cooldown = Duration::from_secs(60);
     let mut memory = Memory::default();

@@ -9,7 +9,7 @@ const DAY: u64 = 24 * 3600;
 fn a_policy_that_cannot_be_read_for_a_moment_remembers_whom_it_took() {
     let mut policy = policy("p", vec![cordon()]);
     policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(7 * DAY) });
-    let mut snapshot = world(1, vec![policy.clone()]);
+    let mut snapshot = snapshot_of(1, vec![policy.clone()]);
     let first = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&first), ["n0"]);
 
@@ -26,9 +26,9 @@ fn a_policy_that_cannot_be_read_for_a_moment_remembers_whom_it_took() {
 }
 
 /// Evicts, whatever the guards say.
-fn drains(case: &Case<'_>) -> Next {
+fn drains(input: &FenceInput<'_>) -> Next {
     let op = Op::Reversible(ReversibleOp::Drain(rules()));
-    Next::Act(Action::Perform { fence: Box::new(case.fence.clone()), op })
+    Next::Act(Action::Perform { fence: Box::new(input.fence.clone()), op })
 }
 
 /// Guards let no such drain begin; were one to begin, no other node's pods go after it.
@@ -37,10 +37,10 @@ fn uncounted_pods_use_up_the_rate() {
     let mut policy = policy("p", vec![cordon()]);
     policy.pods = Rate { count: 5, within: Duration::from_secs(600) };
     let rate = policy.pods;
-    let mut snapshot = world(1, vec![policy]);
+    let mut snapshot = snapshot_of(1, vec![policy]);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
-    snapshot.cases.clear();
+    snapshot.gathered.clear();
     let second = decide_by(drains, &snapshot, first.memory, now(1001));
     assert_eq!(second.memory.history.pods("p", rate, "n1", at(1001)), 5);
 }

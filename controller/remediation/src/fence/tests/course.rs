@@ -1,8 +1,8 @@
-//! Runs the automaton against the tests' world.
+//! Runs the automaton against the tests' fixture.
 
 use std::time::Duration;
 
-use super::{parts::steps, world::World};
+use super::{fixture::Fixture, parts::steps};
 use crate::{
     action::Action,
     api::fence::Phase,
@@ -10,42 +10,42 @@ use crate::{
 };
 
 /// Goes on, a second a round, until `done`; returns the phases it came through.
-pub(super) fn run(world: &mut World, rounds: u32, done: impl Fn(&World) -> bool) -> Vec<Phase> {
-    let mut phases = vec![world.phase()];
+pub(super) fn run(fixture: &mut Fixture, rounds: u32, done: impl Fn(&Fixture) -> bool) -> Vec<Phase> {
+    let mut phases = vec![fixture.phase()];
     for _ in 0..rounds {
-        if done(world) {
+        if done(fixture) {
             break;
         }
-        world.pass(Duration::from_secs(1));
-        if let Some(pods) = &world.listed {
-            world.gathered.pods = Some((world.now.moment, pods.clone()));
+        fixture.pass(Duration::from_secs(1));
+        if let Some(pods) = &fixture.listed {
+            fixture.gathered.pods = Some((fixture.now.moment, pods.clone()));
         }
-        match world.next() {
-            Next::Act(Action::Save { fence, .. }) => world.store(*fence),
+        match fixture.next() {
+            Next::Act(Action::Save { fence, .. }) => fixture.store(*fence),
             Next::Act(Action::Perform { op, .. }) => {
-                let outcome = world.perform(&op);
-                let (fence, _) = absorb(&world.fence, &op, &outcome, world.epoch, world.now);
-                world.store(fence);
+                let outcome = fixture.perform(&op);
+                let (fence, _) = absorb(&fixture.fence, &op, &outcome, fixture.epoch, fixture.now);
+                fixture.store(fence);
             }
             _ => {}
         }
-        if phases.last() != Some(&world.phase()) {
-            phases.push(world.phase());
+        if phases.last() != Some(&fixture.phase()) {
+            phases.push(fixture.phase());
         }
     }
     phases
 }
 
-pub(super) fn at(phase: Phase) -> impl Fn(&World) -> bool {
-    move |world| world.phase() == phase
+pub(super) fn at(phase: Phase) -> impl Fn(&Fixture) -> bool {
+    move |fixture| fixture.phase() == phase
 }
 
-pub(super) fn dead() -> World {
-    let mut world = World::new(steps(&["cordon", "power"]));
-    world.alive = false;
-    world
+pub(super) fn dead() -> Fixture {
+    let mut fixture = Fixture::new(steps(&["cordon", "power"]));
+    fixture.alive = false;
+    fixture
 }
 
-pub(super) fn seconds(world: &World) -> u64 {
-    world.now.moment.0.as_secs() - 1000
+pub(super) fn seconds(fixture: &Fixture) -> u64 {
+    fixture.now.moment.0.as_secs() - 1000
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{parts::steps, world::World};
+use super::{fixture::Fixture, parts::steps};
 use crate::{
     facts::Truth,
     fence::evidence::{Witness, is_off, may_power_off},
@@ -11,19 +11,19 @@ use crate::{
 };
 
 /// Its Lease was renewed last at 1000 s; it is so much later.
-fn silent(secs: u64) -> World {
-    let mut world = World::new(steps(&["power"]));
-    world.now.moment = Moment(Duration::from_secs(1000 + secs));
-    world.node.as_mut().unwrap().conditions[0].status = Truth::Unknown;
-    world
+fn silent(secs: u64) -> Fixture {
+    let mut fixture = Fixture::new(steps(&["power"]));
+    fixture.now.moment = Moment(Duration::from_secs(1000 + secs));
+    fixture.node.as_mut().unwrap().conditions[0].status = Truth::Unknown;
+    fixture
 }
 
 fn at(secs: u64) -> Moment {
     Moment(Duration::from_secs(1000 + secs))
 }
 
-fn said(world: &mut World, words: &[(u64, PowerState)]) {
-    world.gathered.power = words.iter().map(|(secs, state)| PowerReading { at: at(*secs), state: *state }).collect();
+fn said(fixture: &mut Fixture, words: &[(u64, PowerState)]) {
+    fixture.gathered.power = words.iter().map(|(secs, state)| PowerReading { at: at(*secs), state: *state }).collect();
 }
 
 #[test]
@@ -31,17 +31,17 @@ fn silence_alone_is_enough_after_fifty_seconds_of_a_node_that_is_not_ready() {
     for (secs, ready, enough) in
         [(49, Truth::Unknown, false), (50, Truth::Unknown, true), (50, Truth::False, true), (50, Truth::True, false)]
     {
-        let mut world = silent(secs);
-        world.node.as_mut().unwrap().conditions[0].status = ready;
-        assert_eq!(may_power_off(&world.case()).is_ok(), enough, "{secs} s, Ready {ready}");
+        let mut fixture = silent(secs);
+        fixture.node.as_mut().unwrap().conditions[0].status = ready;
+        assert_eq!(may_power_off(&fixture.input()).is_ok(), enough, "{secs} s, Ready {ready}");
     }
 }
 
 #[test]
 fn a_node_without_the_condition_ready_was_not_given_up() {
-    let mut world = silent(50);
-    world.node.as_mut().unwrap().conditions.clear();
-    let blocker = may_power_off(&world.case()).unwrap_err();
+    let mut fixture = silent(50);
+    fixture.node.as_mut().unwrap().conditions.clear();
+    let blocker = may_power_off(&fixture.input()).unwrap_err();
     assert_eq!(blocker.reason, "EvidenceTooYoung");
     assert!(blocker.message.contains("it has no condition Ready"), "{}", blocker.message);
 }
@@ -57,22 +57,22 @@ fn hosts_count_when_they_failed_for_five_seconds_and_none_reaches_it() {
         (&[], false),
     ];
     for (hosts, enough) in tables {
-        let mut world = silent(16);
+        let mut fixture = silent(16);
         let hosts = hosts.iter().enumerate();
-        world.gathered.reach = hosts.map(|(index, since)| (format!("cp-{index}"), since.map(at))).collect();
-        assert_eq!(may_power_off(&world.case()).is_ok(), enough, "{:?}", world.gathered.reach);
+        fixture.gathered.reach = hosts.map(|(index, since)| (format!("cp-{index}"), since.map(at))).collect();
+        assert_eq!(may_power_off(&fixture.input()).is_ok(), enough, "{:?}", fixture.gathered.reach);
     }
 }
 
 #[test]
 fn an_agent_that_lives_speaks_for_the_path() {
-    let mut world = silent(20);
-    world.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
-    assert!(may_power_off(&world.case()).is_ok());
-    let mut agent = world.kubelet.clone().unwrap();
+    let mut fixture = silent(20);
+    fixture.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
+    assert!(may_power_off(&fixture.input()).is_ok());
+    let mut agent = fixture.kubelet.clone().unwrap();
     agent.seen = at(18);
-    let case = crate::fence::Case { agent_lease: Some(&agent), ..world.case() };
-    assert_eq!(may_power_off(&case).unwrap_err().reason, "EvidenceTooYoung");
+    let input = crate::fence::FenceInput { agent_lease: Some(&agent), ..fixture.input() };
+    assert_eq!(may_power_off(&input).unwrap_err().reason, "EvidenceTooYoung");
 }
 
 #[test]
@@ -88,39 +88,39 @@ fn a_bmc_is_believed_when_it_says_off_twice_a_second_apart_and_lately() {
         (&[(17, On), (18, Off), (19, Off)], true),
     ];
     for (words, enough) in tables {
-        let mut world = silent(20);
-        said(&mut world, words);
-        assert_eq!(is_off(&world.case()).is_some(), enough, "{words:?}");
+        let mut fixture = silent(20);
+        said(&mut fixture, words);
+        assert_eq!(is_off(&fixture.input()).is_some(), enough, "{words:?}");
     }
 }
 
 #[test]
 fn a_bmc_that_says_off_is_not_believed_of_a_node_that_spoke_since() {
-    let mut world = silent(20);
-    said(&mut world, &[(18, PowerState::Off), (19, PowerState::Off)]);
-    world.kubelet.as_mut().unwrap().seen = at(18);
-    assert!(is_off(&world.case()).is_none());
+    let mut fixture = silent(20);
+    said(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
+    fixture.kubelet.as_mut().unwrap().seen = at(18);
+    assert!(is_off(&fixture.input()).is_none());
 }
 
 #[test]
 fn without_fast_evidence_in_the_policy_everything_waits_for_fifty_seconds() {
-    let mut world = silent(20);
-    world.policy.as_mut().unwrap().fast = None;
-    world.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
-    said(&mut world, &[(18, PowerState::Off), (19, PowerState::Off)]);
-    assert!(may_power_off(&world.case()).is_err() && is_off(&world.case()).is_none());
+    let mut fixture = silent(20);
+    fixture.policy.as_mut().unwrap().fast = None;
+    fixture.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
+    said(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
+    assert!(may_power_off(&fixture.input()).is_err() && is_off(&fixture.input()).is_none());
 }
 
 #[test]
 fn every_witness_is_named_with_its_age() {
-    let mut world = silent(60);
-    world.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(2)))].into();
-    said(&mut world, &[(55, PowerState::Off), (58, PowerState::Off)]);
+    let mut fixture = silent(60);
+    fixture.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(2)))].into();
+    said(&mut fixture, &[(55, PowerState::Off), (58, PowerState::Off)]);
     let seconds = Duration::from_secs;
     let expected = [
         Witness::Silence(seconds(60)),
         Witness::BmcOff(seconds(5)),
         Witness::Unreachable { hosts: 2, for_at_least: seconds(58) },
     ];
-    assert_eq!(may_power_off(&world.case()).unwrap(), expected);
+    assert_eq!(may_power_off(&fixture.input()).unwrap(), expected);
 }

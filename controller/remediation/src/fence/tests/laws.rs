@@ -1,6 +1,6 @@
 //! What must hold of every step, whichever leader crashed before it.
 
-use super::world::World;
+use super::fixture::Fixture;
 use crate::{
     action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
@@ -58,40 +58,40 @@ impl Laws {
         assert!((begun..=meant).contains(&cycles), "{cycles} cycles of {begun} to {meant}: {:?}", fence.status);
     }
 
-    pub(super) fn step(&mut self, world: &World, op: &Op) {
+    pub(super) fn step(&mut self, fixture: &Fixture, op: &Op) {
         self.steps += 1;
-        let status = &world.fence.status;
+        let status = &fixture.fence.status;
         assert_ne!(status.phase, Phase::Quarantined, "{op:?}");
         if let Op::Irreversible(op) = op {
             let act = op.intent();
             let intent = status.intent.as_ref().expect("an act without an intent");
-            assert_eq!((intent.act, intent.epoch), (act, world.epoch));
+            assert_eq!((intent.act, intent.epoch), (act, fixture.epoch));
             assert!(!self.doubt, "{act:?} although the end of the act before is unknown");
-            assert!(!world.fence.spec.abort || act == Irreversible::PowerOn, "{act:?} after an abort");
+            assert!(!fixture.fence.spec.abort || act == Irreversible::PowerOn, "{act:?} after an abort");
         }
         match op {
             Op::Reversible(ReversibleOp::ReadPower { .. }) => (self.doubt, self.read) = (false, true),
-            Op::Irreversible(IrreversibleOp::PowerOff) => self.power_off(world),
-            Op::Irreversible(IrreversibleOp::Release { .. }) => self.off(world, op),
-            Op::Reversible(ReversibleOp::Taint(taint)) if taint.key == OUT_OF_SERVICE => self.off(world, op),
+            Op::Irreversible(IrreversibleOp::PowerOff) => self.power_off(fixture),
+            Op::Irreversible(IrreversibleOp::Release { .. }) => self.off(fixture, op),
+            Op::Reversible(ReversibleOp::Taint(taint)) if taint.key == OUT_OF_SERVICE => self.off(fixture, op),
             _ => {}
         }
     }
 
-    fn power_off(&self, world: &World) {
-        let drained = world.fence.status.drain.as_ref().is_some_and(|report| report.done);
-        let silent = world.kubelet.as_ref().is_some_and(|lease| lease.stale_for(world.now.moment).as_secs() >= 15);
+    fn power_off(&self, fixture: &Fixture) {
+        let drained = fixture.fence.status.drain.as_ref().is_some_and(|report| report.done);
+        let silent = fixture.kubelet.as_ref().is_some_and(|lease| lease.stale_for(fixture.now.moment).as_secs() >= 15);
         assert!(drained || silent, "power off of a node that lives");
-        assert_eq!(world.wanted, Wanted::Yes);
-        assert!(world.permits.power.iter().all(|blocker| blocker.reason == "RestartLimit"));
+        assert_eq!(fixture.wanted, Wanted::Yes);
+        assert!(fixture.permits.power.iter().all(|blocker| blocker.reason == "RestartLimit"));
     }
 
-    fn off(&self, world: &World, op: &Op) {
-        let status = &world.fence.status;
+    fn off(&self, fixture: &Fixture, op: &Op) {
+        let status = &fixture.fence.status;
         let off = status.off.as_ref().expect("a release without a confirmation");
         assert_eq!(off.boot_id, status.boot_id);
         assert!(off.reads >= 2);
-        assert!(self.meddled || !world.powered, "{op:?} of a node whose power is on");
+        assert!(self.meddled || !fixture.powered, "{op:?} of a node whose power is on");
     }
 
     pub(super) fn ended(&mut self, op: &Op, outcome: Option<&Outcome>) {
@@ -107,13 +107,13 @@ impl Laws {
         }
     }
 
-    pub(super) fn closed(&mut self, world: &World) {
-        self.counted(&world.fence);
+    pub(super) fn closed(&mut self, fixture: &Fixture) {
+        self.counted(&fixture.fence);
         (self.meant, self.begun) = (0, 0);
         self.ends += 1;
-        assert_eq!(world.phase(), Phase::Closed);
-        let Some(node) = &world.node else { return };
-        assert!(node.uid != world.fence.spec.node_uid || (node.taints.is_empty() && !node.unschedulable), "{node:?}");
+        assert_eq!(fixture.phase(), Phase::Closed);
+        let Some(node) = &fixture.node else { return };
+        assert!(node.uid != fixture.fence.spec.node_uid || (node.taints.is_empty() && !node.unschedulable), "{node:?}");
     }
 }
 

@@ -1,8 +1,8 @@
-//! What the tests' world is made of.
+//! What the tests' fixture is made of.
 
 use std::time::Duration;
 
-use super::world::NODE;
+use super::fixture::NODE;
 use crate::{
     api::policy::{CordonStep, DrainStep, Mode, PowerStep, ReapStep, Span, StepSpec, TaintStep},
     facts::{Condition, LeaseView, Node, Pod, PodRef, Truth},

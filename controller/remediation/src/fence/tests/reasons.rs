@@ -9,10 +9,10 @@ use crate::{
 };
 
 fn blocked(methods: Option<Result<FencePlan, Blocker>>) -> String {
-    let mut world = dead();
-    world.gathered.methods = methods;
-    run(&mut world, 100, |world| world.fence.status.blocked_by.is_some());
-    world.fence.status.blocked_by.unwrap().reason
+    let mut fixture = dead();
+    fixture.gathered.methods = methods;
+    run(&mut fixture, 100, |fixture| fixture.fence.status.blocked_by.is_some());
+    fixture.fence.status.blocked_by.unwrap().reason
 }
 
 #[test]
@@ -27,39 +27,39 @@ fn a_mistake_in_the_configuration_is_no_missing_configuration() {
 
 #[test]
 fn only_methods_that_ran_are_in_the_journal() {
-    let mut world = dead();
-    run(&mut world, 400, |world| world.fence.status.phase == Phase::Guarded);
+    let mut fixture = dead();
+    run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::Guarded);
     let names = ["mark-unschedulable", "clean-pods", "port"].map(str::to_owned).to_vec();
     let (fence, telling) = absorb(
-        &world.fence,
+        &fixture.fence,
         &Op::Reversible(ReversibleOp::Methods(names.clone())),
         &Ok(Done::Yes),
-        world.epoch,
-        world.now,
+        fixture.epoch,
+        fixture.now,
     );
     assert!(fence.status.isolated);
     assert_eq!(telling.message, "mark-unschedulable, port");
     let failed = Err(Failed::NotBegun("no".into()));
     let (_, telling) =
-        absorb(&world.fence, &Op::Reversible(ReversibleOp::Methods(names)), &failed, world.epoch, world.now);
+        absorb(&fixture.fence, &Op::Reversible(ReversibleOp::Methods(names)), &failed, fixture.epoch, fixture.now);
     assert_eq!((telling.reason.as_str(), telling.message.contains("unschedulable")), ("MethodsFailed", false));
 }
 
 #[test]
 fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
-    let mut world = dead();
-    world.gathered.methods = Some(Ok(FencePlan { isolation: vec!["mark-unschedulable".into()], ..plan() }));
-    run(&mut world, 400, |world| world.fence.status.phase == Phase::Guarded);
-    world.permits.isolate = vec![Blocker::new("BudgetCluster", "too many")];
+    let mut fixture = dead();
+    fixture.gathered.methods = Some(Ok(FencePlan { isolation: vec!["mark-unschedulable".into()], ..plan() }));
+    run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::Guarded);
+    fixture.permits.isolate = vec![Blocker::new("BudgetCluster", "too many")];
     for _ in 0..200 {
-        world.pass(std::time::Duration::from_secs(1));
-        if let Next::Act(crate::action::Action::Perform { op, .. }) = world.next() {
+        fixture.pass(std::time::Duration::from_secs(1));
+        if let Next::Act(crate::action::Action::Perform { op, .. }) = fixture.next() {
             assert!(
                 !matches!(op, Op::Reversible(ReversibleOp::Methods(_)) | Op::Irreversible(IrreversibleOp::PowerOff)),
                 "{op:?}"
             );
         }
-        run(&mut world, 1, |_| false);
+        run(&mut fixture, 1, |_| false);
     }
-    assert_eq!(world.fence.status.blocked_by.unwrap().reason, "BudgetCluster");
+    assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "BudgetCluster");
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{
     course::{at, dead, run},
+    fixture::Fixture,
     parts::steps,
-    world::World,
 };
 use crate::{
     action::Action,
@@ -16,33 +16,33 @@ use crate::{
 
 #[test]
 fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
-    let mut world = World::new(steps(&["cordon"]));
-    world.policy = None;
-    world.wanted = Wanted::No { since: world.now.moment };
-    assert!(!is_well(&world.case()));
-    world.now.moment = world.now.moment.plus(Policy::default().healthy_for);
-    assert!(is_well(&world.case()));
+    let mut fixture = Fixture::new(steps(&["cordon"]));
+    fixture.policy = None;
+    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    assert!(!is_well(&fixture.input()));
+    fixture.now.moment = fixture.now.moment.plus(Policy::default().healthy_for);
+    assert!(is_well(&fixture.input()));
 }
 
 /// The wall clock was set back since the try: only the time in the phase shows how long ago it was.
 #[test]
 fn a_try_from_the_future_is_followed_by_no_other_at_once() {
-    let mut world = World::new(steps(&["cordon"]));
-    let status = &mut world.fence.status;
-    (status.epoch, status.failures, status.tried) = (7, 1, Some(world.now.wall + Duration::from_secs(600)));
-    assert!(back_off(&world.case()).is_some());
-    world.now.moment = world.now.moment.plus(Duration::from_secs(6));
-    assert!(back_off(&world.case()).is_none());
+    let mut fixture = Fixture::new(steps(&["cordon"]));
+    let status = &mut fixture.fence.status;
+    (status.epoch, status.failures, status.tried) = (7, 1, Some(fixture.now.wall + Duration::from_secs(600)));
+    assert!(back_off(&fixture.input()).is_some());
+    fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(6));
+    assert!(back_off(&fixture.input()).is_none());
 }
 
 /// The Node named no boot when its power was cut and names one now: it is unknown whether it began since.
 #[test]
 fn a_boot_that_was_not_known_when_power_was_cut_is_fenced_again() {
-    let mut world = dead();
-    run(&mut world, 400, at(Phase::OffConfirmed));
-    world.fence.status.boot_id.clear();
-    world.fence.status.off.as_mut().unwrap().boot_id.clear();
-    world.look();
-    let Next::Act(Action::Save { fence, .. }) = world.next() else { panic!("{:?}", world.next()) };
+    let mut fixture = dead();
+    run(&mut fixture, 400, at(Phase::OffConfirmed));
+    fixture.fence.status.boot_id.clear();
+    fixture.fence.status.off.as_mut().unwrap().boot_id.clear();
+    fixture.look();
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!((fence.status.phase, fence.status.off, fence.status.intent), (Phase::Guarded, None, None));
 }

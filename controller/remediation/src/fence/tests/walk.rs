@@ -5,9 +5,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{
+    fixture::Fixture,
     laws::{Laws, rank},
     parts::{plan, policy, span, steps},
-    world::World,
 };
 use crate::{
     action::{Action, Failed, Op, Outcome},
@@ -48,90 +48,90 @@ impl Dice {
     }
 }
 
-fn walk(seed: u64) -> (World, Laws) {
+fn walk(seed: u64) -> (Fixture, Laws) {
     let mut dice = Dice(seed);
-    let mut world = World::new(steps(STEP_LISTS[dice.roll(7) as usize]));
+    let mut fixture = Fixture::new(steps(STEP_LISTS[dice.roll(7) as usize]));
     if dice.one_in(3) {
-        world.fence.spec.steps[0].then_wait = span("20s");
+        fixture.fence.spec.steps[0].then_wait = span("20s");
     }
-    for step in world.fence.spec.steps.iter_mut().filter_map(|step| step.power_cycle.as_mut()) {
+    for step in fixture.fence.spec.steps.iter_mut().filter_map(|step| step.power_cycle.as_mut()) {
         step.kdump_wait = span("40s");
         step.leave_off = dice.one_in(6);
     }
-    world.lies = dice.one_in(8);
-    let mut laws = Laws { meddled: world.lies || dice.one_in(4), ..Laws::default() };
+    fixture.lies = dice.one_in(8);
+    let mut laws = Laws { meddled: fixture.lies || dice.one_in(4), ..Laws::default() };
     for _ in 0..STEPS {
-        happen(&mut world, &mut dice, &laws);
+        happen(&mut fixture, &mut dice, &laws);
         if dice.one_in(4) {
-            monotone(&world);
+            monotone(&fixture);
         }
-        if !go_on(&mut world, &mut dice, &mut laws) {
-            open_another(&mut world);
+        if !go_on(&mut fixture, &mut dice, &mut laws) {
+            open_another(&mut fixture);
         }
     }
-    (world, laws)
+    (fixture, laws)
 }
 
 /// The record is gone; the machine is as it was left.
-fn open_another(world: &mut World) {
-    let fresh = World::new(world.fence.spec.steps.clone());
-    world.fence = fresh.fence;
-    world.node = world.node.take().or(fresh.node);
-    world.entered = world.now.moment;
-    world.wanted = Wanted::Yes;
+fn open_another(fixture: &mut Fixture) {
+    let fresh = Fixture::new(fixture.fence.spec.steps.clone());
+    fixture.fence = fresh.fence;
+    fixture.node = fixture.node.take().or(fresh.node);
+    fixture.entered = fixture.now.moment;
+    fixture.wanted = Wanted::Yes;
 }
 
-/// What the world does by itself.
-fn happen(world: &mut World, dice: &mut Dice, laws: &Laws) {
-    world.pass(Duration::from_millis(500 + 1000 * dice.roll(12)));
+/// What the cluster does by itself.
+fn happen(fixture: &mut Fixture, dice: &mut Dice, laws: &Laws) {
+    fixture.pass(Duration::from_millis(500 + 1000 * dice.roll(12)));
     match dice.roll(60) {
-        0..4 => world.alive = false,
-        4 => world.alive = true,
-        5 => world.wanted = Wanted::No { since: world.now.moment },
-        6..10 => world.wanted = Wanted::Yes,
-        10 => world.wanted = Wanted::Unknown,
-        11 => world.permits.power = vec![Blocker::new("BudgetZone", "")],
-        12 if dice.one_in(6) => world.permits.power = vec![Blocker::new("RestartLimit", "")],
-        13 => world.permits.isolate = vec![Blocker::new("KillSwitch", "")],
-        14..18 => world.permits = Default::default(),
-        18 => world.policy = None,
-        19..22 => world.policy = Some(policy()),
-        22 => world.gathered.methods = Some(Err(Blocker::new("NoMethods", "no ConfigMap"))),
-        23..26 => world.gathered.methods = Some(Ok(FencePlan { isolation: vec!["port".into()], ..plan() })),
-        26 if dice.one_in(20) => world.fence.spec.abort = true,
-        27 if dice.one_in(30) => world.node = None,
-        28 if laws.meddled => world.turn(dice.one_in(2)),
-        29 => another_leads(world, dice),
-        30 => reached_by_no_host(world),
-        31 => world.gathered.reach.clear(),
-        32 | 40 => world.gathered.dumping = Some(world.now.moment),
-        33 => world.gathered.pods = None,
-        34 => world.gathered.power.clear(),
-        35..40 if world.phase() == Phase::Quarantined => retry(world),
+        0..4 => fixture.alive = false,
+        4 => fixture.alive = true,
+        5 => fixture.wanted = Wanted::No { since: fixture.now.moment },
+        6..10 => fixture.wanted = Wanted::Yes,
+        10 => fixture.wanted = Wanted::Unknown,
+        11 => fixture.permits.power = vec![Blocker::new("BudgetZone", "")],
+        12 if dice.one_in(6) => fixture.permits.power = vec![Blocker::new("RestartLimit", "")],
+        13 => fixture.permits.isolate = vec![Blocker::new("KillSwitch", "")],
+        14..18 => fixture.permits = Default::default(),
+        18 => fixture.policy = None,
+        19..22 => fixture.policy = Some(policy()),
+        22 => fixture.gathered.methods = Some(Err(Blocker::new("NoMethods", "no ConfigMap"))),
+        23..26 => fixture.gathered.methods = Some(Ok(FencePlan { isolation: vec!["port".into()], ..plan() })),
+        26 if dice.one_in(20) => fixture.fence.spec.abort = true,
+        27 if dice.one_in(30) => fixture.node = None,
+        28 if laws.meddled => fixture.turn(dice.one_in(2)),
+        29 => another_leads(fixture, dice),
+        30 => reached_by_no_host(fixture),
+        31 => fixture.gathered.reach.clear(),
+        32 | 40 => fixture.gathered.dumping = Some(fixture.now.moment),
+        33 => fixture.gathered.pods = None,
+        34 => fixture.gathered.power.clear(),
+        35..40 if fixture.phase() == Phase::Quarantined => retry(fixture),
         _ => {}
     }
 }
 
-fn retry(world: &mut World) {
-    let word = format!("{:?}", world.now.wall);
-    world.fence.metadata.annotations.insert(RETRY.into(), word);
+fn retry(fixture: &mut Fixture) {
+    let word = format!("{:?}", fixture.now.wall);
+    fixture.fence.metadata.annotations.insert(RETRY.into(), word);
 }
 
-fn reached_by_no_host(world: &mut World) {
-    let since = Moment(world.now.moment.0.saturating_sub(Duration::from_secs(6)));
-    world.gathered.reach = [("cp-1", since), ("cp-2", since)].map(|(host, at)| (host.into(), Some(at))).into();
+fn reached_by_no_host(fixture: &mut Fixture) {
+    let since = Moment(fixture.now.moment.0.saturating_sub(Duration::from_secs(6)));
+    fixture.gathered.reach = [("cp-1", since), ("cp-2", since)].map(|(host, at)| (host.into(), Some(at))).into();
 }
 
 /// One round of the loop; false when the record is closed.
-fn go_on(world: &mut World, dice: &mut Dice, laws: &mut Laws) -> bool {
-    match world.next() {
+fn go_on(fixture: &mut Fixture, dice: &mut Dice, laws: &mut Laws) -> bool {
+    match fixture.next() {
         Next::Act(Action::Save { fence, .. }) if !dice.one_in(20) => {
-            laws.written(&world.fence, &fence);
-            world.store(*fence);
+            laws.written(&fixture.fence, &fence);
+            fixture.store(*fence);
         }
-        Next::Act(Action::Perform { op, .. }) => perform(world, dice, laws, &op),
+        Next::Act(Action::Perform { op, .. }) => perform(fixture, dice, laws, &op),
         Next::Act(Action::Close { .. }) => {
-            laws.closed(world);
+            laws.closed(fixture);
             return false;
         }
         _ => {}
@@ -139,76 +139,76 @@ fn go_on(world: &mut World, dice: &mut Dice, laws: &mut Laws) -> bool {
     true
 }
 
-fn perform(world: &mut World, dice: &mut Dice, laws: &mut Laws, op: &Op) {
-    laws.step(world, op);
-    let outcome = outcome(world, dice, op);
+fn perform(fixture: &mut Fixture, dice: &mut Dice, laws: &mut Laws, op: &Op) {
+    laws.step(fixture, op);
+    let outcome = outcome(fixture, dice, op);
     if dice.one_in(8) {
         laws.ended(op, None);
-        return crash(world, dice);
+        return crash(fixture, dice);
     }
     laws.ended(op, Some(&outcome));
-    let (after, _) = absorb(&world.fence, op, &outcome, world.epoch, world.now);
-    laws.written(&world.fence, &after);
-    world.store(after);
+    let (after, _) = absorb(&fixture.fence, op, &outcome, fixture.epoch, fixture.now);
+    laws.written(&fixture.fence, &after);
+    fixture.store(after);
 }
 
-fn outcome(world: &mut World, dice: &mut Dice, op: &Op) -> Outcome {
+fn outcome(fixture: &mut Fixture, dice: &mut Dice, op: &Op) -> Outcome {
     match dice.roll(16) {
         0 => Err(Failed::NotBegun("lease".into())),
         1 => Err(Failed::Refused("no".into())),
         2 => Err(Failed::Timeout(Duration::from_secs(20))),
         3 => {
-            let _ = world.perform(op);
+            let _ = fixture.perform(op);
             Err(Failed::InDoubt("cut".into()))
         }
-        _ => world.perform(op),
+        _ => fixture.perform(op),
     }
 }
 
 /// The outcome is lost: another leader, or this one after its intent has grown old.
-fn crash(world: &mut World, dice: &mut Dice) {
+fn crash(fixture: &mut Fixture, dice: &mut Dice) {
     if dice.one_in(2) {
-        another_leads(world, dice);
-        world.entered = world.now.moment;
+        another_leads(fixture, dice);
+        fixture.entered = fixture.now.moment;
     } else {
-        world.pass(Duration::from_secs(11));
+        fixture.pass(Duration::from_secs(11));
     }
 }
 
 /// Its clock is another one, up to ten minutes before or behind.
-fn another_leads(world: &mut World, dice: &mut Dice) {
-    world.epoch += 1;
-    world.now.wall += Duration::from_secs(dice.roll(1200));
-    world.now.wall -= Duration::from_secs(600);
+fn another_leads(fixture: &mut Fixture, dice: &mut Dice) {
+    fixture.epoch += 1;
+    fixture.now.wall += Duration::from_secs(dice.roll(1200));
+    fixture.now.wall -= Duration::from_secs(600);
 }
 
 /// What cannot be read never makes it bolder. A dump is a message that mostly is not sent: its absence proves nothing.
-fn monotone(world: &World) {
-    let bold = rank(&world.fence, &world.next());
+fn monotone(fixture: &Fixture) {
+    let bold = rank(&fixture.fence, &fixture.next());
     for (name, blank) in BLANKS {
-        let mut blind = world.clone();
+        let mut blind = fixture.clone();
         blank(&mut blind);
         let next = blind.next();
-        assert!(rank(&world.fence, &next) <= bold, "without {name} in {:?}: {next:?}", world.phase());
+        assert!(rank(&fixture.fence, &next) <= bold, "without {name} in {:?}: {next:?}", fixture.phase());
     }
 }
 
-type Blank = (&'static str, fn(&mut World));
+type Blank = (&'static str, fn(&mut Fixture));
 
 const BLANKS: [Blank; 9] = [
-    ("pods", |world| world.gathered.pods = None),
-    ("attachments", |world| world.gathered.attachments = None),
-    ("methods", |world| world.gathered.methods = None),
-    ("reach", |world| world.gathered.reach.clear()),
-    ("the BMC's words", |world| {
-        if !matches!(world.phase(), Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn) {
-            world.gathered.power.clear();
+    ("pods", |fixture| fixture.gathered.pods = None),
+    ("attachments", |fixture| fixture.gathered.attachments = None),
+    ("methods", |fixture| fixture.gathered.methods = None),
+    ("reach", |fixture| fixture.gathered.reach.clear()),
+    ("the BMC's words", |fixture| {
+        if !matches!(fixture.phase(), Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn) {
+            fixture.gathered.power.clear();
         }
     }),
-    ("the Node", |world| world.node = None),
-    ("the kubelet's Lease", |world| world.kubelet = None),
-    ("the policy", |world| world.policy = None),
-    ("a judgement", |world| world.wanted = Wanted::Unknown),
+    ("the Node", |fixture| fixture.node = None),
+    ("the kubelet's Lease", |fixture| fixture.kubelet = None),
+    ("the policy", |fixture| fixture.policy = None),
+    ("a judgement", |fixture| fixture.wanted = Wanted::Unknown),
 ];
 
 proptest! {
@@ -222,11 +222,11 @@ proptest! {
 
 #[test]
 fn walks_come_far() {
-    let walks: Vec<(World, Laws)> = (0..100).map(walk).collect();
-    let count = |wanted: fn(&(World, Laws)) -> bool| walks.iter().filter(|walk| wanted(walk)).count();
+    let walks: Vec<(Fixture, Laws)> = (0..100).map(walk).collect();
+    let count = |wanted: fn(&(Fixture, Laws)) -> bool| walks.iter().filter(|walk| wanted(walk)).count();
     let steps: u32 = walks.iter().map(|(_, laws)| laws.steps).sum();
     assert!(count(|(_, laws)| laws.ends > 0) > 20, "hardly any record is closed");
-    assert!(count(|(world, _)| world.fence.status.released > 0) > 10, "hardly any pod is released");
-    assert!(count(|(world, _)| world.boots > 1) > 20, "hardly any node is booted");
+    assert!(count(|(fixture, _)| fixture.fence.status.released > 0) > 10, "hardly any pod is released");
+    assert!(count(|(fixture, _)| fixture.boots > 1) > 20, "hardly any node is booted");
     assert!(steps > 2_000, "only {steps} steps were taken");
 }

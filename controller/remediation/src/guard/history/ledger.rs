@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::History;
 use crate::{
-    guard::weather::Past,
+    guard::storm::Past,
     policy::{Policy, Rate},
     snapshot::Snapshot,
     time::{Moment, Now},

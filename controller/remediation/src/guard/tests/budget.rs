@@ -3,22 +3,22 @@
 use super::*;
 use crate::facts::{LeaseView, ZONE};
 
-/// A world of ten nodes in two zones and two racks, `n9` without labels, `out` of them not well beside `n0`.
-fn world(out: &[&str], make: Make) -> World {
-    let mut world = World::new();
-    for (number, node) in world.snapshot.nodes.values_mut().take(9).enumerate() {
+/// Ten nodes in two zones and two racks, `n9` without labels, `out` of them not well beside `n0`.
+fn fixture(out: &[&str], make: Make) -> Fixture {
+    let mut fixture = Fixture::new();
+    for (number, node) in fixture.snapshot.nodes.values_mut().take(9).enumerate() {
         node.labels.insert(ZONE.into(), if number < 5 { "a" } else { "b" }.into());
         node.labels.insert("rack".into(), format!("r{}", number % 2));
     }
-    out.iter().for_each(|name| make(&mut world, name));
-    world
+    out.iter().for_each(|name| make(&mut fixture, name));
+    fixture
 }
 
-pub(super) type Make = fn(&mut World, &str);
+pub(super) type Make = fn(&mut Fixture, &str);
 
 /// Every way in which a node is out of service.
 pub(super) const WAYS: [(&str, Make); 9] = [
-    ("silent", |world, name| {
+    ("silent", |fixture, name| {
         let lease = LeaseView {
             resource_version: String::new(),
             holder: String::new(),
@@ -26,43 +26,47 @@ pub(super) const WAYS: [(&str, Make); 9] = [
             duration: Duration::from_secs(40),
             seen: at(987),
         };
-        world.snapshot.kubelet_leases.insert(name.into(), lease);
+        fixture.snapshot.kubelet_leases.insert(name.into(), lease);
     }),
-    ("not ready", |world, name| dead()(world, name)),
-    ("cordoned", |world, name| cordoned()(world, name)),
-    ("being deleted", |world, name| world.snapshot.nodes.get_mut(name).unwrap().deleting = true),
-    ("out of service", |world, name| {
+    ("not ready", |fixture, name| dead()(fixture, name)),
+    ("cordoned", |fixture, name| cordoned()(fixture, name)),
+    ("being deleted", |fixture, name| fixture.snapshot.nodes.get_mut(name).unwrap().deleting = true),
+    ("out of service", |fixture, name| {
         let taint = Taint { key: OUT_OF_SERVICE.into(), value: String::new(), effect: Effect::NoExecute };
-        world.snapshot.nodes.get_mut(name).unwrap().taints.push(taint);
+        fixture.snapshot.nodes.get_mut(name).unwrap().taints.push(taint);
     }),
-    ("busy", |world, name| {
-        world.snapshot.busy.insert(name.into());
+    ("busy", |fixture, name| {
+        fixture.snapshot.busy.insert(name.into());
     }),
-    ("in our hands", |world, name| drop(world.snapshot.fences.insert(name.into(), record(name, Phase::PoweringOff)))),
-    ("not yet back", |world, name| drop(world.snapshot.fences.insert(name.into(), record(name, Phase::AwaitReady)))),
-    ("marked by us", |world, name| {
+    ("in our hands", |fixture, name| {
+        drop(fixture.snapshot.fences.insert(name.into(), record(name, Phase::PoweringOff)))
+    }),
+    ("not yet back", |fixture, name| {
+        drop(fixture.snapshot.fences.insert(name.into(), record(name, Phase::AwaitReady)))
+    }),
+    ("marked by us", |fixture, name| {
         let mut fence = record(name, Phase::Pending);
         fence.status.ours = Ours { cordon: true, taints: Vec::new() };
-        world.snapshot.fences.insert(name.into(), fence);
+        fixture.snapshot.fences.insert(name.into(), fence);
     }),
 ];
 
 fn dead() -> Make {
-    |world, name| kill(world.snapshot.nodes.get_mut(name).unwrap())
+    |fixture, name| kill(fixture.snapshot.nodes.get_mut(name).unwrap())
 }
 
 fn cordoned() -> Make {
-    |world, name| world.snapshot.nodes.get_mut(name).unwrap().unschedulable = true
+    |fixture, name| fixture.snapshot.nodes.get_mut(name).unwrap().unschedulable = true
 }
 
 #[test]
 fn whatever_is_out_counts() {
     for (way, make) in WAYS {
-        let mut world = world(&["n1", "n2"], make);
-        world.policy.budget.cluster = Quota::Count(2);
-        assert_eq!(reasons(&world.permits().power), ["BudgetCluster"], "{way}");
-        world.policy.budget.cluster = Quota::Count(3);
-        assert_eq!(world.permits(), Permits::default(), "{way}");
+        let mut fixture = fixture(&["n1", "n2"], make);
+        fixture.policy.budget.cluster = Quota::Count(2);
+        assert_eq!(reasons(&fixture.permits().power), ["BudgetCluster"], "{way}");
+        fixture.policy.budget.cluster = Quota::Count(3);
+        assert_eq!(fixture.permits(), Permits::default(), "{way}");
     }
 }
 
@@ -70,20 +74,20 @@ fn whatever_is_out_counts() {
 fn each_zone_has_its_own_budget() {
     let dead = dead();
     for (out, blocked) in [(&["n1"][..], true), (&["n5", "n6"], false), (&["n9"], false)] {
-        let mut world = world(out, dead);
-        world.policy.budget.zone = Quota::Count(1);
-        assert_eq!(reasons(&world.permits().power).contains(&"BudgetZone"), blocked, "{out:?}");
+        let mut fixture = fixture(out, dead);
+        fixture.policy.budget.zone = Quota::Count(1);
+        assert_eq!(reasons(&fixture.permits().power).contains(&"BudgetZone"), blocked, "{out:?}");
     }
 }
 
 #[test]
 fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
-    let mut world = world(&["n1"], dead());
+    let mut fixture = fixture(&["n1"], dead());
     for (share, blocked) in [(0, true), (1, true), (39, true), (40, false)] {
-        world.policy.budget.zone = Quota::Percent(share);
-        assert_eq!(!reasons(&world.permits().power).is_empty(), blocked, "{share}% of 5, and two are out");
+        fixture.policy.budget.zone = Quota::Percent(share);
+        assert_eq!(!reasons(&fixture.permits().power).is_empty(), blocked, "{share}% of 5, and two are out");
     }
-    let mut alone = self::world(&[], dead());
+    let mut alone = self::fixture(&[], dead());
     for (share, blocked) in [(0, true), (1, false)] {
         alone.policy.budget.zone = Quota::Percent(share);
         alone.policy.budget.cluster = Quota::Percent(share);
@@ -95,25 +99,25 @@ fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
 fn any_label_is_a_domain_and_those_without_are_one_too() {
     let dead = dead();
     for (out, blocked) in [(&["n2"][..], true), (&["n1"], false)] {
-        let mut world = world(out, dead);
-        world.policy.budget.topology = vec![("rack".into(), Quota::Count(1))];
-        assert_eq!(reasons(&world.permits().power).contains(&"BudgetTopology"), blocked, "{out:?}");
+        let mut fixture = fixture(out, dead);
+        fixture.policy.budget.topology = vec![("rack".into(), Quota::Count(1))];
+        assert_eq!(reasons(&fixture.permits().power).contains(&"BudgetTopology"), blocked, "{out:?}");
     }
-    let mut world = world(&["n3"], dead);
-    world.policy.budget.topology = vec![("switch".into(), Quota::Count(1))];
-    let power = world.permits().power;
+    let mut fixture = fixture(&["n3"], dead);
+    fixture.policy.budget.topology = vec![("switch".into(), Quota::Count(1))];
+    let power = fixture.permits().power;
     assert_eq!(reasons(&power), ["BudgetTopology"]);
     assert!(power[0].message.contains("switch=``"), "{power:?}");
 }
 
 #[test]
 fn cordons_have_a_budget_of_their_own() {
-    let mut world = world(&["n1", "n2"], cordoned());
-    world.policy.budget.cluster = Quota::Count(1);
-    let permits = world.permits();
+    let mut fixture = fixture(&["n1", "n2"], cordoned());
+    fixture.policy.budget.cluster = Quota::Count(1);
+    let permits = fixture.permits();
     assert_eq!((reasons(&permits.isolate), reasons(&permits.drain)), (vec![], vec!["BudgetCluster"]));
-    world.policy.cordon_budget.cluster = Quota::Count(2);
-    assert_eq!(reasons(&world.permits().isolate), ["BudgetCluster"]);
+    fixture.policy.cordon_budget.cluster = Quota::Count(2);
+    assert_eq!(reasons(&fixture.permits().isolate), ["BudgetCluster"]);
 }
 
 #[test]
@@ -121,45 +125,45 @@ fn a_policy_has_so_many_in_hand_and_no_more() {
     for (phase, power) in
         [(Phase::Isolating, false), (Phase::Draining, true), (Phase::Quarantined, true), (Phase::Closed, false)]
     {
-        let mut world = World::new();
+        let mut fixture = Fixture::new();
         let mut other = record("n1", phase);
-        kill(world.snapshot.nodes.get_mut("n1").unwrap());
+        kill(fixture.snapshot.nodes.get_mut("n1").unwrap());
         other.spec.policy = "p".into();
-        world.snapshot.fences.insert("n1".into(), other);
-        world.policy.budget.at_once = Some(1);
-        assert_eq!(reasons(&world.permits().power).contains(&"AtOnce"), power, "{phase:?}");
-        assert!(world.permits().isolate.is_empty());
+        fixture.snapshot.fences.insert("n1".into(), other);
+        fixture.policy.budget.at_once = Some(1);
+        assert_eq!(reasons(&fixture.permits().power).contains(&"AtOnce"), power, "{phase:?}");
+        assert!(fixture.permits().isolate.is_empty());
     }
 }
 
 #[test]
 fn a_given_up_node_that_works_again_takes_no_place() {
-    let mut world = World::new();
-    world.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
-    world.policy.budget.at_once = Some(1);
-    assert_eq!(world.permits(), Permits::default());
+    let mut fixture = Fixture::new();
+    fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
+    fixture.policy.budget.at_once = Some(1);
+    assert_eq!(fixture.permits(), Permits::default());
 }
 
 #[test]
 fn so_many_are_taken_in_a_window() {
-    let mut world = World::new();
-    world.policy.budget.rate = Some(Rate { count: 2, within: Duration::from_secs(60) });
+    let mut fixture = Fixture::new();
+    fixture.policy.budget.rate = Some(Rate { count: 2, within: Duration::from_secs(60) });
     for (name, second) in [("n1", 900), ("n2", 950), ("n3", 990)] {
-        world.history.give("p", name, "uid", Grade::Power, at(second));
+        fixture.history.give("p", name, "uid", Grade::Power, at(second));
     }
-    assert_eq!(reasons(&world.permits().power), ["Rate"]);
-    world.policy.budget.rate = Some(Rate { count: 3, within: Duration::from_secs(60) });
-    assert_eq!(world.permits(), Permits::default());
+    assert_eq!(reasons(&fixture.permits().power), ["Rate"]);
+    fixture.policy.budget.rate = Some(Rate { count: 3, within: Duration::from_secs(60) });
+    assert_eq!(fixture.permits(), Permits::default());
 }
 
 #[test]
 fn a_new_leader_knows_the_rate_by_the_open_records() {
-    let mut world = World::new();
-    world.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(200) });
-    world.snapshot.fences.insert("n1".into(), record("n1", Phase::Isolating));
-    assert_eq!(reasons(&world.permits().isolate), ["Rate"], "opened at 900, it is 1000");
-    world.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(50) });
-    assert_eq!(world.permits().isolate, []);
+    let mut fixture = Fixture::new();
+    fixture.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(200) });
+    fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Isolating));
+    assert_eq!(reasons(&fixture.permits().isolate), ["Rate"], "opened at 900, it is 1000");
+    fixture.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(50) });
+    assert_eq!(fixture.permits().isolate, []);
 }
 
 proptest! {
@@ -171,14 +175,14 @@ proptest! {
         more in proptest::collection::btree_set((1_usize..10, 0_usize..9), 0..5),
     ) {
         let blockers = |extra: bool| {
-            let mut world = world(&[], dead());
-            world.policy.budget.cluster = Quota::Count(limits.0);
-            world.policy.budget.zone = Quota::Count(limits.1);
-            world.policy.budget.topology = vec![("rack".into(), Quota::Count(limits.2))];
+            let mut fixture = fixture(&[], dead());
+            fixture.policy.budget.cluster = Quota::Count(limits.0);
+            fixture.policy.budget.zone = Quota::Count(limits.1);
+            fixture.policy.budget.topology = vec![("rack".into(), Quota::Count(limits.2))];
             for (number, way) in few.iter().chain(more.iter().filter(|_| extra)) {
-                WAYS[*way].1(&mut world, &format!("n{number}"));
+                WAYS[*way].1(&mut fixture, &format!("n{number}"));
             }
-            world.permits().power
+            fixture.permits().power
         };
         let (before, after) = (blockers(false), blockers(true));
         for blocker in reasons(&before) {
@@ -190,8 +194,8 @@ proptest! {
 /// Or a domain that was not counted would be an empty one, with every place free.
 #[test]
 fn an_uncounted_domain_is_as_full_as_the_cluster() {
-    let world = world(&["n1", "n2"], dead());
-    let tally = Tally::new(&world.snapshot, at(1000));
-    let uncounted = tally.domain(&world.snapshot.nodes["n0"], "uncounted", Grade::Power);
+    let fixture = fixture(&["n1", "n2"], dead());
+    let tally = Tally::new(&fixture.snapshot, at(1000));
+    let uncounted = tally.domain(&fixture.snapshot.nodes["n0"], "uncounted", Grade::Power);
     assert_eq!(uncounted, tally.cluster("n0", Grade::Power));
 }

@@ -3,27 +3,27 @@
 use super::{budget::WAYS, *};
 
 /// Its kubelet's Lease was not renewed for as long as the Lease lasts.
-fn silent_for_long(world: &mut World, name: &str) {
-    WAYS[0].1(world, name);
-    world.snapshot.kubelet_leases.get_mut(name).unwrap().seen = at(900);
+fn silent_for_long(fixture: &mut Fixture, name: &str) {
+    WAYS[0].1(fixture, name);
+    fixture.snapshot.kubelet_leases.get_mut(name).unwrap().seen = at(900);
 }
 
 /// `n0` is dead, and `n1` reports for ever that it is ill: cordoned, drained, given up, and its kubelet renews its
 /// Lease.
-fn a_liar() -> World {
-    let mut world = World::new();
-    world.policy.budget = Policy::default().budget;
-    world.policy.cordon_budget = Policy::default().cordon_budget;
-    silent_for_long(&mut world, "n0");
-    world.snapshot.nodes.get_mut("n1").unwrap().unschedulable = true;
-    world.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
-    world
+fn a_liar() -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.policy.budget = Policy::default().budget;
+    fixture.policy.cordon_budget = Policy::default().cordon_budget;
+    silent_for_long(&mut fixture, "n0");
+    fixture.snapshot.nodes.get_mut("n1").unwrap().unschedulable = true;
+    fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
+    fixture
 }
 
-fn scene(world: &World) -> Scene<'_> {
-    let (snapshot, now) = (&world.snapshot, now(1000));
-    let (tally, history) = (Tally::new(snapshot, now.moment), world.history.clone());
-    Scene { snapshot, now, tally, history, weather: BTreeMap::new() }
+fn input(fixture: &Fixture) -> EvaluationInput<'_> {
+    let (snapshot, now) = (&fixture.snapshot, now(1000));
+    let (tally, history) = (Tally::new(snapshot, now.moment), fixture.history.clone());
+    EvaluationInput { snapshot, now, tally, history, storms: BTreeMap::new() }
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn a_living_node_in_hand_takes_no_place_of_a_dead_one() {
 
 #[test]
 fn what_is_taken_is_told_apart() {
-    let mut world = a_liar();
-    world.permits();
-    let taken = budgets::taken(&world.snapshot, at(1000));
+    let mut fixture = a_liar();
+    fixture.permits();
+    let taken = budgets::taken(&fixture.snapshot, at(1000));
     let reported: Vec<_> =
         taken.iter().map(|one| (one.field, one.living, one.most_living, one.dead, one.most_dead)).collect();
     assert_eq!(reported, [("cordonBudget", 1, 1, 1, 1), ("budget", 1, 1, 1, 1)]);
@@ -43,14 +43,16 @@ fn what_is_taken_is_told_apart() {
 
 #[test]
 fn a_dead_node_takes_no_place_of_a_living_one() {
-    let mut world = a_liar();
+    let mut fixture = a_liar();
     // The other way round: the liar is asked for, and `n0` is dead, drained and given up.
-    let (liar, dead) = (world.snapshot.nodes["n1"].clone(), record("n0", Phase::Quarantined));
-    world.snapshot.fences = [("n0".to_owned(), dead)].into();
-    let asked = |world: &World, at_once| {
-        let scene = scene(world);
-        let policy =
-            Policy { budget: crate::policy::Budget { at_once, ..world.policy.budget.clone() }, ..world.policy.clone() };
+    let (liar, dead) = (fixture.snapshot.nodes["n1"].clone(), record("n0", Phase::Quarantined));
+    fixture.snapshot.fences = [("n0".to_owned(), dead)].into();
+    let asked = |fixture: &Fixture, at_once| {
+        let input = input(fixture);
+        let policy = Policy {
+            budget: crate::policy::Budget { at_once, ..fixture.policy.budget.clone() },
+            ..fixture.policy.clone()
+        };
         let subject = Subject {
             name: "n1",
             node: Some(&liar),
@@ -60,24 +62,24 @@ fn a_dead_node_takes_no_place_of_a_living_one() {
             error: None,
             by_events_alone: false,
         };
-        reasons(&budgets::blockers(&scene, &subject, Grade::Drain)).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        reasons(&budgets::blockers(&input, &subject, Grade::Drain)).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(asked(&world, Some(1)), Vec::<String>::new());
+    assert_eq!(asked(&fixture, Some(1)), Vec::<String>::new());
     // One dead node more than their allowance counts for every node.
-    silent_for_long(&mut world, "n2");
-    kill(world.snapshot.nodes.get_mut("n2").unwrap());
-    assert_eq!(asked(&world, Some(1)), ["BudgetCluster", "BudgetZone"]);
+    silent_for_long(&mut fixture, "n2");
+    kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
+    assert_eq!(asked(&fixture, Some(1)), ["BudgetCluster", "BudgetZone"]);
 }
 
 #[test]
 fn the_dead_have_no_more_than_their_own_places() {
     let second = |max_dead| {
-        let mut world = a_liar();
-        world.policy.budget.dead = Quota::Count(max_dead);
-        (world.policy.budget.zone, world.policy.budget.at_once) = (Quota::Count(9), None);
-        silent_for_long(&mut world, "n2");
-        kill(world.snapshot.nodes.get_mut("n2").unwrap());
-        world
+        let mut fixture = a_liar();
+        fixture.policy.budget.dead = Quota::Count(max_dead);
+        (fixture.policy.budget.zone, fixture.policy.budget.at_once) = (Quota::Count(9), None);
+        silent_for_long(&mut fixture, "n2");
+        kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
+        fixture
     };
     assert_eq!(reasons(&second(1).permits().power), ["BudgetCluster"], "n0 and n2 are dead");
     assert_eq!(reasons(&second(2).permits().power), [""; 0]);
@@ -87,20 +89,20 @@ fn the_dead_have_no_more_than_their_own_places() {
 /// A node whose Lease moves is not dead, and one that has none, or is Ready, is not known to be.
 #[test]
 fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
-    type Change = fn(&mut World);
+    type Change = fn(&mut Fixture);
     let changes: [(&str, Change); 5] = [
-        ("its Lease moved 39 s ago", |world| world.snapshot.kubelet_leases.get_mut("n0").unwrap().seen = at(961)),
-        ("its Lease lasts for longer", |world| {
-            world.snapshot.kubelet_leases.get_mut("n0").unwrap().duration = Duration::from_secs(101);
+        ("its Lease moved 39 s ago", |fixture| fixture.snapshot.kubelet_leases.get_mut("n0").unwrap().seen = at(961)),
+        ("its Lease lasts for longer", |fixture| {
+            fixture.snapshot.kubelet_leases.get_mut("n0").unwrap().duration = Duration::from_secs(101);
         }),
-        ("it has no Lease", |world| drop(world.snapshot.kubelet_leases.remove("n0"))),
-        ("it is Ready", |world| set_condition(world.node(), "Ready", Truth::True, "KubeletReady", at(0))),
-        ("no condition says whether it is Ready", |world| world.node().conditions.clear()),
+        ("it has no Lease", |fixture| drop(fixture.snapshot.kubelet_leases.remove("n0"))),
+        ("it is Ready", |fixture| set_condition(fixture.node(), "Ready", Truth::True, "KubeletReady", at(0))),
+        ("no condition says whether it is Ready", |fixture| fixture.node().conditions.clear()),
     ];
     for (what, change) in changes {
-        let mut world = a_liar();
-        change(&mut world);
-        let blockers = world.permits().power;
+        let mut fixture = a_liar();
+        change(&mut fixture);
+        let blockers = fixture.permits().power;
         assert!(reasons(&blockers).contains(&"BudgetCluster"), "{what}: {blockers:?}");
     }
 }
@@ -109,27 +111,27 @@ fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
 #[test]
 fn a_node_without_a_lease_takes_a_place_of_the_dead() {
     for (renewed, blocked) in [(None, true), (Some(at(950)), true), (Some(at(995)), false)] {
-        let mut world = a_liar();
-        world.snapshot.fences.clear();
-        kill(world.snapshot.nodes.get_mut("n2").unwrap());
+        let mut fixture = a_liar();
+        fixture.snapshot.fences.clear();
+        kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
         if let Some(renewed) = renewed {
-            silent_for_long(&mut world, "n2");
-            world.snapshot.kubelet_leases.get_mut("n2").unwrap().seen = renewed;
+            silent_for_long(&mut fixture, "n2");
+            fixture.snapshot.kubelet_leases.get_mut("n2").unwrap().seen = renewed;
         }
-        assert_eq!(!reasons(&world.permits().power).is_empty(), blocked, "{renewed:?}");
+        assert_eq!(!reasons(&fixture.permits().power).is_empty(), blocked, "{renewed:?}");
     }
 }
 
 /// Nodes that we turned off and that came up without being Ready are no rivals of the dead, but both numbers bound them all.
 #[test]
 fn no_more_than_both_numbers_are_in_our_hands() {
-    let mut world = a_liar();
-    world.policy.budget.at_once = None;
-    assert_eq!(reasons(&world.permits().power), [""; 0], "one in hand and one dead");
-    world.snapshot.nodes.get_mut("n2").unwrap().unschedulable = true;
-    assert_eq!(reasons(&world.permits().power), [""; 0], "a person's cordon is nothing to the dead");
-    world.snapshot.fences.insert("n2".into(), record("n2", Phase::Failed));
-    assert_eq!(reasons(&world.permits().power), ["BudgetCluster", "BudgetZone"]);
+    let mut fixture = a_liar();
+    fixture.policy.budget.at_once = None;
+    assert_eq!(reasons(&fixture.permits().power), [""; 0], "one in hand and one dead");
+    fixture.snapshot.nodes.get_mut("n2").unwrap().unschedulable = true;
+    assert_eq!(reasons(&fixture.permits().power), [""; 0], "a person's cordon is nothing to the dead");
+    fixture.snapshot.fences.insert("n2".into(), record("n2", Phase::Failed));
+    assert_eq!(reasons(&fixture.permits().power), ["BudgetCluster", "BudgetZone"]);
 }
 
 proptest! {
@@ -139,11 +141,11 @@ proptest! {
         limits in (0_u32..4, 0_u32..4),
         nodes in proptest::collection::vec((0_usize..10, any::<bool>()), 1..30),
     ) {
-        let mut world = a_liar();
-        world.snapshot.fences.clear();
-        world.snapshot.nodes.get_mut("n1").unwrap().unschedulable = false;
-        set_condition(world.node(), "Ready", Truth::True, "KubeletReady", at(0));
-        world.snapshot.kubelet_leases.clear();
+        let mut fixture = a_liar();
+        fixture.snapshot.fences.clear();
+        fixture.snapshot.nodes.get_mut("n1").unwrap().unschedulable = false;
+        set_condition(fixture.node(), "Ready", Truth::True, "KubeletReady", at(0));
+        fixture.snapshot.kubelet_leases.clear();
         let policy = Policy {
             budget: crate::policy::Budget { cluster: Quota::Count(limits.0), dead: Quota::Count(limits.1), ..wide().budget },
             ..wide()
@@ -151,21 +153,21 @@ proptest! {
         for (number, dies) in nodes {
             let name = format!("n{number}");
             if dies {
-                silent_for_long(&mut world, &name);
-                kill(world.snapshot.nodes.get_mut(&name).unwrap());
+                silent_for_long(&mut fixture, &name);
+                kill(fixture.snapshot.nodes.get_mut(&name).unwrap());
             }
             let allowed = {
-                let scene = scene(&world);
-                let node = world.snapshot.nodes.get(&name);
+                let input = input(&fixture);
+                let node = fixture.snapshot.nodes.get(&name);
                 let subject = Subject { name: &name, node, fence: None, policy: &policy, unreadable: None, error: None, by_events_alone: false };
-                budgets::blockers(&scene, &subject, Grade::Power).is_empty()
+                budgets::blockers(&input, &subject, Grade::Power).is_empty()
             };
             if allowed {
-                world.snapshot.fences.insert(name.clone(), record(&name, Phase::PoweringOff));
+                fixture.snapshot.fences.insert(name.clone(), record(&name, Phase::PoweringOff));
                 // It comes up again, and is not well: a liar, for all that is known.
-                world.snapshot.kubelet_leases.remove(&name);
+                fixture.snapshot.kubelet_leases.remove(&name);
             }
-            prop_assert!(world.snapshot.fences.len() <= (limits.0 + limits.1) as usize, "{:?}", world.snapshot.fences.keys());
+            prop_assert!(fixture.snapshot.fences.len() <= (limits.0 + limits.1) as usize, "{:?}", fixture.snapshot.fences.keys());
         }
     }
 }

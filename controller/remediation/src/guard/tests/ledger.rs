@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::{
     decide::{Ledger, Memory, decide},
-    guard::{history::History, stage::Grade, weather::Weather},
+    guard::{history::History, stage::Grade, storm::StormState},
     policy::Storm,
     snapshot::HostView,
     time::{Moment, Now},
@@ -125,13 +125,13 @@ fn more_than_fits_is_still_counted() {
 
 #[test]
 fn a_ledger_that_cannot_be_read_used_everything_up_for_its_windows() {
-    let mut world = World::new();
-    world.policy = policy();
-    assert_eq!(world.permits().power, []);
-    world.history = History::inherited(&Ledger::lost(), now(1000));
-    assert_eq!(reasons(&world.permits().power), ["Rate", "PodRate"]);
-    world.history = History::inherited(&Ledger::lost(), Now { moment: Moment::default(), wall: wall(0) });
-    assert_eq!(reasons(&world.permits().power), ["Rate"], "1000 s are more than the window of pods");
+    let mut fixture = Fixture::new();
+    fixture.policy = policy();
+    assert_eq!(fixture.permits().power, []);
+    fixture.history = History::inherited(&Ledger::lost(), now(1000));
+    assert_eq!(reasons(&fixture.permits().power), ["Rate", "PodRate"]);
+    fixture.history = History::inherited(&Ledger::lost(), Now { moment: Moment::default(), wall: wall(0) });
+    assert_eq!(reasons(&fixture.permits().power), ["Rate"], "1000 s are more than the window of pods");
 }
 
 #[test]
@@ -151,25 +151,25 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
     let storm = Storm { cooldown: Duration::from_secs(600), ..Policy::default().storm };
     let all: Vec<String> = (0..8).map(|number| format!("n{number}")).collect();
     let set = |count: usize| all[..count].iter().map(String::as_str).collect::<BTreeSet<&str>>();
-    let observe = |weather: &mut Weather, count: usize, at: Moment| {
-        let blockers = weather.observe(&storm, set(count), 100, &HostView::default(), at);
+    let observe = |state: &mut StormState, count: usize, at: Moment| {
+        let blockers = state.observe(&storm, set(count), 100, &HostView::default(), at);
         reasons(&blockers).join(" ")
     };
-    let over = |weather: &Weather, from: Moment, to: Moment| {
-        let text = serde_json::to_string(&weather.past(from)).unwrap();
-        Weather::inherited(&serde_json::from_str(&text).unwrap(), to)
+    let over = |state: &StormState, from: Moment, to: Moment| {
+        let text = serde_json::to_string(&state.past(from)).unwrap();
+        StormState::inherited(&serde_json::from_str(&text).unwrap(), to)
     };
     // Six nodes, one an hour: no storm, and none for the next leader.
-    let mut calm = Weather::default();
+    let mut calm = StormState::default();
     for count in 1..=6 {
         assert_eq!(observe(&mut calm, count, at(count as u64 * HOUR)), "");
     }
     let mut next = over(&calm, at(7 * HOUR), at(90 * HOUR));
     assert_eq!(observe(&mut next, 6, at(90 * HOUR)), "", "they were unwell before");
     assert_eq!(observe(&mut next, 8, at(90 * HOUR)), "");
-    assert_eq!(observe(&mut Weather::default(), 6, at(90 * HOUR)), "Storm", "without a ledger that is not known");
+    assert_eq!(observe(&mut StormState::default(), 6, at(90 * HOUR)), "Storm", "without a ledger that is not known");
     // Four just before the change and one after it are five within the minute.
-    let mut wild = Weather::default();
+    let mut wild = StormState::default();
     assert_eq!(observe(&mut wild, 4, at(HOUR)), "");
     let mut next = over(&wild, at(HOUR + 20), at(90 * HOUR));
     assert_eq!(observe(&mut next, 5, at(90 * HOUR + 30)), "Storm");
@@ -182,18 +182,18 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
 
 #[test]
 fn a_decision_goes_on_where_the_last_leader_stopped() {
-    let mut world = snapshot();
-    world.host.informed = true;
-    let given = |memory: Memory, at: Now| decide(&world, memory, at);
+    let mut fixture = snapshot();
+    fixture.host.informed = true;
+    let given = |memory: Memory, at: Now| decide(&fixture, memory, at);
     let first = given(Memory::default(), now(1000)).memory;
-    let ledger = first.ledger(&world, now(1000));
-    let again = Memory::inherited(&ledger, now(1000)).ledger(&world, now(1000));
+    let ledger = first.ledger(&fixture, now(1000));
+    let again = Memory::inherited(&ledger, now(1000)).ledger(&fixture, now(1000));
     assert_eq!(again, ledger);
 }
 
 /// Cycles of records that are closed or gone, as the next leader writes them down at the end of its first decision.
-fn cycles_after_one_decision(world: &Snapshot, memory: Memory) -> usize {
-    let memory = decide(world, memory, now(1000)).memory;
+fn cycles_after_one_decision(fixture: &Snapshot, memory: Memory) -> usize {
+    let memory = decide(fixture, memory, now(1000)).memory;
     let ledger = serde_json::to_value(memory.ledger(&snapshot(), now(1000))).unwrap();
     ledger["cycles"].as_array().map_or(0, Vec::len)
 }
@@ -201,21 +201,21 @@ fn cycles_after_one_decision(world: &Snapshot, memory: Memory) -> usize {
 /// A person deletes a record while no replica leads; the next leader has seen it go.
 #[test]
 fn the_next_leader_counts_cycles_that_it_saw_go_itself() {
-    let mut world = snapshot();
-    world.host.informed = true;
+    let mut fixture = snapshot();
+    fixture.host.informed = true;
     let departed = BTreeMap::from([("n1".to_owned(), BTreeMap::from([(wall(900), at(900)), (wall(950), at(950))]))]);
-    assert_eq!(cycles_after_one_decision(&world, Memory::default()), 0);
-    assert_eq!(cycles_after_one_decision(&world, Memory::default().with_cycles(&departed)), 2);
+    assert_eq!(cycles_after_one_decision(&fixture, Memory::default()), 0);
+    assert_eq!(cycles_after_one_decision(&fixture, Memory::default().with_cycles(&departed)), 2);
 }
 
 /// A term begins when the records are listed; the nodes may still be on their way.
 #[test]
 fn nodes_that_are_not_listed_yet_keep_their_cycles() {
     let ledger = busy().ledger(&snapshot(), now(1000));
-    let mut world = Snapshot { nodes: BTreeMap::new(), ..snapshot() };
-    assert_eq!(cycles_after_one_decision(&world, Memory::inherited(&ledger, now(1000))), 2);
-    world.host.informed = true;
-    assert_eq!(cycles_after_one_decision(&world, Memory::inherited(&ledger, now(1000))), 0, "they are gone");
+    let mut fixture = Snapshot { nodes: BTreeMap::new(), ..snapshot() };
+    assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&ledger, now(1000))), 2);
+    fixture.host.informed = true;
+    assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&ledger, now(1000))), 0, "they are gone");
 }
 
 proptest! {

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::{guard::weather::Weather, policy::Storm, snapshot::HostView};
+use crate::{guard::storm::StormState, policy::Storm, snapshot::HostView};
 
 fn storm() -> Storm {
     Policy::default().storm
 }
 
 /// What is reported at each second of this many unwell nodes of 100.
-fn observe(weather: &mut Weather, storm: &Storm, names: &[&str], second: u64) -> Vec<String> {
+fn observe(state: &mut StormState, storm: &Storm, names: &[&str], second: u64) -> Vec<String> {
     let unwell: BTreeSet<&str> = names.iter().copied().collect();
-    let blockers = weather.observe(storm, unwell, 100, &HostView::default(), at(second));
+    let blockers = state.observe(storm, unwell, 100, &HostView::default(), at(second));
     blockers.into_iter().map(|blocker| blocker.reason).collect()
 }
 
@@ -22,20 +22,20 @@ fn names(count: usize) -> Vec<String> {
 
 #[test]
 fn too_many_at_once_are_a_storm_and_it_has_to_calm_down() {
-    let mut weather = Weather::default();
+    let mut state = StormState::default();
     let storm = Storm { rate: Rate { count: 1000, within: Duration::from_secs(60) }, ..storm() };
     let all = names(31);
     let all: Vec<_> = all.iter().map(String::as_str).collect();
-    assert_eq!(observe(&mut weather, &storm, &all[..30], 0), [""; 0]);
-    assert_eq!(observe(&mut weather, &storm, &all, 10), ["Storm"]);
-    assert_eq!(observe(&mut weather, &storm, &all[..1], 20), ["StormCooldown"]);
-    assert_eq!(observe(&mut weather, &storm, &all[..1], 609), ["StormCooldown"]);
-    assert_eq!(observe(&mut weather, &storm, &all[..1], 610), [""; 0]);
+    assert_eq!(observe(&mut state, &storm, &all[..30], 0), [""; 0]);
+    assert_eq!(observe(&mut state, &storm, &all, 10), ["Storm"]);
+    assert_eq!(observe(&mut state, &storm, &all[..1], 20), ["StormCooldown"]);
+    assert_eq!(observe(&mut state, &storm, &all[..1], 609), ["StormCooldown"]);
+    assert_eq!(observe(&mut state, &storm, &all[..1], 610), [""; 0]);
 }
 
 #[test]
 fn too_many_in_a_while_are_a_storm() {
-    let mut weather = Weather::default();
+    let mut state = StormState::default();
     let all = names(9);
     let all: Vec<_> = all.iter().map(String::as_str).collect();
     for (count, second, said) in [
@@ -47,16 +47,16 @@ fn too_many_in_a_while_are_a_storm() {
         // Those are known; four more are no five.
         (9, 800, ""),
     ] {
-        assert_eq!(observe(&mut weather, &storm(), &all[..count], second).join(""), said, "{count} at {second}");
+        assert_eq!(observe(&mut state, &storm(), &all[..count], second).join(""), said, "{count} at {second}");
     }
 }
 
 #[test]
 fn a_node_that_flaps_counts_once() {
-    let mut weather = Weather::default();
+    let mut state = StormState::default();
     for second in 0..40 {
         let unwell: &[&str] = if second % 2 == 0 { &["n1"] } else { &[] };
-        assert_eq!(observe(&mut weather, &storm(), unwell, second), [""; 0]);
+        assert_eq!(observe(&mut state, &storm(), unwell, second), [""; 0]);
     }
 }
 
@@ -65,7 +65,7 @@ fn one_node_of_three_is_no_storm_unless_none_is_allowed() {
     let unwell = || BTreeSet::from(["n1"]);
     let say = |unhealthy| {
         let storm = Storm { unhealthy, ..storm() };
-        Weather::default().observe(&storm, unwell(), 3, &HostView::default(), at(0)).len()
+        StormState::default().observe(&storm, unwell(), 3, &HostView::default(), at(0)).len()
     };
     assert_eq!((say(Quota::Percent(30)), say(Quota::Count(0)), say(Quota::Percent(0))), (0, 1, 1));
 }
@@ -81,10 +81,10 @@ fn a_judge_that_is_cut_off_suspects_itself() {
     ] {
         let unreachable = unreachable.into_iter().map(str::to_owned).collect();
         let host = HostView { unreachable, reachable_nodes: reachable, ..HostView::default() };
-        let mut weather = Weather::default();
-        let blockers = weather.observe(&storm(), BTreeSet::new(), 100, &host, at(0));
+        let mut state = StormState::default();
+        let blockers = state.observe(&storm(), BTreeSet::new(), 100, &host, at(0));
         assert_eq!(reasons(&blockers), said);
-        let after = weather.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(1));
+        let after = state.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(1));
         assert_eq!(after.is_empty(), said.is_empty(), "it calms down like a storm");
     }
 }
@@ -103,7 +103,7 @@ proptest! {
         };
         let all = names(60);
         let all: Vec<_> = all.iter().map(String::as_str).collect();
-        let (mut weather, mut second, mut last) = (Weather::default(), 0, None);
+        let (mut state, mut second, mut last) = (StormState::default(), 0, None);
         let mut onsets: Vec<u64> = Vec::new();
         let mut before = 0;
         for (count, pause) in counts {
@@ -111,7 +111,7 @@ proptest! {
             onsets.extend(std::iter::repeat_n(second, count.saturating_sub(before)));
             before = count;
             let recent = onsets.iter().filter(|at| second - **at < 60).count();
-            let allowed = observe(&mut weather, &storm, &all[..count], second).is_empty();
+            let allowed = observe(&mut state, &storm, &all[..count], second).is_empty();
             // The same node's onsets count once, so `recent` may be more than the guard's.
             if count > most as usize {
                 last = Some(second);

@@ -12,7 +12,7 @@ use crate::{
     time::Moment,
 };
 
-fn world() -> (Node, Snapshot) {
+fn facts() -> (Node, Snapshot) {
     let mut node = testing::node("n1");
     node.labels.insert("gpu".into(), "a100".into());
     node.labels.insert(crate::facts::ZONE.into(), "z1".into());
@@ -38,7 +38,7 @@ fn world() -> (Node, Snapshot) {
 }
 
 fn judge(source: &str) -> Result<bool, String> {
-    let (node, snapshot) = world();
+    let (node, snapshot) = facts();
     Expression::compile(source).map_err(|error| format!("compile: {error}"))?.judge(
         &node,
         &snapshot,
@@ -195,7 +195,7 @@ proptest! {
 #[ignore = "a measurement"]
 #[allow(clippy::print_stdout)]
 fn a_node_costs_microseconds() {
-    let (mut node, snapshot) = world();
+    let (mut node, snapshot) = facts();
     for number in 0..20 {
         node.labels.insert(format!("label-{number}"), "value".into());
         testing::set_condition(&mut node, &format!("Kind{number}"), Truth::False, "Fine", Moment::default());

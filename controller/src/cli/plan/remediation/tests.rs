@@ -22,13 +22,13 @@ fn node(name: &str) -> Node {
 }
 
 /// Ten nodes that are well, and one policy.
-fn world(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
+fn snapshot(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
     let mut spec =
         json!({ "when": when, "mode": "Enforce", "for": "0s", "steps": [{ "cordon": {} }, { "powerCycle": {} }] });
     change(&mut spec);
     let policy = json!({ "metadata": { "name": "lost" }, "spec": spec });
     let policy: RemediationPolicy = serde_json::from_value(policy).unwrap();
-    let mut world = Snapshot {
+    let mut snapshot = Snapshot {
         policies: vec![Policy::compile(&policy).unwrap()],
         host: HostView { informed: true, ..HostView::default() },
         etcd: Quorum::Members { healthy: 3, total: 3 },
@@ -44,10 +44,10 @@ fn world(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
             duration: Duration::from_secs(40),
             seen: now().moment,
         };
-        world.kubelet_leases.insert(name.clone(), lease);
-        world.nodes.insert(name.clone(), node(&name));
+        snapshot.kubelet_leases.insert(name.clone(), lease);
+        snapshot.nodes.insert(name.clone(), node(&name));
     }
-    world
+    snapshot
 }
 
 fn fenced() -> Result<FencePlan, Blocker> {
@@ -59,7 +59,7 @@ const SILENT: &str = "conditions.Ready.status != 'True' || lease.age > duration(
 
 #[test]
 fn a_node_that_is_well_would_be_fenced_if_it_failed() {
-    let remediation = remediation(&world(LOST, |_| {}), "n1", &fenced(), now()).unwrap();
+    let remediation = remediation(&snapshot(LOST, |_| {}), "n1", &fenced(), now()).unwrap();
     assert_eq!((remediation.policy.as_str(), remediation.off), ("lost", Some(Duration::from_secs(20))));
     assert_eq!((remediation.silent_for, remediation.evidence), (None, None), "Ready has to be Unknown first");
     assert_eq!(remediation.blockers, Vec::<String>::new());
@@ -68,29 +68,30 @@ fn a_node_that_is_well_would_be_fenced_if_it_failed() {
 #[test]
 fn a_policy_that_hears_the_silence_acts_by_it() {
     let fast = |spec: &mut Value| spec["fast"] = json!({ "silentFor": "15s", "unreachableFrom": 2 });
-    let early = remediation(&world(SILENT, fast), "n1", &fenced(), now()).unwrap();
+    let early = remediation(&snapshot(SILENT, fast), "n1", &fenced(), now()).unwrap();
     assert_eq!(early.silent_for, Some(Duration::from_secs(15)));
     assert!(early.evidence.unwrap().contains("2 hosts"));
-    let late = remediation(&world(LOST, fast), "n1", &fenced(), now()).unwrap();
+    let late = remediation(&snapshot(LOST, fast), "n1", &fenced(), now()).unwrap();
     assert_eq!(late.silent_for, None, "its predicate waits for the cluster");
 }
 
 #[test]
 fn what_blocks_it_now_is_named() {
-    let blocked =
-        |world: &Snapshot, plan: Result<FencePlan, Blocker>| remediation(world, "n1", &plan, now()).unwrap().blockers;
+    let blocked = |snapshot: &Snapshot, plan: Result<FencePlan, Blocker>| {
+        remediation(snapshot, "n1", &plan, now()).unwrap().blockers
+    };
     let observe = |spec: &mut Value| spec["mode"] = json!("Observe");
-    assert_eq!(blocked(&world(LOST, observe), fenced()), ["Observe"]);
-    let dry = Snapshot { dry_run: true, ..world(LOST, |_| {}) };
+    assert_eq!(blocked(&snapshot(LOST, observe), fenced()), ["Observe"]);
+    let dry = Snapshot { dry_run: true, ..snapshot(LOST, |_| {}) };
     assert_eq!(blocked(&dry, fenced()), ["DryRun"]);
     for reason in ["NoMethods", "FenceNotReady"] {
         let unset = Err(Blocker::new(reason, "fence-config-n1: it has no option lanpluss"));
-        assert_eq!(blocked(&world(LOST, |_| {}), unset), [reason]);
+        assert_eq!(blocked(&snapshot(LOST, |_| {}), unset), [reason]);
     }
     let unproven = FencePlan { identity: Some(Err("another's".into())), ..fenced().unwrap() };
-    assert_eq!(blocked(&world(LOST, |_| {}), Ok(unproven)), ["IdentityUnproven"]);
+    assert_eq!(blocked(&snapshot(LOST, |_| {}), Ok(unproven)), ["IdentityUnproven"]);
     let cordons = |spec: &mut Value| spec["steps"] = json!([{ "cordon": {} }]);
-    let only = remediation(&world(LOST, cordons), "n1", &fenced(), now()).unwrap();
+    let only = remediation(&snapshot(LOST, cordons), "n1", &fenced(), now()).unwrap();
     assert_eq!((only.off, only.blockers), (None, vec!["its policy has no powerCycle".to_owned()]));
 }
 
@@ -101,14 +102,14 @@ fn steps_before_the_power_cycle_take_their_time() {
         spec["steps"] =
             json!([{ "cordon": {} }, { "drain": { "timeout": "5m" }, "thenWait": "30s" }, { "powerCycle": {} }]);
     };
-    let remediation = remediation(&world(LOST, drains), "n1", &fenced(), now()).unwrap();
+    let remediation = remediation(&snapshot(LOST, drains), "n1", &fenced(), now()).unwrap();
     assert_eq!(remediation.held_for, Duration::from_secs(60 + 300 + 30));
 }
 
 #[test]
 fn no_policy_no_remediation() {
-    assert_eq!(remediation(&world("false", |_| {}), "n1", &fenced(), now()), None);
+    assert_eq!(remediation(&snapshot("false", |_| {}), "n1", &fenced(), now()), None);
     let elsewhere = |spec: &mut Value| spec["selector"] = json!({ "matchLabels": { "pool": "b" } });
-    assert_eq!(remediation(&world(LOST, elsewhere), "n1", &fenced(), now()), None);
-    assert_eq!(remediation(&world(LOST, |_| {}), "absent", &fenced(), now()), None);
+    assert_eq!(remediation(&snapshot(LOST, elsewhere), "n1", &fenced(), now()), None);
+    assert_eq!(remediation(&snapshot(LOST, |_| {}), "absent", &fenced(), now()), None);
 }

@@ -1,0 +1,170 @@
+//! From a cause to what was done about it, as this leader saw both; for metrics, never for decisions.
+//!
+//! The cause begins when a policy is first seen to be true of a node without a record. What another leader began is in
+//! no figures: its beginning was not seen here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_remediation::{api::fence::NodeFence, snapshot::Snapshot, time::Moment, verdict::Verdict};
+
+use super::{Cache, histogram::Histogram};
+
+/// In seconds: a cordon at once, power after the Lease is stale, and what waits for its turn.
+const BOUNDS: &[f64] = &[0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 60.0, 120.0, 300.0, 900.0, 3600.0];
+
+/// How long it took since the cause.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spans {
+    /// Until our cordon was in the record.
+    pub cordoned: Histogram,
+    /// Until power was confirmed to be off.
+    pub off: Histogram,
+    /// Until the first pods were released.
+    pub released: Histogram,
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        let [cordoned, off, released] = [(); 3].map(|()| Histogram::new(BOUNDS));
+        Self { cordoned, off, released }
+    }
+}
+
+/// A node that needs remediation.
+#[derive(Debug)]
+struct Cause {
+    since: Moment,
+    /// What was measured already.
+    reached: BTreeSet<Mark>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    Cordoned,
+    Off,
+    Released,
+}
+
+/// Those that are known, by node, and what was measured.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    open: BTreeMap<String, Cause>,
+    spans: Spans,
+}
+
+impl Causes {
+    /// What a decision reports of every node.
+    pub(super) fn learn(&mut self, verdicts: &[Verdict], snapshot: &Snapshot, now: Moment) {
+        let wanted: BTreeSet<&str> =
+            verdicts.iter().filter(|verdict| verdict.policy.is_some()).map(|verdict| verdict.node.as_str()).collect();
+        self.open.retain(|node, _| wanted.contains(node.as_str()) || snapshot.fences.contains_key(node));
+        for node in wanted {
+            if !self.open.contains_key(node) && !snapshot.fences.contains_key(node) {
+                self.open.insert(node.to_owned(), Cause { since: now, reached: BTreeSet::new() });
+            }
+        }
+    }
+
+    /// Of another term nothing was seen.
+    pub(super) fn forget(&mut self) {
+        self.open.clear();
+    }
+
+    /// A record as it was stored.
+    pub(super) fn stored(&mut self, fence: &NodeFence, now: Moment) {
+        let Some(cause) = self.open.get_mut(&fence.spec.node_name) else { return };
+        let status = &fence.status;
+        let marks = [
+            (Mark::Cordoned, status.ours.cordon, &mut self.spans.cordoned),
+            (Mark::Off, status.off.is_some(), &mut self.spans.off),
+            (Mark::Released, status.released > 0, &mut self.spans.released),
+        ];
+        for (mark, is_reached, span) in marks {
+            if is_reached && cause.reached.insert(mark) {
+                span.observe(now.since(cause.since));
+            }
+        }
+    }
+}
+
+impl Cache {
+    /// As they are now.
+    #[must_use]
+    pub fn spans(&self) -> Spans {
+        self.lock().causes.spans.clone()
+    }
+
+    pub(crate) fn stored(&self, fence: &NodeFence) {
+        let now = self.clock.moment();
+        self.lock().causes.stored(fence, now);
+    }
+
+    pub(crate) fn forget_causes(&self) {
+        self.lock().causes.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nodewell_remediation::api::Meta;
+
+    use super::*;
+
+    fn fence(node: &str) -> NodeFence {
+        let metadata = Meta { name: node.into(), ..Meta::default() };
+        let mut fence = NodeFence { metadata, spec: Default::default(), status: Default::default() };
+        fence.spec.node_name = node.into();
+        fence
+    }
+
+    fn verdict(node: &str) -> Verdict {
+        Verdict { node: node.into(), policy: Some("p".into()), ..Verdict::default() }
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_cause_is_measured_from_its_beginning_and_each_mark_once() {
+        let (mut causes, mut snapshot) = (Causes::default(), Snapshot::default());
+        causes.learn(&[verdict("n")], &snapshot, at(10));
+        let mut fence = fence("n");
+        fence.status.ours.cordon = true;
+        causes.stored(&fence, at(12));
+        snapshot.fences.insert("n".into(), fence.clone());
+        causes.learn(&[verdict("n")], &snapshot, at(20));
+        fence.status.released = 3;
+        causes.stored(&fence, at(30));
+        causes.stored(&fence, at(40));
+        let spans = &causes.spans;
+        assert_eq!((spans.cordoned.count(), spans.cordoned.sum()), (1, 2.0));
+        assert_eq!((spans.released.count(), spans.released.sum()), (1, 20.0));
+        assert_eq!(spans.off.count(), 0);
+    }
+
+    #[test]
+    fn what_another_leader_began_is_not_measured() {
+        let (mut causes, mut snapshot) = (Causes::default(), Snapshot::default());
+        let mut fence = fence("n");
+        snapshot.fences.insert("n".into(), fence.clone());
+        causes.learn(&[verdict("n")], &snapshot, at(10));
+        fence.status.ours.cordon = true;
+        causes.stored(&fence, at(12));
+        assert_eq!(causes.spans, Spans::default());
+    }
+
+    #[test]
+    fn a_cause_that_passed_begins_again() {
+        let (mut causes, snapshot) = (Causes::default(), Snapshot::default());
+        causes.learn(&[verdict("n")], &snapshot, at(10));
+        causes.learn(&[], &snapshot, at(20));
+        causes.learn(&[verdict("n")], &snapshot, at(30));
+        let mut fence = fence("n");
+        fence.status.ours.cordon = true;
+        causes.stored(&fence, at(31));
+        assert_eq!(causes.spans.cordoned.sum(), 1.0);
+    }
+}

@@ -1,0 +1,133 @@
+//! Records in the cache: the newest version of each, whether it came by a watch or as the answer to a write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewell_remediation::{
+    api::{Meta, fence::NodeFence},
+    time::Now,
+};
+use tokio::sync::watch;
+
+use super::{Cache, Source, State};
+
+/// The newest version seen of each record, also of records that are gone.
+///
+/// resourceVersions are numbers that grow (KEP-5504 made of that a promise). One that is no number is taken as it comes:
+/// a write by an older copy then fails at the API server.
+#[derive(Debug, Default)]
+pub(super) struct Versions {
+    newest: BTreeMap<String, u128>,
+    /// The UID of the last record of a name that is gone: a late event does not bring it back.
+    gone: BTreeMap<String, String>,
+}
+
+impl Versions {
+    /// Whether this is at least as new as everything seen before of its name.
+    fn admit(&mut self, fence: &NodeFence) -> bool {
+        // One that is being deleted was not gone: a finalizer keeps it.
+        let is_kept = fence.metadata.deletion_timestamp.is_some();
+        if self.gone.get(&fence.metadata.name) == Some(&fence.metadata.uid) && !is_kept {
+            return false;
+        }
+        let Ok(version) = fence.metadata.resource_version.parse::<u128>() else { return true };
+        let newest = self.newest.entry(fence.metadata.name.clone()).or_default();
+        let is_new = version >= *newest;
+        *newest = version.max(*newest);
+        is_new
+    }
+
+    pub(super) fn of(&self, name: &str) -> Option<u128> {
+        self.newest.get(name).copied()
+    }
+
+    pub(super) fn gone(&self) -> BTreeSet<String> {
+        self.gone.values().cloned().collect()
+    }
+
+    pub(super) fn gone_uid(&self, name: &str) -> Option<String> {
+        self.gone.get(name).cloned()
+    }
+}
+
+impl Cache {
+    /// By the watch, by a read, or as the answer to a write; older copies than one seen before are ignored.
+    pub fn apply_fence(&self, fence: NodeFence) {
+        let mut state = self.lock();
+        let mut loud = false;
+        state.store.see(Source::Fences, &fence.metadata.resource_version);
+        state.saw_epoch(epoch(&fence));
+        if state.versions.admit(&fence) {
+            let name = fence.metadata.name.clone();
+            loud = state.snapshot.fences.get(&name) != Some(&fence);
+            let uid = fence.metadata.uid.clone();
+            if let Some(before) = state.snapshot.fences.insert(name, fence).filter(|before| before.metadata.uid != uid)
+            {
+                state.departed.remember(&before, self.clock.now());
+            }
+        }
+        drop(state);
+        self.tell_if(loud);
+    }
+
+    /// The same, as part of a list.
+    pub fn list_fence(&self, fence: NodeFence) {
+        let Meta { name, uid, resource_version, .. } = &fence.metadata;
+        self.check_listed(Source::Fences, (name, uid), resource_version);
+        self.apply_fence(fence);
+    }
+
+    /// The newest term that was ever seen, wherever, also if the store went back since; nothing before records were listed.
+    #[must_use]
+    pub fn newest_epoch(&self) -> Option<u64> {
+        let state = self.lock();
+        state.informed.is_complete(Source::Fences).then(|| *state.epochs.borrow())
+    }
+
+    /// A term has, or had, this number.
+    pub fn saw_epoch(&self, epoch: u64) {
+        self.lock().saw_epoch(epoch);
+    }
+
+    /// The newest term that was ever seen, as it grows: for a caller that saves it where a restored store cannot take
+    /// it back.
+    #[must_use]
+    pub fn epochs(&self) -> watch::Receiver<u64> {
+        self.lock().epochs.subscribe()
+    }
+
+    /// The record with this UID is gone; a later one of the same name stays.
+    pub fn remove_fence(&self, name: &str, uid: &str) {
+        let mut state = self.lock();
+        state.versions.gone.insert(name.to_owned(), uid.to_owned());
+        let is_it = state.snapshot.fences.get(name).is_some_and(|fence| fence.metadata.uid == uid);
+        if is_it && let Some(fence) = state.snapshot.fences.remove(name) {
+            state.departed.remember(&fence, self.clock.now());
+        }
+        drop(state);
+        self.tell_if(is_it);
+    }
+}
+
+impl State {
+    /// The records of a list; the others are gone.
+    pub(super) fn keep_fences(&mut self, names: &BTreeSet<String>, now: Now) {
+        let all = std::mem::take(&mut self.snapshot.fences);
+        let (listed, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.into_iter().partition(|(name, _)| names.contains(name));
+        self.departed.listed(&listed, now);
+        gone.values().for_each(|fence| self.departed.remember(fence, now));
+        self.snapshot.fences = listed;
+    }
+
+    fn saw_epoch(&mut self, epoch: u64) {
+        self.epochs.send_if_modified(|newest| {
+            let grows = epoch > *newest;
+            *newest = epoch.max(*newest);
+            grows
+        });
+    }
+}
+
+fn epoch(fence: &NodeFence) -> u64 {
+    fence.status.intent.as_ref().map_or(0, |intent| intent.epoch).max(fence.status.epoch)
+}

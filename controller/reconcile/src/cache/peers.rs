@@ -1,0 +1,49 @@
+//! What arrives beside the watches: nodes that write crash dumps, and nodes that other remediators have in hand.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use nodewell_remediation::{
+    snapshot::{Claims, Snapshot},
+    time::Moment,
+};
+
+use super::Cache;
+
+/// `fence_kdump_send` repeats itself every 10 s; what is older than this concerns no decision any more.
+const REMEMBERED: Duration = Duration::from_secs(120);
+
+/// When each node last reported a dump. Stored here and not with what is gathered: a dump begins before a decision
+/// wants it, and a new leader forgets those.
+#[derive(Debug, Default)]
+pub(super) struct Dumps(BTreeMap<String, Moment>);
+
+impl Dumps {
+    /// Gives it to the nodes that have a record.
+    pub(super) fn show(&mut self, snapshot: &mut Snapshot, now: Moment) {
+        self.0.retain(|_, at| now.since(*at) < REMEMBERED);
+        let Snapshot { fences, gathered, .. } = snapshot;
+        for (node, at) in self.0.iter().filter(|(node, _)| fences.contains_key(*node)) {
+            gathered.entry(node.clone()).or_default().dumping = Some(*at);
+        }
+    }
+}
+
+impl Cache {
+    /// This node reports that it writes a crash dump, now. A name that is no Node's is not remembered.
+    pub fn dumps(&self, node: &str) {
+        let now = self.clock.moment();
+        let mut state = self.lock();
+        let is_news = state.snapshot.nodes.contains_key(node) && state.dumps.0.insert(node.to_owned(), now).is_none();
+        drop(state);
+        self.tell_if(is_news);
+    }
+
+    /// What other remediators' Leases hold now.
+    pub fn set_claims(&self, claims: Claims) {
+        let mut state = self.lock();
+        let loud = state.snapshot.claims != claims;
+        state.snapshot.claims = claims;
+        drop(state);
+        self.tell_if(loud);
+    }
+}

@@ -1,0 +1,145 @@
+//! The drain step: the evicting loop, no faster than its policy lets pods go, counted, and stopped by any client that
+//! may stop it.
+
+use std::time::Duration;
+
+use nodewell_remediation::{
+    action::{Done, Failed, Outcome, Telling},
+    api::{SKIP_REMEDIATION, fence::NodeFence, policy::Mode},
+    drain::{DrainRules, Limits},
+    policy::{Policy, Rate},
+    snapshot::Snapshot,
+};
+use tokio::time::sleep;
+
+use super::Executor;
+use crate::{cache::Cache, cluster::Cluster, drain, power::Power};
+
+/// How often a drain looks at what may stop it.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl<C: Cluster, P: Power> Executor<'_, C, P> {
+    pub(super) async fn drain(&self, fence: &NodeFence, rules: &DrainRules, epoch: u64) -> Outcome {
+        let (node, by) = (self.node(fence).await?, &fence.spec.policy);
+        self.cache.count(by, |counts| counts.drains += 1);
+        let clock = || self.clock.now();
+        let say = async |telling: Telling| {
+            super::log(&node.name, &telling, epoch);
+            self.tell(&node.name, &node.uid, &telling).await;
+        };
+        let outcome = tokio::select! {
+            biased;
+            why = self.forbidden(fence) => Err(Failed::NotBegun(why)),
+            outcome = drain::drain(self.cluster, &node, rules, limits(self.cache, by), clock, say) => outcome,
+        };
+        let left = match &outcome {
+            Ok(Done::Drain(report)) => !report.done,
+            Err(Failed::Gone(_) | Failed::NotBegun(_)) => false,
+            Err(Failed::Refused(_) | Failed::InDoubt(_) | Failed::Timeout(_)) => true,
+            Ok(Done::Yes | Done::NotOurs | Done::Off(_) | Done::Power(_) | Done::Released(_)) => true,
+        };
+        self.cache.count(by, |counts| counts.drains_failed += u64::from(left));
+        outcome
+    }
+
+    /// Waits until nothing more may be evicted, and returns why. A drain may last for minutes: it does not end what a
+    /// person has stopped meanwhile. It is taken up again, for what is left of its time, when that is over.
+    async fn forbidden(&self, fence: &NodeFence) -> String {
+        loop {
+            if let Some(why) = self.cache.with(|snapshot| forbids(snapshot, fence)) {
+                return why;
+            }
+            sleep(LOOK).await;
+        }
+    }
+}
+
+fn forbids(snapshot: &Snapshot, fence: &NodeFence) -> Option<String> {
+    let name = &fence.spec.node_name;
+    if let Some(who) = &snapshot.stopped {
+        return Some(format!("stopped by {who}"));
+    }
+    let Some(record) = snapshot.fences.get(name).filter(|record| record.metadata.uid == fence.metadata.uid) else {
+        return Some("the record was deleted".into());
+    };
+    if record.spec.abort {
+        return Some("a person aborted it".into());
+    }
+    let of_node = snapshot.nodes.get(name).and_then(|node| node.annotations.get(SKIP_REMEDIATION));
+    if let Some(why) = of_node.or_else(|| record.metadata.annotations.get(SKIP_REMEDIATION)) {
+        return Some(format!("skipped by the annotation {SKIP_REMEDIATION}={why}"));
+    }
+    let policy = snapshot.policies.iter().find(|policy| policy.name == fence.spec.policy);
+    match policy.map(|policy| policy.mode) {
+        Some(Mode::Observe) => Some("its policy only observes".into()),
+        Some(Mode::Enforce | Mode::Paused) => None,
+        None if fence.spec.policy.is_empty() => None,
+        None => Some("its policy is gone or cannot be read".into()),
+    }
+}
+
+/// Of a policy that is gone the default is used, which is the careful one.
+fn limits(cache: &Cache, policy: &str) -> Limits {
+    let known = |pods: &[Policy]| pods.iter().find(|known| known.name == policy).map(|known| known.pods);
+    let Rate { count, within } =
+        cache.with(|snapshot| known(&snapshot.policies)).unwrap_or_else(|| Policy::default().pods);
+    Limits { rate: Some((count as usize, within)), ..Limits::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remediation::api::fence::{NodeFenceSpec, NodeFenceStatus};
+
+    use super::*;
+    use crate::{cache, clock::Clock};
+
+    fn draining() -> (Snapshot, NodeFence) {
+        let spec = NodeFenceSpec { node_name: "n".into(), policy: "p".into(), ..NodeFenceSpec::default() };
+        let fence = NodeFence { metadata: Default::default(), spec, status: NodeFenceStatus::default() };
+        let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..Policy::default() };
+        let fences = [("n".to_owned(), fence.clone())].into();
+        (Snapshot { fences, policies: vec![policy], ..Snapshot::default() }, fence)
+    }
+
+    #[test]
+    fn a_drain_goes_on_until_it_is_stopped() {
+        let (snapshot, fence) = draining();
+        assert_eq!(forbids(&snapshot, &fence), None);
+    }
+
+    #[test]
+    fn a_drain_ends_when_a_person_stops_skips_aborts_or_deletes() {
+        let stops: [fn(&mut Snapshot); 4] = [
+            |snapshot| snapshot.stopped = Some("a file".into()),
+            |snapshot| snapshot.fences.clear(),
+            |snapshot| snapshot.fences.values_mut().for_each(|fence| fence.spec.abort = true),
+            |snapshot| {
+                let fences = snapshot.fences.values_mut();
+                fences.for_each(|fence| drop(fence.metadata.annotations.insert(SKIP_REMEDIATION.into(), "me".into())));
+            },
+        ];
+        for stop in stops {
+            let (mut snapshot, fence) = draining();
+            stop(&mut snapshot);
+            assert!(forbids(&snapshot, &fence).is_some());
+        }
+    }
+
+    #[test]
+    fn a_drain_ends_when_its_policy_is_gone_or_only_observes() {
+        let (mut snapshot, fence) = draining();
+        snapshot.policies[0].mode = Mode::Observe;
+        assert!(forbids(&snapshot, &fence).is_some());
+        snapshot.policies.clear();
+        assert!(forbids(&snapshot, &fence).is_some());
+    }
+
+    #[test]
+    fn pods_go_no_faster_than_the_policy_says() {
+        let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), cache::Limits::default());
+        assert_eq!(limits(&cache, "p").rate, Some((250, Duration::from_secs(600))));
+        let pods = Rate { count: 3, within: Duration::from_secs(60) };
+        cache.with(|snapshot| snapshot.policies.push(Policy { name: "p".into(), pods, ..Policy::default() }));
+        assert_eq!(limits(&cache, "p").rate, Some((3, Duration::from_secs(60))));
+    }
+}

@@ -1,0 +1,222 @@
+//! Reads what decisions want to know about single nodes, as often as they want it and no more.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use nodewell_remediation::{
+    api::fence::{Blocker, NodeFenceStatus},
+    decide::Wants,
+    facts::Node,
+    guard::reason::FENCE_NOT_READY,
+    snapshot::{FencePlan, PowerReading, PowerState, Snapshot},
+    time::Moment,
+};
+use tokio::time::timeout;
+
+use super::{Ended, Executor, Running};
+use crate::{cluster::Cluster, power::Power};
+
+/// Pods and attachments are read again after so long, while a decision wants them.
+const PODS: Duration = Duration::from_secs(2);
+/// Methods and identity change when people change them.
+const METHODS: Duration = Duration::from_secs(30);
+/// No BMC is asked more often.
+const POWER: Duration = Duration::from_secs(1);
+/// A BMC that does not answer within this reports nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Readings of a BMC that are stored: those of some seconds, so that one between two others is not lost.
+const READINGS: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Question {
+    Pods,
+    Attachments,
+    Methods,
+    Power,
+}
+
+/// Which questions are under way, and when each was answered last.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    asked: BTreeSet<(String, Question)>,
+    answered: BTreeMap<(String, Question), Moment>,
+}
+
+impl Gathering {
+    pub(super) fn answered(&mut self, node: String, question: Question, now: Moment) {
+        let key = (node, question);
+        self.asked.remove(&key);
+        self.answered.insert(key, now);
+    }
+
+    fn is_due(&self, node: &str, question: Question, age: Duration, now: Moment) -> bool {
+        let key = (node.to_owned(), question);
+        !self.asked.contains(&key) && self.answered.get(&key).is_none_or(|at| now.since(*at) >= age)
+    }
+}
+
+impl<C: Cluster, P: Power> Running<'_, C, P> {
+    /// Asks what is due; what finds no place now is due at the next decision too.
+    pub(super) fn ask(&mut self, wants: &BTreeMap<String, Wants>, now: Moment) {
+        self.gathering.answered.retain(|(node, _), _| wants.contains_key(node));
+        for (node, wants) in wants {
+            for (question, age) in questions(wants) {
+                let has_place = self.gathering.asked.len() < self.executor.settings.questions;
+                if has_place && self.gathering.is_due(node, question, age, now) {
+                    self.ask_one(node.clone(), question);
+                }
+            }
+        }
+    }
+
+    fn ask_one(&mut self, node: String, question: Question) {
+        self.gathering.asked.insert((node.clone(), question));
+        let executor = self.executor;
+        self.works.push(Box::pin(async move {
+            executor.answer(&node, question).await;
+            Ended::Asked { node, question }
+        }));
+    }
+}
+
+fn questions(wants: &Wants) -> impl Iterator<Item = (Question, Duration)> {
+    let pods = wants.pods.then_some((Question::Pods, PODS));
+    let attachments = wants.attachments.then_some((Question::Attachments, PODS));
+    let methods = wants.methods.then_some((Question::Methods, METHODS));
+    let power = wants.power.map(|age| (Question::Power, age.max(POWER)));
+    [pods, attachments, methods, power].into_iter().flatten()
+}
+
+fn claims_matter(snapshot: &Snapshot, name: &str) -> bool {
+    let of_record = snapshot.fences.get(name).is_some_and(|fence| fence.status.storage_only.is_some());
+    of_record || cuts_storage(snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref()))
+}
+
+fn cuts_storage<E>(methods: Option<&Result<FencePlan, E>>) -> bool {
+    methods.and_then(|plan| plan.as_ref().ok()).is_some_and(|plan| plan.storage_only.is_some())
+}
+
+/// What the record cuts off, once it has begun to, or what the node's methods would: one storage, or the machine.
+/// Nothing while that is unknown.
+fn what_is_cut(snapshot: &Snapshot, name: &str) -> Option<Option<String>> {
+    let begun = |status: &NodeFenceStatus| status.intent.is_some() || status.off.is_some();
+    let record = snapshot.fences.get(name).map(|fence| &fence.status).filter(|status| begun(status));
+    let plan = || snapshot.gathered.get(name)?.methods.as_ref()?.as_ref().ok();
+    record.map(|status| status.storage_only.clone()).or_else(|| plan().map(|plan| plan.storage_only.clone()))
+}
+
+impl<C: Cluster, P: Power> Executor<'_, C, P> {
+    /// What cannot be read is unknown from then on, not what it was before.
+    async fn answer(&self, name: &str, question: Question) {
+        match question {
+            Question::Pods => self.ask_pods(name).await,
+            Question::Attachments => {
+                let at = self.clock.moment();
+                let attachments = self.cluster.attachments_on(name).await.ok();
+                self.cache.gather(name, |gathered| gathered.attachments = attachments.map(|all| (at, all)));
+            }
+            Question::Methods => self.ask_methods(name).await,
+            Question::Power => self.ask_power(name).await,
+        }
+    }
+
+    /// What their claims are takes many requests, and matters only where the node is cut off one storage. If that
+    /// became so while they were read, they are read again: a pod whose claims are unknown would be passed over.
+    async fn ask_pods(&self, name: &str) {
+        let at = self.clock.moment();
+        let matter = || self.cache.with(|snapshot| claims_matter(snapshot, name));
+        let with_claims = matter();
+        let pods =
+            if with_claims { self.cluster.pods_and_claims_on(name).await } else { self.cluster.pods_on(name).await };
+        let pods = pods.ok().filter(|_| with_claims || !matter());
+        self.cache.gather(name, |gathered| gathered.pods = pods.map(|pods| (at, pods)));
+    }
+
+    async fn ask_methods(&self, name: &str) {
+        let Some(node) = self.seen(name) else { return };
+        let plan = timeout(PATIENCE, self.power.plan(&node)).await;
+        let plan = plan.unwrap_or_else(|_| {
+            let text = format!("nothing was heard of its methods for {} s", PATIENCE.as_secs());
+            Err(Blocker::new(FENCE_NOT_READY, text))
+        });
+        self.cache.gather(name, |gathered| {
+            let mattered = cuts_storage(gathered.methods.as_ref());
+            gathered.methods = Some(plan);
+            if cuts_storage(gathered.methods.as_ref()) != mattered {
+                (gathered.pods, gathered.on_heard) = (None, None);
+                gathered.power.clear();
+            }
+        });
+    }
+
+    async fn ask_power(&self, name: &str) {
+        let Some(node) = self.seen(name) else { return };
+        if let Some(storage) = self.cache.with(|snapshot| what_is_cut(snapshot, name)) {
+            self.read_power(&node, storage.as_deref()).await;
+        }
+    }
+
+    /// One reading of the BMC, which also becomes known to the next decision. Its age counts from before the question.
+    pub(super) async fn read_power(&self, node: &Node, storage: Option<&str>) -> PowerState {
+        let at = self.clock.moment();
+        let state = timeout(PATIENCE, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
+        self.cache.power_was_read(state);
+        let heard = self.clock.moment();
+        // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.
+        let is_meant =
+            self.cache.with(|snapshot| what_is_cut(snapshot, &node.name)).is_some_and(|cut| cut.as_deref() == storage);
+        if !is_meant {
+            return state;
+        }
+        self.cache.gather(&node.name, |gathered| {
+            if state == PowerState::On {
+                gathered.on_heard = Some(heard);
+            }
+            gathered.power.push(PowerReading { at, state });
+            let surplus = gathered.power.len().saturating_sub(READINGS);
+            gathered.power.drain(..surplus);
+        });
+        state
+    }
+
+    /// By any caller's reading: its BMC reported On at some time since then.
+    pub(super) fn was_read_on(&self, name: &str, since: Moment) -> bool {
+        self.cache.with(|snapshot| {
+            snapshot.gathered.get(name).and_then(|gathered| gathered.on_heard).is_some_and(|at| at >= since)
+        })
+    }
+
+    /// The Node as the watch last had it.
+    pub(super) fn seen(&self, name: &str) -> Option<Node> {
+        self.cache.with(|snapshot| snapshot.nodes.get(name).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remediation::{api::fence::NodeFence, snapshot::Gathered};
+
+    use super::*;
+
+    #[test]
+    fn claims_matter_where_the_node_is_cut_off_one_storage_and_nowhere_else() {
+        let mut snapshot = Snapshot::default();
+        let plan =
+            |storage: Option<&str>| FencePlan { storage_only: storage.map(str::to_owned), ..FencePlan::default() };
+        let gathered = |storage| Gathered { methods: Some(Ok(plan(storage))), ..Gathered::default() };
+        assert!(!claims_matter(&snapshot, "n"));
+        snapshot.gathered.insert("n".into(), gathered(None));
+        assert!(!claims_matter(&snapshot, "n"));
+        snapshot.gathered.insert("n".into(), gathered(Some("ceph")));
+        assert!(claims_matter(&snapshot, "n"));
+        // A new leader knows it by the record, before the methods are read.
+        snapshot.gathered.clear();
+        let mut fence =
+            NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
+        fence.status.storage_only = Some("ceph".into());
+        snapshot.fences.insert("n".into(), fence);
+        assert!(claims_matter(&snapshot, "n"));
+    }
+}

@@ -1,0 +1,45 @@
+//! Power off: what the agents report is only a claim; two reads are the proof.
+
+use nodewell_remediation::{
+    action::{Done, Failed, Outcome},
+    api::fence::{Confirmation, NodeFence},
+    facts::Node,
+    snapshot::PowerState,
+};
+use tokio::time::sleep;
+
+use super::{Executor, perform::BETWEEN_READS};
+use crate::{cluster::Cluster, lease_deadline::LeaseDeadline, power::Power};
+
+/// Reads that have to return Off, one right after the other.
+const PROOF: u32 = 2;
+
+impl<C: Cluster, P: Power> Executor<'_, C, P> {
+    pub(super) async fn power_off(&self, fence: &NodeFence, node: &Node, lease_deadline: &LeaseDeadline) -> Outcome {
+        let storage = fence.status.storage_only.as_deref();
+        let by = self.power.off(node, storage, lease_deadline).await?;
+        let deadline = self.clock.moment().plus(self.settings.off_within);
+        let (mut reads, mut since) = (0, self.clock.moment());
+        loop {
+            let asked = self.clock.moment();
+            let is_off = self.read_power(node, storage).await == PowerState::Off;
+            // A reading of On in between breaks the proof, whichever caller asked for it.
+            if !is_off || self.was_read_on(&node.name, since) {
+                (reads, since) = (0, asked);
+            }
+            reads += u32::from(is_off && !self.was_read_on(&node.name, since));
+            if reads >= PROOF {
+                return Ok(Done::Off(self.confirmation(fence, by, lease_deadline.epoch)));
+            }
+            if self.clock.moment() >= deadline {
+                return Err(Failed::Timeout(self.settings.off_within));
+            }
+            sleep(BETWEEN_READS).await;
+        }
+    }
+
+    fn confirmation(&self, fence: &NodeFence, by: Vec<String>, epoch: u64) -> Confirmation {
+        let boot_id = fence.status.boot_id.clone();
+        Confirmation { at: self.clock.wall(), reads: PROOF, by, boot_id, passive: false, epoch }
+    }
+}

@@ -1,0 +1,211 @@
+//! Records: opened, saved, closed, by compare-and-swap only. What was seen to happen is not lost to a lost answer.
+
+use std::time::Duration;
+
+use nodewell_remediation::{
+    action::{Op, Outcome, ReversibleOp, Tell, Telling},
+    api::fence::NodeFence,
+    fence::absorb,
+};
+use tokio::time::sleep;
+
+use super::Executor;
+use crate::{cluster::Records, failure::Failure, lease_deadline::LeaseDeadline};
+
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// What a failed save left behind.
+enum Stored {
+    /// It was saved after all.
+    Next(NodeFence),
+    /// Its status is as it was; only something else of it changed, if anything.
+    Base(NodeFence),
+    /// Another client wrote, or it is gone.
+    Other,
+    /// It could not be read.
+    Unknown,
+}
+
+impl<C: Records, P> Executor<'_, C, P> {
+    pub(super) async fn open(&self, fence: NodeFence, lease_deadline: &LeaseDeadline) -> Vec<Tell> {
+        if let Err(failure) = self.claim(&fence).await {
+            tracing::warn!(node = fence.spec.node_name, %failure, "no record was opened: the node was not claimed");
+            sleep(self.settings.rest).await;
+            return Vec::new();
+        }
+        let cause = format!("policy {}: {}", fence.spec.policy, fence.spec.cause);
+        let begun = self.clock.moment();
+        let mut answer = self.write(self.cluster.open(&fence)).await;
+        if let Ok(created) = answer {
+            answer = self.write_status(created, &fence, lease_deadline).await;
+        }
+        self.cache.wrote("open", answer.is_ok(), self.clock.moment().since(begun));
+        self.stored(&fence, answer, Telling::normal("RemediationOpened", cause)).await
+    }
+
+    /// Other remediators stay away from a node from before our first write about it.
+    async fn claim(&self, fence: &NodeFence) -> Result<(), Failure> {
+        if !self.cache.with(|snapshot| snapshot.claims.are_kept) {
+            return Ok(());
+        }
+        self.write(self.cluster.claim(&fence.spec.node_name, &fence.spec.node_uid)).await
+    }
+
+    /// The API server drops the status of what is created: it is a subresource. Until it is written the node is busy, so that
+    /// nothing is decided upon a record that knows neither what is ours nor the cycles before it.
+    async fn write_status(
+        &self,
+        created: NodeFence,
+        meant: &NodeFence,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<NodeFence, Failure> {
+        let mut base = created;
+        let mut wait = FIRST_WAIT;
+        while lease_deadline.is_ahead(self.clock.moment()) {
+            let next = NodeFence { status: meant.status.clone(), ..base.clone() };
+            match self.save_once(&base, &next).await {
+                Stored::Next(stored) => return Ok(stored),
+                Stored::Base(stored) => base = stored,
+                Stored::Unknown => {}
+                Stored::Other => return Err(Failure::Conflict("the new record was changed".into())),
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        Err(Failure::NoAnswer("the term ended before the new record was whole".into()))
+    }
+
+    pub(super) async fn save(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
+        let begun = self.clock.moment();
+        let answer = self.write(self.cluster.save(&fence)).await;
+        self.cache.wrote("save", answer.is_ok(), self.clock.moment().since(begun));
+        self.stored(&fence, answer, why).await
+    }
+
+    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, Failure>, why: Telling) -> Vec<Tell> {
+        match answer {
+            Ok(stored) => {
+                self.cache.stored(&stored);
+                self.cache.apply_fence(stored);
+                vec![words(meant, why)]
+            }
+            Err(failure) => {
+                tracing::warn!(node = meant.spec.node_name, %failure, "the record was not written; it is read again");
+                self.forget(meant).await;
+                sleep(self.settings.rest).await;
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) async fn close(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
+        let begun = self.clock.moment();
+        let answer = self.write(self.cluster.close(&fence)).await;
+        let is_done = matches!(answer, Ok(()) | Err(Failure::NotFound));
+        self.cache.wrote("close", is_done, self.clock.moment().since(begun));
+        match answer {
+            Ok(()) | Err(Failure::NotFound) => {
+                // The server reports it as deleted also while a finalizer keeps it.
+                let kept = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
+                match kept.filter(|kept| kept.metadata.uid == fence.metadata.uid) {
+                    Some(kept) => {
+                        self.cache.apply_fence(kept);
+                        Vec::new()
+                    }
+                    None => {
+                        self.cache.remove_fence(&fence.metadata.name, &fence.metadata.uid);
+                        vec![words(&fence, why)]
+                    }
+                }
+            }
+            Err(failure) => {
+                tracing::warn!(node = fence.spec.node_name, %failure, "the record was not closed; it is read again");
+                self.forget(&fence).await;
+                sleep(self.settings.rest).await;
+                Vec::new()
+            }
+        }
+    }
+
+    /// Puts what is stored in the place of what we believed.
+    pub(super) async fn forget(&self, fence: &NodeFence) -> Option<Option<NodeFence>> {
+        let stored = self.read_fence(&fence.metadata.name).await.ok()?;
+        match &stored {
+            Some(stored) => self.cache.apply_fence(stored.clone()),
+            None => self.cache.remove_fence(&fence.metadata.name, &fence.metadata.uid),
+        }
+        Some(stored)
+    }
+
+    /// Writes down what came of a step. A person may annotate or abort the record meanwhile: then it is written onto that.
+    /// Only another writer of its status, or the end of the term, makes us give up.
+    pub(super) async fn keep(
+        &self,
+        fence: &NodeFence,
+        op: &Op,
+        outcome: &Outcome,
+        lease_deadline: &LeaseDeadline,
+    ) -> Vec<Tell> {
+        let mut base = fence.clone();
+        let mut wait = FIRST_WAIT;
+        let seen = self.clock.now();
+        while lease_deadline.is_ahead(self.clock.moment()) {
+            // However late it is written, a reading is as old as it is.
+            let now =
+                if matches!(op, Op::Reversible(ReversibleOp::ReadPower { .. })) { seen } else { self.clock.now() };
+            let (next, telling) = absorb(&base, op, outcome, lease_deadline.epoch, now);
+            match self.save_once(&base, &next).await {
+                Stored::Next(stored) => {
+                    self.cache.stored(&stored);
+                    self.cache.apply_fence(stored);
+                    return vec![words(fence, telling)];
+                }
+                Stored::Base(stored) => base = stored,
+                Stored::Unknown => {}
+                Stored::Other => {
+                    tracing::warn!(node = fence.spec.node_name, ?op, ?outcome, "not recorded: the record was changed");
+                    return Vec::new();
+                }
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        Vec::new()
+    }
+
+    async fn save_once(&self, base: &NodeFence, next: &NodeFence) -> Stored {
+        if base.status == next.status {
+            return Stored::Next(base.clone());
+        }
+        match self.write(self.cluster.save(next)).await {
+            Ok(stored) => Stored::Next(stored),
+            Err(_) => self.compare(base, next).await,
+        }
+    }
+
+    async fn compare(&self, base: &NodeFence, next: &NodeFence) -> Stored {
+        match self.forget(base).await {
+            None => Stored::Unknown,
+            Some(Some(stored)) if stored.metadata.uid != base.metadata.uid => Stored::Other,
+            Some(Some(stored)) if stored.status == next.status => Stored::Next(stored),
+            Some(Some(stored)) if stored.status == base.status => Stored::Base(stored),
+            Some(_) => Stored::Other,
+        }
+    }
+
+    /// A write takes its turn among all that are under way.
+    pub(super) async fn write<T>(&self, call: impl Future<Output = T>) -> T {
+        let turn = self.writes.acquire().await;
+        let answer = call.await;
+        drop(turn);
+        answer
+    }
+}
+
+pub(super) fn words(fence: &NodeFence, telling: Telling) -> Tell {
+    Tell { node: fence.spec.node_name.clone(), uid: fence.spec.node_uid.clone(), telling }
+}
+
+#[cfg(test)]
+mod tests;

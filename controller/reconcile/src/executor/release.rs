@@ -1,0 +1,182 @@
+//! Pods of a node that is off are let go. First the Node is marked: its out-of-service taint has Kubernetes delete every pod
+//! that does not tolerate it, and nothing stops that any more. Then those that would have to wait for the pod garbage
+//! collector are deleted, each by its UID.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use nodewell_remediation::{
+    action::{Done, Failed, Outcome},
+    api::fence::{Irreversible, NodeFence},
+    facts::{Node, Pod, PodRef, Taint},
+    fence::{goes, out_of_service},
+    snapshot::PowerState,
+    time::{Moment, Now},
+};
+
+use super::{Executor, perform::failed};
+use crate::{
+    cluster::{Cluster, ReleaseMark},
+    failure::Failure,
+    lease_deadline::LeaseDeadline,
+    power::Power,
+};
+
+/// Between two looks at what may stop a release of many pods.
+const AT_ONCE: usize = 16;
+const TRIES: usize = 3;
+
+impl<C: Cluster, P: Power> Executor<'_, C, P> {
+    pub(super) async fn release(&self, fence: &NodeFence, pods: &[PodRef], lease_deadline: &LeaseDeadline) -> Outcome {
+        let taint = out_of_service();
+        self.mark(fence, lease_deadline).await?;
+        let mut released = 0;
+        for (batch, pods) in pods.chunks(AT_ONCE).enumerate() {
+            if batch > 0 {
+                let node = self.recheck(fence, Irreversible::Release, lease_deadline).await.map_err(begun)?;
+                check_mark(fence, &node, &taint).map_err(begun)?;
+            }
+            released += self.release_batch(pods).await?;
+        }
+        Ok(Done::Released(released))
+    }
+
+    /// Off is read once more, then everything else is looked at, and the Node is marked if it is still the one that was
+    /// looked at. A change in between has it looked at again.
+    async fn mark(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            self.check_off(fence).await?;
+            self.check_count(fence).await?;
+            let node = self.recheck(fence, Irreversible::Release, lease_deadline).await?;
+            // It waits for no turn among other writes: nothing lies between the last look and this.
+            match self.cluster.mark_release(&node, &mark(fence)?).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Conflict(why)) => last = why,
+                Err(failure) => return Err(failed(failure)),
+            }
+        }
+        Err(Failed::NotBegun(format!("the Node is changed all the time: {last}")))
+    }
+
+    /// By its BMC, or by the switch of its storage; a state that is neither forbids, too.
+    async fn check_off(&self, fence: &NodeFence) -> Result<(), Failed> {
+        if fence.status.off.is_none() {
+            return Err(Failed::NotBegun("there is no proof that the node is off".into()));
+        }
+        let node = self.node(fence).await?;
+        let since = meant_at(fence, self.clock.now())?;
+        match self.read_power(&node, fence.status.storage_only.as_deref()).await {
+            PowerState::Off if !self.was_read_on(&node.name, since) => Ok(()),
+            PowerState::On | PowerState::Off => Err(Failed::NotBegun("it is On again".into())),
+            PowerState::Unknown => Err(Failed::NotBegun("its power could not be read right before the release".into())),
+        }
+    }
+
+    /// No more pods than the guards were asked for. A list that is not there is not an empty one.
+    async fn check_count(&self, fence: &NodeFence) -> Result<(), Failed> {
+        let node = &fence.spec.node_name;
+        let meant = fence.status.intent.as_ref().map_or(0, |intent| intent.pods as usize);
+        let unknown = |failure| Failed::NotBegun(format!("the pods of {node} could not be counted: {failure}"));
+        let pods = self.cluster.pods_on(node).await.map_err(unknown)?;
+        // What their claims are this list does not contain; those of a storage are deleted by name and UID alone.
+        let goes = |pod: &&Pod| fence.status.storage_only.is_none() && goes(pod, None);
+        let here = pods.iter().filter(goes).count();
+        let more =
+            || Failed::NotBegun(format!("{here} pods would go, and {meant} were counted; they are counted again"));
+        if here > meant { Err(more()) } else { Ok(()) }
+    }
+
+    async fn release_batch(&self, pods: &[PodRef]) -> Result<u32, Failed> {
+        let mut deletions: FuturesUnordered<_> = pods.iter().map(|pod| self.release_one(pod)).collect();
+        let mut released = 0;
+        while let Some(done) = deletions.next().await {
+            done.map_err(failed)?;
+            released += 1;
+        }
+        Ok(released)
+    }
+
+    /// One that is gone is let go. After a lost answer the same is asked again: its UID is unique.
+    async fn release_one(&self, pod: &PodRef) -> Result<(), Failure> {
+        let mut last = Failure::NotFound;
+        for _ in 0..TRIES {
+            match self.write(self.cluster.delete_pod(pod, Some(Duration::ZERO))).await {
+                Ok(()) | Err(Failure::NotFound) => return Ok(()),
+                Err(failure @ Failure::NoAnswer(_)) => last = failure,
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(last)
+    }
+}
+
+/// When the release was meant, on our own clock: a reading of On since then forbids it.
+fn meant_at(fence: &NodeFence, now: Now) -> Result<Moment, Failed> {
+    let age =
+        fence.status.intent.as_ref().and_then(|intent| Duration::try_from(now.wall.duration_since(intent.at)).ok());
+    let unknown = || Failed::NotBegun("the time of the meant release is not known: the clock was set back".into());
+    age.map(|age| Moment(now.moment.0.saturating_sub(age))).ok_or_else(unknown)
+}
+
+/// Some pods are gone already, whatever stopped the rest.
+fn begun(failed: Failed) -> Failed {
+    match failed {
+        Failed::NotBegun(why) => Failed::InDoubt(format!("a part was released; then: {why}")),
+        other => other,
+    }
+}
+
+/// A node that is only cut off one storage stays in service; what it bears outlives the record.
+fn mark(fence: &NodeFence) -> Result<ReleaseMark, Failed> {
+    if fence.status.storage_only.is_none() {
+        return Ok(ReleaseMark::OutOfService(out_of_service()));
+    }
+    let boot = fence.status.off.as_ref().map(|off| off.boot_id.clone()).filter(|boot| !boot.is_empty());
+    let unknown = || Failed::NotBegun("the boot that was cut off its storage is not known".into());
+    boot.map(ReleaseMark::StorageOf).ok_or_else(unknown)
+}
+
+/// Without the taint the kubelet, come back, would run what we let go.
+fn check_mark(fence: &NodeFence, node: &Node, taint: &Taint) -> Result<(), Failed> {
+    let has_it = node.taints.iter().any(|other| (&other.key, other.effect) == (&taint.key, taint.effect));
+    if has_it || fence.status.storage_only.is_some() {
+        return Ok(());
+    }
+    Err(Failed::NotBegun(format!("Node {} does not carry the taint {} any more", node.name, taint.key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use nodewell_remediation::api::fence::Intent;
+
+    use super::*;
+
+    fn meant(at: i64) -> NodeFence {
+        let mut fence =
+            NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
+        let at = Timestamp::constant(at, 0);
+        fence.status.intent = Some(Intent { act: Irreversible::Release, epoch: 1, at, pods: 0 });
+        fence
+    }
+
+    fn now(wall: i64) -> Now {
+        Now { moment: Moment(Duration::from_secs(100)), wall: Timestamp::constant(wall, 0) }
+    }
+
+    #[test]
+    fn a_word_of_on_counts_from_when_the_release_was_meant() {
+        assert_eq!(meant_at(&meant(1000), now(1007)), Ok(Moment(Duration::from_secs(93))));
+        assert_eq!(meant_at(&meant(1000), now(1000)), Ok(Moment(Duration::from_secs(100))));
+    }
+
+    /// Or a reading of On that came in between would be older than the release.
+    #[test]
+    fn a_release_meant_at_an_unknown_time_is_not_begun() {
+        assert!(matches!(meant_at(&meant(1001), now(1000)), Err(Failed::NotBegun(_))), "from the future");
+        let mut none = meant(1000);
+        none.status.intent = None;
+        assert!(matches!(meant_at(&none, now(1000)), Err(Failed::NotBegun(_))), "nothing is meant");
+    }
+}

@@ -1,0 +1,271 @@
+//! One machine, its Node, its BMC and its record, with everything that can be reported wrong about them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::parts::{lease, node, plan, pod, policy};
+use crate::{
+    action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
+    api::{
+        CORDONED_BY, OUT_OF_SERVICE, STORAGE_RELEASED,
+        fence::{Confirmation, DrainReport, NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
+        policy::StepSpec,
+    },
+    facts::{LeaseView, Node, Pod, Truth},
+    fence::{FenceInput, Next, Permits, Wanted, out_of_service, revival::Revival},
+    policy::Policy,
+    snapshot::{Gathered, PowerReading, PowerState},
+    time::{Moment, Now},
+};
+
+pub(super) const NODE: &str = "worker-1";
+
+/// The truth, and what is known of it.
+#[derive(Debug, Clone)]
+pub(super) struct Fixture {
+    pub(super) fence: NodeFence,
+    pub(super) node: Option<Node>,
+    pub(super) kubelet: Option<LeaseView>,
+    pub(super) gathered: Gathered,
+    /// The node's pods, if the controller lists them again each round.
+    pub(super) listed: Option<Vec<Pod>>,
+    pub(super) policy: Option<Policy>,
+    pub(super) wanted: Wanted,
+    pub(super) permits: Permits,
+    pub(super) entered: Moment,
+    pub(super) revival: Option<Revival>,
+    pub(super) epoch: u64,
+    pub(super) now: Now,
+    /// The machine itself.
+    pub(super) powered: bool,
+    /// Its kubelet runs and reaches the API server.
+    pub(super) alive: bool,
+    pub(super) boots: u32,
+    pub(super) powered_since: Moment,
+    /// Its BMC reports Off and turns nothing off.
+    pub(super) lies: bool,
+    pub(super) claims_off: bool,
+    /// What is turned off is its storage: the machine does as it did.
+    pub(super) storage: bool,
+    /// A person has uncordoned it and cordoned it again, and left our mark.
+    pub(super) cordoned_by_hand: bool,
+}
+
+impl Fixture {
+    pub(super) fn new(steps: Vec<StepSpec>) -> Self {
+        let now =
+            Now { moment: Moment(Duration::from_secs(1000)), wall: Timestamp::from_second(1_800_000_000).unwrap() };
+        let spec = NodeFenceSpec {
+            node_name: NODE.into(),
+            node_uid: "uid-1".into(),
+            policy: "dead".into(),
+            cause: String::new(),
+            steps,
+            abort: false,
+        };
+        Self {
+            fence: NodeFence { metadata: Default::default(), spec, status: NodeFenceStatus::default() },
+            node: Some(node(now)),
+            kubelet: Some(lease(now)),
+            gathered: Gathered { methods: Some(Ok(plan())), ..Gathered::default() },
+            listed: None,
+            policy: Some(policy()),
+            wanted: Wanted::Yes,
+            permits: Permits::default(),
+            entered: now.moment,
+            revival: None,
+            epoch: 7,
+            now,
+            powered: true,
+            alive: true,
+            boots: 1,
+            powered_since: now.moment,
+            lies: false,
+            claims_off: false,
+            storage: false,
+            cordoned_by_hand: false,
+        }
+    }
+
+    pub(super) fn input(&self) -> FenceInput<'_> {
+        FenceInput {
+            fence: &self.fence,
+            node: self.node.as_ref(),
+            kubelet_lease: self.kubelet.as_ref(),
+            agent_lease: None,
+            gathered: &self.gathered,
+            policy: self.policy.as_ref(),
+            wanted: self.wanted,
+            permits: &self.permits,
+            entered: self.entered,
+            revival: self.revival.as_ref(),
+            epoch: self.epoch,
+            now: self.now,
+        }
+    }
+
+    pub(super) fn next(&self) -> Next {
+        super::super::next(&self.input())
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.fence.status.phase
+    }
+
+    /// What is stored is seen at once.
+    pub(super) fn store(&mut self, fence: NodeFence) {
+        if fence.status.phase != self.fence.status.phase {
+            self.entered = self.now.moment;
+        }
+        self.fence = fence;
+        self.watch();
+    }
+
+    fn watch(&mut self) {
+        let seen = (self.node.as_ref(), self.kubelet.as_ref());
+        self.revival = Revival::observe(self.revival.as_ref(), &self.fence, seen, self.now.moment);
+    }
+
+    pub(super) fn pass(&mut self, span: Duration) {
+        self.now.moment = self.now.moment.plus(span);
+        self.now.wall += span;
+        let booted = self.now.moment.since(self.powered_since) >= Duration::from_secs(30);
+        if (self.powered || self.storage) && self.alive && booted {
+            self.heartbeat();
+        }
+        let stale = self.kubelet.as_ref().is_none_or(|lease| lease.stale_for(self.now.moment).as_secs() > 40);
+        if stale {
+            self.ready(Truth::Unknown);
+        }
+        self.look();
+        self.watch();
+    }
+
+    fn heartbeat(&mut self) {
+        let (wall, moment, boot) = (self.now.wall, self.now.moment, self.boot_id());
+        if let Some(lease) = &mut self.kubelet {
+            lease.renewed = Some(wall);
+            lease.seen = moment;
+        }
+        if let Some(node) = &mut self.node {
+            node.boot_id = boot;
+        }
+        self.ready(Truth::True);
+    }
+
+    fn ready(&mut self, status: Truth) {
+        let now = self.now.moment;
+        let ready = self.node.as_mut().map(|node| &mut node.conditions[0]);
+        if let Some(ready) = ready.filter(|ready| ready.status != status) {
+            ready.status = status;
+            ready.seen = now;
+        }
+    }
+
+    pub(super) fn boot_id(&self) -> String {
+        format!("boot-{}", self.boots)
+    }
+
+    /// Everything that is gathered, truthfully.
+    pub(super) fn look(&mut self) {
+        let at = self.now.moment;
+        self.gathered.power.push(PowerReading { at, state: self.state() });
+        let surplus = self.gathered.power.len().saturating_sub(4);
+        self.gathered.power.drain(..surplus);
+        let pods = if self.fence.status.released > 0 { Vec::new() } else { vec![pod("db-0")] };
+        self.gathered.pods = Some((at, pods));
+        self.gathered.attachments = Some((at, Vec::new()));
+    }
+
+    pub(super) fn state(&self) -> PowerState {
+        if self.powered && !self.claims_off { PowerState::On } else { PowerState::Off }
+    }
+
+    pub(super) fn turn(&mut self, on: bool) {
+        if on && !self.powered && !self.storage {
+            self.boot();
+        }
+        self.powered = on;
+        self.claims_off = false;
+    }
+
+    pub(super) fn boot(&mut self) {
+        self.boots += 1;
+        self.powered_since = self.now.moment;
+        self.alive = true;
+    }
+
+    /// Does it, and it works.
+    pub(super) fn perform(&mut self, op: &Op) -> Outcome {
+        let Some(node) = &mut self.node else { return Err(Failed::Gone(NODE.into())) };
+        Ok(match op {
+            Op::Reversible(ReversibleOp::Taint(taint)) if super::super::begin::has(&node.taints, taint) => {
+                Done::NotOurs
+            }
+            Op::Reversible(ReversibleOp::Taint(taint)) => {
+                node.taints.push(taint.clone());
+                Done::Yes
+            }
+            Op::Reversible(ReversibleOp::Untaint(taint))
+                if super::super::begin::has(&node.taints, taint) && !node.taints.contains(taint) =>
+            {
+                Done::NotOurs
+            }
+            Op::Reversible(ReversibleOp::Untaint(taint)) => {
+                node.taints.retain(|other| other != taint);
+                Done::Yes
+            }
+            Op::Reversible(ReversibleOp::Cordon) if node.unschedulable => Done::NotOurs,
+            Op::Reversible(ReversibleOp::Cordon) => {
+                node.unschedulable = true;
+                node.annotations.insert(CORDONED_BY.into(), "dead".into());
+                Done::Yes
+            }
+            Op::Reversible(ReversibleOp::Uncordon) if node.annotations.remove(CORDONED_BY).is_none() => Done::NotOurs,
+            Op::Reversible(ReversibleOp::Uncordon) if self.cordoned_by_hand => Done::NotOurs,
+            Op::Reversible(ReversibleOp::Uncordon) => {
+                node.unschedulable = false;
+                Done::Yes
+            }
+            Op::Reversible(ReversibleOp::Drain(_)) => {
+                Done::Drain(DrainReport { done: true, refused_evictions: Vec::new(), left: 0 })
+            }
+            Op::Reversible(ReversibleOp::ReadPower { times }) => Done::Power(vec![self.state(); *times as usize]),
+            Op::Irreversible(IrreversibleOp::PowerOff) => self.turned_off(),
+            Op::Irreversible(IrreversibleOp::PowerOn) => {
+                self.turn(true);
+                Done::Yes
+            }
+            Op::Reversible(ReversibleOp::Methods(_)) | Op::Irreversible(IrreversibleOp::Reap) => Done::Yes,
+            Op::Reversible(ReversibleOp::ForgetRelease) => {
+                node.annotations.remove(STORAGE_RELEASED);
+                Done::Yes
+            }
+            Op::Irreversible(IrreversibleOp::Release { pods }) => {
+                if self.storage {
+                    node.annotations.insert(STORAGE_RELEASED.into(), node.boot_id.clone());
+                } else if node.taint(OUT_OF_SERVICE).is_none() {
+                    node.taints.push(out_of_service());
+                }
+                Done::Released(u32::try_from(pods.len()).unwrap())
+            }
+        })
+    }
+
+    fn turned_off(&mut self) -> Done {
+        if self.lies {
+            self.claims_off = true;
+        } else {
+            self.turn(false);
+        }
+        Done::Off(Confirmation {
+            at: self.now.wall,
+            reads: 2,
+            by: vec!["ipmi".into()],
+            boot_id: String::new(),
+            passive: false,
+            epoch: self.epoch,
+        })
+    }
+}
