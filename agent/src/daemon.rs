@@ -14,7 +14,6 @@ use tokio::{
 };
 
 use crate::{
-    board::{Board, Command},
     check_process::{Children, Group},
     config::{self, CheckProcesses, Config, Flags},
     detectors::proof::{HostRoots, Prover},
@@ -33,6 +32,7 @@ use crate::{
     },
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, activation::Activated, notify, tasks::AtStop},
+    shared_state::{Command, SharedState},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
 };
@@ -63,7 +63,7 @@ struct Agent {
     tasks: Tasks,
     /// Tasks whose state lives with them: the account itself, the listening sockets.
     vital: JoinSet<()>,
-    board: Board,
+    shared_state: SharedState,
     rules: watch::Sender<Arc<RuleSet>>,
     grants: watch::Sender<Arc<Grants>>,
     /// For check processes that the agent has started.
@@ -129,7 +129,7 @@ impl Agent {
     async fn start(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Result<Self, Fatal> {
         let store = state::open(&config)?;
         let saved = store.load(&keeper::READ, state::LOAD_WITHIN).await;
-        let (board, commands) = Board::with_store(&config.node_name, store);
+        let (shared_state, commands) = SharedState::with_store(&config.node_name, store);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
         let catalogue = rules.conditions.clone();
@@ -142,7 +142,7 @@ impl Agent {
             rules: rules_in_force.clone(),
             outlet: outlet.clone(),
             prover: Prover::new(roots),
-            stats: board.stats().clone(),
+            stats: shared_state.stats().clone(),
             expectations: expectations.clone(),
             kernel_log: activated.kernel_log.map(Arc::new),
             cursors: saved.as_deref().map(keeper::places).unwrap_or_default(),
@@ -153,7 +153,7 @@ impl Agent {
             config,
             tasks,
             vital: JoinSet::new(),
-            board,
+            shared_state,
             rules,
             grants,
             reloads: watch::Sender::new(()),
@@ -181,8 +181,9 @@ impl Agent {
         let limits = nodewell_ledger::Limits { reported_subjects, ..nodewell_ledger::Limits::default() };
         let monitors = self.rules.borrow().rules.iter().map(|rule| Arc::clone(&rule.monitor)).collect();
         let delivers = Way::of(&self.config) != Way::Standalone;
-        let keeper = Keeper::new(self.board.store().clone(), monitors, delivers);
-        let task = LedgerTask::new(&self.config.node_name, catalogue, self.board.clone(), keeper).with_limits(limits);
+        let keeper = Keeper::new(self.shared_state.store().clone(), monitors, delivers);
+        let task =
+            LedgerTask::new(&self.config.node_name, catalogue, self.shared_state.clone(), keeper).with_limits(limits);
         self.vital.spawn_local(task.resumed(saved).run(Inputs { reports, commands, catalogues }));
     }
 
@@ -194,8 +195,8 @@ impl Agent {
             journal: self.config.journal.enabled,
             journal_directory: self.config.journal.directory.clone(),
             outlet,
-            board: self.board.clone(),
-            store: self.board.store().clone(),
+            shared_state: self.shared_state.clone(),
+            store: self.shared_state.store().clone(),
             stop: self.tasks.stop().clone(),
         };
         self.tasks.supervise("boot-monitor", AtStop::Finish, move || monitor.clone().run());
@@ -227,7 +228,7 @@ impl Agent {
     /// Reports whether state is saved; without a state directory that is not expected.
     fn spawn_state_monitor(&mut self, outlet: &Outlet) {
         let Some(directory) = self.config.state_dir.clone() else { return };
-        let (store, outlet) = (self.board.store().clone(), outlet.clone());
+        let (store, outlet) = (self.shared_state.store().clone(), outlet.clone());
         self.tasks.supervise("agent-state", AtStop::Drop, move || {
             monitors::state::run(store.clone(), directory.clone(), outlet.clone())
         });
@@ -251,7 +252,7 @@ impl Agent {
         let limits = self.config.socket_limits.clone();
         let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
         let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory"];
-        let api = socket::Api::new(self.board.clone(), injector, access, &features);
+        let api = socket::Api::new(self.shared_state.clone(), injector, access, &features);
         let limits = (limits, Arc::clone(&self.socket_counters));
         let (stop, stopped) = oneshot::channel();
         let (ended, closed) = oneshot::channel();
@@ -264,8 +265,8 @@ impl Agent {
     }
 
     async fn spawn_exporters(&mut self) {
-        let board = self.board.clone();
-        self.tasks.supervise("notify", AtStop::Drop, move || notify::run(board.clone()));
+        let shared_state = self.shared_state.clone();
+        self.tasks.supervise("notify", AtStop::Drop, move || notify::run(shared_state.clone()));
         self.spawn_people();
         let stats = self.spawn_apiserver();
         self.spawn_metrics(stats).await;
@@ -273,15 +274,15 @@ impl Agent {
 
     /// People read the journal under systemd and the terminal otherwise.
     fn spawn_people(&mut self) {
-        let board = self.board.clone();
+        let shared_state = self.shared_state.clone();
         if libsystemd::logging::connected_to_journal() && exporters::journal::is_available() {
             let stop = self.tasks.stop().clone();
             self.tasks.supervise("journal", AtStop::Finish, move || {
                 let stop = stop.clone();
-                exporters::journal::run(board.clone(), async move { stop.requested().await })
+                exporters::journal::run(shared_state.clone(), async move { stop.requested().await })
             });
         } else {
-            self.tasks.supervise("console", AtStop::Drop, move || exporters::console::run(board.clone()));
+            self.tasks.supervise("console", AtStop::Drop, move || exporters::console::run(shared_state.clone()));
         }
     }
 
@@ -293,7 +294,7 @@ impl Agent {
         }
         let settings = self.config.clone();
         let memory = Memory::default();
-        let ports = Ports { board: self.board.clone(), stats: stats.clone(), notices: None, memory };
+        let ports = Ports { shared_state: self.shared_state.clone(), stats: stats.clone(), notices: None, memory };
         let stop = self.tasks.stop().clone();
         self.tasks.supervise("apiserver", AtStop::Finish, move || {
             cluster::export(way.clone(), settings.clone(), ports.clone(), stop.clone())
@@ -306,11 +307,11 @@ impl Agent {
         match exporters::metrics::bind(address).await {
             Ok(listener) => {
                 let shown = Shown {
-                    board: self.board.clone(),
+                    shared_state: self.shared_state.clone(),
                     rules: self.rules.subscribe(),
                     api,
                     socket: Arc::clone(&self.socket_counters),
-                    store: self.board.store().clone(),
+                    store: self.shared_state.store().clone(),
                     statistics: Rc::new(Statistics::new(self.config.statistics)),
                 };
                 self.vital.spawn_local(exporters::metrics::serve(listener, shown));
@@ -369,7 +370,7 @@ impl Agent {
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
-        state::save_everything(self.outlet, self.board.store(), SHUTDOWN_GRACE / 4).await;
+        state::save_everything(self.outlet, self.shared_state.store(), SHUTDOWN_GRACE / 4).await;
         self.readers.leave_kernel_log();
         if let Some(file) = self.socket_file {
             file.remove();

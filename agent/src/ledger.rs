@@ -1,4 +1,5 @@
-//! Fourth stage: the one task that owns the ledger. Reports and commands go in; the store and the board are written.
+//! Fourth stage: the one task that owns the ledger. Reports and commands go in; it writes the store and the shared
+//! state.
 
 pub mod keeper;
 
@@ -10,9 +11,9 @@ use nodewell_model::{ConditionSpec, Row, view::NodeView};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    board::{Board, Command},
     monitors::outlet::Report,
     runtime::clock,
+    shared_state::{Command, SharedState},
     store::Ticket,
 };
 
@@ -26,11 +27,11 @@ const SLEPT_AT_LEAST: Duration = Duration::from_secs(1);
 pub struct LedgerTask {
     ledger: Ledger,
     node: String,
-    board: Board,
+    shared_state: SharedState,
     keeper: Keeper,
-    /// The versions of the ledger and of its account that the board has.
+    /// The versions of the ledger and of its account that the shared state has.
     published: Option<(u64, u64)>,
-    /// Answers that are given once the board shows what they are about.
+    /// Answers that are given once the shared state shows what they are about.
     answers: Vec<Answer>,
     /// How long the machine has slept since it booted.
     slept: Duration,
@@ -53,10 +54,10 @@ pub struct Inputs {
 
 impl LedgerTask {
     #[must_use]
-    pub fn new(node: &str, catalogue: Vec<ConditionSpec>, board: Board, keeper: Keeper) -> Self {
+    pub fn new(node: &str, catalogue: Vec<ConditionSpec>, shared_state: SharedState, keeper: Keeper) -> Self {
         let ledger = Ledger::new(catalogue, clock::now()).with_boot_id(clock::boot_id());
         let (node, answers, slept) = (node.to_owned(), Vec::new(), clock::slept());
-        Self { ledger, node, board, keeper, published: None, answers, slept }
+        Self { ledger, node, shared_state, keeper, published: None, answers, slept }
     }
 
     /// With other bounds than the default ones.
@@ -162,16 +163,16 @@ impl LedgerTask {
         // Saved before it is published: an exporter takes an event over from the saved rows.
         let ticket = self.keeper.keep(&mut self.ledger, &events, !self.answers.is_empty());
         if !events.is_empty() {
-            self.board.events().extend(events);
+            self.shared_state.events().extend(events);
         }
         let version = (self.ledger.version(), self.ledger.account_version());
         if self.published != Some(version) {
             // Most reports are events: they move the counters and leave the account as it is.
             if self.published.map(|(_, account)| account) != Some(version.1) {
                 let account = self.account();
-                self.board.publish(account);
+                self.shared_state.publish(account);
             }
-            self.board.count(self.ledger.counters());
+            self.shared_state.count(self.ledger.counters());
             self.published = Some(version);
         }
         // A reporter that went away meanwhile has reported all the same.
@@ -184,7 +185,7 @@ impl LedgerTask {
             conditions: self.ledger.shared_conditions(),
             daemons: self.ledger.daemons(),
             hardware: self.ledger.hardware(),
-            apiserver: self.board.view().apiserver.clone(),
+            apiserver: self.shared_state.view().apiserver.clone(),
             refused: Vec::new(),
         }
     }

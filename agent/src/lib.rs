@@ -1,7 +1,6 @@
 //! The node health agent. The modules are the path of the data: sources → detectors → monitors → ledger → exporters.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod board;
 mod bucket;
 pub mod check_process;
 pub mod cli;
@@ -19,6 +18,7 @@ pub mod pstore_collector;
 pub mod readers;
 pub mod repair;
 pub mod runtime;
+pub mod shared_state;
 pub mod socket;
 pub mod sources;
 pub mod store;

@@ -30,7 +30,7 @@ use nodewell_model::{
 };
 use tokio::sync::watch;
 
-use crate::{board::Board, bucket::Rate};
+use crate::{bucket::Rate, shared_state::SharedState};
 use gate::Gate;
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -108,7 +108,7 @@ fn owner() -> u32 {
 
 /// Everything the routes answer from.
 pub struct Api {
-    board: Board,
+    shared_state: SharedState,
     injector: Arc<dyn Injector>,
     version: VersionView,
     gate: Gate,
@@ -117,15 +117,15 @@ pub struct Api {
 }
 
 impl Api {
-    /// Answers from `board`; `access` is who may report, `features` what `GET /v1/version` lists.
+    /// Answers from `shared_state`; `access` is who may report, `features` what `GET /v1/version` lists.
     #[must_use]
-    pub fn new(board: Board, injector: Arc<dyn Injector>, access: Access, features: &[&str]) -> Self {
+    pub fn new(shared_state: SharedState, injector: Arc<dyn Injector>, access: Access, features: &[&str]) -> Self {
         let version = VersionView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: "v1".to_owned(),
             features: features.iter().map(|&feature| feature.to_owned()).collect(),
         };
-        Self { board, injector, version, gate: Gate::new(access, owner()), instance: instance() }
+        Self { shared_state, injector, version, gate: Gate::new(access, owner()), instance: instance() }
     }
 }
 

@@ -10,7 +10,7 @@ pub use take_in::TakenIn;
 use nodewell_model::{BootId, Name, ProblemKey, Row, Table};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Ledger, claim::Claimant, dirty::Dirty, page::Standing, reporter::Ids};
+use crate::{Ledger, claim::Claimant, condition::Transition, dirty::Dirty, reporter::Ids};
 
 /// The tables of which the ledger owns every row.
 pub const TABLES: [Table; 5] = [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger];
@@ -26,7 +26,7 @@ type ClaimKey = (Name, Name, Option<String>, Arc<str>, bool);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct KeptCondition {
     #[serde(flatten)]
-    standing: Standing,
+    transition: Transition,
     /// Reasons that held it once, for the gauges.
     reasons: Vec<Name>,
 }
@@ -69,14 +69,14 @@ impl Ledger {
 
     /// Every row, as if none had been taken.
     pub fn all_rows(&mut self) -> Vec<Row> {
-        for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
+        for (key, problem) in self.states.values().flat_map(|state| &state.problems) {
             problem.claims.keys().for_each(|claimant| self.dirty.claim(key, claimant));
         }
         let external = self.daemons.iter().filter(|(_, daemon)| daemon.reporter.is_some());
         external.for_each(|(name, _)| self.dirty.daemon(name));
         self.totals.keys().for_each(|name| self.dirty.total(name));
         self.dirty.departed();
-        self.pages.values_mut().for_each(|page| page.kept = None);
+        self.states.values_mut().for_each(|state| state.saved = None);
         self.run_kept = None;
         self.take_rows()
     }
@@ -100,13 +100,13 @@ impl Ledger {
 
     /// There are few conditions: each is compared with what was taken of it.
     fn condition_rows(&mut self, rows: &mut Vec<Row>) {
-        for (name, page) in &mut self.pages {
-            let standing = page.resumed.unwrap_or(page.standing);
-            if page.kept == Some((standing, page.reasons_version)) {
+        for (name, state) in &mut self.states {
+            let transition = state.before_restart.unwrap_or(state.transition);
+            if state.saved == Some((transition, state.reasons_version)) {
                 continue;
             }
-            page.kept = Some((standing, page.reasons_version));
-            let value = json(&KeptCondition { standing, reasons: page.tallies.keys().cloned().collect() });
+            state.saved = Some((transition, state.reasons_version));
+            let value = json(&KeptCondition { transition, reasons: state.tallies.keys().cloned().collect() });
             rows.push(Row { table: Table::Conditions, key: name.to_string(), value });
         }
     }

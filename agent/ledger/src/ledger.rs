@@ -21,12 +21,12 @@ use nodewell_model::{
 use crate::{
     Counters, Gauge, Limits, Now,
     claim::{Claim, Claimant, Lasting},
+    condition::{Cause, ConditionState},
     counters,
     daemon::Daemon,
     dirty::Dirty,
     events::{EventQueue, Run, event_of},
     hardware,
-    page::{Cause, Page},
     reporter::Ids,
     timers::{Due, Timers},
     view,
@@ -96,7 +96,7 @@ pub struct ClearRequest {
 pub struct Ledger {
     pub(crate) limits: Limits,
     pub(crate) run: Run,
-    pub(crate) pages: BTreeMap<Name, Page>,
+    pub(crate) states: BTreeMap<Name, ConditionState>,
     pub(crate) daemons: BTreeMap<Arc<str>, Daemon>,
     pub(crate) timers: Timers,
     pub(crate) events: EventQueue,
@@ -115,14 +115,14 @@ impl Ledger {
     /// An empty ledger for the conditions of `catalogue`; of two of one type the first counts.
     #[must_use]
     pub fn new(catalogue: Vec<ConditionSpec>, now: Now) -> Self {
-        let mut pages = BTreeMap::new();
+        let mut states = BTreeMap::new();
         for spec in catalogue {
-            pages.entry(spec.condition.clone()).or_insert_with(|| Page::new(spec));
+            states.entry(spec.condition.clone()).or_insert_with(|| ConditionState::new(spec));
         }
         Self {
             limits: Limits::default(),
             run: Run::new(now),
-            pages,
+            states,
             daemons: BTreeMap::new(),
             timers: Timers::default(),
             events: EventQueue::default(),
@@ -152,7 +152,7 @@ impl Ledger {
     /// Applies a finding whose guard has been proven. O(log n), but for a clear without a subject, which looks at each
     /// subject of its reason. Findings of one source come in the order of their records.
     pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Refusal> {
-        if let Some(condition) = finding.condition.as_ref().filter(|name| !self.pages.contains_key(*name)) {
+        if let Some(condition) = finding.condition.as_ref().filter(|name| !self.states.contains_key(*name)) {
             return Err(Refusal::UnknownCondition(condition.clone()));
         }
         match (finding.kind, finding.key()) {
@@ -177,11 +177,11 @@ impl Ledger {
             return Ok(Applied::OtherBoot);
         }
         let full = self.problems() >= self.limits.problems;
-        let Some(page) = self.pages.get_mut(&key.condition) else {
+        let Some(state) = self.states.get_mut(&key.condition) else {
             return Err(Refusal::UnknownCondition(key.condition));
         };
-        let key = page.place(key, full, &self.limits);
-        page.admit(&key, &Claimant::of(&finding), &self.limits)?;
+        let key = state.place(key, full, &self.limits);
+        state.admit(&key, &Claimant::of(&finding), &self.limits)?;
         self.count(&finding);
         let start = self.claim(finding, lasting, key, now);
         Ok(start.map_or(Applied::Repeated, |event| {
@@ -192,14 +192,14 @@ impl Ledger {
 
     /// Writes an admitted claim down; returns the event if a problem starts with it.
     fn claim(&mut self, mut finding: Finding, lasting: Lasting, key: ProblemKey, now: Now) -> Option<EventRecord> {
-        let page = self.pages.get_mut(&key.condition)?;
+        let state = self.states.get_mut(&key.condition)?;
         fold(&mut finding, &key);
         let claimant = Claimant::of(&finding);
-        let start = page.starts(&key, &claimant).then(|| event_of(&finding));
+        let start = state.starts(&key, &claimant).then(|| event_of(&finding));
         let claim = Claim::new(finding, lasting, now);
         let since = claim.since;
-        let (before, after) = page.claim(&key, &claimant, claim);
-        page.settle(&self.daemons, Cause::Record(since));
+        let (before, after) = state.claim(&key, &claimant, claim);
+        state.settle(&self.daemons, Cause::Record(since));
         self.dirty.claim(&key, &claimant);
         self.timers.reset(Due::Claim(key, claimant), before, after);
         self.changed();
@@ -207,7 +207,7 @@ impl Ledger {
     }
 
     fn problems(&self) -> usize {
-        self.pages.values().map(|page| page.problems.len()).sum()
+        self.states.values().map(|state| state.problems.len()).sum()
     }
 
     fn count(&mut self, finding: &Finding) {
@@ -240,11 +240,11 @@ impl Ledger {
     /// so this is cheap to call after each batch of findings.
     pub fn shared_conditions(&mut self) -> Vec<Arc<ConditionView>> {
         let daemons = &self.daemons;
-        let shown = self.pages.values_mut().filter_map(|page| {
-            if page.view.is_none() {
-                page.view = view::condition(page, daemons).map(Arc::new);
+        let shown = self.states.values_mut().filter_map(|state| {
+            if state.view.is_none() {
+                state.view = view::condition(state, daemons).map(Arc::new);
             }
-            page.view.clone()
+            state.view.clone()
         });
         shown.collect()
     }
@@ -287,13 +287,13 @@ impl Ledger {
     /// What metrics show.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let gauges = self.pages.iter().flat_map(|(condition, page)| {
-            let gauge = |(reason, tally): (&Name, &crate::page::Tally)| Gauge {
+        let gauges = self.states.iter().flat_map(|(condition, state)| {
+            let gauge = |(reason, tally): (&Name, &crate::condition::Tally)| Gauge {
                 condition: condition.clone(),
                 reason: reason.clone(),
                 active: tally.problems > 0,
             };
-            page.tallies.iter().map(gauge)
+            state.tallies.iter().map(gauge)
         });
         Counters { raised: self.totals.clone(), gauges: gauges.collect(), events_dropped: self.events.dropped }
     }

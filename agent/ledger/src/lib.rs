@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod claim;
+mod condition;
 mod counters;
 mod daemon;
 mod dirty;
@@ -26,7 +27,6 @@ mod kept;
 mod ledger;
 mod limits;
 mod now;
-mod page;
 mod reporter;
 mod timers;
 mod view;

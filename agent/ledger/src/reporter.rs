@@ -39,7 +39,7 @@ pub(crate) struct Reporter {
     /// The devices that it counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) inventory: Vec<Inventory>,
-    /// The reasons it claims for each subject, one at least: the same claims as on the pages, found by subject.
+    /// The reasons it claims for each subject, one at least: the same claims as in the conditions, found by subject.
     #[serde(skip)]
     pub(crate) held: Held,
 }

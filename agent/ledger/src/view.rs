@@ -1,4 +1,4 @@
-//! A page of the ledger as people and the API server see it.
+//! A condition as people and the API server see it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,8 +11,8 @@ use nodewell_model::{
 
 use crate::{
     claim::Problem,
+    condition::ConditionState,
     daemon::{Daemon, gravity},
-    page::Page,
 };
 
 /// Bytes of a condition's message reserved for naming the other subjects.
@@ -23,22 +23,22 @@ const LABEL_LIMIT_BYTES: usize = 64;
 type Daemons = BTreeMap<Arc<str>, Daemon>;
 
 /// `None` for a condition without problems that no monitor watches.
-pub(crate) fn condition(page: &Page, daemons: &Daemons) -> Option<ConditionView> {
-    let status = page.standing.status?;
-    let problems = problems(page, daemons);
+pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<ConditionView> {
+    let status = state.transition.status?;
+    let problems = problems(state, daemons);
     let (reason, message) = match status {
         ConditionStatus::True => problems.first().map(|worst| (worst.reason.clone(), told(worst, &problems[1..]))),
-        ConditionStatus::Unknown => unseen(page, daemons),
+        ConditionStatus::Unknown => unseen(state, daemons),
         ConditionStatus::False => None,
     }
-    .unwrap_or_else(|| (page.spec.healthy_reason.clone(), page.spec.healthy_message.clone()));
-    let since = page.standing.since.unwrap_or_default();
-    Some(ConditionView { condition: page.spec.condition.clone(), status, reason, message, since, problems })
+    .unwrap_or_else(|| (state.spec.healthy_reason.clone(), state.spec.healthy_message.clone()));
+    let since = state.transition.since.unwrap_or_default();
+    Some(ConditionView { condition: state.spec.condition.clone(), status, reason, message, since, problems })
 }
 
 /// Worst first, then oldest, then by name.
-fn problems(page: &Page, daemons: &Daemons) -> Vec<ProblemView> {
-    let mut held: Vec<_> = page.problems.iter().collect();
+fn problems(state: &ConditionState, daemons: &Daemons) -> Vec<ProblemView> {
+    let mut held: Vec<_> = state.problems.iter().collect();
     held.sort_by_cached_key(|(_, problem)| (std::cmp::Reverse(problem.severity()), problem.since()));
     held.into_iter().filter_map(|(key, held)| problem(key, held, daemons)).collect()
 }
@@ -98,13 +98,14 @@ fn label(worst: &ProblemView, other: &ProblemView) -> String {
 }
 
 /// Of the daemons that should see and do not, the one in the worst state.
-fn unseen(page: &Page, daemons: &Daemons) -> Option<(Name, String)> {
-    let blind =
-        |(_, daemon): &(&Arc<str>, &Daemon)| daemon.watches(&page.spec.condition) && !daemon.sees(&page.spec.condition);
+fn unseen(state: &ConditionState, daemons: &Daemons) -> Option<(Name, String)> {
+    let blind = |(_, daemon): &(&Arc<str>, &Daemon)| {
+        daemon.watches(&state.spec.condition) && !daemon.sees(&state.spec.condition)
+    };
     let worst = daemons.iter().filter(blind).min_by_key(|(_, daemon)| std::cmp::Reverse(gravity(daemon.state)))?;
     let (name, daemon) = worst;
     if daemon.state == DaemonState::Running {
-        let doubt = daemon.doubt_of(&page.spec.condition)?;
+        let doubt = daemon.doubt_of(&state.spec.condition)?;
         let message = format!("{name}: {}", doubt.message);
         return Some((doubt.reason.clone(), cut(&message, MESSAGE_LIMIT_BYTES).to_owned()));
     }

@@ -40,7 +40,7 @@ pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop)
 
 /// Talks to the API server with this kubeconfig, until `ended`.
 async fn export_as(kubeconfig: PathBuf, settings: &Config, ports: Ports, ended: impl Future<Output = ()>) {
-    ports.board.set_apiserver(ApiserverView {
+    ports.shared_state.set_apiserver(ApiserverView {
         state: ApiserverState::Connecting,
         last_success: None,
         message: String::new(),

@@ -1,5 +1,5 @@
-//! The API server exporter: keeps the Node object's conditions and Events true. It only reads the board, so detection
-//! never waits for it.
+//! The API server exporter: keeps the Node object's conditions and Events true. It only reads the shared state, so
+//! detection never waits for it.
 //!
 //! Conditions go out by server-side apply on `nodes/status`, Events as core/v1 in one namespace, and a Lease is renewed
 //! as a sign of life. The lanes are independent: one that is forbidden or refused does not stop the others. RBAC needed:
@@ -17,12 +17,12 @@ mod health;
 mod jitter;
 mod lease;
 mod object;
+mod observed;
 mod outbox;
 mod refusals;
 mod retry;
 mod schedule;
 mod shared;
-mod standing;
 mod stats;
 mod way;
 
@@ -45,7 +45,7 @@ pub use way::Way;
 
 pub use crate::bucket::Rate;
 
-use crate::{board::Board, runtime::clock::Clock};
+use crate::{runtime::clock::Clock, shared_state::SharedState};
 use answer::Failure;
 use connection::Connection;
 use schedule::ScheduleTiming;
@@ -127,10 +127,10 @@ impl ApiserverConfig {
     }
 }
 
-/// What the exporter is connected to inside the agent; the board's store saves what is not delivered yet.
+/// What the exporter is connected to inside the agent; the shared state's store saves what is not delivered yet.
 #[derive(Debug, Clone)]
 pub struct Ports {
-    pub board: Board,
+    pub shared_state: SharedState,
     pub stats: Arc<ApiStats>,
     /// Hears of conflicts with other writers; never waited for.
     pub notices: Option<mpsc::Sender<Notice>>,

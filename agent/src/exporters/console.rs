@@ -13,8 +13,8 @@ use nodewell_model::{
 };
 
 use crate::{
-    board::Board,
     cli::render::{Look, event_line, status_table},
+    shared_state::SharedState,
 };
 
 /// A flood is shown as often as an eye can follow.
@@ -23,15 +23,15 @@ const FRAME: Duration = Duration::from_millis(20);
 const AGES: Duration = Duration::from_secs(10);
 
 /// Shows until the task is dropped, or until stdout is closed.
-pub async fn run(board: Board) {
-    let mut view = board.watch();
+pub async fn run(shared_state: SharedState) {
+    let mut view = shared_state.watch();
     let mut screen = Screen { is_terminal: io::stdout().is_terminal(), table_lines: 0 };
     // No condition has been reported yet.
     let mut shown = Arc::new(NodeView { conditions: Vec::new(), ..NodeView::clone(&view.borrow_and_update()) });
     let mut last_event = 0;
     loop {
         tokio::time::sleep(FRAME).await;
-        let records = board.events().since(last_event, usize::MAX);
+        let records = shared_state.events().since(last_event, usize::MAX);
         last_event = records.last().map_or(last_event, |record| record.id);
         let mut now = view.borrow_and_update().clone();
         // In lines, "Unknown" a moment before the monitors have spoken would only be noise.
@@ -44,7 +44,7 @@ pub async fn run(board: Board) {
         }
         shown = now;
         tokio::select! {
-            () = board.events().changed(last_event) => {}
+            () = shared_state.events().changed(last_event) => {}
             changed = view.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(AGES), if screen.is_terminal => {}
         }

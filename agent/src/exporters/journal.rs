@@ -14,7 +14,7 @@ use nodewell_model::{
 use tokio::time::timeout;
 
 use self::writer::Writer;
-use crate::board::Board;
+use crate::shared_state::SharedState;
 
 /// An event or the start of a problem. These ids are in `systemd/nodewell.catalog` too.
 pub const PROBLEM_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d901";
@@ -40,9 +40,9 @@ pub fn is_available() -> bool {
 }
 
 /// Writes entries until `stop` ends, and then what is left. What the journal refuses is in the other exporters all the same.
-pub async fn run(board: Board, stop: impl Future<Output = ()>) {
-    let mut exporter = Exporter { last_event: 0, board, told: BTreeMap::new(), writer: Writer::default() };
-    let mut view = exporter.board.watch();
+pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
+    let mut exporter = Exporter { last_event: 0, shared_state, told: BTreeMap::new(), writer: Writer::default() };
+    let mut view = exporter.shared_state.watch();
     let mut stop = pin!(stop);
     loop {
         // In a line of its own: the borrow must not last as long as the write, or the ledger's next publication would
@@ -50,20 +50,20 @@ pub async fn run(board: Board, stop: impl Future<Output = ()>) {
         let now = view.borrow_and_update().clone();
         exporter.write_all(&now).await;
         tokio::select! {
-            () = exporter.board.events().changed(exporter.last_event) => {}
+            () = exporter.shared_state.events().changed(exporter.last_event) => {}
             changed = view.changed() => if changed.is_err() { return },
             () = &mut stop => break,
         }
     }
     // The ledger may have the last reports of the sources in hand still.
     tokio::time::sleep(SETTLE).await;
-    let last = exporter.board.view();
+    let last = exporter.shared_state.view();
     let _ = timeout(FLUSH_TIME, exporter.write_all(&last)).await;
 }
 
 /// What was written so far, and the way to write more.
 struct Exporter {
-    board: Board,
+    shared_state: SharedState,
     last_event: u64,
     told: BTreeMap<Name, ConditionStatus>,
     writer: Writer,
@@ -84,7 +84,7 @@ impl Exporter {
 
     /// True if there may be more.
     async fn write_events(&mut self) -> bool {
-        let events = self.board.events().since(self.last_event, BATCH);
+        let events = self.shared_state.events().since(self.last_event, BATCH);
         let skipped = events.first().map_or(0, |first| first.id.saturating_sub(self.last_event + 1));
         if skipped > 0 {
             self.send(&skipped_entry(skipped)).await;

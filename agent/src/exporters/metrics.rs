@@ -4,8 +4,8 @@
 //! NPD would show nothing.
 
 mod apiserver;
+mod exposition;
 mod monitors;
-mod page;
 mod problems;
 mod process;
 mod socket;
@@ -23,10 +23,10 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
-pub use page::{Kind, Page};
+pub use exposition::{Exposition, Kind};
 pub use statistics::Statistics;
 
-use crate::{board::Board, exporters::apiserver::ApiStats, socket::Counters, store::Store};
+use crate::{exporters::apiserver::ApiStats, shared_state::SharedState, socket::Counters, store::Store};
 
 /// A scraper or two, and a person with curl.
 const CONNECTION_LIMIT: usize = 8;
@@ -34,10 +34,10 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection's whole life: a scrape takes milliseconds.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the page is made from.
+/// What the exposition is made from.
 #[derive(Debug, Clone)]
 pub struct Shown {
-    pub board: Board,
+    pub shared_state: SharedState,
     pub rules: watch::Receiver<Arc<RuleSet>>,
     pub api: Arc<ApiStats>,
     pub socket: Arc<Counters>,
@@ -94,15 +94,15 @@ async fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>>
 async fn text(shown: &Shown) -> String {
     let rules = Arc::clone(&shown.rules.borrow());
     let statistics = shown.statistics.text(&rules.statistics).await;
-    let mut page = Page::default();
-    problems::write(&mut page, shown);
-    monitors::write(&mut page, &shown.board);
-    apiserver::write(&mut page, shown);
-    socket::write(&mut page, &shown.socket);
+    let mut exposition = Exposition::default();
+    problems::write(&mut exposition, shown);
+    monitors::write(&mut exposition, &shown.shared_state);
+    apiserver::write(&mut exposition, shown);
+    socket::write(&mut exposition, &shown.socket);
     if shown.store.is_somewhere() {
-        store::write(&mut page, &shown.store);
+        store::write(&mut exposition, &shown.store);
     }
-    process::write(&mut page);
-    page.append(&statistics);
-    page.into_text()
+    process::write(&mut exposition);
+    exposition.append(&statistics);
+    exposition.into_text()
 }

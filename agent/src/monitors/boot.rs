@@ -14,10 +14,10 @@ use nodewell_sys::journal::JournalLibrary;
 use tokio::{task::spawn_blocking, time};
 
 use crate::{
-    board::{Board, EVENT_LOG_LIMIT},
     monitors::outlet::{Outlet, Report},
     pstore_collector::{self, Roots},
     runtime::{Stop, clock},
+    shared_state::{EVENT_LOG_LIMIT, SharedState},
     store::{Pace, Store},
 };
 
@@ -42,7 +42,7 @@ pub struct BootMonitor {
     /// `None`: the system's own.
     pub journal_directory: Option<PathBuf>,
     pub outlet: Outlet,
-    pub board: Board,
+    pub shared_state: SharedState,
     pub store: Store,
     pub stop: Stop,
 }
@@ -121,12 +121,12 @@ impl BootMonitor {
     async fn is_shown(&self, origin: &Origin) {
         let mut seen = 0;
         loop {
-            let events = self.board.events().since(seen, EVENT_LOG_LIMIT);
+            let events = self.shared_state.events().since(seen, EVENT_LOG_LIMIT);
             if events.iter().any(|event: &EventRecord| event.origin == *origin) {
                 return;
             }
             seen = events.last().map_or(seen, |event| event.id);
-            self.board.events().changed(seen).await;
+            self.shared_state.events().changed(seen).await;
         }
     }
 

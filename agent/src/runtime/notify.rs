@@ -10,7 +10,7 @@ use nodewell_model::{
 use sd_notify::NotifyState;
 use tokio::time::{Instant, interval_at};
 
-use crate::board::Board;
+use crate::shared_state::SharedState;
 
 /// More names than this make a line too long to read.
 const NAMED: usize = 3;
@@ -45,12 +45,12 @@ pub fn stopping() {
 
 /// Keeps the status line true and the watchdog fed, until the task is dropped. It runs where the ledger runs: if the
 /// loop hangs, the watchdog is not fed.
-pub async fn run(board: Board) {
-    tokio::join!(update_line(board), feed_watchdog());
+pub async fn run(shared_state: SharedState) {
+    tokio::join!(update_line(shared_state), feed_watchdog());
 }
 
-async fn update_line(board: Board) {
-    let mut view = board.watch();
+async fn update_line(shared_state: SharedState) {
+    let mut view = shared_state.watch();
     let mut last = String::new();
     loop {
         let summary = summary(&view.borrow_and_update());

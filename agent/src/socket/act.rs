@@ -10,7 +10,7 @@ use super::{
     Api,
     answer::{Answer, Refusal, json},
 };
-use crate::board::Command;
+use crate::shared_state::Command;
 
 /// `POST /v1/clear`.
 pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Refusal> {
@@ -18,7 +18,7 @@ pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Re
     let ClearRequest { condition, reason, subject, id, evidence, as_seen } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
     let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, as_seen };
-    match api.board.ask(|done| Command::Clear { request, done }).await {
+    match api.shared_state.ask(|done| Command::Clear { request, done }).await {
         Some(cleared) => Ok(json(StatusCode::OK, &ClearedView { cleared })),
         None => Err(Refusal::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -28,7 +28,7 @@ pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Re
 }
 
 fn known_condition(api: &Api, request: &ClearRequest) -> Result<(), Refusal> {
-    let view = api.board.view();
+    let view = api.shared_state.view();
     if view.conditions.iter().any(|known| known.condition == request.condition) {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use std::{
 use hyper::body::Bytes;
 use nodewell_model::EventRecord;
 
-use crate::board::EventLog;
+use crate::shared_state::EventLog;
 
 /// Events a chunk: enough to catch up quickly, few enough to keep a chunk small.
 const CHUNK_EVENTS: usize = 32;

@@ -1,4 +1,4 @@
-//! What every peer may read: views of the board, as JSON.
+//! What every peer may read: views of the shared state, as JSON.
 
 use hyper::StatusCode;
 use nodewell_model::{
@@ -12,7 +12,7 @@ use super::{
     answer::{Answer, Refusal, json, stream},
     follow::Follower,
 };
-use crate::board::EventLog;
+use crate::shared_state::EventLog;
 
 /// Events in one answer, unless the request names a number.
 const DEFAULT_EVENTS: usize = 1000;

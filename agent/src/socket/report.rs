@@ -13,7 +13,7 @@ use super::{
     gate::Granted,
     peer::Peer,
 };
-use crate::board::Command;
+use crate::shared_state::Command;
 
 /// When to try again while the agent stops or is stuck: the next one is there by then.
 const RETRY_SECS: u32 = 1;
@@ -37,7 +37,7 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     api.gate.rate(peer)?;
-    if api.board.store().is_full() {
+    if api.shared_state.store().is_full() {
         return Err(Refusal::for_now(StatusCode::SERVICE_UNAVAILABLE, FULL, FULL_RETRY_SECS));
     }
     let sent = Sent::parse(&body::bytes(request, limits).await?)?;
@@ -46,9 +46,9 @@ where
     let batch = sent.batch;
     let Granted { principal, on_stale } = granted;
     let command = |done| Command::Report { reports: sent.reports, principal, on_stale, done };
-    match api.board.ask(command).await {
+    match api.shared_state.ask(command).await {
         Some(Ok(ticket)) => {
-            let durable = api.board.store().is_durable(ticket).await;
+            let durable = api.shared_state.store().is_durable(ticket).await;
             let code = if durable { StatusCode::OK } else { StatusCode::ACCEPTED };
             Ok(json(code, &AcceptedView { durable, instance: api.instance.clone() }))
         }

@@ -73,7 +73,7 @@ where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let view = || api.board.view();
+    let view = || api.shared_state.view();
     Ok(match endpoint {
         Endpoint::Version => json(StatusCode::OK, &api.version),
         Endpoint::Status => read::whole(&view(), api.gate.refusals()),
@@ -83,7 +83,7 @@ where
         Endpoint::Health => read::health(&view()),
         Endpoint::Readiness => read::readiness(&view()),
         Endpoint::Events => {
-            read::events(api.board.events(), &EventsQuery::parse(request.uri().query().unwrap_or_default())?)
+            read::events(api.shared_state.events(), &EventsQuery::parse(request.uri().query().unwrap_or_default())?)
         }
         Endpoint::Clear => {
             api.gate.may_clear_something(peer)?;

@@ -1,11 +1,11 @@
-//! The exporters: each with a board of its own, moved by hand instead of by a ledger.
+//! The exporters: each with a shared state of its own, moved by hand instead of by a ledger.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use nodewell_agent::{
-    board::{Board, Command},
     exporters::apiserver::{self, ApiStats, ApiserverConfig, Memory, Ports},
+    shared_state::{Command, SharedState},
 };
 use nodewell_model::{
     BootId, ConditionSpec, ConditionStatus, EventRecord, Name, Origin, Severity,
@@ -19,7 +19,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 pub struct Exporter {
     pub name: String,
     pub stats: Arc<ApiStats>,
-    board: Board,
+    shared_state: SharedState,
     task: JoinHandle<()>,
     _commands: mpsc::Receiver<Command>,
 }
@@ -31,22 +31,27 @@ impl Drop for Exporter {
 }
 
 impl Exporter {
-    /// Starts with a board that has nothing to report yet.
+    /// Starts with a shared state that has nothing to report yet.
     #[must_use]
     pub fn start(config: ApiserverConfig) -> Self {
         let name = config.node_name.clone();
-        let (board, commands) = Board::new(&name);
+        let (shared_state, commands) = SharedState::new(&name);
         let stats = Arc::<ApiStats>::default();
-        let ports = Ports { board: board.clone(), stats: Arc::clone(&stats), notices: None, memory: Memory::default() };
+        let ports = Ports {
+            shared_state: shared_state.clone(),
+            stats: Arc::clone(&stats),
+            notices: None,
+            memory: Memory::default(),
+        };
         let task = tokio::spawn(apiserver::run(config, ports, std::future::pending()));
-        Self { name, stats, board, task, _commands: commands }
+        Self { name, stats, shared_state, task, _commands: commands }
     }
 
     /// The account of the node is now this.
     pub fn publish(&self, conditions: Vec<Arc<ConditionView>>) {
-        let apiserver = self.board.view().apiserver.clone();
+        let apiserver = self.shared_state.view().apiserver.clone();
         let node = self.name.clone();
-        self.board.publish(NodeView {
+        self.shared_state.publish(NodeView {
             node,
             conditions,
             daemons: Vec::new(),
@@ -59,7 +64,7 @@ impl Exporter {
     /// How many Events wait for their delivery.
     #[must_use]
     pub fn undelivered(&self) -> u64 {
-        self.board.view().apiserver.undelivered
+        self.shared_state.view().apiserver.undelivered
     }
 
     /// The kernel has logged a line about `subject`.
@@ -67,9 +72,9 @@ impl Exporter {
     /// # Panics
     /// If `reason` is no name.
     pub fn happen(&self, reason: &str, subject: &str, time: Timestamp) {
-        let id = self.board.events().last_id() + 1;
+        let id = self.shared_state.events().last_id() + 1;
         let boot_id = BootId::from_bytes([7; 16]);
-        self.board.events().extend([EventRecord {
+        self.shared_state.events().extend([EventRecord {
             id,
             origin: Origin::Kmsg { boot_id, sequence: id },
             boot_id: Some(boot_id),

@@ -104,7 +104,7 @@ fn at_rest(arguments: &Arguments, show: Show<'_>) {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let each = grown as f64 / arguments.nodes as f64 / 1024.0;
         let figures = world.meter.figures(from, world.now());
-        let facts = vec![Fact::new("memory of one exporter and its board", each, "KiB")];
+        let facts = vec![Fact::new("memory of one exporter and its shared state", each, "KiB")];
         let scenario = "start while the server is away".to_owned();
         show(&Report { scenario, world: world.name, nodes: arguments.nodes, figures, facts });
     });

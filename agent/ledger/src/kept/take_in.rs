@@ -83,17 +83,17 @@ impl Ledger {
         }
         // It is written again: merged with what came meanwhile, or struck out.
         self.dirty.claim(&key, &claimant);
-        let Some(page) = self.pages.get_mut(&key.condition) else { return false };
-        page.take_in(&key, &claimant, claim);
+        let Some(state) = self.states.get_mut(&key.condition) else { return false };
+        state.take_in(&key, &claimant, claim);
         true
     }
 
     fn take_in_condition(&mut self, name: &str, kept: KeptCondition) {
-        let page = Name::new(name).ok().and_then(|name| self.pages.get_mut(&name));
-        let Some(page) = page else { return self.dirty.unwanted(Table::Conditions, name.to_owned()) };
-        page.resumed = Some(kept.standing);
+        let state = Name::new(name).ok().and_then(|name| self.states.get_mut(&name));
+        let Some(state) = state else { return self.dirty.unwanted(Table::Conditions, name.to_owned()) };
+        state.before_restart = Some(kept.transition);
         for reason in kept.reasons {
-            page.tallies.entry(reason).or_default();
+            state.tallies.entry(reason).or_default();
         }
     }
 
@@ -119,9 +119,9 @@ impl Ledger {
         }
     }
 
-    /// What external daemons claim, found by subject: it is made from the pages, not stored twice.
+    /// What external daemons claim, found by subject: it is made from the conditions, not stored twice.
     fn index_claims(&mut self) {
-        for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
+        for (key, problem) in self.states.values().flat_map(|state| &state.problems) {
             for claimant in problem.claims.keys().filter(|claimant| !claimant.test) {
                 let daemon = self.daemons.get_mut(&claimant.source);
                 if let Some(reporter) = daemon.and_then(|daemon| daemon.reporter.as_mut()) {
@@ -133,7 +133,7 @@ impl Ledger {
 
     pub(crate) fn deadlines(&self) -> Timers {
         let mut timers = Timers::default();
-        for (key, problem) in self.pages.values().flat_map(|page| &page.problems) {
+        for (key, problem) in self.states.values().flat_map(|state| &state.problems) {
             for (who, claim) in &problem.claims {
                 timers.reset(Due::Claim(key.clone(), who.clone()), None, claim.deadline);
             }

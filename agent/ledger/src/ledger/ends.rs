@@ -10,8 +10,8 @@ use super::{Applied, ClearRequest, Ledger};
 use crate::{
     Now,
     claim::{Claim, Claimant, Problem},
+    condition::Cause,
     events::Ending,
-    page::Cause,
     timers::Due,
 };
 
@@ -19,8 +19,8 @@ impl Ledger {
     /// A clear finding: withdraws only its own source's claims, and a test only tests.
     pub(super) fn take_back(&mut self, finding: &Finding, now: Now) -> Applied {
         let claimant = Claimant::of(finding);
-        let page = finding.condition.as_ref().and_then(|condition| self.pages.get(condition));
-        let keys = page.map(|page| page.keys_of(Some(&finding.reason), finding.subject.as_deref()));
+        let state = finding.condition.as_ref().and_then(|condition| self.states.get(condition));
+        let keys = state.map(|state| state.keys_of(Some(&finding.reason), finding.subject.as_deref()));
         let ending = Ending {
             time: finding.time.min(now.wall),
             origin: Some(finding.origin.clone()),
@@ -36,13 +36,13 @@ impl Ledger {
     /// `nodewell clear`, and a client that has looked: withdraws the claims of all sources, tests too. Returns how many
     /// problems ended.
     pub fn clear(&mut self, request: &ClearRequest, now: Now) -> usize {
-        let Some(page) = self.pages.get(&request.condition) else { return 0 };
-        let mut keys = page.keys_of(request.reason.as_ref(), request.subject.as_deref());
+        let Some(state) = self.states.get(&request.condition) else { return 0 };
+        let mut keys = state.keys_of(request.reason.as_ref(), request.subject.as_deref());
         if let Some(id) = &request.id {
             keys.retain(|key| key.id().to_string() == *id);
         }
         if request.as_seen.is_some() {
-            keys.retain(|key| page.problems.get(key).and_then(Problem::seen) == request.as_seen);
+            keys.retain(|key| state.problems.get(key).and_then(Problem::seen) == request.as_seen);
         }
         let evidence = request.evidence.as_deref().unwrap_or("cleared by hand");
         let ending = self.conclusion("nodewell", evidence, now);
@@ -82,28 +82,28 @@ impl Ledger {
     }
 
     pub(crate) fn held(&self, key: &ProblemKey, claimant: &Claimant) -> Option<&Claim> {
-        self.pages.get(&key.condition)?.problems.get(key)?.claims.get(claimant)
+        self.states.get(&key.condition)?.problems.get(key)?.claims.get(claimant)
     }
 
     pub(crate) fn withdraw_all(&mut self, key: &ProblemKey, ending: &Ending) -> bool {
-        let claims = self.pages.get(&key.condition).and_then(|page| page.problems.get(key)).map(|p| &p.claims);
+        let claims = self.states.get(&key.condition).and_then(|state| state.problems.get(key)).map(|p| &p.claims);
         let claimants: Vec<_> = claims.into_iter().flat_map(|claims| claims.keys().cloned()).collect();
         claimants.iter().filter(|claimant| self.withdraw(key, claimant, ending)).count() > 0
     }
 
     /// Strikes out one claim; the problem ends with its last. Returns whether it did.
     pub(crate) fn withdraw(&mut self, key: &ProblemKey, claimant: &Claimant, ending: &Ending) -> bool {
-        let Some(page) = self.pages.get_mut(&key.condition) else { return false };
-        let Some(problem) = page.problems.get_mut(key) else { return false };
+        let Some(state) = self.states.get_mut(&key.condition) else { return false };
+        let Some(problem) = state.problems.get_mut(key) else { return false };
         let Some(claim) = problem.claims.remove(claimant) else { return false };
         if let Some(reporter) = self.daemons.get_mut(&claimant.source).and_then(|daemon| daemon.reporter.as_mut()) {
             reporter.lost(key);
         }
         let ended = problem.claims.is_empty();
         if ended {
-            page.close(key);
+            state.close(key);
         }
-        page.settle(&self.daemons, Cause::Record(ending.time));
+        state.settle(&self.daemons, Cause::Record(ending.time));
         self.dirty.claim(key, claimant);
         self.timers.reset(Due::Claim(key.clone(), claimant.clone()), claim.deadline, None);
         self.changed();
@@ -137,9 +137,9 @@ impl Ledger {
 
     /// The condition's healthy reason when it is healthy by this end, `ProblemEnded` when something else is wrong.
     fn words_of_end(&self, key: &ProblemKey, ending: &Ending) -> (Name, String) {
-        let page = self.pages.get(&key.condition);
-        let healthy = page.filter(|page| page.standing.status == Some(ConditionStatus::False));
-        let reason = healthy.map_or_else(|| Name::fixed("ProblemEnded"), |page| page.spec.healthy_reason.clone());
+        let state = self.states.get(&key.condition);
+        let healthy = state.filter(|state| state.transition.status == Some(ConditionStatus::False));
+        let reason = healthy.map_or_else(|| Name::fixed("ProblemEnded"), |state| state.spec.healthy_reason.clone());
         let on = key.subject.as_ref().map(|subject| format!(" on {subject}")).unwrap_or_default();
         let message = format!("{}{on} is over: {}", key.reason, ending.evidence);
         (reason, cut(&message, MESSAGE_LIMIT_BYTES).to_owned())

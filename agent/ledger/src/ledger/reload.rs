@@ -5,27 +5,27 @@ use std::{collections::BTreeSet, sync::Arc};
 use nodewell_model::{ConditionSpec, Name, ProblemKey, Table};
 
 use super::Ledger;
-use crate::{Now, claim::Claimant, events::Ending, page::Page, timers::Due};
+use crate::{Now, claim::Claimant, condition::ConditionState, events::Ending, timers::Due};
 
 impl Ledger {
     /// Loads a new catalogue: what is in both keeps its state, problems of a type that is gone end with it. Of two of
     /// one type the first counts.
     pub fn set_catalogue(&mut self, catalogue: Vec<ConditionSpec>, now: Now) {
         let gone = |name: &&Name| !catalogue.iter().any(|spec| spec.condition == **name);
-        let gone: Vec<Name> = self.pages.keys().filter(gone).cloned().collect();
+        let gone: Vec<Name> = self.states.keys().filter(gone).cloned().collect();
         let ending = self.conclusion("nodewell", "its condition is not configured any more", now);
         for name in gone {
-            let keys = self.pages.get(&name).map(|page| page.keys_of(None, None));
+            let keys = self.states.get(&name).map(|state| state.keys_of(None, None));
             keys.unwrap_or_default().iter().for_each(|key| _ = self.withdraw_all(key, &ending));
-            self.pages.remove(&name);
+            self.states.remove(&name);
             self.dirty.unwanted(Table::Conditions, name.to_string());
         }
-        let mut kept = std::mem::take(&mut self.pages);
+        let mut kept = std::mem::take(&mut self.states);
         for spec in catalogue {
-            let mut page = kept.remove(&spec.condition).unwrap_or_else(|| Page::new(spec.clone()));
+            let mut state = kept.remove(&spec.condition).unwrap_or_else(|| ConditionState::new(spec.clone()));
             // The gauges of reasons that no rule may have any more.
-            page.tallies.retain(|_, tally| tally.problems > 0);
-            self.pages.entry(spec.condition.clone()).or_insert(Page { spec, ..page });
+            state.tallies.retain(|_, tally| tally.problems > 0);
+            self.states.entry(spec.condition.clone()).or_insert(ConditionState { spec, ..state });
         }
         self.forget_doubts();
         self.settle_all(now.wall);
@@ -66,7 +66,7 @@ impl Ledger {
     /// Doubts about conditions that are not there any more.
     pub(crate) fn forget_doubts(&mut self) {
         for reporter in self.daemons.values_mut().filter_map(|daemon| daemon.reporter.as_mut()) {
-            reporter.unsure.retain(|unsure| self.pages.contains_key(&unsure.subject.condition));
+            reporter.unsure.retain(|unsure| self.states.contains_key(&unsure.subject.condition));
         }
     }
 
@@ -74,7 +74,7 @@ impl Ledger {
         &self,
         wanted: impl Fn(&Claimant, &crate::claim::Claim) -> bool,
     ) -> Vec<(ProblemKey, Claimant)> {
-        let problems = self.pages.values().flat_map(|page| &page.problems);
+        let problems = self.states.values().flat_map(|state| &state.problems);
         let claims =
             problems.flat_map(|(key, problem)| problem.claims.iter().map(move |(who, claim)| (key, who, claim)));
         claims.filter(|(_, who, claim)| wanted(who, claim)).map(|(key, who, _)| (key.clone(), who.clone())).collect()

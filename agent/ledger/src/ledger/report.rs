@@ -18,7 +18,7 @@ use nodewell_model::{
 };
 
 use super::{Ledger, ReportRefusal};
-use crate::{Now, OnStale, claim::Claimant, events::Ending, page::Cause, reporter::Unsure};
+use crate::{Now, OnStale, claim::Claimant, condition::Cause, events::Ending, reporter::Unsure};
 
 /// One report on its way into the ledger: its sender, its id and its time.
 struct Word<'a> {
@@ -192,8 +192,8 @@ impl Ledger {
     }
 
     fn settle_one(&mut self, condition: &nodewell_model::Name, time: Timestamp) {
-        if let Some(page) = self.pages.get_mut(condition) {
-            page.settle(&self.daemons, Cause::Daemon(time));
+        if let Some(state) = self.states.get_mut(condition) {
+            state.settle(&self.daemons, Cause::Daemon(time));
         }
         self.changed();
     }

@@ -10,7 +10,7 @@ use nodewell_model::{
 };
 
 use super::{Ledger, Refusal};
-use crate::{DaemonReport, Gap, Now, daemon::Daemon, page::Cause, timers::Due};
+use crate::{DaemonReport, Gap, Now, condition::Cause, daemon::Daemon, timers::Due};
 
 impl Ledger {
     /// Records a daemon's report on itself; with a ttl, it has to come again in time.
@@ -81,8 +81,8 @@ impl Ledger {
 
     /// After a change of a daemon: whatever it watches or claims may look different.
     pub(crate) fn settle_all(&mut self, time: Timestamp) {
-        for page in self.pages.values_mut() {
-            page.settle(&self.daemons, Cause::Daemon(time));
+        for state in self.states.values_mut() {
+            state.settle(&self.daemons, Cause::Daemon(time));
         }
         self.changed();
     }

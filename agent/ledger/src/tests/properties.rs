@@ -92,7 +92,7 @@ proptest! {
             prop_assert!(!before || ends || event.test, "a second start: {:?}", event);
         }
         let told = active.into_iter().filter(|(_, active)| *active).map(|(key, _)| key);
-        let held = ledger.pages.values().flat_map(|page| page.problems.keys());
+        let held = ledger.states.values().flat_map(|state| state.problems.keys());
         let held = held.map(|key| (key.condition.clone(), key.reason.to_string(), key.subject.clone()));
         prop_assert_eq!(told.collect::<Vec<_>>(), held.collect::<Vec<_>>());
     }
@@ -101,9 +101,9 @@ proptest! {
     fn a_deadline_is_set_for_exactly_what_ends_by_itself(steps in histories()) {
         let ledger = told(&timed(&steps));
         prop_assert_eq!(&ledger.timers, &ledger.deadlines());
-        for page in ledger.pages.values() {
-            let tallied: usize = page.tallies.values().map(|tally| tally.problems).sum();
-            prop_assert_eq!(tallied, page.problems.len());
+        for state in ledger.states.values() {
+            let tallied: usize = state.tallies.values().map(|tally| tally.problems).sum();
+            prop_assert_eq!(tallied, state.problems.len());
         }
     }
 

@@ -40,7 +40,7 @@ fn of_others(ledger: &Ledger, name: &str) -> Vec<(ProblemKey, Claimant)> {
     ledger.claims_where(|claimant, _| *claimant.source != *name)
 }
 
-/// Daemon and problem, for each claim on the pages.
+/// Daemon and problem, for each claim of the conditions.
 fn claimed(ledger: &Ledger) -> BTreeSet<(String, ProblemKey)> {
     let claims = ledger.claims_where(|_, _| true);
     claims.into_iter().map(|(key, claimant)| (claimant.source.to_string(), key)).collect()
@@ -175,7 +175,7 @@ proptest! {
                 Err(_) => prop_assert_eq!(Disk::of(&ledger), before),
                 Ok(()) => prop_assert!(ledger.daemons().len() <= 2),
             }
-            let problems: usize = ledger.pages.values().map(|page| page.problems.len()).sum();
+            let problems: usize = ledger.states.values().map(|state| state.problems.len()).sum();
             prop_assert!(problems <= 5);
             for daemon in ledger.daemons.values() {
                 prop_assert!(daemon.reporter.as_ref().unwrap().spoken_of() <= 3);

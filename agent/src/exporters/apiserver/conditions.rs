@@ -15,11 +15,11 @@ use super::{
     health::Lane,
     jitter::Jitter,
     object::{self, Draft},
+    observed::{ObservedNode, Seen},
     refusals::Refusals,
     retry::Retry,
     schedule::{ApplySet, Schedule},
     shared::{Notice, Shared},
-    standing::{Seen, Standing},
 };
 
 /// Each round of a conflict names all fields in conflict, and a round may uncover those that we fall back to.
@@ -30,7 +30,7 @@ struct Conditions<'a> {
     schedule: Schedule,
     conflicts: Conflicts,
     refusals: Refusals,
-    standing: Standing,
+    observed: ObservedNode,
     retry: Retry,
     jitter: Jitter,
     /// A request since the last success may yet be carried out.
@@ -42,7 +42,7 @@ struct Conditions<'a> {
 /// Keeps the Node's conditions true until the stop; then sends what is due, once.
 pub(super) async fn run(shared: &Shared) {
     let mut lane = Conditions::new(shared);
-    let mut view = shared.board.watch();
+    let mut view = shared.shared_state.watch();
     let mut identity = shared.identity.subscribe();
     let mut doubts = shared.doubts.subscribe();
     let mut stop = shared.stop.subscribe();
@@ -67,9 +67,9 @@ pub(super) async fn run(shared: &Shared) {
         tokio::select! {
             // A change confirms the Node by itself: it comes before the event that it made.
             biased;
-            // The board outlives its exporters; without it there is nothing left to report.
+            // The shared state outlives its exporters; without it there is nothing left to report.
             changed = view.changed() => if changed.is_err() { return },
-            () = shared.board.events().changed(lane.seen_event) => lane.look().await,
+            () = shared.shared_state.events().changed(lane.seen_event) => lane.look().await,
             _ = doubts.changed() => lane.doubt(),
             _ = identity.changed() => lane.retry.succeeded(),
             _ = stop.changed() => {}
@@ -90,7 +90,7 @@ impl<'a> Conditions<'a> {
             schedule: Schedule::new(shared.config.schedule()),
             conflicts: Conflicts::default(),
             refusals: Refusals::default(),
-            standing: Standing::default(),
+            observed: ObservedNode::default(),
             retry: Retry::new(shared.config.retry),
             jitter: Jitter::new(&shared.config.node_name),
             unanswered: false,
@@ -129,7 +129,7 @@ impl<'a> Conditions<'a> {
         let mut force = config.take_over;
         for _ in 0..CONFLICT_ROUNDS {
             let call = object::apply_conditions(&config.node_name, &draft, force);
-            let whole_answer = !urgent && self.standing.wants_comparison(now);
+            let whole_answer = !urgent && self.observed.wants_comparison(now);
             match self.ask(&Call { whole_answer, ..call }, urgent).await {
                 Err(Failure::Clash(clashes)) => force |= self.give_way(clashes, &mut draft),
                 Err(failure) if failure.is_about_content() => self.leave_out_culprits(&mut draft, failure).await?,
@@ -196,11 +196,11 @@ impl<'a> Conditions<'a> {
     /// Something has happened: is the Node still the one that we know? The answer to a changed condition would have
     /// shown it.
     async fn look(&mut self) {
-        self.seen_event = self.shared.board.events().last_id();
+        self.seen_event = self.shared.shared_state.events().last_id();
         let started = self.shared.clock.boottime();
         let doubtful = |at| started >= at + self.shared.config.doubtful_after;
         // While requests fail, the next try shows it.
-        if self.retry.due(false).is_some() || !self.standing.confirmed_at().is_some_and(doubtful) {
+        if self.retry.due(false).is_some() || !self.observed.confirmed_at().is_some_and(doubtful) {
             return;
         }
         match self.ask(&object::look_at_node(&self.shared.config.node_name), true).await {
@@ -219,7 +219,7 @@ impl<'a> Conditions<'a> {
 
     /// What was written to another or an older Node is no longer there, and its conflicts were not this one's.
     fn learn(&mut self, taken: &Taken) {
-        match self.standing.learn(taken, self.shared.clock.boottime()) {
+        match self.observed.learn(taken, self.shared.clock.boottime()) {
             Seen::Same => {}
             Seen::Another => self.start_over(),
             Seen::Older => {
@@ -239,14 +239,14 @@ impl<'a> Conditions<'a> {
 
     fn compare(&mut self, draft: &Draft, taken: &Taken, now: Duration) {
         let Some(answered) = &taken.conditions else { return };
-        for condition in self.standing.compare(draft, answered, now) {
+        for condition in self.observed.compare(draft, answered, now) {
             tracing::warn!(%condition, "the API server changed this condition on the way to the Node");
         }
     }
 
     /// What people should know although everything was taken.
     fn reservations(&self) -> String {
-        let both = [self.conflicts.message(), self.standing.message()];
+        let both = [self.conflicts.message(), self.observed.message()];
         both.into_iter().filter(|message| !message.is_empty()).collect::<Vec<_>>().join("; ")
     }
 

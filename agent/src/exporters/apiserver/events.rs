@@ -1,5 +1,6 @@
-//! The events lane: takes records from the board's log and delivers them as Events, oldest first. The store saves what
-//! is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor counts it twice.
+//! The events lane: takes records from the shared state's log and delivers them as Events, oldest first. The store
+//! saves what is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor counts
+//! it twice.
 
 mod book;
 mod keeping;
@@ -18,7 +19,7 @@ use super::{
     retry::Retry,
     shared::Shared,
 };
-use crate::{board::EVENT_LOG_LIMIT, runtime::crash};
+use crate::{runtime::crash, shared_state::EVENT_LOG_LIMIT};
 use book::{Batch, Outcome};
 use keeping::{Keeper, News};
 
@@ -38,7 +39,7 @@ struct Events<'a> {
 
 /// Delivers Events until the stop; then sends what no limit holds back, until the first failure.
 pub(super) async fn run(shared: &Shared, memory: Memory) {
-    let store = shared.board.store().clone();
+    let store = shared.shared_state.store().clone();
     let mut lane = Events::new(shared, Keeper::new(store, memory, shared.config.event_limits));
     lane.begin().await;
     let mut uid = shared.uid.subscribe();
@@ -64,7 +65,7 @@ pub(super) async fn run(shared: &Shared, memory: Memory) {
             return;
         }
         tokio::select! {
-            () = shared.board.events().changed(lane.keeper.book.cursor()) => {}
+            () = shared.shared_state.events().changed(lane.keeper.book.cursor()) => {}
             _ = uid.changed() => {}
             _ = identity.changed() => lane.retry.succeeded(),
             _ = stop.changed() => lane.retry.succeeded(),
@@ -96,7 +97,7 @@ impl<'a> Events<'a> {
     fn hear(&mut self, news: News) {
         match news {
             News::Left(rows) => {
-                let log = self.shared.board.events().since(0, EVENT_LOG_LIMIT);
+                let log = self.shared.shared_state.events().since(0, EVENT_LOG_LIMIT);
                 let lost = self.keeper.book.restore(rows, &log, self.shared.clock.now());
                 self.shared.stats.drop_events(lost);
                 self.keeper.keep();
@@ -108,7 +109,7 @@ impl<'a> Events<'a> {
 
     /// Everything new in the log.
     fn take_in(&mut self) {
-        let log = self.shared.board.events();
+        let log = self.shared.shared_state.events();
         let before = self.keeper.book.cursor();
         loop {
             let records = log.since(self.keeper.book.cursor(), BATCH);
@@ -192,7 +193,7 @@ impl<'a> Events<'a> {
         loop {
             tokio::select! {
                 done = &mut work => return done,
-                () = shared.board.events().changed(self.keeper.book.cursor()) => self.take_in(),
+                () = shared.shared_state.events().changed(self.keeper.book.cursor()) => self.take_in(),
             }
         }
     }

@@ -1,11 +1,11 @@
-//! How the connection stands, put together from all lanes for the board; logs transitions, not repetitions.
+//! How the connection stands, put together from all lanes for the shared state; logs transitions, not repetitions.
 
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use nodewell_model::view::{ApiserverState, ApiserverView};
 
-use crate::{board::Board, runtime::clock::Clock};
+use crate::{runtime::clock::Clock, shared_state::SharedState};
 
 /// The independent streams to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub(super) enum Lane {
     Lease,
 }
 
-/// The state of all lanes; the board shows it.
+/// The state of all lanes; the shared state shows it.
 pub(super) struct Health {
-    board: Board,
+    shared_state: SharedState,
     clock: Clock,
     state: Mutex<State>,
 }
@@ -42,8 +42,8 @@ struct Troubles {
 }
 
 impl Health {
-    pub(super) fn new(board: Board, clock: Clock) -> Self {
-        let health = Self { board, clock, state: Mutex::default() };
+    pub(super) fn new(shared_state: SharedState, clock: Clock) -> Self {
+        let health = Self { shared_state, clock, state: Mutex::default() };
         health.change(|_| ());
         health
     }
@@ -92,7 +92,7 @@ impl Health {
     }
 
     pub(super) fn is_failing(&self) -> bool {
-        self.board.view().apiserver.state == ApiserverState::Failing
+        self.shared_state.view().apiserver.state == ApiserverState::Failing
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -100,7 +100,7 @@ impl Health {
         change(&mut state);
         let view = state.view();
         drop(state);
-        self.board.set_apiserver(view);
+        self.shared_state.set_apiserver(view);
     }
 }
 

@@ -10,12 +10,12 @@ use tokio::{
 };
 
 use super::{ApiserverConfig, Ports, connection::Connection, health::Health, stats::ApiStats};
-use crate::{board::Board, runtime::clock::Clock};
+use crate::{runtime::clock::Clock, shared_state::SharedState};
 
 /// So late at most is a heartbeat after the machine was suspended.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
-/// What the exporter reports to the agent beside the board.
+/// What the exporter reports to the agent beside the shared state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// Another field manager writes a condition of ours with other content.
@@ -24,7 +24,7 @@ pub enum Notice {
 
 pub(super) struct Shared {
     pub(super) config: ApiserverConfig,
-    pub(super) board: Board,
+    pub(super) shared_state: SharedState,
     pub(super) clock: Clock,
     pub(super) stats: Arc<ApiStats>,
     pub(super) connection: Connection,
@@ -41,15 +41,15 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(config: ApiserverConfig, ports: Ports) -> Self {
-        let Ports { board, stats, notices, .. } = ports;
+        let Ports { shared_state, stats, notices, .. } = ports;
         let connection = Connection::new(config.way.clone(), config.request_timeout, stats.clone());
         Self {
-            health: Health::new(board.clone(), config.clock),
+            health: Health::new(shared_state.clone(), config.clock),
             identity: connection.changes.clone(),
             connection,
             clock: config.clock,
             config,
-            board,
+            shared_state,
             stats,
             uid: watch::Sender::new(None),
             doubts: watch::Sender::new(0),
@@ -89,7 +89,7 @@ impl Shared {
         });
     }
 
-    /// A full or missing listener loses the notice: it is in the log and on the board as well.
+    /// A full or missing listener loses the notice: it is in the log and on the shared state as well.
     pub(super) fn notify(&self, notice: Notice) {
         if let Some(notices) = &self.notices {
             let _ = notices.try_send(notice);

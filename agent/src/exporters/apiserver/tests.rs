@@ -21,12 +21,12 @@ use tokio::{
 };
 
 use super::{ApiStats, ApiserverConfig, LeaseConfig, LeaseMode, Memory, Notice, Ports, RetryTiming, run};
-use crate::board::{Board, Command};
+use crate::shared_state::{Command, SharedState};
 use server::{DEADLINE, Reply, Server};
 
 /// The exporter at work, and the hands that move it.
 struct Bench {
-    board: Board,
+    shared_state: SharedState,
     stats: Arc<ApiStats>,
     notices: mpsc::Receiver<Notice>,
     stop: Option<oneshot::Sender<()>>,
@@ -61,18 +61,22 @@ fn config(kubeconfig: PathBuf) -> ApiserverConfig {
 
 impl Bench {
     fn start(config: ApiserverConfig) -> Self {
-        Self::start_on(Board::new("n1"), Memory::default(), config)
+        Self::start_on(SharedState::new("n1"), Memory::default(), config)
     }
 
-    fn start_on((board, commands): (Board, mpsc::Receiver<Command>), memory: Memory, config: ApiserverConfig) -> Self {
+    fn start_on(
+        (shared_state, commands): (SharedState, mpsc::Receiver<Command>),
+        memory: Memory,
+        config: ApiserverConfig,
+    ) -> Self {
         let stats = Arc::<ApiStats>::default();
         let (sender, notices) = mpsc::channel(8);
-        let ports = Ports { board: board.clone(), stats: stats.clone(), notices: Some(sender), memory };
+        let ports = Ports { shared_state: shared_state.clone(), stats: stats.clone(), notices: Some(sender), memory };
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(run(config, ports, async {
             let _ = stopped.await;
         }));
-        Self { board, stats, notices, stop: Some(stop), task, commands }
+        Self { shared_state, stats, notices, stop: Some(stop), task, commands }
     }
 
     fn say(&self, conditions: &[(&str, ConditionStatus)]) {
@@ -84,9 +88,9 @@ impl Bench {
             since: "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap(),
             problems: Vec::new(),
         };
-        let apiserver = self.board.view().apiserver.clone();
+        let apiserver = self.shared_state.view().apiserver.clone();
         let conditions = conditions.iter().map(|words| condition(words).into()).collect();
-        self.board.publish(NodeView {
+        self.shared_state.publish(NodeView {
             node: "n1".into(),
             conditions,
             daemons: Vec::new(),
@@ -97,9 +101,13 @@ impl Bench {
     }
 
     async fn until(&self, what: &str, reached: impl Fn(&ApiserverView) -> bool) -> ApiserverView {
-        let mut view = self.board.watch();
+        let mut view = self.shared_state.watch();
         let reached = timeout(DEADLINE, view.wait_for(|view| reached(&view.apiserver))).await;
-        reached.unwrap_or_else(|_| panic!("{what}: {:?}", self.board.view().apiserver)).unwrap().apiserver.clone()
+        reached
+            .unwrap_or_else(|_| panic!("{what}: {:?}", self.shared_state.view().apiserver))
+            .unwrap()
+            .apiserver
+            .clone()
     }
 
     /// Ends it as a panic does.

@@ -4,21 +4,25 @@ use nodewell_model::view::ApiserverState;
 
 use super::{
     Shown,
-    page::{Kind, Page, precise},
+    exposition::{Exposition, Kind, precise},
 };
 
-pub(super) fn write(page: &mut Page, shown: &Shown) {
-    let view = shown.board.view();
-    page.metric("nodewell_apiserver_connected", Kind::Gauge, "1 while the API server takes what we send.");
+pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
+    let view = shown.shared_state.view();
+    exposition.metric("nodewell_apiserver_connected", Kind::Gauge, "1 while the API server takes what we send.");
     let connected = view.apiserver.state == ApiserverState::Connected;
-    page.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
-    page.metric("nodewell_apiserver_undelivered_events", Kind::Gauge, "Events that wait for delivery.");
-    page.sample("nodewell_apiserver_undelivered_events", &[], precise(view.apiserver.undelivered));
-    page.metric("nodewell_apiserver_requests_total", Kind::Counter, "Requests by what they wanted and their code.");
+    exposition.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
+    exposition.metric("nodewell_apiserver_undelivered_events", Kind::Gauge, "Events that wait for delivery.");
+    exposition.sample("nodewell_apiserver_undelivered_events", &[], precise(view.apiserver.undelivered));
+    exposition.metric(
+        "nodewell_apiserver_requests_total",
+        Kind::Counter,
+        "Requests by what they wanted and their code.",
+    );
     for (verb, code, total) in shown.api.requests() {
         let labels = [("verb", verb.as_str()), ("code", &code.to_string())];
-        page.sample("nodewell_apiserver_requests_total", &labels, precise(total));
+        exposition.sample("nodewell_apiserver_requests_total", &labels, precise(total));
     }
-    page.metric("nodewell_events_dropped_total", Kind::Counter, "Events that the API server will never count.");
-    page.sample("nodewell_events_dropped_total", &[], precise(shown.api.dropped_events()));
+    exposition.metric("nodewell_events_dropped_total", Kind::Counter, "Events that the API server will never count.");
+    exposition.sample("nodewell_events_dropped_total", &[], precise(shown.api.dropped_events()));
 }

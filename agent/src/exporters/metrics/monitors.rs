@@ -2,22 +2,22 @@
 
 use nodewell_model::view::DaemonState;
 
-use super::page::{Kind, Page, precise};
-use crate::board::Board;
+use super::exposition::{Exposition, Kind, precise};
+use crate::shared_state::SharedState;
 
-pub(super) fn write(page: &mut Page, board: &Board) {
-    let view = board.view();
-    page.metric("nodewell_monitor_up", Kind::Gauge, "1 while the monitor sees what it watches.");
+pub(super) fn write(exposition: &mut Exposition, shared_state: &SharedState) {
+    let view = shared_state.view();
+    exposition.metric("nodewell_monitor_up", Kind::Gauge, "1 while the monitor sees what it watches.");
     for daemon in &view.daemons {
         let up = f64::from(u8::from(daemon.state == DaemonState::Running));
-        page.sample("nodewell_monitor_up", &[("monitor", &daemon.name)], up);
+        exposition.sample("nodewell_monitor_up", &[("monitor", &daemon.name)], up);
     }
-    page.metric("nodewell_records_total", Kind::Counter, "Records read by each monitor's source.");
+    exposition.metric("nodewell_records_total", Kind::Counter, "Records read by each monitor's source.");
     for daemon in &view.daemons {
-        page.sample("nodewell_records_total", &[("monitor", &daemon.name)], precise(daemon.records));
+        exposition.sample("nodewell_records_total", &[("monitor", &daemon.name)], precise(daemon.records));
     }
-    page.metric("nodewell_records_lost_total", Kind::Counter, "Records that a source knows it lost.");
+    exposition.metric("nodewell_records_lost_total", Kind::Counter, "Records that a source knows it lost.");
     for daemon in &view.daemons {
-        page.sample("nodewell_records_lost_total", &[("monitor", &daemon.name)], precise(daemon.lost));
+        exposition.sample("nodewell_records_lost_total", &[("monitor", &daemon.name)], precise(daemon.lost));
     }
 }

@@ -9,39 +9,39 @@ use nodewell_model::{
 
 use super::{
     Shown,
-    page::{Kind, Page, count, precise},
+    exposition::{Exposition, Kind, count, precise},
 };
 
-pub(super) fn write(page: &mut Page, shown: &Shown) {
-    write_problems(page, shown);
-    let view = shown.board.view();
-    page.metric("nodewell_condition", Kind::Gauge, "1 for the state that each condition is in.");
+pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
+    write_problems(exposition, shown);
+    let view = shown.shared_state.view();
+    exposition.metric("nodewell_condition", Kind::Gauge, "1 for the state that each condition is in.");
     for condition in &view.conditions {
         let labels = [("type", condition.condition.as_str()), ("status", condition.status.as_str())];
-        page.sample("nodewell_condition", &labels, 1.0);
+        exposition.sample("nodewell_condition", &labels, 1.0);
     }
-    page.metric("nodewell_active_problems", Kind::Gauge, "Active problems of each condition.");
+    exposition.metric("nodewell_active_problems", Kind::Gauge, "Active problems of each condition.");
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
-        page.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
+        exposition.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
     }
-    write_devices(page, &view.hardware);
+    write_devices(exposition, &view.hardware);
 }
 
 /// A state that no device of a class is in any more is not there: `ok` always is.
-fn write_devices(page: &mut Page, hardware: &[HardwareView]) {
-    page.metric("nodewell_devices", Kind::Gauge, "Devices of each class by state; `ok` as far as is known.");
+fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
+    exposition.metric("nodewell_devices", Kind::Gauge, "Devices of each class by state; `ok` as far as is known.");
     for HardwareView { class, well, states, .. } in hardware {
         let states = states.iter().map(|(state, count)| (state.as_str(), *count));
         for (state, count) in [("ok", *well)].into_iter().chain(states) {
-            page.sample("nodewell_devices", &[("class", class), ("state", state)], count.into());
+            exposition.sample("nodewell_devices", &[("class", class), ("state", state)], count.into());
         }
     }
 }
 
 /// Like Node Problem Detector, every reason that a rule could find is there from the start, with 0. Not those that a
 /// table decides, hundreds of them, nor gauges of hardware that the node may not have.
-fn write_problems(page: &mut Page, shown: &Shown) {
-    let mut tallies = shown.board.tallies();
+fn write_problems(exposition: &mut Exposition, shown: &Shown) {
+    let mut tallies = shown.shared_state.tallies();
     let rules = shown.rules.borrow();
     let plain = || rules.rules.iter().filter(|rule| rule.decoder.is_none());
     for rule in plain() {
@@ -52,13 +52,13 @@ fn write_problems(page: &mut Page, shown: &Shown) {
         gauges.extend(rule.condition.clone().map(|condition| ((condition, rule.reason.clone()), false)));
     }
     gauges.extend(tallies.gauges.into_iter().map(|gauge| ((gauge.condition, gauge.reason), gauge.active)));
-    page.metric("problem_counter", Kind::Counter, "How often each reason was seen.");
+    exposition.metric("problem_counter", Kind::Counter, "How often each reason was seen.");
     for (reason, total) in &tallies.raised {
-        page.sample("problem_counter", &[("reason", reason.as_str())], precise(*total));
+        exposition.sample("problem_counter", &[("reason", reason.as_str())], precise(*total));
     }
-    page.metric("problem_gauge", Kind::Gauge, "1 while the problem is there, 0 once it has ended.");
+    exposition.metric("problem_gauge", Kind::Gauge, "1 while the problem is there, 0 once it has ended.");
     for ((condition, reason), active) in &gauges {
         let labels = [("reason", reason.as_str()), ("type", condition.as_str())];
-        page.sample("problem_gauge", &labels, f64::from(u8::from(*active)));
+        exposition.sample("problem_gauge", &labels, f64::from(u8::from(*active)));
     }
 }

@@ -2,20 +2,24 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::page::{Kind, Page, precise};
+use super::exposition::{Exposition, Kind, precise};
 use crate::socket::Counters;
 
-pub(super) fn write(page: &mut Page, counters: &Counters) {
-    page.metric("nodewell_socket_requests_total", Kind::Counter, "Requests answered on the local socket.");
-    page.sample("nodewell_socket_requests_total", &[], precise(counters.requests.load(Relaxed)));
-    page.metric("nodewell_socket_refused_total", Kind::Counter, "Connections turned away, by the bound they hit.");
+pub(super) fn write(exposition: &mut Exposition, counters: &Counters) {
+    exposition.metric("nodewell_socket_requests_total", Kind::Counter, "Requests answered on the local socket.");
+    exposition.sample("nodewell_socket_requests_total", &[], precise(counters.requests.load(Relaxed)));
+    exposition.metric(
+        "nodewell_socket_refused_total",
+        Kind::Counter,
+        "Connections turned away, by the bound they hit.",
+    );
     for (bound, refused) in [("all", &counters.refused.all), ("peer", &counters.refused.peer)] {
-        page.sample("nodewell_socket_refused_total", &[("bound", bound)], precise(refused.load(Relaxed)));
+        exposition.sample("nodewell_socket_refused_total", &[("bound", bound)], precise(refused.load(Relaxed)));
     }
-    page.metric("nodewell_reports_total", Kind::Counter, "Reports on the local socket, by what became of them.");
+    exposition.metric("nodewell_reports_total", Kind::Counter, "Reports on the local socket, by what became of them.");
     for (result, total) in counters.reports.by_result() {
-        page.sample("nodewell_reports_total", &[("result", result)], precise(total));
+        exposition.sample("nodewell_reports_total", &[("result", result)], precise(total));
     }
-    page.metric("nodewell_socket_broken_total", Kind::Counter, "Connections that stalled or were not HTTP.");
-    page.sample("nodewell_socket_broken_total", &[], precise(counters.broken.load(Relaxed)));
+    exposition.metric("nodewell_socket_broken_total", Kind::Counter, "Connections that stalled or were not HTTP.");
+    exposition.sample("nodewell_socket_broken_total", &[], precise(counters.broken.load(Relaxed)));
 }

@@ -18,16 +18,16 @@ use std::{
 use nodewell_checks::statistics::{Reading, disk::Queues, host::Host};
 use nodewell_rules::npd::stats::SystemStats;
 
-use super::page::Page;
+use super::exposition::Exposition;
 use filesystems::{Filesystems, Mounts};
 
 /// Two servers that scrape together see one reading.
 const SAME_FOR: Duration = Duration::from_secs(1);
-/// A healthy node's filesystems answer within microseconds; a page without the newest of them is better than none.
+/// A healthy node's filesystems answer within microseconds; an exposition without the newest of them is better than none.
 const PATIENCE: Duration = Duration::from_millis(250);
 const PROC: &str = "/proc";
 
-/// What lives from one page to the next.
+/// What lives from one scrape to the next.
 #[derive(Debug)]
 pub struct Statistics {
     /// Where our own are read, if they are shown.
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl State {
-    /// Stores what the next page needs for an average.
+    /// Stores what the next scrape needs for an average.
     fn queue_lengths(&mut self, monitor: &SystemStats, look: &Look, now: Instant) -> Vec<(String, f64)> {
         if monitor.metrics.iter().all(|metric| metric.id != "disk/avg_queue_len") {
             return Vec::new();
@@ -57,7 +57,7 @@ impl State {
     }
 }
 
-/// What one page is made from.
+/// What one exposition is made from.
 struct Look {
     reading: Reading,
     mounts: Arc<Mounts>,
@@ -81,7 +81,7 @@ impl Statistics {
         }
     }
 
-    /// The part of the page that is about the node; `monitors` are those of the rules in force.
+    /// The part of the exposition that is about the node; `monitors` are those of the rules in force.
     pub async fn text(&self, monitors: &[SystemStats]) -> String {
         if let Some((at, text)) = &self.state.borrow().last
             && at.elapsed() < SAME_FOR
@@ -111,12 +111,12 @@ impl Statistics {
     }
 
     fn write(&self, monitors: &[SystemStats], looks: &[Look], now: Instant) -> String {
-        let mut page = Page::default();
+        let mut exposition = Exposition::default();
         let spaces = self.filesystems.spaces();
         let look_at = |root: &Path| looks.iter().find(|look| look.reading.root() == root);
         if let Some(look) = self.own.as_deref().and_then(look_at) {
             let seen = own::Seen { look, host: &self.host, spaces: &spaces, ticks_per_second: self.ticks_per_second };
-            own::write(&mut page, &seen, self.filesystems.hanging());
+            own::write(&mut exposition, &seen, self.filesystems.hanging());
         }
         let mut state = self.state.borrow_mut();
         state.queues.retain(|file, _| monitors.iter().any(|monitor| monitor.location.file == *file));
@@ -124,8 +124,8 @@ impl Statistics {
             let Some(look) = look_at(&monitor.proc) else { continue };
             let queues = state.queue_lengths(monitor, look, now);
             let (host, spaces, ticks_per_second) = (&self.host, &spaces, self.ticks_per_second);
-            npd::write(&mut page, &npd::Seen { monitor, look, host, spaces, queues, ticks_per_second });
+            npd::write(&mut exposition, &npd::Seen { monitor, look, host, spaces, queues, ticks_per_second });
         }
-        page.into_text()
+        exposition.into_text()
     }
 }

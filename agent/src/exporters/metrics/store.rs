@@ -1,13 +1,13 @@
 //! What is saved on the disk, and what waits for it.
 
-use super::page::{Kind, Page, precise};
+use super::exposition::{Exposition, Kind, precise};
 use crate::store::Store;
 
-pub(super) fn write(page: &mut Page, store: &Store) {
+pub(super) fn write(exposition: &mut Exposition, store: &Store) {
     let stats = store.stats();
-    page.metric("nodewell_store_up", Kind::Gauge, "1 while what the agent knows is kept on the disk.");
+    exposition.metric("nodewell_store_up", Kind::Gauge, "1 while what the agent knows is kept on the disk.");
     let up = store.watch().borrow().save_error.is_none();
-    page.sample("nodewell_store_up", &[], f64::from(u8::from(up)));
+    exposition.sample("nodewell_store_up", &[], f64::from(u8::from(up)));
     let counters = [
         ("nodewell_store_transactions_total", "Transactions that the disk has taken.", stats.transactions),
         ("nodewell_store_rows_total", "Rows written in them.", stats.rows),
@@ -16,13 +16,13 @@ pub(super) fn write(page: &mut Page, store: &Store) {
         ("nodewell_store_corruptions_total", "Damaged files that were moved aside.", stats.corruptions),
     ];
     for (name, help, total) in counters {
-        page.metric(name, Kind::Counter, help);
-        page.sample(name, &[], precise(total));
+        exposition.metric(name, Kind::Counter, help);
+        exposition.sample(name, &[], precise(total));
     }
-    page.metric("nodewell_store_waiting_rows", Kind::Gauge, "Rows that wait to be written.");
-    page.sample("nodewell_store_waiting_rows", &[], precise(stats.waiting_rows));
-    page.metric("nodewell_store_waiting_bytes", Kind::Gauge, "Memory that they take.");
-    page.sample("nodewell_store_waiting_bytes", &[], precise(stats.waiting_bytes));
-    page.metric("nodewell_store_oldest_waiting_seconds", Kind::Gauge, "Since when the oldest of them waits.");
-    page.sample("nodewell_store_oldest_waiting_seconds", &[], stats.oldest_waiting.as_secs_f64());
+    exposition.metric("nodewell_store_waiting_rows", Kind::Gauge, "Rows that wait to be written.");
+    exposition.sample("nodewell_store_waiting_rows", &[], precise(stats.waiting_rows));
+    exposition.metric("nodewell_store_waiting_bytes", Kind::Gauge, "Memory that they take.");
+    exposition.sample("nodewell_store_waiting_bytes", &[], precise(stats.waiting_bytes));
+    exposition.metric("nodewell_store_oldest_waiting_seconds", Kind::Gauge, "Since when the oldest of them waits.");
+    exposition.sample("nodewell_store_oldest_waiting_seconds", &[], stats.oldest_waiting.as_secs_f64());
 }

@@ -1,4 +1,4 @@
-//! A served socket with a board full of everything, and raw conversations with it.
+//! A served socket with a shared state full of everything, and raw conversations with it.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,13 +17,13 @@ use tokio::{
 };
 
 use super::super::{Access, Api, Counters, Grants, Injector, Limits, bind, serve};
-use crate::board::{Board, Command};
+use crate::shared_state::{Command, SharedState};
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 pub(super) struct Fixture {
     pub(super) path: PathBuf,
-    pub(super) board: Board,
+    pub(super) shared_state: SharedState,
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) counters: Arc<Counters>,
     _folder: TempDir,
@@ -58,20 +58,20 @@ impl Fixture {
     pub(super) fn start(limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nodewell.sock");
-        let (board, commands) = Board::new("node-1");
+        let (shared_state, commands) = SharedState::new("node-1");
         let counters = Arc::new(Counters::default());
-        let api = api(&board);
+        let api = api(&shared_state);
         let listener = bind(&path).unwrap();
         let server = tokio::spawn(serve(listener, api, (limits, Arc::clone(&counters)), std::future::pending()));
-        Self { path, board, commands, counters, _folder: folder, _server: server }
+        Self { path, shared_state, commands, counters, _folder: folder, _server: server }
     }
 
     /// With an account that has every field in use.
     pub(super) fn full() -> Self {
         let fixture = Self::start(Limits::default());
-        fixture.board.publish(view());
-        fixture.board.set_apiserver(view().apiserver);
-        fixture.board.events().extend([event(1), event(2)]);
+        fixture.shared_state.publish(view());
+        fixture.shared_state.set_apiserver(view().apiserver);
+        fixture.shared_state.events().extend([event(1), event(2)]);
         fixture
     }
 
@@ -109,10 +109,10 @@ impl Fixture {
     }
 }
 
-pub(super) fn api(board: &Board) -> Api {
+pub(super) fn api(shared_state: &SharedState) -> Api {
     let grants = tokio::sync::watch::Sender::new(Arc::new(Grants::default())).subscribe();
     let access = Access { grants, rate: Limits::default().rate };
-    Api::new(board.clone(), Arc::new(OneRule), access, &["events-follow", "clear", "inject"])
+    Api::new(shared_state.clone(), Arc::new(OneRule), access, &["events-follow", "clear", "inject"])
 }
 
 pub(super) async fn read_all(stream: &mut UnixStream) -> String {

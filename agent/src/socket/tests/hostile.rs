@@ -117,7 +117,7 @@ async fn a_half_closed_request_is_no_harm() {
 async fn a_reader_that_stalls_loses_its_connection() {
     let fixture = Fixture::start(short());
     // More than any socket buffer takes.
-    fixture.board.events().extend((1..=4000).map(event));
+    fixture.shared_state.events().extend((1..=4000).map(event));
     let mut stalled = fixture.connect().await;
     stalled.write_all(b"GET /v1/events?limit=4000 HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     read_until(&mut stalled, "200 OK").await;
@@ -128,7 +128,7 @@ async fn a_reader_that_stalls_loses_its_connection() {
 #[tokio::test]
 async fn a_follower_that_does_not_read_is_dropped() {
     let fixture = Fixture::start(short());
-    fixture.board.events().extend((1..=4000).map(event));
+    fixture.shared_state.events().extend((1..=4000).map(event));
     let mut stalled = fixture.connect().await;
     stalled.write_all(b"GET /v1/events?follow=true&after=0 HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     read_until(&mut stalled, "200 OK").await;
@@ -143,7 +143,7 @@ async fn a_quiet_follower_is_kept() {
     read_until(&mut follower, "\r\n\r\n").await;
     // An idle connection that came later is gone by now; the follower is not.
     read_all(&mut fixture.connect().await).await;
-    fixture.board.events().extend([event(1)]);
+    fixture.shared_state.events().extend([event(1)]);
     read_until(&mut follower, r#"{"id":1,"#).await;
 }
 

@@ -6,7 +6,7 @@ use nodewell_client::Client;
 use nodewell_model::{api::VersionView, view::DaemonState};
 use serde_json::{Value, json};
 
-use crate::board::Command;
+use crate::shared_state::Command;
 
 use super::{
     super::{Limits, peer::Peer, route},
@@ -54,7 +54,7 @@ async fn every_answer_keeps_its_promised_shape() {
 #[tokio::test]
 async fn the_account_of_refusals_keeps_its_promised_shape() {
     let fixture = Fixture::full();
-    let (api, limits) = (api(&fixture.board), Limits::default());
+    let (api, limits) = (api(&fixture.shared_state), Limits::default());
     let ask = |peer: std::sync::Arc<Peer>, method, path| {
         let (api, limits) = (&api, &limits);
         async move {
@@ -106,7 +106,7 @@ async fn readiness_names_who_is_missing() {
 
     let mut account = view();
     account.daemons.push(daemon("raid-monitor", DaemonState::Dead));
-    fixture.board.publish(account);
+    fixture.shared_state.publish(account);
     let (code, answer) = fixture.get("/readyz").await;
     assert_eq!((code, &answer["waiting"][0]), (503, &json!("raid-monitor ended")));
     assert_eq!(fixture.get("/healthz").await.0, 503);
@@ -114,12 +114,12 @@ async fn readiness_names_who_is_missing() {
     let mut account = view();
     account.daemons.push(daemon("raid-monitor", DaemonState::Starting));
     account.daemons.push(daemon("others@unit", DaemonState::Stale));
-    fixture.board.publish(account);
+    fixture.shared_state.publish(account);
     assert_eq!((fixture.get("/readyz").await.0, fixture.get("/healthz").await.0), (503, 200));
 
     let mut account = view();
     account.daemons.push(daemon("raid-monitor", DaemonState::Blind));
-    fixture.board.publish(account);
+    fixture.shared_state.publish(account);
     assert_eq!((fixture.get("/readyz").await.0, fixture.get("/healthz").await.0), (200, 200));
 }
 
@@ -130,7 +130,7 @@ fn ids(answer: &Value) -> Vec<u64> {
 #[tokio::test]
 async fn events_are_paged_forward_and_cut_to_the_newest() {
     let fixture = Fixture::start(Limits::default());
-    fixture.board.events().extend((1..=10).map(event));
+    fixture.shared_state.events().extend((1..=10).map(event));
     for (target, expected) in [
         ("/v1/events", (1..=10).collect()),
         ("/v1/events?limit=2", vec![9, 10]),
@@ -161,11 +161,11 @@ async fn bad_parameters_are_named() {
 #[tokio::test]
 async fn a_follower_gets_old_events_then_new_ones() {
     let fixture = Fixture::start(Limits::default());
-    fixture.board.events().extend((1..=3).map(event));
+    fixture.shared_state.events().extend((1..=3).map(event));
     let mut lines = Client::new(&fixture.path).follow("/v1/events?follow=true&after=1").await.unwrap();
     for id in [2, 3, 4] {
         if id == 4 {
-            fixture.board.events().extend([event(4)]);
+            fixture.shared_state.events().extend([event(4)]);
         }
         let line: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
         assert_eq!(line["id"], id);
@@ -175,14 +175,14 @@ async fn a_follower_gets_old_events_then_new_ones() {
 #[tokio::test]
 async fn a_follower_without_after_starts_now() {
     let fixture = Fixture::start(Limits::default());
-    fixture.board.events().extend((1..=3).map(event));
+    fixture.shared_state.events().extend((1..=3).map(event));
     let mut stream = fixture.connect().await;
     tokio::io::AsyncWriteExt::write_all(&mut stream, b"GET /v1/events?follow HTTP/1.1\r\nHost: x\r\n\r\n")
         .await
         .unwrap();
     let head = read_until(&mut stream, "\r\n\r\n").await;
     assert!(head.contains("transfer-encoding: chunked"), "{head}");
-    fixture.board.events().extend([event(4)]);
+    fixture.shared_state.events().extend([event(4)]);
     let line = read_until(&mut stream, "}\n").await;
     assert!(line.contains(r#"{"id":4,"#), "{line}");
 }
@@ -246,7 +246,7 @@ async fn an_unknown_reason_is_not_injected() {
 #[tokio::test]
 async fn an_ordinary_user_reads_and_changes_nothing() {
     let fixture = Fixture::full();
-    let (api, limits) = (api(&fixture.board), Limits::default());
+    let (api, limits) = (api(&fixture.shared_state), Limits::default());
     let stranger = Peer::user(u32::MAX - 1);
     for (method, target, code) in [("GET", "/v1/status", 200), ("POST", "/v1/clear", 403), ("POST", "/v1/inject", 403)]
     {

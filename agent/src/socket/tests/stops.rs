@@ -16,7 +16,7 @@ use super::{
     super::{Limits, bind, serve},
     fixture::{DEADLINE, api, body_of, read_all, read_until},
 };
-use crate::board::{Board, Command};
+use crate::shared_state::{Command, SharedState};
 
 struct Served {
     _folder: TempDir,
@@ -29,11 +29,11 @@ struct Served {
 fn start() -> Served {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
-    let (board, commands) = Board::new("node-1");
+    let (shared_state, commands) = SharedState::new("node-1");
     let (stop, stopped) = oneshot::channel::<()>();
     let listener = bind(&path).unwrap();
     let limits = (Limits::default(), Arc::default());
-    let server = tokio::spawn(serve(listener, api(&board), limits, async { _ = stopped.await }));
+    let server = tokio::spawn(serve(listener, api(&shared_state), limits, async { _ = stopped.await }));
     Served { _folder: folder, path, commands, stop, server }
 }
 

@@ -12,7 +12,7 @@ use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status, Subje
 use super::{super::Ledger, ReportRefusal, by_subject, named, roster::principal};
 use crate::{
     Refusal,
-    page::Page,
+    condition::ConditionState,
     reporter::{Held, Reporter},
 };
 
@@ -73,33 +73,33 @@ impl Ledger {
     }
 
     fn admit_condition<'a>(&self, draft: &mut Draft<'a>, name: &'a str, condition: &Condition) -> Result<(), Refusal> {
-        let Some(page) = self.pages.get(&condition.condition) else {
+        let Some(state) = self.states.get(&condition.condition) else {
             return Err(Refusal::UnknownCondition(condition.condition.clone()));
         };
         let key = condition.subject_key().problem(condition.reason.clone());
-        if condition.status != ConditionStatus::True || claims(page, &key, name) {
+        if condition.status != ConditionStatus::True || claims(state, &key, name) {
             return Ok(());
         }
         let claimants = draft.claims.entry(key.clone()).or_default();
         claimants.insert(name);
-        if page.problems.get(&key).map_or(0, |problem| problem.claims.len()) + claimants.len() > self.limits.claims {
+        if state.problems.get(&key).map_or(0, |problem| problem.claims.len()) + claimants.len() > self.limits.claims {
             return Err(Refusal::TooManySources(key.reason));
         }
-        self.admit_problem(draft, page, &key)
+        self.admit_problem(draft, state, &key)
     }
 
-    fn admit_problem(&self, draft: &Draft<'_>, page: &Page, key: &ProblemKey) -> Result<(), Refusal> {
+    fn admit_problem(&self, draft: &Draft<'_>, state: &ConditionState, key: &ProblemKey) -> Result<(), Refusal> {
         let is_new =
-            |key: &&ProblemKey| !self.pages.get(&key.condition).is_some_and(|page| page.problems.contains_key(*key));
+            |key: &&ProblemKey| !self.states.get(&key.condition).is_some_and(|state| state.problems.contains_key(*key));
         let new: Vec<&ProblemKey> = draft.claims.keys().filter(is_new).collect();
         let alike = new.iter().filter(|new| (&new.condition, &new.reason) == (&key.condition, &key.reason));
-        let subjects = page.tallies.get(&key.reason).map_or(0, |tally| tally.subjects);
+        let subjects = state.tallies.get(&key.reason).map_or(0, |tally| tally.subjects);
         if self.problems() + new.len() > self.limits.problems || subjects + alike.count() > self.limits.subjects {
             return Err(Refusal::TooManyProblems);
         }
         let mut reasons: BTreeSet<&Name> =
             new.iter().filter(|new| new.condition == key.condition).map(|new| &new.reason).collect();
-        reasons.extend(page.tallies.iter().filter(|(_, tally)| tally.problems > 0).map(|(reason, _)| reason));
+        reasons.extend(state.tallies.iter().filter(|(_, tally)| tally.problems > 0).map(|(reason, _)| reason));
         if reasons.len() > self.limits.reasons {
             return Err(Refusal::TooManyReasons(key.condition.clone()));
         }
@@ -163,7 +163,7 @@ fn speak(spoken: &mut Held, status: &Status) {
     }
 }
 
-fn claims(page: &Page, key: &ProblemKey, name: &str) -> bool {
-    let problem = page.problems.get(key);
+fn claims(state: &ConditionState, key: &ProblemKey, name: &str) -> bool {
+    let problem = state.problems.get(key);
     problem.is_some_and(|problem| problem.claims.keys().any(|claimant| *claimant.source == *name && !claimant.test))
 }

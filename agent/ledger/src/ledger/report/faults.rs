@@ -9,7 +9,7 @@ use nodewell_model::{Finding, FindingKind, Guard, ProblemKey, Severity, SubjectK
 use super::{super::Ledger, Entry, Word};
 use crate::{
     claim::{Lasting, Restated, Restatement},
-    page::Cause,
+    condition::Cause,
 };
 
 impl Ledger {
@@ -44,9 +44,9 @@ impl Ledger {
     }
 
     fn claim_reported(&mut self, word: &Word<'_>, (n, condition): Entry<'_>, key: &ProblemKey) {
-        let Some(page) = self.pages.get_mut(&key.condition) else { return };
+        let Some(state) = self.states.get_mut(&key.condition) else { return };
         // Admitted before: this only makes room for the reason.
-        if page.admit(key, &word.claimant(), &self.limits).is_err() {
+        if state.admit(key, &word.claimant(), &self.limits).is_err() {
             return;
         }
         let finding = Finding {
@@ -75,7 +75,7 @@ impl Ledger {
     }
 
     fn note_claim(&mut self, word: &Word<'_>, transition: Timestamp, key: &ProblemKey) {
-        let problem = self.pages.get_mut(&key.condition).and_then(|page| page.problems.get_mut(key));
+        let problem = self.states.get_mut(&key.condition).and_then(|state| state.problems.get_mut(key));
         if let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&word.claimant())) {
             claim.transition = Some(transition);
         }
@@ -85,8 +85,8 @@ impl Ledger {
     }
 
     fn restate(&mut self, word: &Word<'_>, (_, condition): Entry<'_>, key: &ProblemKey) {
-        let Some(page) = self.pages.get_mut(&key.condition) else { return };
-        let problem = page.problems.get_mut(key);
+        let Some(state) = self.states.get_mut(&key.condition) else { return };
+        let problem = state.problems.get_mut(key);
         let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&word.claimant())) else { return };
         let said = Restated {
             transition: condition.transition,
@@ -100,7 +100,7 @@ impl Ledger {
             return;
         }
         let again = claim.count - before;
-        page.settle(&self.daemons, Cause::Record(condition.transition.min(word.now.wall)));
+        state.settle(&self.daemons, Cause::Record(condition.transition.min(word.now.wall)));
         if again > 0 {
             self.count_reason(&key.reason, again);
         }

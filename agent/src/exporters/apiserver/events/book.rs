@@ -1,5 +1,5 @@
-//! What the lane of Events knows: its series, how far the board's log was received, which Node it is about. Pure: it
-//! yields the rows that a store shall save, and takes back those that an earlier run left.
+//! What the lane of Events knows: its series, how far the shared state's log was received, which Node it is about. Pure:
+//! it yields the rows that a store shall save, and takes back those that an earlier run left.
 //!
 //! The ledger puts a row for every record it reports; the book strikes it with the very rows that count the record. So
 //! in whatever state the store comes back, a record either has a row of its own or is counted in a series.
@@ -24,7 +24,7 @@ const NODE_UID: &str = "node-uid";
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) aggregate: Aggregate,
-    /// The newest record of the board's log that was received; 0 while there is none of this run.
+    /// The newest record of the shared state's log that was received; 0 while there is none of this run.
     cursor: u64,
     /// The newest record that was received, of whatever run.
     taken_in: u64,
@@ -38,7 +38,7 @@ pub(super) struct Book {
     notes_changed: bool,
 }
 
-/// A batch of the board's log.
+/// A batch of the shared state's log.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) records: Vec<EventRecord>,

@@ -4,7 +4,7 @@ use nodewell_model::{BootId, EventRecord, Origin, Severity, view::ApiserverState
 use serde_json::json;
 
 use super::*;
-use crate::{board::EVENT_LOG_LIMIT, exporters::apiserver::Verb};
+use crate::{exporters::apiserver::Verb, shared_state::EVENT_LOG_LIMIT};
 
 pub(super) const EVENTS: &str = "POST /api/v1/namespaces/default/events";
 pub(super) const COUNTS: &str = "PATCH /api/v1/namespaces/default/events/";
@@ -44,7 +44,7 @@ pub(super) async fn settled(bench: &Bench) {
 async fn an_event_names_the_node_and_keeps_its_own_times() {
     let server = Server::start().await;
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
     let event = server.events().remove(0);
     let name = event["metadata"]["name"].as_str().unwrap();
@@ -65,9 +65,9 @@ async fn an_event_names_the_node_and_keeps_its_own_times() {
 async fn repetitions_become_a_count_on_the_same_event() {
     let server = Server::start().await;
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
-    bench.board.events().extend((2..=1000).map(|id| EventRecord { count: 2, ..record(id, "IOError") }));
+    bench.shared_state.events().extend((2..=1000).map(|id| EventRecord { count: 2, ..record(id, "IOError") }));
     server.until("counted", |server| server.events()[0]["count"] == 1999).await;
     assert_eq!(server.events().len(), 1);
     let patch = &server.seen(COUNTS)[0];
@@ -79,10 +79,10 @@ async fn repetitions_become_a_count_on_the_same_event() {
 async fn a_post_whose_answer_was_lost_makes_no_second_event() {
     let server = Server::start().await;
     let first = bench(&server);
-    first.board.events().extend([record(1, "IOError")]);
+    first.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
     let again = bench(&server);
-    again.board.events().extend([record(1, "IOError")]);
+    again.shared_state.events().extend([record(1, "IOError")]);
     server.until("asked twice", |server| server.seen(EVENTS).len() == 2).await;
     settled(&again).await;
     assert_eq!((server.events().len(), again.stats.dropped_events()), (1, 0));
@@ -96,9 +96,9 @@ async fn events_of_an_outage_go_out_in_order_when_the_server_is_back() {
     server.stop().await;
     let reasons = ["KernelOops", "IOError", "TaskHung", "AtaError"];
     let records = |from: usize| (from..from + 2).map(|n| record(n as u64 + 1, reasons[n]));
-    bench.board.events().extend(records(0));
+    bench.shared_state.events().extend(records(0));
     bench.until("failing", |view| view.state == ApiserverState::Failing && view.undelivered == 2).await;
-    bench.board.events().extend(records(2));
+    bench.shared_state.events().extend(records(2));
     server.start_again().await;
     server.until("all", |server| server.events().len() == 4).await;
     let sent: Vec<_> = server.seen(EVENTS).iter().map(|seen| seen.body["reason"].clone()).collect();
@@ -112,7 +112,7 @@ async fn forbidden_events_do_not_stop_conditions() {
     let server = Server::start().await;
     server.script(EVENTS, std::iter::repeat_n(Reply::Status(403, json!({"message": "no"})), 1000));
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     let view = bench.until("failing", |view| view.state == ApiserverState::Failing).await;
     assert!(view.message.contains("grant `create` and `patch` on `events` in namespace \"default\""), "{view:?}");
     bench.say(&[("A", ConditionStatus::True)]);
@@ -130,24 +130,24 @@ async fn forbidden_conditions_do_not_stop_events() {
     let server = Server::start().await;
     server.script("/nodes/", std::iter::repeat_n(Reply::Status(403, json!({"message": "no"})), 1000));
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
     assert_eq!(server.events()[0]["involvedObject"]["uid"], "n1");
-    assert_eq!(bench.board.view().apiserver.state, ApiserverState::Failing);
+    assert_eq!(bench.shared_state.view().apiserver.state, ApiserverState::Failing);
 }
 
 #[tokio::test]
 async fn a_node_created_again_gets_events_of_its_own() {
     let server = Server::start().await;
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
     server.set_uid("uid-2");
     settled(&bench).await;
-    let before = bench.board.view().apiserver.last_success;
+    let before = bench.shared_state.view().apiserver.last_success;
     bench.say(&[("A", ConditionStatus::True)]);
     bench.until("the answer was read", |view| view.last_success > before).await;
-    bench.board.events().extend([EventRecord { subject: Some("sdb".into()), ..record(2, "IOError") }]);
+    bench.shared_state.events().extend([EventRecord { subject: Some("sdb".into()), ..record(2, "IOError") }]);
     server.until("the second event", |server| server.events().len() == 2).await;
     let uids: Vec<_> = server.seen(EVENTS).iter().map(|seen| seen.body["involvedObject"]["uid"].clone()).collect();
     assert_eq!(uids, ["uid-1", "uid-2"]);
@@ -159,7 +159,7 @@ async fn an_event_the_server_refuses_is_dropped_counted_and_blocks_nothing() {
         let server = Server::start().await;
         server.script(EVENTS, [Reply::Status(code, json!({"message": "bad"}))]);
         let mut bench = bench(&server);
-        bench.board.events().extend([EventRecord { count: 5, ..record(1, "IOError") }, record(2, "AtaError")]);
+        bench.shared_state.events().extend([EventRecord { count: 5, ..record(1, "IOError") }, record(2, "AtaError")]);
         server.until("the next one", |server| server.events().len() == 1).await;
         assert_eq!((server.events()[0]["reason"].as_str(), bench.stats.dropped_events()), (Some("AtaError"), 5));
         bench.stop().await;
@@ -171,13 +171,13 @@ async fn refused_events_are_said_until_one_is_taken() {
     let server = Server::start().await;
     server.script(EVENTS, [Reply::Status(422, json!({"message": "too long"}))]);
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     let refused = |view: &ApiserverView| view.state == ApiserverState::Failing && view.undelivered == 0;
     let view = bench.until("the refusal is said", refused).await;
     assert_eq!(view.message, "the newest Event is lost: the API server refused it (422): too long");
     bench.say(&[("A", ConditionStatus::True)]);
     server.until("conditions go on", |server| server.seen("/nodes/").len() >= 2).await;
-    bench.board.events().extend([record(2, "AtaError")]);
+    bench.shared_state.events().extend([record(2, "AtaError")]);
     server.until("the next one", |server| server.events().len() == 1).await;
     settled(&bench).await;
 }
@@ -195,7 +195,7 @@ async fn every_passing_failure_is_tried_again_until_the_event_is_there() {
     let server = Server::start().await;
     server.script(EVENTS, replies);
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
     settled(&bench).await;
     let created: u64 = bench.stats.requests().iter().filter(|(verb, ..)| *verb == Verb::CreateEvent).map(|r| r.2).sum();
@@ -206,12 +206,12 @@ async fn every_passing_failure_is_tried_again_until_the_event_is_there() {
 async fn an_event_that_expired_on_the_server_is_made_again() {
     let server = Server::start().await;
     let bench = bench(&server);
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
     settled(&bench).await;
     server.script(COUNTS, [Reply::Status(404, json!({"message": "no such event"}))]);
     server.script(EVENTS, [Reply::Status(201, json!({}))]);
-    bench.board.events().extend([record(2, "IOError")]);
+    bench.shared_state.events().extend([record(2, "IOError")]);
     server.until("made again", |server| server.seen(EVENTS).len() == 2).await;
     assert_eq!(server.seen(EVENTS)[1].body["count"], 2);
 }
@@ -219,11 +219,11 @@ async fn an_event_that_expired_on_the_server_is_made_again() {
 #[tokio::test]
 async fn what_fell_out_of_the_ring_before_we_came_is_counted() {
     let server = Server::start().await;
-    let (board, _commands) = Board::new("n1");
+    let (shared_state, _commands) = SharedState::new("n1");
     let in_the_ring = EVENT_LOG_LIMIT as u64;
-    board.events().extend((1..=100 + in_the_ring).map(|id| record(id, "IOError")));
+    shared_state.events().extend((1..=100 + in_the_ring).map(|id| record(id, "IOError")));
     let bench = bench(&server);
-    bench.board.events().extend(board.events().since(0, EVENT_LOG_LIMIT));
+    bench.shared_state.events().extend(shared_state.events().since(0, EVENT_LOG_LIMIT));
     server.until("the event", |server| server.events().len() == 1).await;
     settled(&bench).await;
     assert_eq!((server.events()[0]["count"].as_u64(), bench.stats.dropped_events()), (Some(in_the_ring), 100));
@@ -233,7 +233,7 @@ async fn what_fell_out_of_the_ring_before_we_came_is_counted() {
 async fn ids_that_go_on_from_an_earlier_run_are_no_loss() {
     let server = Server::start().await;
     let bench = bench(&server);
-    bench.board.events().extend([record(101, "IOError"), record(205, "IOError")]);
+    bench.shared_state.events().extend([record(101, "IOError"), record(205, "IOError")]);
     server.until("counted", |server| server.events().first().is_some_and(|event| event["count"] == 2)).await;
     assert_eq!(bench.stats.dropped_events(), 0);
 }
@@ -243,7 +243,7 @@ async fn an_event_just_before_the_end_is_still_sent() {
     let server = Server::start().await;
     let mut bench = bench(&server);
     settled(&bench).await;
-    bench.board.events().extend([record(1, "AgentStopped")]);
+    bench.shared_state.events().extend([record(1, "AgentStopped")]);
     bench.stop().await;
     assert_eq!(server.events().len(), 1);
 }

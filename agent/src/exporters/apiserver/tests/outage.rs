@@ -27,7 +27,7 @@ async fn a_quiet_node_that_is_another_is_told_everything_at_the_next_event() {
     let doubtful_after = Duration::ZERO;
     let bench = connected(&server, ApiserverConfig { doubtful_after, ..config(server.kubeconfig()) }).await;
     server.set_uid("uid-2");
-    bench.board.events().extend([super::events::record(1, "IOError")]);
+    bench.shared_state.events().extend([super::events::record(1, "IOError")]);
     server.until("all is reported again", |server| told(server).len() == 2).await;
     let stated = |list: &Value| list.as_array().unwrap().iter().map(|one| one["status"].clone()).collect::<Vec<_>>();
     assert_eq!(stated(&told(&server)[1]), ["True", "False"]);
@@ -37,7 +37,7 @@ async fn a_quiet_node_that_is_another_is_told_everything_at_the_next_event() {
 async fn an_event_about_a_node_just_confirmed_asks_nothing() {
     let server = Server::start().await;
     let bench = connected(&server, config(server.kubeconfig())).await;
-    bench.board.events().extend([super::events::record(1, "IOError")]);
+    bench.shared_state.events().extend([super::events::record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
     assert_eq!(server.seen(NODE).len(), 1);
 }

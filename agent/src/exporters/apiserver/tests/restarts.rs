@@ -13,14 +13,14 @@ use crate::store::{Pace, Store, StoreOptions};
 
 fn bench_on(server: &Server, state: &Path) -> Bench {
     let store = Store::open(StoreOptions { directory: state.to_owned() }).unwrap();
-    let bench = Bench::start_on(Board::with_store("n1", store), Memory::default(), config(server.kubeconfig()));
+    let bench = Bench::start_on(SharedState::with_store("n1", store), Memory::default(), config(server.kubeconfig()));
     bench.say(&[("A", ConditionStatus::False)]);
     bench
 }
 
 /// Ends it as a crash does that comes when everything so far is on the disk; what it leaves there.
 async fn crash(mut bench: Bench, state: &Path) -> TempDir {
-    let store = bench.board.store();
+    let store = bench.shared_state.store();
     assert!(store.is_durable(store.put(Vec::new(), Pace::Now)).await);
     let left = tempfile::tempdir().unwrap();
     for name in ["state.db", "state.db-wal"] {
@@ -31,14 +31,14 @@ async fn crash(mut bench: Bench, state: &Path) -> TempDir {
 }
 
 /// As the ledger does it: saved first, reported then.
-fn tell(board: &Board, record: EventRecord) {
-    keep(board, &record);
-    board.events().extend([record]);
+fn tell(shared_state: &SharedState, record: EventRecord) {
+    keep(shared_state, &record);
+    shared_state.events().extend([record]);
 }
 
-fn keep(board: &Board, record: &EventRecord) {
+fn keep(shared_state: &SharedState, record: &EventRecord) {
     let value = serde_json::to_string(record).ok();
-    board.store().put(vec![Row { table: Table::Events, key: record.id.to_string(), value }], Pace::Soon);
+    shared_state.store().put(vec![Row { table: Table::Events, key: record.id.to_string(), value }], Pace::Soon);
 }
 
 fn reasons(server: &Server) -> Vec<String> {
@@ -49,15 +49,15 @@ fn reasons(server: &Server) -> Vec<String> {
 async fn after_a_panic_nothing_is_told_again_and_counts_go_on() {
     let server = Server::start().await;
     let memory = Memory::default();
-    let mut first = Bench::start_on(Board::new("n1"), memory.clone(), config(server.kubeconfig()));
+    let mut first = Bench::start_on(SharedState::new("n1"), memory.clone(), config(server.kubeconfig()));
     first.say(&[("A", ConditionStatus::False)]);
-    first.board.events().extend([record(1, "IOError")]);
+    first.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
     settled(&first).await;
     first.abort().await;
-    let Bench { board, commands, .. } = first;
-    let second = Bench::start_on((board, commands), memory, config(server.kubeconfig()));
-    second.board.events().extend([record(2, "IOError")]);
+    let Bench { shared_state, commands, .. } = first;
+    let second = Bench::start_on((shared_state, commands), memory, config(server.kubeconfig()));
+    second.shared_state.events().extend([record(2, "IOError")]);
     server.until("counted", |server| server.events()[0]["count"] == 2).await;
     settled(&second).await;
     assert_eq!((server.seen(EVENTS).len(), server.seen(COUNTS).len()), (1, 1));
@@ -69,11 +69,11 @@ async fn after_a_crash_in_an_outage_everything_goes_out_once_and_in_order() {
     server.stop().await;
     let state = tempfile::tempdir().unwrap();
     let first = bench_on(&server, state.path());
-    tell(&first.board, record(2, "IOError"));
-    tell(&first.board, record(3, "AtaError"));
+    tell(&first.shared_state, record(2, "IOError"));
+    tell(&first.shared_state, record(3, "AtaError"));
     first.until("both wait", |view| view.undelivered == 2).await;
     // Older, and reported last: no exporter takes it over any more.
-    keep(&first.board, &EventRecord { id: 4, ..record(1, "KernelOops") });
+    keep(&first.shared_state, &EventRecord { id: 4, ..record(1, "KernelOops") });
     let left = crash(first, state.path()).await;
 
     let second = bench_on(&server, left.path());
@@ -85,7 +85,7 @@ async fn after_a_crash_in_an_outage_everything_goes_out_once_and_in_order() {
     let after = crash(second, left.path()).await;
 
     let third = bench_on(&server, after.path());
-    tell(&third.board, record(5, "AtaError"));
+    tell(&third.shared_state, record(5, "AtaError"));
     server.until("counted", |server| server.events().iter().any(|event| event["count"] == 2)).await;
     settled(&third).await;
     assert_eq!((server.seen(EVENTS).len(), server.seen(COUNTS).len()), (3, 1));
@@ -96,8 +96,8 @@ async fn a_disk_that_takes_nothing_delays_no_event() {
     let server = Server::start().await;
     let state = tempfile::NamedTempFile::new().unwrap();
     let bench = bench_on(&server, state.path());
-    bench.board.events().extend([record(1, "IOError")]);
+    bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
     settled(&bench).await;
-    assert!(bench.board.store().watch().borrow().save_error.is_some());
+    assert!(bench.shared_state.store().watch().borrow().save_error.is_some());
 }

@@ -13,7 +13,7 @@ use nodewell_checks::statistics::{host::Host, space::Space};
 use nodewell_rules::npd::stats::SystemStats;
 
 use super::{
-    super::page::{Kind, Page},
+    super::exposition::{Exposition, Kind},
     Look,
 };
 
@@ -38,13 +38,13 @@ struct Figure {
 
 /// Where a metric's samples go.
 struct Samples<'a> {
-    page: &'a mut Page,
+    exposition: &'a mut Exposition,
     name: &'a str,
 }
 
 impl Samples<'_> {
     fn add(&mut self, labels: &[(&str, &str)], value: f64) {
-        self.page.sample(self.name, labels, value);
+        self.exposition.sample(self.name, labels, value);
     }
 
     /// The only one, if it is known.
@@ -59,11 +59,11 @@ fn figure(id: &str) -> Option<&'static Figure> {
     FIGURES.into_iter().flatten().find(|figure| figure.id == id)
 }
 
-pub(super) fn write(page: &mut Page, seen: &Seen<'_>) {
+pub(super) fn write(exposition: &mut Exposition, seen: &Seen<'_>) {
     for metric in &seen.monitor.metrics {
         let Some(figure) = figure(metric.id) else { continue };
-        page.metric(&metric.name, figure.kind, figure.help);
-        (figure.write)(&mut Samples { page, name: &metric.name }, seen);
+        exposition.metric(&metric.name, figure.kind, figure.help);
+        (figure.write)(&mut Samples { exposition, name: &metric.name }, seen);
     }
 }
 

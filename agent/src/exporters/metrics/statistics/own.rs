@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_checks::statistics::{cpu::Stat, disk::Disk, host::Host, network::Count, space::Space};
 
 use super::{
-    super::page::{Kind, Page, count, precise},
+    super::exposition::{Exposition, Kind, count, precise},
     Look,
     filesystems::Mounted,
 };
@@ -18,36 +18,40 @@ pub(super) struct Seen<'a> {
     pub(super) ticks_per_second: u64,
 }
 
-pub(super) fn write(page: &mut Page, seen: &Seen<'_>, hanging: usize) {
-    write_host(page, seen);
-    write_cpu(page, seen.look.reading.stat(), seen.ticks_per_second);
-    write_memory(page, seen);
-    write_pressure(page, seen);
-    write_disks(page, seen.look.reading.disks());
-    write_network(page, seen);
-    write_filesystems(page, seen);
-    page.metric("nodewell_node_filesystems_hanging", Kind::Gauge, "Filesystems that do not say how full they are.");
-    page.sample("nodewell_node_filesystems_hanging", &[], count(hanging));
-    write_left_out(page, seen);
+pub(super) fn write(exposition: &mut Exposition, seen: &Seen<'_>, hanging: usize) {
+    write_host(exposition, seen);
+    write_cpu(exposition, seen.look.reading.stat(), seen.ticks_per_second);
+    write_memory(exposition, seen);
+    write_pressure(exposition, seen);
+    write_disks(exposition, seen.look.reading.disks());
+    write_network(exposition, seen);
+    write_filesystems(exposition, seen);
+    exposition.metric(
+        "nodewell_node_filesystems_hanging",
+        Kind::Gauge,
+        "Filesystems that do not say how full they are.",
+    );
+    exposition.sample("nodewell_node_filesystems_hanging", &[], count(hanging));
+    write_left_out(exposition, seen);
 }
 
 /// A metric with one sample, or none.
-fn single(page: &mut Page, name: &str, kind: Kind, help: &str, value: Option<f64>) {
+fn single(exposition: &mut Exposition, name: &str, kind: Kind, help: &str, value: Option<f64>) {
     if let Some(value) = value {
-        page.metric(name, kind, help);
-        page.sample(name, &[], value);
+        exposition.metric(name, kind, help);
+        exposition.sample(name, &[], value);
     }
 }
 
-fn write_host(page: &mut Page, seen: &Seen<'_>) {
+fn write_host(exposition: &mut Exposition, seen: &Seen<'_>) {
     let Host { kernel_version, os_version, architecture } = seen.host;
-    page.metric("nodewell_node_info", Kind::Gauge, "1, with what the node runs.");
+    exposition.metric("nodewell_node_info", Kind::Gauge, "1, with what the node runs.");
     let labels =
         [("architecture", &**architecture), ("kernel_version", &**kernel_version), ("os_version", &**os_version)];
-    page.sample("nodewell_node_info", &labels, 1.0);
+    exposition.sample("nodewell_node_info", &labels, 1.0);
     let reading = &seen.look.reading;
     let boot = reading.stat().boot_time_secs.map(precise);
-    single(page, "nodewell_node_boot_time_seconds", Kind::Gauge, "When the node was started, since 1970.", boot);
+    single(exposition, "nodewell_node_boot_time_seconds", Kind::Gauge, "When the node was started, since 1970.", boot);
     let loads = [
         (
             "nodewell_node_load1",
@@ -57,39 +61,49 @@ fn write_host(page: &mut Page, seen: &Seen<'_>) {
         ("nodewell_node_load5", "The same over 5 minutes.", reading.load().map(|load| load.five)),
         ("nodewell_node_load15", "The same over 15 minutes.", reading.load().map(|load| load.fifteen)),
     ];
-    loads.into_iter().for_each(|(name, help, load)| single(page, name, Kind::Gauge, help, load));
+    loads.into_iter().for_each(|(name, help, load)| single(exposition, name, Kind::Gauge, help, load));
 }
 
-fn write_cpu(page: &mut Page, stat: &Stat, ticks_per_second: u64) {
+fn write_cpu(exposition: &mut Exposition, stat: &Stat, ticks_per_second: u64) {
     single(
-        page,
+        exposition,
         "nodewell_node_cpus",
         Kind::Gauge,
         "CPUs online.",
         Some(count(stat.cpus.len())).filter(|cpus| *cpus > 0.0),
     );
-    page.metric("nodewell_node_cpu_seconds_total", Kind::Counter, "Time of all CPUs; guest is part of user as well.");
+    exposition.metric(
+        "nodewell_node_cpu_seconds_total",
+        Kind::Counter,
+        "Time of all CPUs; guest is part of user as well.",
+    );
     for (mode, seconds) in stat.total.iter().flat_map(|total| total.seconds(ticks_per_second)) {
-        page.sample("nodewell_node_cpu_seconds_total", &[("mode", mode)], seconds);
+        exposition.sample("nodewell_node_cpu_seconds_total", &[("mode", mode)], seconds);
     }
     single(
-        page,
+        exposition,
         "nodewell_node_processes_running",
         Kind::Gauge,
         "Threads that run or could.",
         stat.running.map(precise),
     );
     single(
-        page,
+        exposition,
         "nodewell_node_processes_blocked",
         Kind::Gauge,
         "Threads that wait for a disk.",
         stat.blocked.map(precise),
     );
-    single(page, "nodewell_node_forks_total", Kind::Counter, "Processes and threads made.", stat.forks.map(precise));
+    single(
+        exposition,
+        "nodewell_node_forks_total",
+        Kind::Counter,
+        "Processes and threads made.",
+        stat.forks.map(precise),
+    );
 }
 
-fn write_memory(page: &mut Page, seen: &Seen<'_>) {
+fn write_memory(exposition: &mut Exposition, seen: &Seen<'_>) {
     let memory = seen.look.reading.memory();
     for (name, help, key) in [
         ("nodewell_node_memory_total_bytes", "Memory that the kernel manages.", "MemTotal"),
@@ -97,7 +111,7 @@ fn write_memory(page: &mut Page, seen: &Seen<'_>) {
         ("nodewell_node_swap_total_bytes", "Swap space.", "SwapTotal"),
         ("nodewell_node_swap_free_bytes", "Swap space that is free.", "SwapFree"),
     ] {
-        single(page, name, Kind::Gauge, help, memory.bytes(key).map(precise));
+        single(exposition, name, Kind::Gauge, help, memory.bytes(key).map(precise));
     }
     let events = seen.look.reading.vm_events();
     for (name, help, total) in [
@@ -106,16 +120,16 @@ fn write_memory(page: &mut Page, seen: &Seen<'_>) {
         ("nodewell_node_swapped_in_pages_total", "Pages read from swap.", events.pages_swapped_in),
         ("nodewell_node_swapped_out_pages_total", "Pages written to swap.", events.pages_swapped_out),
     ] {
-        single(page, name, Kind::Counter, help, total.map(precise));
+        single(exposition, name, Kind::Counter, help, total.map(precise));
     }
 }
 
-fn write_pressure(page: &mut Page, seen: &Seen<'_>) {
+fn write_pressure(exposition: &mut Exposition, seen: &Seen<'_>) {
     let name = "nodewell_node_pressure_seconds_total";
-    page.metric(name, Kind::Counter, "Time in which some, or all, tasks waited for a resource.");
+    exposition.metric(name, Kind::Counter, "Time in which some, or all, tasks waited for a resource.");
     for stall in seen.look.reading.stalls() {
         let labels = [("resource", stall.resource), ("share", stall.share.as_str())];
-        page.sample(name, &labels, stall.total.as_secs_f64());
+        exposition.sample(name, &labels, stall.total.as_secs_f64());
     }
 }
 
@@ -123,12 +137,16 @@ fn write_pressure(page: &mut Page, seen: &Seen<'_>) {
 const NO_DISKS: [&str; 2] = ["loop", "zram"];
 
 /// Whole disks: what their parts did is in their counts.
-fn write_disks(page: &mut Page, disks: &[Disk]) {
+fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
     let is_disk = |disk: &&Disk| disk.is_whole && !NO_DISKS.iter().any(|prefix| disk.name.starts_with(prefix));
     let whole = || disks.iter().filter(is_disk);
-    page.metric("nodewell_node_disk_busy_seconds_total", Kind::Counter, "Time in which the disk had something to do.");
+    exposition.metric(
+        "nodewell_node_disk_busy_seconds_total",
+        Kind::Counter,
+        "Time in which the disk had something to do.",
+    );
     for disk in whole() {
-        page.sample("nodewell_node_disk_busy_seconds_total", &[("device", &disk.name)], seconds(disk.busy_ms));
+        exposition.sample("nodewell_node_disk_busy_seconds_total", &[("device", &disk.name)], seconds(disk.busy_ms));
     }
     type Column = fn(&nodewell_checks::statistics::disk::Way) -> f64;
     let columns: [(&str, &str, Column); 3] = [
@@ -139,10 +157,10 @@ fn write_disks(page: &mut Page, disks: &[Disk]) {
         }),
     ];
     for (name, help, column) in columns {
-        page.metric(name, Kind::Counter, help);
+        exposition.metric(name, Kind::Counter, help);
         for disk in whole() {
-            page.sample(name, &[("device", &disk.name), ("direction", "read")], column(&disk.read));
-            page.sample(name, &[("device", &disk.name), ("direction", "write")], column(&disk.written));
+            exposition.sample(name, &[("device", &disk.name), ("direction", "read")], column(&disk.read));
+            exposition.sample(name, &[("device", &disk.name), ("direction", "write")], column(&disk.written));
         }
     }
 }
@@ -152,24 +170,24 @@ fn seconds(milliseconds: u64) -> f64 {
 }
 
 /// The node's own interfaces: pods' come and go by the hundred, and the kubelet knows them better.
-fn write_network(page: &mut Page, seen: &Seen<'_>) {
+fn write_network(exposition: &mut Exposition, seen: &Seen<'_>) {
     for (name, help, received, sent) in [
         ("nodewell_node_network_bytes_total", "Bytes through each interface.", Count::RxBytes, Count::TxBytes),
         ("nodewell_node_network_packets_total", "Packets through each interface.", Count::RxPackets, Count::TxPackets),
         ("nodewell_node_network_errors_total", "Packets that were damaged.", Count::RxErrors, Count::TxErrors),
         ("nodewell_node_network_drops_total", "Packets that found no room.", Count::RxDropped, Count::TxDropped),
     ] {
-        page.metric(name, Kind::Counter, help);
+        exposition.metric(name, Kind::Counter, help);
         for interface in seen.look.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
             for (direction, column) in [("receive", received), ("transmit", sent)] {
                 let labels = [("direction", direction), ("interface", &*interface.name)];
-                page.sample(name, &labels, precise(interface.count(column)));
+                exposition.sample(name, &labels, precise(interface.count(column)));
             }
         }
     }
 }
 
-fn write_filesystems(page: &mut Page, seen: &Seen<'_>) {
+fn write_filesystems(exposition: &mut Exposition, seen: &Seen<'_>) {
     let known = |mounted: &Mounted| mounted.space(seen.spaces).copied().filter(|_| !mounted.is_image());
     type Column = fn(Space) -> u64;
     let columns: [(&str, &str, Column); 4] = [
@@ -179,21 +197,21 @@ fn write_filesystems(page: &mut Page, seen: &Seen<'_>) {
         ("nodewell_node_filesystem_free_inodes", "Inodes that are free.", |space| space.free_inodes),
     ];
     for (name, help, column) in columns {
-        page.metric(name, Kind::Gauge, help);
+        exposition.metric(name, Kind::Gauge, help);
         let about_inodes = name.ends_with("inodes");
         for (mounted, space) in seen.look.mounts.mounted.iter().filter_map(|mounted| Some((mounted, known(mounted)?))) {
             let device = mounted.device(seen.look.reading.disks());
             let labels = [("device", device), ("fstype", &mounted.kind), ("mountpoint", &mounted.mount_point)];
             if !about_inodes || space.inodes > 0 {
-                page.sample(name, &labels, precise(column(space)));
+                exposition.sample(name, &labels, precise(column(space)));
             }
         }
     }
 }
 
-fn write_left_out(page: &mut Page, seen: &Seen<'_>) {
+fn write_left_out(exposition: &mut Exposition, seen: &Seen<'_>) {
     let Look { reading, mounts } = seen.look;
-    page.metric(
+    exposition.metric(
         "nodewell_statistics_left_out",
         Kind::Gauge,
         "What has no series of its own, because there are too many.",
@@ -205,6 +223,6 @@ fn write_left_out(page: &mut Page, seen: &Seen<'_>) {
         ("interfaces", reading.interfaces().left_out()),
     ];
     for (kind, left_out) in left_out {
-        page.sample("nodewell_statistics_left_out", &[("kind", kind)], count(left_out));
+        exposition.sample("nodewell_statistics_left_out", &[("kind", kind)], count(left_out));
     }
 }

@@ -80,12 +80,12 @@ impl Made {
             architecture: "x86_64".to_owned(),
         };
         let own = own.then(|| self.folder.path().to_owned());
-        // Whatever this machine is busy with, a page has everything.
+        // Whatever this machine is busy with, an exposition has everything.
         Statistics { host, ticks_per_second: 100, patience: Duration::from_mins(5), ..Statistics::reading(own) }
     }
 }
 
-/// A page without its comments.
+/// An exposition without its comments.
 fn samples(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.starts_with('#')).collect()
 }
@@ -109,7 +109,7 @@ async fn every_figure_of_our_own_is_exact() {
 }
 
 #[tokio::test]
-async fn a_count_that_did_not_grow_is_the_same_after_any_number_of_pages() {
+async fn a_count_that_did_not_grow_is_the_same_after_any_number_of_scrapes() {
     let made = Made::new();
     let (statistics, monitors) = (made.statistics(true), made.monitors(""));
     let first = statistics.text(&monitors).await;
@@ -157,7 +157,7 @@ async fn what_vanished_has_no_series_and_what_was_never_there_neither() {
 }
 
 #[tokio::test]
-async fn a_queue_has_a_length_from_the_second_page_on() {
+async fn a_queue_has_a_length_from_the_second_scrape_on() {
     let made = Made::new();
     let (statistics, monitors) = (made.statistics(false), made.monitors(""));
     let looks = statistics.looks(statistics.roots(&monitors));

@@ -19,8 +19,8 @@ struct Left {
 }
 
 impl Book {
-    /// Loads what an earlier run left, at the start or whenever the disk gives it. `log` is what the board has by now:
-    /// a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
+    /// Loads what an earlier run left, at the start or whenever the disk gives it. `log` is what the shared state has by
+    /// now: a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
     pub(in crate::exporters::apiserver) fn restore(&mut self, rows: Vec<Row>, log: &[EventRecord], now: Now) -> u64 {
         let left = Left::sort(rows);
         self.is_whole = true;

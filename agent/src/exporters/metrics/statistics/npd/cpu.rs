@@ -1,6 +1,6 @@
 //! `cpu` of the file: the load, the scheduler's counts, where CPUs spend their time.
 
-use super::{super::super::page::precise, Figure, Kind};
+use super::{super::super::exposition::precise, Figure, Kind};
 
 pub(super) const FIGURES: &[Figure] = &[
     Figure {

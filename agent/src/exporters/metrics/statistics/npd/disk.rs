@@ -3,7 +3,7 @@
 use nodewell_checks::statistics::disk::{Disk, Way};
 use nodewell_rules::npd::stats::DiskChoice;
 
-use super::{super::super::page::precise, Figure, Kind, Samples, Seen};
+use super::{super::super::exposition::precise, Figure, Kind, Samples, Seen};
 
 pub(super) const FIGURES: &[Figure] = &[
     Figure {

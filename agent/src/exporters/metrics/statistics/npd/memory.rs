@@ -1,6 +1,6 @@
 //! `memory` of the file, in bytes.
 
-use super::{super::super::page::precise, Figure, Kind, Samples, Seen};
+use super::{super::super::exposition::precise, Figure, Kind, Samples, Seen};
 
 pub(super) const FIGURES: &[Figure] = &[
     Figure {

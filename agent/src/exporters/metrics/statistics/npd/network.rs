@@ -2,7 +2,7 @@
 
 use nodewell_checks::statistics::network::Count;
 
-use super::{super::super::page::precise, Figure, Kind, Samples, Seen};
+use super::{super::super::exposition::precise, Figure, Kind, Samples, Seen};
 
 macro_rules! count {
     ($id:literal, $count:ident, $help:literal) => {

@@ -1,4 +1,4 @@
-//! One condition's page of the ledger: its problems, its status, and the account last shown of it.
+//! The state of one condition: its problems, its status, and the view last shown of it.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ pub(crate) enum Cause {
 
 /// A condition's status and its transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct Transition {
     /// `None`: no problem and no monitor watches; not listed.
     pub(crate) status: Option<ConditionStatus>,
     /// The last transition.
@@ -41,33 +41,33 @@ pub(crate) struct Tally {
 
 /// Everything about one condition.
 #[derive(Debug, Clone)]
-pub(crate) struct Page {
+pub(crate) struct ConditionState {
     pub(crate) spec: ConditionSpec,
     pub(crate) problems: BTreeMap<ProblemKey, Problem>,
     /// Reasons that held the condition once stay here at zero, for the gauges.
     pub(crate) tallies: BTreeMap<Name, Tally>,
-    pub(crate) standing: Standing,
-    /// How it stood in the run before, until it is known how it stands: a restart is no transition.
-    pub(crate) resumed: Option<Standing>,
+    pub(crate) transition: Transition,
+    /// As the run before left it, until the status is known again: a restart is no transition.
+    pub(crate) before_restart: Option<Transition>,
     /// Grows when a reason comes or goes.
     pub(crate) reasons_version: u64,
-    /// What was last taken for the store: the standing and the reasons' version.
-    pub(crate) kept: Option<(Standing, u64)>,
+    /// What was last saved: the transition and the reasons' version.
+    pub(crate) saved: Option<(Transition, u64)>,
     /// `None`: something changed since it was made.
     pub(crate) view: Option<Arc<ConditionView>>,
 }
 
-impl Page {
+impl ConditionState {
     pub(crate) fn new(spec: ConditionSpec) -> Self {
         let (problems, tallies) = (BTreeMap::new(), BTreeMap::new());
         Self {
             spec,
             problems,
             tallies,
-            standing: Standing::default(),
-            resumed: None,
+            transition: Transition::default(),
+            before_restart: None,
             reasons_version: 0,
-            kept: None,
+            saved: None,
             view: None,
         }
     }
@@ -171,32 +171,32 @@ impl Page {
     pub(crate) fn settle(&mut self, daemons: &BTreeMap<Arc<str>, Daemon>, cause: Cause) {
         self.view = None;
         let status = self.derive(daemons);
-        if self.resume(status) {
+        if self.continue_before(status) {
             return;
         }
-        let standing = &mut self.standing;
-        if standing.status == status {
+        let transition = &mut self.transition;
+        if transition.status == status {
             return;
         }
-        standing.status = status;
+        transition.status = status;
         match cause {
             Cause::Record(time) => {
-                standing.floor = standing.floor.max(Some(time));
-                standing.since = standing.floor;
+                transition.floor = transition.floor.max(Some(time));
+                transition.since = transition.floor;
             }
-            Cause::Daemon(time) => standing.since = standing.since.max(Some(time)),
+            Cause::Daemon(time) => transition.since = transition.since.max(Some(time)),
         }
     }
 
-    /// Whether it stands as it stood in the run before, with the times of then.
-    fn resume(&mut self, status: Option<ConditionStatus>) -> bool {
-        let Some(resumed) = self.resumed else { return false };
-        let is_same = resumed.status == status;
+    /// Takes the times of the run before over where the status is the same; returns whether it is.
+    fn continue_before(&mut self, status: Option<ConditionStatus>) -> bool {
+        let Some(before) = self.before_restart else { return false };
+        let is_same = before.status == status;
         if is_same {
-            self.standing = resumed;
+            self.transition = before;
         }
         if is_same || matches!(status, Some(ConditionStatus::True | ConditionStatus::False)) {
-            self.resumed = None;
+            self.before_restart = None;
         }
         is_same
     }

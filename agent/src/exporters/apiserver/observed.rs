@@ -16,7 +16,7 @@ const COMPARE_EVERY: Duration = Duration::from_hours(1);
 
 /// The Node as the server last reported it.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct ObservedNode {
     uid: Option<String>,
     version: Option<u64>,
     confirmed_at: Option<Duration>,
@@ -35,7 +35,7 @@ pub(super) enum Seen {
     Older,
 }
 
-impl Standing {
+impl ObservedNode {
     pub(super) fn learn(&mut self, taken: &Taken, now: Duration) -> Seen {
         self.confirmed_at = Some(now);
         let another = taken.uid.is_some() && self.uid.is_some() && taken.uid != self.uid;
@@ -111,25 +111,25 @@ mod tests {
 
     #[test]
     fn another_object_and_a_past_version_are_told_once() {
-        let mut standing = Standing::default();
+        let mut observed = ObservedNode::default();
         let seen = [taken("a", 7), taken("a", 9), taken("a", 8), taken("a", 8), taken("b", 20), Taken::default()]
-            .map(|taken| standing.learn(&taken, at(0)));
+            .map(|taken| observed.learn(&taken, at(0)));
         assert_eq!(seen, [Seen::Same, Seen::Same, Seen::Older, Seen::Same, Seen::Another, Seen::Same]);
-        assert_eq!(standing.learn(&taken("b", 21), at(0)), Seen::Same, "an answer without words changes nothing");
+        assert_eq!(observed.learn(&taken("b", 21), at(0)), Seen::Same, "an answer without words changes nothing");
     }
 
     #[test]
     fn words_that_were_changed_or_left_out_are_named_until_they_stand() {
         let told: Draft = ["A", "B", "C"].map(|name| (Name::fixed(name), fields(name, "ours"))).into();
-        let mut standing = Standing::default();
-        assert!(standing.wants_comparison(at(0)));
+        let mut observed = ObservedNode::default();
+        assert!(observed.wants_comparison(at(0)));
         let answered = [fields("A", "ours"), fields("Ready", "kubelet's"), fields("B", "theirs")];
-        assert_eq!(standing.compare(&told, &answered, at(0)), [Name::fixed("B"), Name::fixed("C")]);
-        assert!(standing.message().starts_with("B, C: the Node says something else"));
-        assert!(standing.wants_comparison(at(300)), "what differs is looked at again with every heartbeat");
-        assert_eq!(standing.compare(&told, &answered, at(300)), [], "news is reported once");
-        standing.compare(&told, &["A", "B", "C"].map(|name| fields(name, "ours")), at(600));
-        assert_eq!(standing.message(), "");
-        assert!(!standing.wants_comparison(at(4199)) && standing.wants_comparison(at(4200)));
+        assert_eq!(observed.compare(&told, &answered, at(0)), [Name::fixed("B"), Name::fixed("C")]);
+        assert!(observed.message().starts_with("B, C: the Node says something else"));
+        assert!(observed.wants_comparison(at(300)), "what differs is looked at again with every heartbeat");
+        assert_eq!(observed.compare(&told, &answered, at(300)), [], "news is reported once");
+        observed.compare(&told, &["A", "B", "C"].map(|name| fields(name, "ours")), at(600));
+        assert_eq!(observed.message(), "");
+        assert!(!observed.wants_comparison(at(4199)) && observed.wants_comparison(at(4200)));
     }
 }

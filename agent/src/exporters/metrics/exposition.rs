@@ -2,9 +2,9 @@
 
 use std::{collections::HashSet, fmt::Write as _};
 
-/// A page in the making.
+/// The text exposition format in the making.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct Exposition {
     text: String,
     /// The labels that the metric in hand has already.
     series: HashSet<String>,
@@ -17,14 +17,14 @@ pub enum Kind {
     Gauge,
 }
 
-impl Page {
+impl Exposition {
     /// The text so far.
     #[must_use]
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// What another page has, as it is.
+    /// What another exposition has, as it is.
     pub fn append(&mut self, text: &str) {
         self.text.push_str(text);
     }
@@ -40,7 +40,7 @@ impl Page {
         let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// One sample. A second one with the same labels is left out: Prometheus would refuse the whole page for it.
+    /// One sample. A second one with the same labels is left out: Prometheus would refuse the whole exposition for it.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels = written(labels);
         if !self.series.contains(&labels) {
@@ -83,14 +83,14 @@ mod tests {
 
     #[test]
     fn a_series_is_there_once_and_its_labels_are_escaped() {
-        let mut page = Page::default();
-        page.metric("a", Kind::Gauge, "A.");
-        page.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 1.5);
-        page.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 2.0);
-        page.metric("b", Kind::Counter, "B.");
-        page.sample("b", &[], 3.0);
+        let mut exposition = Exposition::default();
+        exposition.metric("a", Kind::Gauge, "A.");
+        exposition.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 1.5);
+        exposition.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 2.0);
+        exposition.metric("b", Kind::Counter, "B.");
+        exposition.sample("b", &[], 3.0);
         let expected =
             "# HELP a A.\n# TYPE a gauge\na{x=\"q\\\"b\\\\\\n\",y=\"\"} 1.5\n# HELP b B.\n# TYPE b counter\nb 3\n";
-        assert_eq!(page.into_text(), expected);
+        assert_eq!(exposition.into_text(), expected);
     }
 }

@@ -27,9 +27,9 @@ const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many events the log holds for people who look later; an exporter that must deliver has its own outbox.
 pub const EVENT_LOG_LIMIT: usize = 4096;
 
-/// The shared blackboard. Cheap to clone.
+/// The newest account of the node, and the ledger's mailbox. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Board {
+pub struct SharedState {
     view: Arc<watch::Sender<Arc<NodeView>>>,
     events: EventLog,
     commands: mpsc::Sender<Command>,
@@ -57,19 +57,19 @@ pub enum Command {
 /// How many commands may wait for the ledger: more than the connections that can ask at once.
 const COMMANDS_LIMIT: usize = 256;
 
-impl Board {
-    /// An empty board for `node`. The receiver belongs to the ledger task.
+impl SharedState {
+    /// An empty shared state for `node`. The receiver belongs to the ledger task.
     #[must_use]
     pub fn new(node: &str) -> (Self, mpsc::Receiver<Command>) {
         Self::with_store(node, Store::nowhere())
     }
 
-    /// A board whose account is saved in `store`.
+    /// A shared state whose account is saved in `store`.
     #[must_use]
     pub fn with_store(node: &str, store: Store) -> (Self, mpsc::Receiver<Command>) {
         let (commands, requests) = mpsc::channel(COMMANDS_LIMIT);
         let view = watch::Sender::new(Arc::new(empty(node)));
-        let board = Self {
+        let shared_state = Self {
             view: Arc::new(view),
             events: EventLog::default(),
             commands,
@@ -77,7 +77,7 @@ impl Board {
             stats: Stats::default(),
             store,
         };
-        (board, requests)
+        (shared_state, requests)
     }
 
     /// The newest account, with the monitors' counters of this moment.
