@@ -6,13 +6,13 @@ mod children;
 mod filesystem;
 mod flags;
 mod link;
-mod place;
 mod plugins;
 mod protocol;
 mod runner;
 mod service;
 mod services;
 mod task;
+mod task_name;
 mod words;
 pub mod worker;
 
@@ -29,10 +29,10 @@ pub use flags::{Group, MonitorFlags, TrialFlags, WorkerFlags, WorkerGroup};
 pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::configured;
 
-pub(crate) use place::Place;
 pub(crate) use plugins::try_plugin;
 pub(crate) use runner::GPU_DRIVERS;
 pub(crate) use task::Stat;
+pub(crate) use task_name::TaskName;
 
 use crate::{config::Flags as AgentFlags, detectors::proof::HostRoots, runtime::notify};
 

@@ -16,7 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("an_older_drivers_library_is_enough", an_older_drivers_library_is_enough)
         .case("several_faults_of_one_gpu_are_several_problems", several_faults_of_one_gpu_are_several_problems)
         .case("another_order_after_a_reset_is_no_fault", another_order_after_a_reset_is_no_fault)
-        .case("a_missing_gpu_is_remembered_across_restarts", a_missing_gpu_is_remembered_across_restarts)
+        .case("a_missing_gpu_stays_missing_across_restarts", a_missing_gpu_stays_missing_across_restarts)
         .case_with(
             &[Need::NvidiaGpu],
             "a_real_gpu_is_healthy_by_its_own_library",
@@ -123,7 +123,7 @@ fn another_order_after_a_reset_is_no_fault() {
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus"]);
 }
 
-fn a_missing_gpu_is_remembered_across_restarts() {
+fn a_missing_gpu_stays_missing_across_restarts() {
     let gpus = Gpus::new(2, "ecc=0,0,0,0");
     let (agent, monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");

@@ -21,7 +21,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("what_runs_short_is_told_over_restarts", what_runs_short_is_told_over_restarts)
         .case("a_swap_storm_is_told_while_it_lasts", a_swap_storm_is_told_while_it_lasts)
         .case("tasks_that_hang_or_are_not_buried_are_told", tasks_that_hang_or_are_not_buried_are_told)
-        .case("a_leak_is_remembered_and_ends_with_its_day", a_leak_is_remembered_and_ends_with_its_day)
+        .case("a_leak_is_saved_and_ends_with_its_day", a_leak_is_saved_and_ends_with_its_day)
         .case("a_certificate_is_told_until_it_is_renewed", a_certificate_is_told_until_it_is_renewed)
         .case("what_happens_is_told_once", what_happens_is_told_once)
         .case("garbage_is_no_problem", garbage_is_no_problem)
@@ -135,7 +135,7 @@ fn wait_over(agent: &Agent, condition: &str) {
     });
 }
 
-/// The first round was judged: what it has to remember is written down.
+/// The first round was judged: its state is saved.
 fn wait_judged(agent: &Agent) {
     let kept = agent.plan().folder().join("hardware/limits.json");
     until("limits were judged", || kept.exists().then_some(()));
@@ -216,8 +216,8 @@ fn tasks_that_hang_or_are_not_buried_are_told() {
     wait_over(&agent, "TasksUnhealthy");
 }
 
-/// What the judge remembers of a day of the kernel's memory.
-fn remember(agent: &Agent, per_hour: u64, leak: Option<&str>) {
+/// Saves what the judge knows of a day of the kernel's memory.
+fn save_day(agent: &Agent, per_hour: u64, leak: Option<&str>) {
     let hour = clock_gettime(ClockId::CLOCK_BOOTTIME).unwrap().tv_sec() / 3600;
     let boot_id = BootId::parse(&fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap()).unwrap().to_string();
     let sample = |n: u64| json!({ "hour": hour - 24 + n.cast_signed(), "least": 1_000_000 + n * per_hour });
@@ -229,18 +229,18 @@ fn remember(agent: &Agent, per_hour: u64, leak: Option<&str>) {
     let judge = json!({ "boot_id": boot_id, "leaks": { "series": { "slab": slab } } });
     let folder = agent.plan().folder().join("hardware");
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("limits.json"), json!({ "judge": judge, "said": [] }).to_string()).unwrap();
+    fs::write(folder.join("limits.json"), json!({ "judge": judge, "reported": [] }).to_string()).unwrap();
 }
 
-fn a_leak_is_remembered_and_ends_with_its_day() {
+fn a_leak_is_saved_and_ends_with_its_day() {
     let agent = machine().start();
     say(&agent, "proc/meminfo", "MemTotal: 16000000 kB\nMemFree: 8000000 kB\nSUnreclaim: 3400000 kB\n");
-    remember(&agent, 100_000, None);
+    save_day(&agent, 100_000, None);
     let mut check_process = started(agent.plan());
     let leak = wait_problem(&agent, "ResourceLeak", "slab");
     assert!(leak.message.contains("has grown by 2344 MiB within a day"), "{}", leak.message);
     assert!(check_process.stop().success(), "{}", check_process.log());
-    remember(&agent, 0, Some("it grew"));
+    save_day(&agent, 0, Some("it grew"));
     let _check_process = started(agent.plan());
     wait_over(&agent, "ResourceLeak");
 }

@@ -93,8 +93,8 @@ fn what_was_seen_is_missed_after_a_restart_of_ours() {
     let agent = plan(&format!("kubelet = {:?}", kubelet.url())).start();
     let mut check_process = watch(agent.plan());
     agent.wait_condition("KubeletUnhealthy", "False");
-    let kept = agent.plan().folder().join("hardware/services.json");
-    until("it is remembered", || fs::read_to_string(&kept).ok().filter(|text| text.contains("\"seen\":true")));
+    let saved = agent.plan().folder().join("hardware/services.json");
+    until("it is saved", || fs::read_to_string(&saved).ok().filter(|text| text.contains("\"seen\":true")));
     check_process.kill();
     kubelet.is(Mood::Down);
     let mut check_process = watch(agent.plan());

@@ -74,7 +74,7 @@ impl CheckProcess {
         Self::of(plan, "check", &[])
     }
 
-    /// Starts `nodewelld monitor NAME FLAGS` for `plan`'s agent, with `plan`'s configuration. It remembers in
+    /// Starts `nodewelld monitor NAME FLAGS` for `plan`'s agent, with `plan`'s configuration. It saves its state in
     /// `hardware/` of the plan's folder.
     ///
     /// # Panics

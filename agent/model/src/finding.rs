@@ -72,7 +72,7 @@ pub enum Action {
     RestartService,
     /// The program that used the device: nothing else is needed.
     RestartApp,
-    /// `nvidia-smi --gpu-reset` and its like, after `nodewell pause gpu`.
+    /// `nvidia-smi --gpu-reset` and its like, after `nodewell release gpu`.
     ResetGpu,
     Reboot,
     /// A reboot is not enough: standby power must go too.

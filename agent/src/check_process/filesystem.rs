@@ -135,7 +135,7 @@ impl FilesystemCheck {
             case.watch.failed_again(now);
         }
         if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut case.is_denied, true) {
-            link.tell(denied(&watched.device));
+            link.send_event(denied(&watched.device));
         }
         case.watch.judge(reading, now)
     }

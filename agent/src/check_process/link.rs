@@ -20,10 +20,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// For so long its report is valid; a heartbeat goes every third of it.
 const TTL: Duration = Duration::from_secs(90);
-/// So many different refusals are worth a line.
-const REFUSALS_LIMIT: usize = 16;
+/// So many different rejections are worth a line.
+const REJECTIONS_LIMIT: usize = 16;
 /// For the last report. An agent that is away receives none.
-const LAST_WORD: Duration = Duration::from_secs(1);
+const LAST_REPORT: Duration = Duration::from_secs(1);
 /// The monitor of the shipped rules for the kernel log.
 const KERNEL_MONITOR: &str = "kernel-monitor";
 
@@ -35,7 +35,7 @@ pub(super) struct Link {
     news: Notify,
     since: Cell<Timestamp>,
     /// Whether it has reported of anything that it is not well.
-    holds: Cell<bool>,
+    retains: Cell<bool>,
     counts: Cell<bool>,
 }
 
@@ -51,9 +51,9 @@ impl Link {
     /// Reports as the problem daemon `source`. Must be called within a runtime.
     pub(super) fn new(client: Client, source: &str, words: Words) -> Self {
         let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(source) };
-        let reporter = Reporter::start(client.clone(), settings, refusals());
+        let reporter = Reporter::start(client.clone(), settings, log_rejections());
         let since = Cell::new(Timestamp::now());
-        Self { client, reporter, words, news: Notify::new(), since, holds: Cell::default(), counts: Cell::default() }
+        Self { client, reporter, words, news: Notify::new(), since, retains: Cell::default(), counts: Cell::default() }
     }
 
     /// Follows the agent's events, over and over; never returns.
@@ -64,7 +64,7 @@ impl Link {
                 Ok(lines) => {
                     self.connected();
                     pause = FIRST_PAUSE;
-                    self.hear(lines).await
+                    self.receive(lines).await
                 }
                 Err(error) => error,
             };
@@ -87,7 +87,7 @@ impl Link {
     }
 
     /// Listens until the agent ends the stream.
-    async fn hear(&self, mut lines: Lines) -> ClientError {
+    async fn receive(&self, mut lines: Lines) -> ClientError {
         let mut last = None;
         loop {
             match lines.next_line().await {
@@ -120,7 +120,7 @@ impl Link {
     }
 
     /// Sends an event to the agent, now or when it is back.
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn send_event(&self, event: Event) {
         self.reporter.event(event);
     }
 
@@ -146,18 +146,18 @@ impl Link {
     }
 
     /// What an earlier run reported and this one does not is over.
-    pub(super) fn all_said(&self) {
+    pub(super) fn all_reported(&self) {
         self.reporter.all_said();
     }
 
     /// Whether something is reported that must not be lost by a stop.
-    pub(super) fn holds(&self, holds: bool) {
-        self.holds.set(holds);
+    pub(super) fn retain_on_stop(&self, retain: bool) {
+        self.retains.set(retain);
     }
 
     /// Whether a stop withdraws nothing.
-    pub(super) fn is_held(&self) -> bool {
-        self.holds.get()
+    pub(super) fn is_retained_on_stop(&self) -> bool {
+        self.retains.get()
     }
 
     /// Whether the agent reads the kernel log; false if it does not answer.
@@ -169,13 +169,13 @@ impl Link {
     /// A clean stop: withdraws all reports, which ends them. If one of them is not well, they stay, and are Unknown to
     /// others once they have expired.
     pub(super) async fn finish(self) {
-        let heard = if self.is_held() {
-            timeout(LAST_WORD, self.reporter.settled()).await.is_ok()
+        let is_taken = if self.is_retained_on_stop() {
+            timeout(LAST_REPORT, self.reporter.settled()).await.is_ok()
         } else {
-            self.reporter.finish(LAST_WORD).await
+            self.reporter.finish(LAST_REPORT).await
         };
-        if !heard {
-            tracing::info!("the agent did not hear the last word");
+        if !is_taken {
+            tracing::info!("the agent did not take the last report in time");
         }
     }
 
@@ -186,11 +186,11 @@ impl Link {
 }
 
 /// Logs once for each reason what the agent did not take: with heartbeats it would be logged for ever.
-fn refusals() -> impl FnMut(Discarded) + Send + 'static {
-    let mut told = BTreeSet::new();
+fn log_rejections() -> impl FnMut(Discarded) + Send + 'static {
+    let mut logged = BTreeSet::new();
     move |discarded: Discarded| {
         let error = discarded.error.to_string();
-        if told.len() < REFUSALS_LIMIT && told.insert(error.clone()) {
+        if logged.len() < REJECTIONS_LIMIT && logged.insert(error.clone()) {
             tracing::warn!(%error, "the agent does not take our report");
         }
     }

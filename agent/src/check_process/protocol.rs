@@ -1,4 +1,4 @@
-//! The protocol between a check process and its worker: a line of JSON each, one question at a time.
+//! The protocol between a check process and its worker: a line of JSON each, one request at a time.
 
 use std::io::{self, BufRead};
 
@@ -19,17 +19,17 @@ pub(super) struct WorkerConfig {
 
 /// Every line after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Question {
-    /// The answer has it too: one to an earlier question is not taken for this one's.
+pub(super) struct Request {
+    /// The reply has it too: a late reply to an earlier request is not taken for this one's.
     pub(super) id: u64,
     pub(super) check: CheckKind,
-    pub(super) ask: Ask,
+    pub(super) operation: Operation,
 }
 
 /// What the worker calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Ask {
+pub(super) enum Operation {
     List,
     Read { device: String },
     Wait { within_millis: u64 },
@@ -39,13 +39,13 @@ pub(super) enum Ask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reply {
     pub(super) id: u64,
-    pub(super) said: Said,
+    pub(super) body: ReplyBody,
 }
 
-/// The answer to an [`Ask`].
+/// The answer to an [`Operation`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Said {
+pub(super) enum ReplyBody {
     Devices {
         names: Vec<String>,
         /// Whether waiting is worth while.
@@ -53,7 +53,7 @@ pub(super) enum Said {
     },
     Reading(Value),
     News(Vec<Value>),
-    Trouble(ReadError),
+    Error(ReadError),
 }
 
 /// The next line of at most [`LINE_LIMIT_BYTES`], without its end; `None` when the other side is gone.

@@ -2,12 +2,12 @@
 //! decide what the answers mean.
 
 mod drivers;
-pub(super) mod keeping;
-mod leftovers;
 pub(super) mod poll_loop;
 mod process;
 mod release;
+pub(super) mod state_file;
 pub(super) mod status_builder;
+mod stuck_workers;
 mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
@@ -21,11 +21,11 @@ use crate::{
 };
 
 use drivers::{Change, Drivers};
-use keeping::Keeping;
-use leftovers::Us;
 use poll_loop::PollLoop;
 use process::OwnProgram;
+use state_file::StateFile;
 use status_builder::StatusBuilder;
+use stuck_workers::Ownership;
 use worker_client::WorkerClient;
 
 pub(crate) use drivers::GPU_DRIVERS;
@@ -89,11 +89,11 @@ impl<'a> Runner<'a> {
 
     /// Asks and reports. It returns only where another process has to take over, which must find all that was reported.
     pub(super) async fn run(mut self) {
-        self.resume().await;
+        self.load().await;
         loop {
             if self.tend().await == Tended::MustEnd {
                 self.end_worker().await;
-                return self.status_builder.hold();
+                return self.status_builder.retain_on_stop();
             }
             match self.next_due() {
                 Some((at, n)) if !self.is_released && at <= Instant::now() => self.round(n).await,
@@ -102,21 +102,21 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Continues where an earlier run ended.
-    async fn resume(&mut self) {
+    /// Loads the state of an earlier run, and finds its stuck workers.
+    async fn load(&mut self) {
         let proc = &self.plan.worker_config.roots.proc;
-        self.worker_client.leftovers.find(proc, &Us::new(self.plan.worker_group, proc)).await;
+        self.worker_client.stuck.find(proc, &Ownership::new(self.plan.worker_group, proc)).await;
         for poll_loop in &mut self.poll_loops {
-            self.status_builder.resume(poll_loop.check, poll_loop.resume().await);
+            self.status_builder.load(poll_loop.check, poll_loop.load().await);
         }
-        self.say_whether_all();
+        self.note_whether_all_is_reported();
     }
 
-    fn say_whether_all(&mut self) {
+    fn note_whether_all_is_reported(&mut self) {
         if !self.poll_loops.iter().all(|poll_loop| poll_loop.was_judged) {
             return;
         }
-        self.status_builder.all_said();
+        self.status_builder.all_reported();
         if !std::mem::replace(&mut self.is_settled, true) {
             // Without it the start's code stays as well: not worth a message.
             let _ = nodewell_sys::memory::let_go_of_code();
@@ -138,9 +138,9 @@ impl<'a> Runner<'a> {
             self.worker_client.end(self.poll_loops[n].check).await;
         }
         let poll_loop = &mut self.poll_loops[n];
-        self.status_builder.tell(poll_loop.check, findings, &poll_loop.rest).await;
-        poll_loop.keep(self.status_builder.said(poll_loop.check));
-        self.say_whether_all();
+        self.status_builder.report(poll_loop.check, findings, &poll_loop.rest).await;
+        poll_loop.save(self.status_builder.reported(poll_loop.check));
+        self.note_whether_all_is_reported();
         self.words.part(self.plan.worker_group.as_str(), self.summary());
     }
 
@@ -151,8 +151,8 @@ impl<'a> Runner<'a> {
         match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.is_released) {
             Some(poll_loop) => {
                 if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
-                    self.status_builder.tell(poll_loop.check, findings, &poll_loop.rest).await;
-                    poll_loop.keep(self.status_builder.said(poll_loop.check));
+                    self.status_builder.report(poll_loop.check, findings, &poll_loop.rest).await;
+                    poll_loop.save(self.status_builder.reported(poll_loop.check));
                 }
             }
             None => sleep(pause).await,
@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
 
     /// Looks after the worker: whether devices are released, drivers, stuck workers.
     async fn tend(&mut self) -> Tended {
-        if self.worker_client.leftovers.reap() {
+        if self.worker_client.stuck.reap() {
             self.hurry();
         }
         match self.drivers.change() {
@@ -208,7 +208,7 @@ impl<'a> Runner<'a> {
 
     fn summary(&self) -> String {
         let known = self.poll_loops.iter().filter_map(PollLoop::summary);
-        known.chain(self.worker_client.leftovers.summary()).collect::<Vec<_>>().join("; ")
+        known.chain(self.worker_client.stuck.summary()).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -217,8 +217,8 @@ impl RunnerPlan {
         let mut pace = check.pace(&self.worker_config.settings);
         pace.interval = self.interval.unwrap_or(pace.interval);
         pace.deadline = self.deadline.unwrap_or(pace.deadline);
-        let keeping = self.state_dir.as_deref().map(|folder| Keeping::start(folder, check));
-        PollLoop::new(check, (pace, check.judge(&self.worker_config.settings)), keeping)
+        let state_file = self.state_dir.as_deref().map(|folder| StateFile::of_check(folder, check));
+        PollLoop::new(check, (pace, check.judge(&self.worker_config.settings)), state_file)
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::{
 use crate::{
     check_process::{
         link::Link,
-        runner::{keeping::Keeping, poll_loop::Rest, status_builder::StatusBuilder},
+        runner::{poll_loop::Rest, state_file::StateFile, status_builder::StatusBuilder},
         words::Words,
     },
     runtime::clock,
@@ -50,7 +50,7 @@ pub(super) struct ServicesPlan<'a> {
 struct Work {
     judge: ServicesJudge,
     looker: Arc<Looker>,
-    keeping: Option<Keeping>,
+    state_file: Option<StateFile>,
     agenda: Agenda,
     looks: JoinSet<Look>,
     /// The service that each task looks at.
@@ -66,7 +66,7 @@ impl Services {
             agenda: Agenda::new(checks.len()),
             judge: ServicesJudge::new(checks),
             looker: Arc::new(Looker { manager: Manager::system(), root: "/".into() }),
-            keeping: state_dir.map(|folder| Keeping::named(folder, NAME)),
+            state_file: state_dir.map(|folder| StateFile::named(folder, NAME)),
             looks: JoinSet::new(),
             asked: BTreeMap::new(),
         };
@@ -77,11 +77,11 @@ impl Services {
     pub(super) async fn run(&self, words: &Words) {
         let mut work = self.work.lock().await;
         let mut status_builder = StatusBuilder::new(&self.link);
-        work.resume(&mut status_builder).await;
+        work.load(&mut status_builder).await;
         loop {
             let Some((n, look)) = work.next().await else { continue };
-            work.take(n, &look);
-            work.tell(&mut status_builder).await;
+            work.observe(n, &look);
+            work.report(&mut status_builder).await;
             words.part(NAME, work.judge.summary());
         }
     }
@@ -93,13 +93,13 @@ impl Services {
 }
 
 impl Work {
-    async fn resume(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
-        let Some(keeping) = &mut self.keeping else { return };
-        let kept = keeping.read().await;
-        if let Some(judge) = kept.judge {
+    async fn load(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
+        let Some(state_file) = &mut self.state_file else { return };
+        let saved = state_file.load().await;
+        if let Some(judge) = saved.judge {
             self.judge.load(judge);
         }
-        status_builder.resume((), kept.said);
+        status_builder.load((), saved.reported);
     }
 
     /// Starts looks that are due, and returns one that has ended; `None`: none has yet.
@@ -130,19 +130,19 @@ impl Work {
         }
     }
 
-    fn take(&mut self, n: usize, look: &Look) {
+    fn observe(&mut self, n: usize, look: &Look) {
         self.judge.observe(n, look, &now());
         self.agenda.plan(n, self.judge.pause(n));
     }
 
-    async fn tell(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
+    async fn report(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
         let rest = if self.judge.is_decided() { Rest::None } else { Rest::Some };
-        status_builder.tell((), self.judge.findings(), &rest).await;
+        status_builder.report((), self.judge.findings(), &rest).await;
         if rest == Rest::None {
-            status_builder.all_said();
+            status_builder.all_reported();
         }
-        if let Some(keeping) = &mut self.keeping {
-            keeping.write(Some(self.judge.save()), status_builder.said(()));
+        if let Some(state_file) = &mut self.state_file {
+            state_file.save(Some(self.judge.save()), status_builder.reported(()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `nodewelld worker`: answers the questions of the check process that started it, one at a time, by calls that may
+//! `nodewelld worker`: answers the requests of the check process that started it, one at a time, by calls that may
 //! never return. It has no runtime, reads no configuration and holds nothing but its readers.
 
 use std::{
@@ -13,8 +13,8 @@ use nodewell_hardware::{ReadError, Reader};
 
 use super::{
     WorkerGroup,
-    place::Place,
-    protocol::{Ask, Question, Reply, Said, WorkerConfig, read_line},
+    protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig, read_line},
+    task_name::TaskName,
 };
 
 /// Why a worker cannot go on.
@@ -22,12 +22,12 @@ use super::{
 pub enum WorkerError {
     #[error("standard input is no socket to a check process: {0}; `nodewelld monitor` starts workers by itself")]
     NoSocket(io::Error),
-    #[error("the check process cannot be heard: {0}")]
-    Hearing(io::Error),
+    #[error("cannot read from the check process: {0}")]
+    Receive(io::Error),
     #[error("cannot write to the check process: {0}")]
-    Telling(io::Error),
-    #[error("this is not a check process's question: {0}")]
-    NoQuestion(serde_json::Error),
+    Send(io::Error),
+    #[error("this is no request of a check process: {0}")]
+    Parse(serde_json::Error),
 }
 
 /// The error sent in place of an answer that cannot be written as JSON.
@@ -35,18 +35,18 @@ const UNWRITABLE: &str = "its reading cannot be written down";
 
 /// Answers until the check process is gone.
 pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
-    let idle = Place::idle(worker_group);
-    called(idle.as_str());
+    let idle = TaskName::idle(worker_group);
+    set_task_name(idle.as_str());
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(WorkerError::NoSocket)?;
     let mut check_process = UnixStream::from(input);
     let mut lines = BufReader::new(check_process.try_clone().map_err(WorkerError::NoSocket)?);
-    let Some(first) = read_line(&mut lines).map_err(WorkerError::Hearing)? else { return Ok(()) };
-    let worker_config = serde_json::from_str(&first).map_err(WorkerError::NoQuestion)?;
+    let Some(first) = read_line(&mut lines).map_err(WorkerError::Receive)? else { return Ok(()) };
+    let worker_config = serde_json::from_str(&first).map_err(WorkerError::Parse)?;
     let mut worker = Worker { worker_config, readers: BTreeMap::new(), idle };
     let mut is_settled = false;
-    while let Some(line) = read_line(&mut lines).map_err(WorkerError::Hearing)? {
-        let question: Question = serde_json::from_str(&line).map_err(WorkerError::NoQuestion)?;
-        check_process.write_all(&worker.answer(&question)).map_err(WorkerError::Telling)?;
+    while let Some(line) = read_line(&mut lines).map_err(WorkerError::Receive)? {
+        let request: Request = serde_json::from_str(&line).map_err(WorkerError::Parse)?;
+        check_process.write_all(&worker.answer(&request)).map_err(WorkerError::Send)?;
         // What only the start ran is needed no more. Without it that stays as well: not worth a message.
         if !std::mem::replace(&mut is_settled, true) {
             let _ = nodewell_sys::memory::let_go_of_code();
@@ -59,39 +59,41 @@ pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
 struct Worker {
     worker_config: WorkerConfig,
     readers: BTreeMap<CheckKind, Box<dyn Reader>>,
-    /// Between two questions, and while its readers' libraries are left.
-    idle: Place,
+    /// Between two requests, and while its readers' libraries are left.
+    idle: TaskName,
 }
 
 impl Worker {
-    fn answer(&mut self, question: &Question) -> Vec<u8> {
-        let place = Place::of(question.check, &question.ask);
-        called(place.as_str());
-        let said = self.said(question);
-        called(self.idle.as_str());
-        let reply = |said| serde_json::to_vec(&Reply { id: question.id, said });
-        let unwritable = |_| reply(Said::Trouble(ReadError::Failed { message: UNWRITABLE.to_owned() }));
-        let mut line = reply(said).or_else(unwritable).unwrap_or_default();
+    fn answer(&mut self, request: &Request) -> Vec<u8> {
+        let task_name = TaskName::of(request.check, &request.operation);
+        set_task_name(task_name.as_str());
+        let body = self.perform(request);
+        set_task_name(self.idle.as_str());
+        let reply = |body| serde_json::to_vec(&Reply { id: request.id, body });
+        let unwritable = |_| reply(ReplyBody::Error(ReadError::Failed { message: UNWRITABLE.to_owned() }));
+        let mut line = reply(body).or_else(unwritable).unwrap_or_default();
         line.push(b'\n');
         line
     }
 
-    fn said(&mut self, question: &Question) -> Said {
+    fn perform(&mut self, request: &Request) -> ReplyBody {
         let Self { worker_config, readers, .. } = self;
-        let check = question.check;
+        let check = request.check;
         let reader =
             readers.entry(check).or_insert_with(|| check.reader(worker_config.roots.clone(), &worker_config.settings));
-        let said = match &question.ask {
-            Ask::List => reader.list().map(|names| Said::Devices { names, has_news: reader.has_news() }),
-            Ask::Read { device } => reader.read(device).map(Said::Reading),
-            Ask::Wait { within_millis } => reader.wait(Duration::from_millis(*within_millis)).map(Said::News),
+        let body = match &request.operation {
+            Operation::List => reader.list().map(|names| ReplyBody::Devices { names, has_news: reader.has_news() }),
+            Operation::Read { device } => reader.read(device).map(ReplyBody::Reading),
+            Operation::Wait { within_millis } => {
+                reader.wait(Duration::from_millis(*within_millis)).map(ReplyBody::News)
+            }
         };
-        said.unwrap_or_else(Said::Trouble)
+        body.unwrap_or_else(ReplyBody::Error)
     }
 }
 
 /// Only a null byte could be refused, and no device has one.
-fn called(name: &str) {
+fn set_task_name(name: &str) {
     if let Ok(name) = std::ffi::CString::new(name) {
         let _ = nix::sys::prctl::set_name(&name);
     }

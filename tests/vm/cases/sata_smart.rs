@@ -28,8 +28,8 @@ fn boot(image: &Image) -> Guest {
 fn is_read() {
     let image = Image::empty(16);
     let guest = boot(&image);
-    // What is remembered of it: only its attributes show reallocated sectors, only it knows its serial number.
-    guest.until("its attributes are remembered", || {
+    // What is saved of it: only its attributes show reallocated sectors, only it knows its serial number.
+    guest.until("its attributes are saved", || {
         let kept = guest.run("cat $(find /var/lib/nodewell/hardware -name disk.json)").stdout;
         (kept.contains("\"sata0\"") && kept.contains("\"reallocated\"")).then_some(())
     });

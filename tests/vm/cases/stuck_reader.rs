@@ -1,5 +1,5 @@
 //! Disks whose commands never come back: their readers hang in the kernel and survive SIGKILL, and also their check
-//! process. A disk is reported as not answering and left alone, the others go on being read; with two readers left over
+//! process. A disk is reported as not answering and left alone, the others go on being read; with two readers stuck
 //! nothing is asked any more. All is well once the kernel lets go.
 
 use nodewell_tests::suite::{Need, Suite};
@@ -20,8 +20,8 @@ const CONFIG: &str = "check-processes = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 const SATA: [&str; 3] = ["ahci", "sd_mod", "sg"];
 /// The tasks that hang in the kernel, by name.
 const HANGING: &str = "cat /proc/[0-9]*/stat 2>/dev/null | sed -n 's/^[0-9]* (\\(.*\\)) D .*/\\1/p'";
-/// How often a check process logged this of a disk: of each left-over that it made, and of each that it found.
-const LEFT_OVERS: &str = "grep -c 'survives SIGKILL.* at=\"sd' /run/agent.log || true";
+/// How often a check process logged this of a disk: of each stuck reader that it had, and of each that it found.
+const STUCK_READERS: &str = "grep -c 'survives SIGKILL.* at=\"sd' /run/agent.log || true";
 /// Arguments of a command line are ended by zeros.
 const PID_OF_CHECK_PROCESS: &str =
     "grep -l '^nodewelld.monitor.disk' /proc/[0-9]*/cmdline 2>/dev/null | sed 's/[^0-9]//g'";
@@ -36,7 +36,7 @@ fn is_left_alone_until_it_is_gone() {
     hang(&guest, "sda");
     the_others_are_read(&guest);
     restart_check_process(&guest);
-    wait_left_overs(&guest, 2);
+    wait_stuck_readers(&guest, 2);
     the_others_are_read(&guest);
     server.speak();
     wait_release(&guest);
@@ -54,7 +54,7 @@ fn two_of_them_end_all_questions() {
     nothing_is_asked(&guest);
     restart_check_process(&guest);
     // Those that it makes, and those that it finds.
-    wait_left_overs(&guest, 4);
+    wait_stuck_readers(&guest, 4);
     nothing_is_asked(&guest);
     servers.iter().for_each(Server::speak);
     wait_release(&guest);
@@ -110,8 +110,8 @@ fn restart_check_process(guest: &Guest) {
     });
 }
 
-fn wait_left_overs(guest: &Guest, count: u32) {
-    guest.until("its left-overs are found", || (guest.sh(LEFT_OVERS).parse::<u32>() == Ok(count)).then_some(()));
+fn wait_stuck_readers(guest: &Guest, count: u32) {
+    guest.until("its stuck readers are found", || (guest.sh(STUCK_READERS).parse::<u32>() == Ok(count)).then_some(()));
 }
 
 fn wait_release(guest: &Guest) {

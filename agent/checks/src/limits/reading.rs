@@ -13,7 +13,7 @@ pub const CGROUPS: &str = "limits/cgroups";
 /// Files of a disk: certificates, and whether a reboot is due.
 pub const FILES: &str = "limits/files";
 
-/// Each hangs by itself, if it does, and is known by its end (`check_process::Place`).
+/// Each hangs by itself, if it does, and is known by its end (`check_process::TaskName`).
 pub const PARTS: [&str; 4] = [KERNEL, TASKS, CGROUPS, FILES];
 
 /// `used` of `max`.

@@ -78,7 +78,7 @@ impl Daemon {
         };
         self.end_runs().await;
         if farewell == Farewell::ForGood {
-            link.holds(false);
+            link.retain_on_stop(false);
         }
         link.finish().await;
     }
@@ -129,7 +129,7 @@ impl Daemon {
         if let Some(said) = said {
             let now = Now { since_start: self.began.elapsed(), wall: Timestamp::now() };
             if let Some(account) = self.machine.hear(task, said, now) {
-                tell(status_builder, account).await;
+                report(status_builder, account).await;
             }
         }
         // What cannot be ended runs on: its task does not start again before that is gone.
@@ -158,16 +158,16 @@ impl Daemon {
     }
 }
 
-async fn tell(status_builder: &mut StatusBuilder<'_, usize>, account: Account) {
+async fn report(status_builder: &mut StatusBuilder<'_, usize>, account: Account) {
     let Account { verdict, happenings, is_whole } = account;
     if !happenings.is_empty() {
-        status_builder.tell(EVENTS, Findings { happenings, ..Findings::default() }, &Rest::Some).await;
+        status_builder.report(EVENTS, Findings { happenings, ..Findings::default() }, &Rest::Some).await;
     }
     if let Some((number, verdict)) = verdict {
-        status_builder.tell(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Rest::Some).await;
+        status_builder.report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Rest::Some).await;
     }
     if is_whole {
-        status_builder.all_said();
+        status_builder.all_reported();
     }
 }
 

@@ -11,11 +11,11 @@ use nodewell_hardware::{Answer, Findings, Judge, Now, PollError, ReadError, Roun
 use tokio::time::Instant;
 
 use super::{
-    keeping::{Keeping, Kept, Said as KeptSaid},
+    state_file::{ReportedCondition, SavedState, StateFile},
     worker_client::WorkerClient,
 };
 use crate::{
-    check_process::protocol::{Ask, Said},
+    check_process::protocol::{Operation, ReplyBody},
     runtime::clock,
 };
 
@@ -33,13 +33,13 @@ pub(super) struct PollLoop {
     pub(super) check: CheckKind,
     pace: Pace,
     judge: Box<dyn Judge>,
-    keeping: Option<Keeping>,
+    state_file: Option<StateFile>,
     pub(super) due: Instant,
     /// By the last list that there was.
     known: Vec<String>,
     /// By the judge: of what is asked, a driver is no device.
     counted: Option<u32>,
-    troubled: BTreeMap<String, Troubled>,
+    backoffs: BTreeMap<String, Backoff>,
     /// How long each took last; slow ones are asked last.
     took: BTreeMap<String, Duration>,
     /// Devices that do not know the command, as the worker of that number found.
@@ -68,23 +68,23 @@ pub(in crate::check_process) enum Rest {
 }
 
 /// A device that does not answer, and is asked less and less often.
-struct Troubled {
+struct Backoff {
     times: u32,
     again: Instant,
 }
 
 impl PollLoop {
     /// Due at once.
-    pub(super) fn new(check: CheckKind, (pace, judge): (Pace, Box<dyn Judge>), keeping: Option<Keeping>) -> Self {
+    pub(super) fn new(check: CheckKind, (pace, judge): (Pace, Box<dyn Judge>), state_file: Option<StateFile>) -> Self {
         Self {
             check,
             pace,
             judge,
-            keeping,
+            state_file,
             due: Instant::now(),
             known: Vec::new(),
             counted: None,
-            troubled: BTreeMap::new(),
+            backoffs: BTreeMap::new(),
             took: BTreeMap::new(),
             unsupported: BTreeMap::new(),
             has_news: false,
@@ -96,27 +96,27 @@ impl PollLoop {
         }
     }
 
-    /// Loads what an earlier run saved; returns what it reported.
-    pub(super) async fn resume(&mut self) -> Vec<KeptSaid> {
-        let Some(keeping) = &mut self.keeping else { return Vec::new() };
-        let Kept { judge, said } = keeping.read().await;
-        if let Some(kept) = judge {
-            self.judge.load(kept);
+    /// Loads the state that an earlier run saved; returns what that run reported.
+    pub(super) async fn load(&mut self) -> Vec<ReportedCondition> {
+        let Some(state_file) = &mut self.state_file else { return Vec::new() };
+        let SavedState { judge, reported } = state_file.load().await;
+        if let Some(judge) = judge {
+            self.judge.load(judge);
         }
-        said
+        reported
     }
 
-    /// Saves what has to outlive this run, if it changed.
-    pub(super) fn keep(&mut self, said: Vec<KeptSaid>) {
-        if let Some(keeping) = &mut self.keeping {
-            keeping.write(self.judge.save(), said);
+    /// Saves the state, if it changed.
+    pub(super) fn save(&mut self, reported: Vec<ReportedCondition>) {
+        if let Some(state_file) = &mut self.state_file {
+            state_file.save(self.judge.save(), reported);
         }
     }
 
     /// Everything is asked again as soon as possible.
     pub(super) fn hurry(&mut self) {
         (self.due, self.deaf_until) = (Instant::now(), Instant::now());
-        self.troubled.clear();
+        self.backoffs.clear();
     }
 
     /// Asks every device; `None` if it had to stop on the way.
@@ -154,7 +154,7 @@ impl PollLoop {
     fn note_list(&mut self, listed: &Result<Vec<String>, PollError>) {
         self.is_absent = matches!(listed, Err(PollError::Read(ReadError::Gone { .. })));
         match listed {
-            Err(trouble) if !self.is_absent && !self.was_listed => self.rest = Rest::All(trouble.clone()),
+            Err(error) if !self.is_absent && !self.was_listed => self.rest = Rest::All(error.clone()),
             _ => self.was_listed = true,
         }
         self.was_judged |= self.rest == Rest::None;
@@ -162,10 +162,10 @@ impl PollLoop {
 
     /// What devices reported by themselves within `pause`.
     pub(super) async fn listen(&mut self, worker_client: &mut WorkerClient, pause: Duration) -> Option<Findings> {
-        let ask = Ask::Wait { within_millis: u64::try_from(pause.as_millis()).unwrap_or_default() };
-        match worker_client.ask(self.check, ask, pause + self.pace.deadline).await.into() {
-            Ok(Said::News(news)) if news.is_empty() => None,
-            Ok(Said::News(news)) => Some(self.judge.news(news, &now())),
+        let operation = Operation::Wait { within_millis: u64::try_from(pause.as_millis()).unwrap_or_default() };
+        match worker_client.request(self.check, operation, pause + self.pace.deadline).await.into() {
+            Ok(ReplyBody::News(news)) if news.is_empty() => None,
+            Ok(ReplyBody::News(news)) => Some(self.judge.news(news, &now())),
             // A round shows which device it is.
             _ => {
                 self.deaf_until = Instant::now() + self.pace.deadline * PAUSE_DEADLINES;
@@ -181,11 +181,12 @@ impl PollLoop {
     }
 
     async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, PollError> {
-        let answer: Result<Said, PollError> = worker_client.ask(self.check, Ask::List, self.pace.deadline).await.into();
+        let answer: Result<ReplyBody, PollError> =
+            worker_client.request(self.check, Operation::List, self.pace.deadline).await.into();
         self.has_news = false;
-        if let Said::Devices { names, has_news } = answer? {
+        if let ReplyBody::Devices { names, has_news } = answer? {
             self.has_news = has_news;
-            self.known = told_apart(names);
+            self.known = distinct(names);
         }
         Ok(self.known.clone())
     }
@@ -196,7 +197,7 @@ impl PollLoop {
         mut devices: Vec<String>,
         stop: impl Fn() -> bool,
     ) -> Option<Vec<(String, Answer)>> {
-        self.troubled.retain(|device, _| devices.contains(device));
+        self.backoffs.retain(|device, _| devices.contains(device));
         self.took.retain(|device, _| devices.contains(device));
         self.unsupported.retain(|device, _| devices.contains(device));
         devices.sort_by_key(|device| self.took.get(device).copied().unwrap_or_default());
@@ -222,25 +223,25 @@ impl PollLoop {
     }
 
     fn is_asked(&self, device: &str, worker: u64) -> bool {
-        let rests = self.troubled.get(device).is_some_and(|troubled| troubled.again > Instant::now());
+        let rests = self.backoffs.get(device).is_some_and(|backoff| backoff.again > Instant::now());
         !rests && self.unsupported.get(device) != Some(&worker)
     }
 
     async fn read(&mut self, worker_client: &mut WorkerClient, device: &str) -> Answer {
         let began = Instant::now();
-        let ask = Ask::Read { device: device.to_owned() };
-        let outcome = worker_client.ask(self.check, ask, self.pace.deadline).await;
+        let operation = Operation::Read { device: device.to_owned() };
+        let outcome = worker_client.request(self.check, operation, self.pace.deadline).await;
         let is_lost = outcome.is_lost();
         self.took.insert(device.to_owned(), began.elapsed());
-        let answer = match Result::<Said, PollError>::from(outcome) {
-            Ok(Said::Reading(reading)) => Ok(reading),
+        let answer = match Result::<ReplyBody, PollError>::from(outcome) {
+            Ok(ReplyBody::Reading(reading)) => Ok(reading),
             Ok(_) => Err(PollError::Read(ReadError::Failed { message: "no reading".to_owned() })),
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         };
         if is_lost {
             self.wait_for(device);
         } else {
-            self.troubled.remove(device);
+            self.backoffs.remove(device);
         }
         if matches!(answer, Err(PollError::Read(ReadError::Unsupported { .. }))) {
             self.unsupported.insert(device.to_owned(), worker_client.worker());
@@ -250,10 +251,10 @@ impl PollLoop {
 
     /// Each time that it costs a worker, twice as long.
     fn wait_for(&mut self, device: &str) {
-        let times = self.troubled.get(device).map_or(0, |troubled| troubled.times);
+        let times = self.backoffs.get(device).map_or(0, |backoff| backoff.times);
         let factor = 2_u32.saturating_pow(times.saturating_add(1)).min(PAUSE_DEADLINES);
         let again = Instant::now() + self.pace.deadline * factor;
-        self.troubled.insert(device.to_owned(), Troubled { times: times.saturating_add(1), again });
+        self.backoffs.insert(device.to_owned(), Backoff { times: times.saturating_add(1), again });
     }
 
     /// The next round, a little early by chance: nodes that started together shall not ask together. What a round did
@@ -277,7 +278,7 @@ impl PollLoop {
 }
 
 /// Each once, and not more than there can be.
-fn told_apart(names: Vec<String>) -> Vec<String> {
+fn distinct(names: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names.into_iter().filter(|name| !name.is_empty() && seen.insert(name.clone())).take(DEVICES_LIMIT).collect()
 }

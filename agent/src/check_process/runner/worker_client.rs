@@ -16,26 +16,26 @@ use tokio::{
 };
 
 use super::{
-    leftovers::LeftOvers,
     process::{Start, Task},
+    stuck_workers::StuckWorkers,
 };
 use crate::check_process::{
-    place::Place,
-    protocol::{Ask, LINE_LIMIT_BYTES, Question, Reply, Said, WorkerConfig},
+    protocol::{LINE_LIMIT_BYTES, Operation, Reply, ReplyBody, Request, WorkerConfig},
+    task_name::TaskName,
 };
 
 /// A killed process that is not in the kernel is gone within milliseconds.
 pub(super) const DEATH: Duration = Duration::from_secs(1);
 const DEATH_LOOKS_APART: Duration = Duration::from_millis(10);
-/// Late answers to earlier questions; a worker that sends more of them is none of ours.
-const STRAYS_LIMIT: usize = 16;
+/// Late replies to earlier requests; a worker that sends more of them is none of ours.
+const LATE_REPLIES_LIMIT: usize = 16;
 
-/// What came of a question.
+/// What came of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::check_process) enum Outcome {
-    Said(Said),
+    Reply(ReplyBody),
     /// No answer in time.
-    Silent(NoAnswer),
+    NoAnswer(NoAnswer),
     /// The worker ended, cannot be started, or sends what is no answer.
     Broken(String),
 }
@@ -43,77 +43,77 @@ pub(in crate::check_process) enum Outcome {
 impl Outcome {
     /// Whether it cost the worker, or would have.
     pub(super) fn is_lost(&self) -> bool {
-        !matches!(self, Self::Said(_))
+        !matches!(self, Self::Reply(_))
     }
 }
 
-/// Where questions are asked.
+/// Sends requests to the worker, and starts one where there is none.
 pub(in crate::check_process) struct WorkerClient {
     start: Box<dyn Start>,
     worker_config: WorkerConfig,
     worker: Option<Worker>,
-    pub(super) leftovers: LeftOvers,
+    pub(super) stuck: StuckWorkers,
     /// How many workers there have been.
     workers: u64,
-    /// Of all workers: a late answer of one of them is no answer to another one's question.
+    /// Of all workers: a late reply of one of them is no reply to another one's request.
     last_id: u64,
 }
 
 struct Worker {
     task: Box<dyn Task>,
     lines: BufReader<OwnedReadHalf>,
-    questions: OwnedWriteHalf,
+    requests: OwnedWriteHalf,
 }
 
-/// Why there is no answer that could be used.
-enum Failure {
-    Gone,
+/// Why there is no reply that could be used.
+enum RequestError {
+    WorkerGone,
     Broken(String),
 }
 
 impl WorkerClient {
     pub(in crate::check_process) fn new(start: Box<dyn Start>, worker_config: WorkerConfig) -> Self {
-        Self { start, worker_config, worker: None, leftovers: LeftOvers::default(), workers: 0, last_id: 0 }
+        Self { start, worker_config, worker: None, stuck: StuckWorkers::default(), workers: 0, last_id: 0 }
     }
 
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
-    pub(super) async fn ask(&mut self, check: CheckKind, ask: Ask, deadline: Duration) -> Outcome {
-        let place = Place::of(check, &ask);
-        if let Some(no_answer) = self.leftovers.forbid(&place) {
-            return Outcome::Silent(no_answer);
+    pub(super) async fn request(&mut self, check: CheckKind, operation: Operation, deadline: Duration) -> Outcome {
+        let task_name = TaskName::of(check, &operation);
+        if let Some(no_answer) = self.stuck.forbid(&task_name) {
+            return Outcome::NoAnswer(no_answer);
         }
         let since = Timestamp::now();
-        match timeout(deadline, self.answer(check, ask)).await {
-            Ok(Ok(said)) => Outcome::Said(said),
-            Ok(Err(failure)) => self.broken(place, since, failure).await,
-            Err(_) => self.silent(place, since, deadline).await,
+        match timeout(deadline, self.answer(check, operation)).await {
+            Ok(Ok(body)) => Outcome::Reply(body),
+            Ok(Err(error)) => self.broken(task_name, since, error).await,
+            Err(_) => self.silent(task_name, since, deadline).await,
         }
     }
 
-    async fn answer(&mut self, check: CheckKind, ask: Ask) -> Result<Said, Failure> {
+    async fn answer(&mut self, check: CheckKind, operation: Operation) -> Result<ReplyBody, RequestError> {
         self.drop_ended();
         self.last_id += 1;
-        let question = Question { id: self.last_id, check, ask };
+        let request = Request { id: self.last_id, check, operation };
         let worker = match &mut self.worker {
             Some(worker) => worker,
             none => {
                 let worker = none.insert(Worker::start(&*self.start)?);
                 self.workers += 1;
-                worker.say(&self.worker_config).await?;
+                worker.send(&self.worker_config).await?;
                 worker
             }
         };
-        worker.say(&question).await?;
-        for _ in 0..STRAYS_LIMIT {
-            let reply = worker.hear().await?;
-            if reply.id == question.id {
-                return fitting(reply.said, &question.ask);
+        worker.send(&request).await?;
+        for _ in 0..LATE_REPLIES_LIMIT {
+            let reply = worker.receive().await?;
+            if reply.id == request.id {
+                return matching(reply.body, &request.operation);
             }
         }
-        Err(Failure::Broken("its reply belongs to no request".to_owned()))
+        Err(RequestError::Broken("its reply belongs to no request".to_owned()))
     }
 
-    /// One that ended between two questions, killed for its memory for example, is no device's error.
+    /// One that ended between two requests, killed for its memory for example, is no device's error.
     fn drop_ended(&mut self) {
         if let Some(how) = self.worker.as_mut().and_then(|worker| worker.task.ended()) {
             tracing::warn!(how, "the reader ended while it was idle; another one is started");
@@ -121,32 +121,32 @@ impl WorkerClient {
         }
     }
 
-    async fn silent(&mut self, place: Place, since: Timestamp, deadline: Duration) -> Outcome {
-        tracing::warn!(at = place.device(), "no answer in time; its reader is killed");
-        let message = match self.dismiss(&place, since).await {
-            Dismissal::Gone(_) => format!("no answer within {} s", deadline.as_secs_f32()),
-            Dismissal::Stuck(pid) => format!("its reader, pid {pid}, is stuck in the kernel"),
+    async fn silent(&mut self, task_name: TaskName, since: Timestamp, deadline: Duration) -> Outcome {
+        tracing::warn!(at = task_name.device(), "no answer in time; its reader is killed");
+        let message = match self.kill_worker(&task_name, since).await {
+            KillOutcome::Gone(_) => format!("no answer within {} s", deadline.as_secs_f32()),
+            KillOutcome::Stuck(pid) => format!("its reader, pid {pid}, is stuck in the kernel"),
         };
-        Outcome::Silent(NoAnswer::asked(since, message))
+        Outcome::NoAnswer(NoAnswer::asked(since, message))
     }
 
-    async fn broken(&mut self, place: Place, since: Timestamp, failure: Failure) -> Outcome {
-        let how = match (self.dismiss(&place, since).await, failure) {
-            (Dismissal::Stuck(pid), _) => {
+    async fn broken(&mut self, task_name: TaskName, since: Timestamp, error: RequestError) -> Outcome {
+        let how = match (self.kill_worker(&task_name, since).await, error) {
+            (KillOutcome::Stuck(pid), _) => {
                 let message = format!("its reader, pid {pid}, is stuck in the kernel");
-                return Outcome::Silent(NoAnswer::asked(since, message));
+                return Outcome::NoAnswer(NoAnswer::asked(since, message));
             }
-            (Dismissal::Gone(Some(how)), Failure::Gone) => format!("its reader ended: {how}"),
-            (Dismissal::Gone(None), Failure::Gone) => "its reader ended".to_owned(),
-            (_, Failure::Broken(how)) => how,
+            (KillOutcome::Gone(Some(how)), RequestError::WorkerGone) => format!("its reader ended: {how}"),
+            (KillOutcome::Gone(None), RequestError::WorkerGone) => "its reader ended".to_owned(),
+            (_, RequestError::Broken(how)) => how,
         };
-        tracing::warn!(at = place.device(), how, "no answer");
+        tracing::warn!(at = task_name.device(), how, "no answer");
         Outcome::Broken(how)
     }
 
     /// Kills the worker and sees whether it dies.
-    async fn dismiss(&mut self, place: &Place, since: Timestamp) -> Dismissal {
-        let Some(Worker { mut task, .. }) = self.worker.take() else { return Dismissal::Gone(None) };
+    async fn kill_worker(&mut self, task_name: &TaskName, since: Timestamp) -> KillOutcome {
+        let Some(Worker { mut task, .. }) = self.worker.take() else { return KillOutcome::Gone(None) };
         // One that has ended by itself is distinguished from one that we end.
         let mut ended = task.ended();
         if ended.is_none() {
@@ -161,10 +161,10 @@ impl WorkerClient {
         }
         if ended.is_none() {
             let pid = task.pid();
-            self.leftovers.add(place.clone(), since, task);
-            return Dismissal::Stuck(pid);
+            self.stuck.add(task_name.clone(), since, task);
+            return KillOutcome::Stuck(pid);
         }
-        Dismissal::Gone(ended)
+        KillOutcome::Gone(ended)
     }
 
     /// Which of all workers is asked: another one may know what this one does not.
@@ -174,42 +174,42 @@ impl WorkerClient {
 
     /// Ends the worker, so that it holds nothing any more: no library, no device.
     pub(super) async fn end(&mut self, check: CheckKind) {
-        let place = Place::of(check, &Ask::List);
-        self.dismiss(&place, Timestamp::now()).await;
+        let task_name = TaskName::of(check, &Operation::List);
+        self.kill_worker(&task_name, Timestamp::now()).await;
     }
 }
 
 /// What came of killing a worker.
-enum Dismissal {
+enum KillOutcome {
     Gone(Option<String>),
     Stuck(u32),
 }
 
 impl Worker {
-    fn start(start: &dyn Start) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::Broken(format!("no reader can be started: {error}"));
+    fn start(start: &dyn Start) -> Result<Self, RequestError> {
+        let failed = |error: io::Error| RequestError::Broken(format!("no reader can be started: {error}"));
         let (mut task, stream) = start.start().map_err(failed)?;
-        let (lines, questions) = connected(stream).inspect_err(|_| task.kill()).map_err(failed)?;
-        Ok(Self { task, lines, questions })
+        let (lines, requests) = connected(stream).inspect_err(|_| task.kill()).map_err(failed)?;
+        Ok(Self { task, lines, requests })
     }
 
-    async fn say(&mut self, what: &impl serde::Serialize) -> Result<(), Failure> {
+    async fn send(&mut self, what: &impl serde::Serialize) -> Result<(), RequestError> {
         // Our types have string keys and finite numbers only: they always serialise.
         let mut line = serde_json::to_vec(what).unwrap_or_default();
         line.push(b'\n');
-        self.questions.write_all(&line).await.map_err(|_| Failure::Gone)
+        self.requests.write_all(&line).await.map_err(|_| RequestError::WorkerGone)
     }
 
-    async fn hear(&mut self) -> Result<Reply, Failure> {
+    async fn receive(&mut self) -> Result<Reply, RequestError> {
         let mut line = Vec::new();
         let limit = LINE_LIMIT_BYTES as u64;
-        (&mut self.lines).take(limit).read_until(b'\n', &mut line).await.map_err(|_| Failure::Gone)?;
+        (&mut self.lines).take(limit).read_until(b'\n', &mut line).await.map_err(|_| RequestError::WorkerGone)?;
         match line.pop() {
-            None => Err(Failure::Gone),
+            None => Err(RequestError::WorkerGone),
             Some(b'\n') => serde_json::from_slice(&line)
-                .map_err(|error| Failure::Broken(format!("its reader says what is no answer: {error}"))),
-            Some(_) if line.len() + 1 < LINE_LIMIT_BYTES => Err(Failure::Gone),
-            Some(_) => Err(Failure::Broken(format!("its reader says more than {LINE_LIMIT_BYTES} bytes"))),
+                .map_err(|error| RequestError::Broken(format!("its reader sends what is no reply: {error}"))),
+            Some(_) if line.len() + 1 < LINE_LIMIT_BYTES => Err(RequestError::WorkerGone),
+            Some(_) => Err(RequestError::Broken(format!("its reader sends more than {LINE_LIMIT_BYTES} bytes"))),
         }
     }
 }
@@ -220,24 +220,24 @@ fn connected(stream: StdStream) -> io::Result<(BufReader<OwnedReadHalf>, OwnedWr
     Ok((BufReader::new(read), write))
 }
 
-/// An answer of the kind that was asked for.
-fn fitting(said: Said, ask: &Ask) -> Result<Said, Failure> {
-    match (&said, ask) {
-        (Said::Trouble(_), _)
-        | (Said::Devices { .. }, Ask::List)
-        | (Said::Reading(_), Ask::Read { .. })
-        | (Said::News(_), Ask::Wait { .. }) => Ok(said),
-        _ => Err(Failure::Broken("its reader answers something else than it was asked".to_owned())),
+/// A reply of the kind that was asked for.
+fn matching(body: ReplyBody, operation: &Operation) -> Result<ReplyBody, RequestError> {
+    match (&body, operation) {
+        (ReplyBody::Error(_), _)
+        | (ReplyBody::Devices { .. }, Operation::List)
+        | (ReplyBody::Reading(_), Operation::Read { .. })
+        | (ReplyBody::News(_), Operation::Wait { .. }) => Ok(body),
+        _ => Err(RequestError::Broken("its reply is to another request".to_owned())),
     }
 }
 
-impl From<Outcome> for Result<Said, nodewell_hardware::PollError> {
+impl From<Outcome> for Result<ReplyBody, nodewell_hardware::PollError> {
     fn from(outcome: Outcome) -> Self {
         use nodewell_hardware::PollError;
         match outcome {
-            Outcome::Said(Said::Trouble(error)) => Err(PollError::Read(error)),
-            Outcome::Said(said) => Ok(said),
-            Outcome::Silent(no_answer) => Err(PollError::NoAnswer(no_answer)),
+            Outcome::Reply(ReplyBody::Error(error)) => Err(PollError::Read(error)),
+            Outcome::Reply(body) => Ok(body),
+            Outcome::NoAnswer(no_answer) => Err(PollError::NoAnswer(no_answer)),
             Outcome::Broken(message) => Err(PollError::Read(ReadError::Failed { message })),
         }
     }

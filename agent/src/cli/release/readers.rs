@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
 
-use crate::check_process::{Group, Place, Stat};
+use crate::check_process::{Group, Stat, TaskName};
 
 /// `pid 77` for each reader of `group` whose agent listens on `socket`.
 pub(super) fn of(group: Group, socket: &Path) -> Vec<String> {
@@ -15,7 +15,7 @@ pub(super) fn of(group: Group, socket: &Path) -> Vec<String> {
 /// it counts without a look at its command line.
 fn is_reader(process: &Path, group: Group, socket: &Path) -> bool {
     let Some(stat) = Stat::read(process) else { return false };
-    let is_named = Place::named(&stat.name, group.worker_group()).is_some() && stat.is_there();
+    let is_named = TaskName::named(&stat.name, group.worker_group()).is_some() && stat.is_there();
     is_named && (stat.state != 'S' && stat.state != 'R' || is_of(process, socket))
 }
 

@@ -15,9 +15,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// Stores what it receives.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Round>>>);
+struct RecordingJudge(Arc<Mutex<Vec<Round>>>);
 
-impl Judge for Heard {
+impl Judge for RecordingJudge {
     fn judge(&mut self, round: Round) -> Findings {
         self.0.lock().unwrap().push(round);
         Findings::default()
@@ -29,11 +29,11 @@ impl Judge for Heard {
     }
 }
 
-impl Heard {
+impl RecordingJudge {
     /// The devices of the last round and what came of each, as one label.
     fn last(&self) -> Vec<(String, &'static str)> {
         let rounds = self.0.lock().unwrap();
-        rounds.last().unwrap().answers.iter().map(|(device, answer)| (device.clone(), word(answer))).collect()
+        rounds.last().unwrap().answers.iter().map(|(device, answer)| (device.clone(), label(answer))).collect()
     }
 
     fn listed(&self) -> Result<usize, PollError> {
@@ -41,7 +41,7 @@ impl Heard {
     }
 }
 
-fn word(answer: &Answer) -> &'static str {
+fn label(answer: &Answer) -> &'static str {
     match answer {
         Ok(_) => "read",
         Err(PollError::NoAnswer(_)) => "silent",
@@ -52,8 +52,8 @@ fn word(answer: &Answer) -> &'static str {
 
 /// Lists `sda`, `sdb`, `sdc`; `sda` does `act`.
 fn disks(act: Act) -> Fake {
-    Fake::new(move |question| match name_of(question).as_str() {
-        "list" => listing(question.id, &["sda", "sdb", "sdc", "sdb", ""], true),
+    Fake::new(move |request| match name_of(request).as_str() {
+        "list" => listing(request.id, &["sda", "sdb", "sdc", "sdb", ""], true),
         "sda" => act.clone(),
         _ => Act::Answer,
     })
@@ -61,30 +61,30 @@ fn disks(act: Act) -> Fake {
 
 fn listing(id: u64, names: &[&str], has_news: bool) -> Act {
     let names = names.iter().map(ToString::to_string).collect();
-    Act::Say(line(id, Said::Devices { names, has_news }))
+    Act::Send(line(id, ReplyBody::Devices { names, has_news }))
 }
 
-fn poll_loop(deadline: Duration) -> (PollLoop, Heard) {
-    let heard = Heard::default();
+fn poll_loop(deadline: Duration) -> (PollLoop, RecordingJudge) {
+    let judge = RecordingJudge::default();
     let pace = Pace { interval: HOUR, deadline };
-    (PollLoop::new(CheckKind::Disk, (pace, Box::new(heard.clone())), None), heard)
+    (PollLoop::new(CheckKind::Disk, (pace, Box::new(judge.clone())), None), judge)
 }
 
 async fn round(poll_loop: &mut PollLoop, worker_client: &mut WorkerClient) {
     poll_loop.round(worker_client, || false).await.unwrap();
 }
 
-fn of(device: &str, word: &'static str) -> (String, &'static str) {
-    (device.to_owned(), word)
+fn of(device: &str, label: &'static str) -> (String, &'static str) {
+    (device.to_owned(), label)
 }
 
 #[tokio::test]
 async fn every_device_is_asked_once_and_the_next_round_is_due_within_the_interval() {
-    let (mut poll_loop, heard) = poll_loop(HOUR);
+    let (mut poll_loop, judge) = poll_loop(HOUR);
     let fake = disks(Act::Answer);
     let before = Instant::now();
     round(&mut poll_loop, &mut worker_client_with(&fake)).await;
-    let mut answers = heard.last();
+    let mut answers = judge.last();
     answers.sort();
     assert_eq!(answers, [of("sda", "read"), of("sdb", "read"), of("sdc", "read")]);
     assert!(poll_loop.due > before + HOUR * 8 / 10 && poll_loop.due <= Instant::now() + HOUR);
@@ -93,36 +93,36 @@ async fn every_device_is_asked_once_and_the_next_round_is_due_within_the_interva
 
 #[tokio::test]
 async fn one_that_hangs_delays_only_itself() {
-    let (mut poll_loop, heard) = poll_loop(FAIR);
+    let (mut poll_loop, judge) = poll_loop(FAIR);
     let mut worker_client = worker_client_with(&disks(Act::HangForGood));
     round(&mut poll_loop, &mut worker_client).await;
-    let mut answers = heard.last();
+    let mut answers = judge.last();
     answers.sort();
     assert_eq!(answers, [of("sda", "silent"), of("sdb", "read"), of("sdc", "read")]);
     poll_loop.hurry();
     round(&mut poll_loop, &mut worker_client).await;
-    assert_eq!(heard.last().last(), Some(&of("sda", "silent")), "the slow one is asked last");
+    assert_eq!(judge.last().last(), Some(&of("sda", "silent")), "the slow one is asked last");
 }
 
 #[tokio::test]
 async fn one_that_costs_a_worker_is_asked_less_often_until_everything_is_asked_again() {
-    for (act, word) in [(Act::Hang, "silent"), (Act::Die, "failed"), (Act::Say(b"nonsense\n".to_vec()), "failed")] {
-        let (mut poll_loop, heard) = poll_loop(HOUR);
-        if word == "silent" {
+    for (act, label) in [(Act::Hang, "silent"), (Act::Die, "failed"), (Act::Send(b"nonsense\n".to_vec()), "failed")] {
+        let (mut poll_loop, judge) = poll_loop(HOUR);
+        if label == "silent" {
             poll_loop.pace.deadline = FAIR;
         }
         let fake = disks(act);
         let mut worker_client = worker_client_with(&fake);
         round(&mut poll_loop, &mut worker_client).await;
-        assert!(heard.last().contains(&of("sda", word)), "{:?}", heard.last());
+        assert!(judge.last().contains(&of("sda", label)), "{:?}", judge.last());
         poll_loop.pace.deadline = HOUR;
         poll_loop.wait_for("sda");
         round(&mut poll_loop, &mut worker_client).await;
-        assert_eq!(heard.last().len(), 2, "it rests");
+        assert_eq!(judge.last().len(), 2, "it rests");
         poll_loop.pace.deadline = FAIR;
         poll_loop.hurry();
         round(&mut poll_loop, &mut worker_client).await;
-        assert!(heard.last().contains(&of("sda", word)));
+        assert!(judge.last().contains(&of("sda", label)));
     }
 }
 
@@ -133,64 +133,64 @@ async fn a_rest_grows_and_has_an_end() {
     for _ in 0..6 {
         let now = Instant::now();
         poll_loop.wait_for("sda");
-        rests.push((poll_loop.troubled["sda"].again - now).as_secs() / HOUR.as_secs());
+        rests.push((poll_loop.backoffs["sda"].again - now).as_secs() / HOUR.as_secs());
     }
     assert_eq!(rests, [2, 4, 8, 10, 10, 10]);
 }
 
 #[tokio::test]
 async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life() {
-    let (mut poll_loop, heard) = poll_loop(HOUR);
-    let fake = Fake::new(|question| match name_of(question).as_str() {
-        "list" => listing(question.id, &["sda"], false),
+    let (mut poll_loop, judge) = poll_loop(HOUR);
+    let fake = Fake::new(|request| match name_of(request).as_str() {
+        "list" => listing(request.id, &["sda"], false),
         _ => {
             let message = "no such log page".to_owned();
-            Act::Say(line(question.id, Said::Trouble(ReadError::Unsupported { message })))
+            Act::Send(line(request.id, ReplyBody::Error(ReadError::Unsupported { message })))
         }
     });
     let mut worker_client = worker_client_with(&fake);
     round(&mut poll_loop, &mut worker_client).await;
-    assert_eq!(heard.last(), [of("sda", "other")]);
+    assert_eq!(judge.last(), [of("sda", "other")]);
     round(&mut poll_loop, &mut worker_client).await;
-    assert_eq!(heard.last(), []);
+    assert_eq!(judge.last(), []);
     worker_client.end(CheckKind::Disk).await;
     round(&mut poll_loop, &mut worker_client).await;
-    assert_eq!(heard.last(), [of("sda", "other")], "another one may know it");
+    assert_eq!(judge.last(), [of("sda", "other")], "another one may know it");
 }
 
 #[tokio::test]
 async fn when_the_list_hangs_the_known_ones_are_unknown() {
-    let (mut poll_loop, heard) = poll_loop(HOUR);
+    let (mut poll_loop, judge) = poll_loop(HOUR);
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
     poll_loop.pace.deadline = SHORT;
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
-    assert!(matches!(heard.listed(), Err(PollError::NoAnswer(_))));
-    assert!(heard.last().len() == 3 && heard.last().iter().all(|(_, word)| *word == "silent"));
+    assert!(matches!(judge.listed(), Err(PollError::NoAnswer(_))));
+    assert!(judge.last().len() == 3 && judge.last().iter().all(|(_, label)| *label == "silent"));
     assert!(!poll_loop.listens());
 }
 
 #[tokio::test]
 async fn a_check_without_a_driver_runs_less_often() {
-    let (mut poll_loop, heard) = poll_loop(HOUR);
-    let gone = |question: &crate::check_process::protocol::Question| {
-        Act::Say(line(question.id, Said::Trouble(ReadError::Gone { what: "no driver".to_owned() })))
+    let (mut poll_loop, judge) = poll_loop(HOUR);
+    let gone = |request: &crate::check_process::protocol::Request| {
+        Act::Send(line(request.id, ReplyBody::Error(ReadError::Gone { what: "no driver".to_owned() })))
     };
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(gone))).await;
     assert!(poll_loop.is_absent);
-    assert!(matches!(heard.listed(), Err(PollError::Read(ReadError::Gone { .. }))));
+    assert!(matches!(judge.listed(), Err(PollError::Read(ReadError::Gone { .. }))));
     assert!(poll_loop.due > Instant::now() + HOUR * 8);
     poll_loop.hurry();
     assert!(poll_loop.due <= Instant::now());
 }
 
 #[tokio::test]
-async fn what_devices_say_by_themselves_is_judged_and_a_wait_that_hangs_leads_to_a_round() {
-    let (mut poll_loop, heard) = poll_loop(HOUR);
+async fn what_devices_report_by_themselves_is_judged_and_a_wait_that_hangs_leads_to_a_round() {
+    let (mut poll_loop, judge) = poll_loop(HOUR);
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
-    let xid = Fake::new(|question| Act::Say(line(question.id, Said::News(vec![json!({"xid": 79})]))));
+    let xid = Fake::new(|request| Act::Send(line(request.id, ReplyBody::News(vec![json!({"xid": 79})]))));
     assert!(poll_loop.listen(&mut worker_client_with(&xid), SHORT).await.is_some());
-    assert_eq!(heard.last(), [of("news", "read")]);
-    assert!(poll_loop.listen(&mut worker_client_with(&disks(Act::Answer)), SHORT).await.is_none(), "nothing was said");
+    assert_eq!(judge.last(), [of("news", "read")]);
+    assert!(poll_loop.listen(&mut worker_client_with(&disks(Act::Answer)), SHORT).await.is_none(), "no news");
     poll_loop.pace.deadline = SHORT;
     assert!(poll_loop.listen(&mut worker_client_with(&Fake::new(|_| Act::Hang)), SHORT).await.is_none());
     assert!(poll_loop.due <= Instant::now());
@@ -201,9 +201,9 @@ async fn what_devices_say_by_themselves_is_judged_and_a_wait_that_hangs_leads_to
 
 #[tokio::test]
 async fn a_round_that_is_stopped_is_no_round() {
-    let (mut poll_loop, heard) = poll_loop(HOUR);
+    let (mut poll_loop, judge) = poll_loop(HOUR);
     assert!(poll_loop.round(&mut worker_client_with(&disks(Act::Answer)), || true).await.is_none());
-    assert!(heard.0.lock().unwrap().is_empty());
+    assert!(judge.0.lock().unwrap().is_empty());
     assert!(!poll_loop.was_judged && poll_loop.due <= Instant::now());
 }
 
@@ -223,20 +223,20 @@ async fn without_any_list_no_device_was_looked_at() {
 
 #[tokio::test]
 async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
-    let (mut poll_loop, heard) = poll_loop(FAIR);
-    let fake = Fake::new(|question| match name_of(question).as_str() {
-        "list" => listing(question.id, &["sda", "sdb", "sdc"], false),
+    let (mut poll_loop, judge) = poll_loop(FAIR);
+    let fake = Fake::new(|request| match name_of(request).as_str() {
+        "list" => listing(request.id, &["sda", "sdb", "sdc"], false),
         "sdc" => Act::Answer,
         _ => Act::Hang,
     });
     let mut worker_client = worker_client_with(&fake);
     round(&mut poll_loop, &mut worker_client).await;
-    assert_eq!(heard.last(), [of("sda", "silent"), of("sdb", "silent")]);
+    assert_eq!(judge.last(), [of("sda", "silent"), of("sdb", "silent")]);
     assert!(!poll_loop.was_judged && poll_loop.rest == Rest::Some);
     assert!(poll_loop.due <= Instant::now());
     // The silent ones rest for longer than anything here takes.
-    poll_loop.troubled.values_mut().for_each(|troubled| troubled.again += HOUR);
+    poll_loop.backoffs.values_mut().for_each(|backoff| backoff.again += HOUR);
     round(&mut poll_loop, &mut worker_client).await;
-    assert_eq!(heard.last(), [of("sdc", "read")]);
+    assert_eq!(judge.last(), [of("sdc", "read")]);
     assert!(poll_loop.was_judged && poll_loop.rest == Rest::None);
 }

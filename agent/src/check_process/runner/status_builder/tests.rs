@@ -12,8 +12,8 @@ fn link() -> Link {
     Link::new(Client::new("/nonexistent/nodewell.sock"), "disk", Words::new(""))
 }
 
-fn said() -> Said {
-    Said {
+fn reported() -> ReportedCondition {
+    ReportedCondition {
         condition: Name::fixed("DiskUnhealthy"),
         subject: "nvme0".to_owned(),
         reason: Name::fixed("NvmeSpareLow"),
@@ -22,29 +22,29 @@ fn said() -> Said {
 }
 
 fn silent() -> PollError {
-    PollError::NoAnswer(NoAnswer::asked(said().since, "no answer within 20 s"))
+    PollError::NoAnswer(NoAnswer::asked(reported().since, "no answer within 20 s"))
 }
 
 #[tokio::test]
 async fn a_stop_before_the_first_round_withdraws_nothing() {
     let link = link();
     let mut status_builder = StatusBuilder::new(&link);
-    assert!(!link.is_held());
-    status_builder.resume(CheckKind::Disk, vec![said()]);
-    assert!(link.is_held());
+    assert!(!link.is_retained_on_stop());
+    status_builder.load(CheckKind::Disk, vec![reported()]);
+    assert!(link.is_retained_on_stop());
 }
 
 #[tokio::test]
-async fn what_was_not_looked_at_is_remembered() {
+async fn what_was_not_looked_at_stays_reported() {
     let link = link();
     let mut status_builder = StatusBuilder::new(&link);
-    status_builder.resume(CheckKind::Disk, vec![said()]);
+    status_builder.load(CheckKind::Disk, vec![reported()]);
     for rest in [Rest::Some, Rest::All(silent())] {
-        status_builder.tell(CheckKind::Disk, Findings::default(), &rest).await;
-        assert!(status_builder.said(CheckKind::Disk).contains(&said()), "{rest:?}");
-        assert!(link.is_held());
+        status_builder.report(CheckKind::Disk, Findings::default(), &rest).await;
+        assert!(status_builder.reported(CheckKind::Disk).contains(&reported()), "{rest:?}");
+        assert!(link.is_retained_on_stop());
     }
-    status_builder.tell(CheckKind::Disk, Findings::default(), &Rest::None).await;
-    assert_eq!(status_builder.said(CheckKind::Disk), []);
-    assert!(!link.is_held());
+    status_builder.report(CheckKind::Disk, Findings::default(), &Rest::None).await;
+    assert_eq!(status_builder.reported(CheckKind::Disk), []);
+    assert!(!link.is_retained_on_stop());
 }

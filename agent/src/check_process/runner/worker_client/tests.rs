@@ -1,4 +1,4 @@
-//! The worker_client against workers that answer, hang, die, talk nonsense, and cannot be killed.
+//! The worker client against workers that answer, hang, die, send nonsense, and cannot be killed.
 
 pub(in crate::check_process::runner) mod fake;
 
@@ -17,15 +17,15 @@ const PLENTY: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(30);
 
 async fn read(worker_client: &mut WorkerClient, device: &str, deadline: Duration) -> Outcome {
-    worker_client.ask(CheckKind::Disk, Ask::Read { device: device.to_owned() }, deadline).await
+    worker_client.request(CheckKind::Disk, Operation::Read { device: device.to_owned() }, deadline).await
 }
 
 fn reading(device: &str) -> Outcome {
-    Outcome::Said(Said::Reading(json!({ "of": device })))
+    Outcome::Reply(ReplyBody::Reading(json!({ "of": device })))
 }
 
 fn no_answer(outcome: Outcome) -> String {
-    let Outcome::Silent(no_answer) = outcome else { panic!("{outcome:?}") };
+    let Outcome::NoAnswer(no_answer) = outcome else { panic!("{outcome:?}") };
     no_answer.message
 }
 
@@ -36,24 +36,24 @@ fn broken(outcome: Outcome) -> String {
 
 /// `sda` does `act`; the others answer.
 fn but_sda(act: Act) -> Fake {
-    Fake::new(move |question| if name_of(question) == "sda" { act.clone() } else { Act::Answer })
+    Fake::new(move |request| if name_of(request) == "sda" { act.clone() } else { Act::Answer })
 }
 
 #[tokio::test]
-async fn one_worker_answers_one_question_after_the_other() {
+async fn one_worker_answers_one_request_after_the_other() {
     let fake = Fake::new(|_| Act::Answer);
     let mut worker_client = worker_client_with(&fake);
     for device in ["sda", "sdb", "sda"] {
         assert_eq!(read(&mut worker_client, device, PLENTY).await, reading(device));
     }
-    let listed = worker_client.ask(CheckKind::Disk, Ask::List, PLENTY).await;
-    assert_eq!(listed, Outcome::Said(Said::Devices { names: vec!["sda".to_owned()], has_news: false }));
+    let listed = worker_client.request(CheckKind::Disk, Operation::List, PLENTY).await;
+    assert_eq!(listed, Outcome::Reply(ReplyBody::Devices { names: vec!["sda".to_owned()], has_news: false }));
     assert_eq!(fake.started(), 1);
-    assert_eq!(fake.heard_brief(), Some(worker_config()));
+    assert_eq!(fake.worker_config(), Some(worker_config()));
 }
 
 #[tokio::test]
-async fn one_that_hangs_is_killed_and_the_next_question_has_a_fresh_one() {
+async fn one_that_hangs_is_killed_and_the_next_request_has_a_fresh_one() {
     let fake = but_sda(Act::Hang);
     let mut worker_client = worker_client_with(&fake);
     assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
@@ -64,7 +64,7 @@ async fn one_that_hangs_is_killed_and_the_next_question_has_a_fresh_one() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_killed_is_left_and_no_worker_goes_there_again() {
+async fn while_one_cannot_be_killed_its_device_is_not_asked_again() {
     let fake = but_sda(Act::HangForGood);
     let mut worker_client = worker_client_with(&fake);
     assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 1, is stuck in the kernel");
@@ -72,34 +72,34 @@ async fn one_that_cannot_be_killed_is_left_and_no_worker_goes_there_again() {
     let before = fake.asked();
     assert_eq!(no_answer(read(&mut worker_client, "sda", PLENTY).await), "its reader, pid 1, is stuck in the kernel");
     assert_eq!(fake.asked(), before, "it was not asked");
-    assert_eq!(worker_client.leftovers.summary().unwrap(), "readers stuck in the kernel at sda; 1 since the start");
-    assert!(!worker_client.leftovers.reap());
+    assert_eq!(worker_client.stuck.summary().unwrap(), "readers stuck in the kernel at sda; 1 since the start");
+    assert!(!worker_client.stuck.reap());
     fake.let_go(1);
-    assert!(worker_client.leftovers.reap());
-    assert_eq!(worker_client.leftovers.summary(), None);
+    assert!(worker_client.stuck.reap());
+    assert_eq!(worker_client.stuck.summary(), None);
     assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 2, is stuck in the kernel");
 }
 
 #[tokio::test]
-async fn after_two_that_are_left_no_device_is_asked_until_one_is_gone() {
-    let fake = Fake::new(|question| if name_of(question) == "sdc" { Act::Answer } else { Act::HangForGood });
+async fn after_two_that_are_stuck_no_device_is_asked_until_one_is_gone() {
+    let fake = Fake::new(|request| if name_of(request) == "sdc" { Act::Answer } else { Act::HangForGood });
     let mut worker_client = worker_client_with(&fake);
     for device in ["sda", "sdb"] {
         assert!(no_answer(read(&mut worker_client, device, SHORT).await).contains("is stuck in the kernel"));
     }
-    assert!(worker_client.leftovers.are_many());
+    assert!(worker_client.stuck.are_many());
     assert_eq!(
         no_answer(read(&mut worker_client, "sdc", PLENTY).await),
         "not asked: the readers of 2 others are stuck in the kernel"
     );
     assert_eq!(fake.started(), 2);
     fake.let_go(1);
-    assert!(worker_client.leftovers.reap());
+    assert!(worker_client.stuck.reap());
     assert_eq!(read(&mut worker_client, "sdc", PLENTY).await, reading("sdc"));
 }
 
 #[tokio::test]
-async fn one_that_dies_is_told_and_replaced() {
+async fn one_that_dies_is_reported_and_replaced() {
     let fake = but_sda(Act::Die);
     let mut worker_client = worker_client_with(&fake);
     assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its reader ended: signal: 11");
@@ -108,7 +108,7 @@ async fn one_that_dies_is_told_and_replaced() {
 }
 
 #[tokio::test]
-async fn one_that_ended_between_two_questions_is_replaced_and_no_device_is_blamed() {
+async fn one_that_ended_between_two_requests_is_replaced_and_no_device_is_blamed() {
     let fake = Fake::new(|_| Act::Answer);
     let mut worker_client = worker_client_with(&fake);
     assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
@@ -118,16 +118,16 @@ async fn one_that_ended_between_two_questions_is_replaced_and_no_device_is_blame
 }
 
 #[tokio::test]
-async fn nonsense_is_no_answer_and_costs_the_worker() {
+async fn nonsense_is_no_reply_and_costs_the_worker() {
     let long = vec![b'x'; LINE_LIMIT_BYTES + 1];
-    for (said, expected) in [
-        (&b"nonsense\n"[..], "what is no answer"),
-        (b"\xff\xfe\n", "what is no answer"),
-        (b"{\"id\":1,\"said\":{\"reading\":[[[[\n", "what is no answer"),
-        (b"{\"id\":1,\"said\":{\"devices\":{\"names\":[],\"has_news\":true}}}\n", "something else than it was asked"),
+    for (bytes, expected) in [
+        (&b"nonsense\n"[..], "what is no reply"),
+        (b"\xff\xfe\n", "what is no reply"),
+        (b"{\"id\":1,\"body\":{\"reading\":[[[[\n", "what is no reply"),
+        (b"{\"id\":1,\"body\":{\"devices\":{\"names\":[],\"has_news\":true}}}\n", "its reply is to another request"),
         (&long, "more than 1048576 bytes"),
     ] {
-        let fake = but_sda(Act::Say(said.to_vec()));
+        let fake = but_sda(Act::Send(bytes.to_vec()));
         let mut worker_client = worker_client_with(&fake);
         let how = broken(read(&mut worker_client, "sda", PLENTY).await);
         assert!(how.contains(expected), "{how}");
@@ -137,18 +137,18 @@ async fn nonsense_is_no_answer_and_costs_the_worker() {
 }
 
 #[tokio::test]
-async fn answers_to_other_questions_are_dropped_and_many_of_them_are_nonsense() {
-    let stray = b"{\"id\":999,\"said\":{\"reading\":\"of another question\"}}\n";
-    let fake = but_sda(Act::SayAndAnswer(stray.repeat(STRAYS_LIMIT - 1)));
+async fn replies_to_other_requests_are_dropped_and_many_of_them_are_nonsense() {
+    let late = b"{\"id\":999,\"body\":{\"reading\":\"of another request\"}}\n";
+    let fake = but_sda(Act::SendAndAnswer(late.repeat(LATE_REPLIES_LIMIT - 1)));
     assert_eq!(read(&mut worker_client_with(&fake), "sda", PLENTY).await, reading("sda"));
-    let fake = but_sda(Act::SayAndAnswer(stray.repeat(STRAYS_LIMIT)));
+    let fake = but_sda(Act::SendAndAnswer(late.repeat(LATE_REPLIES_LIMIT)));
     assert_eq!(broken(read(&mut worker_client_with(&fake), "sda", PLENTY).await), "its reply belongs to no request");
 }
 
 #[tokio::test]
-async fn an_answer_that_is_left_over_is_not_the_next_questions() {
-    let twice = b"{\"id\":1,\"said\":{\"reading\":\"late\"}}\n";
-    let fake = but_sda(Act::AnswerAndSay(twice.to_vec()));
+async fn a_late_reply_is_not_taken_for_the_next_requests() {
+    let twice = b"{\"id\":1,\"body\":{\"reading\":\"late\"}}\n";
+    let fake = but_sda(Act::AnswerAndSend(twice.to_vec()));
     let mut worker_client = worker_client_with(&fake);
     assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
     assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
@@ -156,17 +156,17 @@ async fn an_answer_that_is_left_over_is_not_the_next_questions() {
 }
 
 #[tokio::test]
-async fn a_readers_own_word_is_an_answer() {
-    let trouble = b"{\"id\":1,\"said\":{\"trouble\":{\"error\":\"denied\",\"message\":\"root only\"}}}\n";
-    let fake = but_sda(Act::Say(trouble.to_vec()));
+async fn an_error_of_the_reader_is_a_reply() {
+    let error = b"{\"id\":1,\"body\":{\"error\":{\"error\":\"denied\",\"message\":\"root only\"}}}\n";
+    let fake = but_sda(Act::Send(error.to_vec()));
     let mut worker_client = worker_client_with(&fake);
     let denied = ReadError::Denied { message: "root only".to_owned() };
-    assert_eq!(read(&mut worker_client, "sda", PLENTY).await, Outcome::Said(Said::Trouble(denied)));
+    assert_eq!(read(&mut worker_client, "sda", PLENTY).await, Outcome::Reply(ReplyBody::Error(denied)));
     assert_eq!(fake.killed(), 0);
 }
 
 #[tokio::test]
-async fn where_no_process_can_be_started_that_is_told() {
+async fn where_no_process_can_be_started_that_is_reported() {
     let fake = Fake::new(|_| Act::Answer);
     fake.refuse();
     let how = broken(read(&mut worker_client_with(&fake), "sda", PLENTY).await);
@@ -174,7 +174,7 @@ async fn where_no_process_can_be_started_that_is_told() {
 }
 
 #[tokio::test]
-async fn released_it_holds_no_worker() {
+async fn a_client_that_was_ended_has_no_worker() {
     let fake = Fake::new(|_| Act::Answer);
     let mut worker_client = worker_client_with(&fake);
     read(&mut worker_client, "sda", PLENTY).await;
@@ -185,11 +185,11 @@ async fn released_it_holds_no_worker() {
 }
 
 #[tokio::test]
-async fn a_real_process_that_is_stopped_dies_and_one_that_ends_says_how() {
+async fn a_real_process_that_is_stopped_dies_and_one_that_ends_is_reported_with_its_status() {
     let mut worker_client = WorkerClient::new(Box::new(shell("kill -STOP $$")), worker_config());
     assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "no answer within 0.03 s");
-    assert_eq!(worker_client.leftovers.summary(), None);
+    assert_eq!(worker_client.stuck.summary(), None);
     let mut worker_client =
-        WorkerClient::new(Box::new(shell("read worker_config; read question; exit 3")), worker_config());
+        WorkerClient::new(Box::new(shell("read worker_config; read request; exit 3")), worker_config());
     assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its reader ended: exit status: 3");
 }

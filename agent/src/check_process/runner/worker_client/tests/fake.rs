@@ -20,14 +20,14 @@ use nodewell_hardware::Roots;
 use serde_json::json;
 
 use super::super::{Start, Task, WorkerClient};
-use crate::check_process::protocol::{Ask, Question, Reply, Said, WorkerConfig};
+use crate::check_process::protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig};
 
-/// More than all that a worker_client asks at once.
+/// More than all that a client asks at once.
 const INBOX_BYTES: usize = 65_536;
 /// Never reached.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a worker does with a question.
+/// What a worker does with a request.
 #[derive(Clone)]
 pub(in crate::check_process::runner) enum Act {
     Answer,
@@ -35,12 +35,12 @@ pub(in crate::check_process::runner) enum Act {
     /// And survives SIGKILL.
     HangForGood,
     Die,
-    Say(Vec<u8>),
-    SayAndAnswer(Vec<u8>),
-    AnswerAndSay(Vec<u8>),
+    Send(Vec<u8>),
+    SendAndAnswer(Vec<u8>),
+    AnswerAndSend(Vec<u8>),
 }
 
-type Script = Arc<dyn Fn(&Question) -> Act + Send + Sync>;
+type Script = Arc<dyn Fn(&Request) -> Act + Send + Sync>;
 
 /// Starts workers of one script.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ pub(in crate::check_process::runner) struct Fake {
 #[derive(Default)]
 struct Seen {
     worker_config: Option<WorkerConfig>,
-    asked: Vec<Question>,
+    asked: Vec<Request>,
     started: u32,
     killed: u32,
     /// By pid; pids count from 1.
@@ -69,7 +69,7 @@ struct FakeTask {
 }
 
 impl Fake {
-    pub(in crate::check_process::runner) fn new(script: impl Fn(&Question) -> Act + Send + Sync + 'static) -> Self {
+    pub(in crate::check_process::runner) fn new(script: impl Fn(&Request) -> Act + Send + Sync + 'static) -> Self {
         Self { script: Arc::new(script), seen: Arc::default() }
     }
 
@@ -85,7 +85,7 @@ impl Fake {
         self.seen.lock().unwrap().asked.iter().map(name_of).collect()
     }
 
-    pub(super) fn heard_brief(&self) -> Option<WorkerConfig> {
+    pub(super) fn worker_config(&self) -> Option<WorkerConfig> {
         self.seen.lock().unwrap().worker_config.clone()
     }
 
@@ -126,29 +126,29 @@ impl Fake {
         self.seen.lock().unwrap().worker_config = serde_json::from_str(&worker_config).ok();
         take_line(check_process);
         while let Some(line) = peek_line(check_process) {
-            let question: Question = serde_json::from_str(&line).unwrap();
-            let act = (self.script)(&question);
-            self.take_up(pid, question.clone(), &act);
+            let request: Request = serde_json::from_str(&line).unwrap();
+            let act = (self.script)(&request);
+            self.take_up(pid, request.clone(), &act);
             take_line(check_process);
-            let said = match act {
+            let bytes = match act {
                 Act::Hang | Act::HangForGood => continue,
                 Act::Die => return,
-                Act::Answer => answer(&question),
-                Act::Say(bytes) => bytes,
-                Act::SayAndAnswer(bytes) => [bytes, answer(&question)].concat(),
-                Act::AnswerAndSay(bytes) => [answer(&question), bytes].concat(),
+                Act::Answer => answer(&request),
+                Act::Send(bytes) => bytes,
+                Act::SendAndAnswer(bytes) => [bytes, answer(&request)].concat(),
+                Act::AnswerAndSend(bytes) => [answer(&request), bytes].concat(),
             };
-            // The worker_client may have hung up in the middle of nonsense.
-            if (&*check_process).write_all(&said).is_err() {
+            // The client may have hung up in the middle of nonsense.
+            if (&*check_process).write_all(&bytes).is_err() {
                 return;
             }
         }
     }
 
-    /// What the question does to the worker, seen by all before the question is out of the inbox.
-    fn take_up(&self, pid: u32, question: Question, act: &Act) {
+    /// What the request does to the worker, seen by all before the request is out of the inbox.
+    fn take_up(&self, pid: u32, request: Request, act: &Act) {
         let mut seen = self.seen.lock().unwrap();
-        seen.asked.push(question);
+        seen.asked.push(request);
         match act {
             Act::HangForGood => _ = seen.unkillable.insert(pid),
             Act::Die => _ = seen.dead.insert(pid),
@@ -200,27 +200,27 @@ impl Task for FakeTask {
     }
 }
 
-fn answer(question: &Question) -> Vec<u8> {
-    let said = match &question.ask {
-        Ask::List => Said::Devices { names: vec!["sda".to_owned()], has_news: false },
-        Ask::Read { device } => Said::Reading(json!({ "of": device })),
-        Ask::Wait { .. } => Said::News(Vec::new()),
+fn answer(request: &Request) -> Vec<u8> {
+    let body = match &request.operation {
+        Operation::List => ReplyBody::Devices { names: vec!["sda".to_owned()], has_news: false },
+        Operation::Read { device } => ReplyBody::Reading(json!({ "of": device })),
+        Operation::Wait { .. } => ReplyBody::News(Vec::new()),
     };
-    line(question.id, said)
+    line(request.id, body)
 }
 
 /// One reply as it is sent.
-pub(in crate::check_process::runner) fn line(id: u64, said: Said) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Reply { id, said }).unwrap();
+pub(in crate::check_process::runner) fn line(id: u64, body: ReplyBody) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Reply { id, body }).unwrap();
     line.push(b'\n');
     line
 }
 
-pub(in crate::check_process::runner) fn name_of(question: &Question) -> String {
-    match &question.ask {
-        Ask::Read { device } => device.clone(),
-        Ask::List => "list".to_owned(),
-        Ask::Wait { .. } => "wait".to_owned(),
+pub(in crate::check_process::runner) fn name_of(request: &Request) -> String {
+    match &request.operation {
+        Operation::Read { device } => device.clone(),
+        Operation::List => "list".to_owned(),
+        Operation::Wait { .. } => "wait".to_owned(),
     }
 }
 

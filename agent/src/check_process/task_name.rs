@@ -1,9 +1,9 @@
-//! Where a worker is, as the name of its task: `nwd:nvme0`. The kernel shows it of a task in any state, also of one
+//! The name of a worker's task, which shows what the worker is asked: `nwd:nvme0`. The kernel shows it of a task in any state, also of one
 //! that hangs and whose memory cannot be looked at.
 
 use crate::check_process::check_kind::CheckKind;
 
-use super::{WorkerGroup, protocol::Ask};
+use super::{WorkerGroup, protocol::Operation};
 
 /// `TASK_COMM_LEN` less the zero at its end (include/linux/sched.h).
 const NAME_BYTES: usize = 15;
@@ -16,26 +16,26 @@ const HASH_SIGN: char = '~';
 const HASH_BYTES: usize = 5;
 const HASH_LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A device, or what is asked of a check as a whole. Nothing is asked of it while a reader hangs there.
+/// Names a device, or what is asked of a check as a whole. Nothing is asked of that while a worker of the name hangs.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct TaskName {
     tag: String,
     /// In full; of a task that an earlier run left behind only the tag is known.
     what: Option<String>,
 }
 
-impl Place {
-    /// Where a worker is that is asked this.
-    pub(super) fn of(check: CheckKind, ask: &Ask) -> Self {
-        let what = match ask {
-            Ask::Read { device } => device.clone(),
-            Ask::List => format!("{}/list", check.as_str()),
-            Ask::Wait { .. } => format!("{}/wait", check.as_str()),
+impl TaskName {
+    /// Of a worker that does this.
+    pub(super) fn of(check: CheckKind, operation: &Operation) -> Self {
+        let what = match operation {
+            Operation::Read { device } => device.clone(),
+            Operation::List => format!("{}/list", check.as_str()),
+            Operation::Wait { .. } => format!("{}/wait", check.as_str()),
         };
         Self::at(mark(WorkerGroup::of(check)), what)
     }
 
-    /// Where a worker of `worker_group` is that is asked nothing: one that hangs while it ends is found there.
+    /// Of a worker of `worker_group` that is asked nothing: one that hangs while it ends has it.
     pub(super) fn idle(worker_group: WorkerGroup) -> Self {
         Self::at(mark(worker_group), "idle".to_owned())
     }
@@ -44,13 +44,13 @@ impl Place {
         Self { tag: format!("{mark}{}", short(&what)), what: Some(what) }
     }
 
-    /// Whether a worker that hangs there hangs here.
+    /// Whether both name one device.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let may_be = self.what.is_none() || other.what.is_none() || self.what == other.what;
         self.tag == other.tag && may_be
     }
 
-    /// The place of the worker of `worker_group` that is called `name`; `None` if no worker of that group is called so.
+    /// Of a task that is called `name`; `None` if no worker of `worker_group` is called so.
     pub(crate) fn named(name: &str, worker_group: WorkerGroup) -> Option<Self> {
         name.starts_with(mark(worker_group)).then(|| Self { tag: name.to_owned(), what: None })
     }
@@ -101,12 +101,12 @@ fn mark(worker_group: WorkerGroup) -> &'static str {
 mod tests {
     use super::*;
 
-    fn at(device: &str) -> Place {
-        Place::of(CheckKind::Disk, &Ask::Read { device: device.to_owned() })
+    fn at(device: &str) -> TaskName {
+        TaskName::of(CheckKind::Disk, &Operation::Read { device: device.to_owned() })
     }
 
     #[test]
-    fn a_place_is_the_name_of_a_task_and_back() {
+    fn a_name_is_made_of_a_device_and_read_back() {
         for (device, name) in [
             ("nvme0", "nwd:nvme0"),
             ("12345678901", "nwd:12345678901"),
@@ -116,13 +116,13 @@ mod tests {
             ("ÄÖÜÄÖÜÄÖÜ", "nwd:bHhKp~ÖÜ"),
             ("x~y", "nwd:fsy-_~x~y"),
         ] {
-            let place = at(device);
-            assert_eq!((place.as_str(), place.device()), (name, device));
+            let task_name = at(device);
+            assert_eq!((task_name.as_str(), task_name.device()), (name, device));
             assert!(name.len() <= NAME_BYTES, "{name}");
-            assert!(Place::named(name, WorkerGroup::Disk).unwrap().is_same(&place));
+            assert!(TaskName::named(name, WorkerGroup::Disk).unwrap().is_same(&task_name));
         }
-        assert!(Place::named("kworker/0:1", WorkerGroup::Disk).is_none());
-        assert!(Place::named("nwg:0", WorkerGroup::Disk).is_none());
+        assert!(TaskName::named("kworker/0:1", WorkerGroup::Disk).is_none());
+        assert!(TaskName::named("nwg:0", WorkerGroup::Disk).is_none());
     }
 
     #[test]
@@ -139,17 +139,17 @@ mod tests {
 
     #[test]
     fn two_that_are_known_in_full_are_one_only_by_that() {
-        let (one, other) = (at("a"), Place { what: Some("b".to_owned()), ..at("a") });
+        let (one, other) = (at("a"), TaskName { what: Some("b".to_owned()), ..at("a") });
         assert!(one.is_same(&one) && !one.is_same(&other));
-        assert!(Place::named("nwd:a", WorkerGroup::Disk).unwrap().is_same(&other));
+        assert!(TaskName::named("nwd:a", WorkerGroup::Disk).unwrap().is_same(&other));
     }
 
     #[test]
     fn what_is_asked_of_a_check_as_a_whole_is_no_device() {
-        assert_eq!(Place::of(CheckKind::Gpu, &Ask::List).as_str(), "nwg:gpu/list");
-        assert_eq!(Place::of(CheckKind::Gpu, &Ask::Wait { within_millis: 1 }).device(), "gpu/wait");
-        assert_eq!(Place::of(CheckKind::Fabric, &Ask::List).as_str(), "nwc:fabric/list");
-        assert_eq!(Place::of(CheckKind::Mounts, &Ask::List).as_str(), "nwm:mounts/list");
-        assert_eq!(Place::idle(WorkerGroup::Gpu).as_str(), "nwg:idle");
+        assert_eq!(TaskName::of(CheckKind::Gpu, &Operation::List).as_str(), "nwg:gpu/list");
+        assert_eq!(TaskName::of(CheckKind::Gpu, &Operation::Wait { within_millis: 1 }).device(), "gpu/wait");
+        assert_eq!(TaskName::of(CheckKind::Fabric, &Operation::List).as_str(), "nwc:fabric/list");
+        assert_eq!(TaskName::of(CheckKind::Mounts, &Operation::List).as_str(), "nwm:mounts/list");
+        assert_eq!(TaskName::idle(WorkerGroup::Gpu).as_str(), "nwg:idle");
     }
 }

@@ -1,4 +1,4 @@
-//! Left-overs of an earlier run, found in a made-up /proc.
+//! Stuck workers of an earlier run, found in a made-up /proc.
 
 use std::path::PathBuf;
 
@@ -32,33 +32,33 @@ impl Proc {
         fs::write(self.0.path().join(pid.to_string()).join("status"), text).unwrap();
     }
 
-    async fn found(&self) -> LeftOvers {
-        self.found_by(Us { worker_group: WorkerGroup::Disk, uid: UID, cgroup: None }).await
+    async fn found(&self) -> StuckWorkers {
+        self.found_by(Ownership { worker_group: WorkerGroup::Disk, uid: UID, cgroup: None }).await
     }
 
-    async fn found_by(&self, us: Us) -> LeftOvers {
-        let mut leftovers = LeftOvers::default();
-        leftovers.find(self.0.path(), &us).await;
-        leftovers
+    async fn found_by(&self, ours: Ownership) -> StuckWorkers {
+        let mut stuck = StuckWorkers::default();
+        stuck.find(self.0.path(), &ours).await;
+        stuck
     }
 }
 
-fn at(device: &str) -> Place {
-    Place::named(&format!("nwd:{device}"), WorkerGroup::Disk).unwrap()
+fn at(device: &str) -> TaskName {
+    TaskName::named(&format!("nwd:{device}"), WorkerGroup::Disk).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_orphan_at_a_device_is_respected_until_it_is_gone() {
     let proc = Proc::new();
     let folder = proc.put(77, "nwd:nvme0", 'D', 1, 400);
-    let mut leftovers = proc.found().await;
-    let no_answer = leftovers.forbid(&at("nvme0")).unwrap();
+    let mut stuck = proc.found().await;
+    let no_answer = stuck.forbid(&at("nvme0")).unwrap();
     assert_eq!(no_answer.message, "its reader, pid 77, is stuck in the kernel");
-    assert!(leftovers.forbid(&at("nvme1")).is_none());
-    assert!(!leftovers.reap());
+    assert!(stuck.forbid(&at("nvme1")).is_none());
+    assert!(!stuck.reap());
     fs::remove_dir_all(folder).unwrap();
-    assert!(leftovers.reap());
-    assert!(leftovers.forbid(&at("nvme0")).is_none());
+    assert!(stuck.reap());
+    assert!(stuck.forbid(&at("nvme0")).is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,15 +66,15 @@ async fn two_orphans_are_many_and_another_process_with_its_pid_is_not_it() {
     let proc = Proc::new();
     proc.put(77, "nwd:nvme0", 'D', 1, 400);
     proc.put(78, "nwd:nvme1", 'D', 1, 401);
-    let mut leftovers = proc.found().await;
-    assert!(leftovers.are_many());
+    let mut stuck = proc.found().await;
+    assert!(stuck.are_many());
     proc.put(77, "nwd:nvme0", 'S', 1, 9000);
-    assert!(leftovers.reap());
-    assert!(!leftovers.are_many());
+    assert!(stuck.reap());
+    assert!(!stuck.are_many());
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_an_orphan_that_is_still_there_is_left_over() {
+async fn only_an_orphan_that_is_still_there_is_stuck() {
     let proc = Proc::new();
     proc.put(50, "nodewelld", 'S', 1, 10);
     proc.put(77, "nwd:nvme0", 'D', 50, 400);
@@ -121,6 +121,6 @@ async fn a_service_knows_its_own_by_the_cgroup_whatever_their_user() {
         fs::write(folder.join("cgroup"), format!("0::/nodewell.slice/{unit}\n")).unwrap();
     }
     let cgroup = Some("0::/nodewell.slice/nodewell-disk.service\n".to_owned());
-    let found = proc.found_by(Us { worker_group: WorkerGroup::Disk, uid: UID, cgroup }).await;
+    let found = proc.found_by(Ownership { worker_group: WorkerGroup::Disk, uid: UID, cgroup }).await;
     assert_eq!(found.summary().unwrap(), "readers stuck in the kernel at sd77; 1 since the start");
 }

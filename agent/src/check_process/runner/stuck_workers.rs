@@ -15,8 +15,8 @@ use super::{process::Task, worker_client::DEATH};
 use crate::{
     check_process::{
         WorkerGroup,
-        place::Place,
         task::{self, Stat},
+        task_name::TaskName,
     },
     runtime::notify,
 };
@@ -26,32 +26,37 @@ const LIMIT: usize = 2;
 
 /// Those of one worker group.
 #[derive(Default)]
-pub(in crate::check_process) struct LeftOvers {
-    stuck: Vec<LeftOver>,
+pub(in crate::check_process) struct StuckWorkers {
+    stuck: Vec<StuckWorker>,
     /// Of this life, all of them.
     count: u64,
 }
 
-struct LeftOver {
-    place: Place,
+struct StuckWorker {
+    task_name: TaskName,
     /// When it was asked, or found.
     since: Timestamp,
     task: Box<dyn Task>,
 }
 
-impl LeftOvers {
-    pub(super) fn add(&mut self, place: Place, since: Timestamp, task: Box<dyn Task>) {
-        tracing::error!(pid = task.pid(), at = place.device(), "a reader hangs in the kernel and survives SIGKILL");
+impl StuckWorkers {
+    pub(super) fn add(&mut self, task_name: TaskName, since: Timestamp, task: Box<dyn Task>) {
+        tracing::error!(pid = task.pid(), at = task_name.device(), "a reader hangs in the kernel and survives SIGKILL");
         self.count += 1;
-        self.stuck.push(LeftOver { place, since, task });
+        self.stuck.push(StuckWorker { task_name, since, task });
     }
 
     /// Lets go of those that are gone. Returns whether any was.
     pub(super) fn reap(&mut self) -> bool {
         let before = self.stuck.len();
-        self.stuck.retain_mut(|left| match left.task.ended() {
+        self.stuck.retain_mut(|worker| match worker.task.ended() {
             Some(how) => {
-                tracing::info!(pid = left.task.pid(), at = left.place.device(), how, "a reader that hung is gone");
+                tracing::info!(
+                    pid = worker.task.pid(),
+                    at = worker.task_name.device(),
+                    how,
+                    "a reader that hung is gone"
+                );
                 false
             }
             None => true,
@@ -60,10 +65,10 @@ impl LeftOvers {
     }
 
     /// Why nothing is asked there.
-    pub(super) fn forbid(&self, place: &Place) -> Option<NoAnswer> {
-        if let Some(left) = self.stuck.iter().find(|left| left.place.is_same(place)) {
-            let message = format!("its reader, pid {}, is stuck in the kernel", left.task.pid());
-            return Some(NoAnswer::asked(left.since, message));
+    pub(super) fn forbid(&self, task_name: &TaskName) -> Option<NoAnswer> {
+        if let Some(worker) = self.stuck.iter().find(|worker| worker.task_name.is_same(task_name)) {
+            let message = format!("its reader, pid {}, is stuck in the kernel", worker.task.pid());
+            return Some(NoAnswer::asked(worker.since, message));
         }
         let last = self.stuck.last().filter(|_| self.are_many())?;
         let why = format!("the readers of {} others are stuck in the kernel", self.stuck.len());
@@ -77,33 +82,33 @@ impl LeftOvers {
 
     /// For the status line; nothing while no worker is stuck.
     pub(super) fn summary(&self) -> Option<String> {
-        let named: Vec<&str> = self.stuck.iter().map(|left| left.place.device()).collect();
+        let named: Vec<&str> = self.stuck.iter().map(|worker| worker.task_name.device()).collect();
         let count = self.count;
         (!named.is_empty())
             .then(|| format!("readers stuck in the kernel at {}; {count} since the start", named.join(", ")))
     }
 
     /// Finds the readers that an earlier run of this check process left behind: ours, stuck, and without a live parent.
-    pub(super) async fn find(&mut self, proc: &Path, us: &Us) {
-        if Orphan::all(proc, us).next().is_some() {
+    pub(super) async fn find(&mut self, proc: &Path, ours: &Ownership) {
+        if Orphan::all(proc, ours).next().is_some() {
             // Those that were at work a moment ago are dying with their check process.
             sleep(DEATH).await;
         }
-        for orphan in Orphan::all(proc, us) {
-            self.add(orphan.place.clone(), Timestamp::now(), Box::new(orphan));
+        for orphan in Orphan::all(proc, ours) {
+            self.add(orphan.task_name.clone(), Timestamp::now(), Box::new(orphan));
         }
     }
 }
 
 /// How a reader of ours is recognised. Any user can name a process as ours are named.
-pub(super) struct Us {
+pub(super) struct Ownership {
     worker_group: WorkerGroup,
     uid: u32,
     /// Of the service: only what a service started is in it. `None` where we are no service.
     cgroup: Option<String>,
 }
 
-impl Us {
+impl Ownership {
     pub(super) fn new(worker_group: WorkerGroup, proc: &Path) -> Self {
         let cgroup = notify::is_service().then(|| fs::read_to_string(proc.join("self/cgroup")).ok()).flatten();
         Self { worker_group, uid: nix::unistd::geteuid().as_raw(), cgroup }
@@ -121,27 +126,27 @@ impl Us {
 struct Orphan {
     folder: PathBuf,
     pid: u32,
-    place: Place,
+    task_name: TaskName,
     /// Distinguishes it from a later task with its pid.
     started: u64,
 }
 
 impl Orphan {
-    fn all<'a>(proc: &'a Path, us: &'a Us) -> impl Iterator<Item = Self> + 'a {
+    fn all<'a>(proc: &'a Path, ours: &'a Ownership) -> impl Iterator<Item = Self> + 'a {
         let entries = fs::read_dir(proc).into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter_map(move |pid| Self::read(proc, us, pid))
+        pids.filter_map(move |pid| Self::read(proc, ours, pid))
     }
 
-    fn read(proc: &Path, us: &Us, pid: u32) -> Option<Self> {
+    fn read(proc: &Path, ours: &Ownership, pid: u32) -> Option<Self> {
         let folder = proc.join(pid.to_string());
         let stat = Stat::read(&folder)?;
-        let place = Place::named(&stat.name, us.worker_group).filter(|_| stat.is_there())?;
+        let task_name = TaskName::named(&stat.name, ours.worker_group).filter(|_| stat.is_there())?;
         // One whose check process lives is looked after by that.
         let parent = Stat::read(&proc.join(stat.parent.to_string()));
-        let is_nobodys = parent.is_none_or(|parent| parent.name != "nodewelld");
-        let is_left = is_nobodys && us.owns(&folder) && task::is_stuck(&folder, &stat);
-        is_left.then_some(Self { folder, pid, place, started: stat.started })
+        let is_orphan = parent.is_none_or(|parent| parent.name != "nodewelld");
+        let is_stuck = is_orphan && ours.owns(&folder) && task::is_stuck(&folder, &stat);
+        is_stuck.then_some(Self { folder, pid, task_name, started: stat.started })
     }
 }
 

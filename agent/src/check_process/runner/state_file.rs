@@ -1,5 +1,5 @@
-//! What a check stores across restarts, in a file of its own. A thread reads and writes it, because the disk may be
-//! the one that is dying: no task waits for it.
+//! The state that a check saves across restarts, in a file of its own. A thread reads and writes it, because the disk
+//! may be the one that is dying: no task waits for it.
 
 use std::{
     fs,
@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::{sync::oneshot, time::timeout};
 
-/// A disk that takes longer is not waited for: the check starts as if it had stored nothing.
-const READ_WITHIN: Duration = Duration::from_secs(5);
+/// A disk that takes longer is not waited for: the check starts without saved state.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// A baseline of a hundred disks is a tenth of it; more is not ours.
 const FILE_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -27,18 +27,18 @@ const STACK_BYTES: usize = 256 * 1024;
 
 /// The content of the file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(in crate::check_process) struct Kept {
+pub(in crate::check_process) struct SavedState {
     /// The judge's own.
     #[serde(default)]
     pub(in crate::check_process) judge: Option<Value>,
-    /// Since when what is so.
+    /// What was reported, each with its time.
     #[serde(default)]
-    pub(in crate::check_process) said: Vec<Said>,
+    pub(in crate::check_process) reported: Vec<ReportedCondition>,
 }
 
-/// One thing that was reported of a device and is not well.
+/// A condition that was reported of a device and is not well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::check_process) struct Said {
+pub(in crate::check_process) struct ReportedCondition {
     pub(super) condition: Name,
     pub(super) subject: String,
     pub(super) reason: Name,
@@ -46,9 +46,9 @@ pub(in crate::check_process) struct Said {
 }
 
 /// One check's file.
-pub(in crate::check_process) struct Keeping {
+pub(in crate::check_process) struct StateFile {
     file: PathBuf,
-    last: Kept,
+    last: SavedState,
     /// What could not be read is not written over either: a later run may read it.
     is_read: bool,
     outbox: Arc<Outbox>,
@@ -61,53 +61,53 @@ struct Outbox {
     news: Condvar,
 }
 
-impl Keeping {
+impl StateFile {
     /// In `folder`, which the thread makes.
-    pub(super) fn start(folder: &Path, check: CheckKind) -> Self {
+    pub(super) fn of_check(folder: &Path, check: CheckKind) -> Self {
         Self::named(folder, check.as_str())
     }
 
     /// Of a part of the check process that has no [`CheckKind`].
     pub(in crate::check_process) fn named(folder: &Path, name: &str) -> Self {
         let file = folder.join(format!("{name}.json"));
-        Self { file, last: Kept::default(), is_read: false, outbox: Arc::default() }
+        Self { file, last: SavedState::default(), is_read: false, outbox: Arc::default() }
     }
 
     /// What was saved. Damage is put aside; what cannot be read now stays as it is, and this run starts without saved
     /// state.
-    pub(in crate::check_process) async fn read(&mut self) -> Kept {
+    pub(in crate::check_process) async fn load(&mut self) -> SavedState {
         let (file, outbox) = (self.file.clone(), Arc::clone(&self.outbox));
         let (done, read) = oneshot::channel();
-        let thread = thread::Builder::new().name("keeping".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+        let thread = thread::Builder::new().name("state-file".to_owned()).stack_size(STACK_BYTES).spawn(move || {
             let _ = done.send(read_file(&file));
             outbox.write_for_ever(&file);
         });
-        let kept = match thread {
-            Ok(_) => timeout(READ_WITHIN, read).await.ok().and_then(Result::ok),
+        let state = match thread {
+            Ok(_) => timeout(LOAD_TIMEOUT, read).await.ok().and_then(Result::ok),
             Err(error) => {
-                tracing::warn!(%error, "nothing is remembered: no thread");
+                tracing::warn!(%error, "no state is saved: no thread");
                 None
             }
         };
-        let kept = match kept {
-            Some(Ok(kept)) => Some(kept),
+        let state = match state {
+            Some(Ok(state)) => Some(state),
             Some(Err(error)) => {
-                tracing::warn!(file = %self.file.display(), %error, "what was remembered cannot be read");
+                tracing::warn!(file = %self.file.display(), %error, "the saved state cannot be read");
                 None
             }
             None => {
-                tracing::warn!(file = %self.file.display(), "what was remembered cannot be read in time");
+                tracing::warn!(file = %self.file.display(), "the saved state cannot be read in time");
                 None
             }
         };
-        self.is_read = kept.is_some();
-        self.last = kept.unwrap_or_default();
+        self.is_read = state.is_some();
+        self.last = state.unwrap_or_default();
         self.last.clone()
     }
 
     /// Hands over what is to be saved from now on. `judge`: `None` if it is as it was.
-    pub(in crate::check_process) fn write(&mut self, judge: Option<Value>, said: Vec<Said>) {
-        let next = Kept { judge: judge.or_else(|| self.last.judge.clone()), said };
+    pub(in crate::check_process) fn save(&mut self, judge: Option<Value>, reported: Vec<ReportedCondition>) {
+        let next = SavedState { judge: judge.or_else(|| self.last.judge.clone()), reported };
         if !self.is_read || next == self.last {
             return;
         }
@@ -142,7 +142,7 @@ impl Outbox {
                 // Once: the disk stays as it is, and there is a round every minute.
                 Err(error) => {
                     if std::mem::replace(&mut is_well, false) {
-                        tracing::warn!(file = %file.display(), %error, "cannot remember across restarts");
+                        tracing::warn!(file = %file.display(), %error, "the state cannot be saved");
                     }
                 }
             }
@@ -150,29 +150,29 @@ impl Outbox {
     }
 }
 
-fn read_file(file: &Path) -> io::Result<Kept> {
+fn read_file(file: &Path) -> io::Result<SavedState> {
     let mut text = Vec::new();
     match fs::File::open(file) {
         Ok(from) => from.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut text)?,
         // The folder may be wrong, and what is written into it fails with a message of its own.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Kept::default());
+            return Ok(SavedState::default());
         }
         Err(error) => return Err(error),
     };
     let is_small = u64::try_from(text.len()).is_ok_and(|bytes| bytes <= FILE_LIMIT_BYTES);
     match is_small.then(|| serde_json::from_slice(&text).ok()).flatten() {
-        Some(kept) => Ok(kept),
+        Some(state) => Ok(state),
         None => put_aside(file),
     }
 }
 
 /// For an operator who wants to know what was in it.
-fn put_aside(file: &Path) -> io::Result<Kept> {
+fn put_aside(file: &Path) -> io::Result<SavedState> {
     let aside = file.with_extension("corrupt");
     fs::rename(file, &aside)?;
-    tracing::warn!(file = %aside.display(), "what was remembered is damaged and was put aside");
-    Ok(Kept::default())
+    tracing::warn!(file = %aside.display(), "the saved state is damaged and was put aside");
+    Ok(SavedState::default())
 }
 
 /// Whole or not at all, whenever the power fails.
