@@ -54,16 +54,16 @@ impl Reader for LimitsReader {
 
     fn read(&mut self, device: &str) -> Result<Value, ReadError> {
         match device {
-            KERNEL => told(kernel::read(&self.roots)?),
-            TASKS => told(self.scanner.read()?),
-            CGROUPS => told(cgroups::read(&self.roots)?),
-            FILES => told(files::read(&self.roots, &self.certificates)?),
+            KERNEL => to_value(kernel::read(&self.roots)?),
+            TASKS => to_value(self.scanner.read()?),
+            CGROUPS => to_value(cgroups::read(&self.roots)?),
+            FILES => to_value(files::read(&self.roots, &self.certificates)?),
             _ => Err(ReadError::Gone { what: device.to_owned() }),
         }
     }
 }
 
-fn told(reading: impl Serialize) -> Result<Value, ReadError> {
+fn to_value(reading: impl Serialize) -> Result<Value, ReadError> {
     serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
 }
 

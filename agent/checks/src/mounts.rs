@@ -4,6 +4,7 @@
 //! because its answer may never come.
 
 mod errors;
+mod figures;
 mod fstab;
 mod history;
 mod judge;
@@ -13,7 +14,6 @@ mod reader;
 mod reading;
 mod room;
 mod table;
-mod words;
 
 pub use judge::MountsJudge;
 pub use reader::MountsReader;

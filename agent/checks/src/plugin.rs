@@ -4,13 +4,13 @@
 pub mod enclosure;
 pub mod machine;
 pub mod program;
-pub mod said;
+pub mod result;
 pub mod schedule;
 pub mod strays;
 
 pub use enclosure::{Enclosure, Limits, Room};
 pub use machine::Machine;
 pub use program::{Program, Refused};
-pub use said::{Ending, Said, Word, judge};
+pub use result::{Ending, PluginStatus, RunResult, judge};
 pub use schedule::Schedule;
 pub use strays::Strays;

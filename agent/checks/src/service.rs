@@ -13,7 +13,7 @@ mod target;
 
 pub use check::{Check, Kind, Pace, checks};
 pub use judge::{Moment, ServicesJudge};
-pub use look::{Look, Looker, UnitWord};
+pub use look::{Look, Looker, UnitStatus};
 pub use probe::{Answer, Down, DownKind, Runtime, Up, probe};
 pub use restarts::FREQUENT;
 pub use settings::{OwnService, ServiceSettings, Watch};

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_a_condition_says_when_it_ends() {
+    fn what_holds_a_condition_names_its_end() {
         for reason in all() {
             assert_eq!(reason.condition.is_some(), !reason.ends.is_empty(), "{}", reason.name);
             for words in [&reason.sure, &reason.meaning, &reason.advice, &reason.source] {

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_boot_id_the_time_since_boot_tells() {
+    fn without_a_boot_id_the_time_since_boot_decides() {
         assert_eq!(step(now(1000, 10, ""), now(1060, 70, "")), (60, false));
         assert_eq!(step(now(1000, 10, ""), now(1060, 3, "")), (60, true));
     }

@@ -74,14 +74,14 @@ fn ask_block(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadErr
     if disk.kind == Kind::Scsi {
         return Ok((known, scsi::read(&mut device)?));
     }
-    let (said, health) = ata::read(&mut device)?;
-    Ok((joined(known, said), health))
+    let (reported, health) = ata::read(&mut device)?;
+    Ok((joined(known, reported), health))
 }
 
 /// What sysfs has of a SATA disk is cut to SCSI's shorter fields; but its serial number is there while the disk sleeps, too,
 /// and must not change then.
-fn joined(known: Identity, said: Option<Identity>) -> Identity {
-    let Some(said) = said else { return known };
-    let serial = if known.serial.is_empty() { said.serial } else { known.serial };
-    Identity { serial, ..said }
+fn joined(known: Identity, reported: Option<Identity>) -> Identity {
+    let Some(reported) = reported else { return known };
+    let serial = if known.serial.is_empty() { reported.serial } else { known.serial };
+    Identity { serial, ..reported }
 }

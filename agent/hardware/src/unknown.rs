@@ -33,7 +33,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_reason_is_told_with_the_readers_own_words() {
+    fn the_reason_is_reported_with_the_readers_own_message() {
         for (error, expected) in poll_errors() {
             let State::Unknown { reason, message } = unknown(&error) else { panic!("{error:?}") };
             assert!(reason.as_str() == expected && message.ends_with("as a test says"), "{reason}: {message}");

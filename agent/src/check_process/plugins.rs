@@ -11,7 +11,7 @@ mod tests;
 
 use std::{collections::BTreeMap, io, rc::Rc, sync::Arc, time::Duration};
 
-use nodewell_checks::plugin::Said;
+use nodewell_checks::plugin::RunResult;
 use nodewell_client::Client;
 use nodewell_rules::{
     RuleSet,
@@ -165,7 +165,7 @@ impl Running {
 }
 
 /// Runs a plug-in once, for a user who tries it by hand; `None` if it is no program. Must run within a `LocalSet`.
-pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<Said> {
+pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<RunResult> {
     let ground = Rc::new(Ground::prepare(false));
     ground.name_node(node_name);
     // No stop is sent: the sender lives as long as the run.

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Instant};
 
 use clap::{Args, Subcommand};
-use nodewell_checks::plugin::{Said, Word};
+use nodewell_checks::plugin::{PluginStatus, RunResult};
 use nodewell_rules::{
     RuleSet, load_path,
     plugin::{PluginTask, Task},
@@ -66,7 +66,7 @@ impl Run {
             let began = Instant::now();
             let node_name = Config::load(&Flags::default()).map(|config| config.node_name).unwrap_or_default();
             match try_plugin(&task, node_name).await {
-                Some(said) => out.text(&shown(&task, &said, began.elapsed().as_millis()))?,
+                Some(run) => out.text(&shown(&task, &run, began.elapsed().as_millis()))?,
                 None => out.line(&format!("{}: a check of our own; `nodewell status` shows it", task.name))?,
             }
         }
@@ -95,7 +95,7 @@ fn all(set: RuleSet) -> Vec<PluginTask> {
     set.plugins.into_iter().flat_map(|monitor| monitor.tasks).collect()
 }
 
-fn shown(task: &PluginTask, said: &Said, millis: u128) -> String {
+fn shown(task: &PluginTask, run: &RunResult, millis: u128) -> String {
     let command = match &task.task {
         Task::Run { path, args, .. } => [vec![path.display().to_string()], args.clone()].concat().join(" "),
         Task::Health(_) => String::new(),
@@ -104,33 +104,35 @@ fn shown(task: &PluginTask, said: &Said, millis: u128) -> String {
         "{}\n  ran      {command}\n  took     {millis} ms of at most {} ms\n  result   {}\n  message  {}\n  reports  {}\n",
         task.name,
         task.timeout.as_millis(),
-        result(said),
-        said.message,
-        reports(task, said)
+        result(run),
+        run.message,
+        reports(task, run)
     )
 }
 
-fn result(said: &Said) -> String {
-    match (said.word, &said.why) {
-        (Word::Well, _) => "well".to_owned(),
-        (Word::Warning, _) => "a warning".to_owned(),
-        (Word::Bad, _) => "a problem".to_owned(),
-        (Word::Unknown, Some(why)) => format!("unknown ({why})"),
-        (Word::Unknown, None) => "unknown".to_owned(),
+fn result(run: &RunResult) -> String {
+    match (run.status, &run.why) {
+        (PluginStatus::Ok, _) => "well".to_owned(),
+        (PluginStatus::Warning, _) => "a warning".to_owned(),
+        (PluginStatus::Problem, _) => "a problem".to_owned(),
+        (PluginStatus::Unknown, Some(why)) => format!("unknown ({why})"),
+        (PluginStatus::Unknown, None) => "unknown".to_owned(),
     }
 }
 
 /// What the first such result leads to, or the last of as many as it takes.
-fn reports(task: &PluginTask, said: &Said) -> String {
+fn reports(task: &PluginTask, run: &RunResult) -> String {
     let times = if task.failures > 1 { format!(", after {} in a row", task.failures) } else { String::new() };
     let of = task.subject.as_ref().map(|subject| format!(" for {subject}")).unwrap_or_default();
-    match (&task.condition, said.word) {
-        (Some(condition), Word::Well) => format!("{condition}=False{of}"),
-        (Some(condition), Word::Unknown) => format!("{condition}=Unknown{of}, or its problem unconfirmed{times}"),
+    match (&task.condition, run.status) {
+        (Some(condition), PluginStatus::Ok) => format!("{condition}=False{of}"),
+        (Some(condition), PluginStatus::Unknown) => {
+            format!("{condition}=Unknown{of}, or its problem unconfirmed{times}")
+        }
         (Some(condition), _) => format!("{condition}=True{of}, reason {}{times}", task.reason),
-        (None, Word::Well) => "nothing".to_owned(),
-        (None, Word::Unknown) => {
-            format!("an Event{of}, reason {}{times}", said.why.as_ref().unwrap_or(&task.reason))
+        (None, PluginStatus::Ok) => "nothing".to_owned(),
+        (None, PluginStatus::Unknown) => {
+            format!("an Event{of}, reason {}{times}", run.why.as_ref().unwrap_or(&task.reason))
         }
         (None, _) => format!("an Event{of}, reason {}{times}", task.reason),
     }

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_the_device_mapper_says_so() {
+    fn what_is_not_the_device_mapper_is_an_error() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(first_target(file.as_fd(), 253, 0).unwrap_err().raw_os_error(), Some(libc::ENOTTY));
     }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_locked_or_the_kernel_says_why_not() {
+    fn memory_is_locked_or_the_kernel_reports_why_not() {
         match lock_memory(Locking::Touched) {
             Ok(()) => {
                 // SAFETY: undoes the above, so that the other tests of this process are not charged for it.

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn other_failures_have_the_librarys_words() {
+    fn other_failures_have_the_librarys_message() {
         assert_eq!(words(-3), "Temporary failure in name resolution");
     }
 }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_controller_says_so() {
+    fn what_is_no_controller_is_an_error() {
         let file = tempfile::tempfile().unwrap();
         let refused = log_page(file.as_fd(), 2, &mut [0; 512]).unwrap_err();
         assert!(matches!(refused, AdminError::Io(error) if error.raw_os_error() == Some(libc::ENOTTY)));

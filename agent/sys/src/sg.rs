@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_disk_says_so() {
+    fn what_is_no_disk_is_an_error() {
         let file = tempfile::tempfile().unwrap();
         let refused = read(file.as_fd(), &[0; 6], &mut []).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::ENOTTY));

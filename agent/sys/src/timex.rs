@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_says_how_far_its_clock_may_be_off() {
+    fn the_kernel_reports_how_far_its_clock_may_be_off() {
         let timex = read().unwrap();
         assert!((0..=16_000_000).contains(&timex.max_error_micros), "{timex:?}");
         assert!(timex.estimated_error_micros >= 0, "{timex:?}");

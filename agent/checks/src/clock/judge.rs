@@ -123,7 +123,7 @@ impl ClockJudge {
     fn faults(&self, reading: &ClockReading) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.history.lost.holds() {
-            faults.push(Fault::new("ClockNotSynchronised", self.lost_words(reading)));
+            faults.push(Fault::new("ClockNotSynchronised", self.lost_message(reading)));
         }
         if self.history.off.holds() {
             let millis = self.settings.offset_clear.as_millis();
@@ -131,13 +131,13 @@ impl ClockJudge {
         }
         let source = reading.source.as_ref();
         if let Some((source, lost)) = source.and_then(|now| Some((now, now.lost(self.history.source.as_deref())?))) {
-            let words = format!("it counts by {}, because the kernel does not trust {lost} any more", source.current);
-            faults.push(Fault::new("ClockSourceUnstable", words));
+            let message = format!("it counts by {}, because the kernel does not trust {lost} any more", source.current);
+            faults.push(Fault::new("ClockSourceUnstable", message));
         }
         faults
     }
 
-    fn lost_words(&self, reading: &ClockReading) -> String {
+    fn lost_message(&self, reading: &ClockReading) -> String {
         let who = reading.daemon.name();
         match (reading.daemon.is_some(), self.history.was_synced) {
             (true, true) => format!("{who} runs, and has lost its sources of time"),

@@ -27,7 +27,7 @@ use self::{
     pods::Pods,
     reboots::Reboots,
     taints::Taints,
-    tasks::{Tasks, Told},
+    tasks::{TaskProblems, Tasks},
 };
 use super::reading::{CGROUPS, CgroupsReading, FILES, FilesReading, KERNEL, KernelReading, TASKS, TasksReading};
 use crate::settings::LimitsSettings;
@@ -65,7 +65,7 @@ struct SavedLimits {
     kernel: Signs,
     cgroups: Signs,
     leaks: Leaks,
-    tasks: Told,
+    tasks: TaskProblems,
     pods: Pods,
     taints: Taints,
     reboots: Reboots,
@@ -128,9 +128,9 @@ impl LimitsJudge {
     }
 
     fn take_files(&mut self, reading: FilesReading, now: &Now) -> Vec<Happening> {
-        let told = self.reboots.take(reading.reboot.as_ref(), now.wall);
+        let reported = self.reboots.take(reading.reboot.as_ref(), now.wall);
         self.files = reading;
-        told.into_iter().collect()
+        reported.into_iter().collect()
     }
 
     fn patience(&self) -> Patience {
@@ -187,7 +187,7 @@ impl Judge for LimitsJudge {
         for (part, answer) in answers {
             self.poll_errors.remove(&part);
             match self.answer(&part, answer, &now) {
-                Ok(told) => happenings.extend(told),
+                Ok(reported) => happenings.extend(reported),
                 Err(error) => {
                     self.poll_errors.insert(part, error);
                 }

@@ -27,8 +27,8 @@ pub(super) fn read(roots: &Roots) -> Option<Reboot> {
 
 /// Each once: every upgrade adds its name again.
 fn packages(path: &Path) -> Vec<String> {
-    let told = attribute::text(path).ok().flatten().unwrap_or_default();
-    let names: BTreeSet<String> = told.lines().map(|line| text::subject(line.trim().as_bytes())).collect();
+    let listed = attribute::text(path).ok().flatten().unwrap_or_default();
+    let names: BTreeSet<String> = listed.lines().map(|line| text::subject(line.trim().as_bytes())).collect();
     names.into_iter().filter(|name| !name.is_empty()).take(PACKAGES_LIMIT).collect()
 }
 

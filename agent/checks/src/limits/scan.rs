@@ -169,13 +169,13 @@ impl Look<'_> {
         let mut line = Vec::new();
         let name = read_into(&path.join("stat"), &mut line).and_then(|()| stat::parse(&line));
         let name = name.map_or_else(|| "exited process".to_owned(), |stat| text::subject(stat.name));
-        let told = match owner_of(&path) {
+        let owned_name = match owner_of(&path) {
             Some(Owner::Pod(uid)) => format!("{name} of pod {uid}"),
             Some(Owner::Unit(unit)) => format!("{name} of {unit}"),
             None => name,
         };
-        self.parents.insert(pid, told.clone());
-        told
+        self.parents.insert(pid, owned_name.clone());
+        owned_name
     }
 
     /// One of a service of the node; a name alone proves nothing. Of several the oldest is the one.

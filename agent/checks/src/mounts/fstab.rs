@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_to_be_read_only_is_writable() {
+    fn what_fstab_does_not_mount_read_only_is_writable() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("fstab");
         std::fs::write(

@@ -14,7 +14,7 @@ use self::faults::{errors, read_only, server_silent, shut_down, unusable};
 use super::{
     history::MountsHistory,
     kind::{self, Kind},
-    reading::{Reading, Room, Row, Said, TABLE},
+    reading::{Reading, Room, Row, StatfsResult, TABLE},
     room::Short,
 };
 use crate::settings::MountsSettings;
@@ -109,7 +109,7 @@ impl MountsJudge {
     fn full(&self, row: &Row) -> Option<Verdict> {
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => {
-                let Some(Said::Room(room)) = reading.get(&row.point) else { return None };
+                let Some(StatfsResult::Room(room)) = reading.get(&row.point) else { return None };
                 let faults = self.short(row).faults(room);
                 if faults.is_empty() { healthy("room is left") } else { State::Faulty(faults) }
             }
@@ -143,15 +143,15 @@ impl MountsJudge {
 
     /// Whether what is mounted there can be used.
     fn answering(&self, row: &Row) -> Option<Verdict> {
-        let is_told_by_server = row.is_volume && kind::is_nfs(&row.asked);
+        let is_reported_by_server = row.is_volume && kind::is_nfs(&row.asked);
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => match reading.get(&row.point) {
-                Some(Said::Failed(code)) => faulty_or_healthy(unusable(row, *code)),
-                Some(Said::Room(_)) | None => healthy("it answers"),
+                Some(StatfsResult::Failed(code)) => faulty_or_healthy(unusable(row, *code)),
+                Some(StatfsResult::Room(_)) | None => healthy("it answers"),
             },
             Err(PollError::NoAnswer(no_answer)) if no_answer.was_asked() => {
                 let silent = faults::silent(row, &no_answer.message);
-                faulty_or_healthy((!is_told_by_server).then_some(silent))
+                faulty_or_healthy((!is_reported_by_server).then_some(silent))
             }
             Err(PollError::Read(ReadError::Gone { .. })) => return None,
             Err(error) => unknown(error),
@@ -160,7 +160,7 @@ impl MountsJudge {
         (!row.is_volume || is_faulty(&state)).then(|| verdict(condition(row), &row.point, state))
     }
 
-    /// The kernel log speaks of the server, once for all that is mounted from it.
+    /// The kernel log reports the server, once for all that is mounted from it.
     fn silent_servers(&self) -> impl Iterator<Item = Verdict> + '_ {
         self.answers.iter().filter_map(|(asked, answer)| {
             let server = asked.strip_prefix(kind::NFS)?;
@@ -195,14 +195,14 @@ impl Judge for MountsJudge {
 /// What is wrong comes first, and of what is healthy only so much is reported as shows that the check runs.
 fn thinned(verdicts: Vec<Verdict>) -> Vec<Verdict> {
     let mut healthy = 0;
-    let is_told = |verdict: &Verdict| {
+    let is_reported = |verdict: &Verdict| {
         healthy += usize::from(matches!(verdict.state, State::Healthy { .. }));
         !matches!(verdict.state, State::Healthy { .. }) || healthy <= HEALTHY_LIMIT
     };
-    let mut told: Vec<Verdict> = verdicts.into_iter().filter(is_told).collect();
-    told.sort_by_key(|verdict| matches!(verdict.state, State::Healthy { .. }));
-    told.truncate(SUBJECTS_LIMIT);
-    told
+    let mut reported: Vec<Verdict> = verdicts.into_iter().filter(is_reported).collect();
+    reported.sort_by_key(|verdict| matches!(verdict.state, State::Healthy { .. }));
+    reported.truncate(SUBJECTS_LIMIT);
+    reported
 }
 
 fn condition(row: &Row) -> &'static str {
@@ -211,15 +211,15 @@ fn condition(row: &Row) -> &'static str {
 
 fn room<'a>(answers: &'a BTreeMap<String, Result<Reading, PollError>>, row: &Row) -> Option<&'a Room> {
     match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
-        Said::Room(room) => Some(room),
-        Said::Failed(_) => None,
+        StatfsResult::Room(room) => Some(room),
+        StatfsResult::Failed(_) => None,
     }
 }
 
 fn failed(answers: &BTreeMap<String, Result<Reading, PollError>>, row: &Row) -> Option<i32> {
     match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
-        Said::Room(_) => None,
-        Said::Failed(code) => Some(*code),
+        StatfsResult::Room(_) => None,
+        StatfsResult::Failed(code) => Some(*code),
     }
 }
 

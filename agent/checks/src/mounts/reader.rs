@@ -18,7 +18,7 @@ use super::{
     errors, fstab,
     kind::{self, Kind},
     mountinfo::Mount,
-    reading::{Reading, Room, Row, Said, TABLE},
+    reading::{Reading, Room, Row, StatfsResult, TABLE},
     table::Table,
 };
 use crate::settings::MountsSettings;
@@ -73,10 +73,10 @@ impl MountsReader {
     fn ask(&mut self, device: &str) -> Result<Reading, ReadError> {
         let best = best(self.table.mounts()?, &self.ignored);
         let asked = best.iter().filter(|(mount, kind)| kind::asked(*kind, mount) == device).take(OF_SERVER_LIMIT);
-        let said: Reading =
+        let results: Reading =
             asked.filter_map(|(mount, kind)| Some((mount.mount_point.clone(), ask(mount, *kind)?))).collect();
         // It was unmounted since it was listed.
-        if said.is_empty() { Err(ReadError::Gone { what: device.to_owned() }) } else { Ok(said) }
+        if results.is_empty() { Err(ReadError::Gone { what: device.to_owned() }) } else { Ok(results) }
     }
 }
 
@@ -127,19 +127,19 @@ fn rank(mount: &Mount) -> (bool, bool, usize, &str) {
 }
 
 /// This may never return. `None`: it is not mounted there any more.
-fn ask(mount: &Mount, kind: Kind) -> Option<Said> {
+fn ask(mount: &Mount, kind: Kind) -> Option<StatfsResult> {
     match question(mount, kind) {
         Ok(answer) => answer,
         Err(Errno::ENOENT | Errno::ENOTDIR) => None,
-        Err(error) => Some(Said::Failed(error as i32)),
+        Err(error) => Some(StatfsResult::Failed(error as i32)),
     }
 }
 
 /// By a descriptor that opens nothing (`O_PATH`): it triggers no automount, and takes no right.
-fn question(mount: &Mount, kind: Kind) -> Result<Option<Said>, Errno> {
+fn question(mount: &Mount, kind: Kind) -> Result<Option<StatfsResult>, Errno> {
     let place = open(mount.mount_point.as_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?;
     let room = Room::from(&fstatvfs(&place)?);
-    Ok((kind != Kind::Disk || is_there(mount, &place)?).then_some(Said::Room(room)))
+    Ok((kind != Kind::Disk || is_there(mount, &place)?).then_some(StatfsResult::Room(room)))
 }
 
 /// Whether the path leads to that filesystem: another one may be mounted over a part of it. An XFS that has shut down

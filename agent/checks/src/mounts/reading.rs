@@ -35,12 +35,12 @@ pub(super) struct Row {
 }
 
 /// Of each mount point that was asked.
-pub(super) type Reading = BTreeMap<String, Said>;
+pub(super) type Reading = BTreeMap<String, StatfsResult>;
 
 /// An answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Said {
+pub(super) enum StatfsResult {
     Room(Room),
     /// The number of an error.
     Failed(i32),

@@ -4,7 +4,7 @@
 use nodewell_hardware::Fault;
 use nodewell_model::Severity;
 
-use super::{reading::Room, words::rough_bytes};
+use super::{figures::rough_bytes, reading::Room};
 use crate::settings::{MountsSettings, Threshold};
 
 /// A filesystem of kernels or of a boot loader: made small, and filled on purpose.

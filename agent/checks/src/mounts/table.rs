@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read_with_each_look_whether_the_kernel_tells_of_a_change_or_not() {
+    fn options_are_read_with_each_look_whether_the_kernel_reports_a_change_or_not() {
         let mut table = Table::new(PathBuf::from("/proc/self/mountinfo"));
         let fake = Mount { id: u64::MAX, ..table.look().unwrap()[0].clone() };
         table.open.as_mut().unwrap().mounts = vec![fake];

@@ -133,16 +133,20 @@ impl NetworkJudge {
         let route = history
             .routes
             .is_known()
-            .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || history.routes.words()));
-        let dns =
-            history.dns.as_ref().map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.problem()), || dns.words())));
-        let bonds =
-            history.bonds.iter().map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.words()));
+            .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || history.routes.message()));
+        let dns = history
+            .dns
+            .as_ref()
+            .map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.problem()), || dns.message())));
+        let bonds = history
+            .bonds
+            .iter()
+            .map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.message()));
         let tunnels = history.tunnels.iter();
         let tunnels = tunnels
-            .map(|(name, tunnel)| self.of_links(name, fault("MtuMismatch", tunnel.problem()), || tunnel.words()));
+            .map(|(name, tunnel)| self.of_links(name, fault("MtuMismatch", tunnel.problem()), || tunnel.message()));
         let links = history.links.iter().filter(|(name, link)| link.matters() && !history.bonds.contains_key(*name));
-        let links = links.map(|(name, link)| self.of_links(name, link.faults(), || link.words()));
+        let links = links.map(|(name, link)| self.of_links(name, link.faults(), || link.message()));
         route.into_iter().chain(dns).chain(bonds).chain(tunnels).chain(links).collect()
     }
 
@@ -157,8 +161,8 @@ impl NetworkJudge {
         fault("BondDegraded", problem).into_iter().chain(link.map(Link::faults).unwrap_or_default()).collect()
     }
 
-    fn of_links(&self, subject: &str, faults: Vec<Fault>, words: impl Fn() -> String) -> Verdict {
-        let state = self.poll_error.as_ref().map_or_else(|| state(faults, words), unknown);
+    fn of_links(&self, subject: &str, faults: Vec<Fault>, message: impl Fn() -> String) -> Verdict {
+        let state = self.poll_error.as_ref().map_or_else(|| state(faults, message), unknown);
         verdict(subject, state)
     }
 
@@ -169,14 +173,14 @@ impl NetworkJudge {
         if total == 0 {
             return Vec::new();
         }
-        let word = |link: &&&Link| match &self.poll_error {
+        let state_name = |link: &&&Link| match &self.poll_error {
             Some(_) => "not answering",
             None if link.is_down() => "down",
             None => "failing",
         };
         let is_unhealthy = |link: &&&Link| self.poll_error.is_some() || !link.faults().is_empty();
         let mut states = BTreeMap::new();
-        used.iter().filter(is_unhealthy).for_each(|link| *states.entry(word(&link).to_owned()).or_default() += 1);
+        used.iter().filter(is_unhealthy).for_each(|link| *states.entry(state_name(&link).to_owned()).or_default() += 1);
         vec![Inventory { class: "network interfaces".to_owned(), total, states }]
     }
 
@@ -231,16 +235,16 @@ fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, PollError> {
 }
 
 fn overrun(name: &str, missed: u64, now: &Now) -> Happening {
-    let words = format!("{missed} packets or more were lost within 5 min, because the card had no buffer for them");
-    Happening::new("InterfaceOverruns", name, words, now.wall)
+    let message = format!("{missed} packets or more were lost within 5 min, because the card had no buffer for them");
+    Happening::new("InterfaceOverruns", name, message, now.wall)
 }
 
 fn fault(reason: &'static str, message: Option<String>) -> Vec<Fault> {
     message.map(|message| Fault::new(reason, message)).into_iter().collect()
 }
 
-fn state(faults: Vec<Fault>, words: impl Fn() -> String) -> State {
-    if faults.is_empty() { State::Healthy { message: words() } } else { State::Faulty(faults) }
+fn state(faults: Vec<Fault>, message: impl Fn() -> String) -> State {
+    if faults.is_empty() { State::Healthy { message: message() } } else { State::Faulty(faults) }
 }
 
 fn verdict(subject: &str, state: State) -> Verdict {

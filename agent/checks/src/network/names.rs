@@ -49,7 +49,7 @@ type Answer = Option<NamesReading>;
 /// Where names come from.
 #[derive(Debug, Clone)]
 struct Names {
-    said: Option<Vec<String>>,
+    configured: Option<Vec<String>>,
     kubeconfigs: Vec<PathBuf>,
 }
 
@@ -66,7 +66,7 @@ impl Resolver {
     pub(super) fn new(proc: PathBuf, settings: &NetworkSettings) -> Self {
         Self {
             proc,
-            names: Names { said: settings.names.clone(), kubeconfigs: settings.kubeconfigs.clone() },
+            names: Names { configured: settings.names.clone(), kubeconfigs: settings.kubeconfigs.clone() },
             lookup: resolve,
             wait: WAIT,
             patience: PATIENCE,
@@ -84,7 +84,7 @@ impl Resolver {
 
     /// Whether there may be anything to ask.
     pub(super) fn has_names(&self) -> bool {
-        self.names.said.as_ref().map_or(!self.names.kubeconfigs.is_empty(), |names| !names.is_empty())
+        self.names.configured.as_ref().map_or(!self.names.kubeconfigs.is_empty(), |names| !names.is_empty())
     }
 
     /// What is known by now: of serial 0 nothing yet, of the serial before nothing new.
@@ -133,7 +133,7 @@ impl Resolver {
             if reading.error.is_none() && u128::from(reading.millis) >= self.patience.as_millis() {
                 reading.error = Some(format!("answered only after {} s", reading.millis / 1_000));
             }
-            if reading.error.is_some() && !may_speak(&self.proc) {
+            if reading.error.is_some() && !may_send(&self.proc) {
                 let message = "this process may not use the node's network".to_owned();
                 return Err(ReadError::Unsupported { message });
             }
@@ -169,7 +169,7 @@ impl Names {
     fn find(&self) -> Vec<String> {
         let found = || self.kubeconfigs.iter().find_map(|path| fs::read_to_string(path).ok());
         let server = || found().as_deref().and_then(server_name);
-        self.said.clone().unwrap_or_else(|| server().into_iter().collect())
+        self.configured.clone().unwrap_or_else(|| server().into_iter().collect())
     }
 }
 
@@ -193,10 +193,10 @@ fn first_answer(names: &[String], lookup: Lookup) -> NamesReading {
 
 /// Whether this process is in the node's network and may send: a sandbox is no outage. What it sends to itself goes through
 /// the same filters (systemd's `IPAddressDeny=`).
-fn may_speak(proc: &Path) -> bool {
+fn may_send(proc: &Path) -> bool {
     let is_nodes = devices(&proc.join("self/net")) == devices(&routes::folder(proc));
-    let speaks = || UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"?", socket.local_addr()?));
-    is_nodes && speaks().is_ok()
+    let sends = || UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"?", socket.local_addr()?));
+    is_nodes && sends().is_ok()
 }
 
 /// The interfaces that a network has; empty where they are not listed.

@@ -148,7 +148,7 @@ fe8000000000000000fc00fffe000001 04 40 20 80     eth3
     }
 
     #[test]
-    fn a_kernel_without_a_table_says_nothing_of_it() {
+    fn a_kernel_without_a_table_reports_nothing_of_it() {
         let root = tempfile::tempdir().unwrap();
         let defaults = Routes { is_advertised: true, ..Routes::default() };
         assert_eq!(read(root.path()).unwrap(), Tables { defaults, used: BTreeSet::new() });

@@ -146,7 +146,7 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> Option<&'a State> {
 }
 
 /// What is reported of a subject: its message if it is healthy, its faults with their messages, or why it is unknown.
-pub(super) fn said(findings: &Findings, subject: &str) -> Vec<String> {
+pub(super) fn reported(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
         None => vec!["nothing".to_owned()],
         Some(State::Healthy { message }) => vec![format!("healthy: {message}")],
@@ -168,8 +168,8 @@ fn a_sound_machine_is_healthy() {
     let mut machine = Machine::new();
     assert!(is_silent(&machine.during(3_600)));
     let findings = machine.after(15);
-    assert_eq!(said(&findings, "default-route"), ["healthy: by eth0"]);
-    assert_eq!(said(&findings, "eth0"), ["healthy: up, 1000 Mb/s"]);
-    assert_eq!(said(&findings, "dns"), ["nothing"]);
+    assert_eq!(reported(&findings, "default-route"), ["healthy: by eth0"]);
+    assert_eq!(reported(&findings, "eth0"), ["healthy: up, 1000 Mb/s"]);
+    assert_eq!(reported(&findings, "dns"), ["nothing"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (1, 1));
 }

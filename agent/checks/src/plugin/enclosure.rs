@@ -52,7 +52,7 @@ impl Enclosure {
     ///
     /// # Errors
     /// What the system does not have or allow; nothing is lost but the limits.
-    pub fn settle(proc: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, NoEnclosure> {
+    pub fn create(proc: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, NoEnclosure> {
         let service = own_cgroup(proc).ok_or(NoEnclosure::NoVersion2)?;
         Self::below(&service, own_memory_bytes, limits)
     }

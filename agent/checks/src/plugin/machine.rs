@@ -12,7 +12,7 @@ use nodewell_hardware::{Happening, Verdict};
 use nodewell_model::SubjectKey;
 use nodewell_rules::plugin::PluginMonitor;
 
-use super::said::Said;
+use super::result::RunResult;
 use subject::state;
 use task::TaskState;
 
@@ -60,10 +60,10 @@ impl Machine {
     }
 
     /// Adds the result of a run of `task`.
-    pub fn hear(&mut self, task: usize, said: Said, now: Now) -> Option<Account> {
-        let heard = self.tasks.get_mut(task)?;
-        let happenings = heard.hear(said, now);
-        let key = heard.subject_key();
+    pub fn observe(&mut self, task: usize, result: RunResult, now: Now) -> Option<Account> {
+        let known = self.tasks.get_mut(task)?;
+        let happenings = known.observe(result, now);
+        let key = known.subject_key();
         Some(Account { verdict: key.and_then(|key| self.verdict(key)), happenings, is_whole: self.is_whole() })
     }
 
@@ -75,6 +75,6 @@ impl Machine {
     }
 
     fn is_whole(&self) -> bool {
-        self.subjects.values().flatten().all(|task| self.tasks[*task].was_heard())
+        self.subjects.values().flatten().all(|task| self.tasks[*task].has_result())
     }
 }

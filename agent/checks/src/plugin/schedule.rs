@@ -100,7 +100,7 @@ fn later(due: Duration, interval: Duration, ticks: u64) -> Duration {
 }
 
 /// A first moment within the interval, and soon: a file's programs do not all start at once, and one that runs once a day
-/// is heard of at once. `random` spreads them.
+/// reports at once. `random` spreads them.
 #[must_use]
 pub fn first(interval: Duration, random: u64) -> Duration {
     /// The longest delay after the start of the node.

@@ -30,8 +30,8 @@ const CONFIG_FILE: &str = "var/lib/kubelet/config.yaml";
 pub(super) fn runtime(root: &Path) -> Option<PathBuf> {
     // Flags come before the file, as they do for the kubelet.
     let flags = FLAG_FILES.iter().find_map(|file| endpoint_in_flags(&text(&root.join(file))?));
-    let told = flags.or_else(|| endpoint_in_config(&text(&root.join(CONFIG_FILE))?));
-    told.or_else(|| USUAL.iter().map(|path| root.join(path)).find(|path| path.exists()))
+    let configured = flags.or_else(|| endpoint_in_config(&text(&root.join(CONFIG_FILE))?));
+    configured.or_else(|| USUAL.iter().map(|path| root.join(path)).find(|path| path.exists()))
 }
 
 fn endpoint_in_flags(text: &str) -> Option<PathBuf> {

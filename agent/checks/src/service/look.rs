@@ -16,7 +16,7 @@ use crate::systemd::{ActiveState, BusError, ListedUnit, LoadState, Manager, Unit
 #[derive(Debug, Clone, PartialEq)]
 pub enum Look {
     /// An endpoint, where it is, and how its unit is if the endpoint did not answer as it should.
-    Endpoint { target: Target, answer: Answer, unit: UnitWord },
+    Endpoint { target: Target, answer: Answer, unit: UnitStatus },
     /// A unit; `None`: not installed.
     Unit(Result<Option<Unit>, BusError>),
     /// Those of a service's units that are installed.
@@ -27,7 +27,7 @@ pub enum Look {
 
 /// What systemd reports of a service whose endpoint does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnitWord {
+pub enum UnitStatus {
     /// Nothing: there was no need to ask, there is no systemd, or no such unit.
     None,
     /// It was stopped, or was not started, and nothing asks for it: `kubelet.service`.
@@ -64,23 +64,23 @@ impl Looker {
 
     async fn endpoint(&self, check: &Check, target: Target) -> Look {
         if target.may_start_it() {
-            let unit = self.word(&check.kind).await;
-            if matches!(unit, UnitWord::Stopped(_)) {
+            let unit = self.unit_status(&check.kind).await;
+            if matches!(unit, UnitStatus::Stopped(_)) {
                 let answer = Answer::not_asked();
                 return Look::Endpoint { target, answer, unit };
             }
         }
         let answer = probe(&target, check.pace.timeout).await;
-        let unit = if answer.result.is_ok() { UnitWord::None } else { self.word(&check.kind).await };
+        let unit = if answer.result.is_ok() { UnitStatus::None } else { self.unit_status(&check.kind).await };
         Look::Endpoint { target, answer, unit }
     }
 
-    async fn word(&self, kind: &Kind) -> UnitWord {
+    async fn unit_status(&self, kind: &Kind) -> UnitStatus {
         let names = kind.units();
         if names.is_empty() {
-            return UnitWord::None;
+            return UnitStatus::None;
         }
-        self.manager.units(&names).await.map_or(UnitWord::None, |units| word(&units))
+        self.manager.units(&names).await.map_or(UnitStatus::None, |units| unit_status(&units))
     }
 
     async fn unit(&self, name: &str, deadline: Duration) -> Result<Option<Unit>, BusError> {
@@ -101,12 +101,12 @@ impl Looker {
 }
 
 /// One that runs or is to run counts before those that do not.
-fn word(units: &[ListedUnit]) -> UnitWord {
+fn unit_status(units: &[ListedUnit]) -> UnitStatus {
     let installed = || units.iter().filter(|unit| unit.load == LoadState::Loaded);
     let is_idle = |unit: &ListedUnit| unit.active == ActiveState::Inactive && unit.job.is_none();
-    let wanted = installed().find(|unit| !is_idle(unit)).map(|unit| UnitWord::Wanted(unit.name.clone()));
-    let stopped = || installed().next().map(|unit| UnitWord::Stopped(unit.name.clone()));
-    wanted.or_else(stopped).unwrap_or(UnitWord::None)
+    let wanted = installed().find(|unit| !is_idle(unit)).map(|unit| UnitStatus::Wanted(unit.name.clone()));
+    let stopped = || installed().next().map(|unit| UnitStatus::Stopped(unit.name.clone()));
+    wanted.or_else(stopped).unwrap_or(UnitStatus::None)
 }
 
 #[cfg(test)]
@@ -124,11 +124,11 @@ mod tests {
         let failed = listed("kubelet.service", LoadState::Loaded, ActiveState::Failed);
         let starts = ListedUnit { job: Some("start".to_owned()), ..idle.clone() };
         let name = || "kubelet.service".to_owned();
-        assert_eq!(word(std::slice::from_ref(&gone)), UnitWord::None);
-        assert_eq!(word(&[gone, idle.clone()]), UnitWord::Stopped(name()));
-        assert_eq!(word(&[failed]), UnitWord::Wanted(name()));
-        assert_eq!(word(&[starts]), UnitWord::Wanted(name()));
+        assert_eq!(unit_status(std::slice::from_ref(&gone)), UnitStatus::None);
+        assert_eq!(unit_status(&[gone, idle.clone()]), UnitStatus::Stopped(name()));
+        assert_eq!(unit_status(&[failed]), UnitStatus::Wanted(name()));
+        assert_eq!(unit_status(&[starts]), UnitStatus::Wanted(name()));
         let other = listed("k3s.service", LoadState::Loaded, ActiveState::Active);
-        assert_eq!(word(&[idle, other]), UnitWord::Wanted("k3s.service".to_owned()));
+        assert_eq!(unit_status(&[idle, other]), UnitStatus::Wanted("k3s.service".to_owned()));
     }
 }

@@ -8,7 +8,7 @@ use nodewell_model::{Name, Severity};
 
 use super::{
     check::Kind,
-    look::{Look, UnitWord},
+    look::{Look, UnitStatus},
     probe::{Down, Runtime},
     target::Target,
 };
@@ -18,7 +18,7 @@ use crate::systemd::{ActiveState, BusError, Unit};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Sighting {
     Up {
-        words: String,
+        message: String,
         latency: Duration,
     },
     Down(Fault),
@@ -65,21 +65,23 @@ impl Context<'_> {
                 let message = format!("{name} {version} at {target} says that it is not ready: {why}");
                 Sighting::Down(self.fault("ContainerRuntimeNotReady", message))
             }
-            Some(Runtime { name, version, .. }) => Sighting::Up { words: format!("{name} {version} {pace}"), latency },
-            None => Sighting::Up { words: pace, latency },
+            Some(Runtime { name, version, .. }) => {
+                Sighting::Up { message: format!("{name} {version} {pace}"), latency }
+            }
+            None => Sighting::Up { message: pace, latency },
         }
     }
 
-    fn unanswered(&self, target: &Target, down: &Down, unit: &UnitWord) -> Sighting {
+    fn unanswered(&self, target: &Target, down: &Down, unit: &UnitStatus) -> Sighting {
         match unit {
-            UnitWord::Stopped(name) if !self.is_required() => Sighting::Unknown {
+            UnitStatus::Stopped(name) if !self.is_required() => Sighting::Unknown {
                 reason: Name::fixed("ServiceStopped"),
                 message: format!("{name} was stopped and no unit requires it; it is watched again once it runs"),
             },
-            UnitWord::Stopped(name) | UnitWord::Wanted(name) => {
+            UnitStatus::Stopped(name) | UnitStatus::Wanted(name) => {
                 Sighting::Down(self.fault(self.reason(target), format!("{} (unit {name})", down.message)))
             }
-            UnitWord::None => Sighting::Down(self.fault(self.reason(target), down.message.clone())),
+            UnitStatus::None => Sighting::Down(self.fault(self.reason(target), down.message.clone())),
         }
     }
 
@@ -160,8 +162,8 @@ fn runtime_reason(target: &Target) -> &'static str {
     }
 }
 
-fn up(words: String) -> Sighting {
-    Sighting::Up { words, latency: Duration::ZERO }
+fn up(message: String) -> Sighting {
+    Sighting::Up { message, latency: Duration::ZERO }
 }
 
 fn unasked(error: &BusError) -> Sighting {

@@ -60,7 +60,7 @@ fn used_memory_is_what_is_left() {
 }
 
 #[test]
-fn whole_disks_are_told_from_their_parts_and_from_what_is_made_of_them() {
+fn whole_disks_are_distinguished_from_their_parts_and_from_what_is_made_of_them() {
     let line = |number: &str, name: &str| format!("{number} {name} 1 2 3 4 5 6 7 8 0 10 11\n");
     let text: String = [
         ("8 0", "sda"),

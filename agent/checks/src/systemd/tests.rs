@@ -192,7 +192,7 @@ async fn many_units_are_one_call_on_one_connection() {
 }
 
 #[tokio::test]
-async fn a_restart_and_a_signal_say_what_systemd_said() {
+async fn a_restart_and_a_signal_return_the_answer_of_systemd() {
     let bus = FakeBus::start(Mood::Answers);
     let manager = bus.manager(LATE);
     assert_eq!(manager.restart("kubelet.service").await.unwrap(), "/org/freedesktop/systemd1/job/7");
@@ -202,7 +202,7 @@ async fn a_restart_and_a_signal_say_what_systemd_said() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_apart() {
+async fn refusals_are_distinguished() {
     let denied = FakeBus::start(Mood::Denies).manager(LATE).restart("a.service").await;
     let expected = BusError::Denied { method: "RestartUnit", message: "said so".to_owned() };
     assert_eq!(denied, Err(expected));

@@ -48,7 +48,7 @@ fn every_xid_up_to_173_is_in_the_table_and_others_are_events() {
 }
 
 #[test]
-fn what_holds_a_condition_says_what_to_do() {
+fn what_holds_a_condition_names_an_action() {
     for meaning in xid::Table::shipped().codes().all().filter(|meaning| meaning.condition.is_some()) {
         assert!(!matches!(meaning.action, Action::None | Action::RestartApp), "{meaning:?}");
         assert!(meaning.severity >= Severity::Warn, "{meaning:?}");
@@ -56,14 +56,14 @@ fn what_holds_a_condition_says_what_to_do() {
 }
 
 #[test]
-fn a_verdict_that_the_vendor_does_not_publish_says_why() {
+fn a_verdict_that_the_vendor_does_not_publish_gives_its_reason() {
     for meaning in xid::Table::shipped().codes().all().filter(|meaning| meaning.condition.is_some()) {
         assert!(&*meaning.vendor != "none published" || !meaning.choice.is_empty(), "{meaning:?}");
     }
 }
 
 #[test]
-fn an_operators_words_win_and_say_whose_they_are() {
+fn an_operators_overrides_win_and_name_their_origin() {
     let codes = xids("[[xid]]\ncode = 63\ncondition = 'GpuUnhealthy'\naction = 'reset-gpu'").unwrap();
     let meaning = codes.classify(63, None);
     assert_eq!(meaning.condition.unwrap().as_str(), "GpuUnhealthy");
@@ -75,7 +75,7 @@ fn an_operators_words_win_and_say_whose_they_are() {
 }
 
 #[test]
-fn words_for_some_branches_leave_the_others() {
+fn overrides_for_some_branches_leave_the_others() {
     let codes = xids("[[xid]]\ncode = 109\ncondition = 'none'\nfrom = 550\nbefore = 575").unwrap();
     let holds = |branch| codes.classify(109, branch).condition.is_some();
     assert_eq!([535, 550, 574, 575].map(|branch| holds(Some(Branch(branch)))), [true, false, false, true]);
@@ -90,7 +90,7 @@ fn a_new_code_gets_a_name() {
 }
 
 #[test]
-fn every_mistake_of_a_file_is_told() {
+fn every_error_of_a_file_is_reported() {
     let words = "[[xid]]\ncode = 79\nname = 'Other'\n[[xid]]\ncode = 200\nname = 'new thing'\n\
         [[xid]]\ncode = 62\ncondition = 'DiskUnhealthy'\n[[xid]]\ncode = 62\nfrom = 575\nbefore = 575";
     let told = xids(words).unwrap_err();

@@ -25,7 +25,7 @@ fn only(line: &str) -> Decoded {
 }
 
 #[test]
-fn xids_say_what_the_table_says() {
+fn xids_mean_what_the_table_has() {
     let fallen = only("NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
     assert_eq!(said(&fallen), ("GpuXid79FallenOffBus", GPU, Severity::Critical, Action::Reboot, "0000:05:00.0"));
     let firmware = only(
@@ -44,7 +44,7 @@ fn overridden(words: &str, line: &str, branch: u32) -> Vec<Decoded> {
 }
 
 #[test]
-fn an_operators_action_stands_whatever_the_line_says() {
+fn an_operators_action_stands_whatever_the_line_reports() {
     let cartridge = "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004525c6 0x0 0x0)";
     let said = overridden("[[xid]]\ncode = 149\naction = 'reboot'", cartridge, 580);
     assert_eq!((said[0].condition.is_some(), said[0].action), (true, Action::Reboot));
@@ -73,7 +73,7 @@ fn what_ends_is_what_the_drivers_branch_held() {
 }
 
 #[test]
-fn nvlink_5_is_as_bad_as_its_line_says() {
+fn nvlink_5_is_as_bad_as_its_line_reports() {
     let nonfatal =
         only("NVRM: Xid (PCI:0019:01:00): 145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 12 (0x040988e2 0x00000008 0x0)");
     assert_eq!(said(&nonfatal), ("GpuXid145NvlinkRlw", None, Severity::Warn, Action::Watch, "0019:01:00.0"));
@@ -131,7 +131,7 @@ fn a_switchs_line_and_its_continuation_are_one() {
 }
 
 #[test]
-fn an_operators_words_stand_whatever_the_line_says() {
+fn an_operators_overrides_stand_whatever_the_line_reports() {
     let words = "[[xid]]\ncode = 149\ncondition = 'none'\n[[sxid]]\ncode = 24007\ncondition = 'none'";
     let tables = Tables::overridden(words, std::path::Path::new("xids.toml")).unwrap();
     let link = "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004525c6 0x0 0x0)";

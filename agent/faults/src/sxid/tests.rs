@@ -58,7 +58,7 @@ fn the_lines_word_decides_but_for_what_is_always_fatal() {
 }
 
 #[test]
-fn the_fatal_ones_say_what_to_do() {
+fn the_fatal_ones_name_an_action() {
     for meaning in Table::shipped().codes().all() {
         let fatal = Table::shipped().classify(meaning.code, Some(true));
         assert_eq!((fatal.severity, fatal.action), (Severity::Critical, Action::ResetGpu), "{meaning:?}");

@@ -25,7 +25,7 @@ const ROUNDS: u32 = 2;
 pub struct CpuJudge {
     boot: Boot,
     moment: Option<Moment>,
-    standing: Option<Standing>,
+    last_poll: Option<LastPoll>,
     last: CpuReading,
     /// For how many rounds in a row each was seen offline that had been online.
     missing: BTreeMap<u32, u32>,
@@ -47,7 +47,7 @@ struct Boot {
     /// What was reported, so that a restart takes nothing back.
     offline: CpuSet,
     /// Once reported; they are named, healthy or not, as long as this boot lasts.
-    told: CpuSet,
+    reported: CpuSet,
     mismatched: bool,
     throttled: BTreeSet<u32>,
 }
@@ -60,7 +60,7 @@ struct SavedCpu {
 
 /// How the last reading went.
 #[derive(Debug, Clone)]
-enum Standing {
+enum LastPoll {
     Read,
     Unknown(State),
 }
@@ -71,7 +71,7 @@ impl CpuJudge {
         Self {
             boot: Boot::default(),
             moment: None,
-            standing: None,
+            last_poll: None,
             last: CpuReading::default(),
             missing: BTreeMap::new(),
             mismatched: 0,
@@ -97,14 +97,14 @@ impl CpuJudge {
     }
 
     fn take_error(&mut self, error: &PollError) {
-        self.standing = match error {
+        self.last_poll = match error {
             PollError::Read(ReadError::Gone { .. }) => None,
-            error => Some(Standing::Unknown(unknown(error))),
+            error => Some(LastPoll::Unknown(unknown(error))),
         };
     }
 
     fn read(&mut self, reading: CpuReading, now: &Now) {
-        self.standing = Some(Standing::Read);
+        self.last_poll = Some(LastPoll::Read);
         self.count_missing(&reading);
         self.compare_microcode(&reading.microcode);
         self.measure_heat(&reading, now);
@@ -124,8 +124,8 @@ impl CpuJudge {
         let stays =
             |cpu: &u32| boot.offline.0.contains(cpu) || missing.get(cpu).is_some_and(|rounds| *rounds >= ROUNDS);
         boot.offline = CpuSet(gone.into_iter().filter(stays).collect());
-        boot.told.0.extend(&boot.offline.0);
-        boot.told.0.retain(|cpu| reading.present.0.contains(cpu));
+        boot.reported.0.extend(&boot.offline.0);
+        boot.reported.0.retain(|cpu| reading.present.0.contains(cpu));
     }
 
     fn compare_microcode(&mut self, microcode: &[Microcode]) {
@@ -144,15 +144,15 @@ impl CpuJudge {
     }
 
     fn findings(&self, now: &Now) -> Findings {
-        match &self.standing {
+        match &self.last_poll {
             None => Findings::default(),
-            Some(Standing::Read) => {
+            Some(LastPoll::Read) => {
                 let verdicts = std::iter::once(verdict(ALL.to_owned(), self.all())).chain(self.each()).collect();
                 Findings { verdicts, inventory: vec![self.inventory()], ended: self.ended(now), ..Findings::default() }
             }
-            Some(Standing::Unknown(state)) => {
-                let told = self.boot.told.0.iter().map(|cpu| verdict(format!("CPU {cpu}"), state.clone()));
-                let verdicts = std::iter::once(verdict(ALL.to_owned(), state.clone())).chain(told).collect();
+            Some(LastPoll::Unknown(state)) => {
+                let reported = self.boot.reported.0.iter().map(|cpu| verdict(format!("CPU {cpu}"), state.clone()));
+                let verdicts = std::iter::once(verdict(ALL.to_owned(), state.clone())).chain(reported).collect();
                 Findings { verdicts, inventory: self.last_inventory().into_iter().collect(), ..Findings::default() }
             }
         }
@@ -179,7 +179,7 @@ impl CpuJudge {
     }
 
     fn each(&self) -> impl Iterator<Item = Verdict> + '_ {
-        self.boot.told.0.iter().map(|cpu| {
+        self.boot.reported.0.iter().map(|cpu| {
             let state = match self.boot.offline.0.contains(cpu) {
                 true => State::Faulty(vec![Fault::new("CpuOffline", "offline, and was online in this boot")]),
                 false => State::Healthy { message: "online, or switched off on purpose".to_owned() },

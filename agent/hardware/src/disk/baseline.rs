@@ -33,7 +33,7 @@ pub(super) enum Counter {
 pub(super) struct Baseline {
     counters: BTreeMap<Counter, Watched>,
     /// The newest entry of an NVMe error log that was reported.
-    pub(super) told_errors: Option<u64>,
+    pub(super) reported_errors: Option<u64>,
     /// A failed self-test that was old when the log was first read: the power-on hours of it.
     pub(super) old_self_test: Option<u64>,
     /// Whether its temperature was judged before, and how.

@@ -96,7 +96,7 @@ impl DiskJudge {
     fn assess(&mut self, device: &str, reading: &Reading, now: &Now, findings: &mut Findings) -> State {
         let (baseline, moment) = self.history.of(device, &reading.identity, now);
         let mut found = assessed(&reading.health, baseline, moment);
-        if found.can_tell() {
+        if found.is_known() {
             baseline.save_faults(&found.faults);
         }
         findings.happenings.extend(
@@ -122,9 +122,9 @@ fn assessed(health: &Health, baseline: &mut Baseline, moment: Moment) -> Assessm
         // What it had it has still: it was not asked.
         Health::Asleep => {
             found.faults = baseline.saved_faults();
-            found.say("asleep, not asked");
+            found.note("asleep, not asked");
         }
-        Health::Plain { why } => found.say(why),
+        Health::Plain { why } => found.note(why),
     }
     found
 }
@@ -135,7 +135,7 @@ fn stopped(state: &str, found: &mut Assessment) {
         "offline" | "transport-offline" => {
             found.fault("DiskOffline", format!("the kernel has taken the disk out of service: {state}"));
         }
-        _ => found.cannot_tell("DeviceNotAnswering", format!("the kernel holds the disk back: {state}")),
+        _ => found.set_unknown("DeviceNotAnswering", format!("the kernel holds the disk back: {state}")),
     }
 }
 
@@ -196,22 +196,22 @@ fn inventory(known: &BTreeMap<String, Known>) -> Vec<Inventory> {
     let mut classes: BTreeMap<Class, Inventory> = BTreeMap::new();
     for Known { state, class } in known.values() {
         let line = classes.entry(*class).or_insert_with(|| Inventory {
-            class: class.in_words().0.to_owned(),
+            class: class.names().0.to_owned(),
             total: 0,
             states: BTreeMap::new(),
         });
         line.total += 1;
-        if let Some(word) = state_word(state, *class) {
-            *line.states.entry(word.to_owned()).or_default() += 1;
+        if let Some(name) = state_name(state, *class) {
+            *line.states.entry(name.to_owned()).or_default() += 1;
         }
     }
     classes.into_values().collect()
 }
 
-fn state_word(state: &State, class: Class) -> Option<&'static str> {
+fn state_name(state: &State, class: Class) -> Option<&'static str> {
     match state {
         State::Healthy { .. } => None,
-        State::Faulty(_) => Some(class.in_words().1),
+        State::Faulty(_) => Some(class.names().1),
         State::Unknown { reason, .. } if reason.as_str() == "DeviceNotAnswering" => Some("not answering"),
         State::Unknown { .. } => Some("unreadable"),
     }
@@ -219,7 +219,7 @@ fn state_word(state: &State, class: Class) -> Option<&'static str> {
 
 impl Class {
     /// What they are called, and one that is faulty.
-    fn in_words(self) -> (&'static str, &'static str) {
+    fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Disk => ("disks", "failing"),
             Self::Array => ("disk arrays", "degraded"),

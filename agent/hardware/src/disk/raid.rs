@@ -37,8 +37,8 @@ pub(super) fn map(roots: &Roots, name: &str) -> Result<MapReading, ReadError> {
     let Some(number) = sysfs::word(&folder, "dev") else {
         return Err(ReadError::Gone { what: name.to_owned() });
     };
-    let told = Part::of(status(roots, name, &number))?;
-    let paths = match told {
+    let status_line = Part::of(status(roots, name, &number))?;
+    let paths = match status_line {
         Part::Read(status) => Part::Read(named(&folder, paths(&status))),
         // What the kernel knows of the disks themselves is less, but something.
         Part::Absent | Part::Denied(_) => Part::Read(slaves(&folder)),

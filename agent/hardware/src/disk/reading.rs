@@ -92,7 +92,7 @@ pub struct ScsiReading {
     /// How many log pages it has.
     pub pages: Part<usize>,
     /// By its sense data.
-    pub said: Option<Predicted>,
+    pub sense: Option<Predicted>,
     /// By its page of informational exceptions.
     pub predicted: Part<Predicted>,
     pub temperature: Part<Temperature>,

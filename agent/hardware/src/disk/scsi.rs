@@ -106,7 +106,7 @@ pub(super) fn read(device: &mut impl ScsiDevice) -> Result<Health, ReadError> {
     let pages = Part::of(page(device, SUPPORTED_PAGES).map(|page| page.supported().to_vec()))?;
     let mut logs = Logs { device, supported: pages.read().cloned().unwrap_or_default() };
     Ok(Health::Scsi(ScsiReading {
-        said: sense.map(|sense| Predicted { code: sense.code, qualifier: sense.qualifier }),
+        sense: sense.map(|sense| Predicted { code: sense.code, qualifier: sense.qualifier }),
         predicted: logs.parsed(INFORMATIONAL_EXCEPTIONS, LogPage::predicted)?,
         temperature: logs.parsed(TEMPERATURE, LogPage::temperature)?,
         uncorrected_errors: logs.uncorrected_errors()?,

@@ -129,8 +129,8 @@ impl CounterState {
             let count = self.growths.get(counter.name).map_or(0, Growth::within);
             messages.entry(judged.reason).or_default().push(format!("{} {}", counter.name, rounded(count)));
         }
-        let words = |counts: Vec<String>| format!("within an hour, or more: {}", counts.join(", "));
-        messages.into_iter().map(|(reason, counts)| Fault::new(reason, words(counts))).collect()
+        let message = |counts: Vec<String>| format!("within an hour, or more: {}", counts.join(", "));
+        messages.into_iter().map(|(reason, counts)| Fault::new(reason, message(counts))).collect()
     }
 }
 

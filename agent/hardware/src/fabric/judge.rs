@@ -92,13 +92,13 @@ impl FabricJudge {
     fn read(&mut self, name: &str, reading: PortReading, now: &Now, findings: &mut Findings) {
         let is_expected = self.expected.contains(name);
         let Some(port) = self.history.ports.get_mut(name) else { return };
-        let told = port.take(reading, is_expected, now);
-        let words = |counter| format!("{counter} stands at its limit and counts no further");
-        let full = told.full.into_iter();
+        let changes = port.take(reading, is_expected, now);
+        let message = |counter| format!("{counter} stands at its limit and counts no further");
+        let full = changes.full.into_iter();
         findings
             .happenings
-            .extend(full.map(|counter| Happening::new("FabricCounterFull", name, words(counter), now.wall)));
-        let card = port.address().zip(told.back);
+            .extend(full.map(|counter| Happening::new("FabricCounterFull", name, message(counter), now.wall)));
+        let card = port.address().zip(changes.back);
         findings.ended.extend(card.map(|(address, since)| recovered(name, address, since)));
     }
 
@@ -109,12 +109,12 @@ impl FabricJudge {
 
     fn verdict(&self, name: &str, port: &Port) -> Option<Verdict> {
         let state = self.state(name, port);
-        let is_told = self.is_told(port);
-        is_told.then(|| Verdict { condition: Name::fixed("NetworkUnhealthy"), subject: name.to_owned(), state })
+        let is_reported = self.is_reported(port);
+        is_reported.then(|| Verdict { condition: Name::fixed("NetworkUnhealthy"), subject: name.to_owned(), state })
     }
 
     /// Ports that are there, and those that are missed.
-    fn is_told(&self, port: &Port) -> bool {
+    fn is_reported(&self, port: &Port) -> bool {
         port.is_listed() || port.is_missing() || (self.listing.is_some() && port.was_seen())
     }
 
@@ -125,17 +125,17 @@ impl FabricJudge {
             return unknown(error);
         }
         let faults = port.faults();
-        if faults.is_empty() { State::Healthy { message: port.words() } } else { State::Faulty(faults) }
+        if faults.is_empty() { State::Healthy { message: port.message() } } else { State::Faulty(faults) }
     }
 
     /// The ports that are used; none: no line.
     fn inventory(&self) -> Vec<Inventory> {
         let counts =
-            |name: &String, port: &Port| self.is_told(port) && (port.is_used() || self.expected.contains(name));
+            |name: &String, port: &Port| self.is_reported(port) && (port.is_used() || self.expected.contains(name));
         let used: Vec<_> = self.history.ports.iter().filter(|(name, port)| counts(name, port)).collect();
         let mut states = BTreeMap::new();
-        for word in used.iter().filter_map(|(name, port)| word(&self.state(name, port), port)) {
-            *states.entry(word.to_owned()).or_default() += 1;
+        for state_name in used.iter().filter_map(|(name, port)| state_name(&self.state(name, port), port)) {
+            *states.entry(state_name.to_owned()).or_default() += 1;
         }
         let total = u32::try_from(used.len()).unwrap_or(u32::MAX);
         if total == 0 { Vec::new() } else { vec![Inventory { class: "fabric ports".to_owned(), total, states }] }
@@ -229,7 +229,7 @@ fn parsed(value: Value) -> Result<PortReading, PollError> {
 }
 
 /// For the inventory.
-fn word(state: &State, port: &Port) -> Option<&'static str> {
+fn state_name(state: &State, port: &Port) -> Option<&'static str> {
     match state {
         State::Healthy { .. } => None,
         State::Unknown { .. } => Some("not answering"),

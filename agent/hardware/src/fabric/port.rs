@@ -55,7 +55,7 @@ pub(crate) struct Port {
 
 /// What a reading reported once.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct PortChanges {
     /// Counters that have reached their limit since the reading before.
     pub(crate) full: Vec<&'static str>,
     /// Since when the port has been back.
@@ -79,7 +79,7 @@ impl Port {
         }
     }
 
-    pub(crate) fn take(&mut self, reading: PortReading, is_expected: bool, now: &Now) -> Told {
+    pub(crate) fn take(&mut self, reading: PortReading, is_expected: bool, now: &Now) -> PortChanges {
         if !self.guid.is_empty() && self.guid != reading.guid {
             *self = Self { seen: true, is_listed: true, ..Self::default() };
         }
@@ -91,7 +91,7 @@ impl Port {
         self.downs.observe(&reading, now.boottime);
         let full = self.counters.observe(&reading.counters, now.boottime);
         self.reading = Some(reading);
-        Told { full, back }
+        PortChanges { full, back }
     }
 
     fn take_state(&mut self, reading: &PortReading, is_expected: bool, now: &Now) -> Option<Timestamp> {
@@ -131,22 +131,22 @@ impl Port {
         if !self.down.holds() {
             return None;
         }
-        let place = place(reading);
+        let location = location(reading);
         Some(match reading.state {
-            2 | 3 => Fault::new("FabricPortNotActive", format!("linked, and no subnet manager activates it{place}")),
-            4.. => Fault::new("FabricPortDown", format!("up again, not for a minute yet{place}")),
-            _ => Fault::new("FabricPortDown", format!("down ({}){place}", physical(reading))),
+            2 | 3 => Fault::new("FabricPortNotActive", format!("linked, and no subnet manager activates it{location}")),
+            4.. => Fault::new("FabricPortDown", format!("up again, not for a minute yet{location}")),
+            _ => Fault::new("FabricPortDown", format!("down ({}){location}", physical(reading))),
         })
     }
 
     fn slow_fault(&self, reading: &PortReading) -> Option<Fault> {
-        let words = || format!("{}, and has been {}{}", reading.rate.text, self.best.text, place(reading));
-        self.slow.holds().then(|| Fault::new("FabricPortSlow", words()))
+        let message = || format!("{}, and has been {}{}", reading.rate.text, self.best.text, location(reading));
+        self.slow.holds().then(|| Fault::new("FabricPortSlow", message()))
     }
 
     fn flap_fault(&self, reading: &PortReading) -> Option<Fault> {
-        let words = |count| format!("went down {count} times within 12 hours{}", place(reading));
-        self.downs.flaps().map(|count| Fault::new("FabricPortFlapping", words(count)))
+        let message = |count| format!("went down {count} times within 12 hours{}", location(reading));
+        self.downs.flaps().map(|count| Fault::new("FabricPortFlapping", message(count)))
     }
 
     pub(crate) fn is_listed(&self) -> bool {
@@ -179,13 +179,13 @@ impl Port {
         self.address.as_deref()
     }
 
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let Some(reading) = &self.reading else { return "not read yet".to_owned() };
         match reading.is_up() {
-            true => format!("{}{}", reading.rate.text, place(reading)),
+            true => format!("{}{}", reading.rate.text, location(reading)),
             false if !self.was_up => "not in use".to_owned(),
-            false if reading.is_switched_off() => format!("switched off{}", place(reading)),
-            false => format!("down for a moment{}", place(reading)),
+            false if reading.is_switched_off() => format!("switched off{}", location(reading)),
+            false => format!("down for a moment{}", location(reading)),
         }
     }
 }
@@ -205,7 +205,7 @@ fn physical(reading: &PortReading) -> &'static str {
 }
 
 /// For people who have to find it.
-fn place(reading: &PortReading) -> String {
+fn location(reading: &PortReading) -> String {
     let interface = reading.interface.as_ref().map(|interface| format!(", interface {}", interface.name));
     let address = reading.address.as_ref().map(|address| format!(", card {address}"));
     format!("{}{}", interface.unwrap_or_default(), address.unwrap_or_default())

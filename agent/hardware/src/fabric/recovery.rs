@@ -59,13 +59,13 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_once_since_when_a_port_has_been_back() {
+    fn it_reports_once_since_when_a_port_has_been_back() {
         let mut recovery = Recovery::default();
         assert_eq!(recovery.is_up(&at(0)), None);
         recovery.is_away();
-        let told: Vec<_> =
+        let changes: Vec<_> =
             [100, 110, 159, 160, 170].map(|secs| recovery.is_up(&at(secs))).into_iter().flatten().collect();
-        assert_eq!(told, [at(100).wall]);
+        assert_eq!(changes, [at(100).wall]);
         assert!(recovery.is_nothing());
     }
 

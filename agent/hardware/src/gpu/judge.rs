@@ -9,8 +9,8 @@ mod presence;
 mod recovery;
 #[cfg(test)]
 mod tests;
+mod text;
 mod trends;
-mod words;
 mod xids;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use nodewell_faults::{Branch, xid::Table};
 use serde_json::Value;
 
 use self::{
-    device::{Device, Standing},
+    device::{Device, DeviceState},
     history::{GpuHistory, Known},
     presence::Short,
 };
@@ -53,7 +53,7 @@ pub struct GpuJudge {
 struct Driver {
     reading: Option<DriverReading>,
     /// Why there is no reading in this round: no answer, or the driver is gone.
-    no_reading: Option<Standing>,
+    no_reading: Option<DeviceState>,
 }
 
 impl GpuJudge {
@@ -81,18 +81,18 @@ impl GpuJudge {
                 self.take_presence(listed);
             }
             Err(PollError::Read(ReadError::Gone { .. })) => self.is_bare = true,
-            Err(error) => self.take_no_list(&Standing::of_error(error)),
+            Err(error) => self.take_no_list(&DeviceState::of_error(error)),
         }
     }
 
     /// It is unknown which GPUs are there: what was known of those that are gone holds.
-    fn take_no_list(&mut self, standing: &Standing) {
+    fn take_no_list(&mut self, state: &DeviceState) {
         self.is_bare = false;
-        let is_there = |known: &Standing| !matches!(known, Standing::Missing | Standing::Released);
-        let there = self.devices.values_mut().filter(|device| is_there(&device.standing));
-        there.for_each(|device| device.lose(standing.clone()));
+        let is_there = |known: &DeviceState| !matches!(known, DeviceState::Missing | DeviceState::Released);
+        let there = self.devices.values_mut().filter(|device| is_there(&device.state));
+        there.for_each(|device| device.lose(state.clone()));
         if self.driver.reading.is_some() {
-            self.driver.no_reading = Some(standing.clone());
+            self.driver.no_reading = Some(state.clone());
         }
     }
 
@@ -104,8 +104,8 @@ impl GpuJudge {
         match reading {
             Ok(Reading::Driver(driver)) => self.take_driver(driver),
             Ok(Reading::Gpu(gpu)) => self.take_gpu(name, *gpu, now),
-            Err(error) if name == DRIVER => self.driver.no_reading = Some(Standing::of_error(&error)),
-            Err(error) => self.device(name).lose(Standing::of_error(&error)),
+            Err(error) if name == DRIVER => self.driver.no_reading = Some(DeviceState::of_error(&error)),
+            Err(error) => self.device(name).lose(DeviceState::of_error(&error)),
         }
     }
 
@@ -116,8 +116,8 @@ impl GpuJudge {
             self.devices.remove(name);
         }
         if reading.access == Access::Answers {
-            self.tell_persistence(name, &reading);
-            self.tell_contained(name, &reading);
+            self.report_persistence(name, &reading);
+            self.report_contained(name, &reading);
             self.history.learn(name, &reading);
         }
         self.take_recovery(name, &reading, now);
@@ -127,7 +127,7 @@ impl GpuJudge {
 
     /// Without persistence mode the driver lets go of a GPU that no program uses: each start takes seconds then, and
     /// the counters are lost.
-    fn tell_persistence(&mut self, name: &str, reading: &GpuReading) {
+    fn report_persistence(&mut self, name: &str, reading: &GpuReading) {
         let was_off = self.history.get(name).and_then(|known| known.persistence) == Some(false);
         if reading.persistence == Some(false) && !was_off {
             let message = format!("{name}: persistence mode is off");
@@ -137,12 +137,12 @@ impl GpuJudge {
 
     /// A GPU that remaps rows goes on after an uncorrectable error: that it happened is an Event. What is not over
     /// then, it reports by a row that waits, or an Xid.
-    fn tell_contained(&mut self, name: &str, reading: &GpuReading) {
+    fn report_contained(&mut self, name: &str, reading: &GpuReading) {
         let Some(count) = reading.ecc.and_then(|ecc| ecc.uncorrected.or(ecc.uncorrected_ever)) else { return };
         let last = self.device(name).uncorrected_last.replace(count);
         let new = last.and_then(|last| count.checked_sub(last)).unwrap_or(0);
         if reading.remap.is_some() && new > 0 {
-            let identity = words::identity(&reading.identity);
+            let identity = text::identity(&reading.identity);
             let message = format!("{new} more uncorrectable memory errors, {count} in all{identity}");
             self.happenings.push(Happening::new("GpuEccContained", name, message, reading.read_at));
         }

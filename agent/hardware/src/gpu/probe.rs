@@ -97,8 +97,8 @@ impl<'nvml> Questions<'_, 'nvml> {
 
     fn fabric(&mut self) -> Option<FabricState> {
         let fabric = self.known(nvml::fabric)?;
-        let told = FabricState { state: fabric.state, status: fabric.status, health_mask: fabric.health_mask };
-        (fabric.state != NO_FABRIC).then_some(told)
+        let state = FabricState { state: fabric.state, status: fabric.status, health_mask: fabric.health_mask };
+        (fabric.state != NO_FABRIC).then_some(state)
     }
 
     fn fields(&mut self) -> Fields {
@@ -120,8 +120,8 @@ fn links(is_active: impl Fn(u32) -> Result<bool, NvmlError>, mut refused: impl F
         }
         links.push(state.inspect_err(&mut refused).ok());
     }
-    let told = links.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-    links.truncate(told);
+    let known_links = links.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    links.truncate(known_links);
     links
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_cannot_be_told_does_not_hide_those_after_it() {
+    fn a_link_of_unknown_state_does_not_hide_those_after_it() {
         let is_active = |link| match link {
             0 | 3 => Ok(true),
             1 => Err(NvmlError::NotSupported),

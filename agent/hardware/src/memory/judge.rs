@@ -31,7 +31,7 @@ pub struct MemoryJudge {
     begun_hour: Duration,
     /// By name; those that are listed.
     controllers: BTreeMap<String, ControllerState>,
-    whole: Option<Standing>,
+    whole: Option<LastPoll>,
     /// The newest message of the driver about a module, by label.
     details: BTreeMap<String, String>,
     /// As it was when last asked.
@@ -55,14 +55,14 @@ struct SavedMemory {
 
 /// How the last reading went.
 #[derive(Debug, Clone, PartialEq)]
-enum Standing {
+enum LastPoll {
     Read,
     Unknown(State),
 }
 
 #[derive(Debug)]
 struct ControllerState {
-    standing: Standing,
+    last_poll: LastPoll,
     counting_secs: Option<u64>,
     /// The slots it showed last.
     slots: Vec<String>,
@@ -141,7 +141,7 @@ impl MemoryJudge {
     }
 
     fn take_whole(&mut self, whole: Whole, account: &mut Account) {
-        self.whole = Some(Standing::Read);
+        self.whole = Some(LastPoll::Read);
         for event in &whole.events {
             if let RasEvent::Memory(event) = event
                 && self.details.len() < DETAILS_LIMIT
@@ -167,7 +167,7 @@ impl MemoryJudge {
         for (slot, label, errors) in labels.chain([unplaced]) {
             loss = self.take_module(slot, label, errors, counting).or(loss);
         }
-        let state = ControllerState { standing: Standing::Read, counting_secs: counting.secs, slots };
+        let state = ControllerState { last_poll: LastPoll::Read, counting_secs: counting.secs, slots };
         self.controllers.insert(name.to_owned(), state);
         loss
     }
@@ -180,18 +180,18 @@ impl MemoryJudge {
     }
 
     fn take_error(&mut self, device: &str, error: &PollError) {
-        let standing = match error {
+        let last_poll = match error {
             PollError::Read(ReadError::Gone { .. }) => {
                 self.controllers.remove(device);
                 return;
             }
-            error => Standing::Unknown(unknown(error)),
+            error => LastPoll::Unknown(unknown(error)),
         };
         match (device, self.controllers.get_mut(device)) {
-            (WHOLE, _) => self.whole = Some(standing),
-            (_, Some(known)) => known.standing = standing,
+            (WHOLE, _) => self.whole = Some(last_poll),
+            (_, Some(known)) => known.last_poll = last_poll,
             (_, None) => {
-                let state = ControllerState { standing, counting_secs: None, slots: self.remembered_slots(device) };
+                let state = ControllerState { last_poll, counting_secs: None, slots: self.remembered_slots(device) };
                 self.controllers.insert(device.to_owned(), state);
             }
         }

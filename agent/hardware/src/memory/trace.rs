@@ -94,8 +94,8 @@ impl Drop for Tracing {
 }
 
 fn limited(mut events: impl Iterator<Item = RasEvent>) -> Vec<RasEvent> {
-    let mut told: Vec<_> = events.by_ref().take(EVENTS_LIMIT).collect();
-    let held_back = events.count();
-    told.extend((held_back > 0).then_some(RasEvent::Lost { events: held_back as u64 }));
-    told
+    let mut first: Vec<_> = events.by_ref().take(EVENTS_LIMIT).collect();
+    let others = events.count();
+    first.extend((others > 0).then_some(RasEvent::Lost { events: others as u64 }));
+    first
 }

@@ -73,9 +73,9 @@ impl WholeState {
         self.recent.add_pages(beside.now.boottime, lost);
         self.pages = pages.or(self.pages);
         self.corrupted_kb = reading.corrupted_kb.or(self.corrupted_kb);
-        let told = if self.counts_losses { lost } else { reading.failed_pages() };
-        let silent_kb = retired_kb.saturating_sub(told.saturating_mul(PAGE_KB));
-        (silent_kb > 0).then(|| retired_pages(silent_kb, beside.now)).into_iter().collect()
+        let reported = if self.counts_losses { lost } else { reading.failed_pages() };
+        let unreported_kb = retired_kb.saturating_sub(reported.saturating_mul(PAGE_KB));
+        (unreported_kb > 0).then(|| retired_pages(unreported_kb, beside.now)).into_iter().collect()
     }
 
     fn event(&mut self, event: &RasEvent, beside: Beside<'_>) {

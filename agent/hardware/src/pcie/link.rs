@@ -63,7 +63,7 @@ impl LinkState {
     }
 
     /// For people: `x16`.
-    pub(crate) fn words(&self) -> Option<String> {
+    pub(crate) fn message(&self) -> Option<String> {
         self.last.map(|link| format!("x{}", link.now.width))
     }
 

@@ -128,7 +128,7 @@ impl Daemon {
         let Finished { said, left } = finished;
         if let Some(said) = said {
             let now = Now { since_start: self.began.elapsed(), wall: Timestamp::now() };
-            if let Some(account) = self.machine.hear(task, said, now) {
+            if let Some(account) = self.machine.observe(task, said, now) {
                 report(status_builder, account).await;
             }
         }

@@ -110,7 +110,7 @@ impl Kept {
     fn prepare(is_service: bool) -> Self {
         // Only systemd can have delegated a cgroup to us: others are not ours to divide.
         if is_service {
-            match Enclosure::settle(&PathBuf::from("/proc"), OWN_MEMORY_BYTES, LIMITS) {
+            match Enclosure::create(&PathBuf::from("/proc"), OWN_MEMORY_BYTES, LIMITS) {
                 Ok(enclosure) => return Self::Rooms(enclosure),
                 Err(error) => tracing::info!(%error, "plug-ins run without cgroups of their own"),
             }

@@ -2,7 +2,7 @@
 
 use std::{os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, rc::Rc, time::Duration};
 
-use nodewell_checks::plugin::{Ending, Said, judge};
+use nodewell_checks::plugin::{Ending, RunResult, judge};
 use nodewell_rules::plugin::{PluginTask, Protocol, Task};
 use tokio::{
     process::Child,
@@ -36,7 +36,7 @@ pub(super) struct Job {
 /// The end of a run.
 pub(super) struct Finished {
     /// Its result; `None` for what was waited for after it was reported.
-    pub(super) said: Option<Said>,
+    pub(super) said: Option<RunResult>,
     /// What of it could not be ended.
     pub(super) left: Option<Left>,
 }

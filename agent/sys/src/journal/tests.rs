@@ -27,8 +27,8 @@ fn a_library_without_the_symbols_names_the_first_that_is_missing() {
 }
 
 #[test]
-fn an_empty_directory_has_no_entries_and_says_so() {
-    let Some(library) = library("an_empty_directory_has_no_entries_and_says_so") else { return };
+fn an_empty_directory_has_no_entries() {
+    let Some(library) = library("an_empty_directory_has_no_entries") else { return };
     let dir = tempfile::tempdir().unwrap();
     let mut journal = Journal::open_directory(library, dir.path()).unwrap();
     journal.set_data_threshold(65536).unwrap();

@@ -91,7 +91,7 @@ fn a_clock_that_was_never_synchronised_is_left_alone_unless_required() {
 }
 
 #[test]
-fn a_keeper_that_finds_no_source_is_told_after_a_while() {
+fn a_time_daemon_that_finds_no_source_is_reported_after_a_while() {
     let mut node = node();
     node.reading.daemon = TimeDaemon::Chronyd;
     assert_eq!(node.after(15), NO_PROBLEM, "it may have been started just now");
@@ -101,7 +101,7 @@ fn a_keeper_that_finds_no_source_is_told_after_a_while() {
 }
 
 #[test]
-fn a_clock_that_was_kept_is_missed_when_its_bound_has_grown() {
+fn a_clock_that_was_synchronised_is_missed_when_its_bound_has_grown() {
     let mut node = node();
     node.sync(1_020_000);
     assert_eq!(node.after(60), NO_PROBLEM, "as far as it grows between two polls of timesyncd");
@@ -144,7 +144,7 @@ fn an_offset_counts_once_it_has_lasted_and_only_while_the_clock_is_synchronised(
 }
 
 #[test]
-fn a_step_is_told_once_and_not_at_the_start_of_the_machine() {
+fn a_step_is_reported_once_and_not_at_the_start_of_the_machine() {
     let mut node = node();
     node.round();
     node.restart();
@@ -160,7 +160,7 @@ fn a_step_is_told_once_and_not_at_the_start_of_the_machine() {
 }
 
 #[test]
-fn a_source_that_is_given_up_is_told_while_it_lasts() {
+fn a_source_that_is_given_up_is_reported_while_it_lasts() {
     let mut node = node();
     assert_eq!(node.after(1), NO_PROBLEM);
     node.restart();

@@ -48,7 +48,7 @@ fn a_kubeconfig_may_hold_one() {
 }
 
 #[test]
-fn only_what_is_there_is_told() {
+fn only_what_is_there_is_reported() {
     let root = tempfile::tempdir().unwrap();
     let roots = Roots { proc: root.path().join("proc"), ..Roots::default() };
     fs::create_dir_all(root.path().join("pki/folder.pem")).unwrap();

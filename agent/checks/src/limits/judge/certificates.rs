@@ -38,14 +38,14 @@ fn state(dates: Dates, days: u32, now: Timestamp) -> State {
         return State::Faulty(vec![Fault::new("CertificateExpired", format!("expired at {end}"))]);
     }
     if left < (life / LEFT).min(i64::from(days) * 24 * 3600) {
-        let message = format!("expires at {end}, in {}", told(left));
+        let message = format!("expires at {end}, in {}", remaining(left));
         return State::Faulty(vec![Fault::new("CertificateExpiring", message)]);
     }
     State::Healthy { message: format!("valid until {end}") }
 }
 
 /// To its first unit.
-fn told(secs: i64) -> String {
+fn remaining(secs: i64) -> String {
     let left = Duration::from_secs(secs.unsigned_abs());
     match left.as_secs() {
         0..3_600 => format!("{} min", left.as_secs() / 60),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubelet_that_renews_in_time_is_never_told_of() {
+    fn a_kubelet_that_renews_in_time_is_never_reported() {
         for life in [DAY, 30 * DAY, 365 * DAY] {
             assert_eq!(reason(life, life / 10), None, "renewal is due with a tenth left");
             assert_eq!(reason(life, life / 13).as_deref(), Some("CertificateExpiring"));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ca_of_ten_years_is_told_of_a_month_before() {
+    fn a_ca_of_ten_years_is_reported_a_month_before() {
         assert_eq!(reason(3650 * DAY, 31 * DAY), None);
         assert_eq!(reason(3650 * DAY, 29 * DAY).as_deref(), Some("CertificateExpiring"));
     }

@@ -114,8 +114,9 @@ mod tests {
 
     #[test]
     fn a_level_is_believed_once_it_lasts_and_until_it_was_low_for_long() {
-        let told = replay(&[(0, 95.0), (60, 90.0), (120, 91.0), (180, 85.0), (240, 79.0), (530, 79.0), (540, 10.0)]);
-        assert_eq!(told, [false, false, true, true, true, true, false]);
+        let reported =
+            replay(&[(0, 95.0), (60, 90.0), (120, 91.0), (180, 85.0), (240, 79.0), (530, 79.0), (540, 10.0)]);
+        assert_eq!(reported, [false, false, true, true, true, true, false]);
     }
 
     #[test]
@@ -140,8 +141,8 @@ mod tests {
         #[test]
         fn it_never_flaps_between_the_levels(values in prop::collection::vec(80.0..100.0_f64, 1..60)) {
             let readings: Vec<_> = (0..).step_by(60).zip(values).collect();
-            let told = replay(&readings);
-            prop_assert!(told.windows(2).filter(|pair| pair[0] != pair[1]).count() <= 1);
+            let reported = replay(&readings);
+            prop_assert!(reported.windows(2).filter(|pair| pair[0] != pair[1]).count() <= 1);
         }
     }
 }

@@ -30,7 +30,7 @@ struct Kills {
     growth: Growth,
     /// Since boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    told_secs: Option<u64>,
+    reported_secs: Option<u64>,
 }
 
 impl Pods {
@@ -40,10 +40,10 @@ impl Pods {
         self.pods.retain(|uid, _| pods.contains_key(uid));
         let mut happenings = Vec::new();
         for (uid, pod) in pods {
-            let new = || Kills { growth: fresh.clone(), told_secs: None };
+            let new = || Kills { growth: fresh.clone(), reported_secs: None };
             let kills = self.pods.entry(uid.clone()).or_insert_with(new);
             if let Some(count) = kills.take(pod.oom_kills, threshold, now.boottime) {
-                happenings.push(told(uid, pod, count, now));
+                happenings.push(oom_kills(uid, pod, count, now));
             }
         }
         happenings
@@ -68,20 +68,21 @@ impl Kills {
         let within = self.growth.within();
         if within < u64::from(threshold) {
             // Half of it is calm enough for another report.
-            self.told_secs = self.told_secs.filter(|_| within * 2 >= u64::from(threshold));
+            self.reported_secs = self.reported_secs.filter(|_| within * 2 >= u64::from(threshold));
             return None;
         }
-        let is_told = self.told_secs.is_some_and(|told| now.as_secs().saturating_sub(told) < AGAIN.as_secs());
-        if is_told {
+        let is_reported =
+            self.reported_secs.is_some_and(|reported| now.as_secs().saturating_sub(reported) < AGAIN.as_secs());
+        if is_reported {
             return None;
         }
-        self.told_secs = Some(now.as_secs());
+        self.reported_secs = Some(now.as_secs());
         Some(within)
     }
 }
 
 /// The pod is the subject: by its name where the kubelet's folders show it, else by its uid.
-fn told(uid: &str, pod: &Pod, count: u64, now: &Now) -> Happening {
+fn oom_kills(uid: &str, pod: &Pod, count: u64, now: &Now) -> Happening {
     let subject = pod.name.as_deref().unwrap_or(uid);
     let message = format!("pod {subject} (uid {uid}) reached its memory limit {count} times within an hour");
     Happening::new("FrequentPodOOMKills", subject, message, now.wall)

@@ -15,32 +15,32 @@ const AGAIN: Duration = Duration::from_secs(24 * 3600);
 /// Whether one is due.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reboots {
-    told: Option<Timestamp>,
+    reported: Option<Timestamp>,
 }
 
 impl Reboots {
     pub(super) fn take(&mut self, reboot: Option<&Reboot>, now: Timestamp) -> Option<Happening> {
         let Some(reboot) = reboot else {
-            self.told = None;
+            self.reported = None;
             return None;
         };
         // A wall clock that went back by a day causes one more report.
-        let is_young = |told: &Timestamp| now.duration_since(*told).unsigned_abs() < AGAIN;
-        if self.told.as_ref().is_some_and(is_young) {
+        let is_young = |reported: &Timestamp| now.duration_since(*reported).unsigned_abs() < AGAIN;
+        if self.reported.as_ref().is_some_and(is_young) {
             return None;
         }
-        self.told = Some(now);
-        Some(Happening::new("RebootRequired", "node", words(reboot), now))
+        self.reported = Some(now);
+        Some(Happening::new("RebootRequired", "node", message(reboot), now))
     }
 
     /// Only while one is due.
     pub(super) fn inventory(&self) -> Option<Inventory> {
         let states = [("due".to_owned(), 1)].into();
-        self.told.map(|_| Inventory { class: "reboots".to_owned(), total: 1, states })
+        self.reported.map(|_| Inventory { class: "reboots".to_owned(), total: 1, states })
     }
 }
 
-fn words(reboot: &Reboot) -> String {
+fn message(reboot: &Reboot) -> String {
     let kernel = reboot.kernel.iter().map(|release| format!("kernel {release} is installed and an older one runs"));
     let packages = match reboot.packages.is_empty() {
         false => Some(format!("packages ask for it: {}", reboot.packages.join(", "))),
@@ -59,26 +59,26 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_at_once_daily_and_again_after_the_reboot() {
+    fn it_is_reported_at_once_daily_and_again_after_the_reboot() {
         let reboot = Reboot { packages: vec!["libc6".to_owned()], kernel: Some("6.12.9".to_owned()) };
         let mut reboots = Reboots::default();
-        let mut is_told = |due: bool, hours| reboots.take(due.then_some(&reboot), at(hours)).is_some();
+        let mut is_reported = |due: bool, hours| reboots.take(due.then_some(&reboot), at(hours)).is_some();
         let looks = [(true, 0), (true, 1), (true, 23), (true, 24), (true, 25), (false, 26), (true, 27)];
-        let told: Vec<bool> = looks.into_iter().map(|(due, hours)| is_told(due, hours)).collect();
-        assert_eq!(told, [true, false, false, true, false, false, true]);
+        let reported: Vec<bool> = looks.into_iter().map(|(due, hours)| is_reported(due, hours)).collect();
+        assert_eq!(reported, [true, false, false, true, false, false, true]);
         assert_eq!(reboots.inventory().unwrap().states["due"], 1);
         reboots.take(None, at(28));
         assert_eq!(reboots.inventory(), None);
     }
 
     #[test]
-    fn it_says_who_asks() {
-        let words = |packages: &[&str], kernel: Option<&str>| {
+    fn it_reports_who_asks() {
+        let message = |packages: &[&str], kernel: Option<&str>| {
             let packages = packages.iter().map(|name| (*name).to_owned()).collect();
-            words(&Reboot { packages, kernel: kernel.map(str::to_owned) })
+            message(&Reboot { packages, kernel: kernel.map(str::to_owned) })
         };
-        assert_eq!(words(&[], None), "a package asked for it");
-        assert_eq!(words(&["a", "b"], None), "packages ask for it: a, b");
-        assert_eq!(words(&[], Some("6.12.9")), "kernel 6.12.9 is installed and an older one runs");
+        assert_eq!(message(&[], None), "a package asked for it");
+        assert_eq!(message(&["a", "b"], None), "packages ask for it: a, b");
+        assert_eq!(message(&[], Some("6.12.9")), "kernel 6.12.9 is installed and an older one runs");
     }
 }

@@ -72,9 +72,10 @@ impl Taints {
         };
         let new: Vec<&Taint> = (0..TAINTS.len()).filter(new).map(|bit| &TAINTS[bit]).collect();
         (self.ever, self.boot) = (Some(ever | bits), Some(self.boot.unwrap_or_default() | bits));
-        let words: Vec<_> = new.iter().map(|taint| format!("{} ({})", taint.meaning, taint.letter)).collect();
-        let message = || format!("the kernel has new taints: {}; /proc/sys/kernel/tainted is {bits}", words.join(", "));
-        (!words.is_empty()).then(|| Happening::new("KernelTainted", "kernel", message(), now))
+        let taints: Vec<_> = new.iter().map(|taint| format!("{} ({})", taint.meaning, taint.letter)).collect();
+        let message =
+            || format!("the kernel has new taints: {}; /proc/sys/kernel/tainted is {bits}", taints.join(", "));
+        (!taints.is_empty()).then(|| Happening::new("KernelTainted", "kernel", message(), now))
     }
 }
 
@@ -90,21 +91,21 @@ mod tests {
 
     /// What each look of one boot reports.
     fn replay(taints: &mut Taints, looks: &[u64]) -> Vec<Option<String>> {
-        looks.iter().map(|bits| taints.take(*bits, at()).map(|told| told.message)).collect()
+        looks.iter().map(|bits| taints.take(*bits, at()).map(|reported| reported.message)).collect()
     }
 
     #[test]
-    fn what_was_there_at_first_sight_is_not_told_and_what_comes_is_told_once() {
+    fn what_was_there_at_first_sight_is_not_reported_and_what_comes_is_reported_once() {
         let mut taints = Taints::default();
-        let told = replay(&mut taints, &[0x1001, 0x1001, 0x1201, 0x1201]);
-        assert_eq!(told.iter().filter(|told| told.is_some()).count(), 1);
-        let message = told[2].as_ref().unwrap();
+        let reported = replay(&mut taints, &[0x1001, 0x1001, 0x1201, 0x1201]);
+        assert_eq!(reported.iter().filter(|reported| reported.is_some()).count(), 1);
+        let message = reported[2].as_ref().unwrap();
         assert!(message.contains("it warned of itself (W)") && message.contains("4609"), "{message}");
         assert!(!message.contains("(P)"), "{message}");
     }
 
     #[test]
-    fn a_module_is_told_once_for_a_node_and_a_fault_once_a_boot() {
+    fn a_module_is_reported_once_for_a_node_and_a_fault_once_a_boot() {
         let mut taints = Taints::default();
         assert!(replay(&mut taints, &[0, 0x1000])[1].is_some());
         taints.enter_boot();
@@ -128,12 +129,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bits_break_it_and_nothing_is_told_twice_in_a_boot(looks in prop::collection::vec(any::<u64>(), 1..20)) {
+        fn no_bits_break_it_and_nothing_is_reported_twice_in_a_boot(looks in prop::collection::vec(any::<u64>(), 1..20)) {
             let mut taints = Taints::default();
             let mut seen = 0_u64;
             for bits in looks {
-                let told = taints.take(bits, at()).is_some();
-                prop_assert!(!told || bits & !seen != 0);
+                let reported = taints.take(bits, at()).is_some();
+                prop_assert!(!reported || bits & !seen != 0);
                 seen |= bits;
             }
         }

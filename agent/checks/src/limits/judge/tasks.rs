@@ -26,30 +26,30 @@ pub(super) struct Tasks {
     /// With what they had used of the CPU.
     blocked: BTreeMap<TaskId, u64>,
     was_looked: bool,
-    told: Told,
+    problems: TaskProblems,
 }
 
 /// What is saved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct TaskProblems {
     /// By parent.
     zombies: BTreeMap<String, String>,
     blocked: Option<String>,
 }
 
 impl Tasks {
-    pub(super) fn load(told: Told) -> Self {
-        Self { told, ..Self::default() }
+    pub(super) fn load(problems: TaskProblems) -> Self {
+        Self { problems, ..Self::default() }
     }
 
-    pub(super) fn saved(&self) -> &Told {
-        &self.told
+    pub(super) fn saved(&self) -> &TaskProblems {
+        &self.problems
     }
 
     pub(super) fn take(&mut self, scan: &Scan, settings: &LimitsSettings) {
         if self.was_looked {
-            self.told.zombies = self.zombies(&scan.zombies, settings.zombies);
-            self.told.blocked = self.blocked(&scan.blocked, settings.blocked_tasks);
+            self.problems.zombies = self.zombies(&scan.zombies, settings.zombies);
+            self.problems.blocked = self.blocked(&scan.blocked, settings.blocked_tasks);
         }
         self.was_looked = true;
         self.zombies = scan.zombies.iter().map(|zombie| zombie.id).collect();
@@ -61,26 +61,26 @@ impl Tasks {
         for zombie in now.iter().filter(|zombie| self.zombies.contains(&zombie.id)) {
             *counts.entry(&zombie.parent).or_default() += 1;
         }
-        let is_told = |parent: &str, count: u32| {
-            count >= if self.told.zombies.contains_key(parent) { levels.low } else { levels.high }
+        let is_problem = |parent: &str, count: u32| {
+            count >= if self.problems.zombies.contains_key(parent) { levels.low } else { levels.high }
         };
-        let many = counts.into_iter().filter(|(parent, count)| is_told(parent, *count));
-        let words = |count| format!("{count} of its children have ended, and it has not asked how");
-        many.map(|(parent, count)| (parent.to_owned(), words(count))).collect()
+        let many = counts.into_iter().filter(|(parent, count)| is_problem(parent, *count));
+        let message = |count| format!("{count} of its children have ended, and it has not asked how");
+        many.map(|(parent, count)| (parent.to_owned(), message(count))).collect()
     }
 
     /// One that has used nothing of a CPU since the look before, and slept then as it does now, has slept all the time.
     fn blocked(&self, now: &[Blocked], levels: Levels) -> Option<String> {
         let still = |task: &&Blocked| self.blocked.get(&task.id) == Some(&task.ticks);
         let still: Vec<&Blocked> = now.iter().filter(still).collect();
-        let level = if self.told.blocked.is_some() { levels.low } else { levels.high };
+        let level = if self.problems.blocked.is_some() { levels.low } else { levels.high };
         let is_many = u32::try_from(still.len()).unwrap_or(u32::MAX) >= level;
         is_many.then(|| format!("{} tasks have not moved between two looks: {}", still.len(), kinds(&still)))
     }
 
     pub(super) fn keys(&self) -> Vec<SubjectKey> {
-        let parents = self.told.zombies.keys().map(String::as_str);
-        let blocked = self.told.blocked.iter().map(|_| BLOCKED);
+        let parents = self.problems.zombies.keys().map(String::as_str);
+        let blocked = self.problems.blocked.iter().map(|_| BLOCKED);
         std::iter::once("").chain(parents).chain(blocked).map(|subject| subject_key(CONDITION, subject)).collect()
     }
 
@@ -89,8 +89,8 @@ impl Tasks {
         let faulty = |subject: &str, reason, message: &str| {
             Verdict::new(subject_key(CONDITION, subject), State::Faulty(vec![Fault::new(reason, message)]))
         };
-        let zombies = self.told.zombies.iter().map(|(parent, message)| faulty(parent, "ZombieTasks", message));
-        let blocked = self.told.blocked.iter().map(|message| faulty(BLOCKED, "BlockedTasks", message));
+        let zombies = self.problems.zombies.iter().map(|(parent, message)| faulty(parent, "ZombieTasks", message));
+        let blocked = self.problems.blocked.iter().map(|message| faulty(BLOCKED, "BlockedTasks", message));
         std::iter::once(Verdict::new(subject_key(CONDITION, ""), healthy)).chain(zombies).chain(blocked).collect()
     }
 }

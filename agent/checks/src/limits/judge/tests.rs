@@ -24,7 +24,7 @@ fn round(now: Now, answers: Vec<(&str, Answer)>) -> Round {
     Round { now, listed, answers: answers.into_iter().map(|(part, answer)| (part.to_owned(), answer)).collect() }
 }
 
-fn said(reading: impl Serialize) -> Answer {
+fn answer(reading: impl Serialize) -> Answer {
     Ok(serde_json::to_value(reading).unwrap())
 }
 
@@ -46,11 +46,11 @@ fn status(findings: &Findings, condition: &str, subject: &str) -> Option<Conditi
 fn a_level_goes_up_and_down() {
     let mut judge = LimitsJudge::new(settings());
     let mut full = |secs, used| {
-        let findings = judge.judge(round(now(secs, "a"), vec![(KERNEL, said(conntrack(used)))]));
+        let findings = judge.judge(round(now(secs, "a"), vec![(KERNEL, answer(conntrack(used)))]));
         status(&findings, "ResourceExhausted", "conntrack").unwrap() == ConditionStatus::True
     };
-    let told = [(0, 50), (60, 95), (120, 85), (180, 79)].map(|(secs, used)| full(secs, used));
-    assert_eq!(told, [false, true, true, false]);
+    let reported = [(0, 50), (60, 95), (120, 85), (180, 79)].map(|(secs, used)| full(secs, used));
+    assert_eq!(reported, [false, true, true, false]);
 }
 
 #[test]
@@ -58,15 +58,15 @@ fn a_part_that_does_not_answer_hides_nothing_of_the_others() {
     let mut judge = LimitsJudge::new(settings());
     let certificates = [("/a.pem".to_owned(), Dates { not_before: 0, not_after: 1 })].into();
     let files = FilesReading { certificates, reboot: None };
-    let first = vec![(KERNEL, said(conntrack(95))), (FILES, said(files)), (TASKS, said(TasksReading::default()))];
+    let first = vec![(KERNEL, answer(conntrack(95))), (FILES, answer(files)), (TASKS, answer(TasksReading::default()))];
     judge.judge(round(now(0, "a"), first));
     let no_answer = NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer");
-    let second = vec![(FILES, Err(PollError::NoAnswer(no_answer))), (KERNEL, said(conntrack(95)))];
+    let second = vec![(FILES, Err(PollError::NoAnswer(no_answer))), (KERNEL, answer(conntrack(95)))];
     let findings = judge.judge(round(now(60, "a"), second));
     assert_eq!(status(&findings, "CertificateExpiring", "/a.pem"), Some(ConditionStatus::Unknown));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::True));
     // What was not asked is as it was.
-    let findings = judge.judge(round(now(120, "a"), vec![(KERNEL, said(conntrack(95)))]));
+    let findings = judge.judge(round(now(120, "a"), vec![(KERNEL, answer(conntrack(95)))]));
     assert_eq!(status(&findings, "CertificateExpiring", "/a.pem"), Some(ConditionStatus::Unknown));
     assert_eq!(status(&findings, "TasksUnhealthy", ""), Some(ConditionStatus::False));
 }
@@ -82,10 +82,10 @@ fn a_kernel_that_may_not_be_read_is_unknown_and_one_without_procfs_is_nothing() 
 }
 
 #[test]
-fn what_is_kept_outlives_a_restart_and_not_a_boot() {
+fn what_is_saved_outlives_a_restart_and_not_a_boot() {
     let mut judge = LimitsJudge::new(settings());
     let reboot = FilesReading { reboot: Some(Reboot::default()), ..FilesReading::default() };
-    let answers = || vec![(KERNEL, said(conntrack(95))), (FILES, said(&reboot))];
+    let answers = || vec![(KERNEL, answer(conntrack(95))), (FILES, answer(&reboot))];
     assert_eq!(judge.judge(round(now(0, "a"), answers())).happenings.len(), 1);
     let saved = judge.save().unwrap();
     assert_eq!(judge.save(), None);
@@ -111,7 +111,7 @@ fn controllers_of_version_1_are_counted() {
     let mut judge = LimitsJudge::new(settings());
     let controllers = [("cpu".to_owned(), true), ("memory".to_owned(), false)].into();
     let reading = CgroupsReading { controllers, ..CgroupsReading::default() };
-    let inventory = judge.judge(round(now(0, "a"), vec![(CGROUPS, said(reading))])).inventory;
+    let inventory = judge.judge(round(now(0, "a"), vec![(CGROUPS, answer(reading))])).inventory;
     assert_eq!((inventory[0].total, inventory[0].well()), (2, 1));
 }
 
@@ -132,7 +132,7 @@ fn every_reason_is_in_the_catalogue_with_its_condition() {
         ..KernelReading::default()
     };
     let mut judge = LimitsJudge::new(settings());
-    let findings = judge.judge(round(now(0, "a"), vec![(KERNEL, said(kernel))]));
+    let findings = judge.judge(round(now(0, "a"), vec![(KERNEL, answer(kernel))]));
     let mut count = 0;
     for verdict in &findings.verdicts {
         let State::Faulty(faults) = &verdict.state else { continue };
@@ -162,7 +162,7 @@ proptest! {
         for (secs, used, bits) in moments {
             let scan = TasksReading { scan: Some(Scan::default()) };
             let reading = KernelReading { taints: Some(bits), ..conntrack(used) };
-            judge.judge(round(now(secs, ""), vec![(KERNEL, said(reading)), (TASKS, said(scan))]));
+            judge.judge(round(now(secs, ""), vec![(KERNEL, answer(reading)), (TASKS, answer(scan))]));
             let _ = judge.save();
         }
     }

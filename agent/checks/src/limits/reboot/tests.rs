@@ -64,7 +64,7 @@ fn a_newer_kernel_counts_if_it_came_after_the_boot() {
 }
 
 #[test]
-fn without_modules_of_the_running_kernel_nothing_is_said() {
+fn without_modules_of_the_running_kernel_nothing_is_reported() {
     let host = Host::new(LONG_AGO);
     host.install("6.1.0-21-amd64");
     host.put("proc/sys/kernel/osrelease", "6.18.5\n");

@@ -50,7 +50,7 @@ fn zombies_are_their_parents() {
 }
 
 #[test]
-fn threads_are_looked_at_only_where_the_load_tells_of_more() {
+fn threads_are_looked_at_only_where_the_load_shows_more() {
     for (loadavg, found) in [(CALM, 1), ("9.00 9.00 9.00 1/80 11206\n", 2), ("9.00 9.00 9.00 8/80 11206\n", 1)] {
         let host = Host::new(loadavg);
         host.task("7", (7, "nfsd", 'D', 1, 3));
@@ -78,8 +78,8 @@ fn a_daemon_is_one_of_a_service_and_of_several_the_oldest() {
     host.task("5", (5, "containerd", 'S', 1, 1));
     host.put("5/cgroup", "0::/system.slice/k3s.service\n");
     let daemons = host.scan().daemons;
-    let told: Vec<_> = daemons.iter().map(|daemon| (daemon.name.as_str(), daemon.memory)).collect();
-    assert_eq!(told, [("containerd", Some(80)), ("containerd of k3s.service", None)]);
+    let reported: Vec<_> = daemons.iter().map(|daemon| (daemon.name.as_str(), daemon.memory)).collect();
+    assert_eq!(reported, [("containerd", Some(80)), ("containerd of k3s.service", None)]);
 }
 
 #[test]

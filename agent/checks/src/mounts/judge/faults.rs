@@ -31,7 +31,7 @@ pub(super) fn silent(row: &Row, how: &str) -> Fault {
     Fault::new("MountNotAnswering", format!("{} ({}): {how}", row.source, row.filesystem))
 }
 
-/// An answer that means that nothing can be had; `None` for one that says nothing about its state.
+/// An answer that means that nothing can be had; `None` for one that shows nothing of its state.
 pub(super) fn unusable(row: &Row, code: i32) -> Option<Fault> {
     let error = Errno::from_raw(code);
     let is_grave = matches!(
@@ -50,10 +50,10 @@ pub(super) fn unusable(row: &Row, code: i32) -> Option<Fault> {
             | Errno::ESHUTDOWN
     );
     // An XFS that has shut down is reported by that name.
-    let is_told = row.kind == Kind::Disk && row.filesystem == "xfs" && error == Errno::EIO;
+    let is_reported = row.kind == Kind::Disk && row.filesystem == "xfs" && error == Errno::EIO;
     let words = io::Error::from_raw_os_error(code);
     let message = || format!("{} ({}): {words}", row.source, row.filesystem);
-    (is_grave && !is_told).then(|| Fault::new("MountUnusable", message()))
+    (is_grave && !is_reported).then(|| Fault::new("MountUnusable", message()))
 }
 
 /// For all filesystems of an NFS server at once.

@@ -16,7 +16,7 @@ const GIB: u64 = 1 << 30;
 struct Node {
     judge: MountsJudge,
     rows: Vec<Row>,
-    said: BTreeMap<String, Answer>,
+    answers: BTreeMap<String, Answer>,
     round: u64,
     boot: &'static str,
 }
@@ -44,20 +44,20 @@ fn remote(point: &str, kind: Kind, source: &str, asked: &str) -> Row {
     Row { kind, source: source.to_owned(), asked: asked.to_owned(), name: None, is_volume, ..row }
 }
 
-fn room(used_gib: u64, left_gib: u64) -> Said {
+fn room(used_gib: u64, left_gib: u64) -> StatfsResult {
     let (used_bytes, left_bytes) = (used_gib * GIB, left_gib * GIB);
-    Said::Room(Room { used_bytes, left_bytes, inodes: 0, inodes_left: 0 })
+    StatfsResult::Room(Room { used_bytes, left_bytes, inodes: 0, inodes_left: 0 })
 }
 
 fn node(rows: Vec<Row>) -> Node {
     let mut node = Node {
         judge: MountsJudge::new(MountsSettings::default()),
         rows: rows.clone(),
-        said: BTreeMap::new(),
+        answers: BTreeMap::new(),
         round: 0,
         boot: "one",
     };
-    rows.iter().for_each(|row| node.says(row, room(10, 90)));
+    rows.iter().for_each(|row| node.reports(row, room(10, 90)));
     node
 }
 
@@ -70,13 +70,13 @@ fn not_asked(why: &str) -> Answer {
 }
 
 impl Node {
-    fn says(&mut self, row: &Row, said: Said) {
-        let Ok(reading) = self.said.entry(row.asked.clone()).or_insert(Ok(json!({}))) else { panic!() };
-        reading[&row.point] = serde_json::to_value(said).unwrap();
+    fn reports(&mut self, row: &Row, result: StatfsResult) {
+        let Ok(reading) = self.answers.entry(row.asked.clone()).or_insert(Ok(json!({}))) else { panic!() };
+        reading[&row.point] = serde_json::to_value(result).unwrap();
     }
 
     fn is(&mut self, asked: &str, answer: Answer) {
-        self.said.insert(asked.to_owned(), answer);
+        self.answers.insert(asked.to_owned(), answer);
     }
 
     fn judge(&mut self, listed: Result<Vec<String>, PollError>, answers: Vec<(String, Answer)>) -> Vec<Verdict> {
@@ -88,13 +88,13 @@ impl Node {
 
     fn verdicts(&mut self) -> Vec<Verdict> {
         let table = (TABLE.to_owned(), Ok(serde_json::to_value(&self.rows).unwrap()));
-        let answers = std::iter::once(table).chain(self.said.clone()).collect();
-        self.judge(Ok(self.said.keys().cloned().collect()), answers)
+        let answers = std::iter::once(table).chain(self.answers.clone()).collect();
+        self.judge(Ok(self.answers.keys().cloned().collect()), answers)
     }
 
     /// Condition, reason and subject of what is wrong or unknown.
-    fn told(&mut self) -> Vec<(String, String, String)> {
-        told(&self.verdicts())
+    fn reported(&mut self) -> Vec<(String, String, String)> {
+        reported(&self.verdicts())
     }
 
     fn restart(&mut self) {
@@ -104,8 +104,8 @@ impl Node {
     }
 }
 
-fn told(verdicts: &[Verdict]) -> Vec<(String, String, String)> {
-    let told = |verdict: &Verdict| {
+fn reported(verdicts: &[Verdict]) -> Vec<(String, String, String)> {
+    let reported = |verdict: &Verdict| {
         let triple = |reason: &Name| (verdict.condition.to_string(), reason.to_string(), verdict.subject.clone());
         match &verdict.state {
             State::Healthy { .. } => Vec::new(),
@@ -113,7 +113,7 @@ fn told(verdicts: &[Verdict]) -> Vec<(String, String, String)> {
             State::Unknown { reason, .. } => vec![triple(reason)],
         }
     };
-    verdicts.iter().flat_map(told).collect()
+    verdicts.iter().flat_map(reported).collect()
 }
 
 fn is(condition: &str, reason: &str, subject: &str) -> Vec<(String, String, String)> {
@@ -127,17 +127,17 @@ fn fault(verdicts: &[Verdict], condition: &str) -> Fault {
 }
 
 #[test]
-fn a_full_filesystem_is_told_until_it_is_well_below() {
+fn a_full_filesystem_is_reported_until_it_is_well_below() {
     let row = disk("/data", "ext4", "sda1");
     let mut node = node(vec![row.clone()]);
-    assert_eq!(node.told(), []);
-    node.says(&row, room(95, 5));
-    assert_eq!(node.told(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
-    node.says(&row, room(86, 9));
+    assert_eq!(node.reported(), []);
+    node.reports(&row, room(95, 5));
+    assert_eq!(node.reported(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
+    node.reports(&row, room(86, 9));
     node.restart();
-    assert_eq!(node.told(), is("FilesystemFull", "FilesystemSpaceLow", "/data"), "a restart takes nothing back");
-    node.says(&row, room(80, 20));
-    assert_eq!(node.told(), []);
+    assert_eq!(node.reported(), is("FilesystemFull", "FilesystemSpaceLow", "/data"), "a restart takes nothing back");
+    node.reports(&row, room(80, 20));
+    assert_eq!(node.reported(), []);
 }
 
 #[test]
@@ -145,18 +145,22 @@ fn inodes_of_xfs_go_with_the_space() {
     let row = disk("/data", "xfs", "sda1");
     let mut node = node(vec![row.clone()]);
     let full = |left_gib| Room { used_bytes: 95 * GIB, left_bytes: left_gib * GIB, inodes: 1_000_000, inodes_left: 0 };
-    node.says(&row, Said::Room(full(1)));
-    assert_eq!(node.told(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
-    node.says(&row, Said::Room(full(100)));
-    assert_eq!(node.told(), is("FilesystemFull", "FilesystemInodesLow", "/data"), "its share of the space is used up");
+    node.reports(&row, StatfsResult::Room(full(1)));
+    assert_eq!(node.reported(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
+    node.reports(&row, StatfsResult::Room(full(100)));
+    assert_eq!(
+        node.reported(),
+        is("FilesystemFull", "FilesystemInodesLow", "/data"),
+        "its share of the space is used up"
+    );
 }
 
 #[test]
 fn a_read_only_one_needs_no_room() {
     let row = Row { is_read_only: true, ..disk("/images", "ext4", "sdb") };
     let mut node = node(vec![row.clone()]);
-    node.says(&row, room(100, 0));
-    assert_eq!(node.told(), []);
+    node.reports(&row, room(100, 0));
+    assert_eq!(node.reported(), []);
 }
 
 #[test]
@@ -168,42 +172,42 @@ fn only_what_should_be_writable_is_missed() {
         (Row { is_read_only: true, wants_writes: true, ..row() }, true, "the operator wants it writable"),
         (row(), false, "writable"),
     ] {
-        assert_eq!(!node(vec![row]).told().is_empty(), is_missed, "{case}");
+        assert_eq!(!node(vec![row]).reported().is_empty(), is_missed, "{case}");
     }
 }
 
 #[test]
-fn what_turned_read_only_is_the_problem_that_the_kernel_log_tells() {
+fn what_turned_read_only_is_the_problem_that_the_kernel_log_reports() {
     let mut node = node(vec![disk("/data", "ext4", "sda1")]);
-    assert_eq!(node.told(), []);
+    assert_eq!(node.reported(), []);
     node.restart();
     node.rows[0].is_read_only = true;
     let verdicts = node.verdicts();
-    assert_eq!(told(&verdicts), is("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"));
+    assert_eq!(reported(&verdicts), is("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"));
     assert_eq!(fault(&verdicts, "ReadonlyFilesystem").severity.as_str(), "critical");
     node.rows[0].is_read_only = false;
-    assert_eq!(node.told(), []);
+    assert_eq!(node.reported(), []);
     node.rows[0].is_read_only = true;
     node.rows[0].number = "8:17".to_owned();
-    assert_eq!(node.told(), [], "another filesystem, mounted read-only");
+    assert_eq!(node.reported(), [], "another filesystem, mounted read-only");
     node.rows[0].number = "8:1".to_owned();
     node.boot = "two";
-    assert_eq!(node.told(), [], "another boot, in which it was mounted read-only");
+    assert_eq!(node.reported(), [], "another boot, in which it was mounted read-only");
 }
 
 #[test]
 fn only_errors_that_are_counted_now_are_new() {
     for (filesystem, reason) in [("ext4", "Ext4Error"), ("btrfs", "BtrfsError")] {
         let mut node = node(vec![Row { errors: Some(4), ..disk("/data", filesystem, "sda1") }]);
-        assert_eq!(node.told(), [], "from before the last check");
-        assert_eq!(node.told(), []);
+        assert_eq!(node.reported(), [], "from before the last check");
+        assert_eq!(node.reported(), []);
         node.rows[0].errors = Some(5);
-        assert_eq!(node.told(), is("DiskUnhealthy", reason, "sda1"));
-        assert_eq!(node.told(), []);
+        assert_eq!(node.reported(), is("DiskUnhealthy", reason, "sda1"));
+        assert_eq!(node.reported(), []);
         node.rows[0].errors = None;
-        assert_eq!(node.told(), []);
+        assert_eq!(node.reported(), []);
         node.rows[0].errors = Some(0);
-        assert_eq!(node.told(), [], "it was checked");
+        assert_eq!(node.reported(), [], "it was checked");
     }
 }
 
@@ -211,23 +215,23 @@ fn only_errors_that_are_counted_now_are_new() {
 fn an_xfs_that_shut_down_is_known_by_its_answer() {
     let row = disk("/data", "xfs", "sda1");
     let mut node = node(vec![row.clone()]);
-    node.says(&row, Said::Failed(nix::libc::EIO));
-    assert_eq!(node.told(), is("XfsShutdown", "XfsHasShutdown", "sda1"));
-    node.says(&row, room(10, 90));
-    assert_eq!(node.told(), []);
+    node.reports(&row, StatfsResult::Failed(nix::libc::EIO));
+    assert_eq!(node.reported(), is("XfsShutdown", "XfsHasShutdown", "sda1"));
+    node.reports(&row, room(10, 90));
+    assert_eq!(node.reported(), []);
 }
 
 #[test]
-fn a_disk_that_hangs_is_told_and_what_it_said_before_is_unknown() {
+fn a_disk_that_hangs_is_reported_and_what_it_reported_before_is_unknown() {
     let mut node = node(vec![disk("/data", "zfs", "tank")]);
     node.verdicts();
     node.is("/data", no_answer("no answer within 10 s"));
     let hung = [is("FilesystemFull", "DeviceNotAnswering", "/data"), is("MountHung", "MountNotAnswering", "/data")];
-    assert_eq!(node.told(), hung.concat());
+    assert_eq!(node.reported(), hung.concat());
 }
 
 #[test]
-fn without_a_table_everything_that_was_told_is_unknown() {
+fn without_a_table_everything_that_was_reported_is_unknown() {
     let mut node = node(vec![disk("/data", "ext4", "sda1")]);
     node.rows[0].is_cut_off = true;
     node.verdicts();
@@ -235,18 +239,18 @@ fn without_a_table_everything_that_was_told_is_unknown() {
         [is("ReadonlyFilesystem", "DeviceNotAnswering", "sda1"), is("FilesystemFull", "DeviceNotAnswering", "/data")];
     let Err(error) = no_answer("no answer within 10 s") else { panic!() };
     let verdicts = node.judge(Err(error), Vec::new());
-    assert_eq!(told(&verdicts), unknown.concat());
+    assert_eq!(reported(&verdicts), unknown.concat());
     let garbage = vec![(TABLE.to_owned(), Ok(json!([{"point": 7}])))];
     assert_eq!(node.judge(Ok(Vec::new()), garbage).len(), 2, "garbage is no table");
-    assert_eq!(node.told(), is("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"));
+    assert_eq!(node.reported(), is("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"));
 }
 
 #[test]
 fn what_is_unmounted_is_forgotten() {
     let row = disk("/data", "ext4", "sda1");
     let mut node = node(vec![row.clone()]);
-    node.says(&row, room(99, 1));
-    assert_eq!(node.told().len(), 1);
+    node.reports(&row, room(99, 1));
+    assert_eq!(node.reported().len(), 1);
     node.rows.clear();
     assert_eq!(node.verdicts(), []);
 }

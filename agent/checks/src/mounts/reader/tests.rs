@@ -73,7 +73,7 @@ fn each_filesystem_is_listed_once_and_each_server_too() {
 }
 
 #[test]
-fn the_table_tells_what_the_kernel_and_the_operator_say_of_a_disk() {
+fn the_table_has_what_the_kernel_and_fstab_have_of_a_disk() {
     let mut machine = machine(&[]);
     machine.mounts(&[line(1, "8:1", "/data", "ext4 /dev/sda1 ro")]);
     let sys = machine.root.path().join("sys");
@@ -97,7 +97,7 @@ fn a_filesystem_is_asked_where_it_is_and_nowhere_else() {
         line(2, "8:200", &wrong, "ext4 /dev/sda2 rw"),
         line(3, "8:201", "/nowhere/at/all", "ext4 /dev/sda3 rw"),
     ]);
-    if let Some(Said::Room(room)) = machine.ask(&here).ok().and_then(|reading| reading.get(&here).copied()) {
+    if let Some(StatfsResult::Room(room)) = machine.ask(&here).ok().and_then(|reading| reading.get(&here).copied()) {
         assert!(room.used_bytes > 0 && room.left_bytes > 0, "{room:?}");
     } else {
         // Where tests make folders on a tmpfs, its number is of no device.
@@ -109,11 +109,11 @@ fn a_filesystem_is_asked_where_it_is_and_nowhere_else() {
 }
 
 #[test]
-fn what_answers_with_an_error_says_which() {
+fn what_answers_with_an_error_names_it() {
     let mut machine = machine(&[]);
     let long = format!("/{}", "x".repeat(300));
     machine.mounts(&[line(1, "8:1", &long, "ext4 /dev/sda1 rw")]);
-    assert_eq!(machine.ask(&long).unwrap()[&long], Said::Failed(nix::libc::ENAMETOOLONG));
+    assert_eq!(machine.ask(&long).unwrap()[&long], StatfsResult::Failed(nix::libc::ENAMETOOLONG));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::network::reading::{Bond as Reading, Interface, Slave};
 
-/// Bits of Actor_State (IEEE 802.1AX 6.4.2.3): no partner has spoken, or not for too long.
+/// Bits of Actor_State (IEEE 802.1AX 6.4.2.3): no partner has answered, or not for too long.
 const DEFAULTED: u32 = 0x40;
 const EXPIRED: u32 = 0x80;
 
@@ -68,13 +68,13 @@ impl Bond {
         if !self.degraded.holds() {
             return None;
         }
-        let words = self.problems.iter().map(|(name, problem)| format!("{name}: {problem}"));
+        let message = self.problems.iter().map(|(name, problem)| format!("{name}: {problem}"));
         let carrying = self.total.saturating_sub(self.problems.len());
-        let words = std::iter::once(format!("{carrying} of {} interfaces carry", self.total)).chain(words);
-        Some(words.collect::<Vec<_>>().join("; "))
+        let message = std::iter::once(format!("{carrying} of {} interfaces carry", self.total)).chain(message);
+        Some(message.collect::<Vec<_>>().join("; "))
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn message(&self) -> String {
         format!("{} interfaces", self.total)
     }
 }

@@ -50,15 +50,15 @@ impl Dns {
     }
 
     pub(super) fn problem(&self) -> Option<String> {
-        let words = || match &self.last {
+        let message = || match &self.last {
             Some(NamesReading { name, error: Some(error), .. }) => format!("{name}: {error}"),
             Some(NamesReading { name, .. }) => format!("{name}: answered again, once"),
             None => "no answer".to_owned(),
         };
-        self.is_unreachable.then(words)
+        self.is_unreachable.then(message)
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn message(&self) -> String {
         match &self.last {
             Some(reading) if reading.error.is_none() => {
                 format!("{} is answered within {}", reading.name, duration(reading.millis))

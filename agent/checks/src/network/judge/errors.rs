@@ -16,7 +16,7 @@ const WINDOW: Window = Window { length: Duration::from_secs(MINUTES * 60), start
 const MISSED_LEAST: u64 = 1_000;
 const MISSED_PER_MILLION: u64 = 10_000;
 /// An Event is repeated at most so often.
-const TELL_AGAIN: Duration = Duration::from_secs(3_600);
+const REPORT_AGAIN: Duration = Duration::from_secs(3_600);
 
 /// One interface's. Of its growth nothing outlives a restart: packets are counted with every reading.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub(super) struct Errors {
     since: Option<Duration>,
     raised: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    told_secs: Option<u64>,
+    reported_secs: Option<u64>,
 }
 
 impl Errors {
@@ -51,10 +51,10 @@ impl Errors {
         // After a restart less than the window is known: what was raised stays until all of it is.
         let is_known = now.saturating_sub(since) >= WINDOW.length;
         self.raised = if self.raised { !is_known || self.is_over(settings, 2) } else { self.is_over(settings, 1) };
-        self.missed_to_tell(now)
+        self.missed_to_report(now)
     }
 
-    pub(super) fn words(&self) -> Option<String> {
+    pub(super) fn message(&self) -> Option<String> {
         if !self.raised {
             return None;
         }
@@ -75,13 +75,15 @@ impl Errors {
             && is_share(errors, self.packets.within(), u64::from(settings.errors_per_million) / parts)
     }
 
-    fn missed_to_tell(&mut self, now: Duration) -> Option<u64> {
+    fn missed_to_report(&mut self, now: Duration) -> Option<u64> {
         let missed = self.missed.within();
-        let rests = self.told_secs.is_some_and(|told| (told..told + TELL_AGAIN.as_secs()).contains(&now.as_secs()));
+        let rests = self
+            .reported_secs
+            .is_some_and(|reported| (reported..reported + REPORT_AGAIN.as_secs()).contains(&now.as_secs()));
         if rests || missed < MISSED_LEAST || !is_share(missed, self.packets.within(), MISSED_PER_MILLION) {
             return None;
         }
-        self.told_secs = Some(now.as_secs());
+        self.reported_secs = Some(now.as_secs());
         Some(rounded(missed))
     }
 }

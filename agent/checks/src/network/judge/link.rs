@@ -76,13 +76,13 @@ impl Link {
         if !self.matters() {
             return Vec::new();
         }
-        let errors = self.errors.words().map(|words| Fault::new("InterfaceErrors", words));
+        let errors = self.errors.message().map(|message| Fault::new("InterfaceErrors", message));
         [self.down_fault(), self.flap_fault(), self.slow_fault(), errors].into_iter().flatten().collect()
     }
 
     fn down_fault(&self) -> Option<Fault> {
-        let words = if self.reading.has_carrier { "it has its carrier back, not for long yet" } else { "no carrier" };
-        self.is_down().then(|| Fault::new("InterfaceDown", words))
+        let message = if self.reading.has_carrier { "it has its carrier back, not for long yet" } else { "no carrier" };
+        self.is_down().then(|| Fault::new("InterfaceDown", message))
     }
 
     fn flap_fault(&self) -> Option<Fault> {
@@ -94,8 +94,8 @@ impl Link {
 
     fn slow_fault(&self) -> Option<Fault> {
         let now = self.reading.megabits.map_or("slower".to_owned(), |megabits| format!("{megabits} Mb/s"));
-        let words = || format!("{now}, and has been {} Mb/s in this boot", self.best_megabits);
-        self.slow.holds().then(|| Fault::new("LinkSpeedReduced", words()))
+        let message = || format!("{now}, and has been {} Mb/s in this boot", self.best_megabits);
+        self.slow.holds().then(|| Fault::new("LinkSpeedReduced", message()))
     }
 
     pub(super) fn is_down(&self) -> bool {
@@ -112,7 +112,7 @@ impl Link {
         !self.reading.is_fabric
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn message(&self) -> String {
         match (self.reading.has_carrier, self.reading.megabits) {
             (true, Some(megabits)) => format!("up, {megabits} Mb/s"),
             (true, None) => "up".to_owned(),

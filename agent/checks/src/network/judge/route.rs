@@ -46,10 +46,10 @@ impl DefaultRoutes {
     pub(super) fn lost(&self) -> Option<String> {
         let ipv6 = Some(("IPv6", &self.ipv6)).filter(|_| self.ipv6_matters());
         let lost = std::iter::once(("IPv4", &self.ipv4)).chain(ipv6).filter(|(_, route)| route.lost.holds());
-        let words: Vec<_> = lost
+        let message: Vec<_> = lost
             .map(|(family, route)| format!("no default route for {family}; it went by {}", list(&route.by)))
             .collect();
-        (!words.is_empty()).then(|| words.join("; "))
+        (!message.is_empty()).then(|| message.join("; "))
     }
 
     /// Network plug-ins switch forwarding on, and the kernel then drops what routers advertised (net/ipv6/addrconf.c
@@ -58,7 +58,7 @@ impl DefaultRoutes {
         !self.is_advertised || self.ipv4.by.is_empty()
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn message(&self) -> String {
         let by: BTreeSet<_> = self.ipv4.by.union(&self.ipv6.by).cloned().collect();
         format!("by {}", list(&by))
     }

@@ -28,15 +28,15 @@ impl Tunnel {
 
     pub(super) fn problem(&self) -> Option<String> {
         let Reading { mtu, lower, lower_mtu } = &self.reading;
-        let words = || {
+        let message = || {
             format!(
                 "its MTU is {mtu}, and {OVERHEAD} bytes or more are added; {lower}, which carries it, takes {lower_mtu}"
             )
         };
-        self.too_large.holds().then(words)
+        self.too_large.holds().then(message)
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn message(&self) -> String {
         let Reading { mtu, lower, lower_mtu } = &self.reading;
         format!("MTU {mtu}, over {lower} with {lower_mtu}")
     }

@@ -19,19 +19,19 @@ fn a_whole_bond_is_healthy() {
     let mut machine = bond();
     let findings = machine.during(600);
     assert!(is_silent(&findings));
-    assert_eq!(said(&findings, "bond0"), ["healthy: 2 interfaces"]);
+    assert_eq!(reported(&findings, "bond0"), ["healthy: 2 interfaces"]);
     assert_eq!(findings.inventory[0].total, 3);
 }
 
 #[test]
-fn one_that_is_down_degrades_its_bond_and_is_told_by_it_alone() {
+fn one_that_is_down_degrades_its_bond_and_is_reported_by_it_alone() {
     let mut machine = bond();
     machine.after(0);
     machine.set("eth1", "carrier", 0).set("eth1", "bonding_slave/mii_status", "down");
     assert!(is_silent(&machine.during(30)));
     let findings = machine.after(15);
-    assert_eq!(said(&findings, "bond0"), ["BondDegraded: 1 of 2 interfaces carry; eth1: no carrier"]);
-    assert_eq!(said(&findings, "eth1"), ["healthy: down"]);
+    assert_eq!(reported(&findings, "bond0"), ["BondDegraded: 1 of 2 interfaces carry; eth1: no carrier"]);
+    assert_eq!(reported(&findings, "eth1"), ["healthy: down"]);
     machine.restart();
     machine.set("eth1", "carrier", 1).set("eth1", "bonding_slave/mii_status", "up");
     assert!(!is_silent(&machine.during(30)));
@@ -39,7 +39,7 @@ fn one_that_is_down_degrades_its_bond_and_is_told_by_it_alone() {
 }
 
 #[test]
-fn what_one_counts_its_bond_counts_too_and_is_told_once() {
+fn what_one_counts_its_bond_counts_too_and_is_reported_once() {
     let mut machine = bond();
     machine.after(0);
     for errors in 1..=20 {
@@ -49,8 +49,8 @@ fn what_one_counts_its_bond_counts_too_and_is_told_once() {
         machine.after(15);
     }
     let findings = machine.after(0);
-    assert_eq!(said(&findings, "eth1"), ["InterfaceErrors: 200 damaged packets or more within 5 min"]);
-    assert_eq!(said(&findings, "bond0"), ["healthy: 2 interfaces"]);
+    assert_eq!(reported(&findings, "eth1"), ["InterfaceErrors: 200 damaged packets or more within 5 min"]);
+    assert_eq!(reported(&findings, "bond0"), ["healthy: 2 interfaces"]);
 }
 
 #[test]
@@ -61,12 +61,12 @@ fn a_bond_of_which_nothing_carries_is_down() {
         machine.set(name, "carrier", 0);
     }
     let findings = machine.during(60);
-    assert_eq!(said(&findings, "bond0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&findings, "bond0"), ["InterfaceDown: no carrier"]);
     assert_eq!(findings.inventory[0].states.get("down"), Some(&1));
 }
 
 #[test]
-fn partners_that_do_not_speak_or_are_another_one_are_told() {
+fn partners_that_do_not_speak_or_are_another_one_are_reported() {
     let cases = [
         ("bonding_slave/ad_actor_oper_port_state", 0x45, "no partner speaks LACP"),
         ("bonding_slave/ad_actor_oper_port_state", 0xbd, "no partner speaks LACP"),
@@ -77,19 +77,19 @@ fn partners_that_do_not_speak_or_are_another_one_are_told() {
         machine.after(0);
         machine.set("eth1", file, number);
         let words = format!("BondDegraded: 1 of 2 interfaces carry; eth1: {problem}");
-        assert_eq!(said(&machine.during(60), "bond0"), [words]);
+        assert_eq!(reported(&machine.during(60), "bond0"), [words]);
         machine.set("bond0", "bonding/mode", "active-backup 1");
         assert!(is_silent(&machine.during(60)));
     }
 }
 
 #[test]
-fn one_that_the_monitor_does_not_reach_is_told() {
+fn one_that_the_monitor_does_not_reach_is_reported() {
     let mut machine = bond();
     machine.set("bond0", "bonding/mode", "active-backup 1").after(0);
     machine.set("eth1", "bonding_slave/mii_status", "going back");
     let words = "BondDegraded: 1 of 2 interfaces carry; eth1: down in the eyes of the bond's monitor";
-    assert_eq!(said(&machine.during(60), "bond0"), [words]);
+    assert_eq!(reported(&machine.during(60), "bond0"), [words]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn what_an_operator_switched_off_or_took_out_is_not_missed() {
     assert!(is_silent(&machine.during(600)));
     machine.set("bond0", "bonding/slaves", "eth0");
     assert!(is_silent(&machine.during(600)));
-    assert_eq!(said(&machine.after(15), "bond0"), ["healthy: 1 interfaces"]);
+    assert_eq!(reported(&machine.after(15), "bond0"), ["healthy: 1 interfaces"]);
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn one_that_is_gone_from_the_machine_is_missed() {
     machine.set("bond0", "bonding/slaves", "eth0");
     fs::remove_dir_all(machine.home("eth1")).unwrap();
     let words = "BondDegraded: 1 of 2 interfaces carry; eth1: gone from the machine";
-    assert_eq!(said(&machine.during(60), "bond0"), [words]);
+    assert_eq!(reported(&machine.during(60), "bond0"), [words]);
     machine.restart();
-    assert_eq!(said(&machine.during(60), "bond0"), [words]);
+    assert_eq!(reported(&machine.during(60), "bond0"), [words]);
     machine.card("eth1").set("eth1", "bonding_slave/mii_status", "up").set("bond0", "bonding/slaves", "eth0 eth1");
     assert!(is_silent(&machine.during(60)));
 }

@@ -20,7 +20,7 @@ fn many_damaged_packets_are_a_fault_until_there_are_half_as_many() {
     machine.after(0);
     let findings = minutes(&mut machine, (10_000, 100), &mut total);
     let words = "InterfaceErrors: 100 damaged packets or more within 5 min, most of them rx_crc_errors";
-    assert_eq!(said(&findings, "eth0"), [words]);
+    assert_eq!(reported(&findings, "eth0"), [words]);
     assert!(!is_silent(&minutes(&mut machine, (10_000, 40), &mut total)));
     assert!(is_silent(&minutes(&mut machine, (10_000, 20), &mut total)));
     assert!(is_silent(&minutes(&mut machine, (10_000, 0), &mut total)));
@@ -65,24 +65,24 @@ fn a_restart_takes_no_errors_back_before_it_knows() {
     machine.after(0);
     assert!(!is_silent(&minutes(&mut machine, (10_000, 100), &mut total)));
     machine.restart();
-    assert_eq!(said(&machine.after(15), "eth0"), ["InterfaceErrors: damaged packets, fewer of late"]);
+    assert_eq!(reported(&machine.after(15), "eth0"), ["InterfaceErrors: damaged packets, fewer of late"]);
     assert!(!is_silent(&machine.during(270)));
     assert!(is_silent(&machine.during(60)));
 }
 
 #[test]
-fn what_the_card_had_no_room_for_is_told_once_an_hour() {
+fn what_the_card_had_no_room_for_is_reported_once_an_hour() {
     let mut machine = Machine::new();
     machine.count("eth0", "rx_missed_errors", 0).after(0);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for step in 1..=480 {
         machine.count("eth0", "rx_missed_errors", step * 200).count("eth0", "rx_packets", step * 10_000);
         let findings = machine.after(15);
         assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Healthy { .. })));
-        told.extend(findings.happenings);
+        reported.extend(findings.happenings);
     }
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!((told[0].reason.as_str(), told[0].subject.as_deref()), ("InterfaceOverruns", Some("eth0")));
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert_eq!((reported[0].reason.as_str(), reported[0].subject.as_deref()), ("InterfaceOverruns", Some("eth0")));
 }
 
 #[test]

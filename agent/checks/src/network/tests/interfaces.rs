@@ -5,12 +5,12 @@ fn a_carrier_that_is_lost_is_a_fault_until_it_has_been_back_for_a_while() {
     let mut machine = Machine::new();
     machine.after(0);
     machine.set("eth0", "carrier", 0);
-    assert_eq!(said(&machine.during(30), "eth0"), ["healthy: down"]);
+    assert_eq!(reported(&machine.during(30), "eth0"), ["healthy: down"]);
     let findings = machine.after(15);
-    assert_eq!(said(&findings, "eth0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&findings, "eth0"), ["InterfaceDown: no carrier"]);
     assert_eq!(findings.inventory[0].states.get("down"), Some(&1));
     machine.set("eth0", "carrier", 1);
-    assert_eq!(said(&machine.during(30), "eth0"), ["InterfaceDown: it has its carrier back, not for long yet"]);
+    assert_eq!(reported(&machine.during(30), "eth0"), ["InterfaceDown: it has its carrier back, not for long yet"]);
     assert!(is_silent(&machine.after(15)));
 }
 
@@ -19,12 +19,12 @@ fn who_loses_its_address_with_the_carrier_is_missed_still() {
     let mut machine = Machine::new();
     machine.after(0);
     machine.set("eth0", "carrier", 0).file("proc/net/route", HEAD);
-    assert_eq!(said(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
     machine.set("eth0", "carrier", 1);
     // Its address comes back later than the carrier.
-    assert_eq!(said(&machine.during(60), "eth0"), ["healthy: up"]);
+    assert_eq!(reported(&machine.during(60), "eth0"), ["healthy: up"]);
     machine.set("eth0", "carrier", 0);
-    assert_eq!(said(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn what_an_operator_switched_off_is_not_missed() {
     let mut machine = Machine::new();
     machine.after(0);
     machine.set("eth0", "flags", "0x1002").set("eth0", "carrier", "");
-    assert_eq!(said(&machine.during(600), "eth0"), ["healthy: switched off"]);
+    assert_eq!(reported(&machine.during(600), "eth0"), ["healthy: switched off"]);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn what_is_not_used_is_not_missed() {
     machine.set("eth1", "carrier", 0).set("eth1", "carrier_down_count", 50);
     let findings = machine.during(600);
     assert!(is_silent(&findings));
-    assert_eq!(said(&findings, "eth1"), ["nothing"]);
+    assert_eq!(reported(&findings, "eth1"), ["nothing"]);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn who_has_an_address_by_a_vlan_upon_a_bridge_is_used() {
     machine.file("proc/net/if_inet6", "fd000000000000000000000000000002 04 40 00 82    br0.7\n");
     machine.after(0);
     machine.set("eth1", "carrier", 0);
-    assert_eq!(said(&machine.during(60), "eth1"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&machine.during(60), "eth1"), ["InterfaceDown: no carrier"]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_carrier_that_goes_again_and_again_is_a_fault_until_it_has_calmed_down() {
         assert!(is_silent(&machine.after(15)), "{downs}");
     }
     machine.set("eth0", "carrier_down_count", 6);
-    assert_eq!(said(&machine.after(15), "eth0"), ["InterfaceFlapping: its carrier went 5 times within an hour"]);
+    assert_eq!(reported(&machine.after(15), "eth0"), ["InterfaceFlapping: its carrier went 5 times within an hour"]);
     assert!(!is_silent(&machine.during(3_000)));
     assert!(is_silent(&machine.during(900)));
 }
@@ -117,7 +117,7 @@ fn flaps_are_counted_by_changes_where_the_kernel_is_old() {
     machine.set("eth0", "carrier_changes", 2).after(0);
     machine.after(15);
     machine.set("eth0", "carrier_changes", 12);
-    assert_eq!(said(&machine.after(15), "eth0"), ["InterfaceFlapping: its carrier went 5 times within an hour"]);
+    assert_eq!(reported(&machine.after(15), "eth0"), ["InterfaceFlapping: its carrier went 5 times within an hour"]);
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn a_link_slower_than_it_has_been_in_this_boot_is_a_fault() {
     machine.set("eth0", "speed", 100);
     assert!(is_silent(&machine.during(240)));
     let slow = ["LinkSpeedReduced: 100 Mb/s, and has been 1000 Mb/s in this boot"];
-    assert_eq!(said(&machine.after(15), "eth0"), slow);
+    assert_eq!(reported(&machine.after(15), "eth0"), slow);
     machine.restart();
-    assert_eq!(said(&machine.after(15), "eth0"), slow);
+    assert_eq!(reported(&machine.after(15), "eth0"), slow);
     machine.set("eth0", "speed", 1000).during(240);
     assert!(is_silent(&machine.after(15)));
     machine.set("eth0", "speed", 100).boot();
@@ -165,7 +165,7 @@ fn a_hypervisors_link_has_no_speed_of_its_own() {
     symlink(machine.root.path().join("sys/bus/virtio"), machine.home("eth0").join("device/subsystem")).unwrap();
     machine.after(0);
     machine.set("eth0", "speed", 100);
-    assert_eq!(said(&machine.during(600), "eth0"), ["healthy: up"]);
+    assert_eq!(reported(&machine.during(600), "eth0"), ["healthy: up"]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn an_interface_that_went_into_a_pod_is_forgotten() {
     machine.after(0);
     fs::remove_dir_all(machine.home("eth0")).unwrap();
     let findings = machine.during(600);
-    assert_eq!(said(&findings, "eth0"), ["nothing"]);
+    assert_eq!(reported(&findings, "eth0"), ["nothing"]);
     assert_eq!(findings.inventory, []);
 }
 
@@ -195,11 +195,11 @@ fn a_tunnel_that_does_not_fit_into_its_link_is_a_fault() {
         1450,
     );
     machine.upon("flannel.1", "eth0").after(0);
-    assert_eq!(said(&machine.after(15), "flannel.1"), ["healthy: MTU 1450, over eth0 with 1500"]);
+    assert_eq!(reported(&machine.after(15), "flannel.1"), ["healthy: MTU 1450, over eth0 with 1500"]);
     machine.set("eth0", "mtu", 1400);
     assert!(is_silent(&machine.during(30)));
     let words = "MtuMismatch: its MTU is 1450, and 50 bytes or more are added; eth0, which carries it, takes 1400";
-    assert_eq!(said(&machine.after(15), "flannel.1"), [words]);
+    assert_eq!(reported(&machine.after(15), "flannel.1"), [words]);
     machine.set("flannel.1", "mtu", 1350).during(30);
     assert!(is_silent(&machine.after(15)));
 }
@@ -212,6 +212,6 @@ fn a_tunnel_whose_link_is_not_known_is_not_judged() {
     let findings = machine.during(600);
     assert!(is_silent(&findings));
     for name in ["cilium_vxlan", "vlan7"] {
-        assert_eq!(said(&findings, name), ["nothing"]);
+        assert_eq!(reported(&findings, name), ["nothing"]);
     }
 }

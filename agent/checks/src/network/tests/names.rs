@@ -18,20 +18,20 @@ fn a_resolver_that_gives_no_answer_three_times_is_a_fault_until_it_gave_two() {
     static ANSWERS: AtomicBool = AtomicBool::new(false);
     let lookup = |name: &str| if ANSWERS.load(Ordering::SeqCst) { Ok(()) } else { unanswered(name) };
     let mut machine = Machine::with(settings()).asking(lookup);
-    assert_eq!(said(&machine.during(30), "dns"), ["healthy: not answered the last time"]);
+    assert_eq!(reported(&machine.during(30), "dns"), ["healthy: not answered the last time"]);
     let lost = ["DnsUnreachable: api.example: Temporary failure in name resolution"];
-    assert_eq!(said(&machine.after(15), "dns"), lost);
+    assert_eq!(reported(&machine.after(15), "dns"), lost);
     ANSWERS.store(true, Ordering::SeqCst);
-    assert_eq!(said(&machine.after(15), "dns"), ["DnsUnreachable: api.example: answered again, once"]);
+    assert_eq!(reported(&machine.after(15), "dns"), ["DnsUnreachable: api.example: answered again, once"]);
     // The next question comes a minute later: another resolver asks at once.
     let mut machine = machine.asking(lookup);
-    assert_eq!(said(&machine.after(15), "dns"), ["healthy: api.example is answered within 100 ms"]);
+    assert_eq!(reported(&machine.after(15), "dns"), ["healthy: api.example is answered within 100 ms"]);
 }
 
 #[test]
 fn no_such_name_is_an_answer() {
     let mut machine = Machine::with(settings()).asking(|_| Err(LookupError::NoSuchName));
-    assert_eq!(said(&machine.during(600), "dns"), ["healthy: api.example is answered within 100 ms"]);
+    assert_eq!(reported(&machine.during(600), "dns"), ["healthy: api.example is answered within 100 ms"]);
 }
 
 #[test]
@@ -46,19 +46,19 @@ fn a_worker_that_hangs_is_no_answer() {
         machine.judge.judge(Round { now, listed, answers: vec![(DNS.to_owned(), Err(silent()))] })
     };
     machine.after(0);
-    assert_eq!(said(&round(&mut machine), "dns"), ["healthy: asked"]);
+    assert_eq!(reported(&round(&mut machine), "dns"), ["healthy: asked"]);
     round(&mut machine);
-    assert_eq!(said(&round(&mut machine), "dns"), ["DnsUnreachable: no answer"]);
+    assert_eq!(reported(&round(&mut machine), "dns"), ["DnsUnreachable: no answer"]);
 }
 
 #[test]
-fn who_may_not_ask_says_nothing() {
+fn who_may_not_ask_reports_nothing() {
     let mut machine = Machine::with(settings()).asking(unanswered);
     machine.during(60);
     let unsupported = PollError::Read(ReadError::Unsupported { message: "sandbox".to_owned() });
     let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned(), DNS.to_owned()]));
     let findings = machine.judge.judge(Round { now, listed, answers: vec![(DNS.to_owned(), Err(unsupported))] });
-    assert_eq!(said(&findings, "dns"), ["nothing"]);
+    assert_eq!(reported(&findings, "dns"), ["nothing"]);
 }
 
 #[test]
@@ -67,5 +67,8 @@ fn what_was_lost_is_lost_after_a_restart() {
     machine.during(60);
     machine.restart();
     let mut machine = machine.asking(unanswered);
-    assert_eq!(said(&machine.after(15), "dns"), ["DnsUnreachable: api.example: Temporary failure in name resolution"]);
+    assert_eq!(
+        reported(&machine.after(15), "dns"),
+        ["DnsUnreachable: api.example: Temporary failure in name resolution"]
+    );
 }

@@ -10,9 +10,9 @@ fn a_default_route_that_is_gone_is_missed_and_its_return_ends_it() {
     machine.after(0);
     machine.file("proc/net/route", &format!("{HEAD}{ON_LINK}"));
     assert!(is_silent(&machine.during(30)));
-    assert_eq!(said(&machine.after(15), "default-route"), [LOST]);
+    assert_eq!(reported(&machine.after(15), "default-route"), [LOST]);
     machine.file("proc/net/route", &format!("{HEAD}{DEFAULT}"));
-    assert_eq!(said(&machine.after(15), "default-route"), ["healthy: by eth0"]);
+    assert_eq!(reported(&machine.after(15), "default-route"), ["healthy: by eth0"]);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_new_lease_within_the_grace_is_silent() {
 fn a_node_that_never_had_one_has_nothing_to_lose() {
     let mut machine = Machine::new();
     machine.file("proc/net/route", &format!("{HEAD}{ON_LINK}")).file("proc/net/ipv6_route", NO_IPV6);
-    assert_eq!(said(&machine.during(600), "default-route"), ["nothing"]);
+    assert_eq!(reported(&machine.during(600), "default-route"), ["nothing"]);
 }
 
 #[test]
@@ -39,11 +39,11 @@ fn both_families_are_missed_each_by_itself() {
     machine.file("proc/net/ipv6_route", IPV6).after(0);
     machine.file("proc/net/ipv6_route", NO_IPV6);
     let lost = ["DefaultRouteLost: no default route for IPv6; it went by eth0"];
-    assert_eq!(said(&machine.during(60), "default-route"), lost);
+    assert_eq!(reported(&machine.during(60), "default-route"), lost);
     machine.file("proc/net/route", HEAD);
     let both =
         "DefaultRouteLost: no default route for IPv4; it went by eth0; no default route for IPv6; it went by eth0";
-    assert_eq!(said(&machine.during(60), "default-route"), [both]);
+    assert_eq!(reported(&machine.during(60), "default-route"), [both]);
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn it_is_remembered_across_restarts_and_forgotten_with_a_new_boot() {
     machine.after(0);
     machine.restart();
     machine.file("proc/net/route", HEAD);
-    assert_eq!(said(&machine.during(60), "default-route"), [LOST]);
+    assert_eq!(reported(&machine.during(60), "default-route"), [LOST]);
     machine.restart();
-    assert_eq!(said(&machine.after(15), "default-route"), [LOST]);
+    assert_eq!(reported(&machine.after(15), "default-route"), [LOST]);
     machine.boot();
-    assert_eq!(said(&machine.during(600), "default-route"), ["nothing"]);
+    assert_eq!(reported(&machine.during(600), "default-route"), ["nothing"]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn no_route_has_to_be_there() {
     let mut machine = Machine::with(NetworkSettings { default_route: false, ..NetworkSettings::default() });
     machine.after(0);
     machine.file("proc/net/route", HEAD);
-    assert_eq!(said(&machine.during(600), "default-route"), ["nothing"]);
+    assert_eq!(reported(&machine.during(600), "default-route"), ["nothing"]);
 }
 
 #[test]
@@ -84,5 +84,5 @@ fn the_hosts_routes_count_and_not_those_of_our_own_network() {
     let mut machine = Machine::new();
     machine.file("proc/1/net/route", &format!("{HEAD}{DEFAULT}")).file("proc/net/route", HEAD);
     assert!(is_silent(&machine.during(600)));
-    assert_eq!(said(&machine.after(15), "default-route"), ["healthy: by eth0"]);
+    assert_eq!(reported(&machine.after(15), "default-route"), ["healthy: by eth0"]);
 }

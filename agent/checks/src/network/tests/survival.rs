@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[test]
-fn a_machine_without_network_classes_says_nothing() {
+fn a_machine_without_network_classes_reports_nothing() {
     let mut machine = Machine::new();
     fs::remove_dir_all(machine.root.path().join("sys")).unwrap();
     assert_eq!(machine.during(600), Findings::default());
@@ -22,7 +22,7 @@ fn a_reader_that_hangs_leaves_everything_unknown() {
     let answers = vec![(LINKS.to_owned(), Err(PollError::NoAnswer(no_answer)))];
     let findings = machine.judge.judge(Round { now, listed, answers });
     for subject in ["eth0", "default-route"] {
-        assert_eq!(said(&findings, subject), ["Unknown: DeviceNotAnswering"]);
+        assert_eq!(reported(&findings, subject), ["Unknown: DeviceNotAnswering"]);
     }
     assert_eq!(findings.inventory[0].states.get("not answering"), Some(&1));
     assert!(is_silent(&machine.after(15)));
@@ -53,7 +53,7 @@ fn nothing_is_written_while_nothing_changes() {
 }
 
 #[test]
-fn what_an_older_version_kept_and_this_one_does_not_understand_is_forgotten() {
+fn what_an_older_version_saved_and_this_one_does_not_understand_is_forgotten() {
     let mut machine = Machine::new();
     for saved in [json!(null), json!([1]), json!({"links": 7}), json!({"boot_id": "one", "links": {"eth0": {}}})] {
         machine.judge.load(saved);

@@ -8,10 +8,10 @@ use nodewell_model::{Name, Severity, SubjectKey};
 use nodewell_rules::plugin::{PluginMonitor, PluginTask};
 
 use super::Now;
-use crate::plugin::said::{Said, Word};
+use crate::plugin::result::{PluginStatus, RunResult};
 
 /// While something that is no condition stays bad, it is reported again so often.
-const TOLD_AGAIN: Duration = Duration::from_secs(3600);
+const REPORT_AGAIN: Duration = Duration::from_secs(3600);
 
 /// What is known of one task.
 #[derive(Debug)]
@@ -19,29 +19,29 @@ pub(super) struct TaskState {
     task: PluginTask,
     skip_initial: bool,
     follows_message: bool,
-    heard: bool,
+    has_result: bool,
     good: u32,
     bad: u32,
     unknown: u32,
     fault: Option<Fault>,
     /// What is unknown by now; what was a fault before stays one.
-    mystery: Option<Mystery>,
+    unknown_state: Option<UnknownState>,
     /// Whether it was ever anything but healthy.
     was_faulty: bool,
-    telling: Option<Telling>,
+    ongoing: Option<OngoingEvent>,
 }
 
 /// Why the state is unknown.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Mystery {
+pub(super) struct UnknownState {
     pub(super) why: Name,
     pub(super) message: String,
 }
 
 /// An Event that was emitted and holds on.
 #[derive(Debug)]
-struct Telling {
-    what: Word,
+struct OngoingEvent {
+    status: PluginStatus,
     since: Duration,
     times: u64,
 }
@@ -52,14 +52,14 @@ impl TaskState {
             task,
             skip_initial: monitor.skip_initial,
             follows_message: monitor.follows_message,
-            heard: false,
+            has_result: false,
             good: 0,
             bad: 0,
             unknown: 0,
             fault: None,
-            mystery: None,
+            unknown_state: None,
             was_faulty: false,
-            telling: None,
+            ongoing: None,
         }
     }
 
@@ -68,8 +68,8 @@ impl TaskState {
         Some(SubjectKey::of(self.task.condition.clone()?, self.task.subject.clone().unwrap_or_default()))
     }
 
-    pub(super) fn was_heard(&self) -> bool {
-        self.heard
+    pub(super) fn has_result(&self) -> bool {
+        self.has_result
     }
 
     /// The problem that it claims, whether or not it was confirmed the last time.
@@ -77,101 +77,106 @@ impl TaskState {
         self.fault.as_ref()
     }
 
-    pub(super) fn mystery(&self) -> Option<&Mystery> {
-        self.mystery.as_ref()
+    pub(super) fn unknown_state(&self) -> Option<&UnknownState> {
+        self.unknown_state.as_ref()
     }
 
     /// Whether it is healthy, and that is to be reported.
     pub(super) fn is_healthy(&self) -> bool {
-        self.heard && self.fault.is_none() && self.mystery.is_none() && (self.was_faulty || !self.skip_initial)
+        self.has_result
+            && self.fault.is_none()
+            && self.unknown_state.is_none()
+            && (self.was_faulty || !self.skip_initial)
     }
 
     /// Adds a result; returns what happened, for a task that has no condition.
-    pub(super) fn hear(&mut self, said: Said, now: Now) -> Vec<Happening> {
-        self.count(said.word);
-        let held = match said.word {
-            Word::Well => self.good >= self.task.successes,
-            Word::Warning | Word::Bad => self.bad >= self.task.failures,
-            Word::Unknown => self.unknown >= self.task.failures,
+    pub(super) fn observe(&mut self, result: RunResult, now: Now) -> Vec<Happening> {
+        self.count(result.status);
+        let held = match result.status {
+            PluginStatus::Ok => self.good >= self.task.successes,
+            PluginStatus::Warning | PluginStatus::Problem => self.bad >= self.task.failures,
+            PluginStatus::Unknown => self.unknown >= self.task.failures,
         };
-        if !held && !self.repeats(said.word) {
+        if !held && !self.repeats(result.status) {
             return Vec::new();
         }
-        self.heard = true;
+        self.has_result = true;
         if self.task.condition.is_none() {
-            return self.tell(said, now).into_iter().collect();
+            return self.report(result, now).into_iter().collect();
         }
-        self.settle(said);
+        self.apply(result);
         Vec::new()
     }
 
     /// A fault that is confirmed, or health that goes on, needs no count.
-    fn repeats(&self, word: Word) -> bool {
-        match word {
-            Word::Well => self.fault.is_none() && self.telling.is_none(),
-            Word::Warning | Word::Bad => self.fault.is_some(),
-            Word::Unknown => false,
+    fn repeats(&self, status: PluginStatus) -> bool {
+        match status {
+            PluginStatus::Ok => self.fault.is_none() && self.ongoing.is_none(),
+            PluginStatus::Warning | PluginStatus::Problem => self.fault.is_some(),
+            PluginStatus::Unknown => false,
         }
     }
 
-    /// An unknown result speaks neither for nor against.
-    fn count(&mut self, word: Word) {
-        match word {
-            Word::Well => (self.good, self.bad, self.unknown) = (self.good.saturating_add(1), 0, 0),
-            Word::Warning | Word::Bad => (self.good, self.bad, self.unknown) = (0, self.bad.saturating_add(1), 0),
-            Word::Unknown => self.unknown = self.unknown.saturating_add(1),
+    /// An unknown result counts neither as good nor as bad.
+    fn count(&mut self, status: PluginStatus) {
+        match status {
+            PluginStatus::Ok => (self.good, self.bad, self.unknown) = (self.good.saturating_add(1), 0, 0),
+            PluginStatus::Warning | PluginStatus::Problem => {
+                (self.good, self.bad, self.unknown) = (0, self.bad.saturating_add(1), 0)
+            }
+            PluginStatus::Unknown => self.unknown = self.unknown.saturating_add(1),
         }
     }
 
-    fn settle(&mut self, said: Said) {
-        match said.word {
-            Word::Well => (self.fault, self.mystery) = (None, None),
-            Word::Warning | Word::Bad => {
-                let severity = self.severity(said.word);
+    fn apply(&mut self, result: RunResult) {
+        match result.status {
+            PluginStatus::Ok => (self.fault, self.unknown_state) = (None, None),
+            PluginStatus::Warning | PluginStatus::Problem => {
+                let severity = self.severity(result.status);
                 let before = self.fault.take().filter(|before| before.severity == severity && !self.follows_message);
-                let message = before.map_or(said.message, |before| before.message);
+                let message = before.map_or(result.message, |before| before.message);
                 let reason = self.task.reason.clone();
                 self.fault = Some(Fault { reason, severity, action: None, message, since: None });
-                (self.mystery, self.was_faulty) = (None, true);
+                (self.unknown_state, self.was_faulty) = (None, true);
             }
-            Word::Unknown => {
-                self.mystery = Some(Mystery { why: why(&said), message: self.named(&said.message) });
+            PluginStatus::Unknown => {
+                self.unknown_state = Some(UnknownState { why: why(&result), message: self.named(&result.message) });
                 self.was_faulty = true;
             }
         }
     }
 
     /// A warning is never worse than one.
-    fn severity(&self, word: Word) -> Severity {
-        if word == Word::Warning { self.task.severity.min(Severity::Warn) } else { self.task.severity }
+    fn severity(&self, status: PluginStatus) -> Severity {
+        if status == PluginStatus::Warning { self.task.severity.min(Severity::Warn) } else { self.task.severity }
     }
 
     /// At the edge, and once in a while as long as it holds.
-    fn tell(&mut self, said: Said, now: Now) -> Option<Happening> {
-        if said.word == Word::Well {
-            self.telling = None;
+    fn report(&mut self, result: RunResult, now: Now) -> Option<Happening> {
+        if result.status == PluginStatus::Ok {
+            self.ongoing = None;
             return None;
         }
-        let Some(telling) = self.telling.as_mut().filter(|telling| telling.what == said.word) else {
-            self.telling = Some(Telling { what: said.word, since: now.since_start, times: 0 });
-            return Some(self.happening(&said, String::new(), now.wall));
+        let Some(ongoing) = self.ongoing.as_mut().filter(|ongoing| ongoing.status == result.status) else {
+            self.ongoing = Some(OngoingEvent { status: result.status, since: now.since_start, times: 0 });
+            return Some(self.happening(&result, String::new(), now.wall));
         };
-        telling.times += 1;
-        let lasted = now.since_start.saturating_sub(telling.since);
-        if lasted < TOLD_AGAIN {
+        ongoing.times += 1;
+        let lasted = now.since_start.saturating_sub(ongoing.since);
+        if lasted < REPORT_AGAIN {
             return None;
         }
-        let again = format!(" ({} times more in {} min)", telling.times, lasted.as_secs() / 60);
-        (telling.since, telling.times) = (now.since_start, 0);
-        Some(self.happening(&said, again, now.wall))
+        let again = format!(" ({} times more in {} min)", ongoing.times, lasted.as_secs() / 60);
+        (ongoing.since, ongoing.times) = (now.since_start, 0);
+        Some(self.happening(&result, again, now.wall))
     }
 
-    fn happening(&self, said: &Said, again: String, time: Timestamp) -> Happening {
-        let is_unknown = said.word == Word::Unknown;
-        let message = if is_unknown { self.named(&said.message) } else { said.message.clone() };
+    fn happening(&self, result: &RunResult, again: String, time: Timestamp) -> Happening {
+        let is_unknown = result.status == PluginStatus::Unknown;
+        let message = if is_unknown { self.named(&result.message) } else { result.message.clone() };
         Happening {
-            reason: if is_unknown { why(said) } else { self.task.reason.clone() },
-            severity: if is_unknown { Severity::Warn } else { self.severity(said.word) },
+            reason: if is_unknown { why(result) } else { self.task.reason.clone() },
+            severity: if is_unknown { Severity::Warn } else { self.severity(result.status) },
             subject: self.task.subject.clone(),
             message: message + &again,
             time,
@@ -184,6 +189,6 @@ impl TaskState {
     }
 }
 
-fn why(said: &Said) -> Name {
-    said.why.clone().unwrap_or(Name::fixed("PluginSaysUnknown"))
+fn why(result: &RunResult) -> Name {
+    result.why.clone().unwrap_or(Name::fixed("PluginSaysUnknown"))
 }

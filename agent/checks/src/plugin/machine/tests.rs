@@ -5,7 +5,7 @@ use nodewell_model::Severity;
 use nodewell_rules::load_text;
 
 use super::*;
-use crate::plugin::said::{Ending, judge};
+use crate::plugin::result::{Ending, judge};
 
 /// The monitors of a native file.
 fn native(plugins: &str) -> Machine {
@@ -42,17 +42,17 @@ fn plugin(name: &str, reason: &str, more: &str) -> String {
 impl Machine {
     fn exit(&mut self, task: usize, status: i32, output: &str, secs: u64) -> Account {
         let protocol = nodewell_rules::plugin::Protocol::Npd;
-        let said = judge(protocol, &Ending::Exited(status), output.as_bytes(), 80);
-        self.hear(task, said, now(secs)).unwrap()
+        let result = judge(protocol, &Ending::Exited(status), output.as_bytes(), 80);
+        self.observe(task, result, now(secs)).unwrap()
     }
 
     /// What is reported of the one condition after a run.
-    fn said(&mut self, task: usize, status: i32, output: &str) -> String {
+    fn result(&mut self, task: usize, status: i32, output: &str) -> String {
         self.exit(task, status, output, 0).verdict.map_or("nothing".to_owned(), |(_, verdict)| shown(&verdict.state))
     }
 
     /// The events of a run.
-    fn told(&mut self, status: i32, output: &str, secs: u64) -> Vec<String> {
+    fn reported(&mut self, status: i32, output: &str, secs: u64) -> Vec<String> {
         let happenings = self.exit(0, status, output, secs).happenings;
         happenings
             .iter()
@@ -73,10 +73,10 @@ fn shown(state: &State) -> String {
 #[test]
 fn npd_case_12_a_permanent_rule_becomes_true_healthy_and_unknown() {
     let mut machine = npd("", &[("permanent", "R")]);
-    assert_eq!(machine.said(0, 1, "boom"), "R boom");
-    assert_eq!(machine.said(0, 0, "all right"), "healthy");
+    assert_eq!(machine.result(0, 1, "boom"), "R boom");
+    assert_eq!(machine.result(0, 0, "all right"), "healthy");
     assert_eq!(
-        machine.said(0, 2, "cannot exec"),
+        machine.result(0, 2, "cannot exec"),
         "unknown PluginSaysUnknown plug-in R: exit status 2; it said: cannot exec"
     );
 }
@@ -86,35 +86,35 @@ fn a_problem_that_cannot_be_confirmed_is_still_claimed() {
     let mut machine = npd("", &[("permanent", "R"), ("permanent", "S")]);
     machine.exit(0, 1, "boom", 0);
     machine.exit(1, 0, "", 0);
-    assert!(machine.said(0, 2, "?").starts_with("unknown PluginSaysUnknown"), "the ledger keeps what was claimed");
-    assert_eq!(machine.said(1, 1, "bang"), "R boom (unconfirmed: plug-in R: exit status 2; it said: ?) + S bang");
-    assert_eq!(machine.said(0, 0, "fine"), "S bang");
+    assert!(machine.result(0, 2, "?").starts_with("unknown PluginSaysUnknown"), "the ledger keeps what was claimed");
+    assert_eq!(machine.result(1, 1, "bang"), "R boom (unconfirmed: plug-in R: exit status 2; it said: ?) + S bang");
+    assert_eq!(machine.result(0, 0, "fine"), "S bang");
 }
 
 #[test]
 fn two_rules_on_one_condition_are_two_problems() {
     let mut machine = npd("", &[("permanent", "A"), ("permanent", "B")]);
-    assert_eq!(machine.said(0, 1, "a"), "A a");
-    assert_eq!(machine.said(1, 1, "b"), "A a + B b");
-    assert_eq!(machine.said(0, 0, "fine"), "B b");
-    assert_eq!(machine.said(1, 0, "also"), "healthy");
+    assert_eq!(machine.result(0, 1, "a"), "A a");
+    assert_eq!(machine.result(1, 1, "b"), "A a + B b");
+    assert_eq!(machine.result(0, 0, "fine"), "B b");
+    assert_eq!(machine.result(1, 0, "also"), "healthy");
 }
 
 #[test]
-fn healthy_is_said_when_all_have_looked() {
+fn healthy_is_reported_when_all_have_looked() {
     let mut machine = npd("", &[("permanent", "A"), ("permanent", "B")]);
-    assert_eq!(machine.said(0, 0, "a"), "nothing");
+    assert_eq!(machine.result(0, 0, "a"), "nothing");
     let account = machine.exit(1, 0, "b", 0);
     assert!(account.is_whole);
     assert_eq!(shown(&account.verdict.unwrap().1.state), "healthy");
 }
 
 #[test]
-fn skip_initial_status_says_nothing_before_something_was_wrong() {
+fn skip_initial_status_reports_nothing_before_something_was_wrong() {
     let mut machine = npd("\"skip_initial_status\": true", &[("permanent", "R")]);
-    assert_eq!(machine.said(0, 0, "a"), "nothing");
-    assert_eq!(machine.said(0, 1, "b"), "R b");
-    assert_eq!(machine.said(0, 0, "c"), "healthy");
+    assert_eq!(machine.result(0, 0, "a"), "nothing");
+    assert_eq!(machine.result(0, 1, "b"), "R b");
+    assert_eq!(machine.result(0, 0, "c"), "healthy");
 }
 
 #[test]
@@ -122,29 +122,33 @@ fn a_message_that_changes_is_shown_only_if_asked_for() {
     let flag = "\"enable_message_change_based_condition_update\": true";
     for (config, second) in [("", "R one"), (flag, "R two")] {
         let mut machine = npd(config, &[("permanent", "R")]);
-        assert_eq!(machine.said(0, 1, "one"), "R one");
-        assert_eq!(machine.said(0, 1, "two"), second);
+        assert_eq!(machine.result(0, 1, "one"), "R one");
+        assert_eq!(machine.result(0, 1, "two"), second);
     }
 }
 
 #[test]
-fn npd_case_13_a_temporary_rule_tells_edges() {
+fn npd_case_13_a_temporary_rule_reports_edges() {
     let mut machine = npd("", &[("temporary", "R")]);
-    assert_eq!(machine.told(0, "fine", 0), [""; 0]);
-    assert_eq!(machine.told(1, "boom", 30), ["warn R: boom"]);
-    assert_eq!(machine.told(1, "boom", 60), [""; 0], "the same again is no news");
-    assert_eq!(machine.told(0, "fine", 90), [""; 0]);
-    assert_eq!(machine.told(1, "bang", 120), ["warn R: bang"]);
-    assert_eq!(machine.told(2, "?", 150), ["warn PluginSaysUnknown: plug-in R: exit status 2; it said: ?"], "not R");
+    assert_eq!(machine.reported(0, "fine", 0), [""; 0]);
+    assert_eq!(machine.reported(1, "boom", 30), ["warn R: boom"]);
+    assert_eq!(machine.reported(1, "boom", 60), [""; 0], "the same again is no news");
+    assert_eq!(machine.reported(0, "fine", 90), [""; 0]);
+    assert_eq!(machine.reported(1, "bang", 120), ["warn R: bang"]);
+    assert_eq!(
+        machine.reported(2, "?", 150),
+        ["warn PluginSaysUnknown: plug-in R: exit status 2; it said: ?"],
+        "not R"
+    );
     assert!(machine.exit(0, 0, "", 0).verdict.is_none(), "no condition moves");
 }
 
 #[test]
-fn what_stays_bad_is_told_once_an_hour() {
+fn what_stays_bad_is_reported_once_an_hour() {
     let mut machine = npd("", &[("temporary", "R")]);
-    let told: Vec<String> = (0..=240).flat_map(|n| machine.told(1, "boom", n * 30)).collect();
+    let reported: Vec<String> = (0..=240).flat_map(|n| machine.reported(1, "boom", n * 30)).collect();
     assert_eq!(
-        told,
+        reported,
         ["warn R: boom", "warn R: boom (120 times more in 60 min)", "warn R: boom (120 times more in 60 min)"]
     );
 }
@@ -152,10 +156,10 @@ fn what_stays_bad_is_told_once_an_hour() {
 #[test]
 fn so_many_in_a_row_begin_and_end_a_problem() {
     let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 3\nsuccesses = 2"));
-    assert_eq!(machine.said(0, 0, "fine"), "healthy");
-    assert_eq!(machine.said(0, 1, "1"), "healthy");
-    assert_eq!(machine.said(0, 0, "fine"), "healthy");
-    for (status, output, said) in [
+    assert_eq!(machine.result(0, 0, "fine"), "healthy");
+    assert_eq!(machine.result(0, 1, "1"), "healthy");
+    assert_eq!(machine.result(0, 0, "fine"), "healthy");
+    for (status, output, result) in [
         (1, "1", "healthy"),
         (2, "?", "healthy"),
         (1, "2", "healthy"),
@@ -165,7 +169,7 @@ fn so_many_in_a_row_begin_and_end_a_problem() {
         (0, "x", "R 3"),
         (0, "y", "healthy"),
     ] {
-        assert_eq!(machine.said(0, status, output), said, "{status} {output}");
+        assert_eq!(machine.result(0, status, output), result, "{status} {output}");
     }
 }
 
@@ -174,15 +178,15 @@ fn a_fault_before_the_count_is_reached_is_not_healthy_either() {
     let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 2"));
     let account = machine.exit(0, 1, "1", 0);
     assert!(account.verdict.is_none() && !account.is_whole);
-    assert_eq!(machine.said(0, 1, "2"), "R 2");
+    assert_eq!(machine.result(0, 1, "2"), "R 2");
 }
 
 #[test]
 fn a_warning_is_no_more_than_that() {
     let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nseverity = 'critical'\nprotocol = 'nagios'"));
     let mut severity = |status: i32| {
-        let said = judge(nodewell_rules::plugin::Protocol::Nagios, &Ending::Exited(status), b"x", 80);
-        let account = machine.hear(0, said, now(0)).unwrap();
+        let result = judge(nodewell_rules::plugin::Protocol::Nagios, &Ending::Exited(status), b"x", 80);
+        let account = machine.observe(0, result, now(0)).unwrap();
         let State::Faulty(faults) = account.verdict.unwrap().1.state else { panic!() };
         faults[0].severity
     };
@@ -193,10 +197,10 @@ fn a_warning_is_no_more_than_that() {
 fn subjects_are_looked_at_by_themselves() {
     let more = |subject: &str| format!("condition = 'Sick'\nsubject = '{subject}'");
     let mut machine = native(&(plugin("a", "R", &more("md0")) + &plugin("b", "R", &more("md1"))));
-    let mut said = |task: usize, status: i32| {
+    let mut result = |task: usize, status: i32| {
         let (number, verdict) = machine.exit(task, status, "x", 0).verdict.unwrap();
         (number, verdict.subject, shown(&verdict.state))
     };
-    assert_eq!(said(0, 1), (0, "md0".to_owned(), "R x".to_owned()));
-    assert_eq!(said(1, 0), (1, "md1".to_owned(), "healthy".to_owned()));
+    assert_eq!(result(0, 1), (0, "md0".to_owned(), "R x".to_owned()));
+    assert_eq!(result(1, 0), (1, "md1".to_owned(), "healthy".to_owned()));
 }

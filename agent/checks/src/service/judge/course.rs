@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Moment,
-    streak::{Standing, Streak},
+    streak::{ServiceState, Streak},
 };
 use crate::{
     service::{
         check::{Check, Kind, Pace},
-        look::{Look, UnitWord},
+        look::{Look, UnitStatus},
         restarts::{FREQUENT, Restarts},
         sighting::{Context, Sighting},
         target::Target,
@@ -105,7 +105,7 @@ impl Course {
 
     /// Whether everything that it has to report is reported.
     pub(super) fn is_decided(&self) -> bool {
-        let stands = self.streak.standing().is_some() || matches!(self.check.kind, Kind::Restarts(..));
+        let stands = self.streak.state().is_some() || matches!(self.check.kind, Kind::Restarts(..));
         self.was_looked_at && (!self.history.seen || stands)
     }
 
@@ -133,7 +133,7 @@ impl Course {
     fn note_endpoint(&mut self, look: &Look) {
         let Look::Endpoint { target, answer, unit } = look else { return };
         self.latency = answer.result.is_ok().then_some(answer.latency);
-        let is_wanted = self.check.kind == Kind::Kubelet && matches!(unit, UnitWord::Wanted(_));
+        let is_wanted = self.check.kind == Kind::Kubelet && matches!(unit, UnitStatus::Wanted(_));
         self.history.seen |= answer.result.is_ok() || is_wanted;
         let Ok(up) = &answer.result else { return };
         if self.check.target.is_none() {
@@ -141,14 +141,14 @@ impl Course {
         }
         if let (Kind::Runtime, Some(runtime)) = (&self.check.kind, &up.runtime) {
             self.history.network_was_ready |= runtime.network_not_ready.is_none();
-            let standing = match &runtime.network_not_ready {
-                None => Standing::Up { words: "ready".to_owned() },
+            let state = match &runtime.network_not_ready {
+                None => ServiceState::Up { message: "ready".to_owned() },
                 Some(why) => {
                     let message = format!("{} says that the network of pods is not ready: {why}", runtime.name);
-                    Standing::Down(Fault::new("ContainerNetworkNotReady", message))
+                    ServiceState::Down(Fault::new("ContainerNetworkNotReady", message))
                 }
             };
-            self.network.take(standing, &self.check.pace);
+            self.network.take(state, &self.check.pace);
         }
     }
 
@@ -172,21 +172,21 @@ impl Course {
 
     fn take(&mut self, sighting: Sighting, now: &Moment) {
         let pace = self.check.pace;
-        let standing = match sighting {
+        let state = match sighting {
             Sighting::Pending => return,
             Sighting::Absent => return self.forget(),
             _ if !self.history.seen => return,
-            Sighting::Up { words, latency } => {
+            Sighting::Up { message, latency } => {
                 self.note_pace(latency, &pace, now);
-                Standing::Up { words }
+                ServiceState::Up { message }
             }
-            Sighting::Down(fault) => Standing::Down(fault),
-            Sighting::Unknown { reason, message } => Standing::Unknown { reason, message },
+            Sighting::Down(fault) => ServiceState::Down(fault),
+            Sighting::Unknown { reason, message } => ServiceState::Unknown { reason, message },
         };
-        let stopped = matches!(&standing, Standing::Unknown { reason, .. } if reason.as_str() == "ServiceStopped");
-        let words = if let Standing::Unknown { message, .. } = &standing { message.clone() } else { String::new() };
-        if self.streak.take(standing, &pace) && stopped {
-            self.happenings.push(Happening::new("ServiceStopped", &self.check.name, words, now.wall));
+        let stopped = matches!(&state, ServiceState::Unknown { reason, .. } if reason.as_str() == "ServiceStopped");
+        let message = if let ServiceState::Unknown { message, .. } = &state { message.clone() } else { String::new() };
+        if self.streak.take(state, &pace) && stopped {
+            self.happenings.push(Happening::new("ServiceStopped", &self.check.name, message, now.wall));
         }
     }
 
@@ -210,10 +210,10 @@ impl Course {
         if let Kind::Restarts(condition, _) = self.check.kind {
             return self.frequent(condition).into_iter().collect();
         }
-        let own = self.streak.standing().map(|standing| verdict(self.subject_key(), standing));
-        let network = self.network.standing().filter(|_| self.history.network_was_ready);
+        let own = self.streak.state().map(|state| verdict(self.subject_key(), state));
+        let network = self.network.state().filter(|_| self.history.network_was_ready);
         let key = SubjectKey::new(Name::fixed("NetworkUnhealthy"), Some(NETWORK.to_owned()));
-        own.into_iter().chain(network.map(|standing| verdict(key, standing))).collect()
+        own.into_iter().chain(network.map(|state| verdict(key, state))).collect()
     }
 
     fn subject_key(&self) -> SubjectKey {
@@ -251,11 +251,11 @@ impl Course {
     }
 }
 
-fn verdict(key: SubjectKey, standing: &Standing) -> Verdict {
-    let state = match standing.clone() {
-        Standing::Up { words } => State::Healthy { message: words },
-        Standing::Down(fault) => State::Faulty(vec![fault]),
-        Standing::Unknown { reason, message } => State::Unknown { reason, message },
+fn verdict(key: SubjectKey, state: &ServiceState) -> Verdict {
+    let state = match state.clone() {
+        ServiceState::Up { message } => State::Healthy { message },
+        ServiceState::Down(fault) => State::Faulty(vec![fault]),
+        ServiceState::Unknown { reason, message } => State::Unknown { reason, message },
     };
     Verdict::new(key, state)
 }

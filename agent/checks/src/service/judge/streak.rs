@@ -7,8 +7,8 @@ use crate::service::check::Pace;
 
 /// What is reported of a service.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Standing {
-    Up { words: String },
+pub(super) enum ServiceState {
+    Up { message: String },
     Down(Fault),
     Unknown { reason: Name, message: String },
 }
@@ -23,14 +23,14 @@ enum Class {
 /// What holds, and what may hold soon.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Streak {
-    standing: Option<Standing>,
+    state: Option<ServiceState>,
     candidate: Option<Class>,
     count: u32,
     /// It was down and has not been healthy since: one good answer is not enough.
     owes: bool,
 }
 
-impl Standing {
+impl ServiceState {
     fn class(&self) -> Class {
         match self {
             Self::Up { .. } => Class::Up,
@@ -43,7 +43,7 @@ impl Standing {
     fn is_news_after(&self, before: &Self) -> bool {
         let differ = |one: &str, other: &str| one != other && !text::differ_in_figures_only(one, other);
         match (before, self) {
-            (Self::Up { words: one }, Self::Up { words: other }) => differ(one, other),
+            (Self::Up { message: one }, Self::Up { message: other }) => differ(one, other),
             (Self::Down(one), Self::Down(other)) => one.reason != other.reason || differ(&one.message, &other.message),
             (Self::Unknown { reason: one, message }, Self::Unknown { reason: other, message: later }) => {
                 one != other || differ(message, later)
@@ -59,8 +59,8 @@ impl Streak {
         Self { owes, ..Self::default() }
     }
 
-    pub(super) fn standing(&self) -> Option<&Standing> {
-        self.standing.as_ref()
+    pub(super) fn state(&self) -> Option<&ServiceState> {
+        self.state.as_ref()
     }
 
     pub(super) fn owes(&self) -> bool {
@@ -73,13 +73,13 @@ impl Streak {
     }
 
     /// Adds one answer; returns whether what is reported changed.
-    pub(super) fn take(&mut self, next: Standing, pace: &Pace) -> bool {
+    pub(super) fn take(&mut self, next: ServiceState, pace: &Pace) -> bool {
         let class = next.class();
-        if let Some(standing) = self.standing.as_mut().filter(|standing| standing.class() == class) {
+        if let Some(state) = self.state.as_mut().filter(|state| state.class() == class) {
             (self.candidate, self.count) = (None, 0);
-            let is_news = next.is_news_after(standing);
+            let is_news = next.is_news_after(state);
             if is_news {
-                *standing = next;
+                *state = next;
             }
             return is_news;
         }
@@ -89,13 +89,13 @@ impl Streak {
             return false;
         }
         self.owes = class == Class::Down || (self.owes && class != Class::Up);
-        *self = Self { standing: Some(next), candidate: None, count: 0, owes: self.owes };
+        *self = Self { state: Some(next), candidate: None, count: 0, owes: self.owes };
         true
     }
 
     /// After good answers every bad one counts, whatever its kind.
     fn goes_on(&self, class: Class) -> bool {
-        let was_healthy = !matches!(self.standing, Some(Standing::Down(_) | Standing::Unknown { .. }));
+        let was_healthy = !matches!(self.state, Some(ServiceState::Down(_) | ServiceState::Unknown { .. }));
         match self.candidate {
             Some(before) if was_healthy => (before == Class::Up) == (class == Class::Up),
             Some(before) => before == class,
@@ -116,19 +116,19 @@ impl Streak {
 mod tests {
     use super::*;
 
-    fn up() -> Standing {
-        Standing::Up { words: "answers within 1 ms".to_owned() }
+    fn up() -> ServiceState {
+        ServiceState::Up { message: "answers within 1 ms".to_owned() }
     }
 
-    fn down() -> Standing {
-        Standing::Down(Fault::new("ServiceUnhealthy", "no answer within 5 s"))
+    fn down() -> ServiceState {
+        ServiceState::Down(Fault::new("ServiceUnhealthy", "no answer within 5 s"))
     }
 
-    fn unknown() -> Standing {
-        Standing::Unknown { reason: Name::fixed("ServiceStopped"), message: "stopped".to_owned() }
+    fn unknown() -> ServiceState {
+        ServiceState::Unknown { reason: Name::fixed("ServiceStopped"), message: "stopped".to_owned() }
     }
 
-    fn changes(streak: &mut Streak, all: &[Standing]) -> Vec<bool> {
+    fn changes(streak: &mut Streak, all: &[ServiceState]) -> Vec<bool> {
         all.iter().map(|one| streak.take(one.clone(), &Pace::default())).collect()
     }
 
@@ -142,7 +142,7 @@ mod tests {
         assert!(streak.is_open());
         assert_eq!(changes(&mut streak, &[down()]), [true]);
         assert_eq!(changes(&mut streak, &[up(), down(), up(), up()]), [false, false, false, true]);
-        assert_eq!(streak.standing(), Some(&up()));
+        assert_eq!(streak.state(), Some(&up()));
         assert!(!streak.is_open() && !streak.owes());
     }
 
@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn another_figure_is_no_news_and_other_words_are() {
-        let words = |words: &str| Standing::Up { words: words.to_owned() };
+    fn another_figure_is_no_news_and_another_message_is() {
+        let message = |message: &str| ServiceState::Up { message: message.to_owned() };
         let mut streak = Streak::default();
-        let all = [words("answers within 1 ms"), words("answers within 10 ms"), words("inactive")];
+        let all = [message("answers within 1 ms"), message("answers within 10 ms"), message("inactive")];
         assert_eq!(changes(&mut streak, &all), [true, false, true]);
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     service::{
         At, HttpTarget,
         check::{Kind, Pace, checks},
-        look::UnitWord,
+        look::UnitStatus,
         probe::{Answer, Down, DownKind, Runtime, Up},
         settings::{OwnService, ServiceSettings},
     },
@@ -27,17 +27,17 @@ fn http() -> Target {
     Target::Http(HttpTarget { at, path: "/healthz".to_owned(), fallback: None })
 }
 
-fn answered(result: Result<Up, &str>, unit: UnitWord) -> Look {
+fn answered(result: Result<Up, &str>, unit: UnitStatus) -> Look {
     let result = result.map_err(|message| Down { kind: DownKind::Gone, message: message.to_owned() });
     Look::Endpoint { target: http(), answer: Answer { latency: Duration::from_millis(3), result }, unit }
 }
 
 fn up() -> Look {
-    answered(Ok(Up::default()), UnitWord::None)
+    answered(Ok(Up::default()), UnitStatus::None)
 }
 
 fn down() -> Look {
-    answered(Err("connection refused"), UnitWord::None)
+    answered(Err("connection refused"), UnitStatus::None)
 }
 
 fn runtime(not_ready: Option<&str>, network_not_ready: Option<&str>) -> Look {
@@ -48,7 +48,7 @@ fn runtime(not_ready: Option<&str>, network_not_ready: Option<&str>) -> Look {
         not_ready: words(not_ready),
         network_not_ready: words(network_not_ready),
     };
-    answered(Ok(Up { runtime: Some(runtime) }), UnitWord::None)
+    answered(Ok(Up { runtime: Some(runtime) }), UnitStatus::None)
 }
 
 fn unit(active: ActiveState, sub: &str, restarts: u32) -> Unit {
@@ -103,7 +103,7 @@ impl Node {
     }
 
     /// `healthy`, the reasons, or the unknown's; `None`: nothing is reported.
-    fn says(&mut self, condition: &str, subject: &str) -> Option<String> {
+    fn reported(&mut self, condition: &str, subject: &str) -> Option<String> {
         let verdicts = self.judge.findings().verdicts.into_iter();
         let mut of = verdicts.filter(|verdict| verdict.condition.as_str() == condition && verdict.subject == subject);
         of.next().map(|verdict| match verdict.state {
@@ -144,40 +144,40 @@ fn what_is_not_on_this_node_is_not_published() {
 fn what_was_seen_once_stays_watched_also_after_a_restart_of_ours() {
     let mut node = Node::new();
     node.sees("kubelet", &[up()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
+    assert_eq!(node.reported("KubeletUnhealthy", ""), healthy());
     let mut node = node.restarted();
-    assert_eq!(node.says("KubeletUnhealthy", ""), None, "before the first look");
+    assert_eq!(node.reported("KubeletUnhealthy", ""), None, "before the first look");
     node.sees("kubelet", &[down(), down()]);
     assert!(!node.judge.is_decided());
     node.sees("kubelet", &[down()]);
-    assert_eq!(node.says("KubeletUnhealthy", "").as_deref(), Some("KubeletUnhealthy"));
+    assert_eq!(node.reported("KubeletUnhealthy", "").as_deref(), Some("KubeletUnhealthy"));
     let mut node = node.restarted();
     node.sees("kubelet", &[up()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), None, "one good answer is not enough");
+    assert_eq!(node.reported("KubeletUnhealthy", ""), None, "one good answer is not enough");
     node.sees("kubelet", &[up()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
+    assert_eq!(node.reported("KubeletUnhealthy", ""), healthy());
 }
 
 #[test]
-fn a_kubelet_that_never_came_up_is_told_if_systemd_is_to_run_it() {
+fn a_kubelet_that_never_came_up_is_reported_if_systemd_is_to_run_it() {
     let mut node = Node::new();
-    let wanted = answered(Err("connection refused"), UnitWord::Wanted("kubelet.service".to_owned()));
+    let wanted = answered(Err("connection refused"), UnitStatus::Wanted("kubelet.service".to_owned()));
     node.sees("kubelet", &[wanted.clone(), wanted.clone(), wanted]);
-    assert_eq!(node.says("KubeletUnhealthy", "").as_deref(), Some("KubeletUnhealthy"));
+    assert_eq!(node.reported("KubeletUnhealthy", "").as_deref(), Some("KubeletUnhealthy"));
 }
 
 #[test]
 fn one_that_an_operator_stopped_is_unknown_and_no_fault() {
     let mut node = Node::new();
-    let stopped = answered(Err("connection refused"), UnitWord::Stopped("kubelet.service".to_owned()));
+    let stopped = answered(Err("connection refused"), UnitStatus::Stopped("kubelet.service".to_owned()));
     node.sees("kubelet", &[up(), stopped.clone(), stopped.clone()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), healthy(), "a planned restart is shorter than this");
+    assert_eq!(node.reported("KubeletUnhealthy", ""), healthy(), "a planned restart is shorter than this");
     node.sees("kubelet", &[stopped]);
     let findings = node.judge.findings();
     assert_eq!(findings.happenings[0].reason.as_str(), "ServiceStopped");
-    assert_eq!(node.says("KubeletUnhealthy", "").as_deref(), Some("ServiceStopped"));
+    assert_eq!(node.reported("KubeletUnhealthy", "").as_deref(), Some("ServiceStopped"));
     node.sees("kubelet", &[up()]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
+    assert_eq!(node.reported("KubeletUnhealthy", ""), healthy());
 }
 
 #[test]
@@ -185,19 +185,19 @@ fn a_runtime_that_is_not_ready_is_at_fault_and_its_network_is_not() {
     let mut node = Node::new();
     let unready = runtime(None, Some("cni plugin not initialized"));
     node.sees("container-runtime", &[unready.clone(), unready.clone(), unready.clone(), unready.clone()]);
-    assert_eq!(node.says("ContainerRuntimeUnhealthy", ""), healthy());
-    assert_eq!(node.says("NetworkUnhealthy", "container-network"), None, "it never had one");
+    assert_eq!(node.reported("ContainerRuntimeUnhealthy", ""), healthy());
+    assert_eq!(node.reported("NetworkUnhealthy", "container-network"), None, "it never had one");
     node.sees("container-runtime", &[runtime(None, None), runtime(None, None)]);
-    assert_eq!(node.says("NetworkUnhealthy", "container-network"), healthy());
+    assert_eq!(node.reported("NetworkUnhealthy", "container-network"), healthy());
     node.sees("container-runtime", &[unready.clone(), unready.clone(), unready.clone()]);
-    assert_eq!(node.says("NetworkUnhealthy", "container-network").as_deref(), Some("ContainerNetworkNotReady"));
-    assert_eq!(node.says("ContainerRuntimeUnhealthy", ""), healthy());
+    assert_eq!(node.reported("NetworkUnhealthy", "container-network").as_deref(), Some("ContainerNetworkNotReady"));
+    assert_eq!(node.reported("ContainerRuntimeUnhealthy", ""), healthy());
     let broken = runtime(Some("shim manager"), None);
     node.sees("container-runtime", &[broken.clone(), broken.clone(), broken]);
-    assert_eq!(node.says("ContainerRuntimeUnhealthy", "").as_deref(), Some("ContainerRuntimeNotReady"));
+    assert_eq!(node.reported("ContainerRuntimeUnhealthy", "").as_deref(), Some("ContainerRuntimeNotReady"));
     node.boot_id = "two";
     node.sees("container-runtime", &[unready]);
-    assert_eq!(node.says("NetworkUnhealthy", "container-network"), None, "a new boot has to show it first");
+    assert_eq!(node.reported("NetworkUnhealthy", "container-network"), None, "a new boot has to show it first");
 }
 
 #[test]
@@ -206,21 +206,21 @@ fn slow_answers_are_an_event_once_and_no_problem() {
     let slow = || Look::Endpoint {
         target: http(),
         answer: Answer { latency: Duration::from_millis(1500), result: Ok(Up::default()) },
-        unit: UnitWord::None,
+        unit: UnitStatus::None,
     };
     node.sees("kubelet", &[up(), slow(), slow(), slow(), slow(), slow()]);
     let findings = node.judge.findings();
-    let told: Vec<&str> = findings.happenings.iter().map(|happening| happening.reason.as_str()).collect();
-    assert_eq!(told, ["ServiceSlow"]);
-    assert_eq!(node.says("KubeletUnhealthy", ""), healthy());
+    let reported: Vec<&str> = findings.happenings.iter().map(|happening| happening.reason.as_str()).collect();
+    assert_eq!(reported, ["ServiceSlow"]);
+    assert_eq!(node.reported("KubeletUnhealthy", ""), healthy());
 }
 
 #[test]
-fn a_unit_is_judged_by_what_systemd_says() {
+fn a_unit_is_judged_by_what_systemd_reports() {
     let mut node = Node::with_unit(false);
     let mut see = |unit: Unit| {
         node.sees("a.service", &vec![Look::Unit(Ok(Some(unit))); 3]);
-        node.says("ServiceUnhealthy", "a.service")
+        node.reported("ServiceUnhealthy", "a.service")
     };
     assert_eq!(see(unit(ActiveState::Active, "running", 0)), healthy());
     assert_eq!(see(unit(ActiveState::Failed, "failed", 0)).as_deref(), Some("ServiceFailed"));
@@ -240,10 +240,10 @@ fn a_unit_is_judged_by_what_systemd_says() {
 fn a_required_unit_is_missed() {
     let mut node = Node::with_unit(true);
     node.sees("a.service", &vec![Look::Unit(Ok(None)); 3]);
-    assert_eq!(node.says("ServiceUnhealthy", "a.service").as_deref(), Some("ServiceNotRunning"));
+    assert_eq!(node.reported("ServiceUnhealthy", "a.service").as_deref(), Some("ServiceNotRunning"));
     let mut node = Node::with_unit(false);
     node.sees("a.service", &vec![Look::Unit(Ok(None)); 3]);
-    assert_eq!(node.says("ServiceUnhealthy", "a.service"), None);
+    assert_eq!(node.reported("ServiceUnhealthy", "a.service"), None);
 }
 
 #[test]
@@ -252,10 +252,10 @@ fn a_systemd_that_does_not_answer_makes_units_unknown() {
     node.sees("a.service", &[Look::Unit(Ok(Some(unit(ActiveState::Active, "running", 0))))]);
     let silent = || Look::Unit(Err(BusError::NoAnswer { method: "Get", after: Duration::from_secs(5) }));
     node.sees("a.service", &[silent(), silent(), silent()]);
-    assert_eq!(node.says("ServiceUnhealthy", "a.service").as_deref(), Some("ServiceManagerNotAnswering"));
+    assert_eq!(node.reported("ServiceUnhealthy", "a.service").as_deref(), Some("ServiceManagerNotAnswering"));
     let absent = Look::Unit(Err(BusError::Absent { address: "unix:path=/x".to_owned() }));
     node.sees("a.service", &[absent]);
-    assert_eq!(node.says("ServiceUnhealthy", "a.service"), None);
+    assert_eq!(node.reported("ServiceUnhealthy", "a.service"), None);
 }
 
 #[test]
@@ -266,17 +266,17 @@ fn restarts_of_the_nodes_services_claim_the_journals_problem() {
     let looks =
         |range: std::ops::RangeInclusive<u32>| range.map(|n| Look::Units(Ok(vec![kubelet(n)]))).collect::<Vec<_>>();
     node.sees("FrequentKubeletRestart", &looks(3..=7));
-    assert_eq!(node.says("FrequentKubeletRestart", ""), healthy(), "four of them were seen");
+    assert_eq!(node.reported("FrequentKubeletRestart", ""), healthy(), "four of them were seen");
     let mut node = node.restarted();
     node.sees("FrequentKubeletRestart", &looks(8..=8));
-    assert_eq!(node.says("FrequentKubeletRestart", "").as_deref(), Some("FrequentKubeletRestart"));
+    assert_eq!(node.reported("FrequentKubeletRestart", "").as_deref(), Some("FrequentKubeletRestart"));
     node.boot_id = "two";
     node.sees("FrequentKubeletRestart", &looks(0..=0));
-    assert_eq!(node.says("FrequentKubeletRestart", ""), healthy());
+    assert_eq!(node.reported("FrequentKubeletRestart", ""), healthy());
 }
 
 #[test]
-fn a_configured_check_has_its_own_names_and_is_always_told() {
+fn a_configured_check_has_its_own_names_and_is_always_reported() {
     let kind = Kind::Configured {
         condition: Name::fixed("NodeKubeletBad"),
         reason: Name::fixed("HealthzFails"),
@@ -291,9 +291,9 @@ fn a_configured_check_has_its_own_names_and_is_always_told() {
     };
     let mut node = Node { judge: ServicesJudge::new(vec![check]), ..Node::new() };
     node.sees("npd", &[down()]);
-    assert_eq!(node.says("NodeKubeletBad", "").as_deref(), Some("HealthzFails"));
+    assert_eq!(node.reported("NodeKubeletBad", "").as_deref(), Some("HealthzFails"));
     node.sees("npd", &[up()]);
-    assert_eq!(node.says("NodeKubeletBad", ""), healthy());
+    assert_eq!(node.reported("NodeKubeletBad", ""), healthy());
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn what_is_open_is_asked_more_often_and_what_was_never_seen_less() {
 }
 
 #[test]
-fn what_was_kept_by_another_is_forgotten() {
+fn what_was_saved_by_another_is_forgotten() {
     let mut node = Node::new();
     for saved in [r#"[1,2]"#, r#"{"kubelet":7}"#, r#"{"kubelet":{"seen":"yes"}}"#, r#"{"other":{"seen":true}}"#] {
         node.judge.load(serde_json::from_str(saved).unwrap());

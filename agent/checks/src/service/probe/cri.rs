@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_read_and_a_false_one_says_why() {
+    fn conditions_are_read_and_a_false_one_reports_why() {
         let (runtime, network) = read_status(&status()).unwrap();
         assert_eq!((runtime, network.as_deref()), (None, Some("NetworkPluginNotReady: cni")));
         let whole = status();

@@ -81,8 +81,8 @@ async fn beginning(mut body: Incoming) -> Vec<u8> {
 
 /// The kubelet's list begins with what is healthy: the line that names what is not is worth more.
 fn first_line(body: &[u8]) -> String {
-    let said = text::message(body);
-    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let reported = text::message(body);
+    let lines = || reported.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines().find(|line| line.starts_with("[-]")).or_else(|| lines().next()).unwrap_or_default();
     text::cut(line, LINE_LIMIT_BYTES).to_owned()
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_says_what_is_wrong_is_shown() {
+    fn the_line_that_reports_what_is_wrong_is_shown() {
         let body = b"[+]ping ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n";
         assert_eq!(first_line(body), "[-]syncloop failed: reason withheld");
         assert_eq!(first_line(b"\n not well \nmore"), "not well");

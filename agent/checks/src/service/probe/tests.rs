@@ -121,7 +121,7 @@ async fn what_does_not_speak_http_is_wrong() {
 }
 
 #[tokio::test]
-async fn no_listener_is_said_at_once() {
+async fn no_listener_is_reported_at_once() {
     let listener = TcpListener::bind(("127.0.0.1", nodewell_kit::free_port())).await.unwrap();
     let address = listener.local_addr().unwrap();
     assert!(probe(&Target::Tcp(address), DEADLINE).await.result.is_ok());
@@ -178,19 +178,19 @@ async fn a_cri_socket_that_speaks_something_else_is_wrong() {
 }
 
 /// What the tests' runtime answers to each method: a message, or a status.
-type Said = Result<Vec<u8>, &'static str>;
+type Scripted = Result<Vec<u8>, &'static str>;
 
-async fn runtime(stream: UnixStream, version: Said, status: Said) {
+async fn runtime(stream: UnixStream, version: Scripted, status: Scripted) {
     let mut server = h2::server::handshake(stream).await.unwrap();
     while let Some(Ok((request, mut respond))) = server.accept().await {
         assert_eq!(request.headers()["te"], "trailers");
-        let said = match request.uri().path() {
+        let reply = match request.uri().path() {
             "/runtime.v1.RuntimeService/Version" => version.clone(),
             "/runtime.v1.RuntimeService/Status" => status.clone(),
             other => panic!("{other}"),
         };
         let head = hyper::Response::builder().header("content-type", "application/grpc");
-        match said {
+        match reply {
             Err(code) => {
                 let head = head.header("grpc-status", code).header("grpc-message", "unknown service");
                 respond.send_response(head.body(()).unwrap(), true).unwrap();
@@ -211,14 +211,14 @@ const VERSION: &[u8] = b"\x0a\x050.1.0\x12\x0acontainerd\x1a\x061.6.20\x22\x02v1
 /// RuntimeReady true, NetworkReady absent.
 const READY: &[u8] = b"\x0a\x12\x0a\x10\x0a\x0cRuntimeReady\x10\x01";
 
-async fn ask_runtime(version: Said, status: Said) -> Result<Up, Down> {
+async fn ask_runtime(version: Scripted, status: Scripted) -> Result<Up, Down> {
     let socket = Socket::new();
     socket.serve(move |stream| runtime(stream, version.clone(), status.clone()));
     probe(&Target::Cri(socket.path()), DEADLINE).await.result
 }
 
 #[tokio::test]
-async fn a_runtime_says_what_it_is_and_whether_it_is_ready() {
+async fn a_runtime_reports_what_it_is_and_whether_it_is_ready() {
     let up = ask_runtime(Ok(VERSION.to_vec()), Ok(READY.to_vec())).await.unwrap();
     let runtime = up.runtime.unwrap();
     assert_eq!((runtime.name.as_str(), runtime.version.as_str(), runtime.not_ready), ("containerd", "1.6.20", None));

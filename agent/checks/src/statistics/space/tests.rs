@@ -41,7 +41,7 @@ fn percent_is_of_what_all_users_can_use() {
 }
 
 #[test]
-fn the_root_filesystem_says_what_statvfs_says() {
+fn the_root_filesystem_has_the_figures_of_statvfs() {
     let mountinfo = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let root = mountinfo.lines().rfind(|line| line.split(' ').nth(4) == Some("/")).unwrap();
     let mut words = root.split(' ');

@@ -64,7 +64,7 @@ fn ata(device: &mut Scripted) -> AtaReading {
 }
 
 #[test]
-fn a_disk_tells_its_status_attributes_and_tests() {
+fn a_disk_reports_its_status_attributes_and_tests() {
     let reading = ata(&mut Scripted::default());
     assert_eq!((reading.smart, reading.failing), (Smart::On, Part::Read(false)));
     assert_eq!(reading.attributes.read().unwrap()[0].threshold, Some(36));

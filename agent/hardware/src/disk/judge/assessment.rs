@@ -20,9 +20,9 @@ pub(super) struct Assessment {
     pub(super) happenings: Vec<Happened>,
     /// Why the device's health is unknown, if it is.
     unknown: Option<State>,
-    words: Vec<String>,
+    notes: Vec<String>,
     /// Reasons that are unknown this time, because what carries them could not be read.
-    untold: Vec<&'static str>,
+    unread: Vec<&'static str>,
     /// What is proven to be over, and by what.
     ended: Option<(&'static str, String)>,
 }
@@ -45,7 +45,7 @@ impl Assessment {
             let message = format!("{total} {what}, {} more than the {} known before", growth.grown, growth.base);
             self.faults.push(Fault { since: growth.since, ..Fault::new(reason, message) });
         } else if total > 0 {
-            self.say(format!("{total} {what}, not growing"));
+            self.note(format!("{total} {what}, not growing"));
         }
     }
 
@@ -54,10 +54,10 @@ impl Assessment {
     }
 
     /// A figure or a term for people.
-    pub(super) fn say(&mut self, words: impl Into<String>) {
-        let words = words.into();
-        if !self.words.contains(&words) {
-            self.words.push(words);
+    pub(super) fn note(&mut self, notes: impl Into<String>) {
+        let notes = notes.into();
+        if !self.notes.contains(&notes) {
+            self.notes.push(notes);
         }
     }
 
@@ -70,9 +70,9 @@ impl Assessment {
     pub(super) fn need<'a, T>(&mut self, part: &'a Part<T>) -> Option<&'a T> {
         match part {
             Part::Read(value) => return Some(value),
-            Part::Unreadable(message) => self.cannot_tell("DeviceUnreadable", message.clone()),
-            Part::Denied(message) => self.cannot_tell("PermissionDenied", message.clone()),
-            Part::Absent => self.say("it offers no health data"),
+            Part::Unreadable(message) => self.set_unknown("DeviceUnreadable", message.clone()),
+            Part::Denied(message) => self.set_unknown("PermissionDenied", message.clone()),
+            Part::Absent => self.note("it offers no health data"),
         }
         None
     }
@@ -80,22 +80,22 @@ impl Assessment {
     /// A part that others do without; if it should be there and cannot be read, faults of these reasons are not over.
     pub(super) fn carried<'a, T>(&mut self, part: &'a Part<T>, reasons: &[&'static str]) -> Option<&'a T> {
         if part.is_lost() {
-            self.untold.extend_from_slice(reasons);
+            self.unread.extend_from_slice(reasons);
         }
         part.read()
     }
 
     /// The disk still has the faults that could not be read this time. Where nothing at all is known, the verdict is
     /// that, and the ledger retains the faults it holds.
-    pub(super) fn keep_untold(&mut self, baseline: &Baseline) {
-        if self.faults.is_empty() && !self.can_tell() {
+    pub(super) fn retain_unread(&mut self, baseline: &Baseline) {
+        if self.faults.is_empty() && !self.is_known() {
             return;
         }
-        let is_untold = |fault: &Fault| {
-            self.untold.contains(&fault.reason.as_str())
+        let is_unread = |fault: &Fault| {
+            self.unread.contains(&fault.reason.as_str())
                 && !self.faults.iter().any(|found| found.reason == fault.reason)
         };
-        let unread: Vec<_> = baseline.saved_faults().into_iter().filter(is_untold).collect();
+        let unread: Vec<_> = baseline.saved_faults().into_iter().filter(is_unread).collect();
         self.faults.extend(unread);
     }
 
@@ -104,12 +104,12 @@ impl Assessment {
         if has_other { part.read() } else { self.need(part) }
     }
 
-    pub(super) fn cannot_tell(&mut self, reason: &'static str, message: String) {
+    pub(super) fn set_unknown(&mut self, reason: &'static str, message: String) {
         self.unknown = Some(State::Unknown { reason: Name::fixed(reason), message });
     }
 
     /// Whether what was read is enough for a verdict.
-    pub(super) fn can_tell(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         self.unknown.is_none()
     }
 
@@ -133,8 +133,8 @@ impl Assessment {
             return State::Faulty(self.faults);
         }
         self.unknown.unwrap_or_else(|| {
-            let words = if self.words.is_empty() { "no fault is known".to_owned() } else { self.words.join(", ") };
-            State::Healthy { message: words }
+            let notes = if self.notes.is_empty() { "no fault is known".to_owned() } else { self.notes.join(", ") };
+            State::Healthy { message: notes }
         })
     }
 }

@@ -38,14 +38,14 @@ const BY_THRESHOLDS: [&str; 3] = ["SmartPrefail", "DiskWornOut", "DiskOverheatin
 
 pub(super) fn assess(reading: &AtaReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
     judge_all(reading, baseline, moment, found);
-    found.keep_untold(baseline);
+    found.retain_unread(baseline);
 }
 
 fn judge_all(reading: &AtaReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
     match reading.smart {
         Smart::On => {}
-        Smart::Off => return found.say("SMART is switched off"),
-        Smart::Unsupported => return found.say("it has no SMART"),
+        Smart::Off => return found.note("SMART is switched off"),
+        Smart::Unsupported => return found.note("it has no SMART"),
     }
     found.carried(&reading.failing, &["SmartPrefail"]);
     found.carried(&reading.thresholds, &BY_THRESHOLDS);
@@ -72,15 +72,15 @@ fn judge_prediction(failing: Option<&bool>, attributes: &[Attribute], found: &mu
     let reached = |is_prefailure: bool| {
         let at_threshold =
             attributes.iter().filter(|attribute| attribute.is_at_threshold() && !is_temperature(attribute));
-        let words: Vec<_> =
-            at_threshold.filter(|attribute| attribute.is_prefailure == is_prefailure).map(in_words).collect();
-        words.join(", ")
+        let notes: Vec<_> =
+            at_threshold.filter(|attribute| attribute.is_prefailure == is_prefailure).map(description).collect();
+        notes.join(", ")
     };
     let (failed, aged) = (reached(true), reached(false));
     match (failing, failed.is_empty()) {
         (Some(true), true) => found.fault("SmartPrefail", "the disk predicts its failure".to_owned()),
         (_, false) => found.fault("SmartPrefail", format!("the disk predicts its failure: {failed}")),
-        (Some(false), true) => found.say("the disk predicts no failure"),
+        (Some(false), true) => found.note("the disk predicts no failure"),
         (None, true) => {}
     }
     if !aged.is_empty() {
@@ -88,7 +88,7 @@ fn judge_prediction(failing: Option<&bool>, attributes: &[Attribute], found: &mu
     }
 }
 
-fn in_words(attribute: &Attribute) -> String {
+fn description(attribute: &Attribute) -> String {
     let Attribute { id, value, threshold, .. } = attribute;
     format!("attribute {id} is {value}, its threshold {}", threshold.unwrap_or_default())
 }
@@ -111,11 +111,11 @@ fn judge_temperature(reading: &AtaReading, attributes: &[Attribute], baseline: &
     let is_at_limit = attributes.iter().any(|attribute| is_temperature(attribute) && attribute.is_within(by));
     let limit = hot_celsius(reading);
     baseline.is_hot = is_at_limit || now.is_some_and(|now| now >= limit - i16::from(by));
-    let words = now.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
+    let notes = now.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
     match (baseline.is_hot, is_at_limit) {
-        (true, true) => found.fault("DiskOverheating", format!("{words}, the disk's own limit is reached")),
-        (true, false) => found.fault("DiskOverheating", format!("{words}, {limit} °C is too hot for such a disk")),
-        (false, _) if now.is_some() => found.say(words),
+        (true, true) => found.fault("DiskOverheating", format!("{notes}, the disk's own limit is reached")),
+        (true, false) => found.fault("DiskOverheating", format!("{notes}, {limit} °C is too hot for such a disk")),
+        (false, _) if now.is_some() => found.note(notes),
         (false, _) => {}
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: Mom
         "live" => {}
         // drivers/nvme/host/core.c: no reset brought it back; `deleting` goes on to be gone.
         "dead" => return found.fault("NVMeControllerLost", "the driver has given the controller up".to_owned()),
-        state => return found.cannot_tell("DeviceNotAnswering", format!("the driver says that it is {state}")),
+        state => return found.set_unknown("DeviceNotAnswering", format!("the driver says that it is {state}")),
     }
     if let Some(health) = found.need(&reading.health) {
         judge_health(health, &reading.limits, baseline, found);
@@ -24,20 +24,20 @@ pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: Mom
         found.growth("MediaErrorsGrowing", "unrecovered errors", growth);
         let age = |at_hours| Some(health.power_on_hours.saturating_sub(at_hours));
         self_test::judge(&reading.self_test, age, baseline, found);
-        found.keep_untold(baseline);
+        found.retain_unread(baseline);
         found.is_over("NVMeControllerLost", "the controller is live and its health log was read");
     }
     let has_errors = reading.health.read().is_some_and(|health| health.error_entries > 0);
     // An empty page of a controller that counts errors is a slip: all of its log would be new the next time.
     if let Some(errors) = reading.errors.read().filter(|errors| !(errors.is_empty() && has_errors)) {
-        tell_errors(errors, baseline, found);
+        report_errors(errors, baseline, found);
     }
 }
 
 fn judge_health(health: &HealthLog, limits: &Part<Limits>, baseline: &mut Baseline, found: &mut Assessment) {
     let HealthLog { spare_percent: spare, spare_threshold_percent: threshold, .. } = health;
-    let says = |bit: u8| health.warning & bit != 0;
-    if says(warning::SPARE) || spare < threshold {
+    let has_warning = |bit: u8| health.warning & bit != 0;
+    if has_warning(warning::SPARE) || spare < threshold {
         found.fault("NvmeSpareLow", format!("spare {spare} %, the device's threshold is {threshold} %"));
     }
     let warnings = [
@@ -50,18 +50,18 @@ fn judge_health(health: &HealthLog, limits: &Part<Limits>, baseline: &mut Baseli
             "the device's persistent memory is not to be trusted",
         ),
     ];
-    for (_, reason, message) in warnings.into_iter().filter(|(bit, ..)| says(*bit)) {
+    for (_, reason, message) in warnings.into_iter().filter(|(bit, ..)| has_warning(*bit)) {
         found.fault(reason, format!("{message}: critical warning {:#04x}", health.warning));
     }
     judge_temperature(health, limits, baseline, found);
     if health.used_percent >= 100 {
         found.fault("DiskWornOut", format!("{} % of its rated life is used", health.used_percent));
     } else {
-        found.say(format!("{} % worn", health.used_percent));
+        found.note(format!("{} % worn", health.used_percent));
     }
     // A controller without real spare blocks has no threshold either: QEMU's.
     if *threshold > 0 {
-        found.say(format!("{spare} % spare"));
+        found.note(format!("{spare} % spare"));
     }
 }
 
@@ -75,13 +75,13 @@ fn judge_temperature(health: &HealthLog, limits: &Part<Limits>, baseline: &mut B
     baseline.is_hot = warns || is_above(limits.critical_celsius, 0) || still_hot;
     let now = health.celsius.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
     if baseline.is_hot {
-        found.fault("DiskOverheating", format!("{now}, {}", limit_in_words(limits)));
+        found.fault("DiskOverheating", format!("{now}, {}", limit_description(limits)));
     } else if health.celsius.is_some() {
-        found.say(now);
+        found.note(now);
     }
 }
 
-fn limit_in_words(limits: Limits) -> String {
+fn limit_description(limits: Limits) -> String {
     match (limits.warning_celsius, limits.critical_celsius) {
         (Some(warning), Some(critical)) => format!("it warns from {warning} °C on, {critical} °C is critical"),
         (Some(limit), None) | (None, Some(limit)) => format!("its limit is {limit} °C"),
@@ -90,12 +90,12 @@ fn limit_in_words(limits: Limits) -> String {
 }
 
 /// Those that the device is to blame for and that were not reported yet; none at the first sight of a disk.
-fn tell_errors(errors: &[ErrorEntry], baseline: &mut Baseline, found: &mut Assessment) {
+fn report_errors(errors: &[ErrorEntry], baseline: &mut Baseline, found: &mut Assessment) {
     let newest = errors.iter().map(|entry| entry.count).max().unwrap_or(0);
-    let told = baseline.told_errors.replace(newest);
+    let reported = baseline.reported_errors.replace(newest);
     // A count below what was reported: the log was restarted.
-    let Some(told) = told.filter(|told| *told <= newest) else { return };
-    let new: Vec<_> = errors.iter().filter(|entry| entry.count > told && entry.is_the_devices()).collect();
+    let Some(reported) = reported.filter(|reported| *reported <= newest) else { return };
+    let new: Vec<_> = errors.iter().filter(|entry| entry.count > reported && entry.is_the_devices()).collect();
     if let Some(entry) = new.first() {
         let at = format!("status {:#05x} at block {} of namespace {}", entry.status, entry.lba, entry.namespace);
         found.happened(

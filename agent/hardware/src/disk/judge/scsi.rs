@@ -16,18 +16,18 @@ const HOT: &str = "DiskOverheating";
 
 pub(super) fn assess(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
     judge_all(reading, baseline, moment, found);
-    found.keep_untold(baseline);
+    found.retain_unread(baseline);
 }
 
 fn judge_all(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
     found.carried(&reading.pages, &BY_PAGES);
-    let predicted = [reading.said.as_ref(), found.carried(&reading.predicted, &["SmartPrefail", HOT])];
-    let says = |is: fn(&Predicted) -> bool| predicted.into_iter().flatten().find(|predicted| is(predicted));
-    if let Some(predicted) = says(Predicted::is_failure) {
+    let predicted = [reading.sense.as_ref(), found.carried(&reading.predicted, &["SmartPrefail", HOT])];
+    let predicts = |is: fn(&Predicted) -> bool| predicted.into_iter().flatten().find(|predicted| is(predicted));
+    if let Some(predicted) = predicts(Predicted::is_failure) {
         let code = format!("{:02x}/{:02x}", predicted.code, predicted.qualifier);
         found.fault("SmartPrefail", format!("the disk predicts its failure (sense code {code})"));
     }
-    judge_temperature(reading, says(Predicted::is_heat).is_some(), baseline, found);
+    judge_temperature(reading, predicts(Predicted::is_heat).is_some(), baseline, found);
     // Without its list of pages no more is known than the defects.
     let has_pages = found.need(&reading.pages).is_some();
     judge_counters(reading, baseline, moment, found);
@@ -61,11 +61,11 @@ fn judge_temperature(reading: &ScsiReading, warns: bool, baseline: &mut Baseline
     let by = if baseline.is_hot { COOL_BY_CELSIUS } else { 0 };
     let is_above = matches!((now, limit), (Some(now), Some(limit)) if now >= limit - by);
     baseline.is_hot = warns || is_above;
-    let words = now.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
+    let notes = now.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
     match (baseline.is_hot, limit) {
-        (true, Some(limit)) => found.fault(HOT, format!("{words}, its limit is {limit} °C")),
-        (true, None) => found.fault(HOT, format!("{words}, the disk says that it is too hot")),
-        (false, _) if now.is_some() => found.say(words),
+        (true, Some(limit)) => found.fault(HOT, format!("{notes}, its limit is {limit} °C")),
+        (true, None) => found.fault(HOT, format!("{notes}, the disk says that it is too hot")),
+        (false, _) if now.is_some() => found.note(notes),
         (false, _) => {}
     }
 }
@@ -81,7 +81,7 @@ fn judge_counters(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment
     }
     match found.carried(&reading.used_percent, &["DiskWornOut"]) {
         Some(used @ 100..) => found.fault("DiskWornOut", format!("{used} % of its rated life is used")),
-        Some(used) => found.say(format!("{used} % worn")),
+        Some(used) => found.note(format!("{used} % worn")),
         None => {}
     }
 }

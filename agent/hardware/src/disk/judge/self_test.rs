@@ -26,10 +26,10 @@ pub(super) fn judge(
         baseline.old_self_test = Some(test.at_hours);
     }
     let ago = age.map_or_else(String::new, |age| format!(", {age} h ago"));
-    let words = format!("self-test: {}, after {} h of running{ago}", test.result, test.at_hours);
+    let notes = format!("self-test: {}, after {} h of running{ago}", test.result, test.at_hours);
     if baseline.old_self_test == Some(test.at_hours) {
-        found.say(words);
+        found.note(notes);
     } else {
-        found.fault("SelfTestFailed", words);
+        found.fault("SelfTestFailed", notes);
     }
 }

@@ -135,9 +135,9 @@ fn what_was_not_asked_is_as_it_was_and_what_is_gone_is_forgotten() {
 }
 
 #[test]
-fn a_disk_that_goes_with_its_problems_is_told_once() {
+fn a_disk_that_goes_with_its_problems_is_reported_once() {
     let mut bench = Bench::new();
-    let told = |findings: Findings| -> Vec<String> {
+    let reported = |findings: Findings| -> Vec<String> {
         findings
             .happenings
             .into_iter()
@@ -147,16 +147,16 @@ fn a_disk_that_goes_with_its_problems_is_told_once() {
     let failing = || reading_of("S1", nvme_with(|health| health.warning = 8));
     let plain = || reading_of("S2", Health::Plain { why: "USB".to_owned() });
     bench.round(vec![("nvme0", failing()), ("nvme1", reading_of("S3", nvme_with(|_| {}))), ("sda", plain())]);
-    let gone = told(bench.round(Vec::new()));
+    let gone = reported(bench.round(Vec::new()));
     assert_eq!(gone.len(), 2, "a volume that was healthy goes without an Event: {gone:?}");
     assert!(gone[0].starts_with("nvme0 the disk is not there any more; it had NvmeReadOnly: "), "{gone:?}");
     assert_eq!(gone[1], "sda the disk is not there any more; nothing was wrong with it");
-    assert_eq!(told(bench.round(Vec::new())), [""; 0]);
+    assert_eq!(reported(bench.round(Vec::new())), [""; 0]);
     // Between the list and the question.
     bench.one("nvme0", nvme_with(|health| health.warning = 8));
     let went = || Err(PollError::Read(ReadError::Gone { what: "nvme0".to_owned() }));
-    assert_eq!(told(bench.round(vec![("nvme0", went())])).len(), 1);
-    assert_eq!(told(bench.round(vec![("nvme0", went())])), [""; 0]);
+    assert_eq!(reported(bench.round(vec![("nvme0", went())])).len(), 1);
+    assert_eq!(reported(bench.round(vec![("nvme0", went())])), [""; 0]);
 }
 
 #[test]

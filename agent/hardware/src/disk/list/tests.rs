@@ -61,7 +61,7 @@ fn full() -> Tree {
 }
 
 #[test]
-fn disks_are_told_from_what_only_looks_like_one() {
+fn disks_are_distinguished_from_what_only_looks_like_one() {
     let expected = [
         ("dm-0", Kind::Map),
         ("md127", Kind::Array),

@@ -57,7 +57,7 @@ fn a_blank_page_is_unreadable_but_a_network_volume_has_none() {
 }
 
 #[test]
-fn refusals_are_told_apart() {
+fn refusals_are_distinguished() {
     let refusing = |errno| ask(&mut Scripted { refuses: Some(errno), ..Scripted::default() }, "any");
     assert!(matches!(refusing(libc::EACCES).unwrap().health, Part::Denied(why) if why.contains("CAP_SYS_ADMIN")));
     assert!(matches!(refusing(libc::EIO).unwrap().health, Part::Unreadable(_)));
@@ -83,7 +83,7 @@ fn a_controller_that_is_not_live_is_not_asked() {
 }
 
 #[test]
-fn a_controller_that_does_not_say_how_long_its_error_log_is_is_asked_for_one_entry() {
+fn a_controller_that_does_not_report_how_long_its_error_log_is_is_asked_for_one_entry() {
     let mut page = healthy();
     page[176] = 1;
     let mut device = with_health(page);

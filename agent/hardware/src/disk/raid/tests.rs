@@ -34,7 +34,7 @@ fn path(device: &str, works: bool) -> MapPath {
 }
 
 #[test]
-fn paths_are_found_in_every_group_whatever_the_selectors_say() {
+fn paths_are_found_in_every_group_whatever_the_selectors_report() {
     // service-time has two arguments a path, round-robin none.
     let status = "2 0 1 0 2 1 A 0 2 2 8:16 A 0 0 1 8:32 F 3 0 1 E 0 1 2 8:48 A 0 0 1 ";
     assert_eq!(paths(status), [path("8:16", true), path("8:32", false), path("8:48", true)]);
@@ -69,8 +69,8 @@ fn without_the_device_mapper_the_disks_own_state_counts() {
         read,
         MapReading { name: "mpatha".to_owned(), paths: Part::Read(vec![path("sdb", true), path("sdc", false)]) }
     );
-    let told = named(&folder, vec![path("8:32", false), path("8:99", false)]);
-    assert_eq!(told, [path("sdc", false), path("8:99", false)]);
+    let reported = named(&folder, vec![path("8:32", false), path("8:99", false)]);
+    assert_eq!(reported, [path("sdc", false), path("8:99", false)]);
 }
 
 proptest! {

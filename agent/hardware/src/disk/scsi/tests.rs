@@ -64,7 +64,7 @@ fn scsi(device: &mut Scripted) -> ScsiReading {
 }
 
 #[test]
-fn a_sas_disk_tells_all_of_its_pages() {
+fn a_sas_disk_reports_all_of_its_pages() {
     let reading = scsi(&mut disk());
     assert_eq!(reading.pages, Part::Read(6));
     assert_eq!(reading.uncorrected_errors, Part::Read(5));

@@ -101,7 +101,7 @@ fn state<'a>(findings: &'a Findings, subject: &str) -> &'a State {
 }
 
 /// What is reported of a port: its message if it is healthy, the reasons of its faults, or why its state is unknown.
-fn said(findings: &Findings, subject: &str) -> Vec<String> {
+fn reported(findings: &Findings, subject: &str) -> Vec<String> {
     match state(findings, subject) {
         State::Healthy { message } => vec![format!("healthy: {message}")],
         State::Faulty(faults) => faults.iter().map(|fault| fault.reason.to_string()).collect(),
@@ -122,7 +122,7 @@ fn message(findings: &Findings) -> String {
 fn a_port_that_is_up_is_healthy() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.after(0);
-    assert_eq!(said(&findings, PORT), ["healthy: 400 Gb/sec (4X NDR)"]);
+    assert_eq!(reported(&findings, PORT), ["healthy: 400 Gb/sec (4X NDR)"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (1, 1));
 }
 
@@ -132,32 +132,32 @@ fn a_port_that_was_up_and_is_down_for_four_minutes_is_a_fault() {
     fabric.after(0);
     assert!(is_healthy(&fabric.set(1, 2).during(240)));
     let findings = fabric.during(10);
-    assert_eq!(said(&findings, PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
     assert_eq!(message(&findings), "down (polling: no partner)");
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("down".to_owned(), 1)]));
-    assert_eq!(said(&fabric.set(4, 5).during(60), PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&fabric.set(4, 5).during(60), PORT), ["FabricPortDown"]);
     assert!(is_healthy(&fabric.during(10)));
 }
 
 #[test]
-fn a_port_that_waits_for_its_subnet_manager_is_told_so() {
+fn a_port_that_waits_for_its_subnet_manager_is_reported_so() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
-    assert_eq!(said(&fabric.set(2, 5).during(250), PORT), ["FabricPortNotActive"]);
+    assert_eq!(reported(&fabric.set(2, 5).during(250), PORT), ["FabricPortNotActive"]);
 }
 
 #[test]
 fn a_port_that_was_never_up_is_not_missed_unless_expected() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.set(1, 2).during(600);
-    assert_eq!(said(&findings, PORT), ["healthy: not in use"]);
+    assert_eq!(reported(&findings, PORT), ["healthy: not in use"]);
     assert_eq!(findings.inventory, []);
 
     let expected = vec![PORT.to_owned(), "mlx5_1/1".to_owned()];
     let mut fabric = Fabric::new(FabricSettings { expected, ..FabricSettings::default() });
     let findings = fabric.set(1, 3).during(600);
-    assert_eq!(said(&findings, PORT), ["FabricPortDown"]);
-    assert_eq!(said(&findings, "mlx5_1/1"), ["FabricPortMissing"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&findings, "mlx5_1/1"), ["FabricPortMissing"]);
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("down".to_owned(), 1), ("missing".to_owned(), 1)]));
 }
 
@@ -166,7 +166,7 @@ fn what_was_up_is_remembered_across_boots() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
     fabric.boot();
-    assert_eq!(said(&fabric.set(1, 2).during(260), PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&fabric.set(1, 2).during(260), PORT), ["FabricPortDown"]);
 }
 
 #[test]
@@ -176,24 +176,27 @@ fn a_restart_neither_ends_nor_hastens_a_fault() {
     fabric.set(1, 2).during(200);
     fabric.restart();
     assert!(is_healthy(&fabric.during(40)));
-    assert_eq!(said(&fabric.during(20), PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&fabric.during(20), PORT), ["FabricPortDown"]);
     fabric.restart();
-    assert_eq!(said(&fabric.during(10), PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&fabric.during(10), PORT), ["FabricPortDown"]);
 }
 
 #[test]
 fn what_an_operator_switched_off_is_no_fault() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
-    assert_eq!(said(&fabric.set(1, 3).during(600), PORT), ["healthy: switched off"]);
+    assert_eq!(reported(&fabric.set(1, 3).during(600), PORT), ["healthy: switched off"]);
 
     let mut fabric = Fabric::ethernet();
     fabric.after(0);
     fabric.interface().is_wanted = false;
-    assert_eq!(said(&fabric.set(1, 3).during(600), PORT), ["healthy: switched off, interface ens1, card 0000:18:00.0"]);
+    assert_eq!(
+        reported(&fabric.set(1, 3).during(600), PORT),
+        ["healthy: switched off, interface ens1, card 0000:18:00.0"]
+    );
     fabric.interface().is_wanted = true;
     let findings = fabric.during(250);
-    assert_eq!(said(&findings, PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
     assert_eq!(message(&findings), "down (no carrier), interface ens1, card 0000:18:00.0");
 }
 
@@ -213,21 +216,21 @@ fn a_port_slower_than_it_has_been_is_a_fault_across_boots() {
     fabric.port().rate = Rate { tenths: 2_000, text: "200 Gb/sec (2X NDR)".to_owned() };
     assert!(is_healthy(&fabric.during(240)));
     let findings = fabric.during(10);
-    assert_eq!(said(&findings, PORT), ["FabricPortSlow"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortSlow"]);
     assert_eq!(message(&findings), "200 Gb/sec (2X NDR), and has been 400 Gb/sec (4X NDR)");
     fabric.port().rate = Rate { tenths: 4_000, text: "400 Gb/sec (4X NDR)".to_owned() };
     assert!(is_healthy(&fabric.during(250)));
 }
 
 #[test]
-fn a_port_that_is_back_ends_what_the_kernel_log_said_of_its_card() {
+fn a_port_that_is_back_ends_what_the_kernel_log_reported_of_its_card() {
     let mut fabric = Fabric::ethernet();
     assert_eq!(fabric.during(600).ended, []);
     fabric.set(1, 3).during(30);
     assert_eq!(fabric.set(4, 5).during(60).ended, []);
     let ended = fabric.after(10).ended;
-    let told: Vec<_> = ended.iter().map(|ended| (ended.condition.as_str(), ended.subject.as_str())).collect();
-    assert_eq!(told, [("NetworkUnhealthy", "0000:18:00.0")]);
+    let changes: Vec<_> = ended.iter().map(|ended| (ended.condition.as_str(), ended.subject.as_str())).collect();
+    assert_eq!(changes, [("NetworkUnhealthy", "0000:18:00.0")]);
     assert_eq!(ended[0].seen_before + jiff::SignedDuration::from_secs(60), fabric.now().wall);
     assert_eq!(fabric.during(600).ended, []);
 
@@ -273,11 +276,11 @@ proptest! {
             fabric.secs = u64::from(secs);
             let findings = fabric.after(0);
             for port in fabric.ports.keys() {
-                let mut said = said(&findings, port);
-                let all = said.len();
-                said.sort();
-                said.dedup();
-                prop_assert_eq!(said.len(), all);
+                let mut reported = reported(&findings, port);
+                let all = reported.len();
+                reported.sort();
+                reported.dedup();
+                prop_assert_eq!(reported.len(), all);
             }
             for inventory in &findings.inventory {
                 prop_assert!(inventory.states.values().sum::<u32>() <= inventory.total);

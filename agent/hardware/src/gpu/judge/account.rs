@@ -4,10 +4,10 @@ use nodewell_model::{Inventory, Name};
 
 use super::{
     DRIVER, GpuJudge,
-    device::{Device, Standing},
+    device::{Device, DeviceState},
     fabric,
     history::Known,
-    presence, words,
+    presence, text,
 };
 use crate::{
     Fault, PollError, State, Verdict,
@@ -28,56 +28,58 @@ impl GpuJudge {
         let known = self.history.get(name).unwrap_or(&unknown);
         let states =
             [(unhealthy(), self.gpu_state(device, known)), (fabric_unhealthy(), self.fabric_state(device, known))];
-        let told = states.into_iter().filter_map(|(condition, state)| Some((condition, state?)));
-        told.map(|(condition, state)| Verdict { condition, subject: name.to_owned(), state }).collect()
+        let known = states.into_iter().filter_map(|(condition, state)| Some((condition, state?)));
+        known.map(|(condition, state)| Verdict { condition, subject: name.to_owned(), state }).collect()
     }
 
     fn gpu_state(&self, device: &Device, known: &Known) -> Option<State> {
         let mut faults = self.xid_faults(known, &unhealthy());
-        match &device.standing {
-            Standing::Unasked | Standing::Released => return None,
-            Standing::Missing => {
-                let message = format!("not on the bus any more{}", words::identity(&known.identity));
+        match &device.state {
+            DeviceState::Unasked | DeviceState::Released => return None,
+            DeviceState::Missing => {
+                let message = format!("not on the bus any more{}", text::identity(&known.identity));
                 faults.push(Fault::new("GpuMissing", message));
             }
-            Standing::Answered(reading) => add(&mut faults, self.gpu_faults(device, known, reading)),
-            Standing::Unfound(_) => {}
-            Standing::Unknown(_) if faults.is_empty() => {}
-            Standing::Unknown(_) => {
+            DeviceState::Answered(reading) => add(&mut faults, self.gpu_faults(device, known, reading)),
+            DeviceState::Unfound(_) => {}
+            DeviceState::Unknown(_) if faults.is_empty() => {}
+            DeviceState::Unknown(_) => {
                 let last = device.last.iter().flat_map(|reading| self.gpu_faults(device, known, reading));
                 add(&mut faults, last.collect());
             }
         }
-        Some(if faults.is_empty() { faultless(&device.standing, known) } else { State::Faulty(faults) })
+        Some(if faults.is_empty() { faultless(&device.state, known) } else { State::Faulty(faults) })
     }
 
     /// Nothing, for a GPU without a fabric, or one that is gone, which the other condition reports.
     fn fabric_state(&self, device: &Device, known: &Known) -> Option<State> {
         let mut faults = self.xid_faults(known, &fabric_unhealthy());
-        let has_fabric = match &device.standing {
-            Standing::Unasked | Standing::Unfound(_) | Standing::Released | Standing::Missing => return None,
-            Standing::Unknown(_) => {
-                let is_said = !faults.is_empty();
-                let last = device.last.iter().filter(|last| is_said && last.access == Access::Answers);
+        let has_fabric = match &device.state {
+            DeviceState::Unasked | DeviceState::Unfound(_) | DeviceState::Released | DeviceState::Missing => {
+                return None;
+            }
+            DeviceState::Unknown(_) => {
+                let is_reported = !faults.is_empty();
+                let last = device.last.iter().filter(|last| is_reported && last.access == Access::Answers);
                 add(&mut faults, last.flat_map(|reading| fabric::faults(device, known, reading)).collect());
                 !known.links.is_empty()
             }
-            Standing::Answered(reading) if reading.access == Access::Answers => {
+            DeviceState::Answered(reading) if reading.access == Access::Answers => {
                 add(&mut faults, fabric::faults(device, known, reading));
                 !known.links.is_empty() || reading.fabric.is_some()
             }
-            Standing::Answered(_) => false,
+            DeviceState::Answered(_) => false,
         };
         if !faults.is_empty() {
             return Some(State::Faulty(faults));
         }
-        has_fabric.then(|| faultless(&device.standing, known))
+        has_fabric.then(|| faultless(&device.state, known))
     }
 
     fn of_driver(&self) -> Option<Verdict> {
         let state = match (&self.driver.no_reading, &self.driver.reading) {
-            (Some(Standing::Released), _) | (None, None) => return None,
-            (Some(standing), _) => faultless(standing, &Known::default()),
+            (Some(DeviceState::Released), _) | (None, None) => return None,
+            (Some(state), _) => faultless(state, &Known::default()),
             (None, Some(reading)) => {
                 let version = reading.version.as_deref().unwrap_or("of unknown version");
                 let faults = self.driver_faults(reading.mismatch, version);
@@ -94,20 +96,20 @@ impl GpuJudge {
             Fault::new("GpuDriverMismatch", message)
         });
         let short = Some(self.short.count()).filter(|short| *short > 0).map(|short| {
-            let expected = words::gpus(self.settings.expected.unwrap_or(0));
+            let expected = text::gpus(self.settings.expected.unwrap_or(0));
             Fault::new("GpuCountLow", format!("{short} of {expected} that are expected were never seen"))
         });
         mismatch.into_iter().chain(short).collect()
     }
 
     fn inventory(&self, verdicts: &[Verdict]) -> Vec<Inventory> {
-        let gpus = self.devices.iter().filter(|(_, device)| device.standing.is_counted());
-        let words: Vec<_> = gpus.map(|(name, device)| word(device, name, verdicts)).collect();
-        let total = presence::count(words.len()).saturating_add(self.short.count());
+        let gpus = self.devices.iter().filter(|(_, device)| device.state.is_counted());
+        let names: Vec<_> = gpus.map(|(name, device)| state_name(device, name, verdicts)).collect();
+        let total = presence::count(names.len()).saturating_add(self.short.count());
         let mut states = std::collections::BTreeMap::new();
         let short = std::iter::repeat_n("lost", self.short.count() as usize);
-        for word in words.into_iter().flatten().chain(short) {
-            *states.entry(word.to_owned()).or_insert(0) += 1;
+        for state_name in names.into_iter().flatten().chain(short) {
+            *states.entry(state_name.to_owned()).or_insert(0) += 1;
         }
         let inventory = Inventory { class: "GPUs".to_owned(), total, states };
         if total == 0 { Vec::new() } else { vec![inventory] }
@@ -132,9 +134,9 @@ fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
 }
 
 /// The state of a device that has no fault.
-fn faultless(standing: &Standing, known: &Known) -> State {
-    match standing {
-        Standing::Unknown(error) | Standing::Unfound(error) => unknown(error),
+fn faultless(state: &DeviceState, known: &Known) -> State {
+    match state {
+        DeviceState::Unknown(error) | DeviceState::Unfound(error) => unknown(error),
         other => State::Healthy { message: healthy(other.reading(), known) },
     }
 }
@@ -146,14 +148,14 @@ fn healthy(reading: Option<&GpuReading>, known: &Known) -> String {
 }
 
 /// What the inventory shows of a GPU that is not healthy.
-fn word(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static str> {
+fn state_name(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static str> {
     let is_failing = |verdict: &Verdict| verdict.subject == name && matches!(verdict.state, State::Faulty(_));
-    match &device.standing {
-        Standing::Missing => Some("lost"),
-        Standing::Answered(reading) if reading.access == Access::Lost => Some("lost"),
-        Standing::Unfound(_) => Some("not found"),
-        Standing::Unknown(PollError::NoAnswer(_)) => Some("not answering"),
-        Standing::Unknown(PollError::Read(_)) => Some("not readable"),
+    match &device.state {
+        DeviceState::Missing => Some("lost"),
+        DeviceState::Answered(reading) if reading.access == Access::Lost => Some("lost"),
+        DeviceState::Unfound(_) => Some("not found"),
+        DeviceState::Unknown(PollError::NoAnswer(_)) => Some("not answering"),
+        DeviceState::Unknown(PollError::Read(_)) => Some("not readable"),
         _ if verdicts.iter().any(is_failing) => Some("failing"),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! One GPU in the judge: how it stands, and what the last readings of it were.
+//! One GPU in the judge: its state, and its last readings.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
 /// What the judge knows of a device in this life.
 #[derive(Debug, Default)]
 pub(super) struct Device {
-    pub(super) standing: Standing,
+    pub(super) state: DeviceState,
     /// The last reading before the state became unknown: a verdict beside a new Xid must not end what it showed.
     pub(super) last: Option<Box<GpuReading>>,
     /// The last list without it, and how many before.
@@ -34,15 +34,15 @@ pub(super) struct Device {
     fabric_waits: Option<Duration>,
     pub(super) fabric_waited: Duration,
     pub(super) recovery: Recovery,
-    pub(super) told: Told,
+    pub(super) reported_xids: ReportedXids,
 }
 
 /// Xids that are Events: when each was reported last, and how often it came since.
-pub(super) type Told = BTreeMap<u32, (Duration, u64)>;
+pub(super) type ReportedXids = BTreeMap<u32, (Duration, u64)>;
 
-/// How a device stands.
+/// The state of a device in this run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Standing {
+pub(super) enum DeviceState {
     /// Remembered, and not asked yet.
     #[default]
     Unasked,
@@ -63,7 +63,7 @@ pub(super) struct Recovery {
     pub(super) answered: Option<Timestamp>,
     pub(super) energy_millijoules: Option<u64>,
     pub(super) content: Option<Timestamp>,
-    pub(super) told: Option<Evidence>,
+    pub(super) reported: Option<Evidence>,
 }
 
 /// What was reported of it, in time since the boot.
@@ -75,7 +75,7 @@ pub(super) struct Evidence {
     pub(super) last: Duration,
 }
 
-impl Standing {
+impl DeviceState {
     pub(super) fn of_error(error: &PollError) -> Self {
         match error {
             PollError::Read(ReadError::Gone { .. }) => Self::Released,
@@ -95,15 +95,15 @@ impl Standing {
 
 impl Device {
     /// Its state is unknown, or it is gone.
-    pub(super) fn lose(&mut self, standing: Standing) {
-        if let Standing::Answered(reading) = std::mem::replace(&mut self.standing, standing) {
+    pub(super) fn lose(&mut self, state: DeviceState) {
+        if let DeviceState::Answered(reading) = std::mem::replace(&mut self.state, state) {
             self.last = Some(reading);
         }
     }
 
     /// Records a reading. `links_down`: NVLinks are down that were up once.
     pub(super) fn take(&mut self, reading: GpuReading, at: Duration, links_down: bool) {
-        if reading.access == Access::Asleep && self.standing.reading().is_some() {
+        if reading.access == Access::Asleep && self.state.reading().is_some() {
             // What was reported of it before it fell asleep still holds.
             return;
         }
@@ -117,7 +117,7 @@ impl Device {
             self.mig_pending.count(reading.mig.is_some_and(|mig| mig.current != mig.pending));
             self.take_fabric(&reading, at);
         }
-        self.standing = Standing::Answered(Box::new(reading));
+        self.state = DeviceState::Answered(Box::new(reading));
     }
 
     fn take_fabric(&mut self, reading: &GpuReading, at: Duration) {

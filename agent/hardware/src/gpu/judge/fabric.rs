@@ -73,7 +73,7 @@ fn wrongs(mask: u32) -> Vec<&'static str> {
         5 => Some("too few NVLinks"),
         _ => None,
     };
-    pairs.iter().filter(|(shift, _)| is_set(*shift)).map(|(_, words)| *words).chain(configuration).collect()
+    pairs.iter().filter(|(shift, _)| is_set(*shift)).map(|(_, text)| *text).chain(configuration).collect()
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use super::{
     GpuJudge,
     device::Device,
     history::Known,
+    text,
     trends::Brake,
-    words,
     xids::{self, FALLEN_OFF_BUS, NO_POWER, RECOVERY_ACTION},
 };
 use crate::{
@@ -25,7 +25,7 @@ const MOST_RETIRED: u64 = 60;
 impl GpuJudge {
     /// What holds `GpuUnhealthy`, apart from Xids.
     pub(super) fn gpu_faults(&self, device: &Device, known: &Known, reading: &GpuReading) -> Vec<Fault> {
-        let identity = words::identity(&known.identity);
+        let identity = text::identity(&known.identity);
         match reading.access {
             Access::Answers => self.answering(device, known, reading),
             Access::Asleep => Vec::new(),
@@ -44,7 +44,7 @@ impl GpuJudge {
     }
 
     fn answering(&self, device: &Device, known: &Known, reading: &GpuReading) -> Vec<Fault> {
-        let identity = words::identity(&known.identity);
+        let identity = text::identity(&known.identity);
         let uncorrectable = if reading.vendor == AMD { amds(device, reading) } else { uncorrectable(known, reading) };
         let uncorrectable = uncorrectable.filter(|_| !xids::explains_ecc(known));
         let corrected = device.corrected.is_high().then(|| Fault::new("GpuEccCorrectedGrowing", corrected(&identity)));
@@ -72,17 +72,17 @@ impl GpuJudge {
         let (severity, action) =
             recovery.map_or((Severity::Warn, Action::Watch), |needs| (needs.severity(), needs.action()));
         let meaning = self.meaning(RECOVERY_ACTION).map(|meaning| meaning.needing(severity, action));
-        told_by_xid(meaning, format!("the driver says that it needs {needs}{identity}"))
+        reported_by_xid(meaning, format!("the driver says that it needs {needs}{identity}"))
     }
 
     fn xid(&self, code: u32, message: String) -> Vec<Fault> {
-        told_by_xid(self.meaning(code), message)
+        reported_by_xid(self.meaning(code), message)
     }
 }
 
 /// A fault that the kernel log reports by an Xid: the same reason, so that both are one problem. It is none where an
 /// operator's override has the Xid hold nothing.
-fn told_by_xid(meaning: Option<Meaning>, message: String) -> Vec<Fault> {
+fn reported_by_xid(meaning: Option<Meaning>, message: String) -> Vec<Fault> {
     let holding = meaning.filter(|meaning| meaning.condition.is_some());
     let fault = |Meaning { reason, severity, action, .. }: Meaning| Fault {
         reason,
@@ -101,7 +101,7 @@ fn uncorrectable(known: &Known, reading: &GpuReading) -> Option<Fault> {
         return None;
     }
     let Ecc { uncorrected, uncorrected_ever, .. } = reading.ecc?;
-    let identity = words::identity(&known.identity);
+    let identity = text::identity(&known.identity);
     let message = match (uncorrected, uncorrected_ever) {
         (Some(0), _) => return None,
         (Some(count), _) => format!("{count} uncorrectable memory errors since its reset{identity}"),

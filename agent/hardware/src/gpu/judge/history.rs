@@ -127,11 +127,11 @@ impl Known {
     fn learn(&mut self, reading: &GpuReading) {
         reading.vendor.clone_into(&mut self.vendor);
         self.is_missing = false;
-        let told = &reading.identity;
+        let reported = &reading.identity;
         for (mine, new) in [
-            (&mut self.identity.name, &told.name),
-            (&mut self.identity.uuid, &told.uuid),
-            (&mut self.identity.serial, &told.serial),
+            (&mut self.identity.name, &reported.name),
+            (&mut self.identity.uuid, &reported.uuid),
+            (&mut self.identity.serial, &reported.serial),
         ] {
             if new.is_some() {
                 mine.clone_from(new);
@@ -150,7 +150,7 @@ impl Known {
     }
 
     /// Another board stands in the slot.
-    pub(super) fn is_another(&self, told: &Identity) -> bool {
-        self.identity.uuid.is_some() && told.uuid.is_some() && self.identity.uuid != told.uuid
+    pub(super) fn is_another(&self, reported: &Identity) -> bool {
+        self.identity.uuid.is_some() && reported.uuid.is_some() && self.identity.uuid != reported.uuid
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DRIVER, GpuJudge, device::Standing, trends::Streak};
+use super::{DRIVER, GpuJudge, device::DeviceState, trends::Streak};
 use crate::{PollError, ReadError};
 
 /// GPUs that are expected and have never been seen.
@@ -27,8 +27,8 @@ impl GpuJudge {
         for name in listed.iter().filter(|name| *name != DRIVER) {
             let device = self.device(name);
             device.absent.clear();
-            if matches!(device.standing, Standing::Missing | Standing::Released | Standing::Unfound(_)) {
-                device.standing = Standing::Unasked;
+            if matches!(device.state, DeviceState::Missing | DeviceState::Released | DeviceState::Unfound(_)) {
+                device.state = DeviceState::Unasked;
             }
         }
         self.listed = Some(listed.iter().cloned().collect());
@@ -53,33 +53,33 @@ impl GpuJudge {
         let (is_nvidias, was_missing) = (known.vendor == "NVIDIA", known.is_missing);
         let driver = self.driver.reading.as_ref();
         let elsewhere = driver.is_some_and(|driver| driver.elsewhere.iter().any(|other| other == name));
-        let can_tell = driver.is_some();
+        let is_certain = driver.is_some();
         let unfound = self.unfound(present);
         let device = self.device(name);
-        device.absent.count(can_tell);
+        device.absent.count(is_certain);
         if !is_nvidias || !has_driver || elsewhere {
-            device.standing = Standing::Released;
+            device.state = DeviceState::Released;
         } else if device.absent.is_sure() || was_missing {
-            device.standing = Standing::Missing;
+            device.state = DeviceState::Missing;
             self.history.update(name, |known| known.is_missing = true);
-        } else if matches!(device.standing, Standing::Unasked | Standing::Unfound(_)) {
-            device.standing = unfound;
+        } else if matches!(device.state, DeviceState::Unasked | DeviceState::Unfound(_)) {
+            device.state = unfound;
         }
     }
 
-    /// How a GPU stands that this run has not seen yet, and that may be gone, moved, or given away. An earlier run may
+    /// The state of a GPU that this run has not seen yet, and that may be gone, moved, or given away. An earlier run may
     /// have reported more of it than it could save: to report nothing would take that back.
-    fn unfound(&self, present: u32) -> Standing {
+    fn unfound(&self, present: u32) -> DeviceState {
         if self.settings.expected.is_some_and(|expected| present >= expected) {
-            return Standing::Unasked;
+            return DeviceState::Unasked;
         }
         match (&self.driver.reading, &self.driver.no_reading) {
             (Some(_), _) => {
                 let message = "not on the bus at the first look; it is looked for again".to_owned();
-                Standing::Unfound(PollError::Read(ReadError::Failed { message }))
+                DeviceState::Unfound(PollError::Read(ReadError::Failed { message }))
             }
-            (None, Some(Standing::Unknown(error))) => Standing::Unfound(error.clone()),
-            (None, _) => Standing::Unasked,
+            (None, Some(DeviceState::Unknown(error))) => DeviceState::Unfound(error.clone()),
+            (None, _) => DeviceState::Unasked,
         }
     }
 
@@ -100,7 +100,7 @@ impl GpuJudge {
     }
 
     fn missing(&self) -> impl Iterator<Item = &str> {
-        let missing = self.devices.iter().filter(|(_, device)| device.standing == Standing::Missing);
+        let missing = self.devices.iter().filter(|(_, device)| device.state == DeviceState::Missing);
         missing.map(|(name, _)| name.as_str())
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 const NOTHING: u64 = 0;
 
 /// Problems of the kernel log that this judge does not know of are ended within this time.
-const TELL_EVERY: Duration = Duration::from_secs(600);
+const REPORT_EVERY: Duration = Duration::from_secs(600);
 
 /// Evidence of so many problems is given in one account, which some thirty GPUs have; the others' waits for the next.
 /// A quarter of what the check process buffers for an agent that is away.
@@ -57,11 +57,11 @@ impl GpuJudge {
         let healthy = was_content.filter(|_| is_content.is_some());
         let Some(answers) = answers else { return };
         if is_new {
-            recovery.told = None;
+            recovery.reported = None;
             self.end(name, answers, self.ended_by_reset(), "the driver restarted the GPU");
             return;
         }
-        if is_full || recovery.is_told(healthy.is_some(), now.boottime) {
+        if is_full || recovery.is_reported(healthy.is_some(), now.boottime) {
             return;
         }
         self.end(name, answers, self.contradicted(), "the GPU answers");
@@ -101,8 +101,8 @@ impl GpuJudge {
     fn contradicted(&self) -> Vec<Over> {
         let meanings = NOT_ANSWERING.into_iter().filter_map(|code| self.meaning(code));
         let condition = Name::fixed("GpuUnhealthy");
-        let in_words = Over { code: None, condition, reason: Name::fixed(INIT_FAILED) };
-        meanings.flat_map(|meaning| Over::of(&meaning)).chain([in_words]).collect()
+        let by_text = Over { code: None, condition, reason: Name::fixed(INIT_FAILED) };
+        meanings.flat_map(|meaning| Over::of(&meaning)).chain([by_text]).collect()
     }
 
     /// What asks for a reset. What asks for a reboot or for manual work is not over because the driver is content.
@@ -117,14 +117,15 @@ impl Recovery {
     ///
     /// Evidence that has just come may be older than the last claim of a problem by the time that a claim or a reading
     /// takes on a busy machine: it is reported again when it has held twice as long, and every ten minutes in the end.
-    fn is_told(&mut self, is_healthy: bool, at: Duration) -> bool {
-        let told = self.told.filter(|told| told.is_healthy == is_healthy && at >= told.last);
-        let wait = told.map(|told| told.last.saturating_sub(told.first).min(TELL_EVERY));
-        let is_told = told.zip(wait).is_some_and(|(told, wait)| at.saturating_sub(told.last) < wait);
-        if !is_told {
-            self.told = Some(Evidence { is_healthy, first: told.map_or(at, |told| told.first), last: at });
+    fn is_reported(&mut self, is_healthy: bool, at: Duration) -> bool {
+        let reported = self.reported.filter(|reported| reported.is_healthy == is_healthy && at >= reported.last);
+        let wait = reported.map(|reported| reported.last.saturating_sub(reported.first).min(REPORT_EVERY));
+        let is_reported = reported.zip(wait).is_some_and(|(reported, wait)| at.saturating_sub(reported.last) < wait);
+        if !is_reported {
+            self.reported =
+                Some(Evidence { is_healthy, first: reported.map_or(at, |reported| reported.first), last: at });
         }
-        is_told
+        is_reported
     }
 }
 

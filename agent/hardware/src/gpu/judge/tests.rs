@@ -139,15 +139,15 @@ fn fault<'a>(findings: &'a Findings, subject: &str, reason: &str) -> &'a Fault {
 }
 
 fn inventory(findings: &Findings) -> String {
-    let words = findings.inventory.iter().map(|line| {
+    let lines = findings.inventory.iter().map(|line| {
         let states: Vec<_> = line.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
         format!("{} {}: {}", line.total, line.class, states.join(", "))
     });
-    words.collect::<Vec<_>>().join("; ")
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 #[test]
-fn gpus_that_answer_are_healthy_and_old_counts_say_nothing() {
+fn gpus_that_answer_are_healthy_and_old_counts_report_nothing() {
     let findings = bench().round();
     for subject in [ONE, TWO, DRIVER] {
         assert_eq!(reasons(&findings, subject), ["healthy"]);
@@ -165,7 +165,7 @@ fn a_gpu_that_supports_nothing_is_healthy_by_what_is_known() {
 }
 
 #[test]
-fn what_a_gpu_says_of_itself_is_its_fault() {
+fn what_a_gpu_reports_of_itself_is_its_fault() {
     type Change = fn(&mut GpuReading);
     let cases: [(&str, Change); 12] = [
         ("GpuXid79FallenOffBus", |gpu| gpu.access = Access::Lost),
@@ -195,7 +195,7 @@ fn what_a_gpu_says_of_itself_is_its_fault() {
 }
 
 #[test]
-fn faults_tell_which_board_it_is_and_what_to_do() {
+fn faults_name_the_board_and_an_action() {
     let mut bench = bench();
     bench.round();
     bench.set(ONE, |gpu| {
@@ -331,7 +331,7 @@ fn a_gpu_given_to_another_driver_is_not_missing() {
 }
 
 #[test]
-fn an_operator_says_how_many_there_have_to_be() {
+fn an_operator_sets_how_many_there_have_to_be() {
     let mut bench = Bench::new(GpuSettings { expected: Some(3), ..GpuSettings::default() });
     assert_eq!(reasons(&bench.round(), DRIVER), ["healthy"]);
     let findings = bench.round();
@@ -367,7 +367,7 @@ fn no_answer_is_unknown_and_others_go_on() {
 }
 
 #[test]
-fn without_a_driver_nothing_is_said_and_with_it_everything_is_back() {
+fn without_a_driver_nothing_is_reported_and_with_it_everything_is_back() {
     let mut bench = bench();
     bench.round();
     let gone = || PollError::Read(ReadError::Gone { what: "a GPU's driver".into() });
@@ -407,11 +407,11 @@ fn an_xid_that_holds_a_condition_is_the_kernel_logs_problem() {
 }
 
 #[test]
-fn an_operators_words_hold_for_readings_too() {
+fn an_operators_overrides_hold_for_readings_too() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    let words = "[[xid]]\ncode = 79\ncondition = 'none'\n[[xid]]\ncode = 154\naction = 'reboot'\n\
+    let text = "[[xid]]\ncode = 79\ncondition = 'none'\n[[xid]]\ncode = 154\naction = 'reboot'\n\
         [[xid]]\ncode = 13\ncondition = 'GpuUnhealthy'\naction = 'reset-gpu'\nbefore = 575";
-    std::io::Write::write_all(&mut file, words.as_bytes()).unwrap();
+    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
     let mut bench = Bench::new(GpuSettings { xids: Some(file.path().to_owned()), ..GpuSettings::default() });
     bench.set(ONE, |gpu| gpu.access = Access::Lost);
     bench.set(TWO, |gpu| gpu.recovery = Some(1));
@@ -420,13 +420,13 @@ fn an_operators_words_hold_for_readings_too() {
     let needs = fault(&findings, TWO, "GpuXid154RecoveryAction");
     assert_eq!(needs.action, Some(nodewell_model::Action::Reboot));
     // What ends is what the branch of this driver held.
-    for (version, is_told) in [("580.65.06", false), ("570.1", true)] {
+    for (version, is_reported) in [("580.65.06", false), ("570.1", true)] {
         bench.driver.version = Some(version.into());
         bench.set(TWO, |gpu| gpu.recovery = Some(1));
         bench.round();
         bench.set(TWO, |gpu| gpu.recovery = Some(0));
         bench.round();
-        assert_eq!(over(&bench.round(), TWO).iter().any(|reason| reason.starts_with("GpuXid13G")), is_told);
+        assert_eq!(over(&bench.round(), TWO).iter().any(|reason| reason.starts_with("GpuXid13G")), is_reported);
     }
 }
 
@@ -444,7 +444,7 @@ fn an_xid_and_the_reading_of_the_same_fault_are_one() {
 }
 
 #[test]
-fn a_storm_of_xids_that_hold_nothing_is_told_once_a_minute_with_its_count() {
+fn a_storm_of_xids_that_hold_nothing_is_reported_once_a_minute_with_its_count() {
     let mut bench = bench();
     bench.round();
     let first = bench.xid(ONE, 31, 1);
@@ -517,10 +517,10 @@ fn evidence_is_as_new_as_the_last_but_one_reading() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.recovery = Some(0));
     let rounds: Vec<_> = (0..30).map(|_| (bench.wall(), bench.round())).collect();
-    let told: Vec<_> = rounds.iter().filter(|(_, findings)| !over(findings, ONE).is_empty()).collect();
+    let reported: Vec<_> = rounds.iter().filter(|(_, findings)| !over(findings, ONE).is_empty()).collect();
     // The 2nd, 3rd, 4th, 6th, 10th and 18th round.
-    assert_eq!(told.len(), 6);
-    for (last_but_one, findings) in told {
+    assert_eq!(reported.len(), 6);
+    for (last_but_one, findings) in reported {
         assert!(findings.ended.iter().all(|ended| ended.seen_before == *last_but_one));
     }
 }
@@ -554,16 +554,16 @@ fn a_program_that_fails_in_a_loop_keeps_no_evidence_away() {
 }
 
 #[test]
-fn evidence_that_holds_is_told_every_ten_minutes() {
+fn evidence_that_holds_is_reported_every_ten_minutes() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.recovery = Some(0));
-    let told = (0..500).filter(|_| !over(&bench.round(), ONE).is_empty()).count();
+    let reported = (0..500).filter(|_| !over(&bench.round(), ONE).is_empty()).count();
     // 500 rounds are 250 minutes.
-    assert!((24..35).contains(&told), "{told}");
+    assert!((24..35).contains(&reported), "{reported}");
 }
 
 #[test]
-fn a_gpu_that_comes_back_is_told_at_once() {
+fn a_gpu_that_comes_back_is_reported_at_once() {
     let mut bench = bench();
     bench.round();
     assert!(!bench.round().ended.is_empty());
@@ -697,9 +697,9 @@ fn an_error_that_the_gpu_contained_is_an_event() {
     bench.set(ONE, counted(5, false));
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["healthy"]);
-    let [told] = &*findings.happenings else { panic!("{:?}", findings.happenings) };
-    assert_eq!((told.reason.as_str(), told.subject.as_deref()), ("GpuEccContained", Some(ONE)));
-    assert!(told.message.starts_with("3 more uncorrectable memory errors, 5 in all"), "{}", told.message);
+    let [reported] = &*findings.happenings else { panic!("{:?}", findings.happenings) };
+    assert_eq!((reported.reason.as_str(), reported.subject.as_deref()), ("GpuEccContained", Some(ONE)));
+    assert!(reported.message.starts_with("3 more uncorrectable memory errors, 5 in all"), "{}", reported.message);
     bench.set(ONE, counted(5, true));
     let findings = bench.round();
     assert!(findings.happenings.is_empty());
@@ -748,7 +748,7 @@ fn links(up: &[bool]) -> Vec<Option<bool>> {
 }
 
 #[test]
-fn links_that_cannot_be_told_are_not_down() {
+fn links_of_unknown_state_are_not_down() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.links = links(&[true, true, true]));
     bench.round();
@@ -798,7 +798,7 @@ fn a_fabric_has_five_minutes_to_be_ready() {
 }
 
 #[test]
-fn a_mode_that_waits_for_a_reset_is_told_and_persistence_once() {
+fn a_mode_that_waits_for_a_reset_is_reported_and_persistence_once() {
     let mut bench = bench();
     bench.round();
     bench.set(ONE, |gpu| {
@@ -813,7 +813,7 @@ fn a_mode_that_waits_for_a_reset_is_told_and_persistence_once() {
 }
 
 #[test]
-fn nothing_is_kept_when_nothing_is_new() {
+fn nothing_is_saved_when_nothing_is_new() {
     let mut bench = bench();
     bench.round();
     assert!(bench.judge.save().is_some());
@@ -826,7 +826,7 @@ fn nothing_is_kept_when_nothing_is_new() {
 }
 
 #[test]
-fn what_was_kept_and_is_not_understood_is_forgotten() {
+fn what_was_saved_and_is_not_understood_is_forgotten() {
     for saved in [json!(null), json!([1, 2]), json!({"gpus": 7}), json!({"boot-id": "x", "more": true})] {
         let mut bench = bench();
         bench.judge.load(saved);

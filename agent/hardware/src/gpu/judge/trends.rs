@@ -57,18 +57,18 @@ impl Brake {
 pub(super) struct Slowdown {
     samples: VecDeque<(Duration, u64)>,
     /// Those that were reported last, by [`Brake::ALL`].
-    told: [bool; 3],
+    reported: [bool; 3],
 }
 
 impl Slowdown {
     pub(super) fn take(&mut self, at: Duration, bits: Option<u64>) {
         let Some(bits) = bits else { return };
         push(&mut self.samples, SLOWDOWN_WINDOW, at, bits);
-        self.told = Brake::ALL.map(|brake| self.is_on(brake, self.told[brake as usize]));
+        self.reported = Brake::ALL.map(|brake| self.is_on(brake, self.reported[brake as usize]));
     }
 
     pub(super) fn brakes(&self) -> impl Iterator<Item = Brake> + '_ {
-        Brake::ALL.into_iter().filter(|brake| self.told[*brake as usize])
+        Brake::ALL.into_iter().filter(|brake| self.reported[*brake as usize])
     }
 
     /// On from half of the readings, off below a tenth: it does not flap in between.
@@ -95,7 +95,7 @@ pub(super) type Uncorrected = Growth<1>;
 #[derive(Debug, Default)]
 pub(super) struct Growth<const LIMIT: u64> {
     samples: VecDeque<(Duration, u64)>,
-    is_told: bool,
+    is_high: bool,
 }
 
 impl<const LIMIT: u64> Growth<LIMIT> {
@@ -106,12 +106,12 @@ impl<const LIMIT: u64> Growth<LIMIT> {
             self.samples.clear();
         }
         push(&mut self.samples, HOUR, at, count);
-        let limit = if self.is_told { (LIMIT / 10).max(1) } else { LIMIT };
-        self.is_told = self.within_hour() >= limit;
+        let limit = if self.is_high { (LIMIT / 10).max(1) } else { LIMIT };
+        self.is_high = self.within_hour() >= limit;
     }
 
     pub(super) fn is_high(&self) -> bool {
-        self.is_told
+        self.is_high
     }
 
     fn within_hour(&self) -> u64 {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_brake_is_ordinary_and_a_long_one_is_told() {
+    fn a_short_brake_is_ordinary_and_a_long_one_is_reported() {
         assert_eq!(slowdown([0x48; 4]).brakes().count(), 0, "too early to say");
         assert_eq!(slowdown([0x48; 5]).brakes().collect::<Vec<_>>(), [Brake::Thermal]);
         assert_eq!(slowdown([0x88; 20]).brakes().collect::<Vec<_>>(), [Brake::Power]);

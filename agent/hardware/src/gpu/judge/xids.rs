@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use nodewell_faults::{codes::Meaning, xid::Table};
 use nodewell_model::Name;
 
-use super::{GpuJudge, device::Told, history::Known, words};
+use super::{GpuJudge, device::ReportedXids, history::Known, text};
 use crate::{Fault, Happening, Now, gpu::News};
 
 /// The same Xid of the same GPU is reported once a minute: a program that fails in a loop prints thousands.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// What a GPU needs, reported by the driver beside another Xid; the action is not in the event, and is read with the
 /// GPU.
@@ -42,7 +42,7 @@ impl GpuJudge {
         }
         match &meaning.condition {
             Some(_) => self.hold(&news.device, code, now),
-            None => self.tell_xid(news, &meaning, now),
+            None => self.report_xid(news, &meaning, now),
         }
     }
 
@@ -53,11 +53,12 @@ impl GpuJudge {
         self.history.update(name, |known| _ = known.xids.entry(code).or_insert(now.wall));
     }
 
-    fn tell_xid(&mut self, news: &News, meaning: &Meaning, now: &Now) {
-        let Some(times) = due(&mut self.device(&news.device).told, meaning.code, news.times, now.boottime) else {
+    fn report_xid(&mut self, news: &News, meaning: &Meaning, now: &Now) {
+        let Some(times) = due(&mut self.device(&news.device).reported_xids, meaning.code, news.times, now.boottime)
+        else {
             return;
         };
-        let identity = self.history.get(&news.device).map(|known| words::identity(&known.identity)).unwrap_or_default();
+        let identity = self.history.get(&news.device).map(|known| text::identity(&known.identity)).unwrap_or_default();
         let often = if times > 1 { format!(" ({times} times)") } else { String::new() };
         self.happenings.push(Happening {
             reason: meaning.reason.clone(),
@@ -81,7 +82,7 @@ impl GpuJudge {
 }
 
 fn fault(meaning: &Meaning, known: &Known, since: Timestamp) -> Fault {
-    let identity = words::identity(&known.identity);
+    let identity = text::identity(&known.identity);
     Fault {
         reason: meaning.reason.clone(),
         severity: meaning.severity,
@@ -97,17 +98,17 @@ pub(super) fn explains_ecc(known: &Known) -> bool {
 }
 
 /// How often a code came since it was last reported, if that was long enough ago.
-fn due(told: &mut Told, code: u32, times: u64, at: Duration) -> Option<u64> {
+fn due(reported: &mut ReportedXids, code: u32, times: u64, at: Duration) -> Option<u64> {
     // More codes than there are: numbers made up by something broken.
-    if told.len() > 512 {
-        told.clear();
+    if reported.len() > 512 {
+        reported.clear();
     }
-    let (last, held_back) = told.get(&code).copied().unzip();
+    let (last, held_back) = reported.get(&code).copied().unzip();
     let times = held_back.unwrap_or(0).saturating_add(times);
-    if last.is_some_and(|last: Duration| at.saturating_sub(last) < TELL_EVERY && at >= last) {
-        told.insert(code, (last.unwrap_or(at), times));
+    if last.is_some_and(|last: Duration| at.saturating_sub(last) < REPORT_EVERY && at >= last) {
+        reported.insert(code, (last.unwrap_or(at), times));
         return None;
     }
-    told.insert(code, (at, 0));
+    reported.insert(code, (at, 0));
     Some(times)
 }

@@ -155,7 +155,7 @@ fn all_that_is_judged_is_read() {
 }
 
 #[test]
-fn sixteen_gpus_are_read_and_one_that_is_lost_says_so() {
+fn sixteen_gpus_are_read_and_one_that_is_lost_is_reported() {
     let addresses: Vec<_> = (0..16).map(|bus| format!("0000:{bus:02x}:00.0")).collect();
     let gpus: Vec<_> = addresses.iter().map(|address| (address.as_str(), "ecc=0,0,0,0")).collect();
     let machine = Machine::new(&gpus);
@@ -167,7 +167,7 @@ fn sixteen_gpus_are_read_and_one_that_is_lost_says_so() {
 }
 
 #[test]
-fn what_the_library_answers_for_a_gpu_says_how_it_can_be_reached() {
+fn what_the_library_answers_for_a_gpu_reports_how_it_can_be_reached() {
     for (code, access) in [
         (15, Access::Lost),
         (16, Access::ResetRequired),
@@ -205,7 +205,7 @@ fn a_part_that_is_not_found_is_no_gpu_that_is_not_found() {
 }
 
 #[test]
-fn the_bus_says_that_a_gpu_is_lost_though_the_library_hangs() {
+fn the_bus_reports_that_a_gpu_is_lost_though_the_library_hangs() {
     let machine = Machine::new(&[(ONE, "")]);
     machine.add("hang nvmlInit_v2");
     fs::write(machine.device(ONE).join("config"), [0xff; 64]).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodewell_model::{Inventory, Name};
 
-use super::{MemoryJudge, Standing};
+use super::{LastPoll, MemoryJudge};
 use crate::{
     Fault, Findings, Happening, Now, State, Verdict,
     memory::{reading::WHOLE, state::ModuleState, whole::plural},
@@ -16,15 +16,15 @@ impl MemoryJudge {
     pub(super) fn findings(&self, now: &Now, happenings: Vec<Happening>) -> Findings {
         let mut verdicts: Vec<_> =
             self.module_states().into_iter().map(|(label, state)| verdict(label, state)).collect();
-        verdicts.extend(self.whole.as_ref().map(|standing| verdict(WHOLE.to_owned(), self.whole_state(standing))));
+        verdicts.extend(self.whole.as_ref().map(|last_poll| verdict(WHOLE.to_owned(), self.whole_state(last_poll))));
         let ended = self.history.whole.ended(now);
         Findings { inventory: inventory(&verdicts), verdicts, happenings, ended }
     }
 
-    fn whole_state(&self, standing: &Standing) -> State {
-        match standing {
-            Standing::Read => self.history.whole.state(self.capacity),
-            Standing::Unknown(state) => state.clone(),
+    fn whole_state(&self, last_poll: &LastPoll) -> State {
+        match last_poll {
+            LastPoll::Read => self.history.whole.state(self.capacity),
+            LastPoll::Unknown(state) => state.clone(),
         }
     }
 
@@ -36,10 +36,10 @@ impl MemoryJudge {
             let unplaced = self.history.modules.get(name);
             let unplaced = unplaced.filter(|module| controller.slots.is_empty() || !module.is_blank());
             for module in modules.chain(unplaced) {
-                let state = self.module_state(module, &controller.standing);
+                let state = self.module_state(module, &controller.last_poll);
                 states.entry(module.label.clone()).and_modify(|known| merge(known, &state)).or_insert(state);
             }
-            if let (Standing::Unknown(state), true) = (&controller.standing, controller.slots.is_empty()) {
+            if let (LastPoll::Unknown(state), true) = (&controller.last_poll, controller.slots.is_empty()) {
                 states.entry(name.clone()).or_insert_with(|| state.clone());
             }
         }
@@ -51,11 +51,11 @@ impl MemoryJudge {
     fn remembered_faults(&self, known: &BTreeMap<String, State>) -> Vec<(String, State)> {
         let lossy =
             self.history.modules.values().filter(|module| module.lost > 0 && !known.contains_key(&module.label));
-        lossy.map(|module| (module.label.clone(), self.module_state(module, &Standing::Read))).collect()
+        lossy.map(|module| (module.label.clone(), self.module_state(module, &LastPoll::Read))).collect()
     }
 
-    fn module_state(&self, module: &ModuleState, standing: &Standing) -> State {
-        if let Standing::Unknown(state) = standing {
+    fn module_state(&self, module: &ModuleState, last_poll: &LastPoll) -> State {
+        if let LastPoll::Unknown(state) = last_poll {
             return state.clone();
         }
         let mut faults = Vec::new();
@@ -112,8 +112,8 @@ fn inventory(verdicts: &[Verdict]) -> Vec<Inventory> {
     let is_module = |verdict: &&Verdict| verdict.subject != WHOLE && !is_controller(&verdict.subject);
     let modules: Vec<_> = verdicts.iter().filter(is_module).collect();
     let mut states = BTreeMap::new();
-    for word in modules.iter().filter_map(|verdict| word(&verdict.state)) {
-        *states.entry(word.to_owned()).or_insert(0) += 1;
+    for state_name in modules.iter().filter_map(|verdict| state_name(&verdict.state)) {
+        *states.entry(state_name.to_owned()).or_insert(0) += 1;
     }
     let total = u32::try_from(modules.len()).unwrap_or(u32::MAX);
     let inventory = Inventory { class: "memory modules".to_owned(), total, states };
@@ -127,7 +127,7 @@ fn is_controller(subject: &str) -> bool {
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn word(state: &State) -> Option<&'static str> {
+fn state_name(state: &State) -> Option<&'static str> {
     match state {
         State::Healthy { .. } => None,
         State::Faulty(faults) if faults.iter().any(|fault| fault.reason.as_str() == "MemoryUncorrectedError") => {

@@ -41,7 +41,7 @@ fn errors_that_trickle_are_none() {
 }
 
 #[test]
-fn a_problem_is_told_in_the_same_words_while_nothing_happens() {
+fn a_problem_is_reported_with_the_same_message_while_nothing_happens() {
     let mut node = Node::new();
     node.mc("dimm1/dimm_ce_count", 500).mc("dimm0/dimm_ue_count", 2);
     let first = node.look().verdicts;
@@ -74,7 +74,7 @@ fn an_uncorrected_error_counts_at_once_and_until_the_next_boot() {
 }
 
 #[test]
-fn what_was_lost_before_the_first_look_of_a_boot_is_told() {
+fn what_was_lost_before_the_first_look_of_a_boot_is_reported() {
     let mut node = Node::new();
     node.mc("seconds_since_reset", 10_000_000).mc("dimm0/dimm_ue_count", 3).mc("dimm1/dimm_ce_count", 5000);
     let findings = node.look();

@@ -162,7 +162,7 @@ fn a_machine_check_on_a_page_that_failed_is_not_the_cpus_fault() {
 }
 
 #[test]
-fn edac_answers_for_a_machine_check_too_and_tells_where_it_was() {
+fn edac_answers_for_a_machine_check_too_and_reports_where_it_was() {
     let mut node = Node::new();
     node.look();
     node.trace(&format!("{POISON}\n{UNCORRECTED}"));

@@ -11,7 +11,7 @@ fn no_answer(node: &Node) -> PollError {
 }
 
 #[test]
-fn what_is_kept_goes_on_after_a_restart() {
+fn what_is_saved_goes_on_after_a_restart() {
     let mut node = Node::new();
     node.look();
     node.mc("dimm1/dimm_ce_count", 8).mc("dimm0/dimm_ue_count", 1);
@@ -49,7 +49,7 @@ fn modules_that_were_taken_out_are_forgotten_with_the_next_boot() {
 }
 
 #[test]
-fn it_is_kept_when_something_changed_and_only_then() {
+fn it_is_saved_when_something_changed_and_only_then() {
     let mut node = Node::new();
     assert_eq!(node.judge.save(), None, "nothing was seen yet");
     node.look();
@@ -156,11 +156,11 @@ proptest! {
             let answers = vec![("MC0".to_owned(), Ok(answer)), (WHOLE.to_owned(), Ok(whole))];
             let findings = judge.judge(Round { now, listed: Ok(vec!["MC0".to_owned(), WHOLE.to_owned()]), answers });
             for subject in ["A1", "MC0/dimm1", "Memory"] {
-                let mut told = reasons(&findings, subject);
-                prop_assert_ne!(&told[0], "absent");
-                let count = told.len();
-                told.dedup();
-                prop_assert_eq!(count, told.len());
+                let mut reported = reasons(&findings, subject);
+                prop_assert_ne!(&reported[0], "absent");
+                let count = reported.len();
+                reported.dedup();
+                prop_assert_eq!(count, reported.len());
             }
             let saved = judge.save();
             saved.into_iter().for_each(|saved| judge.load(saved));

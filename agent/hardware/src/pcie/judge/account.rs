@@ -24,12 +24,12 @@ impl PcieJudge {
                 .is_none_or(|(device, function)| function == "0" || !is_gone(&format!("{device}.0")))
         };
         let is_root = |address: &String, device: &Device| !device.above.iter().any(is_gone) && is_first(address);
-        let is_told = |address: &String, device: &Device| {
+        let is_reported = |address: &String, device: &Device| {
             if device.presence.is_listed() { device.is_known() } else { is_gone(address) && is_root(address, device) }
         };
         devices
             .iter()
-            .filter(|(address, device)| is_told(address, device))
+            .filter(|(address, device)| is_reported(address, device))
             .map(|(address, _)| address.clone())
             .collect()
     }
@@ -59,8 +59,8 @@ impl PcieJudge {
         let mut states = BTreeMap::new();
         for verdict in verdicts {
             let device = self.history.devices.get(&verdict.subject);
-            if let Some(word) = device.and_then(|device| device.word(&verdict.state)) {
-                *states.entry(word.to_owned()).or_default() += 1;
+            if let Some(state_name) = device.and_then(|device| device.state_name(&verdict.state)) {
+                *states.entry(state_name.to_owned()).or_default() += 1;
             }
         }
         Inventory { class: "PCIe devices".to_owned(), total: u32::try_from(verdicts.len()).unwrap_or(u32::MAX), states }
@@ -84,7 +84,7 @@ impl Device {
             return unknown(poll_error);
         }
         let faults = self.faults(corrected_per_hour);
-        if faults.is_empty() { State::Healthy { message: self.words() } } else { State::Faulty(faults) }
+        if faults.is_empty() { State::Healthy { message: self.message() } } else { State::Faulty(faults) }
     }
 
     fn faults(&mut self, corrected_per_hour: u32) -> Vec<Fault> {
@@ -107,13 +107,13 @@ impl Device {
         }
     }
 
-    fn words(&self) -> String {
-        let link = self.link.words().map(|words| format!(", link {words}"));
+    fn message(&self) -> String {
+        let link = self.link.message().map(|message| format!(", link {message}"));
         format!("{}{}", self.description(), link.unwrap_or_default())
     }
 
     /// For the inventory.
-    fn word(&self, state: &State) -> Option<&'static str> {
+    fn state_name(&self, state: &State) -> Option<&'static str> {
         match state {
             State::Healthy { .. } => None,
             State::Unknown { .. } => Some("not answering"),

@@ -152,7 +152,7 @@ fn what_happened_between_two_runs_is_found_after_a_restart() {
 }
 
 #[test]
-fn a_new_boot_ends_what_counters_said() {
+fn a_new_boot_ends_what_counters_reported() {
     let mut bus = Bus::new();
     bus.card().aer = fatal(0);
     bus.after(0);
@@ -167,12 +167,12 @@ fn a_new_boot_ends_what_counters_said() {
 #[test]
 fn one_burst_of_lost_transfers_is_a_drivers_probe_and_three_are_a_fault() {
     let mut bus = Bus::new();
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     for total in [0, 40, 40, 41, 42, 42] {
         bus.card().aer = nonfatal(total);
-        said.push(!reasons(&bus.after(60), CARD).is_empty());
+        reported.push(!reasons(&bus.after(60), CARD).is_empty());
     }
-    assert_eq!(said, [false, false, false, false, true, true]);
+    assert_eq!(reported, [false, false, false, false, true, true]);
     assert_eq!(reasons(&bus.after(60), CARD), ["PcieNonFatalErrorsGrowing"]);
     assert!(reasons(&bus.after(3_700), CARD).is_empty());
 }

@@ -114,7 +114,7 @@ fn a_device_that_went_between_list_and_read_is_gone() {
 }
 
 #[test]
-fn a_card_tells_of_its_link_and_the_port_above_it_does_not() {
+fn a_card_reports_its_link_and_the_port_above_it_does_not() {
     let tree = ordinary();
     tree.device(CARD, &link(("8", "16.0 GT/s PCIe"), ("16", "64.0 GT/s PCIe")));
     let reading = tree.read("0000:01:00.0");
@@ -130,7 +130,7 @@ fn a_card_tells_of_its_link_and_the_port_above_it_does_not() {
 }
 
 #[test]
-fn a_switch_tells_of_its_upper_link_and_its_lower_ports_do_not() {
+fn a_switch_reports_its_upper_link_and_its_lower_ports_do_not() {
     let tree = ordinary();
     let bridge = [&link(("4", "8.0 GT/s PCIe"), ("4", "8.0 GT/s PCIe"))[..], &[("class", "0x060400")]].concat();
     let upper = format!("{PORT}/0000:02:00.0");
@@ -160,9 +160,9 @@ fn a_device_behind_a_bridge_of_the_volume_manager_ends_at_its_own_domain() {
 
 #[test]
 fn a_device_that_sleeps_is_not_asked() {
-    for (file, word) in [("power/runtime_status", "suspended"), ("power_state", "D3cold")] {
+    for (file, text) in [("power/runtime_status", "suspended"), ("power_state", "D3cold")] {
         let tree = ordinary();
-        tree.device(CARD, &[(file, word), ("config", "\u{0}")]);
+        tree.device(CARD, &[(file, text), ("config", "\u{0}")]);
         let reading = tree.read("0000:01:00.0");
         assert!(reading.asleep && !reading.mute && reading.link.is_none(), "{file}");
     }

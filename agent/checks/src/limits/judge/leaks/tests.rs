@@ -73,7 +73,7 @@ fn the_kernels_own_memory_is_judged_by_what_there_is() {
 }
 
 #[test]
-fn what_is_kept_goes_on_where_it_was() {
+fn what_is_saved_goes_on_where_it_was() {
     let mut leaks = Leaks::default();
     hours(&mut leaks, 0..15, |hour| daemon(1, 100 + hour * 10));
     let saved = serde_json::to_value(leaks.saved()).unwrap();

@@ -19,7 +19,7 @@ fn high(before: KernelReading, reading: KernelReading) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_kernel_that_says_nothing_is_not_judged() {
+fn a_kernel_that_reports_nothing_is_not_judged() {
     assert!(of_kernel(&KernelReading::default(), Duration::ZERO, &mut Rates::default(), &settings()).is_empty());
 }
 

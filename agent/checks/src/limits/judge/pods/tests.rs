@@ -17,8 +17,8 @@ fn pods(uid: &str, oom_kills: u64) -> BTreeMap<String, Pod> {
 /// After how many minutes something is reported, of counts at minutes.
 fn replay(counts: &[(u64, u64)]) -> Vec<u64> {
     let mut known = Pods::default();
-    let told = |(minute, count): &&(u64, u64)| !known.take(&pods("u", *count), 5, &now(*minute)).is_empty();
-    counts.iter().filter(told).map(|(minute, _)| *minute).collect()
+    let reported = |(minute, count): &&(u64, u64)| !known.take(&pods("u", *count), 5, &now(*minute)).is_empty();
+    counts.iter().filter(reported).map(|(minute, _)| *minute).collect()
 }
 
 #[test]
@@ -27,12 +27,12 @@ fn old_kills_do_not_count_and_few_are_normal() {
 }
 
 #[test]
-fn five_within_an_hour_are_told_once() {
+fn five_within_an_hour_are_reported_once() {
     assert_eq!(replay(&[(0, 0), (10, 3), (20, 5), (30, 9), (40, 20)]), [20]);
 }
 
 #[test]
-fn it_is_told_daily_while_it_goes_on_and_again_after_calm() {
+fn it_is_reported_daily_while_it_goes_on_and_again_after_calm() {
     let going_on: Vec<_> = (0..200).map(|n| (n * 10, n * 2)).collect();
     assert_eq!(replay(&going_on), [30, 30 + 24 * 60]);
     assert_eq!(replay(&[(0, 0), (10, 9), (200, 9), (210, 18)]), [10, 210]);
@@ -42,13 +42,13 @@ fn it_is_told_daily_while_it_goes_on_and_again_after_calm() {
 fn a_pod_that_came_after_the_first_look_was_born_with_nothing() {
     let mut known = Pods::default();
     assert!(known.take(&BTreeMap::new(), 5, &now(0)).is_empty());
-    let told = known.take(&pods("u", 6), 5, &now(1));
-    assert_eq!(told[0].message, "pod ns/web (uid u) reached its memory limit 6 times within an hour");
-    assert_eq!(told[0].subject.as_deref(), Some("ns/web"));
+    let reported = known.take(&pods("u", 6), 5, &now(1));
+    assert_eq!(reported[0].message, "pod ns/web (uid u) reached its memory limit 6 times within an hour");
+    assert_eq!(reported[0].subject.as_deref(), Some("ns/web"));
 }
 
 #[test]
-fn what_is_kept_tells_nothing_twice() {
+fn what_is_saved_reports_nothing_twice() {
     let mut known = Pods::default();
     known.take(&pods("u", 0), 5, &now(0));
     assert_eq!(known.take(&pods("u", 6), 5, &now(1)).len(), 1);

@@ -21,7 +21,7 @@ fn blocked(pids: std::ops::Range<u32>, ticks: u64) -> Vec<Blocked> {
 fn replay(looks: Vec<Scan>) -> Vec<Vec<(String, String)>> {
     let mut tasks = Tasks::default();
     let settings = LimitsSettings::default();
-    let told = |scan: Scan| {
+    let problems = |scan: Scan| {
         tasks.take(&scan, &settings);
         let verdicts = tasks.verdicts().into_iter();
         let fault = |verdict: Verdict| match verdict.state {
@@ -30,7 +30,7 @@ fn replay(looks: Vec<Scan>) -> Vec<Vec<(String, String)>> {
         };
         verdicts.filter_map(fault).collect()
     };
-    looks.into_iter().map(told).collect()
+    looks.into_iter().map(problems).collect()
 }
 
 fn with_zombies(zombies: Vec<Zombie>) -> Scan {
@@ -44,9 +44,9 @@ fn with_blocked(blocked: Vec<Blocked>) -> Scan {
 #[test]
 fn zombies_that_stay_are_their_parents_problem_until_few_are_left() {
     let of_java = |count| with_zombies(zombies("java", 0..count));
-    let told = replay(vec![of_java(120), of_java(120), of_java(60), of_java(49), of_java(60)]);
+    let problems = replay(vec![of_java(120), of_java(120), of_java(60), of_java(49), of_java(60)]);
     let java = vec![("ZombieTasks".to_owned(), "java".to_owned())];
-    assert_eq!(told, [vec![], java.clone(), java, vec![], vec![]]);
+    assert_eq!(problems, [vec![], java.clone(), java, vec![], vec![]]);
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn tasks_that_use_a_cpu_now_and_then_are_not_stuck() {
 #[test]
 fn tasks_that_never_move_are_stuck_until_few_are_left() {
     let looks = [20, 20, 9, 5, 4].map(|count| with_blocked(blocked(0..count, 3))).to_vec();
-    let told: Vec<bool> = replay(looks).iter().map(|told| !told.is_empty()).collect();
-    assert_eq!(told, [false, true, true, true, false]);
+    let problems: Vec<bool> = replay(looks).iter().map(|problems| !problems.is_empty()).collect();
+    assert_eq!(problems, [false, true, true, true, false]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn what_waits_is_named() {
 }
 
 #[test]
-fn what_was_told_holds_until_two_further_looks() {
+fn what_was_reported_holds_until_two_further_looks() {
     let mut tasks = Tasks::default();
     let settings = LimitsSettings::default();
     for _ in 0..2 {

@@ -9,7 +9,7 @@ fn all_mounts_of_a_silent_server_hang_and_the_server_is_named_once() {
     let rows = ["/home", "/srv"].map(|point| remote(point, Kind::Server, "filer:/x", "nfs:filer")).to_vec();
     let mut node = node(rows);
     let verdicts = node.verdicts();
-    assert_eq!((told(&verdicts).len(), verdicts.len()), (0, 2), "healthy, by name: {verdicts:?}");
+    assert_eq!((reported(&verdicts).len(), verdicts.len()), (0, 2), "healthy, by name: {verdicts:?}");
     node.is("nfs:filer", no_answer(SILENT));
     let verdicts = node.verdicts();
     let expected = [
@@ -17,14 +17,14 @@ fn all_mounts_of_a_silent_server_hang_and_the_server_is_named_once() {
         is("MountHung", "MountNotAnswering", "/srv"),
         is("VolumeUnhealthy", "NfsServerNotResponding", "filer"),
     ];
-    assert_eq!(told(&verdicts), expected.concat());
+    assert_eq!(reported(&verdicts), expected.concat());
     assert_eq!(fault(&verdicts, "MountHung").message, "filer:/x (nfs4): no answer within 10 s");
     assert_eq!(
         fault(&verdicts, "VolumeUnhealthy").message,
         format!("{SILENT}; 2 filesystem(s) of it are mounted here")
     );
     node.is("nfs:filer", Ok(json!({})));
-    assert_eq!(node.told(), []);
+    assert_eq!(node.reported(), []);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_server_of_volumes_is_named_and_the_volumes_are_not() {
     let mut node = node(vec![remote(pod, Kind::Server, "filer:/x", "nfs:filer")]);
     assert_eq!(node.verdicts(), [], "there are many, and they come and go");
     node.is("nfs:filer", no_answer(SILENT));
-    assert_eq!(node.told(), is("VolumeUnhealthy", "NfsServerNotResponding", "filer"));
+    assert_eq!(node.reported(), is("VolumeUnhealthy", "NfsServerNotResponding", "filer"));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_volume_of_a_program_is_a_volume() {
     let pod = "/var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/a/mount";
     let mut node = node(vec![remote(pod, Kind::Fuse, "bucket", pod)]);
     node.is(pod, no_answer(SILENT));
-    assert_eq!(node.told(), is("VolumeUnhealthy", "MountNotAnswering", pod));
+    assert_eq!(node.reported(), is("VolumeUnhealthy", "MountNotAnswering", pod));
 }
 
 #[test]
@@ -49,24 +49,24 @@ fn who_was_not_asked_does_not_hang() {
     let mut node = node(vec![remote("/home", Kind::Server, "filer:/x", "nfs:filer")]);
     node.verdicts();
     node.is("nfs:filer", not_asked("the readers of 2 others are stuck in the kernel"));
-    assert_eq!(node.told(), is("MountHung", "DeviceNotAnswering", "/home"));
+    assert_eq!(node.reported(), is("MountHung", "DeviceNotAnswering", "/home"));
     node.is("nfs:filer", no_answer("its reader, pid 77, is stuck in the kernel"));
-    assert_eq!(node.told()[0].1, "MountNotAnswering");
+    assert_eq!(node.reported()[0].1, "MountNotAnswering");
 }
 
 #[test]
-fn a_mount_that_only_fails_is_told_and_one_that_is_none_of_ours_is_not() {
+fn a_mount_that_only_fails_is_reported_and_one_that_is_none_of_ours_is_not() {
     let row = remote("/mnt", Kind::Fuse, "me@host:", "/mnt");
     let mut node = node(vec![row.clone()]);
-    for (code, is_told) in [
+    for (code, is_reported) in [
         (nix::libc::ENOTCONN, true),
         (nix::libc::ESTALE, true),
         (nix::libc::EACCES, false),
         (nix::libc::EPERM, false),
         (-7, false),
     ] {
-        node.says(&row, Said::Failed(code));
-        let expected = if is_told { is("MountHung", "MountUnusable", "/mnt") } else { Vec::new() };
-        assert_eq!(node.told(), expected, "{code}");
+        node.reports(&row, StatfsResult::Failed(code));
+        let expected = if is_reported { is("MountHung", "MountUnusable", "/mnt") } else { Vec::new() };
+        assert_eq!(node.reported(), expected, "{code}");
     }
 }

@@ -101,15 +101,15 @@ fn other_numbers_in_the_upper_bytes_are_not_counted() {
 #[test]
 fn crc_errors_are_an_event_not_a_problem() {
     let mut bench = Bench::new();
-    let mut told = |raw| {
+    let mut reported = |raw| {
         let reading = disk(&[attribute(199, 200, 0, raw)]);
         let findings = bench.round(vec![("sda", super::reading(Health::Ata(reading)))]);
         assert_eq!(reasons(&findings.verdicts[0].state), [""; 0]);
         findings.happenings.into_iter().map(|happened| happened.message).collect::<Vec<_>>()
     };
-    assert_eq!(told(50), [""; 0]);
-    assert_eq!(told(53), ["3 more damaged transfers, 53 in all"]);
-    assert_eq!(told(53), [""; 0]);
+    assert_eq!(reported(50), [""; 0]);
+    assert_eq!(reported(53), ["3 more damaged transfers, 53 in all"]);
+    assert_eq!(reported(53), [""; 0]);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_disk_without_smart_is_healthy_by_what_is_known() {
 }
 
 #[test]
-fn garbage_is_unknown_and_denial_says_so() {
+fn garbage_is_unknown_and_denial_is_reported() {
     let mut bench = Bench::new();
     let garbage = AtaReading { attributes: Part::Unreadable("checksum".to_owned()), ..disk(&[]) };
     assert_eq!(state(&mut bench, garbage), ["? DeviceUnreadable"]);

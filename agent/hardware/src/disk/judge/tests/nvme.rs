@@ -99,36 +99,36 @@ fn an_unreadable_health_log_is_no_verdict_and_no_evidence() {
 #[test]
 fn only_new_errors_that_are_the_devices_are_events() {
     let mut bench = Bench::new();
-    let mut told = |counts: &[(u64, u16)]| {
+    let mut reported = |counts: &[(u64, u16)]| {
         let entry = |&(count, status): &(u64, u16)| ErrorEntry { count, status, lba: 8, namespace: 1 };
         let errors = Part::Read(counts.iter().map(entry).collect());
         let findings = bench.round(vec![("nvme0", reading(Health::Nvme(NvmeReading { errors, ..healthy_nvme() })))]);
         findings.happenings.into_iter().map(|happened| happened.message).collect::<Vec<_>>()
     };
-    assert_eq!(told(&[(3, 0x281)]), [""; 0]);
-    assert_eq!(told(&[(4, 0x002), (3, 0x281)]), [""; 0]);
-    let new = told(&[(6, 0x281), (5, 0x280), (4, 0x002), (3, 0x281)]);
+    assert_eq!(reported(&[(3, 0x281)]), [""; 0]);
+    assert_eq!(reported(&[(4, 0x002), (3, 0x281)]), [""; 0]);
+    let new = reported(&[(6, 0x281), (5, 0x280), (4, 0x002), (3, 0x281)]);
     assert_eq!(new, ["2 new errors of the device in its log, the newest: status 0x281 at block 8 of namespace 1"]);
-    assert_eq!(told(&[(6, 0x281)]), [""; 0]);
+    assert_eq!(reported(&[(6, 0x281)]), [""; 0]);
     // The log was restarted: a baseline again.
-    assert_eq!(told(&[(1, 0x281)]), [""; 0]);
-    assert_eq!(told(&[(2, 0x281)]).len(), 1);
+    assert_eq!(reported(&[(1, 0x281)]), [""; 0]);
+    assert_eq!(reported(&[(2, 0x281)]).len(), 1);
 }
 
 #[test]
 fn an_empty_error_log_of_a_controller_that_has_errors_is_no_new_beginning() {
     let mut bench = Bench::new();
-    let mut told = |entries: u64, count: Option<u64>| {
+    let mut reported = |entries: u64, count: Option<u64>| {
         let Health::Nvme(healthy) = nvme_with(|health| health.error_entries = entries) else { unreachable!() };
         let entry = |count| ErrorEntry { count, status: 0x281, lba: 8, namespace: 1 };
         let reading_now = NvmeReading { errors: Part::Read(count.map(entry).into_iter().collect()), ..healthy };
         bench.round(vec![("nvme0", reading(Health::Nvme(reading_now)))]).happenings.len()
     };
-    assert_eq!(told(7, None), 0);
-    assert_eq!(told(7, Some(7)), 0, "the first sight is the baseline");
-    assert_eq!(told(7, None), 0);
-    assert_eq!(told(7, Some(7)), 0, "reported before");
-    assert_eq!(told(8, Some(8)), 1);
+    assert_eq!(reported(7, None), 0);
+    assert_eq!(reported(7, Some(7)), 0, "the first sight is the baseline");
+    assert_eq!(reported(7, None), 0);
+    assert_eq!(reported(7, Some(7)), 0, "reported before");
+    assert_eq!(reported(8, Some(8)), 1);
 }
 
 #[test]

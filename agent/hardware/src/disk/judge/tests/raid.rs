@@ -2,8 +2,8 @@ use super::*;
 use crate::disk::reading::{ArrayReading, MapPath, MapReading};
 
 fn array(state: &str, missing: Option<u32>, action: &str) -> Health {
-    let words = |word: &str| word.to_owned();
-    Health::Array(ArrayReading { state: words(state), level: words("raid5"), disks: 3, missing, action: words(action) })
+    let notes = |name: &str| name.to_owned();
+    Health::Array(ArrayReading { state: notes(state), level: notes("raid5"), disks: 3, missing, action: notes(action) })
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn an_array_is_degraded_until_it_is_rebuilt() {
 }
 
 #[test]
-fn a_whole_array_is_the_evidence_that_what_the_kernel_log_said_is_over() {
+fn a_whole_array_is_the_evidence_that_what_the_kernel_log_reported_is_over() {
     let mut bench = Bench::new();
     let degraded = bench.round(vec![("md0", reading_of("", array("active", Some(1), "recover")))]);
     assert_eq!(degraded.ended, []);

@@ -25,13 +25,13 @@ fn a_predicted_failure_counts_by_page_or_by_sense_but_not_as_a_test() {
     let code = |code, qualifier| Predicted { code, qualifier };
     let by_page = ScsiReading { predicted: Part::Read(code(0x5d, 0x32)), ..disk() };
     assert_eq!(state(&mut bench, by_page), ["SmartPrefail"]);
-    assert_eq!(state(&mut bench, ScsiReading { said: Some(code(0x5d, 0x00)), ..disk() }), ["SmartPrefail"]);
-    assert_eq!(state(&mut bench, ScsiReading { said: Some(code(0x5d, 0xff)), ..disk() }), [""; 0]);
-    assert_eq!(state(&mut bench, ScsiReading { said: Some(code(0x29, 0x00)), ..disk() }), [""; 0]);
+    assert_eq!(state(&mut bench, ScsiReading { sense: Some(code(0x5d, 0x00)), ..disk() }), ["SmartPrefail"]);
+    assert_eq!(state(&mut bench, ScsiReading { sense: Some(code(0x5d, 0xff)), ..disk() }), [""; 0]);
+    assert_eq!(state(&mut bench, ScsiReading { sense: Some(code(0x29, 0x00)), ..disk() }), [""; 0]);
 }
 
 #[test]
-fn heat_is_by_the_disks_limit_or_word() {
+fn heat_is_by_the_disks_limit_or_sense_data() {
     let mut bench = Bench::new();
     let at = |celsius| {
         let temperature = Temperature { celsius: Some(celsius), limit_celsius: Some(60) };
@@ -39,8 +39,8 @@ fn heat_is_by_the_disks_limit_or_word() {
     };
     let found: Vec<_> = [59, 60, 56, 55, 54, 56].map(at).map(|reading| state(&mut bench, reading).len()).to_vec();
     assert_eq!(found, [0, 1, 1, 1, 0, 0]);
-    let says = ScsiReading { said: Some(Predicted { code: 0x0b, qualifier: 0x01 }), ..disk() };
-    assert_eq!(state(&mut bench, says), ["DiskOverheating"]);
+    let reports = ScsiReading { sense: Some(Predicted { code: 0x0b, qualifier: 0x01 }), ..disk() };
+    assert_eq!(state(&mut bench, reports), ["DiskOverheating"]);
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn a_page_that_cannot_be_read_ends_no_fault_that_it_carried() {
     let partly = ScsiReading { predicted: Part::Unreadable(lost()), uncorrected_errors: Part::Read(4), ..disk() };
     assert_eq!(state(&mut bench, partly), ["MediaErrorsGrowing", "SmartPrefail"]);
     // Another fault beside pages that cannot be read ends none of them either.
-    let said = Some(Predicted { code: 0x5d, qualifier: 0x10 });
-    let blind = ScsiReading { said, pages: Part::Denied(lost()), ..ScsiReading::default() };
+    let sense = Some(Predicted { code: 0x5d, qualifier: 0x10 });
+    let blind = ScsiReading { sense, pages: Part::Denied(lost()), ..ScsiReading::default() };
     assert_eq!(state(&mut bench, blind), ["SmartPrefail", "MediaErrorsGrowing"]);
     let counted = ScsiReading { uncorrected_errors: Part::Denied(lost()), ..disk() };
     assert_eq!(state(&mut bench, counted), ["MediaErrorsGrowing"]);

@@ -61,7 +61,7 @@ fn a_counter_of_128_bits_is_cut_not_wrapped() {
 }
 
 #[test]
-fn identify_tells_limits_and_whether_there_are_self_tests() {
+fn identify_reports_limits_and_whether_there_are_self_tests() {
     let mut page = [0; 4096];
     page[256] = 1 << 4;
     page[262] = 63;
@@ -82,7 +82,7 @@ fn error(count: u64, status: u16) -> [u8; ERROR_BYTES] {
 }
 
 #[test]
-fn errors_of_the_asker_are_told_from_those_of_the_device() {
+fn errors_of_the_asker_are_distinguished_from_those_of_the_device() {
     let bytes = [error(9, 0x281), error(8, 0x002), error(0, 0x281), error(7, 0x285)].concat();
     let entries = errors(&bytes);
     assert_eq!(entries[0], ErrorEntry { count: 9, status: 0x281, lba: 99, namespace: 1 });

@@ -13,7 +13,7 @@ fn errors_are_judged_by_their_rate_and_not_by_what_was_counted_before() {
     assert!(is_healthy(&fabric.after(10)));
     set(&mut fabric, "symbol_error", 40_120);
     let findings = fabric.after(10);
-    assert_eq!(said(&findings, PORT), ["FabricSymbolErrors"]);
+    assert_eq!(reported(&findings, PORT), ["FabricSymbolErrors"]);
     assert_eq!(message(&findings), "within an hour, or more: symbol_error 100");
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
     assert!(is_healthy(&fabric.during(4_000)));
@@ -29,7 +29,7 @@ fn all_counters_of_a_reason_are_one_fault() {
     set(&mut fabric, "link_error_recovery", 13);
     set(&mut fabric, "local_link_integrity_errors", 3);
     let findings = fabric.after(10);
-    assert_eq!(said(&findings, PORT), ["FabricLinkErrors"]);
+    assert_eq!(reported(&findings, PORT), ["FabricLinkErrors"]);
     assert_eq!(message(&findings), "within an hour, or more: link_error_recovery 10, local_link_integrity_errors 2");
 }
 
@@ -52,7 +52,7 @@ fn full(fabric: &mut Fabric, symbol_errors: u64, damaged: u64) -> Vec<String> {
 }
 
 #[test]
-fn a_counter_that_stops_at_its_limit_while_others_grow_is_told_once() {
+fn a_counter_that_stops_at_its_limit_while_others_grow_is_reported_once() {
     let mut fabric = Fabric::ordinary();
     for (symbol_errors, damaged) in [(65_530, 0), (65_535, 1), (65_535, 1), (65_535, 2)] {
         assert_eq!(full(&mut fabric, symbol_errors, damaged), [""; 0]);
@@ -90,10 +90,10 @@ fn three_downs_within_half_a_day_are_flapping() {
     assert!(is_healthy(&fabric.after(3_600)));
     set(&mut fabric, "link_downed", 8);
     let findings = fabric.after(3_600);
-    assert_eq!(said(&findings, PORT), ["FabricPortFlapping"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortFlapping"]);
     assert_eq!(message(&findings), "went down 3 times within 12 hours");
     fabric.restart();
-    assert_eq!(said(&fabric.after(36_000), PORT), ["FabricPortFlapping"]);
+    assert_eq!(reported(&fabric.after(36_000), PORT), ["FabricPortFlapping"]);
     assert!(is_healthy(&fabric.after(4 * 3_600)));
 }
 
@@ -105,7 +105,7 @@ fn the_interfaces_count_goes_before_the_cards() {
     set(&mut fabric, "link_downed", 9);
     assert!(is_healthy(&fabric.after(10)));
     fabric.interface().carrier_downs = Some(10);
-    assert_eq!(said(&fabric.set(1, 3).after(10), PORT), ["FabricPortFlapping"]);
+    assert_eq!(reported(&fabric.set(1, 3).after(10), PORT), ["FabricPortFlapping"]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_carrier_that_no_poll_saw_go_was_a_change_of_settings() {
         fabric.set(1, 3).after(10);
         fabric.set(4, 5);
     }
-    assert_eq!(said(&fabric.after(10), PORT), ["FabricPortFlapping"]);
+    assert_eq!(reported(&fabric.after(10), PORT), ["FabricPortFlapping"]);
 }
 
 #[test]
@@ -162,5 +162,5 @@ fn a_card_whose_count_is_full_is_counted_by_what_is_seen() {
         assert!(is_healthy(&fabric.set(4, 5).after(30)));
     }
     fabric.set(1, 2).after(30);
-    assert_eq!(said(&fabric.set(4, 5).after(30), PORT), ["FabricPortFlapping"]);
+    assert_eq!(reported(&fabric.set(4, 5).after(30), PORT), ["FabricPortFlapping"]);
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::{NoAnswer, Reader, fabric::reader::tests as sysfs};
 
 #[test]
-fn without_cards_nothing_is_said_unless_ports_are_expected() {
+fn without_cards_nothing_is_reported_unless_ports_are_expected() {
     let gone = || Err(PollError::Read(ReadError::Gone { what: "/sys/class/infiniband".to_owned() }));
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
@@ -15,7 +15,7 @@ fn without_cards_nothing_is_said_unless_ports_are_expected() {
         fabric.secs += 10;
         findings = fabric.judge.judge(Round { now: fabric.now(), listed: gone(), answers: Vec::new() });
     }
-    assert_eq!(said(&findings, PORT), ["FabricPortMissing"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortMissing"]);
 }
 
 #[test]
@@ -27,10 +27,10 @@ fn no_answer_and_garbage_are_unknown() {
     for (bad, word) in [(Err(one), "DeviceNotAnswering"), (Ok(serde_json::json!({"state": -1})), "DeviceUnreadable")] {
         let answers = vec![(PORT.to_owned(), bad)];
         let findings = fabric.judge.judge(Round { now: now.clone(), listed: Ok(vec![PORT.to_owned()]), answers });
-        assert_eq!(said(&findings, PORT), [format!("Unknown: {word}")]);
+        assert_eq!(reported(&findings, PORT), [format!("Unknown: {word}")]);
     }
     let findings = fabric.judge.judge(Round { now, listed: Err(all), answers: Vec::new() });
-    assert_eq!(said(&findings, PORT), ["Unknown: DeviceNotAnswering"]);
+    assert_eq!(reported(&findings, PORT), ["Unknown: DeviceNotAnswering"]);
     assert!(is_healthy(&fabric.after(10)));
 }
 
@@ -50,7 +50,7 @@ fn nothing_is_saved_again_while_nothing_happens() {
 }
 
 #[test]
-fn what_another_version_kept_is_forgotten() {
+fn what_another_version_saved_is_forgotten() {
     let mut fabric = Fabric::ordinary();
     for saved in [Value::Null, serde_json::json!([1]), serde_json::json!({"ports": {"x": 1}})] {
         fabric.judge.load(saved);
@@ -74,13 +74,13 @@ fn a_port_that_goes_down_in_sysfs_becomes_a_verdict_and_then_its_card_goes() {
         }
         findings
     };
-    assert_eq!(said(&during(10), PORT), ["healthy: 400 Gb/sec (4X NDR), card 0000:18:00.0"]);
+    assert_eq!(reported(&during(10), PORT), ["healthy: 400 Gb/sec (4X NDR), card 0000:18:00.0"]);
     tree.port(PORT, &[("state", "1: DOWN"), ("phys_state", "2: Polling"), ("rate", "2.5 Gb/sec (1X SDR)")]);
     let findings = during(260);
-    assert_eq!(said(&findings, PORT), ["FabricPortDown"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
     assert_eq!(message(&findings), "down (polling: no partner), card 0000:18:00.0");
     tree.remove("mlx5_0");
-    assert_eq!(said(&during(260), PORT), ["FabricPortMissing"]);
+    assert_eq!(reported(&during(260), PORT), ["FabricPortMissing"]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
         let mut fabric = Fabric::ordinary();
         let before = fabric.after(0);
         let findings = fabric.judge.judge(Round { now: fabric.now(), listed: Err(error), answers: Vec::new() });
-        assert_eq!(said(&findings, PORT), [format!("Unknown: {reason}")]);
+        assert_eq!(reported(&findings, PORT), [format!("Unknown: {reason}")]);
         assert_eq!(findings.inventory[0].total, before.inventory[0].total);
         assert!(is_healthy(&fabric.after(10)));
     }

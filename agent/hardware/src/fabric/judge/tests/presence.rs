@@ -7,7 +7,7 @@ fn a_port_that_is_not_shown_any_more_is_missing() {
     let port = fabric.ports.remove(PORT).unwrap();
     assert_eq!(fabric.during(240).verdicts, []);
     let findings = fabric.during(10);
-    assert_eq!(said(&findings, PORT), ["FabricPortMissing"]);
+    assert_eq!(reported(&findings, PORT), ["FabricPortMissing"]);
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("missing".to_owned(), 1)]));
     fabric.ports.insert(PORT.to_owned(), port);
     fabric.during(60);
@@ -28,7 +28,7 @@ fn a_renamed_port_is_not_missing_and_its_neighbour_is_no_excuse() {
     let findings = fabric.during(600);
     assert!(findings.verdicts.iter().all(|verdict| verdict.subject != PORT));
     fabric.ports.remove("ibp24s0/1");
-    assert_eq!(said(&fabric.during(600), "ibp24s0/1"), ["FabricPortMissing"]);
+    assert_eq!(reported(&fabric.during(600), "ibp24s0/1"), ["FabricPortMissing"]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn ports_that_are_bonded_are_merged_and_not_missing() {
     let findings = fabric.during(600);
     let subjects: Vec<_> = findings.verdicts.iter().map(|verdict| verdict.subject.as_str()).collect();
     assert_eq!(subjects, ["mlx5_2/1", "mlx5_bond_0/1"], "another card is missing all the same");
-    assert_eq!(said(&findings, "mlx5_2/1"), ["FabricPortMissing"]);
+    assert_eq!(reported(&findings, "mlx5_2/1"), ["FabricPortMissing"]);
     // The bond is dissolved; of its two ports only the second stays.
     fabric.ports = BTreeMap::from([("mlx5_1/1".to_owned(), second)]);
     let findings = fabric.during(600);

@@ -23,7 +23,7 @@ fn without_a_list_all_are_unknown_and_counted_until_there_is_one() {
 }
 
 #[test]
-fn what_a_silent_gpu_had_is_said_beside_its_xid() {
+fn what_a_gpu_that_does_not_answer_had_is_reported_beside_its_xid() {
     let mut bench = bench();
     bench.set(ONE, |gpu| gpu.remap = Some(Remap { failed: true, ..Remap::default() }));
     bench.round();

@@ -96,7 +96,7 @@ fn an_idle_gpu_and_the_switch_on_its_card_are_slow_without_a_fault() {
 }
 
 #[test]
-fn a_link_that_says_nothing_is_not_judged() {
+fn a_link_that_reports_nothing_is_not_judged() {
     let mut bus = Bus::new();
     for link in
         [link(lanes(0, 0)), None, Some(Link { now: lanes(4, 8_000), device: lanes(0, 0), port: lanes(16, 32_000) })]

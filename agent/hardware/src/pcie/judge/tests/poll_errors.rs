@@ -38,7 +38,7 @@ fn no_answer_is_unknown_for_the_one_or_for_all() {
 }
 
 #[test]
-fn without_a_bus_nothing_is_said() {
+fn without_a_bus_nothing_is_reported() {
     let mut bus = Bus::new();
     bus.after(0);
     let gone = Err(PollError::Read(ReadError::Gone { what: "/sys/bus/pci/devices".to_owned() }));
@@ -75,7 +75,7 @@ fn nothing_is_saved_again_while_nothing_happens() {
 }
 
 #[test]
-fn what_another_version_kept_is_forgotten() {
+fn what_another_version_saved_is_forgotten() {
     let mut bus = Bus::new();
     for saved in [Value::Null, serde_json::json!([1]), serde_json::json!({"devices": {"x": 1}})] {
         bus.judge.load(saved);

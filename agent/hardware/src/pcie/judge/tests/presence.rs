@@ -67,8 +67,9 @@ fn what_leaves_through_its_slot_is_an_event() {
     bus.devices.get_mut(PORT).unwrap().slots = vec![slot];
     assert!(bus.after(60).happenings.is_empty());
     let findings = bus.after(120);
-    let told: Vec<_> = findings.happenings.iter().map(|told| (told.reason.as_str(), told.subject.as_deref())).collect();
-    assert_eq!(told, [("PcieDeviceRemoved", Some(CARD))]);
+    let reported: Vec<_> =
+        findings.happenings.iter().map(|reported| (reported.reason.as_str(), reported.subject.as_deref())).collect();
+    assert_eq!(reported, [("PcieDeviceRemoved", Some(CARD))]);
     assert_eq!((findings.verdicts.len(), findings.inventory[0].total), (1, 1));
     assert!(bus.after(60).happenings.is_empty());
 }

@@ -21,19 +21,19 @@ pub enum Ending {
 
 /// What a program reports of what it looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
-    Well,
+pub enum PluginStatus {
+    Ok,
     /// Nagios' warning: less than what it is called when it is critical.
     Warning,
-    Bad,
+    Problem,
     Unknown,
 }
 
 /// A run's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    pub word: Word,
-    /// Why the state is unknown; only with [`Word::Unknown`].
+pub struct RunResult {
+    pub status: PluginStatus,
+    /// Why the state is unknown; only with [`PluginStatus::Unknown`].
     pub why: Option<Name>,
     /// One line for people, never empty.
     pub message: String,
@@ -48,16 +48,16 @@ const SAYS_UNKNOWN: &str = "PluginSaysUnknown";
 
 /// What `ending` means, with `output` cut to `limit_bytes`.
 #[must_use]
-pub fn judge(protocol: Protocol, ending: &Ending, output: &[u8], limit_bytes: usize) -> Said {
+pub fn judge(protocol: Protocol, ending: &Ending, output: &[u8], limit_bytes: usize) -> RunResult {
     let message = message(protocol, output, limit_bytes);
     let unknown = |why, cause: String| {
         let message = if message.is_empty() { cause } else { format!("{cause}; it said: {message}") };
-        Said { word: Word::Unknown, why: Some(Name::fixed(why)), message }
+        RunResult { status: PluginStatus::Unknown, why: Some(Name::fixed(why)), message }
     };
     match ending {
-        Ending::Exited(status) => match word(protocol, *status) {
-            Word::Unknown => unknown(SAYS_UNKNOWN, format!("exit status {status}")),
-            word => Said { word, why: None, message: spoken(message, *status) },
+        Ending::Exited(exit_status) => match plugin_status(protocol, *exit_status) {
+            PluginStatus::Unknown => unknown(SAYS_UNKNOWN, format!("exit status {exit_status}")),
+            status => RunResult { status, why: None, message: message_or_status(message, *exit_status) },
         },
         Ending::Signalled(signal) => unknown(KILLED, format!("ended by signal {signal}")),
         Ending::TimedOut => unknown(TIMED_OUT, "took too long and was killed".to_owned()),
@@ -67,17 +67,17 @@ pub fn judge(protocol: Protocol, ending: &Ending, output: &[u8], limit_bytes: us
     }
 }
 
-fn word(protocol: Protocol, status: i32) -> Word {
-    match (protocol, status) {
-        (_, 0) => Word::Well,
-        (Protocol::Npd, 1) | (Protocol::Nagios, 2) => Word::Bad,
-        (Protocol::Nagios, 1) => Word::Warning,
-        _ => Word::Unknown,
+fn plugin_status(protocol: Protocol, exit_status: i32) -> PluginStatus {
+    match (protocol, exit_status) {
+        (_, 0) => PluginStatus::Ok,
+        (Protocol::Npd, 1) | (Protocol::Nagios, 2) => PluginStatus::Problem,
+        (Protocol::Nagios, 1) => PluginStatus::Warning,
+        _ => PluginStatus::Unknown,
     }
 }
 
-fn spoken(message: String, status: i32) -> String {
-    if message.is_empty() { format!("exit status {status}, without a word") } else { message }
+fn message_or_status(message: String, exit_status: i32) -> String {
+    if message.is_empty() { format!("exit status {exit_status}, without a word") } else { message }
 }
 
 /// The message in the output: all of it, or Nagios' first line without its figures.
@@ -97,51 +97,51 @@ fn message(protocol: Protocol, output: &[u8], limit_bytes: usize) -> String {
 mod tests {
     use super::*;
 
-    fn said(protocol: Protocol, status: i32, output: &str) -> (Word, String) {
-        let said = judge(protocol, &Ending::Exited(status), output.as_bytes(), 80);
-        (said.word, said.message)
+    fn result(protocol: Protocol, exit_status: i32, output: &str) -> (PluginStatus, String) {
+        let result = judge(protocol, &Ending::Exited(exit_status), output.as_bytes(), 80);
+        (result.status, result.message)
     }
 
     #[test]
-    fn exit_statuses_mean_what_their_protocol_says() {
-        for (protocol, status, word) in [
-            (Protocol::Npd, 0, Word::Well),
-            (Protocol::Npd, 1, Word::Bad),
-            (Protocol::Npd, 2, Word::Unknown),
-            (Protocol::Npd, 255, Word::Unknown),
-            (Protocol::Nagios, 0, Word::Well),
-            (Protocol::Nagios, 1, Word::Warning),
-            (Protocol::Nagios, 2, Word::Bad),
-            (Protocol::Nagios, 3, Word::Unknown),
-            (Protocol::Nagios, 127, Word::Unknown),
+    fn exit_statuses_mean_what_their_protocol_defines() {
+        for (protocol, exit_status, status) in [
+            (Protocol::Npd, 0, PluginStatus::Ok),
+            (Protocol::Npd, 1, PluginStatus::Problem),
+            (Protocol::Npd, 2, PluginStatus::Unknown),
+            (Protocol::Npd, 255, PluginStatus::Unknown),
+            (Protocol::Nagios, 0, PluginStatus::Ok),
+            (Protocol::Nagios, 1, PluginStatus::Warning),
+            (Protocol::Nagios, 2, PluginStatus::Problem),
+            (Protocol::Nagios, 3, PluginStatus::Unknown),
+            (Protocol::Nagios, 127, PluginStatus::Unknown),
         ] {
-            assert_eq!(said(protocol, status, "x").0, word, "{protocol:?} {status}");
+            assert_eq!(result(protocol, exit_status, "x").0, status, "{protocol:?} {exit_status}");
         }
     }
 
     #[test]
     fn nagios_figures_are_no_message() {
         let output = "DISK CRITICAL - free space: / 2% |/=98%;80;90\nlong text | more";
-        assert_eq!(said(Protocol::Nagios, 2, output).1, "DISK CRITICAL - free space: / 2%");
-        assert!(said(Protocol::Npd, 1, output).1.contains("/=98%"), "Node Problem Detector's is all of it");
+        assert_eq!(result(Protocol::Nagios, 2, output).1, "DISK CRITICAL - free space: / 2%");
+        assert!(result(Protocol::Npd, 1, output).1.contains("/=98%"), "Node Problem Detector's is all of it");
     }
 
     #[test]
     fn a_message_is_cut_between_characters_and_shows_no_control_character() {
         let long = "ä".repeat(60);
-        assert_eq!(said(Protocol::Npd, 0, &long).1, "ä".repeat(40));
-        assert_eq!(said(Protocol::Npd, 0, &format!("x{long}")).1.len(), 79);
-        let said = judge(Protocol::Npd, &Ending::Exited(1), b" \x1b[31mred\0 \xff\xfe end\n\n", 80);
-        assert!(!said.message.chars().any(char::is_control), "{said:?}");
-        assert!(said.message.ends_with("end"), "{said:?}");
+        assert_eq!(result(Protocol::Npd, 0, &long).1, "ä".repeat(40));
+        assert_eq!(result(Protocol::Npd, 0, &format!("x{long}")).1.len(), 79);
+        let result = judge(Protocol::Npd, &Ending::Exited(1), b" \x1b[31mred\0 \xff\xfe end\n\n", 80);
+        assert!(!result.message.chars().any(char::is_control), "{result:?}");
+        assert!(result.message.ends_with("end"), "{result:?}");
     }
 
     #[test]
-    fn what_could_not_be_asked_is_unknown_and_says_why() {
+    fn what_could_not_be_asked_is_unknown_and_reports_why() {
         let of = |ending: Ending, output: &str| judge(Protocol::Npd, &ending, output.as_bytes(), 80);
         let late = of(Ending::TimedOut, "halfway");
         assert_eq!(late.message, "took too long and was killed; it said: halfway");
-        assert_eq!((late.word, late.why.unwrap().as_str()), (Word::Unknown, "PluginTimedOut"));
+        assert_eq!((late.status, late.why.unwrap().as_str()), (PluginStatus::Unknown, "PluginTimedOut"));
         assert_eq!(of(Ending::Signalled(11), "").message, "ended by signal 11");
         assert_eq!(of(Ending::Exited(2), "").message, "exit status 2");
         assert_eq!(of(Ending::Exited(1), "").message, "exit status 1, without a word");
@@ -151,11 +151,11 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_output_breaks_it(output in proptest::collection::vec(proptest::num::u8::ANY, 0..300), limit in 0_usize..100, status in 0..4) {
+        fn no_output_breaks_it(output in proptest::collection::vec(proptest::num::u8::ANY, 0..300), limit in 0_usize..100, exit_status in 0..4) {
             for protocol in [Protocol::Npd, Protocol::Nagios] {
-                let said = judge(protocol, &Ending::Exited(status), &output, limit);
-                proptest::prop_assert!(!said.message.is_empty());
-                proptest::prop_assert!(said.message.len() <= limit.max(24) + 40);
+                let result = judge(protocol, &Ending::Exited(exit_status), &output, limit);
+                proptest::prop_assert!(!result.message.is_empty());
+                proptest::prop_assert!(result.message.len() <= limit.max(24) + 40);
             }
         }
     }
