@@ -1,0 +1,102 @@
+//! What is wrong with a catalogue, for the tests of the programs that have one.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    catalogue::{Catalogue, Entry},
+    template::LIMIT,
+};
+
+/// What a message never has: words that name no actor and no state (see CONTRIBUTING.md, "Words").
+const RETIRED: [&str; 12] = [
+    "nobody",
+    "somebody",
+    "anybody",
+    "everybody",
+    "whoever",
+    "anew",
+    "told",
+    "is well",
+    "are well",
+    "the dead",
+    "not asked",
+    "said",
+];
+
+impl Catalogue {
+    /// Every message that breaks a rule, with the rule; empty for a catalogue that may ship.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<String> {
+        let of_entries = self
+            .entries()
+            .flat_map(|entry| entry.mistakes().into_iter().map(|mistake| format!("{}: {mistake}", entry.key)));
+        self.broken.iter().cloned().chain(of_entries).collect()
+    }
+}
+
+impl Entry {
+    fn mistakes(&self) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        let places: BTreeSet<&str> = self.places().collect();
+        let examples: BTreeSet<&str> = self.example.keys().map(String::as_str).collect();
+        if places != examples {
+            mistakes.push(format!("its places are {places:?}, its example has {examples:?}"));
+        }
+        let shown = self.shown();
+        if shown.ends_with('…') || shown.len() >= LIMIT {
+            mistakes.push(format!("more than {LIMIT} bytes with its example"));
+        }
+        if self.text.chars().any(char::is_control) || self.text.trim() != self.text {
+            mistakes.push("has a line break, or a space at an end".to_owned());
+        }
+        let lower = format!(" {} ", self.text.to_lowercase());
+        let has = |word: &&&str| {
+            lower
+                .split(|sign: char| !sign.is_alphanumeric())
+                .collect::<Vec<_>>()
+                .join(" ")
+                .contains(&format!(" {word} "))
+        };
+        mistakes.extend(RETIRED.iter().filter(has).map(|word| format!("says {word:?}")));
+        mistakes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Catalogue;
+
+    fn mistakes(text: &str) -> Vec<String> {
+        Catalogue::read(&[text]).mistakes()
+    }
+
+    #[test]
+    fn a_catalogue_that_may_ship_has_no_mistakes() {
+        let text = r#"message = [{ key = "Full", text = "{mount} is full: free space", example = { mount = "/" } }]"#;
+        assert_eq!(mistakes(text), [""; 0]);
+    }
+
+    #[test]
+    fn each_rule_is_reported() {
+        for (entry, mistake) in [
+            (r#"{ key = "A", text = "{a}" }"#, "its places"),
+            (r#"{ key = "A", text = "a", example = { a = "1" } }"#, "its places"),
+            (r#"{ key = "A", text = " a" }"#, "a space at an end"),
+            (r#"{ key = "A", text = "a\nb" }"#, "a line break"),
+            (r#"{ key = "A", text = "the disk is well." }"#, r#"says "is well""#),
+            (r#"{ key = "A", text = "Nobody answers" }"#, r#"says "nobody""#),
+            (r#"{ key = "A", text = "a" }, { key = "A", text = "a" }"#, "listed twice"),
+            (r#"{ key = "A", words = "a" }"#, "unknown field"),
+        ] {
+            let found = mistakes(&format!("message = [{entry}]")).join("\n");
+            assert!(found.contains(mistake), "{entry}: {found:?}");
+        }
+        let long = format!(r#"message = [{{ key = "A", text = "{}" }}]"#, "w".repeat(300));
+        assert!(mistakes(&long).join("").contains("256"), "{:?}", mistakes(&long));
+    }
+
+    #[test]
+    fn words_are_whole() {
+        assert_eq!(mistakes(r#"message = [{ key = "A", text = "retold, foretold and swell" }]"#), [""; 0]);
+    }
+}

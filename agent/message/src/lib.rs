@@ -1,0 +1,12 @@
+//! Messages as data: each is a template with named figures, in a catalogue that also makes the table of the reference.
+//!
+//! A template reads `/var/lib is {percent} % full (limit {limit} %): free space`. The program gives the figures; the
+//! catalogue gives the words, so that every message can be listed, checked and looked up.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod catalogue;
+mod check;
+mod template;
+
+pub use catalogue::{Catalogue, Entry};
+pub use template::{Figures, LIMIT};

@@ -1,0 +1,147 @@
+//! A text with named places, and how it is filled so that it fits.
+
+use std::fmt::Display;
+
+/// The most bytes of a message. A condition shows its first problems whole, and what follows them is cut.
+pub const LIMIT: usize = 256;
+/// What stands where a figure was cut.
+const CUT: &str = "…";
+/// A figure of that many bytes is shown whole, however long the others are.
+const SHORT: usize = 16;
+
+/// What is filled in: names of the template's places, and what stands there.
+pub type Figures<'a> = &'a [(&'a str, &'a dyn Display)];
+
+/// A piece of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'t> {
+    Words(&'t str),
+    /// The name between braces.
+    Figure(&'t str),
+}
+
+/// The pieces of `text` in their order. A brace without its other half is a word.
+pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((words, name, after)) = next_figure(rest) {
+        if !words.is_empty() {
+            pieces.push(Piece::Words(words));
+        }
+        pieces.push(Piece::Figure(name));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Words(rest));
+    }
+    pieces
+}
+
+fn next_figure(text: &str) -> Option<(&str, &str, &str)> {
+    let (words, rest) = text.split_once('{')?;
+    let (name, after) = rest.split_once('}')?;
+    Some((words, name, after))
+}
+
+/// `text` with its figures, in one line and at most [`LIMIT`] bytes. Long figures are cut, never the words: the next step stays
+/// readable. A place without a figure shows its name in braces.
+pub(crate) fn fill(text: &str, figures: Figures<'_>) -> String {
+    let pieces = pieces(text);
+    let shown: Vec<Option<String>> = pieces.iter().map(|piece| value(*piece, figures)).collect();
+    let words: usize =
+        pieces.iter().zip(&shown).filter(|(_, value)| value.is_none()).map(|(piece, _)| width(*piece)).sum();
+    let share = share(LIMIT.saturating_sub(words), shown.iter().flatten().map(String::len).collect());
+    let mut message = String::new();
+    for (piece, value) in pieces.iter().zip(shown) {
+        match (value, piece) {
+            (Some(value), _) => message.push_str(&cut(&value, share)),
+            (None, Piece::Words(words)) => message.push_str(words),
+            (None, Piece::Figure(name)) => message.push_str(&format!("{{{name}}}")),
+        }
+    }
+    cut(&message, LIMIT)
+}
+
+/// What stands at `piece`: one line, whatever the figure's own text holds.
+fn value(piece: Piece<'_>, figures: Figures<'_>) -> Option<String> {
+    let Piece::Figure(wanted) = piece else { return None };
+    let (_, figure) = figures.iter().find(|(name, _)| *name == wanted)?;
+    let text = figure.to_string();
+    let one_line = text.split(|sign: char| sign.is_control()).filter(|part| !part.is_empty());
+    Some(one_line.collect::<Vec<_>>().join(" "))
+}
+
+fn width(piece: Piece<'_>) -> usize {
+    match piece {
+        Piece::Words(words) => words.len(),
+        Piece::Figure(name) => name.len() + "{}".len(),
+    }
+}
+
+/// The most bytes of one figure, so that all of them together take `room`: short ones leave theirs to the long ones.
+fn share(room: usize, mut lengths: Vec<usize>) -> usize {
+    lengths.sort_unstable();
+    let mut room = room;
+    for (index, length) in lengths.iter().enumerate() {
+        let each = room / (lengths.len() - index);
+        if *length > each {
+            return each.max(SHORT);
+        }
+        room -= length;
+    }
+    usize::MAX
+}
+
+/// `text`, or as much of it as fits into `most` bytes with the sign of a cut.
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most.saturating_sub(CUT.len()));
+    format!("{}{CUT}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_stand_in_their_places() {
+        let figures: Figures<'_> = &[("mount", &"/var/lib"), ("percent", &97), ("limit", &95)];
+        assert_eq!(
+            fill("{mount} is {percent} % full (limit {limit} %)", figures),
+            "/var/lib is 97 % full (limit 95 %)"
+        );
+    }
+
+    #[test]
+    fn a_place_without_a_figure_and_a_lone_brace_are_shown() {
+        assert_eq!(fill("{a} and {b", &[]), "{a} and {b");
+    }
+
+    #[test]
+    fn a_figure_is_one_line() {
+        assert_eq!(fill("{text}.", &[("text", &"a\nb\r\n\u{1b}c")]), "a b c.");
+    }
+
+    #[test]
+    fn a_long_figure_is_cut_and_the_words_and_the_short_figures_stay() {
+        let (path, error) = ("/p".repeat(4000), "EIO");
+        let message = fill("{path} fails with {error}: unmount it", &[("path", &path), ("error", &error)]);
+        assert!(message.len() <= LIMIT && message.len() > LIMIT - 4, "{}", message.len());
+        assert!(message.ends_with("… fails with EIO: unmount it"), "{message}");
+    }
+
+    #[test]
+    fn what_two_long_figures_take_is_shared_between_them() {
+        let (a, b) = ("a".repeat(1000), "é".repeat(1000));
+        let message = fill("{a} {b}", &[("a", &a), ("b", &b)]);
+        assert!(message.len() <= LIMIT, "{}", message.len());
+        assert!(message.matches('a').count() > 100 && message.matches('é').count() > 50, "{message}");
+    }
+
+    #[test]
+    fn words_that_are_too_long_are_cut_too() {
+        assert!(fill(&"w".repeat(1000), &[]).len() <= LIMIT);
+    }
+}
